@@ -1,0 +1,117 @@
+package protocol
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+)
+
+// Kind names what a command asks for.
+type Kind string
+
+const (
+	EnsureDatabase Kind = "database.ensure"
+	SetAccess      Kind = "database.access"
+	SetAllowlist   Kind = "database.allowlist"
+	RunBackup      Kind = "backup.run"
+	CloseOperation Kind = "operation.close"
+)
+
+// Kinds lists the commands of this version; Capabilities answers with it.
+var Kinds = []Kind{EnsureDatabase, SetAccess, SetAllowlist, RunBackup, CloseOperation}
+
+// Command is declarative: it says what shall be. Its identity is operation, step, resource, generation and payload hash;
+// the same command again has the same reply. Epoch is the lease epoch of the worker that sends it: an agent refuses a lower
+// one than the highest it has seen of the operation. A command of no operation leaves OperationID empty and Epoch zero.
+type Command struct {
+	Kind        Kind            `json:"kind"`
+	OperationID string          `json:"operationId"`
+	Epoch       int64           `json:"epoch"`
+	Step        string          `json:"step"`
+	Resource    string          `json:"resource"` // "database/<id>"
+	Generation  int64           `json:"generation"`
+	PayloadHash string          `json:"payloadHash"` // lower-case hex SHA-256 of Payload as sent
+	Payload     json.RawMessage `json:"payload"`
+	// Secrets are kept out of Payload and of its hash. They are never stored or logged.
+	Secrets map[string]string `json:"secrets,omitempty"`
+}
+
+// Hash returns the payload hash of a payload.
+func Hash(payload []byte) string {
+	sum := sha256.Sum256(payload)
+	return hex.EncodeToString(sum[:])
+}
+
+// Reply answers a command that was done, or that is under way (backup.run).
+type Reply struct {
+	Result json.RawMessage `json:"result"`
+}
+
+// Refusal answers a command that was not done.
+type Refusal struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// DatabasePayload is the payload of database.ensure. Passwords for the proof of the log-in come in Secrets, by username.
+type DatabasePayload struct {
+	DatabaseID    string         `json:"databaseId"`
+	Name          string         `json:"name"`
+	RoleModel     string         `json:"roleModel"`     // managed, single_login
+	ConnectionCap int            `json:"connectionCap"` // 0: none
+	Logins        []LoginPayload `json:"logins"`
+}
+
+// LoginPayload is a login as it shall be.
+type LoginPayload struct {
+	Login    string `json:"login"` // owner, runtime, readonly
+	Username string `json:"username"`
+	Verifier string `json:"verifier"` // SCRAM-SHA-256
+}
+
+// AccessPayload is the payload of database.access.
+type AccessPayload struct {
+	DatabaseID string `json:"databaseId"`
+	Open       bool   `json:"open"`
+	Disconnect bool   `json:"disconnect"`
+}
+
+// AllowlistPayload is the payload of database.allowlist. No network means that every address is admitted.
+type AllowlistPayload struct {
+	DatabaseID string   `json:"databaseId"`
+	Networks   []string `json:"networks"`
+}
+
+// BackupPayload is the payload of backup.run. The command may be sent again and again: its reply is a BackupReport.
+type BackupPayload struct {
+	DatabaseID string `json:"databaseId"`
+	Filename   string `json:"filename"`
+	Verify     bool   `json:"verify"`
+}
+
+// BackupReport is where a backup stands. The words of State and Reason are those of ports.BackupState and
+// ports.AgentReason.
+type BackupReport struct {
+	State          string     `json:"state"`
+	Stage          string     `json:"stage"`
+	Progress       int        `json:"progress"`
+	Reason         string     `json:"reason,omitempty"`
+	Message        string     `json:"message,omitempty"`
+	SizeBytes      int64      `json:"sizeBytes,omitempty"`
+	ChecksumSHA256 string     `json:"checksumSha256,omitempty"`
+	VerifiedAt     *time.Time `json:"verifiedAt,omitempty"`
+	RoleManifest   bool       `json:"roleManifest,omitempty"`
+}
+
+// Size answers /v1/databases/{id}/size.
+type Size struct {
+	Bytes int64 `json:"bytes"`
+}
+
+// Capabilities names the agent's version, its routes and the commands that it knows.
+type Capabilities struct {
+	Version  string   `json:"version"`
+	Routes   []string `json:"routes"`
+	Commands []Kind   `json:"commands"`
+}

@@ -1,0 +1,15 @@
+// Package protocol holds the wire types between the control plane and an agent. Every request carries the shared secret as
+// a bearer token.
+//
+//	GET  /healthz                                       liveness, no authentication
+//	GET  /health                                        Health
+//	GET  /v1/capabilities                               Capabilities
+//	POST /v1/commands                                   Command -> Reply
+//	GET  /v1/databases/{id}/size                        Size
+//	GET  /v1/databases/{id}/backups/room                204, or a refusal
+//	GET  /v1/databases/{id}/backups/{filename}          the file
+//	DELETE /v1/databases/{id}/backups/{filename}        204, also when it is gone already
+//
+// A refusal is an answer with a status of 400 or more and a Refusal as its body: the agent did not do it. Anything else
+// that is no 2xx, and every broken connection, leaves the outcome unknown.
+package protocol

@@ -1,0 +1,137 @@
+package account
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"hash/crc32"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// A key reads <prefix>_<id>_<secret><checksum>: the prefix tells the two kinds apart, the ID is public, the secret is 32
+// random base62 characters (over 190 bits), and the checksum is the CRC-32 of everything before it, so that a mistyped
+// key is refused without a look-up.
+const (
+	KeyPrefix   = "pgh"
+	CIKeyPrefix = "pghci"
+
+	keyIDLength     = 8
+	keySecretLength = 32
+	checksumLength  = 6
+	alphabet        = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// KeyCharacters is how many random base62 characters NewKey needs.
+const KeyCharacters = keyIDLength + keySecretLength
+
+// KeyKind tells an account's key from a preview CI key.
+type KeyKind string
+
+const (
+	AccountKey KeyKind = "account"
+	CIKey      KeyKind = "ci"
+)
+
+// Scope says what a key reaches. It never changes (spec, "Versioning").
+type Scope string
+
+const (
+	FullAccount       Scope = "full"
+	SelectedDatabases Scope = "selected"
+)
+
+// Key is what is stored of an API key: never the secret.
+type Key struct {
+	ID          id.KeyID       `db:"id"`
+	Kind        KeyKind        `db:"kind"`
+	AccountID   id.AccountID   `db:"account_id"`
+	UserID      id.UserID      `db:"user_id"`
+	NamespaceID id.NamespaceID `db:"namespace_id"` // CI keys only
+	Label       string         `db:"label"`
+	Scope       Scope          `db:"scope"`
+	Hash        []byte         `db:"hash"`
+	CreatedAt   time.Time      `db:"created_at"`
+	LastUsedAt  *time.Time     `db:"last_used_at"`
+	RevokedAt   *time.Time     `db:"revoked_at"`
+}
+
+// Prefix is the part of the key that may be shown.
+func (k Key) Prefix() string { return prefixOf(k.Kind) + "_" + string(k.ID) }
+
+// Accepts compares the presented key with the stored hash in constant time. A revoked key accepts nothing.
+func (k Key) Accepts(hash [32]byte) bool {
+	same := subtle.ConstantTimeCompare(k.Hash, hash[:]) == 1
+	return same && k.RevokedAt == nil
+}
+
+// Credential is a presented key that is well formed.
+type Credential struct {
+	Kind KeyKind
+	ID   id.KeyID
+	Hash [32]byte
+}
+
+// NewKey builds the text of a key from KeyCharacters random base62 characters.
+func NewKey(kind KeyKind, random string) (text string, c Credential) {
+	body := prefixOf(kind) + "_" + random[:keyIDLength] + "_" + random[keyIDLength:KeyCharacters]
+	text = body + checksum(body)
+	return text, Credential{Kind: kind, ID: id.KeyID(random[:keyIDLength]), Hash: sha256.Sum256([]byte(text))}
+}
+
+// ParseKey checks shape and checksum. Every refusal is the same UNAUTHORIZED.
+func ParseKey(text string) (Credential, error) {
+	kind, rest, ok := cutKind(text)
+	if !ok || len(rest) != keyIDLength+1+keySecretLength+checksumLength || rest[keyIDLength] != '_' {
+		return Credential{}, ErrUnauthorized()
+	}
+	body, sum := text[:len(text)-checksumLength], text[len(text)-checksumLength:]
+	if !isBase62(rest[:keyIDLength]) || !isBase62(rest[keyIDLength+1:]) || checksum(body) != sum {
+		return Credential{}, ErrUnauthorized()
+	}
+	return Credential{Kind: kind, ID: id.KeyID(rest[:keyIDLength]), Hash: sha256.Sum256([]byte(text))}, nil
+}
+
+// ErrUnauthorized is the one answer to a missing, malformed, unknown, replaced or revoked key.
+func ErrUnauthorized() error { return fault.New(fault.Unauthorized, "a valid API key is required") }
+
+// ValidateLabel checks the label of a key: 1-64 characters, no control characters.
+func ValidateLabel(label string) (string, error) { return trimmedText("label", label, 64) }
+
+func prefixOf(kind KeyKind) string {
+	if kind == CIKey {
+		return CIKeyPrefix
+	}
+	return KeyPrefix
+}
+
+func cutKind(text string) (KeyKind, string, bool) {
+	if rest, ok := strings.CutPrefix(text, CIKeyPrefix+"_"); ok {
+		return CIKey, rest, true
+	}
+	rest, ok := strings.CutPrefix(text, KeyPrefix+"_")
+	return AccountKey, rest, ok
+}
+
+// checksum writes the CRC-32 in base62, most significant digit first.
+func checksum(s string) string {
+	v := crc32.ChecksumIEEE([]byte(s))
+	var out [checksumLength]byte
+	for i := checksumLength - 1; i >= 0; i-- {
+		out[i] = alphabet[v%62]
+		v /= 62
+	}
+	return string(out[:])
+}
+
+func isBase62(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,49 @@
+package account
+
+import "github.com/pgherd/pgherd/core/fault"
+
+// Standing is what a caller is to one database.
+type Standing string
+
+const (
+	Owner     Standing = "owner"
+	Admin     Standing = "admin"
+	Developer Standing = "developer"
+	Viewer    Standing = "viewer"
+)
+
+// Action is something that needs a right on one database.
+type Action string
+
+const (
+	See           Action = "see"            // the database, its operations, its backups; download a backup
+	ManageBackups Action = "manage_backups" // trigger or delete a backup
+	Configure     Action = "configure"      // environment, lifecycle, allowlist, roles, extensions
+	Own           Action = "own"            // query timeouts, members, webhooks, create, delete, recover, managed restore
+)
+
+// Permissions is the one table of who may do what.
+var Permissions = map[Action]map[Standing]bool{
+	See:           {Owner: true, Admin: true, Developer: true, Viewer: true},
+	ManageBackups: {Owner: true, Admin: true, Developer: true, Viewer: false},
+	Configure:     {Owner: true, Admin: true, Developer: false, Viewer: false},
+	Own:           {Owner: true, Admin: false, Developer: false, Viewer: false},
+}
+
+// Permit returns FORBIDDEN where the table says no.
+func Permit(s Standing, a Action) error {
+	if Permissions[a][s] {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "a %s of this database may not do this", s)
+}
+
+// ParseMemberRole accepts the roles that a member may have; owner is none of them.
+func ParseMemberRole(s string) (Standing, error) {
+	switch r := Standing(s); r {
+	case Admin, Developer, Viewer:
+		return r, nil
+	default:
+		return "", fault.Invalid("role", "must be admin, developer or viewer")
+	}
+}

@@ -1,0 +1,98 @@
+// Package account holds people, accounts, plans, API keys and the table of who may do what.
+package account
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Plan is what an account pays for.
+type Plan string
+
+const (
+	Free     Plan = "free"
+	Pro      Plan = "pro"
+	Business Plan = "business"
+)
+
+// ParsePlan accepts exactly the three names.
+func ParsePlan(s string) (Plan, error) {
+	switch p := Plan(s); p {
+	case Free, Pro, Business:
+		return p, nil
+	default:
+		return "", fault.Invalid("plan", "must be free, pro or business")
+	}
+}
+
+// AllowsAPI is the plan gate of the spec, section "Authentication".
+func (p Plan) AllowsAPI() bool { return p == Pro || p == Business }
+
+// Quotas bound one account.
+type Quotas struct {
+	Databases     int // previews count
+	ConnectionCap int // server connections of one managed database
+	BackupDays    int // how long a backup is kept
+	VerifyBackups bool
+	// CredentialValidity ends additional roles' passwords; zero means never.
+	CredentialValidity time.Duration
+}
+
+var planQuotas = map[Plan]Quotas{
+	Free:     {Databases: 1, ConnectionCap: 20, BackupDays: 7, VerifyBackups: true},
+	Pro:      {Databases: 10, ConnectionCap: 60, BackupDays: 14, VerifyBackups: true},
+	Business: {Databases: 100, ConnectionCap: 200, BackupDays: 30, VerifyBackups: true},
+}
+
+// Overrides are an operator's exceptions for one account; nil leaves the plan's value.
+type Overrides struct {
+	MaxDatabases       *int           `db:"max_databases"`
+	ConnectionCap      *int           `db:"connection_cap"`
+	BackupDays         *int           `db:"backup_days"`
+	VerifyBackups      *bool          `db:"verify_backups"`
+	CredentialValidity *time.Duration `db:"credential_validity"`
+}
+
+// Account owns databases. Exactly one user owns it.
+type Account struct {
+	ID        id.AccountID `db:"id"`
+	OwnerID   id.UserID    `db:"owner_id"`
+	Plan      Plan         `db:"plan"`
+	CreatedAt time.Time    `db:"created_at"`
+	Overrides
+}
+
+// User is a person.
+type User struct {
+	ID        id.UserID `db:"id"`
+	Email     string    `db:"email"`
+	Name      string    `db:"name"`
+	CreatedAt time.Time `db:"created_at"`
+}
+
+// Quotas returns the plan's bounds with the operator's exceptions applied.
+func (a Account) Quotas() Quotas {
+	q := planQuotas[a.Plan]
+	override(&q.Databases, a.MaxDatabases)
+	override(&q.ConnectionCap, a.ConnectionCap)
+	override(&q.BackupDays, a.BackupDays)
+	override(&q.VerifyBackups, a.VerifyBackups)
+	override(&q.CredentialValidity, a.CredentialValidity)
+	return q
+}
+
+func override[T any](value *T, with *T) {
+	if with != nil {
+		*value = *with
+	}
+}
+
+// AdmitDatabase decides whether one more database fits. It returns PLAN_LIMIT where it does not.
+func (a Account) AdmitDatabase(existing int) error {
+	if q := a.Quotas(); existing >= q.Databases {
+		return fault.New(fault.PlanLimit, "the plan allows %d databases and %d exist", q.Databases, existing)
+	}
+	return nil
+}

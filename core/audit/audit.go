@@ -1,0 +1,56 @@
+// Package audit holds the activity log: who did what to one database, and when. An entry never carries a secret.
+package audit
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Action names what happened; past tense, resource first.
+type Action string
+
+const (
+	DatabaseCreated    Action = "database.created"
+	DatabaseCreateFail Action = "database.create_failed"
+	EnvironmentChanged Action = "database.environment_changed"
+	DatabaseStarted    Action = "database.started"
+	DatabaseStopped    Action = "database.stopped"
+	DatabaseRestarted  Action = "database.restarted"
+	AllowlistAdded     Action = "allowlist.added"
+	AllowlistRemoved   Action = "allowlist.removed"
+	BackupRequested    Action = "backup.requested"
+	BackupFinished     Action = "backup.finished"
+	BackupDeleted      Action = "backup.deleted"
+	BackupExpired      Action = "backup.expired"
+	BackupDownloaded   Action = "backup.downloaded"
+	OperationCanceled  Action = "operation.canceled"
+	KeyCreated         Action = "key.created"
+	KeyReplaced        Action = "key.replaced"
+	KeyRevoked         Action = "key.revoked"
+)
+
+// Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".
+type Actor string
+
+const (
+	Operator Actor = "operator"
+	System   Actor = "system"
+)
+
+// ByKey names a key by its visible prefix.
+func ByKey(prefix string) Actor { return Actor("key:" + prefix) }
+
+// Details say more: strings only, so that an entry reads the same for ever.
+type Details map[string]string
+
+// Entry is one line of the activity log.
+type Entry struct {
+	ID         id.AuditID
+	At         time.Time
+	AccountID  id.AccountID
+	DatabaseID id.DatabaseID // empty for what concerns no database
+	Actor      Actor
+	Action     Action
+	Details    Details
+}

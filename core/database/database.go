@@ -1,0 +1,90 @@
+// Package database holds the record of a managed database, its names, its status machine, its environment label, its
+// lifecycle and its allowlist (spec, section "Databases").
+package database
+
+import (
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// RoleModel says which logins the platform makes.
+type RoleModel string
+
+const (
+	Managed     RoleModel = "managed"      // owner, runtime, readonly and two group roles
+	SingleLogin RoleModel = "single_login" // the owner login alone: an "existing single-login database" of the spec
+)
+
+// Environment is a label without effect; empty means none.
+type Environment string
+
+const (
+	Production  Environment = "production"
+	Staging     Environment = "staging"
+	Development Environment = "development"
+	Other       Environment = "other"
+)
+
+// Schedule says whether the service takes backups by itself.
+type Schedule string
+
+const (
+	NoSchedule Schedule = "none"
+	Daily      Schedule = "daily"
+)
+
+// Record is a database as the control plane knows it. Host and Port are those of its server.
+type Record struct {
+	ID          id.DatabaseID `db:"id"`
+	AccountID   id.AccountID  `db:"account_id"`
+	ServerID    id.ServerID   `db:"server_id"`
+	Name        string        `db:"name"`
+	DisplayName string        `db:"display_name"`
+	RoleModel   RoleModel     `db:"role_model"`
+	Environment Environment   `db:"environment"`
+	Schedule    Schedule      `db:"schedule"`
+	Status      Status        `db:"status"`
+	CreatedAt   time.Time     `db:"created_at"`
+
+	// ConnectionCap bounds server connections; zero means that none was set (single-login databases).
+	ConnectionCap int `db:"connection_cap"`
+
+	SizeBytes int64      `db:"size_bytes"`
+	SizedAt   *time.Time `db:"sized_at"` // when SizeBytes was read from the server
+
+	// NextBackupAt is when the next scheduled backup is due; nil without a schedule.
+	NextBackupAt *time.Time `db:"next_backup_at"`
+
+	// AccessGeneration grows with every lifecycle action; AllowlistGeneration with every allowlist change, and
+	// AllowlistApplied is the generation that the server is known to enforce.
+	AccessGeneration    int64 `db:"access_generation"`
+	AllowlistGeneration int64 `db:"allowlist_generation"`
+	AllowlistApplied    int64 `db:"allowlist_applied"`
+
+	Host string `db:"host"`
+	Port int    `db:"port"`
+}
+
+// SizeMaxAge is how old a size may be before a read of one database refreshes it.
+const SizeMaxAge = time.Minute
+
+// SizeIsStale reports whether the stored size should be read again.
+func (r Record) SizeIsStale(now time.Time) bool {
+	return r.SizedAt == nil || now.Sub(*r.SizedAt) > SizeMaxAge
+}
+
+// ConnectionString is the PostgreSQL URL of the session-pooled entry. It demands a verified TLS connection.
+func (r Record) ConnectionString(username, password string) string {
+	u := url.URL{
+		Scheme:   "postgresql",
+		User:     url.UserPassword(username, password),
+		Host:     net.JoinHostPort(r.Host, strconv.Itoa(r.Port)),
+		Path:     "/" + r.Name,
+		RawQuery: "sslmode=verify-full",
+	}
+	return u.String()
+}

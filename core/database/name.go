@@ -1,0 +1,127 @@
+package database
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{1,48}[a-z0-9]$`)
+
+// reservedNames mean something to PostgreSQL, to PgBouncer or to this service. Internal databases have an underscore,
+// which no customer's name can have.
+var reservedNames = []string{
+	"all", "none", "pgbouncer", "pgherd", "postgres", "public", "replication", "samegroup", "samerole", "sameuser",
+	"template0", "template1",
+}
+
+// ValidateName checks the name that becomes the PostgreSQL database and its owner login (spec, "Limits").
+func ValidateName(name string) error {
+	switch {
+	case !namePattern.MatchString(name):
+		return fault.Invalid("name", "must be 3-50 lowercase letters, digits and hyphens, start with a letter and "+
+			"end with a letter or digit")
+	case slices.Contains(reservedNames, name):
+		return fault.Invalid("name", "is reserved")
+	}
+	return nil
+}
+
+// ErrNameTaken answers a name that a database of the same server has or had, until that one is purged.
+func ErrNameTaken() error { return fault.Invalid("name", "is taken") }
+
+// ValidateDisplayName trims and checks a label for people: 1-64 characters, no control characters.
+func ValidateDisplayName(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	n := utf8.RuneCountInString(s)
+	switch {
+	case !utf8.ValidString(s):
+		return "", fault.Invalid("displayName", "must be valid UTF-8")
+	case n < 1 || n > 64:
+		return "", fault.Invalid("displayName", "must have 1-64 characters")
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "", fault.Invalid("displayName", "must not contain control characters")
+	}
+	return s, nil
+}
+
+// ParseEnvironment accepts the four labels.
+func ParseEnvironment(s string) (Environment, error) {
+	switch e := Environment(s); e {
+	case Production, Staging, Development, Other:
+		return e, nil
+	default:
+		return "", fault.Invalid("environment", "must be production, staging, development, other or null")
+	}
+}
+
+// ParseRoleModel accepts the two models.
+func ParseRoleModel(s string) (RoleModel, error) {
+	switch m := RoleModel(s); m {
+	case Managed, SingleLogin:
+		return m, nil
+	default:
+		return "", fault.Invalid("roleModel", "must be managed or single_login")
+	}
+}
+
+// ParseSchedule accepts the two schedules.
+func ParseSchedule(s string) (Schedule, error) {
+	switch v := Schedule(s); v {
+	case NoSchedule, Daily:
+		return v, nil
+	default:
+		return "", fault.Invalid("scheduledBackup", "must be none or daily")
+	}
+}
+
+// Login is one of the logins that the platform makes with a database.
+type Login string
+
+const (
+	OwnerLogin    Login = "owner"
+	RuntimeLogin  Login = "runtime"
+	ReadonlyLogin Login = "readonly"
+)
+
+// Logins lists the logins of a role model, the owner first.
+func (m RoleModel) Logins() []Login {
+	if m == SingleLogin {
+		return []Login{OwnerLogin}
+	}
+	return []Login{OwnerLogin, RuntimeLogin, ReadonlyLogin}
+}
+
+// Names are the PostgreSQL role names of one database. Holder owns the database and nobody logs in as it; the two groups
+// hold the grants of the read-only and read-write profiles.
+type Names struct {
+	Owner, Runtime, Readonly      string
+	Holder, ReadGroup, WriteGroup string
+}
+
+// RoleNames derives the role names of a database.
+func RoleNames(db id.DatabaseID, name string) Names {
+	base := "pgh_" + id.Compact(db)
+	return Names{
+		Owner: name, Runtime: base + "_rt", Readonly: base + "_ro",
+		Holder: base + "_holder", ReadGroup: base + "_gro", WriteGroup: base + "_grw",
+	}
+}
+
+// Of returns the PostgreSQL name of a login.
+func (n Names) Of(l Login) string {
+	switch l {
+	case RuntimeLogin:
+		return n.Runtime
+	case ReadonlyLogin:
+		return n.Readonly
+	case OwnerLogin:
+		return n.Owner
+	}
+	return ""
+}

@@ -1,0 +1,17 @@
+// Package core is the map of pgherd's rules. Its areas are pure: they import the standard library, core/fault, core/id and
+// areas above them in this list, and they never read a clock, random numbers, the network or a database.
+//
+//	fault         the one error type and the one table of codes
+//	id            typed identifiers
+//	account       plans, quotas, keys and scopes, who may do what
+//	ratelimit     route classes, limits, and the pure decision of a shared bucket
+//	idempotency   what a key may look like, and when a request is the same request
+//	credential    SCRAM verifiers, generated passwords
+//	database      names, the status machine, environment, lifecycle, allowlist
+//	operation     the operation machine, leases and fencing epochs
+//	backup        file names, manifest, the verification rule, retention
+//	event         the catalogue of operation events and their payload
+//	audit         the activity log
+//	health        healthy or degraded
+//	controlplane  the use cases: what an embedder imports
+package core

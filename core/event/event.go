@@ -1,0 +1,59 @@
+// Package event holds the catalogue of operation events and their payload (spec, section "Events").
+package event
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// Name is "<operation type>.<final status>".
+type Name string
+
+// Catalogue lists the 18 names: six types by three final statuses.
+func Catalogue() []Name {
+	var names []Name
+	for _, k := range operation.PublicKinds {
+		for _, s := range []operation.Status{operation.Succeeded, operation.Failed, operation.Canceled} {
+			names = append(names, NameOf(k, s))
+		}
+	}
+	return names
+}
+
+// NameOf makes the name of an event.
+func NameOf(k operation.Kind, s operation.Status) Name { return Name(string(k) + "." + string(s)) }
+
+// Payload is the body of a webhook delivery, with exactly the spec's fields. ID equals the operation ID.
+type Payload struct {
+	ID        id.OperationID `json:"id"`
+	Event     Name           `json:"event"`
+	CreatedAt string         `json:"createdAt"`
+	Data      Data           `json:"data"`
+}
+
+// Data is the part of the payload that describes the operation.
+type Data struct {
+	OperationID  id.OperationID     `json:"operationId"`
+	DatabaseID   id.DatabaseID      `json:"databaseId"`
+	DatabaseName string             `json:"databaseName"`
+	Status       operation.Status   `json:"status"`
+	Stage        string             `json:"stage"`
+	Progress     int                `json:"progress"`
+	Error        *operation.Failure `json:"error"`
+}
+
+// Of describes an operation that has just become final. ok is false for one that makes no event.
+func Of(o operation.Operation, databaseName string, now time.Time) (p Payload, ok bool) {
+	if !o.Kind.Public() || !o.Status.Final() {
+		return Payload{}, false
+	}
+	return Payload{
+		ID: o.ID, Event: NameOf(o.Kind, o.Status), CreatedAt: now.UTC().Format(time.RFC3339Nano),
+		Data: Data{
+			OperationID: o.ID, DatabaseID: o.DatabaseID, DatabaseName: databaseName,
+			Status: o.Status, Stage: o.Stage, Progress: o.Progress, Error: o.Failure(),
+		},
+	}, true
+}

@@ -1,0 +1,141 @@
+package fault
+
+// Code is a machine-readable error code of the API.
+type Code string
+
+// The codes of the spec, section "Errors", and those that decisions section 3 adds.
+const (
+	ValidationError                      Code = "VALIDATION_ERROR"
+	InvalidJSON                          Code = "INVALID_JSON"
+	InvalidBackupFilename                Code = "INVALID_BACKUP_FILENAME"
+	InvalidWebhookEndpoint               Code = "INVALID_WEBHOOK_ENDPOINT"
+	Unauthorized                         Code = "UNAUTHORIZED"
+	KeyScopeDenied                       Code = "KEY_SCOPE_DENIED"
+	PlanAPIAccessRequired                Code = "PLAN_API_ACCESS_REQUIRED"
+	PlanLimit                            Code = "PLAN_LIMIT"
+	Forbidden                            Code = "FORBIDDEN"
+	FeatureNotAvailable                  Code = "FEATURE_NOT_AVAILABLE"
+	DatabaseNotFound                     Code = "DATABASE_NOT_FOUND"
+	BackupNotFound                       Code = "BACKUP_NOT_FOUND"
+	DeletionBackupNotAvailable           Code = "DELETION_BACKUP_NOT_AVAILABLE"
+	WebhookNotFound                      Code = "WEBHOOK_NOT_FOUND"
+	OperationNotFound                    Code = "OPERATION_NOT_FOUND"
+	RoleNotFound                         Code = "ROLE_NOT_FOUND"
+	MemberNotFound                       Code = "MEMBER_NOT_FOUND"
+	InvitationNotFound                   Code = "INVITATION_NOT_FOUND"
+	AllowlistEntryNotFound               Code = "ALLOWLIST_ENTRY_NOT_FOUND"
+	PreviewNotFound                      Code = "PREVIEW_NOT_FOUND"
+	UploadNotFound                       Code = "UPLOAD_NOT_FOUND"
+	RouteNotFound                        Code = "ROUTE_NOT_FOUND"
+	MethodNotAllowed                     Code = "METHOD_NOT_ALLOWED"
+	ManagedRoleConflict                  Code = "MANAGED_ROLE_CONFLICT"
+	ConnectGrantRequired                 Code = "CONNECT_GRANT_REQUIRED"
+	CustomRoleRequiresV3Clone            Code = "CUSTOM_ROLE_REQUIRES_V3_CLONE"
+	RoleDependencies                     Code = "ROLE_DEPENDENCIES"
+	RestoreOperationTerminal             Code = "RESTORE_OPERATION_TERMINAL"
+	ExtensionMutationUnavailable         Code = "EXTENSION_MUTATION_UNAVAILABLE"
+	QueryTimeoutCloneRequiresReconfigure Code = "QUERY_TIMEOUT_CLONE_REQUIRES_RECONFIGURATION"
+	DatabaseStateConflict                Code = "DATABASE_STATE_CONFLICT"
+	PreviewConflict                      Code = "PREVIEW_CONFLICT"
+	PreviewLeaseEnded                    Code = "PREVIEW_LEASE_ENDED"
+	QueryTimeoutConflict                 Code = "QUERY_TIMEOUT_CONFLICT"
+	LegacyRoleConflict                   Code = "LEGACY_ROLE_CONFLICT"
+	MemberConflict                       Code = "MEMBER_CONFLICT"
+	BackupConflict                       Code = "BACKUP_CONFLICT"
+	LengthRequired                       Code = "LENGTH_REQUIRED"
+	PayloadTooLarge                      Code = "PAYLOAD_TOO_LARGE"
+	UnsupportedMediaType                 Code = "UNSUPPORTED_MEDIA_TYPE"
+	RateLimited                          Code = "RATE_LIMITED"
+	AgentError                           Code = "AGENT_ERROR"
+	InternalError                        Code = "INTERNAL_ERROR"
+	WebhookRotationFailed                Code = "WEBHOOK_ROTATION_FAILED"
+	WebhookUpdateFailed                  Code = "WEBHOOK_UPDATE_FAILED"
+	AgentRouteUnavailable                Code = "AGENT_ROUTE_UNAVAILABLE"
+	FeatureDisabled                      Code = "FEATURE_DISABLED"
+	Maintenance                          Code = "MAINTENANCE"
+	BackupStorageFull                    Code = "BACKUP_STORAGE_FULL"
+	// The next ones appear only as error.code inside a failed operation.
+	ExtensionPreparationFailed Code = "EXTENSION_PREPARATION_FAILED"
+	BackupNotVerified          Code = "BACKUP_NOT_VERIFIED"
+)
+
+// Entry is one row of the table of codes.
+type Entry struct {
+	Code    Code
+	Status  int // HTTP status; 0 for a code that appears only inside an operation
+	Meaning string
+}
+
+// Table lists every code once, in the order of docs/errors.md. A code that is not here does not exist.
+var Table = []Entry{
+	{ValidationError, 400, "missing or invalid field, invalid ID, unexpected body field, missing confirmation, missing or invalid Idempotency-Key, non-empty body where none is allowed"},
+	{InvalidJSON, 400, "body is not valid JSON"},
+	{InvalidBackupFilename, 400, "filename not in backup format"},
+	{InvalidWebhookEndpoint, 400, "URL breaks a URL rule, or databaseId is not owned"},
+	{Unauthorized, 401, "missing or invalid key"},
+	{KeyScopeDenied, 403, "valid key lacks full-account scope"},
+	{PlanAPIAccessRequired, 403, "account not on Pro or Business"},
+	{PlanLimit, 403, "plan does not allow API access or more databases"},
+	{Forbidden, 403, "the caller may see this but not do it"},
+	{FeatureNotAvailable, 403, "limited-rollout or feature-gated route for a target that is not enrolled"},
+	{DatabaseNotFound, 404, "missing, not owned, or out of key scope"},
+	{BackupNotFound, 404, "backup file does not exist"},
+	{DeletionBackupNotAvailable, 404, "no deletion backup can be had for this database"},
+	{WebhookNotFound, 404, "no such endpoint in the account"},
+	{OperationNotFound, 404, "no such operation in the key's scope"},
+	{RoleNotFound, 404, "no such role on this database"},
+	{MemberNotFound, 404, "no such member of this database"},
+	{InvitationNotFound, 404, "no such invitation to this database"},
+	{AllowlistEntryNotFound, 404, "no such allowlist entry of this database"},
+	{PreviewNotFound, 404, "no such preview in the key's namespace"},
+	{UploadNotFound, 404, "no such restore upload, or it has expired"},
+	{RouteNotFound, 404, "no such route"},
+	{MethodNotAllowed, 405, "the route exists, but not with this method"},
+	{ManagedRoleConflict, 409, "role or database state forbids the action, or idempotency key reused with a different request"},
+	{ConnectGrantRequired, 409, "run grantSql as owner, retry"},
+	{CustomRoleRequiresV3Clone, 409, "clone from an older backup"},
+	{RoleDependencies, 409, "role owns objects or holds grants"},
+	{RestoreOperationTerminal, 409, "key refers to a failed or canceled restore"},
+	{ExtensionMutationUnavailable, 409, "extension request not allowed or key reused differently"},
+	{QueryTimeoutCloneRequiresReconfigure, 409, "older clone route on a database with a saved profile"},
+	{DatabaseStateConflict, 409, "the database's status or an open operation forbids the action, or an idempotency key is reused with a different request"},
+	{PreviewConflict, 409, "the same ref was used with other choices, or the preview's state forbids the action"},
+	{PreviewLeaseEnded, 409, "an expired or deleting lease cannot be renewed"},
+	{QueryTimeoutConflict, 409, "another query-timeout change is open, or the key was used for another profile"},
+	{LegacyRoleConflict, 409, "the role, overlay or database state forbids the action"},
+	{MemberConflict, 409, "the owner cannot be a member, or too many invitations are open"},
+	{BackupConflict, 409, "the backup is in use, or another backup is open"},
+	{LengthRequired, 411, "a JSON body needs a Content-Length"},
+	{PayloadTooLarge, 413, "body larger than the API limit"},
+	{UnsupportedMediaType, 415, "the body is not application/json"},
+	{RateLimited, 429, "too many requests for the route, or too many unauthorized attempts"},
+	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, backup start, delete or download)"},
+	{InternalError, 500, "retry the same request"},
+	{WebhookRotationFailed, 500, "retry"},
+	{WebhookUpdateFailed, 500, "retry"},
+	{AgentRouteUnavailable, 503, "backup delete or download unavailable until the agent is updated"},
+	{FeatureDisabled, 503, "additional roles temporarily unavailable"},
+	{Maintenance, 503, "maintenance window; retry later"},
+	{BackupStorageFull, 507, "the server has no room for another backup"},
+	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},
+	{BackupNotVerified, 0, "the backup file did not come back equal to the database; the message names statement, object and SQLSTATE"},
+}
+
+var statusByCode = func() map[Code]int {
+	m := make(map[Code]int, len(Table))
+	for _, e := range Table {
+		m[e.Code] = e.Status
+	}
+	return m
+}()
+
+// Status returns the HTTP status of a code; 500 for a code that has none.
+func (c Code) Status() int {
+	if s := statusByCode[c]; s != 0 {
+		return s
+	}
+	return 500
+}
+
+// Known reports whether the code stands in the table.
+func (c Code) Known() bool { _, ok := statusByCode[c]; return ok }

@@ -1,0 +1,73 @@
+// Package fault holds the one error type that the core makes and the one table of codes that it may carry.
+//
+// Use cases and ports return a *Error for everything a caller can understand; any other error is internal, and callers
+// see INTERNAL_ERROR in its place. The wire form is decided in one place, adapters/httpapi.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Error is a refusal or a failure that a caller may be told of. Message is written for the caller: it never carries a
+// secret, an SQL text or an address of the inside.
+type Error struct {
+	Code       Code
+	Message    string
+	Details    []Detail
+	RetryAfter time.Duration  // for RATE_LIMITED; zero otherwise
+	Extra      map[string]any // further members of the error object, as the spec names them ("grantSql", ...)
+	cause      error
+}
+
+// Detail names one field of a request and what is wrong with it.
+type Detail struct {
+	Field string `json:"field"`
+	Issue string `json:"issue"`
+}
+
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is makes errors.Is(err, fault.New(code, "")) true for every Error of the same code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// New makes an Error with a message for the caller.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Wrap makes an Error that keeps its cause for logs; the cause is never shown to a caller.
+func Wrap(cause error, code Code, format string, args ...any) *Error {
+	e := New(code, format, args...)
+	e.cause = cause
+	return e
+}
+
+// Invalid makes a VALIDATION_ERROR about one field.
+func Invalid(field, issue string, args ...any) *Error {
+	d := Detail{Field: field, Issue: fmt.Sprintf(issue, args...)}
+	return &Error{Code: ValidationError, Message: d.Field + ": " + d.Issue, Details: []Detail{d}}
+}
+
+// CodeOf returns the code that err carries, and InternalError for every error that carries none.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return InternalError
+}
+
+// Has reports whether err carries the code.
+func Has(err error, code Code) bool { return err != nil && CodeOf(err) == code }

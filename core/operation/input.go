@@ -1,0 +1,43 @@
+package operation
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// BackupInput is the input of a backup operation.
+type BackupInput struct {
+	Filename string `json:"filename"`
+	Trigger  string `json:"trigger"`
+	Verify   bool   `json:"verify"`
+}
+
+// BackupResult is the result of a succeeded backup operation.
+type BackupResult struct {
+	Filename       string     `json:"filename"`
+	SizeBytes      int64      `json:"sizeBytes"`
+	ChecksumSHA256 string     `json:"checksumSha256"`
+	VerifiedAt     *time.Time `json:"verifiedAt"`
+}
+
+// LifecycleInput is the input of a lifecycle operation; Generation is the database's access generation that it produces.
+type LifecycleInput struct {
+	Action     string `json:"action"`
+	Generation int64  `json:"generation"`
+}
+
+// Encode writes an input or a result. The types above always encode.
+func Encode(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("operation: " + err.Error())
+	}
+	return b
+}
+
+// Decode reads an input or a result back.
+func Decode[T any](raw json.RawMessage) (T, error) {
+	var v T
+	err := json.Unmarshal(raw, &v)
+	return v, err
+}

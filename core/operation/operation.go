@@ -1,0 +1,81 @@
+// Package operation holds asynchronous work: its kinds, its status machine, and the leases that let many workers share one
+// queue without two of them ever doing the same work (spec, section "Operation").
+package operation
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Kind is the type of an operation.
+type Kind string
+
+const (
+	Backup    Kind = "backup"
+	Restore   Kind = "restore"
+	Clone     Kind = "clone"
+	Delete    Kind = "delete"
+	Recover   Kind = "recover"
+	Extension Kind = "extension"
+
+	// Create and Lifecycle are the service's own: their routes answer when the work is done, so they are never listed and
+	// make no events, but after a crash they go on like every other operation.
+	Create    Kind = "create"
+	Lifecycle Kind = "lifecycle"
+)
+
+// PublicKinds are the types that the API shows, in the order of the spec.
+var PublicKinds = []Kind{Backup, Restore, Clone, Delete, Recover, Extension}
+
+// Public reports whether the API shows operations of this kind.
+func (k Kind) Public() bool { return k != Create && k != Lifecycle }
+
+// Cancelable reports whether a running operation of this kind has changed nothing yet. A backup only reads.
+func (k Kind) Cancelable() bool { return k == Backup }
+
+// Operation is one piece of work on one database. At most one is open per database.
+type Operation struct {
+	ID         id.OperationID  `db:"id"`
+	AccountID  id.AccountID    `db:"account_id"`
+	DatabaseID id.DatabaseID   `db:"database_id"`
+	Kind       Kind            `db:"kind"`
+	Status     Status          `db:"status"`
+	Stage      string          `db:"stage"`    // informational
+	Progress   int             `db:"progress"` // 0-100, of bytes or tables, never of time
+	Input      json.RawMessage `db:"input"`
+	Result     json.RawMessage `db:"result"`     // null until it has succeeded
+	ErrorCode  fault.Code      `db:"error_code"` // empty unless it failed
+	ErrorText  string          `db:"error_text"`
+	Actor      audit.Actor     `db:"actor"`
+	RequestID  string          `db:"request_id"` // of the request that asked for it
+	CreatedAt  time.Time       `db:"created_at"`
+	StartedAt  *time.Time      `db:"started_at"`
+	FinishedAt *time.Time      `db:"finished_at"`
+
+	CancelRequested bool `db:"cancel_requested"`
+	Lease
+}
+
+// Failure is what a failed operation tells its user.
+type Failure struct {
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+}
+
+// Failure returns what a failed operation tells its user, and nil for every other one.
+func (o Operation) Failure() *Failure {
+	if o.ErrorCode == "" {
+		return nil
+	}
+	return &Failure{Code: o.ErrorCode, Message: o.ErrorText}
+}
+
+// Stages that every kind has; the others belong to their flows.
+const (
+	StageQueued   = "queued"
+	StageFinished = "finished"
+)

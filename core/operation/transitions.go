@@ -1,0 +1,75 @@
+package operation
+
+import (
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/machine"
+)
+
+// Status is the status of an operation (spec, "Operation status").
+type Status string
+
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Succeeded Status = "succeeded" // final
+	Failed    Status = "failed"    // final
+	Canceled  Status = "canceled"  // final
+)
+
+// Statuses lists every status in the order of the docs.
+var Statuses = []Status{Queued, Running, Succeeded, Failed, Canceled}
+
+// Final reports whether nothing can happen any more. Exactly the final statuses make an event.
+func (s Status) Final() bool { return s == Succeeded || s == Failed || s == Canceled }
+
+// Event is what happens to an operation.
+type Event string
+
+const (
+	Claim         Event = "claim"          // a worker takes or retakes it, with a higher epoch
+	Succeed       Event = "succeed"        // the agent has confirmed the outcome
+	Fail          Event = "fail"           // the agent has recorded the operation closed
+	RequestCancel Event = "request_cancel" // a user asks
+	ConfirmCancel Event = "confirm_cancel" // the agent has recorded the operation closed
+)
+
+// Events lists every event in the order of the docs.
+var Events = []Event{Claim, Succeed, Fail, RequestCancel, ConfirmCancel}
+
+// Effects of the table.
+const (
+	RaiseEpoch   = "raise epoch"
+	EmitEvent    = "emit event"
+	CloseAtAgent = "close at agent"
+)
+
+var (
+	to       = machine.To[Status]
+	conflict = machine.Refuse[Status](fault.DatabaseStateConflict)
+)
+
+// Transitions is the status machine. A running operation is canceled in two steps: the wish is recorded, then the worker
+// has the agent close it. Whether a running operation may be canceled at all depends on its kind: see DecideCancel.
+var Transitions = machine.Table[Status, Event]{
+	Queued: {
+		Claim: to(Running, RaiseEpoch), Succeed: conflict, Fail: conflict,
+		RequestCancel: to(Canceled, EmitEvent), ConfirmCancel: conflict,
+	},
+	Running: {
+		Claim: to(Running, RaiseEpoch), Succeed: to(Succeeded, EmitEvent), Fail: to(Failed, EmitEvent),
+		RequestCancel: to(Running, CloseAtAgent), ConfirmCancel: to(Canceled, EmitEvent),
+	},
+	Succeeded: {Claim: conflict, Succeed: conflict, Fail: conflict, RequestCancel: conflict, ConfirmCancel: conflict},
+	Failed:    {Claim: conflict, Succeed: conflict, Fail: conflict, RequestCancel: conflict, ConfirmCancel: conflict},
+	Canceled:  {Claim: conflict, Succeed: conflict, Fail: conflict, RequestCancel: to(Canceled), ConfirmCancel: conflict},
+}
+
+// DecideCancel applies a user's wish to cancel. A running operation that may already have changed something is refused
+// with DATABASE_STATE_CONFLICT.
+func DecideCancel(o Operation) (machine.Cell[Status], error) {
+	if o.Status == Running && !o.Kind.Cancelable() {
+		return machine.Cell[Status]{}, fault.New(fault.DatabaseStateConflict,
+			"a running %s operation can no longer be canceled", o.Kind)
+	}
+	return Transitions.Decide(o.Status, RequestCancel)
+}

@@ -1,0 +1,74 @@
+// Package ratelimit holds the classes of routes, their limits, and the pure decision of a bucket (GCRA): a bucket is one
+// instant, the theoretical arrival time, so that hosts can share it in one row.
+package ratelimit
+
+import "time"
+
+// Class groups routes that share a bucket of one key.
+type Class string
+
+const (
+	Read         Class = "read"
+	Write        Class = "write"
+	Create       Class = "create" // create a database, start a backup
+	Reveal       Class = "reveal"
+	Reservation  Class = "reservation"  // managed restores, retries included
+	Unauthorized Class = "unauthorized" // per client address, not per key
+)
+
+// Limit allows Count requests in each Period, and a burst of Count.
+type Limit struct {
+	Count  int
+	Period time.Duration
+}
+
+// Defaults are the limits of an installation that sets none.
+func Defaults() map[Class]Limit {
+	return map[Class]Limit{
+		Read:         {600, time.Minute},
+		Write:        {120, time.Minute},
+		Create:       {30, time.Minute},
+		Reveal:       {60, time.Minute},
+		Reservation:  {6, time.Hour},
+		Unauthorized: {30, time.Minute},
+	}
+}
+
+// Interval is the time in which one request's worth drains.
+func (l Limit) Interval() time.Duration { return l.Period / time.Duration(l.Count) }
+
+// Decision is the answer of a bucket.
+type Decision struct {
+	Allowed    bool
+	Limit      int
+	Remaining  int
+	Reset      time.Duration // until the bucket is full again
+	RetryAfter time.Duration // zero when allowed
+	TAT        time.Time     // the bucket's new state; unchanged when refused
+}
+
+// Decide takes one request out of the bucket whose state is tat (the zero time for a bucket never used).
+func Decide(l Limit, tat, now time.Time) Decision {
+	if tat.Before(now) {
+		tat = now
+	}
+	next := tat.Add(l.Interval())
+	if wait := next.Sub(now) - l.Period; wait > 0 {
+		return refused(l, tat, now, wait)
+	}
+	return Describe(l, next, now)
+}
+
+// Describe reports an allowed request whose bucket now stands at tat.
+func Describe(l Limit, tat, now time.Time) Decision {
+	used := tat.Sub(now)
+	return Decision{
+		Allowed: true, Limit: l.Count, TAT: tat,
+		Remaining: max(0, int((l.Period-used)/l.Interval())),
+		Reset:     max(0, used),
+	}
+}
+
+func refused(l Limit, tat, now time.Time, wait time.Duration) Decision {
+	return Decision{Limit: l.Count, Reset: tat.Sub(now), RetryAfter: wait, TAT: tat}
+}

@@ -1,0 +1,46 @@
+package ports
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Accounts keeps people, accounts and memberships.
+type Accounts interface {
+	// AddUser stores a user. A mail address that is in use is VALIDATION_ERROR on "email".
+	AddUser(ctx context.Context, u account.User) error
+	// Add stores an account of an existing user, who owns no other.
+	Add(ctx context.Context, a account.Account) error
+	// Get returns an account; ErrNoRow when there is none.
+	Get(ctx context.Context, account id.AccountID) (account.Account, error)
+	// LockForQuota returns the account and holds it until the transaction ends, so that counting and adding are one step.
+	LockForQuota(ctx context.Context, account id.AccountID) (account.Account, error)
+	// Save writes plan and overrides.
+	Save(ctx context.Context, a account.Account) error
+	// SetMember makes a user a member of a database, or changes the role.
+	SetMember(ctx context.Context, m Membership) error
+}
+
+// Membership is a user's standing on a database of somebody else.
+type Membership struct {
+	ID         id.MembershipID  `db:"id"`
+	DatabaseID id.DatabaseID    `db:"database_id"`
+	UserID     id.UserID        `db:"user_id"`
+	Role       account.Standing `db:"role"`
+}
+
+// Keys keeps API keys: hashes and visible prefixes, never secrets.
+type Keys interface {
+	// Add stores a key and, for a selected-database key, the databases that it reaches.
+	Add(ctx context.Context, k account.Key, databases []id.DatabaseID) error
+	// Get returns a key; ErrNoRow when there is none.
+	Get(ctx context.Context, key id.KeyID) (account.Key, error)
+	// List returns the keys of an account, newest first.
+	List(ctx context.Context, account id.AccountID) ([]account.Key, error)
+	// Replace stores the new ID and hash of a key in place of the old ones; the old text stops working at once.
+	Replace(ctx context.Context, old id.KeyID, k account.Key) error
+	// Revoke stores RevokedAt.
+	Revoke(ctx context.Context, k account.Key) error
+}

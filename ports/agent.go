@@ -1,0 +1,172 @@
+package ports
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+)
+
+// Fleet reaches the agents of the registered servers.
+type Fleet interface {
+	Agent(s server.Server) (Agent, error)
+}
+
+// Agent does the work on one database server. Its commands are declarative and may be sent again: the same command has the
+// same outcome. Its errors tell what is known:
+//
+//   - *AgentRefusal: the agent has answered, and did not do it;
+//   - ErrAgentUnreachable: the command was never delivered;
+//   - every other error: the outcome is unknown; send the command again.
+type Agent interface {
+	DatabaseAgent
+	BackupAgent
+	// Close undoes what the operation left unfinished on the server, ends its work there and refuses every later command of
+	// it. A backup that was already complete is refused with ReasonCompleted: it can no longer be undone.
+	Close(ctx context.Context, f Fence) error
+	// Ready reports whether the agent answers and PostgreSQL and PgBouncer run.
+	Ready(ctx context.Context) error
+}
+
+// Fence is what lets an agent refuse a worker that slept past its lease.
+type Fence struct {
+	OperationID id.OperationID
+	Epoch       int64
+}
+
+// DatabaseAgent makes, opens, closes and measures databases.
+type DatabaseAgent interface {
+	// EnsureDatabase makes the database and its logins as the specification says, opens it in the pooler, and proves a
+	// log-in of the owner through it. ReasonNameTaken: the server has a database or login of that name that is not ours.
+	EnsureDatabase(ctx context.Context, f Fence, spec DatabaseSpec) error
+	// SetAccess opens or closes the customer logins of a database, and ends open connections where asked. A lower
+	// generation than the last is ReasonStale.
+	SetAccess(ctx context.Context, f Fence, spec AccessSpec) error
+	// SetAllowlist makes the pooler admit only the given networks (none: every address) and closes connections from
+	// elsewhere. A lower generation than the last is ReasonStale.
+	SetAllowlist(ctx context.Context, spec AllowlistSpec) error
+	// DatabaseSize returns the size on disk in bytes.
+	DatabaseSize(ctx context.Context, db id.DatabaseID) (int64, error)
+}
+
+// DatabaseSpec is a database as it shall be.
+type DatabaseSpec struct {
+	ID            id.DatabaseID
+	Name          string
+	RoleModel     database.RoleModel
+	ConnectionCap int // 0: none
+	Logins        []LoginSpec
+}
+
+// LoginSpec is a login as it shall be. Password proves the log-in of the owner and is never stored by an agent.
+type LoginSpec struct {
+	Login    database.Login
+	Username string
+	Verifier string
+	Password string
+}
+
+// AccessSpec is the access that a database shall have.
+type AccessSpec struct {
+	DatabaseID id.DatabaseID
+	Generation int64
+	Open       bool
+	Disconnect bool // end connections that are open now
+}
+
+// AllowlistSpec is the allowlist that a database shall have.
+type AllowlistSpec struct {
+	DatabaseID id.DatabaseID
+	Generation int64
+	Networks   []netip.Prefix
+}
+
+// BackupAgent makes, keeps and hands out backup files.
+type BackupAgent interface {
+	// Backup starts the backup, or goes on with it after a crash, or reports where it stands: it returns at once.
+	Backup(ctx context.Context, f Fence, spec BackupSpec) (BackupReport, error)
+	// RoomForBackup refuses with ReasonStorageFull where the server has no room for another backup of the database.
+	RoomForBackup(ctx context.Context, db id.DatabaseID) error
+	// DeleteBackup removes a file; one that is gone already is no error. ReasonNoRoute: the agent is too old.
+	DeleteBackup(ctx context.Context, db id.DatabaseID, filename string) error
+	// OpenBackup streams a file. ReasonNotFound where it does not exist, ReasonNoRoute where the agent is too old.
+	OpenBackup(ctx context.Context, db id.DatabaseID, filename string) (BackupFile, error)
+}
+
+// BackupSpec is a backup as it shall be.
+type BackupSpec struct {
+	DatabaseID id.DatabaseID
+	Filename   string
+	Verify     bool
+}
+
+// BackupState tells a running backup from a finished one.
+type BackupState string
+
+const (
+	BackupRunning     BackupState = "running"
+	BackupDone        BackupState = "done"
+	BackupNotVerified BackupState = "not_verified" // the file is there, but did not come back equal
+	BackupFailed      BackupState = "failed"       // there is no file
+)
+
+// BackupReport is where a backup stands.
+type BackupReport struct {
+	State          BackupState
+	Stage          string
+	Progress       int
+	Reason         AgentReason // of BackupFailed
+	Message        string      // of BackupFailed and BackupNotVerified; fit for the customer
+	SizeBytes      int64
+	ChecksumSHA256 string
+	VerifiedAt     *time.Time
+	RoleManifest   bool
+}
+
+// BackupFile is an open backup file; whoever has it closes Body.
+type BackupFile struct {
+	Body io.ReadCloser
+	Size int64
+}
+
+// AgentReason says why an agent refused.
+type AgentReason string
+
+const (
+	ReasonStale       AgentReason = "stale"        // a newer generation is in force
+	ReasonFenced      AgentReason = "fenced"       // a higher epoch has spoken
+	ReasonConflict    AgentReason = "conflict"     // the same command with another payload
+	ReasonClosed      AgentReason = "closed"       // the operation is closed
+	ReasonCompleted   AgentReason = "completed"    // the operation is complete and cannot be closed
+	ReasonNameTaken   AgentReason = "name_taken"   // something of that name exists and is not ours
+	ReasonNotFound    AgentReason = "not_found"    // no such database or file
+	ReasonStorageFull AgentReason = "storage_full" // no room for a backup
+	ReasonUnavailable AgentReason = "unavailable"  // PostgreSQL or PgBouncer is down; try again
+	ReasonNoRoute     AgentReason = "no_route"     // the agent does not know this command
+	ReasonInvalid     AgentReason = "invalid"      // the agent cannot read the command
+	ReasonFailed      AgentReason = "failed"       // it went wrong for good; Message says how
+)
+
+// AgentRefusal is an agent's definite no.
+type AgentRefusal struct {
+	Reason  AgentReason
+	Message string
+}
+
+func (r *AgentRefusal) Error() string {
+	return "agent refused (" + string(r.Reason) + "): " + r.Message
+}
+
+// ErrAgentUnreachable says that a command was never delivered.
+var ErrAgentUnreachable = errors.New("the agent cannot be reached")
+
+// RefusedFor reports whether err is a refusal for that reason.
+func RefusedFor(err error, reason AgentReason) bool {
+	var r *AgentRefusal
+	return errors.As(err, &r) && r.Reason == reason
+}

@@ -1,0 +1,28 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Backups keeps the records of backup files that exist on a server.
+type Backups interface {
+	// Add stores a record. The same operation adds it once: a second Add of that operation changes nothing.
+	Add(ctx context.Context, b backup.Backup) error
+	// Get returns a backup that is not being deleted; ErrNoRow when there is none.
+	Get(ctx context.Context, db id.DatabaseID, filename backup.Filename) (backup.Backup, error)
+	// List returns the backups of a database that are not being deleted, newest first.
+	List(ctx context.Context, db id.DatabaseID, p Page) ([]backup.Backup, error)
+	// Names returns every file name that the database uses or has promised to an open operation, deleted ones included
+	// while their files may still exist.
+	Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename, error)
+	// MarkDeleting records the intent to delete the file; ErrNoRow when there is no such backup.
+	MarkDeleting(ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time) (backup.Backup, error)
+	// Remove deletes the record of a file that is gone.
+	Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error
+	// Doomed lists up to limit backups whose file should go: expired, or marked and not yet removed.
+	Doomed(ctx context.Context, now time.Time, limit int) ([]backup.Backup, error)
+}

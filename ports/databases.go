@@ -1,0 +1,77 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Viewer is who looks: it decides which databases exist for a key.
+type Viewer struct {
+	AccountID id.AccountID
+	UserID    id.UserID
+	KeyID     id.KeyID
+	Scope     account.Scope
+}
+
+// Databases keeps the records of databases.
+type Databases interface {
+	// Add stores a new record. A name that the server has already is VALIDATION_ERROR on "name".
+	Add(ctx context.Context, r database.Record) error
+	// Reach returns a database that the viewer can see, and what the viewer is to it. ErrNoRow covers missing, foreign and
+	// out of scope alike. A selected-database key reaches only what it is bound to: databases of its own account, and
+	// those on which its user is a member.
+	Reach(ctx context.Context, v Viewer, db id.DatabaseID) (database.Record, account.Standing, error)
+	// Visible lists what Reach would return, by creation time and ID.
+	Visible(ctx context.Context, v Viewer, p Page) ([]database.Record, error)
+	// Lock returns a record and holds it until the transaction ends; ErrNoRow when there is none.
+	Lock(ctx context.Context, db id.DatabaseID) (database.Record, error)
+	// Count returns how many databases count against the account's quota.
+	Count(ctx context.Context, account id.AccountID) (int, error)
+	// Save writes every field that can change.
+	Save(ctx context.Context, r database.Record) error
+	// Remove deletes the record of a database that was never finished, with its logins and idempotency keys.
+	Remove(ctx context.Context, db id.DatabaseID) error
+	// Due lists up to limit records that the batch host should look at: those that Due names.
+	Due(ctx context.Context, what DueWork, now time.Time, limit int) ([]database.Record, error)
+}
+
+// DueWork names what the batch host looks for among databases.
+type DueWork string
+
+const (
+	DueBackup    DueWork = "backup"    // NextBackupAt has passed, active or stopped, no operation open
+	DueAllowlist DueWork = "allowlist" // AllowlistApplied is behind AllowlistGeneration, and the database exists on its server
+)
+
+// Logins keeps the encrypted passwords of the logins that the platform made.
+type Logins interface {
+	Add(ctx context.Context, l LoginSecret) error
+	// Get returns one login; ErrNoRow when there is none.
+	Get(ctx context.Context, db id.DatabaseID, login database.Login) (LoginSecret, error)
+	// List returns the logins of a database, the owner first.
+	List(ctx context.Context, db id.DatabaseID) ([]LoginSecret, error)
+}
+
+// LoginSecret is a login and its password. Verifier is what PostgreSQL gets; Sealed is the password, encrypted and bound to
+// Context.
+type LoginSecret struct {
+	DatabaseID id.DatabaseID  `db:"database_id"`
+	Login      database.Login `db:"login"`
+	Username   string         `db:"username"`
+	Generation int64          `db:"generation"` // credential generation; 1 is what create made
+	Verifier   string         `db:"verifier"`
+	Sealed     []byte         `db:"sealed"`
+}
+
+// Allowlist keeps allowlist entries.
+type Allowlist interface {
+	// List returns the entries of a database, oldest first.
+	List(ctx context.Context, db id.DatabaseID) ([]database.AllowlistEntry, error)
+	Add(ctx context.Context, e database.AllowlistEntry) error
+	// Remove deletes an entry of this database; ErrNoRow when it has none of that ID.
+	Remove(ctx context.Context, db id.DatabaseID, entry id.AllowlistEntryID) (database.AllowlistEntry, error)
+}

@@ -1,0 +1,11 @@
+package ports
+
+// Entropy makes what nobody may guess.
+type Entropy interface {
+	// UUID returns 16 random bytes for an identifier.
+	UUID() [16]byte
+	// Salt returns 16 random bytes for a SCRAM verifier.
+	Salt() [16]byte
+	// Base62 returns n random characters 0-9, A-Z, a-z, each equally likely.
+	Base62(n int) string
+}

@@ -1,0 +1,29 @@
+package ports
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Journal hears what the use cases do, for the operator's log and metrics. It never receives a secret and must not block.
+type Journal interface {
+	Record(ctx context.Context, e JournalEvent)
+}
+
+// JournalEvent is one step of the work on one database.
+type JournalEvent struct {
+	What        string // "operation.claimed", "operation.succeeded", "allowlist.applied" ...
+	DatabaseID  id.DatabaseID
+	OperationID id.OperationID
+	Kind        string
+	RequestID   string
+	Epoch       int64
+	Err         error // nil unless something went wrong
+}
+
+// NoJournal drops every event.
+type NoJournal struct{}
+
+// Record drops the event.
+func (NoJournal) Record(context.Context, JournalEvent) {}

@@ -1,0 +1,66 @@
+package ports
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/event"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// Operations is the queue.
+type Operations interface {
+	// Add stores an operation, queued or already claimed, and wakes workers when the transaction commits. A database that
+	// has an open operation is DATABASE_STATE_CONFLICT.
+	Add(ctx context.Context, o operation.Operation) error
+	// Get returns an operation; ErrNoRow when there is none.
+	Get(ctx context.Context, op id.OperationID) (operation.Operation, error)
+	// Lock returns an operation and holds it until the transaction ends.
+	Lock(ctx context.Context, op id.OperationID) (operation.Operation, error)
+	// Open returns the open operation of a database; ErrNoRow when none is open.
+	Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error)
+	// List returns the public operations of a database, newest first.
+	List(ctx context.Context, db id.DatabaseID, p Page) ([]operation.Operation, error)
+	// ClaimNext takes the claimable operation that has waited longest, as operation.Claimed leaves it; ErrNoRow when none
+	// is claimable. Two workers never claim the same one.
+	ClaimNext(ctx context.Context, owner string, now time.Time, hold time.Duration) (operation.Operation, error)
+	// SaveLeased writes every field that can change, provided that the stored epoch is still o.Epoch and the operation is
+	// not final; ErrLeaseLost otherwise. It keeps a CancelRequested that was stored meanwhile.
+	SaveLeased(ctx context.Context, o operation.Operation) error
+	// RequestCancel stores CancelRequested, or the canceled status for an operation that is still queued.
+	RequestCancel(ctx context.Context, o operation.Operation) error
+}
+
+// Idempotency keeps the keys of requests.
+type Idempotency interface {
+	// Claim stores the record where the key is new and returns it; otherwise it returns the one that is stored. It waits
+	// for a concurrent transaction that stores the same key.
+	Claim(ctx context.Context, r idempotency.Record) (stored idempotency.Record, fresh bool, err error)
+}
+
+// Audit keeps the activity log.
+type Audit interface {
+	Add(ctx context.Context, e audit.Entry) error
+	// List returns the entries of a database, newest first.
+	List(ctx context.Context, db id.DatabaseID, p Page) ([]audit.Entry, error)
+}
+
+// Outbox keeps events until they are delivered. Adding one is part of the transaction that makes its operation final.
+type Outbox interface {
+	Add(ctx context.Context, e OutboxEvent) error
+}
+
+// OutboxEvent is an event with the body that every delivery sends.
+type OutboxEvent struct {
+	ID          id.EventID      `db:"id"`
+	AccountID   id.AccountID    `db:"account_id"`
+	DatabaseID  id.DatabaseID   `db:"database_id"`
+	OperationID id.OperationID  `db:"operation_id"`
+	Name        event.Name      `db:"name"`
+	Payload     json.RawMessage `db:"payload"`
+	CreatedAt   time.Time       `db:"created_at"`
+}

@@ -1,0 +1,34 @@
+package ports
+
+import "context"
+
+// Store is the metadata database.
+type Store interface {
+	// Update runs fn in one read-write transaction. fn may run again after a serialization failure or a deadlock, so it
+	// has no effect outside the transaction and calls nothing over the network. An error of fn rolls back and is returned.
+	Update(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	// View runs fn without a transaction: each statement sees what is committed when it starts.
+	View(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+}
+
+// Tx hands out the repositories. Writing through a Tx of View is an error.
+type Tx interface {
+	Accounts() Accounts
+	Keys() Keys
+	Databases() Databases
+	Logins() Logins
+	Allowlist() Allowlist
+	Backups() Backups
+	Operations() Operations
+	Idempotency() Idempotency
+	Audit() Audit
+	Outbox() Outbox
+	Servers() Servers
+	Switches() Switches
+}
+
+// Page bounds a list. The zero value asks for everything.
+type Page struct {
+	Limit int    // 0: no limit
+	After string // the cursor of the last entry of the page before; empty for the first page
+}
