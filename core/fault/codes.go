@@ -42,7 +42,9 @@ const (
 	LegacyRoleConflict                   Code = "LEGACY_ROLE_CONFLICT"
 	MemberConflict                       Code = "MEMBER_CONFLICT"
 	BackupConflict                       Code = "BACKUP_CONFLICT"
+	RequestTimeout                       Code = "REQUEST_TIMEOUT"
 	LengthRequired                       Code = "LENGTH_REQUIRED"
+	HeaderTooLarge                       Code = "HEADER_TOO_LARGE"
 	PayloadTooLarge                      Code = "PAYLOAD_TOO_LARGE"
 	UnsupportedMediaType                 Code = "UNSUPPORTED_MEDIA_TYPE"
 	RateLimited                          Code = "RATE_LIMITED"
@@ -105,10 +107,12 @@ var Table = []Entry{
 	{LegacyRoleConflict, 409, "the role, overlay or database state forbids the action"},
 	{MemberConflict, 409, "the owner cannot be a member, or too many invitations are open"},
 	{BackupConflict, 409, "the backup is in use, or another backup is open"},
+	{RequestTimeout, 408, "the request's header or body did not come in time"},
 	{LengthRequired, 411, "a JSON body needs a Content-Length"},
 	{PayloadTooLarge, 413, "body larger than the API limit"},
 	{UnsupportedMediaType, 415, "the body is not application/json"},
 	{RateLimited, 429, "too many requests for the route, or too many unauthorized attempts"},
+	{HeaderTooLarge, 431, "the request's header is larger than the API limit"},
 	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, backup start, delete or download)"},
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},

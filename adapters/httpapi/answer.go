@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/valyala/fasthttp"
+
+	"github.com/pgherd/pgherd/core/ratelimit"
+)
+
+// Answer is what a handler gives back. Body is sent as JSON; a nil Body with no Download sends none.
+type Answer struct {
+	Status   int
+	Body     any
+	Location string
+	Download *Download
+}
+
+// OK answers 200.
+func OK(body any) Answer { return Answer{Status: fasthttp.StatusOK, Body: body} }
+
+// Created answers 201.
+func Created(body any) Answer { return Answer{Status: fasthttp.StatusCreated, Body: body} }
+
+// Accepted answers 202.
+func Accepted(body any) Answer { return Answer{Status: fasthttp.StatusAccepted, Body: body} }
+
+// NoContent answers 204.
+func NoContent() Answer { return Answer{Status: fasthttp.StatusNoContent} }
+
+// send writes the answer of a handler. An answer that is no JSON is a fault of ours.
+func (r *Request) send(a Answer) error {
+	if a.Download != nil {
+		r.sendDownload(a)
+		return nil
+	}
+	res := &r.raw.Response
+	if a.Body != nil {
+		text, err := json.Marshal(a.Body)
+		if err != nil {
+			return err
+		}
+		writeJSON(res, text)
+	}
+	res.SetStatusCode(a.Status)
+	if a.Location != "" {
+		res.Header.Set(fasthttp.HeaderLocation, a.Location)
+	}
+	return nil
+}
+
+func writeJSON(res *fasthttp.Response, text []byte) {
+	res.Header.SetContentType("application/json")
+	res.SetBodyRaw(text)
+}
+
+// Names of the rate-limit headers; every answer to a valid key has them.
+const (
+	headerRateLimit     = "X-RateLimit-Limit"
+	headerRateRemaining = "X-RateLimit-Remaining"
+	headerRateReset     = "X-RateLimit-Reset" // seconds until the bucket is full
+	headerRequestID     = "X-Request-Id"
+)
+
+func writeRate(h *fasthttp.ResponseHeader, d ratelimit.Decision) {
+	h.Set(headerRateLimit, strconv.Itoa(d.Limit))
+	h.Set(headerRateRemaining, strconv.Itoa(d.Remaining))
+	h.Set(headerRateReset, strconv.Itoa(wholeSeconds(d.Reset)))
+}

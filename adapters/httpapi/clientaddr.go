@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// clientAddress is the socket's address; where that is a configured proxy's, the last hop that the proxy wrote into
+// X-Forwarded-For. Hops before the last are the client's own words.
+func clientAddress(raw *fasthttp.RequestCtx, proxies []netip.Prefix) netip.Addr {
+	socket := socketAddress(raw.RemoteAddr())
+	if !within(socket, proxies) {
+		return socket
+	}
+	lines := raw.Request.Header.PeekAll(fasthttp.HeaderXForwardedFor)
+	if len(lines) == 0 {
+		return socket
+	}
+	last := string(lines[len(lines)-1])
+	hop := strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+	if a, ok := parseHop(hop); ok {
+		return a
+	}
+	return socket
+}
+
+// parseHop accepts an address with or without a port.
+func parseHop(hop string) (netip.Addr, bool) {
+	if a, err := netip.ParseAddr(strings.Trim(hop, "[]")); err == nil {
+		return a.Unmap().WithZone(""), true
+	}
+	a, err := netip.ParseAddrPort(hop)
+	return a.Addr().Unmap().WithZone(""), err == nil
+}
+
+func socketAddress(a net.Addr) netip.Addr {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.Addr{}
+}
+
+func within(a netip.Addr, prefixes []netip.Prefix) bool {
+	for _, p := range prefixes {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,14 @@
+// Package httpapi puts the use cases on HTTP: the control plane API of the spec, under /api/v1, on fiber.
+//
+//	route.go      what a route is; the one table of routes is a []Route
+//	pipeline.go   the checks before a handler, in their one order
+//	gate.go       what the pipeline asks of the use cases
+//	request.go    what a handler is given; answer.go what it gives back; download.go for files
+//	errors.go     the one translation of an error into an answer
+//	body.go       the only reader of request bodies; strictjson.go and shape.go decide what JSON is accepted
+//	front.go      authentication before the body: how fasthttp is kept from reading it
+//	listener.go   slow clients, lost answers, the bound on connections
+//	server.go     construction, serving, graceful shutdown
+//	observe.go    access log and metrics
+//	openapi.go    the description of the routes, generated from the table
+package httpapi

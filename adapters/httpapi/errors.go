@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/valyala/fasthttp"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// envelope is the answer to every error (spec, "Errors"); Extra are the members that some errors add.
+type envelope struct {
+	Error struct {
+		Code    fault.Code     `json:"code"`
+		Message string         `json:"message"`
+		Details []fault.Detail `json:"details"`
+		Extra   map[string]any `json:",embed"`
+	} `json:"error"`
+}
+
+// bareMaintenance is what the extension routes answer during maintenance.
+type bareMaintenance struct {
+	Error   fault.Code `json:"error"`
+	Message string     `json:"message"`
+}
+
+// errInternal is all that a caller is shown of an error that is none of its business.
+var errInternal = fault.New(fault.InternalError, "an internal error; retry the same request")
+
+var errNoHTTP = fault.New(fault.ValidationError, "the request is not valid HTTP")
+
+// refuse is the one translation of an error into an answer. It returns what is worth a line in the log: the cause of a 5xx.
+func refuse(res *fasthttp.Response, err error, bare bool) (cause error) {
+	shown := presentable(err)
+	status := shown.Code.Status()
+	if status >= 500 && shown.Code != fault.Maintenance {
+		cause = err
+	}
+	res.SetStatusCode(status)
+	if shown.RetryAfter > 0 || status == fasthttp.StatusTooManyRequests {
+		res.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(max(1, wholeSeconds(shown.RetryAfter))))
+	}
+	writeJSON(res, errorBody(shown, bare && shown.Code == fault.Maintenance))
+	return cause
+}
+
+// presentable returns the error itself where it was made for a caller.
+func presentable(err error) *fault.Error {
+	var e *fault.Error
+	if errors.As(err, &e) && e.Code.Known() {
+		return e
+	}
+	return errInternal
+}
+
+func errorBody(e *fault.Error, bare bool) []byte {
+	var body any = bareMaintenance{Error: e.Code, Message: e.Message}
+	if !bare {
+		var wrapped envelope
+		wrapped.Error.Code, wrapped.Error.Message = e.Code, e.Message
+		wrapped.Error.Details, wrapped.Error.Extra = e.Details, e.Extra
+		body = wrapped
+	}
+	text, err := json.Marshal(body, json.Deterministic(true))
+	if err != nil { // a member of Extra that is no JSON
+		return errorBody(fault.New(e.Code, "%s", e.Message), bare)
+	}
+	return text
+}
+
+// unparsed answers what fasthttp could not read as a request. Its own texts repeat what the client sent; these do not.
+func unparsed(err error) error {
+	var small *fasthttp.ErrSmallBuffer
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &small):
+		return fault.New(fault.HeaderTooLarge, "the request's header is too large")
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, fasthttp.ErrTimeout):
+		return fault.New(fault.RequestTimeout, "the request's header did not come in time")
+	default:
+		return errNoHTTP
+	}
+}
+
+// wholeSeconds rounds up.
+func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"bytes"
+	"net"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+)
+
+// fasthttp reads the first 8 KiB of a body before any handler runs, answers 413 before authentication, and waits for a body
+// that never comes. So that a request is authenticated and rate-limited before its body is read (spec, "Endpoints"),
+// holdBody makes every body look chunked, which fasthttp reads only on demand, and notes the truth in two headers of our
+// own; begin takes the note down again before anything else sees the request. contract_test.go holds fasthttp to this.
+const (
+	noteLength = "X-Pgherd-Held-Length"
+	noteExpect = "X-Pgherd-Held-Expect"
+	chunked    = "chunked"
+)
+
+// Lengths of a body that are no number of bytes.
+const (
+	noBody      = 0
+	unknownSize = -1 // chunked
+)
+
+// holdBody runs when the header has been parsed and before anything of the body is read.
+func holdBody(h *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
+	h.Del(noteLength) // a client's own
+	h.Del(noteExpect)
+	if expect := h.Peek(fasthttp.HeaderExpect); len(expect) > 0 {
+		h.SetBytesV(noteExpect, expect)
+		h.Del(fasthttp.HeaderExpect)
+	}
+	switch length := h.ContentLength(); {
+	case length > 0:
+		h.Set(noteLength, strconv.Itoa(length))
+		h.SetContentLength(-1)
+	case length == -1:
+		h.Set(noteLength, chunked)
+	}
+	return unchanged
+}
+
+// heldBody is what is known of a request's body, and how much of it was read.
+type heldBody struct {
+	length    int // bytes, noBody or unknownSize
+	expect    bool
+	readToEnd bool
+}
+
+// ambiguousHeader reports a space in a header's name. fasthttp takes "Content-Length : 5" for a header that means nothing;
+// a proxy in front may not, and the two would disagree on where the next request begins.
+func ambiguousHeader(h *fasthttp.RequestHeader) (found bool) {
+	h.VisitAll(func(key, _ []byte) { found = found || bytes.IndexByte(key, ' ') >= 0 })
+	return found
+}
+
+// releaseBody puts the header back as the client sent it; the body stays unread.
+func releaseBody(h *fasthttp.RequestHeader) (b heldBody) {
+	note := h.Peek(noteLength)
+	switch {
+	case len(note) == 0:
+		return heldBody{length: noBody, readToEnd: true}
+	case string(note) == chunked:
+		b.length = unknownSize
+	default:
+		b.length, _ = strconv.Atoi(string(note)) // written by holdBody
+		h.SetContentLength(b.length)
+	}
+	b.expect = string(h.Peek(noteExpect)) == "100-continue"
+	h.Del(noteLength)
+	h.Del(noteExpect)
+	return b
+}
+
+// abandon closes the connection behind the answer where a body was not read to its end: the bytes that are left would run as
+// a second request. It also does so after every chunked body, whose end two readers may see in different places.
+func (b *heldBody) abandon(raw *fasthttp.RequestCtx) {
+	if !b.readToEnd || b.length == unknownSize {
+		closeAfterAnswer(raw, raw.Conn())
+	}
+}
+
+func closeAfterAnswer(raw *fasthttp.RequestCtx, c net.Conn) {
+	raw.SetConnectionClose()
+	lingerOnClose(c)
+}

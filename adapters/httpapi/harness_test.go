@@ -1,0 +1,280 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/ratelimit"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/gofiber/fiber/v2/utils.StartTimeStampUpdater.func1.1"),
+		goleak.IgnoreAnyFunction("github.com/gofiber/utils.StartTimeStampUpdater.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends 10 s after its server
+	)
+}
+
+const (
+	knownID   = "0b5c1f4e-7a52-4f0d-9d3e-1c2b3a4d5e6f"
+	foreignID = "11111111-2222-4333-8444-555555555555"
+	anyKey    = "selected"
+)
+
+// doorman knows a handful of keys and one database.
+type doorman struct {
+	mu          sync.Mutex
+	knocks      []Knock
+	maintenance bool
+	callers     map[string]Caller
+}
+
+func newDoorman() *doorman {
+	of := func(kind account.KeyKind, scope account.Scope, plan account.Plan) Caller {
+		return Caller{KeyID: "k1234567", KeyPrefix: "pgh_k1234567", Kind: kind, Scope: scope, Plan: plan}
+	}
+	return &doorman{callers: map[string]Caller{
+		"full":     of(account.AccountKey, account.FullAccount, account.Business),
+		anyKey:     of(account.AccountKey, account.SelectedDatabases, account.Pro),
+		"free":     of(account.AccountKey, account.FullAccount, account.Free),
+		"ci":       of(account.CIKey, account.SelectedDatabases, account.Pro),
+		"spent":    of(account.AccountKey, account.FullAccount, account.Pro),
+		"viewer":   of(account.AccountKey, account.SelectedDatabases, account.Pro),
+		"unlisted": of(account.AccountKey, account.SelectedDatabases, account.Pro),
+	}}
+}
+
+func (d *doorman) Admit(_ context.Context, k Knock) (Admission, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.knocks = append(d.knocks, k)
+	c, ok := d.callers[k.Key]
+	if !ok {
+		return Admission{}, account.ErrUnauthorized()
+	}
+	a := Admission{
+		Caller: c, Maintenance: d.maintenance,
+		Rate: ratelimit.Decision{Allowed: true, Limit: 600, Remaining: 599, Reset: 1500 * time.Millisecond},
+	}
+	if k.Key == "spent" {
+		e := fault.New(fault.RateLimited, "too many requests")
+		e.RetryAfter = 2300 * time.Millisecond
+		a.Rate = ratelimit.Decision{Limit: 600, Reset: time.Minute}
+		return a, e
+	}
+	return a, nil
+}
+
+func (d *doorman) Reach(_ context.Context, _ Caller, n Need) (any, error) {
+	if n.ID != knownID {
+		return nil, fault.New(fault.DatabaseNotFound, "no such database")
+	}
+	if n.Feature == "off" {
+		return nil, fault.New(fault.FeatureNotAvailable, "not enrolled")
+	}
+	return n.ID, nil
+}
+
+func (d *doorman) last() Knock {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.knocks[len(d.knocks)-1]
+}
+
+type renameBody struct {
+	Name        *string          `json:"name" required:"true" doc:"the new name"`
+	Count       *int             `json:"count"`
+	Confirm     *bool            `json:"confirm"`
+	Environment Nullable[string] `json:"environment" enum:"production,staging"`
+}
+
+type renamed struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// stage is a running server and what a test wants to see of it.
+type stage struct {
+	*Server
+	address string
+	gate    *doorman
+	logs    *observer.ObservedLogs
+	metrics *prometheus.Registry
+	handled atomic.Int64
+	feed    func(*Request) io.ReadCloser // the content of downloads
+	size    int64
+}
+
+func (st *stage) table() []Route {
+	const base = "/api/v1/things/{id}"
+	done := []Documented{{Status: 200, Body: renamed{}}}
+	count := func(h Handler) Handler {
+		return func(r *Request) (Answer, error) { st.handled.Add(1); return h(r) }
+	}
+	get := count(func(r *Request) (Answer, error) { return OK(renamed{ID: r.Param("id")}), nil })
+	rename := count(func(r *Request) (Answer, error) {
+		return OK(renamed{ID: r.Target.(string), Name: *Decoded[renameBody](r).Name}), nil
+	})
+	upload := count(func(r *Request) (Answer, error) {
+		n, err := io.Copy(io.Discard, r.Stream())
+		return OK(map[string]int64{"n": n}), err
+	})
+	broken := count(func(*Request) (Answer, error) { return Answer{}, fmt.Errorf("dial tcp 10.0.0.7: secret") })
+	download := count(func(r *Request) (Answer, error) {
+		return Answer{Status: 200, Download: &Download{
+			Filename: "20260101_000000.sql.gz", ContentType: "application/gzip", Size: st.size, Content: st.feed(r),
+		}}, nil
+	})
+	return []Route{
+		{Method: "GET", Path: base, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: get, Answers: done},
+		{Method: "PATCH", Path: base, Class: ratelimit.Write, Target: Database, Action: account.Configure,
+			Body: JSON[renameBody](), Handle: rename, Answers: done, NoStore: true},
+		{Method: "POST", Path: base + "/run", Class: ratelimit.Write, Target: Database, Handle: get, Answers: done,
+			BareMaintenance: true, Idempotency: Required},
+		{Method: "DELETE", Path: base, Class: ratelimit.Write, Key: FullAccount, Target: Database, Handle: get, Answers: done},
+		{Method: "POST", Path: base + "/gated", Class: ratelimit.Write, Target: Database, Feature: "off",
+			Body: JSON[renameBody](), Handle: rename, Answers: done},
+		{Method: "PUT", Path: base + "/upload", Class: ratelimit.Write, Target: Database, Body: Stream(), Handle: upload, Answers: done},
+		{Method: "GET", Path: base + "/broken", Class: ratelimit.Read, Target: Database, Handle: broken, Answers: done},
+		{Method: "GET", Path: base + "/panic", Class: ratelimit.Read, Target: Database, Answers: done,
+			Handle: func(*Request) (Answer, error) { panic("secret thing") }},
+		{Method: "GET", Path: base + "/backups/{filename}", Class: ratelimit.Read, Target: Database, Handle: download,
+			Answers: []Documented{{Status: 200, ContentType: "application/gzip"}},
+			Query:   []Parameter{{Name: "limit", Meaning: "at most so many", Integer: true}}},
+		{Method: "POST", Path: "/api/v1/previews", Class: ratelimit.Create, Key: PreviewKey, Body: JSON[renameBody](),
+			PlanRefusal: fault.PlanLimit, Handle: rename, Answers: done},
+	}
+}
+
+func shortLimits() Limits {
+	l := DefaultLimits()
+	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout = 600*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
+	return l
+}
+
+// open starts a server; change may alter its configuration.
+func open(t testing.TB, change ...func(*Config)) *stage {
+	t.Helper()
+	core, logs := observer.New(zap.DebugLevel)
+	st := &stage{gate: newDoorman(), logs: logs, metrics: prometheus.NewRegistry()}
+	var n atomic.Int64
+	cfg := Config{
+		Gate: st.gate, Routes: st.table(), Limits: shortLimits(), Log: zap.New(core), Metrics: st.metrics,
+		RequestID: func() string { return fmt.Sprintf("req-%d", n.Add(1)) },
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Server, st.address = s, ln.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		_ = s.Shutdown(ctx) // tests of shutdown look at its error
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return st
+}
+
+// line is a raw connection.
+type line struct {
+	net.Conn
+	t  testing.TB
+	br *bufio.Reader
+}
+
+func (st *stage) dial(t testing.TB) *line {
+	t.Helper()
+	c, err := net.Dial("tcp", st.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return &line{Conn: c, t: t, br: bufio.NewReader(c)}
+}
+
+// say sends text; a server that has already closed is no failure of the test.
+func (l *line) say(text string) { _, _ = io.WriteString(l.Conn, text) }
+
+type reply struct {
+	*http.Response
+	text string
+}
+
+// hear reads one answer and expects it within the time.
+func (l *line) hear(within time.Duration) reply {
+	l.t.Helper()
+	_ = l.SetReadDeadline(time.Now().Add(within))
+	res, err := http.ReadResponse(l.br, nil)
+	if err != nil {
+		l.t.Fatalf("no answer within %v: %v", within, err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		l.t.Fatalf("the answer's body: %v", err)
+	}
+	return reply{res, string(body)}
+}
+
+// ended fails unless the server closes the connection without another byte.
+func (l *line) ended(within time.Duration) {
+	l.t.Helper()
+	_ = l.SetReadDeadline(time.Now().Add(within))
+	rest, err := io.ReadAll(l.br)
+	if err != nil || len(rest) > 0 {
+		l.t.Fatalf("the connection should have ended, got %q, %v", rest, err)
+	}
+}
+
+func (r reply) expect(t testing.TB, status int, code fault.Code) {
+	t.Helper()
+	if r.StatusCode != status || !strings.Contains(r.text, `"code":"`+string(code)+`"`) {
+		t.Fatalf("got %d %s, want %d %s", r.StatusCode, r.text, status, code)
+	}
+	if r.Header.Get(headerRequestID) == "" {
+		t.Error("the answer has no X-Request-Id")
+	}
+}
+
+// head writes a request's header; extra lines come after the key.
+func head(method, path, key string, extra ...string) string {
+	lines := []string{method + " " + path + " HTTP/1.1", "Host: api"}
+	if key != "" {
+		lines = append(lines, "Authorization: Bearer "+key)
+	}
+	return strings.Join(append(lines, extra...), "\r\n") + "\r\n\r\n"
+}
+
+func withBody(method, path, key, body string) string {
+	return head(method, path, key, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(body))) + body
+}
+
+const thing = "/api/v1/things/" + knownID

@@ -1,0 +1,29 @@
+package httpapi
+
+import "time"
+
+// Limits keep a slow or a greedy client from holding what others need.
+type Limits struct {
+	HeaderTimeout  time.Duration // from a request's first byte, or the connection's start, to the end of its header
+	HeaderBytes    int           // request line and header; more is HEADER_TOO_LARGE
+	BodyTimeout    time.Duration // for a JSON body; for a stream the allowance on top of MinBodyRate
+	MinBodyRate    int           // bytes a second that a streamed body has to keep up on average
+	IdleTimeout    time.Duration // between two requests of a connection
+	WriteTimeout   time.Duration // for each write of an answer; a download has it for every chunk, never as a whole
+	HandlerTimeout time.Duration // for everything but streams
+	Connections    int           // of the process; more wait until one closes
+}
+
+// DefaultLimits suit a host that serves the API behind a proxy or by itself.
+func DefaultLimits() Limits {
+	return Limits{
+		HeaderTimeout:  10 * time.Second,
+		HeaderBytes:    8 << 10,
+		BodyTimeout:    10 * time.Second,
+		MinBodyRate:    16 << 10,
+		IdleTimeout:    75 * time.Second,
+		WriteTimeout:   30 * time.Second,
+		HandlerTimeout: time.Minute,
+		Connections:    10_000,
+	}
+}

@@ -1,0 +1,151 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// lingerTime bounds how long a closing connection is drained, so that the client still gets its answer.
+const lingerTime = 500 * time.Millisecond
+
+// guardedListener bounds the connections of the process, survives a shortage of file descriptors, and hands out guarded
+// connections. Connections beyond the bound wait in the kernel's queue.
+type guardedListener struct {
+	net.Listener
+	limits Limits
+	slots  chan struct{}
+	done   chan struct{}
+	once   sync.Once
+	mu     sync.Mutex
+	open   map[*guardedConn]struct{}
+}
+
+func guard(ln net.Listener, limits Limits) *guardedListener {
+	return &guardedListener{
+		Listener: ln, limits: limits,
+		slots: make(chan struct{}, limits.Connections),
+		done:  make(chan struct{}),
+		open:  make(map[*guardedConn]struct{}),
+	}
+}
+
+// Accept waits for a free slot, then for a connection. Its first bytes have to come within the header timeout.
+func (l *guardedListener) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+	inner, err := l.acceptPatiently()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	c := &guardedConn{Conn: inner, listener: l}
+	_ = inner.SetReadDeadline(time.Now().Add(l.limits.HeaderTimeout)) // an error shows at the first read
+	l.mu.Lock()
+	l.open[c] = struct{}{}
+	l.mu.Unlock()
+	return c, nil
+}
+
+// acceptPatiently tries again where the shortage will pass; fasthttp would stop serving for good.
+func (l *guardedListener) acceptPatiently() (net.Conn, error) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		c, err := l.Listener.Accept()
+		if err == nil || !passing(err) {
+			return c, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-l.done:
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+func passing(err error) bool {
+	for _, e := range []syscall.Errno{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close stops accepting; open connections go on.
+func (l *guardedListener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+// cut closes every connection that is still open, without draining.
+func (l *guardedListener) cut() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		_ = c.Conn.Close() // the worker that serves it sees the error and releases it
+		n++
+	}
+	return n
+}
+
+func (l *guardedListener) release(c *guardedConn) {
+	l.mu.Lock()
+	delete(l.open, c)
+	l.mu.Unlock()
+	<-l.slots
+}
+
+// guardedConn gives every write a deadline, and drains what the client still sends before it closes, where asked.
+type guardedConn struct {
+	net.Conn
+	listener   *guardedListener
+	deadlineAt time.Time // when the write deadline was last set; only the serving worker writes
+	linger     atomic.Bool
+	closed     atomic.Bool
+}
+
+// Write fails when the client does not take the bytes within the write timeout. The deadline is moved only when an
+// eighth of it has passed: setting a timer costs more than a small write may.
+func (c *guardedConn) Write(p []byte) (int, error) {
+	now, budget := time.Now(), c.listener.limits.WriteTimeout
+	if now.Sub(c.deadlineAt) > budget/8 {
+		if err := c.Conn.SetWriteDeadline(now.Add(budget)); err != nil {
+			return 0, err
+		}
+		c.deadlineAt = now
+	}
+	return c.Conn.Write(p)
+}
+
+// Close drops the connection. Closing a socket with unread bytes makes the kernel reset it, and a reset can overtake the
+// answer; after lingerOnClose the sending half is closed first and what arrives is read away for up to lingerTime.
+func (c *guardedConn) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	defer c.listener.release(c)
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Load() && half.CloseWrite() == nil {
+		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) // without a deadline the copy would still end with the client
+		_, _ = io.Copy(io.Discard, c.Conn)
+	}
+	return c.Conn.Close()
+}
+
+// lingerOnClose asks for draining: the answer goes out while the client may still be sending.
+func lingerOnClose(c net.Conn) {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS sits on the guarded connection
+		c = t.NetConn()
+	}
+	if g, ok := c.(*guardedConn); ok {
+		g.linger.Store(true)
+	}
+}

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// unmatchedRoute stands for the path of a request that no route serves; a client's own path is never a label.
+const unmatchedRoute = "unmatched"
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	bytes    *prometheus.CounterVec
+	refused  *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pgherd_http_requests_total", Help: "Requests answered, by method, route pattern and status.",
+		}, []string{"method", "route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "pgherd_http_request_seconds", Help: "Time from a request's header to the end of its answer.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}, []string{"method", "route"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pgherd_http_answer_bytes_total", Help: "Bytes of answers' bodies.",
+		}, []string{"route"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pgherd_http_unparsed_total", Help: "Connections closed because what came was no request, by code.",
+		}, []string{"code"}),
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.bytes, m.refused} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) unparsed(err error) { m.refused.WithLabelValues(string(fault.CodeOf(err))).Inc() }
+
+// observe counts and logs one answered request. The log never has the Authorization header, the path or the query: the
+// pattern says which route it was.
+func (s *Server) observe(r *Request, status int, bytes int64) {
+	method, route, took := methodLabel(r), unmatchedRoute, time.Since(r.started)
+	if r.route != nil {
+		route = r.route.Path
+	}
+	s.metrics.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	s.metrics.seconds.WithLabelValues(method, route).Observe(took.Seconds())
+	s.metrics.bytes.WithLabelValues(route).Add(float64(bytes))
+	fields := []zap.Field{
+		zap.String("method", method), zap.String("route", route), zap.Int("status", status), zap.Duration("took", took),
+		zap.Int64("bytes", bytes), zap.String("key", r.Caller.KeyPrefix),
+		zap.String("requestId", r.ID), zap.Stringer("client", r.Client),
+	}
+	switch {
+	case r.cause != nil && r.stream != nil:
+		s.log.Warn("download broken off", append(fields, zap.Error(r.cause))...)
+	case r.cause != nil:
+		s.log.Error("request failed", append(fields, zap.Error(r.cause))...)
+	default:
+		s.log.Info("request", fields...)
+	}
+}
+
+// methodLabel keeps a client from making labels up.
+func methodLabel(r *Request) string {
+	if r.route != nil {
+		return r.route.Method
+	}
+	if m := string(r.raw.Method()); slices.Contains(fiber.DefaultMethods, m) {
+		return m
+	}
+	return "OTHER"
+}

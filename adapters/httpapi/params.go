@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"strings"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+const filenameParameter = "filename"
+
+// checkParameter decides whether a path parameter is well formed: VALIDATION_ERROR, or INVALID_BACKUP_FILENAME for a file name.
+func checkParameter(name, value string) error {
+	if name == filenameParameter {
+		if !backupFilename(value) {
+			return fault.New(fault.InvalidBackupFilename, "a backup file is named YYYYMMDD_HHMMSS.sql.gz")
+		}
+		return nil
+	}
+	if _, err := id.Parse[string](value); err != nil {
+		return fault.Invalid(name, "must be a lowercase UUID")
+	}
+	return nil
+}
+
+// backupFilename reports whether the text has the shape YYYYMMDD_HHMMSS.sql.gz; whether there is such a moment is for the
+// look-up to find.
+func backupFilename(s string) bool {
+	const shape = "00000000_000000.sql.gz"
+	if len(s) != len(shape) {
+		return false
+	}
+	for i := range len(shape) {
+		digit := s[i] >= '0' && s[i] <= '9'
+		if shape[i] == '0' && !digit || shape[i] != '0' && s[i] != shape[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// parameterNames lists the parameters of a path in their order.
+func parameterNames(path string) (names []string) {
+	for _, segment := range strings.Split(path, "/") {
+		if name, ok := parameterName(segment); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func parameterName(segment string) (string, bool) {
+	if len(segment) > 2 && segment[0] == '{' && segment[len(segment)-1] == '}' {
+		return segment[1 : len(segment)-1], true
+	}
+	return "", false
+}
+
+// fiberPath writes {id} as :id.
+func fiberPath(path string) string {
+	return strings.NewReplacer("{", ":", "}", "").Replace(path)
+}
+
+// matches reports whether a request's path is one of the pattern's.
+func matches(pattern, path string) bool {
+	for {
+		p, patternRest, more := strings.Cut(pattern, "/")
+		s, pathRest, follows := strings.Cut(path, "/")
+		if _, free := parameterName(p); p != s && (!free || s == "") {
+			return false
+		}
+		if !more || !follows {
+			return more == follows
+		}
+		pattern, path = patternRest, pathRest
+	}
+}

@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// serveRoute runs the checks of a route in the one order that all routes share, then its handler:
+//
+//	401 no valid key · 429 rate · 403 plan · 403 key class · 503 maintenance · 400 malformed ID · 404 scope ·
+//	403 feature · 403 member's right · 415, 411, 413, 400 header and body · the handler's own, such as 409 state
+//
+// Key class comes before any look-up, so that a missing and an existing ID answer alike; nothing of the body is read
+// before the caller is known to be allowed to send it.
+func (s *Server) serveRoute(r *Request) error {
+	if err := s.admit(r); err != nil {
+		return err
+	}
+	if err := r.checkParameters(); err != nil {
+		return err
+	}
+	if err := s.reach(r); err != nil {
+		return err
+	}
+	if err := r.takeBody(); err != nil {
+		return err
+	}
+	answer, err := r.route.Handle(r)
+	if err != nil {
+		return err
+	}
+	return r.send(answer)
+}
+
+// admit is everything that needs only the key.
+func (s *Server) admit(r *Request) error {
+	route := r.route
+	if route.Key == Public {
+		return nil
+	}
+	admission, err := s.gate.Admit(r.ctx, Knock{
+		Key: bearer(r.raw.Request.Header.Peek(fasthttp.HeaderAuthorization)), Class: route.Class, Client: r.Client,
+	})
+	r.Caller = admission.Caller
+	if r.Caller.Known() {
+		writeRate(&r.raw.Response.Header, admission.Rate)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !r.Caller.Plan.AllowsAPI():
+		return route.planRefusal()
+	}
+	if err := route.Key.admits(r.Caller); err != nil {
+		return err
+	}
+	if admission.Maintenance {
+		return fault.New(fault.Maintenance, "the service is in a maintenance window; retry later")
+	}
+	return nil
+}
+
+func (route *Route) planRefusal() error {
+	code := route.PlanRefusal
+	if code == "" {
+		code = fault.PlanAPIAccessRequired
+	}
+	return fault.New(code, "the API needs a Pro or Business plan")
+}
+
+func (r *Request) checkParameters() error {
+	for _, name := range r.fiber.Route().Params {
+		if err := checkParameter(name, r.fiber.Params(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) reach(r *Request) (err error) {
+	route := r.route
+	if route.Target == NoTarget && route.Feature == "" {
+		return nil
+	}
+	need := Need{Target: route.Target, Action: route.Action, Feature: route.Feature}
+	if route.Target != NoTarget {
+		need.ID = r.fiber.Params(r.fiber.Route().Params[0])
+	}
+	r.Target, err = s.gate.Reach(r.ctx, r.Caller, need)
+	return err
+}
+
+// bearer returns the key of "Bearer <key>", empty where the header is anything else.
+func bearer(header []byte) string {
+	scheme, key, ok := strings.Cut(string(header), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(key)
+}
+
+// limitTime gives the request its context: the server's, bounded in time where the answer is no stream.
+func (s *Server) limitTime(r *Request) {
+	if r.route != nil && (r.route.Body.kind == streamAccepted || r.route.streams()) {
+		r.ctx, r.cancel = context.WithCancel(s.base)
+		return
+	}
+	r.ctx, r.cancel = context.WithTimeout(s.base, s.limits.HandlerTimeout)
+}
+
+// streams reports whether a successful answer is a file.
+func (route *Route) streams() bool {
+	for _, a := range route.Answers {
+		if a.ContentType != "" {
+			return true
+		}
+	}
+	return false
+}

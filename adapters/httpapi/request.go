@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/pgherd/pgherd/core/ratelimit"
+)
+
+// Request is what a handler is given. It is valid until the handler returns.
+type Request struct {
+	Caller Caller
+	Target any    // what Gatekeeper.Reach found; nil where the route names nothing
+	ID     string // the request's own, as in X-Request-Id
+	Client netip.Addr
+
+	server  *Server
+	raw     *fasthttp.RequestCtx
+	fiber   *fiber.Ctx
+	route   *Route
+	ctx     context.Context
+	cancel  context.CancelFunc
+	started time.Time
+	rate    ratelimit.Decision
+	body    heldBody
+	decoded any
+	cause   error // of a 5xx answer, for the log
+	stream  *stream
+}
+
+// Context ends when the request's time is up, when the server is cut off, and for a download when the client leaves.
+func (r *Request) Context() context.Context { return r.ctx }
+
+// Param returns a path parameter; its shape has been checked.
+func (r *Request) Param(name string) string { return r.fiber.Params(name) }
+
+// Query returns a query parameter, empty where it is absent.
+func (r *Request) Query(name string) string { return r.fiber.Query(name) }
+
+// Header returns a request header, empty where it is absent.
+func (r *Request) Header(name string) string { return string(r.raw.Request.Header.Peek(name)) }
+
+// Decoded returns the JSON body of a route whose Body is JSON[T].
+func Decoded[T any](r *Request) *T { return r.decoded.(*T) }
+
+// Stream returns the body of a route whose Body is Stream. Reading fails when the client is slower than the limits allow.
+func (r *Request) Stream() io.Reader { return r.streamBody() }
+
+type requestKey struct{}
+
+// requestOf finds the request that begin made.
+func requestOf(raw *fasthttp.RequestCtx) *Request {
+	r, _ := raw.UserValue(requestKey{}).(*Request)
+	return r
+}

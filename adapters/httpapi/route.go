@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/ratelimit"
+)
+
+// Route is one row of the table of routes. Routing, the checks before the handler, the OpenAPI document and the isolation
+// tests all come from it.
+type Route struct {
+	Method string // upper case
+	Path   string // with {parameters}; a parameter named filename is a backup file name, every other one a UUID
+	Class  ratelimit.Class
+	Key    KeyClass
+	// PlanRefusal is the code for an account whose plan has no API access; PLAN_API_ACCESS_REQUIRED where empty.
+	PlanRefusal fault.Code
+
+	// Target is what the first path parameter names, Action the right that the caller needs on it, and Feature the switch
+	// or enrolment that the route depends on.
+	Target  TargetKind
+	Action  account.Action
+	Feature string
+
+	Body            Body
+	Idempotency     Presence // of the header Idempotency-Key; checked by the handler
+	NoStore         bool     // Cache-Control: no-store on every answer, errors included
+	BareMaintenance bool     // {error: MAINTENANCE, message} without the envelope (spec, "Errors")
+
+	Handle Handler
+
+	Summary string
+	Query   []Parameter
+	Answers []Documented
+}
+
+// Handler runs when every check of the route has passed.
+type Handler func(r *Request) (Answer, error)
+
+// KeyClass says which keys may use a route.
+type KeyClass int
+
+const (
+	AnyKey      KeyClass = iota // every key of an account
+	FullAccount                 // full-account keys only
+	PreviewKey                  // preview CI keys only
+	Public                      // no key at all
+	validKey                    // any key that is valid: for paths without a route
+)
+
+// admits returns KEY_SCOPE_DENIED for a key of the wrong kind or scope. It looks nothing up, so an existing and a missing
+// ID answer alike.
+func (k KeyClass) admits(c Caller) error {
+	switch {
+	case k == validKey:
+		return nil
+	case k == PreviewKey && c.Kind != account.CIKey:
+		return fault.New(fault.KeyScopeDenied, "this route needs a preview CI key")
+	case k != PreviewKey && c.Kind == account.CIKey:
+		return fault.New(fault.KeyScopeDenied, "a preview CI key works on the preview routes only")
+	case k == FullAccount && c.Scope != account.FullAccount:
+		return fault.New(fault.KeyScopeDenied, "this route needs a full-account key")
+	}
+	return nil
+}
+
+// TargetKind is what the first parameter of a path names.
+type TargetKind int
+
+const (
+	NoTarget        TargetKind = iota
+	Database                   // missing or out of reach: DATABASE_NOT_FOUND
+	DeletedDatabase            // DATABASE_NOT_FOUND
+	Operation                  // OPERATION_NOT_FOUND
+	Preview                    // PREVIEW_NOT_FOUND
+	Webhook                    // WEBHOOK_NOT_FOUND
+)
+
+// Presence of a header or parameter.
+type Presence int
+
+const (
+	Absent Presence = iota
+	Optional
+	Required
+)
+
+// Parameter documents one query parameter.
+type Parameter struct {
+	Name, Meaning string
+	Enum          []string
+	Integer       bool
+}
+
+// Documented is one successful answer of a route. Body is a zero value of the type that is sent; nil means no body, and
+// ContentType is application/json where empty.
+type Documented struct {
+	Status      int
+	Body        any
+	ContentType string
+}

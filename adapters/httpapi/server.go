@@ -1,0 +1,207 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+	"go.uber.org/zap"
+)
+
+// Config is what a Server is made of. Everything is needed but Proxies and TLS.
+type Config struct {
+	Gate      Gatekeeper
+	Routes    []Route
+	Limits    Limits
+	Proxies   []netip.Prefix // whose X-Forwarded-For is believed
+	TLS       *tls.Config    // nil serves plain HTTP, behind a proxy
+	Log       *zap.Logger
+	Metrics   prometheus.Registerer
+	RequestID func() string // unique; at most 64 printable ASCII characters
+}
+
+// Server serves the table of routes.
+type Server struct {
+	gate      Gatekeeper
+	routes    []Route
+	limits    Limits
+	proxies   []netip.Prefix
+	tls       *tls.Config
+	log       *zap.Logger
+	metrics   *metrics
+	requestID func() string
+
+	app       *fiber.App
+	route     fasthttp.RequestHandler
+	base      context.Context
+	cutOff    context.CancelFunc
+	mu        sync.Mutex
+	listeners []*guardedListener
+}
+
+// New builds the server from the table; it fails where the table does not make sense.
+func New(cfg Config) (*Server, error) {
+	m, err := newMetrics(cfg.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		gate: cfg.Gate, limits: cfg.Limits, proxies: cfg.Proxies, tls: cfg.TLS,
+		log: cfg.Log, metrics: m, requestID: cfg.RequestID,
+	}
+	if s.routes, err = withDescription(cfg.Routes); err != nil {
+		return nil, err
+	}
+	s.base, s.cutOff = context.WithCancel(context.Background())
+	s.app = newApp(cfg.Limits)
+	for i := range s.routes {
+		s.register(&s.routes[i])
+	}
+	s.app.Use(func(c *fiber.Ctx) error { return s.answer(requestOf(c.Context()), s.serveUnmatched) })
+	s.takeOver(s.app.Server())
+	return s, nil
+}
+
+func newApp(l Limits) *fiber.App {
+	return fiber.New(fiber.Config{
+		StreamRequestBody:            true,
+		DisablePreParseMultipartForm: true,
+		Immutable:                    true,
+		CaseSensitive:                true,
+		StrictRouting:                true,
+		DisableStartupMessage:        true,
+		ReduceMemoryUsage:            true, // flushes each answer, so that none waits for the body of a pipelined request
+		ReadTimeout:                  l.HeaderTimeout,
+		IdleTimeout:                  l.IdleTimeout,
+		ReadBufferSize:               l.HeaderBytes,
+		Concurrency:                  2 * l.Connections, // the listener bounds them; a worker ends a little after its connection
+	})
+}
+
+// takeOver puts our front before fiber's handler.
+func (s *Server) takeOver(srv *fasthttp.Server) {
+	s.route = s.app.Handler()
+	srv.Handler = s.serve
+	srv.HeaderReceived = holdBody
+	srv.ErrorHandler = s.serveUnparsed
+	srv.SecureErrorLogMessage = true
+	srv.CloseOnShutdown = true
+}
+
+func (s *Server) register(route *Route) {
+	s.app.Add(route.Method, fiberPath(route.Path), func(c *fiber.Ctx) error {
+		r := requestOf(c.Context())
+		r.fiber, r.route = c, route
+		return s.answer(r, s.serveRoute)
+	})
+}
+
+// answer runs the rest of a request and writes its refusal; nothing is left for fiber's own error handling.
+func (s *Server) answer(r *Request, serve func(*Request) error) error {
+	s.limitTime(r)
+	res := &r.raw.Response
+	if r.route != nil && r.route.NoStore {
+		res.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	}
+	if err := serve(r); err != nil {
+		r.cause = refuse(res, err, r.route != nil && r.route.BareMaintenance)
+	}
+	return nil
+}
+
+// serve is the first and the last to see a request.
+func (s *Server) serve(raw *fasthttp.RequestCtx) {
+	r := &Request{
+		ID: s.requestID(), server: s, raw: raw, started: time.Now(),
+		Client: clientAddress(raw, s.proxies), body: releaseBody(&raw.Request.Header),
+	}
+	raw.Response.Header.Set(headerRequestID, r.ID)
+	raw.SetUserValue(requestKey{}, r)
+	defer s.finish(r)
+	if ambiguousHeader(&raw.Request.Header) {
+		r.body.readToEnd = false
+		r.cause = refuse(&raw.Response, errNoHTTP, false)
+		return
+	}
+	if slices.Contains(fiber.DefaultMethods, string(raw.Method())) {
+		s.route(raw)
+		return
+	}
+	_ = s.answer(r, s.serveUnmatched) // never an error
+}
+
+// finish also answers for a handler that panicked.
+func (s *Server) finish(r *Request) {
+	if p := recover(); p != nil {
+		s.log.Error("handler panicked", zap.String("requestId", r.ID), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+		r.raw.Response.ResetBody()
+		r.cause = refuse(&r.raw.Response, fmt.Errorf("panic: %v", p), false)
+	}
+	r.body.abandon(r.raw)
+	r.fiber = nil
+	if r.stream != nil {
+		return // its Close ends the context and observes
+	}
+	if r.cancel != nil {
+		r.cancel()
+	}
+	s.observe(r, r.raw.Response.StatusCode(), int64(len(r.raw.Response.Body())))
+}
+
+// serveUnparsed answers what fasthttp could not read; the connection closes behind it.
+func (s *Server) serveUnparsed(raw *fasthttp.RequestCtx, err error) {
+	shown := unparsed(err)
+	raw.Response.Reset()
+	raw.Response.Header.Set(headerRequestID, s.requestID())
+	refuse(&raw.Response, shown, false)
+	closeAfterAnswer(raw, raw.Conn())
+	s.metrics.unparsed(shown)
+}
+
+// Serve accepts connections until Shutdown. It returns nil then.
+func (s *Server) Serve(ln net.Listener) error {
+	g := guard(ln, s.limits)
+	s.mu.Lock()
+	s.listeners = append(s.listeners, g)
+	s.mu.Unlock()
+	if s.tls == nil {
+		return s.app.Server().Serve(g)
+	}
+	return s.app.Server().Serve(tls.NewListener(g, s.tls))
+}
+
+// Shutdown stops accepting, lets the requests that are being served finish until ctx ends, then ends their contexts and
+// closes their connections. It returns an error that says how many were cut.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.app.Server().ShutdownWithContext(ctx)
+	s.cutOff()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cut := 0
+	for _, g := range s.listeners {
+		cut += g.cut()
+	}
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%d connections were cut: %w", cut, err)
+	}
+	return err
+}
+
+// LoadTLS reads certificate and key for the API's own TLS: 1.2 or later, HTTP/1.1.
+func LoadTLS(certFile, keyFile string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, errors.Join(errors.New("the API's certificate and key cannot be used"), err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+}

@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"reflect"
+	"strings"
+)
+
+// A shape is what the strict decoder and the OpenAPI document know of a body: the fields of its Go type, read once when the
+// table of routes is built. The tags are
+//
+//	json:"name"       the field's name
+//	required:"true"   the request must have it
+//	enum:"a,b"        the values, for the document; the core decides what is valid
+//	doc:"text"        its meaning, for the document
+type shape struct {
+	goType reflect.Type
+	fields []field
+	byName map[string]int
+}
+
+type field struct {
+	name     string
+	goType   reflect.Type
+	required bool
+	nullable bool
+	tag      reflect.StructTag
+}
+
+// shapeOf reads a struct type. It panics on anything else: the table of routes is wrong then.
+func shapeOf(t reflect.Type) *shape {
+	if t.Kind() != reflect.Struct {
+		panic("httpapi: a JSON body must be a struct, not " + t.String())
+	}
+	s := &shape{goType: t, byName: map[string]int{}}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "" || name == "-" {
+			panic("httpapi: every field of " + t.String() + " needs a json name")
+		}
+		s.byName[name] = len(s.fields)
+		s.fields = append(s.fields, field{
+			name: name, goType: f.Type, tag: f.Tag,
+			required: f.Tag.Get("required") == "true",
+			nullable: reflect.PointerTo(f.Type).Implements(nullableType),
+		})
+	}
+	return s
+}
+
+// expects says in the words of JSON what a field must be.
+func (f field) expects() string {
+	t := f.goType
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if f.nullable {
+		t = t.Field(0).Type
+	}
+	word := jsonWord(t)
+	if f.nullable {
+		return "must be " + word + " or null"
+	}
+	return "must be " + word
+}
+
+func jsonWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "an integer"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	default:
+		return "a string"
+	}
+}
