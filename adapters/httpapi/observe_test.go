@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+func zapString(k, v string) zapcore.Field { return zap.String(k, v) }
+
+func TestAccessLog(t *testing.T) {
+	st := open(t)
+	l := st.dial(t)
+	l.say(head("GET", thing+"?token=querysecret", anyKey))
+	r := l.hear(time.Second)
+	l.say(head("FROB", "/pathsecret", ""))
+	l.hear(time.Second)
+	lines := st.logs.FilterMessage("request").All()
+	if len(lines) != 2 {
+		t.Fatalf("%d lines, want 2", len(lines))
+	}
+	got := lines[0].ContextMap()
+	for name, want := range map[string]any{
+		"method": "GET", "route": "/api/v1/things/{id}", "status": int64(200), "bytes": int64(len(r.text)),
+		"key": "pgh_k1234567", "requestId": r.Header.Get(headerRequestID), "client": "127.0.0.1",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	if got := lines[1].ContextMap(); got["method"] != "OTHER" || got["route"] != "unmatched" {
+		t.Errorf("got %v", got)
+	}
+	for _, line := range st.logs.All() {
+		if text := fmt.Sprint(line.ContextMap()); strings.Contains(text, "secret") || strings.Contains(text, anyKey) {
+			t.Errorf("a secret in the log: %s", text)
+		}
+	}
+}
+
+func TestMetricsHaveNoLabelOfAClientsMaking(t *testing.T) {
+	st := open(t)
+	l := st.dial(t)
+	for _, request := range []string{head("GET", thing, anyKey), head("FROB", "/made/up", ""), head("GET", "/made/up2", "")} {
+		l.say(request)
+		l.hear(time.Second)
+	}
+	l.say("garbage\r\n\r\n")
+	l.hear(time.Second)
+	families, err := st.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range families {
+		text.WriteString(f.String())
+	}
+	for _, want := range []string{"/api/v1/things/{id}", `"unmatched"`, `"OTHER"`, `"200"`, `"404"`, "pgherd_http_unparsed_total", "VALIDATION_ERROR"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %s in the metrics", want)
+		}
+	}
+	if strings.Contains(text.String(), "made") || strings.Contains(text.String(), "FROB") || strings.Contains(text.String(), knownID) {
+		t.Error("a client's own text is a label")
+	}
+}
+
+func TestClientAddress(t *testing.T) {
+	local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	for _, c := range []struct {
+		proxies []netip.Prefix
+		forward []string
+		want    string
+	}{
+		{nil, []string{"X-Forwarded-For: 9.9.9.9"}, "127.0.0.1"},
+		{local, nil, "127.0.0.1"},
+		{local, []string{"X-Forwarded-For: 9.9.9.9"}, "9.9.9.9"},
+		{local, []string{"X-Forwarded-For: 1.1.1.1, 9.9.9.9"}, "9.9.9.9"},
+		{local, []string{"X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: 9.9.9.9"}, "9.9.9.9"},
+		{local, []string{"X-Forwarded-For: 9.9.9.9:4711"}, "9.9.9.9"},
+		{local, []string{"X-Forwarded-For: 2001:db8::1"}, "2001:db8::1"},
+		{local, []string{"X-Forwarded-For: [2001:db8::1]:4711"}, "2001:db8::1"},
+		{local, []string{"X-Forwarded-For: [2001:db8::1]"}, "2001:db8::1"},
+		{local, []string{"X-Forwarded-For: ::ffff:9.9.9.9"}, "9.9.9.9"},
+		{local, []string{"X-Forwarded-For: nonsense"}, "127.0.0.1"},
+		{local, []string{"X-Forwarded-For: 9.9.9.9,"}, "127.0.0.1"},
+	} {
+		st := open(t, func(cfg *Config) { cfg.Proxies = c.proxies })
+		l := st.dial(t)
+		l.say(head("GET", thing, anyKey, c.forward...))
+		l.hear(time.Second)
+		if got := st.gate.last().Client.String(); got != c.want {
+			t.Errorf("%v behind %v: %s, want %s", c.forward, c.proxies, got, c.want)
+		}
+	}
+}
