@@ -1,0 +1,120 @@
+package pooler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+// answerTime bounds one command of the admin console, whatever the caller's context allows.
+const answerTime = 10 * time.Second
+
+// ErrUnreachable is wrapped by every error that says PgBouncer did not answer at all.
+var ErrUnreachable = errors.New("pooler: PgBouncer does not answer")
+
+// Console is PgBouncer's admin console. Its methods may run at the same time. A connection that broke, as all do when
+// PgBouncer restarts, is dialled again without the caller's noticing.
+type Console struct {
+	settings Settings
+	idle     chan *session
+}
+
+// NewConsole makes a console; it dials when it is first used.
+func NewConsole(s Settings) *Console {
+	return &Console{settings: s, idle: make(chan *session, 4)}
+}
+
+// Close ends the idle connections. The console stays usable.
+func (c *Console) Close() {
+	for {
+		select {
+		case s := <-c.idle:
+			s.close()
+		default:
+			return
+		}
+	}
+}
+
+// Ping asks PgBouncer for its version. The error wraps ErrUnreachable where nothing answered.
+func (c *Console) Ping(ctx context.Context) error {
+	return c.each(ctx, "SHOW VERSION", func(row) error { return nil })
+}
+
+// Reconnect makes both entries of a database replace their server connections, each when its client is done with it.
+func (c *Console) Reconnect(ctx context.Context, database string) error {
+	for _, name := range EntryNames(database) {
+		if err := c.command(ctx, "RECONNECT "+quoteDouble(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Console) reload(ctx context.Context) error { return c.command(ctx, "RELOAD") }
+
+func (c *Console) command(ctx context.Context, command string) error {
+	return c.each(ctx, command, func(row) error { return nil })
+}
+
+// each runs a command, all of which may be repeated: on a connection that turns out to be dead it tries once more on a new
+// one. fn is not called again once it has seen a row.
+func (c *Console) each(ctx context.Context, command string, fn func(row) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	for {
+		s, err := c.take(ctx)
+		if err != nil {
+			return err
+		}
+		seen := false
+		err = s.each(ctx, command, func(r row) error { seen = true; return fn(r) })
+		if err == nil || isAnswer(err) {
+			c.give(s)
+			return describe(command, err)
+		}
+		s.close()
+		if !s.reused || seen || ctx.Err() != nil {
+			return fmt.Errorf("%w: %s: %w", ErrUnreachable, command, err)
+		}
+	}
+}
+
+func (c *Console) take(ctx context.Context) (*session, error) {
+	select {
+	case s := <-c.idle:
+		s.reused = true
+		return s, nil
+	default:
+	}
+	s, err := dial(ctx, c.settings, "pgbouncer", c.settings.AdminUser, c.settings.AdminPassword)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return s, nil
+}
+
+func (c *Console) give(s *session) {
+	select {
+	case c.idle <- s:
+	default:
+		s.close()
+	}
+}
+
+// isAnswer reports whether PgBouncer itself refused the command; the connection is then as good as before. A fatal error
+// is its last word on that connection.
+func isAnswer(err error) bool {
+	var refused *pq.Error
+	return errors.As(err, &refused) && !refused.Fatal()
+}
+
+func describe(command string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("pooler: %s: %w", command, err)
+}

@@ -1,0 +1,137 @@
+package pooler
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Who selects clients.
+type Who struct {
+	matches func(Client) bool
+	// possible says of a client in the middle of its log-in whether it may become one that matches.
+	possible func(Pending) bool
+}
+
+// OfLogin selects the clients of a login at whatever entry.
+func OfLogin(login string) Who {
+	return Who{
+		matches:  func(c Client) bool { return c.Login == login },
+		possible: func(p Pending) bool { return p.Login == "" || p.Login == login },
+	}
+}
+
+// OfDatabase selects the clients of both entries of a database.
+func OfDatabase(database string) Who {
+	names := EntryNames(database)
+	return Who{
+		matches:  func(c Client) bool { return slices.Contains(names, c.Entry) },
+		possible: func(p Pending) bool { return p.Entry == "" || slices.Contains(names, p.Entry) },
+	}
+}
+
+// NotAllowed selects the clients of a database whose address no network of its allowlist has. An empty allowlist allows
+// every address; the unix socket is always allowed.
+func NotAllowed(database string, allow []netip.Prefix) Who {
+	of := OfDatabase(database)
+	outside := func(c Client) bool {
+		if len(allow) == 0 || !c.Address.IsValid() {
+			return false
+		}
+		return !slices.ContainsFunc(allow, func(p netip.Prefix) bool { return p.Contains(c.Address) })
+	}
+	return Who{
+		matches:  func(c Client) bool { return of.matches(c) && outside(c) },
+		possible: func(p Pending) bool { return len(allow) > 0 && of.possible(p) },
+	}
+}
+
+// evictPause is between two looks; a log-in takes some milliseconds.
+const evictPause = 20 * time.Millisecond
+
+// Evict closes the clients selected by who until none is left, and until none that was in the middle of its log-in when
+// Evict began can still become one. Close the gate, or apply the allowlist, first: Evict does not keep new ones out. A
+// log-in that hangs is ended by PgBouncer after 5 s (client_login_timeout), so Evict takes little longer than that.
+func (c *Console) Evict(ctx context.Context, who Who) error {
+	pending, err := c.pendingOf(ctx, who)
+	if err != nil {
+		return err
+	}
+	for {
+		// In this order: a log-in that ends between the two looks is seen as a client by the second.
+		if pending, err = c.stillPending(ctx, who, pending); err != nil {
+			return err
+		}
+		closed, err := c.closeOnce(ctx, who)
+		if err != nil {
+			return err
+		}
+		if closed == 0 && len(pending) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("pooler: clients are still connected: %w", ctx.Err())
+		case <-time.After(evictPause):
+		}
+	}
+}
+
+// Count returns how many clients who selects.
+func (c *Console) Count(ctx context.Context, who Who) (int, error) {
+	clients, err := c.Clients(ctx)
+	return len(slices.DeleteFunc(clients, func(x Client) bool { return !who.matches(x) })), err
+}
+
+func (c *Console) pendingOf(ctx context.Context, who Who) (map[string]bool, error) {
+	all, err := c.PendingLogins(ctx)
+	ids := make(map[string]bool)
+	for _, p := range all {
+		if who.possible(p) {
+			ids[p.ID] = true
+		}
+	}
+	return ids, err
+}
+
+// stillPending drops those that ended or turned out to be somebody else's; IDs are never used twice by one PgBouncer.
+func (c *Console) stillPending(ctx context.Context, who Who, before map[string]bool) (map[string]bool, error) {
+	if len(before) == 0 {
+		return before, nil
+	}
+	now, err := c.pendingOf(ctx, who)
+	for id := range now {
+		if !before[id] {
+			delete(now, id)
+		}
+	}
+	return now, err
+}
+
+func (c *Console) closeOnce(ctx context.Context, who Who) (int, error) {
+	clients, err := c.Clients(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var ids []string
+	for _, client := range clients {
+		if who.matches(client) {
+			ids = append(ids, client.ID)
+		}
+	}
+	return len(ids), c.KillClients(ctx, ids...)
+}
+
+// KillClients closes clients by their ID; one that is gone already is no error.
+func (c *Console) KillClients(ctx context.Context, ids ...string) error {
+	for _, id := range ids {
+		err := c.command(ctx, "KILL_CLIENT "+quoteDouble(id))
+		if err != nil && !strings.Contains(err.Error(), "client not found") {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package pooler
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// Owner is the system user that PgBouncer runs as, where the agent runs as root.
+type Owner struct{ UID, GID int }
+
+// writeFiles puts a rendered state in place: parts first, then the main file, which makes it count. Each file is written
+// whole, forced to disk and renamed, so no reader ever sees half of one.
+func writeFiles(dir string, files Files, owner *Owner) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("pooler: folder: %w", err)
+	}
+	if owner != nil {
+		if err := os.Chown(dir, owner.UID, owner.GID); err != nil {
+			return fmt.Errorf("pooler: folder: %w", err)
+		}
+	}
+	for _, f := range append(files.Parts[:len(files.Parts):len(files.Parts)], files.Main) {
+		if err := writeFile(dir, f, owner); err != nil {
+			return fmt.Errorf("pooler: file %s: %w", f.Name, err)
+		}
+	}
+	return syncFolder(dir)
+}
+
+func writeFile(dir string, f File, owner *Owner) error {
+	target := filepath.Join(dir, f.Name)
+	if old, err := os.ReadFile(target); err == nil && bytes.Equal(old, f.Content) {
+		return nil
+	}
+	temp, err := os.CreateTemp(dir, ".new-*") // mode 0600: the accounts file holds passwords
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temp.Name()) }() // gone already after the rename
+	if err := fill(temp, f.Content, owner); err != nil {
+		return errors.Join(err, temp.Close())
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), target)
+}
+
+func fill(temp *os.File, content []byte, owner *Owner) error {
+	if owner != nil {
+		if err := temp.Chown(owner.UID, owner.GID); err != nil {
+			return err
+		}
+	}
+	if _, err := temp.Write(content); err != nil {
+		return err
+	}
+	return temp.Sync()
+}
+
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// ours matches what writeFiles makes: parts, and temporary files of a writer that was killed.
+var ours = regexp.MustCompile(`^((databases|users|accounts|hba)-[0-9a-f]{24}\.(ini|txt|conf)|\.new-[0-9]+)$`)
+
+// sweepFiles removes what earlier states left. Call it only after PgBouncer has taken over files: until then the running
+// PgBouncer goes by the earlier ones and reads its HBA file again at every RELOAD.
+func sweepFiles(dir string, files Files) error {
+	keep := map[string]bool{files.Main.Name: true}
+	for _, f := range files.Parts {
+		keep[f.Name] = true
+	}
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if keep[f.Name()] || !ours.MatchString(f.Name()) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

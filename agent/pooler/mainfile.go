@@ -1,0 +1,79 @@
+package pooler
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// renderMain writes the main file without its mark. The parts come before [pgbouncer], and [pgbouncer] stands once and last:
+// at a section's start PgBouncer sets all its settings to their defaults, and at an error it stops where it is. In this
+// order an error in a part leaves every setting as it was; in the other it could leave TLS off.
+func renderMain(s Settings, databases, users, accounts, hba string) []byte {
+	var out bytes.Buffer
+	in := func(name string) string { return filepath.Join(s.Dir, name) }
+	fmt.Fprintf(&out, "%%include %s\n%%include %s\n\n[pgbouncer]\n", in(databases), in(users))
+	for _, line := range settingLines(s, in(accounts), in(hba)) {
+		if line.value != "" {
+			fmt.Fprintf(&out, "%s = %s\n", line.name, line.value)
+		}
+	}
+	return out.Bytes()
+}
+
+type setting struct{ name, value string }
+
+func settingLines(s Settings, accounts, hba string) []setting {
+	return append(reachedBy(s), []setting{
+		// Who may log in: the HBA file says from where, the auth_query of the entry says with what. This auth_query is for
+		// entries that have none of their own, and knows nobody.
+		{"auth_type", "hba"},
+		{"auth_hba_file", hba},
+		{"auth_file", accounts},
+		{"auth_user", s.AuthUser},
+		{"auth_dbname", s.MaintenanceDatabase},
+		{"auth_query", "SELECT NULL::text, NULL::text WHERE $1::text IS NULL"},
+		{"admin_users", s.AdminUser},
+		{"client_login_timeout", "5"},
+		{"server_login_retry", "1"},
+
+		{"max_client_conn", fmt.Sprint(s.MaxClients)},
+		{"max_db_client_connections", fmt.Sprint(s.MaxDatabaseClients)},
+		{"default_pool_size", fmt.Sprint(s.UncappedPoolSize)},
+		{"query_wait_timeout", "30"},
+		{"max_prepared_statements", "200"},
+
+		// What one client leaves on a server connection never reaches the next.
+		{"server_reset_query", "DISCARD ALL"},
+		{"server_reset_query_always", oneOrZero(s.ResetAlways)},
+		{"ignore_startup_parameters", "extra_float_digits"},
+
+		{"log_stats", "0"},
+		{"logfile", s.LogFile},
+		{"pidfile", s.PIDFile},
+		{"syslog", "0"},
+	}...)
+}
+
+// reachedBy is how clients reach PgBouncer, and PgBouncer PostgreSQL, which stands on the same machine.
+func reachedBy(s Settings) []setting {
+	return []setting{
+		{"listen_addr", strings.Join(s.ListenAddresses, ",")},
+		{"listen_port", fmt.Sprint(s.ListenPort)},
+		{"unix_socket_dir", s.SocketDir},
+		{"unix_socket_mode", "0700"},
+		{"client_tls_sslmode", "require"},
+		{"client_tls_protocols", "secure"},
+		{"client_tls_cert_file", s.TLSCertFile},
+		{"client_tls_key_file", s.TLSKeyFile},
+		{"server_tls_sslmode", "disable"},
+	}
+}
+
+func oneOrZero(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

@@ -1,0 +1,161 @@
+package pooler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Read returns the desired state as it stands when called. Keep it a query: it runs once for many callers.
+type Read func(ctx context.Context) (State, error)
+
+// Pooler makes PgBouncer follow the desired state. Make one for each PgBouncer.
+type Pooler struct {
+	*Console
+	owner *Owner
+
+	mu      sync.Mutex
+	waiting *round // takes callers until it starts
+	running bool
+	desired *applied // what PgBouncer should go by, once a state has been written
+}
+
+type applied struct {
+	state State
+	files Files
+}
+
+// round is one reload that any number of callers share.
+type round struct {
+	read Read
+	done chan struct{}
+	err  error
+}
+
+// New makes a pooler. The settings say where PgBouncer's console is; owner may be nil where PgBouncer runs as the same user.
+func New(s Settings, owner *Owner) *Pooler {
+	return &Pooler{Console: NewConsole(s), owner: owner}
+}
+
+// roundTime bounds one reload with everything before and after it.
+const roundTime = 30 * time.Second
+
+// Write renders a state and puts the files in place without telling PgBouncer: for a PgBouncer that is about to start.
+func (p *Pooler) Write(s State) error {
+	_, err := p.write(s)
+	return err
+}
+
+// Apply makes s the state that PgBouncer goes by. Where callers apply at the same time, the state of the last call wins: call
+// it in the order of your changes, or use Sync. See Sync for what is promised.
+func (p *Pooler) Apply(ctx context.Context, s State) error {
+	return p.Sync(ctx, func(context.Context) (State, error) { return s, nil })
+}
+
+// Sync reads the desired state and returns once PgBouncer was seen to go by it, or by a newer one. Callers at the same time
+// share a reload: read is called after Sync was, so a change that was committed before the call is in it.
+//
+// It returns ErrUnwritable (nothing was written), ErrUnreachable (the files are in place and hold from PgBouncer's next
+// start; Watch applies them when it is back), ErrNotTakenOver, or read's own error. When ctx ends first, the reload goes on.
+func (p *Pooler) Sync(ctx context.Context, read Read) error {
+	return wait(ctx, p.join(read, true))
+}
+
+func wait(ctx context.Context, r *round) error {
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return fmt.Errorf("pooler: reload not waited for: %w", ctx.Err())
+	}
+}
+
+// join adds a caller to the round that starts next. What a newer caller reads replaces what an earlier one would have read.
+func (p *Pooler) join(read Read, newer bool) *round {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		p.waiting = &round{done: make(chan struct{})}
+		newer = true
+	}
+	if newer {
+		p.waiting.read = read
+	}
+	if !p.running {
+		p.running = true
+		go p.rounds()
+	}
+	return p.waiting
+}
+
+// rounds works until nobody waits.
+func (p *Pooler) rounds() {
+	for {
+		p.mu.Lock()
+		r := p.waiting
+		p.waiting = nil
+		if r == nil {
+			p.running = false
+			p.mu.Unlock()
+			return
+		}
+		p.mu.Unlock()
+		r.err = p.round(r.read)
+		close(r.done)
+	}
+}
+
+func (p *Pooler) round(read Read) error {
+	ctx, cancel := context.WithTimeout(context.Background(), roundTime)
+	defer cancel()
+	s, err := read(ctx)
+	if err != nil {
+		return fmt.Errorf("pooler: desired state: %w", err)
+	}
+	next, err := p.write(s)
+	if err != nil {
+		return err
+	}
+	if err := p.takeOver(ctx, next); err != nil {
+		return err
+	}
+	return sweepFiles(s.Settings.Dir, next.files)
+}
+
+func (p *Pooler) write(s State) (applied, error) {
+	files, err := Render(s)
+	if err != nil {
+		return applied{}, err
+	}
+	next := applied{s, files}
+	if err := writeFiles(s.Settings.Dir, files, p.owner); err != nil {
+		return applied{}, err
+	}
+	p.mu.Lock()
+	p.desired = &next
+	p.mu.Unlock()
+	return next, nil
+}
+
+// takeOver reloads until the state reads back. A second attempt helps where PgBouncer restarted in between or somebody
+// else's RELOAD met the files half-way; a file that it cannot read stays that way.
+func (p *Pooler) takeOver(ctx context.Context, next applied) (err error) {
+	for attempt := range 3 {
+		if attempt > 0 {
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(time.Duration(attempt) * 100 * time.Millisecond):
+			}
+		}
+		if err = p.reload(ctx); err == nil {
+			err = p.readBack(ctx, next.state, next.files)
+		}
+		if err == nil || !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrNotTakenOver) {
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package pooler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lib/pq"
+)
+
+// ErrAdmitted is what ProveRefused returns when the log-in works.
+var ErrAdmitted = errors.New("pooler: a log-in that should be refused works")
+
+// ErrRefused is wrapped by Prove's error when PgBouncer or PostgreSQL refused the log-in itself; any other error says nothing
+// about the password.
+var ErrRefused = errors.New("pooler: log-in refused")
+
+// Prove logs in at an entry through the unix socket and runs SELECT 1 on PostgreSQL. Where the pool is full it waits for a
+// server connection like any client, at most as long as ctx.
+func (c *Console) Prove(ctx context.Context, entry, login, password string) error {
+	s, err := dial(ctx, c.settings, entry, login, password)
+	if err == nil {
+		defer s.close()
+		err = s.each(ctx, "SELECT 1", func(row) error { return nil })
+	}
+	if err == nil {
+		return nil
+	}
+	if isRefusal(err) {
+		return fmt.Errorf("%w: entry %s, login %s: %w", ErrRefused, entry, login, err)
+	}
+	return fmt.Errorf("pooler: no log-in at entry %s as %s: %w", entry, login, err)
+}
+
+// ProveRefused is nil only when the log-in was refused for what it is: wrong password, closed gate, unknown login. It
+// returns ErrAdmitted when the log-in works, and what went wrong when nothing was proved.
+func (c *Console) ProveRefused(ctx context.Context, entry, login, password string) error {
+	switch err := c.Prove(ctx, entry, login, password); {
+	case err == nil:
+		return fmt.Errorf("%w: entry %s, login %s", ErrAdmitted, entry, login)
+	case errors.Is(err, ErrRefused):
+		return nil
+	default:
+		return err
+	}
+}
+
+// refusals are PgBouncer's words. It gives every refusal the SQLSTATE of a protocol violation, as it does a full or failing
+// pool, so only the words tell them apart.
+var refusals = []string{
+	"no such user", "SASL authentication failed", "password authentication failed", "login rejected",
+	"no authentication method is found",
+}
+
+func isRefusal(err error) bool {
+	var answer *pq.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	if strings.HasPrefix(answer.Message, "server login has been failing") {
+		return false // about an earlier attempt, perhaps another's
+	}
+	if answer.Code.Class() == "28" { // PostgreSQL's invalid authorization
+		return true
+	}
+	for _, words := range refusals {
+		if strings.Contains(answer.Message, words) {
+			return true
+		}
+	}
+	return false
+}

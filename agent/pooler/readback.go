@@ -1,0 +1,115 @@
+package pooler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNotTakenOver is wrapped by the error that says PgBouncer answered RELOAD and still goes by something else.
+var ErrNotTakenOver = errors.New("pooler: PgBouncer has not taken the files over")
+
+// readBack compares what PgBouncer goes by with a rendered state: the mark, all entries, all login limits, the HBA file.
+func (c *Console) readBack(ctx context.Context, s State, files Files) error {
+	mark, err := c.mark(ctx)
+	if err != nil {
+		return err
+	}
+	if mark != files.Mark {
+		return fmt.Errorf("%w: it shows mark %q, not %q; its log names the line", ErrNotTakenOver, mark, files.Mark)
+	}
+	if err := c.readBackEntries(ctx, s); err != nil {
+		return err
+	}
+	if err := c.readBackLogins(ctx, s); err != nil {
+		return err
+	}
+	return c.readBackRules(ctx, files.Canary)
+}
+
+// mark returns the mark of the state that PgBouncer has read to its end.
+func (c *Console) mark(ctx context.Context) (string, error) {
+	var mark string
+	err := c.each(ctx, "SHOW CONFIG", func(r row) error {
+		if r.text("key") == markSetting {
+			mark = r.text("value")
+		}
+		return nil
+	})
+	return mark, err
+}
+
+func (c *Console) readBackEntries(ctx context.Context, s State) error {
+	wanted := make(map[string]entry, 2*len(s.Entries))
+	for _, e := range s.Entries {
+		for _, x := range entriesOf(s.Settings, e) {
+			wanted[x.name] = x
+		}
+	}
+	err := c.each(ctx, "SHOW DATABASES", func(r row) error {
+		name := r.text("name")
+		if name == adminDatabase || name == s.Settings.MaintenanceDatabase {
+			return nil
+		}
+		want, ok := wanted[name]
+		shown := entry{
+			name: name, database: r.text("database"), mode: r.text("pool_mode"),
+			poolSize: int(r.number("pool_size")), maxServers: int(r.number("max_connections")),
+		}
+		if !ok || shown != want {
+			return fmt.Errorf("%w: entry %+v", ErrNotTakenOver, shown)
+		}
+		delete(wanted, name)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for name := range wanted {
+		return fmt.Errorf("%w: entry %q is missing", ErrNotTakenOver, name)
+	}
+	return nil
+}
+
+func (c *Console) readBackLogins(ctx context.Context, s State) error {
+	wanted := make(map[string]int64)
+	for _, e := range s.Entries {
+		for _, l := range e.Logins {
+			wanted[l.Name] = int64(l.MaxConnections)
+		}
+	}
+	err := c.each(ctx, "SHOW USERS", func(r row) error {
+		name := r.text("name")
+		want, ok := wanted[name]
+		if shown := r.number("max_user_connections"); ok && shown != want {
+			return fmt.Errorf("%w: login %q has limit %d, not %d", ErrNotTakenOver, name, shown, want)
+		}
+		delete(wanted, name) // others are logins that were removed: PgBouncer never forgets one
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for name := range wanted {
+		return fmt.Errorf("%w: login %q is missing", ErrNotTakenOver, name)
+	}
+	return nil
+}
+
+// readBackRules logs in as the canary: refused by its own rule where that HBA file is in force, and for want of a rule
+// where it is not.
+func (c *Console) readBackRules(ctx context.Context, canary string) error {
+	s, err := dial(ctx, c.settings, canaryDatabase, canary, "")
+	if err == nil {
+		s.close()
+		return fmt.Errorf("%w: the canary was let in", ErrNotTakenOver)
+	}
+	if !isRefusal(err) {
+		return fmt.Errorf("%w: canary: %w", ErrUnreachable, err)
+	}
+	if !strings.Contains(err.Error(), "login rejected") {
+		return fmt.Errorf("%w: the HBA file is not in force: %w", ErrNotTakenOver, err)
+	}
+	return nil
+}

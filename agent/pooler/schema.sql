@@ -1,0 +1,66 @@
+-- The pooler's view of who may log in where. Run in the maintenance database by a superuser; may be run again.
+--
+-- PgBouncer logs in as pgherd_pooler and may do one thing: call pooler.login_secret. The function runs as
+-- pgherd_secret_reader, which nobody can log in as and which reads five columns of pg_authid, in this database only
+-- (privileges on a shared catalog are kept per database).
+
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'pgherd_secret_reader') THEN
+        CREATE ROLE pgherd_secret_reader NOLOGIN;
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'pgherd_pooler') THEN
+        CREATE ROLE pgherd_pooler LOGIN;
+    END IF;
+END
+$$;
+
+ALTER ROLE pgherd_secret_reader NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS;
+ALTER ROLE pgherd_pooler LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS;
+ALTER ROLE pgherd_pooler SET search_path = pg_catalog, pg_temp;
+ALTER ROLE pgherd_pooler SET default_transaction_read_only = on;
+
+CREATE SCHEMA IF NOT EXISTS pooler;
+REVOKE ALL ON SCHEMA pooler FROM PUBLIC;
+
+-- One row for each customer login that the platform made. A login that has no row, or a closed one, cannot pass the pooler.
+CREATE TABLE IF NOT EXISTS pooler.gate (
+    login    text    PRIMARY KEY,
+    database text    NOT NULL,
+    open     boolean NOT NULL
+);
+CREATE INDEX IF NOT EXISTS gate_database ON pooler.gate (database);
+REVOKE ALL ON pooler.gate FROM PUBLIC;
+
+-- SECURITY DEFINER with a pinned search_path, and every name qualified: a caller's objects are never found first. An old
+-- md5 password is no verifier here, because whoever reads it can log in with it.
+CREATE OR REPLACE FUNCTION pooler.login_secret(wanted_login text, wanted_database text, OUT login text, OUT secret text)
+    RETURNS SETOF record
+    LANGUAGE sql STABLE STRICT SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT a.rolname::text, a.rolpassword
+      FROM pooler.gate g
+      JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
+     WHERE g.login = wanted_login
+       AND g.database = wanted_database
+       AND g.open
+       AND a.rolcanlogin
+       AND NOT a.rolsuper
+       AND (a.rolvaliduntil IS NULL OR a.rolvaliduntil > pg_catalog.statement_timestamp())
+       AND a.rolpassword LIKE 'SCRAM-SHA-256$%'
+$$;
+ALTER FUNCTION pooler.login_secret(text, text) OWNER TO pgherd_secret_reader;
+REVOKE ALL ON FUNCTION pooler.login_secret(text, text) FROM PUBLIC;
+
+GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agent;
+GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
+GRANT SELECT ON pooler.gate TO pgherd_secret_reader;
+GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate TO pgherd_agent;
+
+DO $$
+BEGIN
+    EXECUTE pg_catalog.format('GRANT CONNECT ON DATABASE %I TO pgherd_pooler', pg_catalog.current_database());
+END
+$$;

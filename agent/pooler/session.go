@@ -1,0 +1,171 @@
+package pooler
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+// session is one connection through PgBouncer's unix socket. It works on the driver itself, because the admin console knows
+// only simple queries, and because every wait must end with its context: a stopped PgBouncer answers nothing at all, and
+// the driver's own cancelling waits for an answer.
+type session struct {
+	wire   *timedWire
+	conn   driver.Conn
+	reused bool
+}
+
+// dial logs in at an entry through the unix socket.
+func dial(ctx context.Context, s Settings, entry, login, password string) (*session, error) {
+	connector, err := pq.NewConnectorConfig(pq.Config{
+		Host: s.SocketDir, Port: uint16(s.ListenPort), Database: entry, User: login, Password: password,
+		SSLMode: pq.SSLModeDisable, ApplicationName: "pgherd-agent", ClientEncoding: "UTF8", Datestyle: "ISO, MDY",
+	})
+	if err != nil {
+		return nil, err
+	}
+	wire := &timedWire{login: ctx}
+	connector.Dialer(wire)
+	conn, err := connector.Connect(ctx)
+	wire.unhook()
+	if err != nil {
+		wire.close()
+		return nil, ended(ctx, err)
+	}
+	return &session{wire: wire, conn: conn}, nil
+}
+
+// each runs one simple query and hands every row to fn.
+func (s *session) each(ctx context.Context, query string, fn func(row) error) error {
+	s.wire.obey(ctx)
+	defer s.wire.unhook()
+	queryer, ok := s.conn.(driver.QueryerContext)
+	if !ok {
+		return errors.New("pooler: the driver has no simple queries")
+	}
+	rows, err := queryer.QueryContext(context.WithoutCancel(ctx), query, nil)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	err = readRows(rows, fn)
+	return ended(ctx, errors.Join(err, rows.Close()))
+}
+
+func readRows(rows driver.Rows, fn func(row) error) error {
+	columns := make(map[string]int)
+	for i, name := range rows.Columns() {
+		columns[name] = i
+	}
+	values := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(values); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := fn(row{columns, values}); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *session) close() {
+	_ = s.wire.conn.SetDeadline(time.Now().Add(time.Second)) // the farewell must not hang either
+	_ = s.conn.Close()
+	s.wire.close()
+}
+
+// ended names the context's end as the cause where it is one.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
+}
+
+// row is one answer line; a column that this PgBouncer does not have reads as empty.
+type row struct {
+	columns map[string]int
+	values  []driver.Value
+}
+
+func (r row) text(column string) string {
+	i, ok := r.columns[column]
+	if !ok {
+		return ""
+	}
+	switch v := r.values[i].(type) {
+	case nil:
+		return ""
+	case []byte:
+		return string(v)
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func (r row) number(column string) int64 {
+	if i, ok := r.columns[column]; ok {
+		if n, ok := r.values[i].(int64); ok {
+			return n
+		}
+	}
+	var n int64
+	_, _ = fmt.Sscan(r.text(column), &n) // no number reads as 0
+	return n
+}
+
+// timedWire is the one network connection of a session, so that a context can end whatever waits on it.
+type timedWire struct {
+	login context.Context // of the log-in, which begins inside the driver's call of DialContext
+	conn  net.Conn
+	stop  func() bool
+}
+
+func (w *timedWire) Dial(network, address string) (net.Conn, error) {
+	return w.DialContext(w.login, network, address)
+}
+
+func (w *timedWire) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(w.login, timeout)
+	defer cancel()
+	return w.DialContext(ctx, network, address)
+}
+
+func (w *timedWire) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	w.conn = conn
+	w.obey(w.login)
+	return conn, nil
+}
+
+// obey makes reads and writes end when ctx does, until unhook.
+func (w *timedWire) obey(ctx context.Context) {
+	conn := w.conn
+	_ = conn.SetDeadline(time.Time{})
+	w.stop = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+}
+
+func (w *timedWire) unhook() {
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+func (w *timedWire) close() {
+	if w.conn != nil {
+		_ = w.conn.Close()
+	}
+}

@@ -1,0 +1,95 @@
+package pooler
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// adminDatabase is PgBouncer's name for its console.
+const adminDatabase = "pgbouncer"
+
+// Pool is one line of SHOW POOLS: what one login does at one entry.
+type Pool struct {
+	Entry, Login                string
+	ClientActive, ClientWaiting int64
+	ServerActive, ServerIdle    int64
+}
+
+// Client is one line of SHOW CLIENTS: a client that is logged in.
+type Client struct {
+	ID              string
+	Entry, Login    string
+	State           string
+	Address         netip.Addr // not valid for a client of the unix socket
+	ApplicationName string
+	ConnectedAt     time.Time
+}
+
+// Pools returns the pools of all entries but the console.
+func (c *Console) Pools(ctx context.Context) ([]Pool, error) {
+	pools := []Pool{}
+	err := c.each(ctx, "SHOW POOLS", func(r row) error {
+		p := Pool{
+			Entry: r.text("database"), Login: r.text("user"),
+			ClientActive: r.number("cl_active"), ClientWaiting: r.number("cl_waiting"),
+			ServerActive: r.number("sv_active"), ServerIdle: r.number("sv_idle"),
+		}
+		if p.Entry != adminDatabase {
+			pools = append(pools, p)
+		}
+		return nil
+	})
+	return pools, err
+}
+
+// Clients returns the clients of all entries but the console.
+func (c *Console) Clients(ctx context.Context) ([]Client, error) {
+	clients := []Client{}
+	err := c.each(ctx, "SHOW CLIENTS", func(r row) error {
+		if client := clientOf(r); client.Entry != adminDatabase {
+			clients = append(clients, client)
+		}
+		return nil
+	})
+	return clients, err
+}
+
+// Pending is a client that has not finished its log-in. SHOW CLIENTS does not have it.
+type Pending struct {
+	ID string
+	// Login and Entry are empty until PgBouncer knows them.
+	Login, Entry string
+}
+
+// PendingLogins returns the clients in the middle of a log-in: those in `cl_login`, and those for which a verifier is being
+// asked, which stand at the maintenance database's entry without a name.
+func (c *Console) PendingLogins(ctx context.Context) ([]Pending, error) {
+	var pending []Pending
+	err := c.each(ctx, "SHOW SOCKETS", func(r row) error {
+		asking := r.text("type") == "C" && r.text("user") == "(nouser)"
+		if !asking && r.text("state") != "cl_login" {
+			return nil
+		}
+		p := Pending{ID: r.text("id"), Login: r.text("user"), Entry: r.text("database")}
+		if p.Login == "(nouser)" {
+			p.Login, p.Entry = "", ""
+		}
+		if p.Entry == "(nodb)" {
+			p.Entry = ""
+		}
+		pending = append(pending, p)
+		return nil
+	})
+	return pending, err
+}
+
+func clientOf(r row) Client {
+	address, _ := netip.ParseAddr(r.text("addr")) // "unix" is no address
+	// PgBouncer writes its local time, and runs on the agent's machine.
+	connected, _ := time.ParseInLocation("2006-01-02 15:04:05 MST", r.text("connect_time"), time.Local)
+	return Client{
+		ID: r.text("id"), Entry: r.text("database"), Login: r.text("user"), State: r.text("state"),
+		Address: address.Unmap(), ApplicationName: r.text("application_name"), ConnectedAt: connected,
+	}
+}

@@ -1,0 +1,94 @@
+package pooler
+
+import "net/netip"
+
+// TransactionSuffix makes the name of a database's second entry, which is pooled by transaction.
+const TransactionSuffix = ".transaction"
+
+// State is everything PgBouncer should know.
+type State struct {
+	Settings Settings
+	Entries  []Entry
+}
+
+// Entry is one managed database.
+type Entry struct {
+	// Database is the name in PostgreSQL and of the first entry: lower-case letters, digits, hyphens and underscores, at most 51.
+	Database string
+	// ConnectionCap bounds the server connections over both entries; 0 means that the database has no cap of its own, and
+	// Settings.UncappedPoolSize bounds each login in its place.
+	ConnectionCap int
+	// Allow lists the client networks; empty means any address.
+	Allow []netip.Prefix
+	// Logins may connect to this database and to no other.
+	Logins []Login
+}
+
+// Login is a customer's login of one database.
+type Login struct {
+	// Name is the PostgreSQL role: lower-case letters, digits, hyphens and underscores, at most 63.
+	Name string
+	// MaxConnections bounds its server connections over both entries; 0 means no limit of its own.
+	MaxConnections int
+}
+
+// Settings is what does not change with databases. Restart PgBouncer after a change of an address, a port or the socket folder.
+type Settings struct {
+	// Dir is the folder of the rendered files; PgBouncer is started with ConfigFile(Dir).
+	Dir string
+	// SocketDir holds PgBouncer's unix socket. Proof log-ins through it pass no allowlist, so only the agent may reach it.
+	SocketDir string
+	// ListenAddresses and ListenPort are where customers connect, with TLS only.
+	ListenAddresses []string
+	ListenPort      int
+	// TLSCertFile and TLSKeyFile are PEM files that PgBouncer can read.
+	TLSCertFile, TLSKeyFile string
+	// ServerHost is PostgreSQL's loopback address or its socket folder.
+	ServerHost string
+	ServerPort int
+	// MaintenanceDatabase holds the pooler schema (SchemaSQL); AuthUser asks it for verifiers.
+	MaintenanceDatabase string
+	AuthUser            string
+	AuthPassword        string
+	// AdminUser may use the admin console.
+	AdminUser     string
+	AdminPassword string
+	// MaxClients bounds all clients, MaxDatabaseClients those of one entry.
+	MaxClients, MaxDatabaseClients int
+	// UncappedPoolSize is the pool size of entries without a cap.
+	UncappedPoolSize int
+	// ResetAlways runs DISCARD ALL after each transaction too. Without it, clients of the second entry see each other's
+	// prepared statements, advisory locks and search_path.
+	ResetAlways bool
+	// LogFile and PIDFile may be empty: PgBouncer then logs to standard error and writes no process ID.
+	LogFile, PIDFile string
+}
+
+// DefaultSettings returns the settings that have a sensible value on every server; the caller fills in the rest.
+func DefaultSettings() Settings {
+	return Settings{
+		ListenAddresses:     []string{"127.0.0.1"},
+		ListenPort:          6432,
+		ServerHost:          "127.0.0.1",
+		ServerPort:          5432,
+		MaintenanceDatabase: "pgherd",
+		AuthUser:            "pgherd_pooler",
+		AdminUser:           "pgherd_pooler_admin",
+		MaxClients:          10_000,
+		MaxDatabaseClients:  2_000,
+		UncappedPoolSize:    60,
+		ResetAlways:         true,
+	}
+}
+
+// EntryNames returns the two entries of a database.
+func EntryNames(database string) []string {
+	return []string{database, database + TransactionSuffix}
+}
+
+// Shares divides a connection cap between the two entries: a quarter for transaction pooling, the rest for session pooling,
+// each at least 1. So a cap of 1 gives 1 and 1.
+func Shares(limit int) (session, transaction int) {
+	transaction = max(1, limit/4)
+	return max(1, limit-transaction), transaction
+}

@@ -1,0 +1,52 @@
+package pooler
+
+import (
+	"context"
+	"time"
+)
+
+// Watch looks at PgBouncer at every interval until ctx ends, and applies the desired state again where PgBouncer is back
+// after an absence or goes by another state: after a crash, a start with old files, somebody's hand. It calls changed, if
+// not nil, whenever the answer to "does PgBouncer go by the desired state?" changes; err says why not.
+func (p *Pooler) Watch(ctx context.Context, interval time.Duration, changed func(err error)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var last error
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := p.look(ctx, last != nil)
+		if ctx.Err() != nil {
+			return
+		}
+		if changed != nil && (err == nil) != (last == nil) {
+			changed(err)
+		}
+		last = err
+	}
+}
+
+// look compares the mark, which is cheap, and applies the desired state where that differs or PgBouncer was away.
+func (p *Pooler) look(ctx context.Context, wasAway bool) error {
+	mark, err := p.mark(ctx)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	desired, busy := p.desired, p.running
+	p.mu.Unlock()
+	if desired == nil || busy || mark == desired.files.Mark && !wasAway {
+		return nil
+	}
+	return wait(ctx, p.join(p.again, false))
+}
+
+// again reads the state that was written last.
+func (p *Pooler) again(context.Context) (State, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.desired.state, nil
+}
