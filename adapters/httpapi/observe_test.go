@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
 	"testing"
@@ -98,4 +99,9 @@ func TestClientAddress(t *testing.T) {
 			t.Errorf("%v behind %v: %s, want %s", c.forward, c.proxies, got, c.want)
 		}
 	}
+}
+
+// discardCore is the production encoder writing nowhere.
+func discardCore() zapcore.Core {
+	return zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.InfoLevel)
 }

@@ -1,0 +1,167 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const backupPath = thing + "/backups/20260101_000000.sql.gz"
+
+// source gives bytes without end, or until its failure; it knows when it was closed.
+type source struct {
+	left   int64
+	fail   error
+	closed chan struct{}
+	read   atomic.Int64
+}
+
+func newSource(n int64, fail error) *source {
+	return &source{left: n, fail: fail, closed: make(chan struct{})}
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		if s.fail != nil {
+			return 0, s.fail
+		}
+		return 0, io.EOF
+	}
+	n := int(min(int64(len(p)), s.left))
+	clear(p[:n])
+	s.left -= int64(n)
+	s.read.Add(int64(n))
+	return n, nil
+}
+
+func (s *source) Close() error { close(s.closed); return nil }
+
+func awaits(t *testing.T, d time.Duration, c <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(d):
+		t.Fatalf("not within %v: %s", d, what)
+	}
+}
+
+func TestDownload(t *testing.T) {
+	st := open(t)
+	src := newSource(3<<20+7, nil)
+	st.size, st.feed = 3<<20, func(*Request) io.ReadCloser { return src } // the source has more than was promised
+	l := st.dial(t)
+	l.say(head("GET", backupPath, anyKey))
+	r := l.hear(2 * time.Second)
+	if len(r.text) != 3<<20 || r.ContentLength != 3<<20 || r.Header.Get("Content-Type") != "application/gzip" ||
+		r.Header.Get("Content-Disposition") != `attachment; filename="20260101_000000.sql.gz"` || r.Header.Get(headerRateLimit) == "" {
+		t.Errorf("%d bytes, headers %v", len(r.text), r.Header)
+	}
+	awaits(t, time.Second, src.closed, "the source is closed")
+	l.say(head("GET", thing, anyKey))
+	if r := l.hear(time.Second); r.StatusCode != 200 || !strings.Contains(r.text, knownID) {
+		t.Errorf("the next answer: %d %.80q", r.StatusCode, r.text)
+	}
+	if got := st.logs.FilterMessage("request").All()[0].ContextMap(); got["bytes"] != int64(3<<20) || got["status"] != int64(200) {
+		t.Errorf("logged %v", got)
+	}
+}
+
+func TestDownloadMemoryIsFlat(t *testing.T) {
+	st := open(t)
+	const size = 512 << 20
+	st.size, st.feed = size, func(*Request) io.ReadCloser { return newSource(size, nil) }
+	l := st.dial(t)
+	l.say(head("GET", backupPath, anyKey))
+	res, err := http.ReadResponse(l.br, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n, err := io.Copy(io.Discard, res.Body)
+	runtime.ReadMemStats(&after)
+	if n != size || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 8<<20 {
+		t.Errorf("%d bytes were allocated for a download of %d", grown, size)
+	}
+}
+
+func TestDownloadThatBreaksIsSeenByTheClient(t *testing.T) {
+	for name, fail := range map[string]error{"ends early": nil, "fails": errors.New("disk")} {
+		t.Run(name, func(t *testing.T) {
+			st := open(t)
+			src := newSource(1<<20, fail)
+			st.size, st.feed = 2<<20, func(*Request) io.ReadCloser { return src }
+			l := st.dial(t)
+			l.say(head("GET", backupPath, anyKey))
+			_ = l.SetReadDeadline(time.Now().Add(2 * time.Second))
+			res, err := http.ReadResponse(l.br, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := io.Copy(io.Discard, res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%d bytes, %v, want an unexpected end", n, err)
+			}
+			awaits(t, time.Second, src.closed, "the source is closed")
+			if st.logs.FilterMessage("download broken off").Len() != 1 {
+				t.Errorf("logged %v", st.logs.All())
+			}
+		})
+	}
+}
+
+func TestDownloadEndsWithItsClient(t *testing.T) {
+	for name, leave := range map[string]func(*line){
+		"closes":       func(l *line) { _ = l.Close() },
+		"stops taking": func(*line) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := open(t)
+			src := newSource(1<<40, nil)
+			ended := make(chan context.Context, 1)
+			st.size, st.feed = 1<<40, func(r *Request) io.ReadCloser { ended <- r.Context(); return src }
+			l := st.dial(t)
+			l.say(head("GET", backupPath, anyKey))
+			if _, err := io.ReadFull(l.br, make([]byte, 4096)); err != nil {
+				t.Fatal(err)
+			}
+			leave(l)
+			awaits(t, 3*time.Second, src.closed, "the source is closed")
+			awaits(t, time.Second, (<-ended).Done(), "the request's context ends")
+		})
+	}
+}
+
+// A download may take longer than every limit, as long as its client keeps taking.
+func TestSlowButSteadyDownloadIsNotCut(t *testing.T) {
+	st := open(t, func(c *Config) { c.Limits.HandlerTimeout = 300 * time.Millisecond })
+	want := bytes.Repeat([]byte{0}, 5<<20)
+	st.size, st.feed = int64(len(want)), func(*Request) io.ReadCloser { return newSource(int64(len(want)), nil) }
+	l := st.dial(t)
+	l.say(head("GET", backupPath, anyKey))
+	res, err := http.ReadResponse(l.br, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf, total := make([]byte, 256<<10), 0
+	for {
+		n, err := io.ReadFull(res.Body, buf)
+		total += n
+		if err != nil {
+			break
+		}
+		time.Sleep(75 * time.Millisecond) // 1.5 s in all
+	}
+	if total != len(want) {
+		t.Errorf("%d bytes of %d", total, len(want))
+	}
+}

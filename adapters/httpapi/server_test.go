@@ -1,0 +1,193 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/ratelimit"
+)
+
+// slow adds a route whose handler waits for its context or a signal.
+func slow(entered chan<- context.Context, leave <-chan struct{}) func(*Config) {
+	return func(c *Config) {
+		c.Routes = append(c.Routes, Route{
+			Method: "GET", Path: "/api/v1/slow", Class: ratelimit.Read, Answers: []Documented{{Status: 200}},
+			Handle: func(r *Request) (Answer, error) {
+				entered <- r.Context()
+				select {
+				case <-leave:
+					return OK(map[string]string{}), nil
+				case <-r.Context().Done():
+					return Answer{}, r.Context().Err()
+				}
+			},
+		})
+	}
+}
+
+func TestShutdownLetsRequestsFinish(t *testing.T) {
+	entered, leave := make(chan context.Context, 1), make(chan struct{})
+	st := open(t, slow(entered, leave))
+	idle, busy := st.dial(t), st.dial(t)
+	idle.say(head("GET", thing, anyKey))
+	idle.hear(time.Second)
+	busy.say(head("GET", "/api/v1/slow", anyKey))
+	<-entered
+	done := make(chan error, 1)
+	go func() { done <- st.Shutdown(context.Background()) }()
+	idle.ended(2 * time.Second)
+	if _, err := net.DialTimeout("tcp", st.address, time.Second); err == nil {
+		t.Error("a new connection was accepted")
+	}
+	close(leave)
+	if r := busy.hear(time.Second); r.StatusCode != 200 || !r.Close {
+		t.Errorf("got %d, close %v", r.StatusCode, r.Close)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+func TestShutdownCutsWhatOutlivesItsGrace(t *testing.T) {
+	entered := make(chan context.Context, 1)
+	st := open(t, slow(entered, nil))
+	l := st.dial(t)
+	l.say(head("GET", "/api/v1/slow", anyKey))
+	inside := <-entered
+	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
+	defer cancel()
+	if err := st.Shutdown(ctx); err == nil || !strings.Contains(err.Error(), "1 connections were cut") {
+		t.Errorf("Shutdown: %v", err)
+	}
+	awaits(t, time.Second, inside.Done(), "the request's context ends")
+}
+
+func TestHandlersTimeIsBounded(t *testing.T) {
+	entered := make(chan context.Context, 1)
+	st := open(t, slow(entered, nil), func(c *Config) { c.Limits.HandlerTimeout = 100 * time.Millisecond })
+	l := st.dial(t)
+	l.say(head("GET", "/api/v1/slow", anyKey))
+	l.hear(time.Second).expect(t, 500, fault.InternalError)
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	st := open(t, func(c *Config) { c.Limits.Connections = 2; c.Limits.IdleTimeout = time.Minute })
+	first, second := st.dial(t), st.dial(t)
+	for _, l := range []*line{first, second} {
+		l.say(head("GET", thing, anyKey))
+		l.hear(time.Second)
+	}
+	third := st.dial(t)
+	third.say(head("GET", thing, anyKey))
+	_ = third.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	if _, err := third.br.Peek(1); err == nil {
+		t.Fatal("the third connection was served while two were open")
+	}
+	_ = first.Close()
+	if r := third.hear(time.Second); r.StatusCode != 200 {
+		t.Errorf("got %d", r.StatusCode)
+	}
+}
+
+func TestIdleConnectionIsClosed(t *testing.T) {
+	st := open(t, func(c *Config) { c.Limits.IdleTimeout = 200 * time.Millisecond })
+	l := st.dial(t)
+	l.say(head("GET", thing, anyKey))
+	l.hear(time.Second)
+	l.ended(time.Second)
+}
+
+func TestTLS(t *testing.T) {
+	certFile, keyFile, roots := selfSigned(t)
+	pair, err := LoadTLS(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := open(t, func(c *Config) { c.TLS = pair })
+	st.size, st.feed = 5<<20, func(*Request) io.ReadCloser { return newSource(5<<20, nil) }
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	defer client.CloseIdleConnections()
+	for path, want := range map[string]int{thing: 0, backupPath: 5 << 20} {
+		req, err := http.NewRequest("GET", "https://"+st.address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+anyKey)
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != 200 || want > 0 && len(body) != want {
+			t.Errorf("%s: %d, %d bytes, %v", path, res.StatusCode, len(body), err)
+		}
+	}
+	big := strings.NewReader(strings.Repeat("x", 4<<20))
+	res, err := client.Post("https://"+st.address+thing+"/run", "application/json", big)
+	if err != nil {
+		t.Fatalf("an early answer over TLS was lost: %v", err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != 401 {
+		t.Errorf("got %d", res.StatusCode)
+	}
+	stuck := st.dial(t) // never says hello
+	stuck.ended(2 * time.Second)
+}
+
+func TestTLSNeedsAUsablePair(t *testing.T) {
+	if _, err := LoadTLS("/nonexistent/cert.pem", "/nonexistent/key.pem"); err == nil {
+		t.Error("no error for missing files")
+	}
+}
+
+func selfSigned(t *testing.T) (certFile, keyFile string, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "api"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	roots = x509.NewCertPool()
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots.AddCert(cert)
+	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", private), roots
+}
