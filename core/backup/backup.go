@@ -1,0 +1,76 @@
+// Package backup holds the rules of backup files: their names, their record, how long they are kept, when a scheduled one is
+// due, what a manifest says, and when a restored copy equals it (spec, section "Backups").
+package backup
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Trigger says what asked for a backup.
+type Trigger string
+
+const (
+	Manual    Trigger = "manual"
+	Scheduled Trigger = "scheduled"
+	Deletion  Trigger = "deletion" // the backup that a deleted database is recovered from
+)
+
+// Triggers lists them all.
+var Triggers = []Trigger{Manual, Scheduled, Deletion}
+
+// FormatSQLGzip is the one format of a backup file: gzip of a SQL dump.
+const FormatSQLGzip = "sql.gz"
+
+// Backup is the record of a backup file that exists on a server.
+type Backup struct {
+	DatabaseID     id.DatabaseID  `db:"database_id"`
+	Filename       Filename       `db:"filename"`
+	OperationID    id.OperationID `db:"operation_id"`
+	Trigger        Trigger        `db:"trigger"`
+	Format         string         `db:"format"`
+	SizeBytes      int64          `db:"size_bytes"`
+	ChecksumSHA256 string         `db:"checksum_sha256"` // lower-case hex, of the file as stored
+	CreatedAt      time.Time      `db:"created_at"`
+	VerifiedAt     *time.Time     `db:"verified_at"`   // when the file was last restored in isolation and found equal
+	ExpiresAt      *time.Time     `db:"expires_at"`    // nil: it does not expire by itself
+	RoleManifest   bool           `db:"role_manifest"` // its manifest names the logins and their grants
+	DeletingAt     *time.Time     `db:"deleting_at"`   // when its deletion was decided; the file may still exist
+}
+
+// Expiry is the retention rule: a backup is kept for the plan's days from its creation, and a deletion backup until its
+// tombstone is purged, so it has no expiry of its own.
+func Expiry(trigger Trigger, createdAt time.Time, days int) *time.Time {
+	if trigger == Deletion {
+		return nil
+	}
+	at := createdAt.AddDate(0, 0, days)
+	return &at
+}
+
+// Expired reports whether retention has ended. It has at the very instant of ExpiresAt.
+func (b Backup) Expired(now time.Time) bool {
+	return b.ExpiresAt != nil && !now.Before(*b.ExpiresAt)
+}
+
+// Deletable decides whether a customer may delete the file. A deletion backup belongs to its tombstone: BACKUP_CONFLICT.
+func (b Backup) Deletable() error {
+	if b.Trigger == Deletion {
+		return fault.New(fault.BackupConflict, "a deletion backup is removed with its deleted database")
+	}
+	return nil
+}
+
+// Restorable decides whether a database may be restored or cloned from the file: it must be verified, within retention and
+// not being deleted. BACKUP_NOT_FOUND where it is gone or going, BACKUP_CONFLICT where it was never verified.
+func (b Backup) Restorable(now time.Time) error {
+	if b.DeletingAt != nil || b.Expired(now) {
+		return fault.New(fault.BackupNotFound, "the backup does not exist")
+	}
+	if b.VerifiedAt == nil {
+		return fault.New(fault.BackupConflict, "the backup was not verified, so nothing is restored from it")
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package backup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Difference is one thing that a restored copy has otherwise than the manifest says.
+type Difference struct {
+	Kind   string // rows, objects, sequence, extension, locale, largeObjects
+	Object string // what differs; empty where there is only one
+	Want   string // as in the manifest; empty: it should not be there
+	Got    string // as found in the copy; empty: it is missing
+}
+
+func (d Difference) String() string {
+	subject := d.Kind
+	if d.Object != "" {
+		subject += " " + d.Object
+	}
+	switch {
+	case d.Got == "":
+		return fmt.Sprintf("%s: expected %s, missing", subject, d.Want)
+	case d.Want == "":
+		return fmt.Sprintf("%s: expected none, found %s", subject, d.Got)
+	default:
+		return fmt.Sprintf("%s: expected %s, found %s", subject, d.Want, d.Got)
+	}
+}
+
+// Compare is the verification rule: a copy equals its manifest when there is no difference in rows of any table, number of
+// objects of any kind, sequence, extension, encoding, collation or large objects. Owners, privileges and settings are no part
+// of an isolated copy, and so none of the comparison. The result is sorted by kind and object.
+func Compare(want Manifest, got Contents) []Difference {
+	w := want.Contents
+	var found []Difference
+	found = append(found, compareMaps("rows", w.Rows, got.Rows, decimal)...)
+	found = append(found, compareMaps("objects", w.Objects, got.Objects, decimal)...)
+	found = append(found, compareMaps("sequence", w.Sequences, got.Sequences, Value.String)...)
+	found = append(found, compareMaps("extension", byName(w.Extensions), byName(got.Extensions), Extension.String)...)
+	if w.Locale != got.Locale {
+		found = append(found, Difference{Kind: "locale", Want: w.Locale.String(), Got: got.Locale.String()})
+	}
+	if w.LargeObjects != got.LargeObjects {
+		found = append(found, Difference{Kind: "largeObjects", Want: decimal(w.LargeObjects), Got: decimal(got.LargeObjects)})
+	}
+	slices.SortFunc(found, func(a, b Difference) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Object, b.Object))
+	})
+	return found
+}
+
+// Summary names the first differences and counts the rest, for an operation's error message.
+func Summary(found []Difference) string {
+	const shown = 3
+	var parts []string
+	for _, d := range found[:min(len(found), shown)] {
+		parts = append(parts, d.String())
+	}
+	if more := len(found) - shown; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func compareMaps[V comparable](kind string, want, got map[string]V, text func(V) string) []Difference {
+	var found []Difference
+	for name, w := range want {
+		g, ok := got[name]
+		switch {
+		case !ok:
+			found = append(found, Difference{Kind: kind, Object: name, Want: text(w)})
+		case g != w:
+			found = append(found, Difference{Kind: kind, Object: name, Want: text(w), Got: text(g)})
+		}
+	}
+	for name, g := range got {
+		if _, ok := want[name]; !ok {
+			found = append(found, Difference{Kind: kind, Object: name, Got: text(g)})
+		}
+	}
+	return found
+}
+
+func byName(list []Extension) map[string]Extension {
+	m := make(map[string]Extension, len(list))
+	for _, e := range list {
+		m[e.Name] = e
+	}
+	return m
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+func (v Value) String() string {
+	if v.Called {
+		return "last value " + decimal(v.Last)
+	}
+	return "next value " + decimal(v.Last)
+}
+
+func (e Extension) String() string { return e.Name + " " + e.Version + " in " + e.Schema }
+
+func (l Locale) String() string {
+	parts := []string{l.Encoding, l.Provider, l.Collate, l.Ctype}
+	for _, extra := range []string{l.ICULocale, l.ICURules} {
+		if extra != "" {
+			parts = append(parts, extra)
+		}
+	}
+	return strings.Join(parts, " ")
+}

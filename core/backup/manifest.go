@@ -1,0 +1,155 @@
+package backup
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// FormatVersion is the manifest format that this version writes: 3 is the first that names logins and their grants.
+const FormatVersion = 3
+
+// MaxManifestBytes bounds a manifest; ParseManifest refuses a longer one.
+const MaxManifestBytes = 256 << 20
+
+// Manifest is what a backup claims about itself. It lies beside the file as JSON, and verification compares a restored copy
+// with its Contents.
+type Manifest struct {
+	FormatVersion int            `json:"formatVersion"`
+	DatabaseID    id.DatabaseID  `json:"databaseId"`
+	OperationID   id.OperationID `json:"operationId"`
+	Filename      Filename       `json:"filename"`
+	CreatedAt     time.Time      `json:"createdAt"`
+	ServerVersion string         `json:"serverVersion"`
+	File          FileDigest     `json:"file"`    // the backup file
+	Sidecar       FileDigest     `json:"sidecar"` // the schema with owners and privileges
+	Contents      Contents       `json:"contents"`
+	Settings      []Setting      `json:"settings"`
+	Logins        []Login        `json:"logins"`
+	Grants        []Grant        `json:"grants"`
+}
+
+// FileDigest identifies a file by what is in it.
+type FileDigest struct {
+	Name      string `json:"name"`
+	SizeBytes int64  `json:"sizeBytes"`
+	SHA256    string `json:"sha256"` // lower-case hex
+}
+
+// Contents is everything of a database that a restore must bring back.
+type Contents struct {
+	Locale       Locale           `json:"locale"`
+	Extensions   []Extension      `json:"extensions"`
+	Rows         map[string]int64 `json:"rows"`      // by quoted table name: its own rows, without those of children
+	Objects      map[string]int64 `json:"objects"`   // by kind ("view", "index", ...): how many
+	Sequences    map[string]Value `json:"sequences"` // by quoted name
+	LargeObjects int64            `json:"largeObjects"`
+}
+
+// Locale is how a database encodes and orders text. Empty fields do not apply to the provider.
+type Locale struct {
+	Encoding  string `json:"encoding"`
+	Provider  string `json:"provider"` // libc or icu
+	Collate   string `json:"collate"`
+	Ctype     string `json:"ctype"`
+	ICULocale string `json:"icuLocale,omitempty"`
+	ICURules  string `json:"icuRules,omitempty"`
+}
+
+// Extension is an installed extension.
+type Extension struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Schema  string `json:"schema"`
+}
+
+// Value is where a sequence stands.
+type Value struct {
+	Last   int64 `json:"last"`
+	Called bool  `json:"called"` // false: Last itself is the next value
+}
+
+// Setting is a default of the database, or of one login in it where Login is not empty.
+type Setting struct {
+	Login string `json:"login,omitempty"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Login is a role of the database as the dump's snapshot saw it. Passwords are never part of a manifest.
+type Login struct {
+	Name            string     `json:"name"`
+	CanLogin        bool       `json:"canLogin"`
+	ConnectionLimit int        `json:"connectionLimit"` // -1: none
+	ValidUntil      *time.Time `json:"validUntil,omitempty"`
+	MemberOf        []string   `json:"memberOf,omitempty"`
+}
+
+// Grant is what one role may do with one object.
+type Grant struct {
+	Kind       string   `json:"kind"`             // database, schema, table, column, sequence, function, type, default
+	Object     string   `json:"object"`           // its quoted identity
+	Grantor    string   `json:"grantor"`          // empty where PostgreSQL names none
+	Grantee    string   `json:"grantee"`          // PUBLIC for everyone
+	Privileges []string `json:"privileges"`       // sorted
+	WithOption []string `json:"option,omitempty"` // those of them that may be granted on
+}
+
+// HasRoles reports whether a managed restore can take logins and grants from the manifest.
+func (m Manifest) HasRoles() bool { return m.FormatVersion >= 3 && len(m.Logins) > 0 }
+
+// Encode writes the manifest as indented JSON.
+func (m Manifest) Encode() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode manifest: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+var errManifest = errors.New("not a backup manifest")
+
+// ParseManifest reads and checks a manifest. Unknown fields are refused: a manifest that says more than this version
+// understands must not pass for understood.
+func ParseManifest(text []byte) (Manifest, error) {
+	if len(text) > MaxManifestBytes {
+		return Manifest{}, fmt.Errorf("%w: longer than %d bytes", errManifest, MaxManifestBytes)
+	}
+	var m Manifest
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&m); err != nil {
+		return Manifest{}, fmt.Errorf("%w: %w", errManifest, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Manifest{}, fmt.Errorf("%w: text after its end", errManifest)
+	}
+	if err := m.check(); err != nil {
+		return Manifest{}, err
+	}
+	return m, nil
+}
+
+func (m Manifest) check() error {
+	if m.FormatVersion < 1 || m.FormatVersion > FormatVersion {
+		return fmt.Errorf("%w: format version %d is unknown", errManifest, m.FormatVersion)
+	}
+	if _, err := ParseFilename(string(m.Filename)); err != nil {
+		return fmt.Errorf("%w: %w", errManifest, err)
+	}
+	if m.File.Name != string(m.Filename) {
+		return fmt.Errorf("%w: it names two files", errManifest)
+	}
+	for _, f := range []FileDigest{m.File, m.Sidecar} {
+		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 || f.SizeBytes < 0 {
+			return fmt.Errorf("%w: bad digest of %q", errManifest, f.Name)
+		}
+	}
+	return nil
+}
