@@ -1,0 +1,93 @@
+package toolchain
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Part names a set of tools that come from one folder and are fetched together.
+type Part string
+
+// The parts, named as fetch.sh takes them.
+const (
+	Server Part = "server" // initdb, postgres, pg_ctl
+	Client Part = "client" // pg_dump, psql, pgbouncer
+)
+
+// Missing says which program of which part was not found.
+type Missing struct {
+	Part Part
+	What string
+}
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("%s not found: run \"make toolchain\" (or set PGHERD_PG_BINDIR and PGHERD_PGBOUNCER)", m.What)
+}
+
+// program is one wanted program: where its path goes, and the versions that will do.
+type program struct {
+	name string
+	path *string
+	fits func(version) bool
+	want string
+}
+
+// Look fills in every tool that it finds, and says what it did not find: at most one entry a part. Root may be empty.
+func Look(root string) (Tools, []*Missing) {
+	var tools Tools
+	var missing []*Missing
+	if what := lookTogether(serverFolders(root), []program{
+		{"initdb", &tools.Initdb, server16, "PostgreSQL 16 (initdb)"},
+		{"postgres", &tools.Postgres, server16, "PostgreSQL 16 (postgres)"},
+		{"pg_ctl", &tools.PgCtl, server16, "PostgreSQL 16 (pg_ctl)"},
+	}); what != "" {
+		missing = append(missing, &Missing{Server, what})
+	}
+	what := lookTogether(clientFolders(root), []program{
+		{"pg_dump", &tools.PgDump, client16, "pg_dump 16 or later"},
+		{"psql", &tools.Psql, client16, "psql 16 or later"},
+	})
+	if what == "" {
+		what = lookTogether(poolerFolders(root), []program{
+			{"pgbouncer", &tools.PgBouncer, pooler1241, "PgBouncer 1.24.1 or later"},
+		})
+	}
+	if what != "" {
+		missing = append(missing, &Missing{Client, what})
+	}
+	return tools, missing
+}
+
+// lookTogether takes all programs from the first folder that has each in a fitting version: programs of different builds are
+// never mixed. It returns what is missing, or "".
+func lookTogether(folders []string, programs []program) string {
+	what := programs[0].want
+	for _, folder := range folders {
+		lacks := firstLacking(folder, programs)
+		if lacks == nil {
+			for _, p := range programs {
+				*p.path = filepath.Join(folder, p.name)
+			}
+			return ""
+		}
+		if lacks != &programs[0] {
+			what = lacks.want
+		}
+	}
+	return what
+}
+
+func firstLacking(folder string, programs []program) *program {
+	for i := range programs {
+		path := filepath.Join(folder, programs[i].name)
+		info, err := os.Stat(path)
+		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			return &programs[i]
+		}
+		if v, ok := versionOf(path); !ok || !programs[i].fits(v) {
+			return &programs[i]
+		}
+	}
+	return nil
+}
