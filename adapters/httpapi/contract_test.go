@@ -63,17 +63,13 @@ func TestStallingClientGetsLaterChecksAtOnceToo(t *testing.T) {
 	}
 }
 
-func TestBodyArrivesInPieces(t *testing.T) {
+func TestRequestArrivesByteByByte(t *testing.T) {
 	st := open(t)
 	l := st.dial(t)
-	whole := withBody("PATCH", thing, anyKey, `{"name":"ada"}`)
-	for _, b := range []byte(whole[len(whole)-20:]) {
-		if b == whole[len(whole)-20] {
-			l.say(whole[:len(whole)-20])
-		}
+	for _, b := range []byte(withBody("PATCH", thing, anyKey, `{"name":"ada"}`)) {
 		l.say(string(b))
 	}
-	if r := l.hear(time.Second); r.StatusCode != 200 && r.StatusCode != 400 {
+	if r := l.hear(time.Second); r.StatusCode != 200 || !strings.Contains(r.text, "ada") {
 		t.Fatalf("got %d %s", r.StatusCode, r.text)
 	}
 }
@@ -278,28 +274,21 @@ func TestUploadStreams(t *testing.T) {
 	l.ended(time.Second) // as after every chunked body
 }
 
-// The kernel resets a socket that is closed with unread bytes, and the reset can overtake the answer.
+// The kernel resets a socket that is closed with unread bytes, and the reset can overtake the answer: a client that is still
+// sending then reports a broken connection in the answer's place.
 func TestEarlyCloseStillDeliversTheAnswer(t *testing.T) {
 	st := open(t)
-	megabyte := bytes.Repeat([]byte("x"), 1<<20)
-	for i := range 30 {
-		l := st.dial(t)
-		sent := make(chan struct{})
-		go func() {
-			defer close(sent)
-			l.say(head("PATCH", thing, "", "Content-Type: application/json", "Content-Length: 4194304"))
-			for range 4 {
-				if _, err := l.Write(megabyte); err != nil {
-					return
-				}
-			}
-		}()
-		<-sent // only then: a client that does not read while it sends
-		r := l.hear(2 * time.Second)
-		if r.StatusCode != 401 {
-			t.Fatalf("upload %d: got %d", i, r.StatusCode)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	upload := bytes.Repeat([]byte("x"), 4<<20)
+	for i := range 40 {
+		res, err := client.Post("http://"+st.address+thing+"/run", "application/json", bytes.NewReader(upload))
+		if err != nil {
+			t.Fatalf("upload %d: %v", i, err)
 		}
-		_ = l.Close()
+		_ = res.Body.Close()
+		if res.StatusCode != 401 {
+			t.Fatalf("upload %d: got %d", i, res.StatusCode)
+		}
 	}
 }
 
