@@ -1,0 +1,157 @@
+package dumpsql
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Sequence is where a dump sets a sequence, as its setval statement says.
+type Sequence struct {
+	Name   string // quoted as in the dump
+	Last   int64
+	Called bool
+}
+
+// Portable copies a dump from pg_dump and makes it one that restores into any server of the source's version, under any
+// login: it leaves out settings that the server does not know (a newer pg_dump writes them) and the roles of policies.
+type Portable struct {
+	// Known reports whether the server knows a setting.
+	Known func(setting string) bool
+	// Table is told of each COPY block that begins, with the table's quoted name.
+	Table func(name string)
+	// Data is told how many bytes were copied since it was last called.
+	Data func(n int)
+	// Sequence is told of each sequence's position.
+	Sequence func(Sequence)
+}
+
+// Copy reads the dump from src and writes the portable one to dst.
+func (p Portable) Copy(dst io.Writer, src io.Reader) error {
+	r := NewReader(src, Limits{})
+	for {
+		item, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := dst.Write(p.item(item)); err != nil {
+			return fmt.Errorf("write dump: %w", err)
+		}
+	}
+}
+
+func (p Portable) item(item Item) []byte {
+	p.Data(len(item.Text))
+	switch item.Kind {
+	case CopyStart:
+		p.Table(CopyTarget(item.SQL()))
+	case Statement:
+		return p.statement(item)
+	}
+	return item.Text
+}
+
+func (p Portable) statement(item Item) []byte {
+	sql := item.SQL()
+	if name, ok := Setting(sql); ok && !p.Known(name) {
+		return item.Text[:item.Body]
+	}
+	if bytes.HasPrefix(sql, []byte("CREATE POLICY ")) {
+		return append(bytes.Clone(item.Text[:item.Body]), withoutPolicyRoles(sql)...)
+	}
+	if s, ok := sequencePosition(sql); ok {
+		p.Sequence(s)
+	}
+	return item.Text
+}
+
+// Setting returns the name that a SET statement of a dump's head sets.
+func Setting(sql []byte) (name string, ok bool) {
+	rest, ok := bytes.CutPrefix(sql, []byte("SET "))
+	if !ok {
+		return "", false
+	}
+	n := bytes.IndexAny(rest, " =")
+	if n <= 0 || !bytes.HasPrefix(bytes.TrimLeft(rest[n:], " "), []byte("=")) {
+		return "", false
+	}
+	return string(rest[:n]), true
+}
+
+// CopyTarget returns the quoted name of the table that a COPY statement fills.
+func CopyTarget(sql []byte) string {
+	var name strings.Builder
+	for i, t := range tokens(sql) {
+		if i == 0 {
+			continue // COPY
+		}
+		if t.text == "(" || strings.EqualFold(t.text, "from") {
+			break
+		}
+		name.WriteString(t.text)
+	}
+	return name.String()
+}
+
+// withoutPolicyRoles drops TO role, ... from a CREATE POLICY statement: the roles may not exist where it is restored.
+func withoutPolicyRoles(sql []byte) []byte {
+	from, to := -1, len(sql)
+	parens := 0
+	for _, t := range tokens(sql) {
+		word := strings.ToLower(t.text)
+		switch {
+		case word == "(":
+			parens++
+		case word == ")":
+			parens--
+		case parens > 0:
+		case word == "to" && from < 0:
+			from = t.at
+		case from >= 0 && (word == "using" || word == "with" || word == ";"):
+			to = t.at
+			return append(bytes.TrimRight(bytes.Clone(sql[:from]), " "), joined(sql[to:])...)
+		}
+	}
+	return sql
+}
+
+// joined puts a blank before what follows a removed clause, but none before a semicolon.
+func joined(rest []byte) []byte {
+	if rest[0] == ';' {
+		return rest
+	}
+	return append([]byte{' '}, rest...)
+}
+
+const setval = "SELECT pg_catalog.setval("
+
+// sequencePosition reads SELECT pg_catalog.setval('public.s', 5, true);
+func sequencePosition(sql []byte) (Sequence, bool) {
+	if !bytes.HasPrefix(sql, []byte(setval)) {
+		return Sequence{}, false
+	}
+	t := tokens(sql[len(setval):])
+	if len(t) < 6 || t[1].text != "," {
+		return Sequence{}, false
+	}
+	last := t[2].text
+	called := t[4].text
+	if last == "-" {
+		last, called = "-"+t[3].text, t[5].text
+	}
+	n, err := strconv.ParseInt(last, 10, 64)
+	return Sequence{Name: unquoteLiteral(t[0].text), Last: n, Called: called == "true"}, err == nil
+}
+
+// unquoteLiteral undoes the quoting of a string; pg_dump writes an E string where there is a backslash.
+func unquoteLiteral(text string) string {
+	if inner, ok := strings.CutPrefix(text, "E'"); ok {
+		return strings.NewReplacer(`\\`, `\`, `''`, `'`).Replace(strings.TrimSuffix(inner, "'"))
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(text, "'"), "'"), "''", "'")
+}
