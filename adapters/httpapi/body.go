@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/idempotency"
 )
 
 // bodyLimit is the largest JSON body, in bytes.
@@ -37,13 +38,24 @@ func JSON[T any]() Body {
 // Stream leaves the body to the handler, which reads it from Request.Stream.
 func Stream() Body { return Body{kind: streamAccepted} }
 
-// take applies the route's rule. It is the only place where a body is read, but for streams.
+// takeBody applies the route's rule for the body and for Idempotency-Key: what the header says of the body first, then the
+// key, then the body itself. Nothing that the header refuses is read. It is the only place where a body is read, but for
+// streams, which their handlers read.
 func (r *Request) takeBody() error {
-	switch b := r.route.Body; b.kind {
+	b := r.route.Body
+	if b.kind == jsonAccepted {
+		if err := r.checkAnnounced(); err != nil {
+			return err
+		}
+	}
+	if err := r.takeKey(); err != nil {
+		return err
+	}
+	switch b.kind {
 	case noneAccepted:
 		return r.refuseBody()
 	case jsonAccepted:
-		text, err := r.readJSON()
+		text, err := r.readWhole()
 		if err != nil {
 			return err
 		}
@@ -56,12 +68,21 @@ func (r *Request) takeBody() error {
 	}
 }
 
+// takeKey checks the header Idempotency-Key as the route wants it.
+func (r *Request) takeKey() (err error) {
+	value := r.raw.Request.Header.Peek(idempotency.Header)
+	if r.route.Idempotency == Required || r.route.Idempotency == Optional && len(value) > 0 {
+		r.Key, err = idempotency.Parse(string(value))
+	}
+	return err
+}
+
 // refuseBody lets an empty body pass; a chunked one shows only by reading whether it is empty.
 func (r *Request) refuseBody() error {
-	refusal := fault.Invalid(wholeBody, "must be empty on this route")
 	if r.body.length == noBody {
 		return nil
 	}
+	refusal := fault.Invalid(wholeBody, "must be empty on this route")
 	if r.body.length != unknownSize || r.body.expect {
 		return refusal
 	}
@@ -78,18 +99,27 @@ func (r *Request) refuseBody() error {
 	}
 }
 
-// readJSON checks what the header says of the body and reads it. Nothing that the header refuses is read.
-func (r *Request) readJSON() ([]byte, error) {
+// checkAnnounced checks what the header says of a JSON body.
+func (r *Request) checkAnnounced() error {
 	h := &r.raw.Request.Header
+	coding := h.ContentEncoding()
 	switch {
 	case r.body.length == noBody:
-		return nil, fault.New(fault.InvalidJSON, "the body is empty")
-	case !isJSON(string(h.ContentType())), len(h.ContentEncoding()) > 0 && string(h.ContentEncoding()) != "identity":
-		return nil, fault.New(fault.UnsupportedMediaType, "the body must be application/json, without a content encoding")
+		return nil // found empty when it is read
+	case !isJSON(string(h.ContentType())), len(coding) > 0 && string(coding) != "identity":
+		return fault.New(fault.UnsupportedMediaType, "the body must be application/json, without a content encoding")
 	case r.body.length == unknownSize:
-		return nil, fault.New(fault.LengthRequired, "the body needs a Content-Length")
+		return fault.New(fault.LengthRequired, "the body needs a Content-Length")
 	case r.body.length > bodyLimit:
-		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", bodyLimit)
+		return fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", bodyLimit)
+	}
+	return nil
+}
+
+// readWhole reads a body of known length.
+func (r *Request) readWhole() ([]byte, error) {
+	if r.body.length == noBody {
+		return nil, nil
 	}
 	if err := r.invite(); err != nil {
 		return nil, err

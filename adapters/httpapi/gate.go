@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
@@ -23,32 +22,28 @@ type Gatekeeper interface {
 
 // Knock is one attempt to come in.
 type Knock struct {
-	Key    string // as presented; empty where there is none
-	Class  ratelimit.Class
-	Client netip.Addr
+	Key       string // as presented; empty where there is none
+	Class     ratelimit.Class
+	Client    netip.Addr
+	RequestID string
 }
 
-// Admission is what a valid key brings.
+// Admission is what a valid key brings. With RATE_LIMITED it is filled in too.
 type Admission struct {
 	Caller      Caller
 	Rate        ratelimit.Decision
 	Maintenance bool // a maintenance window is open
 }
 
-// Caller is who a valid key acts for.
+// Caller is who a valid key acts for. The zero value is nobody.
 type Caller struct {
-	KeyID       id.KeyID
-	KeyPrefix   string // the part of the key that may be shown
-	Kind        account.KeyKind
-	Scope       account.Scope
-	AccountID   id.AccountID
-	UserID      id.UserID
-	NamespaceID id.NamespaceID // CI keys only
-	Plan        account.Plan
+	Key       account.Key // without its hash
+	Account   account.Account
+	RequestID string
 }
 
 // Known reports whether a valid key was presented.
-func (c Caller) Known() bool { return c.KeyID != "" }
+func (c Caller) Known() bool { return c.Key.ID != "" }
 
 // Need says what a route does with what its path names.
 type Need struct {

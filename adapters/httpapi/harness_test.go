@@ -48,7 +48,10 @@ type doorman struct {
 
 func newDoorman() *doorman {
 	of := func(kind account.KeyKind, scope account.Scope, plan account.Plan) Caller {
-		return Caller{KeyID: "k1234567", KeyPrefix: "pgh_k1234567", Kind: kind, Scope: scope, Plan: plan}
+		return Caller{
+			Key:     account.Key{ID: "k1234567", Kind: kind, Scope: scope},
+			Account: account.Account{Plan: plan},
+		}
 	}
 	return &doorman{callers: map[string]Caller{
 		"full":     of(account.AccountKey, account.FullAccount, account.Business),
@@ -132,6 +135,7 @@ func (st *stage) table() []Route {
 	rename := count(func(r *Request) (Answer, error) {
 		return OK(renamed{ID: r.Target.(string), Name: *Decoded[renameBody](r).Name}), nil
 	})
+	keyed := count(func(r *Request) (Answer, error) { return OK(renamed{Name: string(r.Key)}), nil })
 	upload := count(func(r *Request) (Answer, error) {
 		n, err := io.Copy(io.Discard, r.Stream())
 		return OK(map[string]int64{"n": n}), err
@@ -146,8 +150,12 @@ func (st *stage) table() []Route {
 		{Method: "GET", Path: base, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: get, Answers: done},
 		{Method: "PATCH", Path: base, Class: ratelimit.Write, Target: Database, Action: account.Configure,
 			Body: JSON[renameBody](), Handle: rename, Answers: done, NoStore: true},
+		{Method: "POST", Path: base + "/keyed", Class: ratelimit.Write, Target: Database, Idempotency: Required,
+			Body: JSON[renameBody](), Handle: keyed, Answers: done},
+		{Method: "POST", Path: base + "/maybe-keyed", Class: ratelimit.Write, Target: Database, Idempotency: Optional,
+			Handle: keyed, Answers: done},
 		{Method: "POST", Path: base + "/run", Class: ratelimit.Write, Target: Database, Handle: get, Answers: done,
-			BareMaintenance: true, Idempotency: Required},
+			BareMaintenance: true},
 		{Method: "DELETE", Path: base, Class: ratelimit.Write, Key: FullAccount, Target: Database, Handle: get, Answers: done},
 		{Method: "POST", Path: base + "/gated", Class: ratelimit.Write, Target: Database, Feature: "off",
 			Body: JSON[renameBody](), Handle: rename, Answers: done},

@@ -60,7 +60,7 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 	s.metrics.bytes.WithLabelValues(route).Add(float64(bytes))
 	fields := []zap.Field{
 		zap.String("method", method), zap.String("route", route), zap.Int("status", status), zap.Duration("took", took),
-		zap.Int64("bytes", bytes), zap.String("key", r.Caller.KeyPrefix),
+		zap.Int64("bytes", bytes), zap.String("key", r.keyPrefix()),
 		zap.String("requestId", r.ID), zap.Stringer("client", r.Client),
 	}
 	switch {
@@ -71,6 +71,14 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 	default:
 		s.log.Info("request", fields...)
 	}
+}
+
+// keyPrefix is the part of the key that may be shown; empty without a valid key.
+func (r *Request) keyPrefix() string {
+	if !r.Caller.Known() {
+		return ""
+	}
+	return r.Caller.Key.Prefix()
 }
 
 // methodLabel keeps a client from making labels up.

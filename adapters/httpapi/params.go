@@ -3,6 +3,7 @@ package httpapi
 import (
 	"strings"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -12,31 +13,13 @@ const filenameParameter = "filename"
 // checkParameter decides whether a path parameter is well formed: VALIDATION_ERROR, or INVALID_BACKUP_FILENAME for a file name.
 func checkParameter(name, value string) error {
 	if name == filenameParameter {
-		if !backupFilename(value) {
-			return fault.New(fault.InvalidBackupFilename, "a backup file is named YYYYMMDD_HHMMSS.sql.gz")
-		}
-		return nil
+		_, err := backup.ParseFilename(value)
+		return err
 	}
 	if _, err := id.Parse[string](value); err != nil {
 		return fault.Invalid(name, "must be a lowercase UUID")
 	}
 	return nil
-}
-
-// backupFilename reports whether the text has the shape YYYYMMDD_HHMMSS.sql.gz; whether there is such a moment is for the
-// look-up to find.
-func backupFilename(s string) bool {
-	const shape = "00000000_000000.sql.gz"
-	if len(s) != len(shape) {
-		return false
-	}
-	for i := range len(shape) {
-		digit := s[i] >= '0' && s[i] <= '9'
-		if shape[i] == '0' && !digit || shape[i] != '0' && s[i] != shape[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // parameterNames lists the parameters of a path in their order.

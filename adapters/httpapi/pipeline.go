@@ -43,7 +43,8 @@ func (s *Server) admit(r *Request) error {
 		return nil
 	}
 	admission, err := s.gate.Admit(r.ctx, Knock{
-		Key: bearer(r.raw.Request.Header.Peek(fasthttp.HeaderAuthorization)), Class: route.Class, Client: r.Client,
+		Key:   bearer(r.raw.Request.Header.Peek(fasthttp.HeaderAuthorization)),
+		Class: route.Class, Client: r.Client, RequestID: r.ID,
 	})
 	r.Caller = admission.Caller
 	if r.Caller.Known() {
@@ -52,7 +53,7 @@ func (s *Server) admit(r *Request) error {
 	switch {
 	case err != nil:
 		return err
-	case !r.Caller.Plan.AllowsAPI():
+	case !r.Caller.Account.Plan.AllowsAPI():
 		return route.planRefusal()
 	}
 	if err := route.Key.admits(r.Caller); err != nil {

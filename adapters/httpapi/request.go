@@ -9,7 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/idempotency"
 )
 
 // Request is what a handler is given. It is valid until the handler returns.
@@ -18,6 +18,7 @@ type Request struct {
 	Target any    // what Gatekeeper.Reach found; nil where the route names nothing
 	ID     string // the request's own, as in X-Request-Id
 	Client netip.Addr
+	Key    idempotency.Key // checked; empty where the route has none or the client sent none
 
 	server  *Server
 	raw     *fasthttp.RequestCtx
@@ -26,7 +27,6 @@ type Request struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	started time.Time
-	rate    ratelimit.Decision
 	body    heldBody
 	decoded any
 	cause   error // of a 5xx answer, for the log

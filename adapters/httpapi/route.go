@@ -23,7 +23,7 @@ type Route struct {
 	Feature string
 
 	Body            Body
-	Idempotency     Presence // of the header Idempotency-Key; checked by the handler
+	Idempotency     Presence // of the header Idempotency-Key; the handler finds it in Request.Key
 	NoStore         bool     // Cache-Control: no-store on every answer, errors included
 	BareMaintenance bool     // {error: MAINTENANCE, message} without the envelope (spec, "Errors")
 
@@ -54,11 +54,11 @@ func (k KeyClass) admits(c Caller) error {
 	switch {
 	case k == validKey:
 		return nil
-	case k == PreviewKey && c.Kind != account.CIKey:
+	case k == PreviewKey && c.Key.Kind != account.CIKey:
 		return fault.New(fault.KeyScopeDenied, "this route needs a preview CI key")
-	case k != PreviewKey && c.Kind == account.CIKey:
+	case k != PreviewKey && c.Key.Kind == account.CIKey:
 		return fault.New(fault.KeyScopeDenied, "a preview CI key works on the preview routes only")
-	case k == FullAccount && c.Scope != account.FullAccount:
+	case k == FullAccount && c.Key.Scope != account.FullAccount:
 		return fault.New(fault.KeyScopeDenied, "this route needs a full-account key")
 	}
 	return nil

@@ -1,0 +1,137 @@
+package httpapi
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// What every route owes its callers, generated from the table: the tests below hold for each route without being told of it.
+
+var parameterPattern = regexp.MustCompile(`\{(\w+)\}`)
+
+// at fills a route's path: target for the first parameter, something well formed for every other one.
+func (route *Route) at(target string) string {
+	first := true
+	return parameterPattern.ReplaceAllStringFunc(route.Path, func(p string) string {
+		switch {
+		case first:
+			first = false
+			return target
+		case p == "{"+filenameParameter+"}":
+			return "20260101_000000.sql.gz"
+		default:
+			return foreignID
+		}
+	})
+}
+
+// keyFor is a key that the route's key class admits.
+func (route *Route) keyFor() string {
+	return map[KeyClass]string{AnyKey: anyKey, FullAccount: "full", PreviewKey: "ci"}[route.Key]
+}
+
+// everyRoute runs a check for each route that needs a key.
+func everyRoute(t *testing.T, check func(*testing.T, *stage, *Route)) {
+	t.Helper()
+	st := open(t)
+	for i := range st.routes {
+		if route := &st.routes[i]; route.Key != Public {
+			t.Run(route.Method+" "+route.Path, func(t *testing.T) { check(t, st, route) })
+		}
+	}
+}
+
+func (st *stage) ask(t *testing.T, request string) reply {
+	t.Helper()
+	l := st.dial(t)
+	l.say(request)
+	return l.hear(time.Second)
+}
+
+func TestEveryRouteNeedsAKey(t *testing.T) {
+	everyRoute(t, func(t *testing.T, st *stage, route *Route) {
+		var texts []string
+		for _, key := range []string{"", "wrong"} {
+			for _, target := range []string{knownID, foreignID, "malformed"} {
+				r := st.ask(t, head(route.Method, route.at(target), key))
+				r.expect(t, 401, fault.Unauthorized)
+				texts = append(texts, r.text)
+			}
+		}
+		for _, text := range texts {
+			if text != texts[0] {
+				t.Errorf("%s and %s", text, texts[0])
+			}
+		}
+		r := st.ask(t, head(route.Method, route.at(knownID), "spent"))
+		r.expect(t, 429, fault.RateLimited)
+	})
+}
+
+func TestEveryRouteKeepsToItsKeyClass(t *testing.T) {
+	refused := map[KeyClass][]string{AnyKey: {"ci"}, FullAccount: {"ci", anyKey}, PreviewKey: {"full", anyKey}}
+	everyRoute(t, func(t *testing.T, st *stage, route *Route) {
+		for _, key := range refused[route.Key] {
+			known, foreign := st.ask(t, head(route.Method, route.at(knownID), key)), st.ask(t, head(route.Method, route.at(foreignID), key))
+			known.expect(t, 403, fault.KeyScopeDenied)
+			if known.text != foreign.text {
+				t.Errorf("an existing and a missing ID differ: %s and %s", known.text, foreign.text)
+			}
+		}
+	})
+}
+
+func TestEveryRouteHidesWhatIsOutOfReach(t *testing.T) {
+	const missingID = "99999999-8888-4777-8666-555555555555"
+	everyRoute(t, func(t *testing.T, st *stage, route *Route) {
+		if route.Target == NoTarget {
+			return
+		}
+		foreign := st.ask(t, head(route.Method, route.at(foreignID), route.keyFor()))
+		missing := st.ask(t, head(route.Method, route.at(missingID), route.keyFor()))
+		if foreign.StatusCode != 404 || foreign.text != missing.text {
+			t.Errorf("foreign %d %s, missing %d %s", foreign.StatusCode, foreign.text, missing.StatusCode, missing.text)
+		}
+		for _, malformed := range []string{"x", strings.ToUpper(knownID), knownID + "0", strings.ReplaceAll(knownID, "-", "")} {
+			st.ask(t, head(route.Method, route.at(malformed), route.keyFor())).expect(t, 400, fault.ValidationError)
+		}
+	})
+}
+
+func TestEveryRouteRefusesABodyItDoesNotTake(t *testing.T) {
+	everyRoute(t, func(t *testing.T, st *stage, route *Route) {
+		if route.Body.kind != noneAccepted || route.Idempotency == Required {
+			return
+		}
+		st.ask(t, withBody(route.Method, route.at(knownID), route.keyFor(), "{}")).expect(t, 400, fault.ValidationError)
+	})
+}
+
+func TestEveryJSONRouteIsStrict(t *testing.T) {
+	everyRoute(t, func(t *testing.T, st *stage, route *Route) {
+		if route.Body.kind != jsonAccepted || route.Feature == "off" {
+			return
+		}
+		for text, want := range map[string]fault.Code{
+			`{"noSuchField":1}`: fault.ValidationError, `[]`: fault.ValidationError, `null`: fault.ValidationError,
+			`{} {}`: fault.ValidationError, `{"a":1,"a":1}`: fault.ValidationError, `{`: fault.InvalidJSON, `x`: fault.InvalidJSON,
+			"": fault.InvalidJSON, strings.Repeat(" ", bodyLimit+1): fault.PayloadTooLarge,
+		} {
+			request := withBody(route.Method, route.at(knownID), route.keyFor(), text)
+			request = strings.Replace(request, "\r\n", "\r\nIdempotency-Key: k\r\n", 1)
+			st.ask(t, request).expect(t, want.Status(), want)
+		}
+		for _, f := range route.Body.shape.fields {
+			other := strings.ToUpper(f.name)
+			request := withBody(route.Method, route.at(knownID), route.keyFor(), `{"`+other+`":null}`)
+			request = strings.Replace(request, "\r\n", "\r\nIdempotency-Key: k\r\n", 1)
+			if r := st.ask(t, request); !strings.Contains(r.text, `"field":"`+other+`"`) {
+				t.Errorf("%s: %d %s", other, r.StatusCode, r.text)
+			}
+		}
+	})
+}
