@@ -19,7 +19,8 @@ type Backups interface {
 	// Names returns every file name that the database uses or has promised to an open operation, deleted ones included
 	// while their files may still exist.
 	Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename, error)
-	// MarkDeleting records the intent to delete the file; ErrNoRow when there is no such backup.
+	// MarkDeleting records the intent to delete the file, and returns the record; one that is marked already keeps its time.
+	// ErrNoRow when there is no such backup.
 	MarkDeleting(ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time) (backup.Backup, error)
 	// Remove deletes the record of a file that is gone.
 	Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error

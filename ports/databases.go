@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -65,6 +66,11 @@ type LoginSecret struct {
 	Generation int64          `db:"generation"` // credential generation; 1 is what create made
 	Verifier   string         `db:"verifier"`
 	Sealed     []byte         `db:"sealed"`
+}
+
+// Context binds the encrypted password to database, login and credential generation.
+func (l LoginSecret) Context() string {
+	return "database/" + string(l.DatabaseID) + "/login/" + string(l.Login) + "/" + strconv.FormatInt(l.Generation, 10)
 }
 
 // Allowlist keeps allowlist entries.

@@ -25,10 +25,5 @@ type Tx interface {
 	Outbox() Outbox
 	Servers() Servers
 	Switches() Switches
-}
-
-// Page bounds a list. The zero value asks for everything.
-type Page struct {
-	Limit int    // 0: no limit
-	After string // the cursor of the last entry of the page before; empty for the first page
+	Vault() Vault
 }

@@ -58,6 +58,14 @@ type Key struct {
 	RevokedAt   *time.Time     `db:"revoked_at"`
 }
 
+// Namespace binds preview CI keys to one account and keeps the previews of different pipelines apart.
+type Namespace struct {
+	ID        id.NamespaceID `db:"id"`
+	AccountID id.AccountID   `db:"account_id"`
+	Name      string         `db:"name"`
+	CreatedAt time.Time      `db:"created_at"`
+}
+
 // Prefix is the part of the key that may be shown.
 func (k Key) Prefix() string { return prefixOf(k.Kind) + "_" + string(k.ID) }
 

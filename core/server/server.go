@@ -2,8 +2,11 @@
 package server
 
 import (
+	"net/url"
+	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -26,3 +29,20 @@ func (s Server) SecretContext() string { return SecretContext(s.ID) }
 
 // SecretContext binds an encrypted secret to a server.
 func SecretContext(server id.ServerID) string { return "server/" + string(server) + "/secret" }
+
+// Validate checks what an operator has given: an https agent URL without path, a host and port that customers connect to,
+// room for at least one database.
+func (s Server) Validate() error {
+	u, err := url.Parse(s.AgentURL)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil:
+		return fault.Invalid("agentUrl", "must be https://host:port")
+	case s.PublicHost == "" || strings.ContainsAny(s.PublicHost, " /@:?#"):
+		return fault.Invalid("publicHost", "must be a host name or an IPv4 address")
+	case s.PublicPort < 1 || s.PublicPort > 65535:
+		return fault.Invalid("publicPort", "must be 1-65535")
+	case s.Capacity < 1:
+		return fault.Invalid("capacity", "must be at least 1")
+	}
+	return nil
+}

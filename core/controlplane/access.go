@@ -1,0 +1,146 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Access authenticates callers and finds what they may reach (spec, section "Authentication").
+type Access struct {
+	*base
+	shut *refusals
+
+	mu   sync.Mutex
+	used map[id.KeyID]time.Time
+}
+
+func newAccess(b *base) *Access {
+	return &Access{base: b, shut: newRefusals(), used: map[id.KeyID]time.Time{}}
+}
+
+// Knock is one attempt to come in.
+type Knock struct {
+	Key       string // as presented; empty where there is none
+	Class     ratelimit.Class
+	Client    netip.Addr
+	RequestID string
+}
+
+// Admission is what a valid key brings. With RATE_LIMITED it is filled in too.
+type Admission struct {
+	Caller      Caller
+	Rate        ratelimit.Decision
+	Maintenance bool // a maintenance window is open
+}
+
+// Caller is who a valid key acts for. The zero value is nobody and reaches nothing.
+type Caller struct {
+	Key       account.Key // without its hash
+	Account   account.Account
+	RequestID string
+}
+
+// Known reports whether a valid key was presented.
+func (c Caller) Known() bool { return c.Key.ID != "" }
+
+// Actor is how the caller stands in the activity log.
+func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix()) }
+
+func (c Caller) viewer() ports.Viewer {
+	return ports.Viewer{AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: c.Key.Scope}
+}
+
+// RequireFullAccount returns KEY_SCOPE_DENIED for every key but a full-account one. It looks nothing up.
+func (c Caller) RequireFullAccount() error {
+	if c.Key.Kind != account.AccountKey || c.Key.Scope != account.FullAccount {
+		return fault.New(fault.KeyScopeDenied, "this needs a full-account key")
+	}
+	return nil
+}
+
+// Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, the same bytes for every
+// cause, or RATE_LIMITED: for the key's class as well as for too many unauthorised attempts of one client address.
+func (a *Access) Admit(ctx context.Context, k Knock) (Admission, error) {
+	credential, err := account.ParseKey(k.Key)
+	if err != nil {
+		return Admission{}, a.turnAway(ctx, k.Client)
+	}
+	now := a.Clock.Now()
+	found, err := a.Admissions.Admit(ctx, ports.AdmissionRequest{
+		Credential: credential, Class: k.Class, Limit: a.Limits[k.Class], Now: now,
+	})
+	switch {
+	case errors.Is(err, ports.ErrNoRow):
+		return Admission{}, a.turnAway(ctx, k.Client)
+	case err != nil:
+		return Admission{}, err
+	case found.Key.Kind != credential.Kind || !found.Key.Accepts(credential.Hash):
+		return Admission{}, a.turnAway(ctx, k.Client)
+	}
+	return a.letIn(found, now, k)
+}
+
+func (a *Access) letIn(found ports.Admission, now time.Time, k Knock) (Admission, error) {
+	key := found.Key
+	key.Hash = nil
+	admission := Admission{
+		Caller:      Caller{Key: key, Account: found.Account, RequestID: k.RequestID},
+		Rate:        found.Decision,
+		Maintenance: found.Maintenance,
+	}
+	if !found.Decision.Allowed {
+		return admission, rateLimited(found.Decision, "too many %s requests with this key", k.Class)
+	}
+	a.mu.Lock()
+	a.used[key.ID] = now
+	a.mu.Unlock()
+	return admission, nil
+}
+
+// turnAway counts an unauthorised attempt. An address that has used its attempts up is refused from memory until its
+// bucket has room again, so that a flood costs the store nothing.
+func (a *Access) turnAway(ctx context.Context, client netip.Addr) error {
+	now, source := a.Clock.Now(), sourceOf(client)
+	if until, ok := a.shut.until(source, now); ok {
+		return rateLimited(ratelimit.Decision{RetryAfter: until.Sub(now)}, tooManyAttempts)
+	}
+	d, err := a.Admissions.Take(ctx, "address/"+source, a.Limits[ratelimit.Unauthorized], now)
+	switch {
+	case err != nil:
+		return err
+	case !d.Allowed:
+		a.shut.remember(source, now.Add(d.RetryAfter), now)
+		return rateLimited(d, tooManyAttempts)
+	}
+	return account.ErrUnauthorized()
+}
+
+const tooManyAttempts = "too many unauthorized attempts"
+
+func rateLimited(d ratelimit.Decision, format string, args ...any) error {
+	err := fault.New(fault.RateLimited, format, args...)
+	err.RetryAfter = d.RetryAfter
+	return err
+}
+
+// FlushUsed stores when keys were last used. An API host calls it every few seconds and at its end.
+func (a *Access) FlushUsed(ctx context.Context) error {
+	a.mu.Lock()
+	used := a.used
+	a.used = map[id.KeyID]time.Time{}
+	a.mu.Unlock()
+	if len(used) == 0 {
+		return nil
+	}
+	return a.Admissions.Touch(ctx, used)
+}

@@ -1,0 +1,146 @@
+package controlplane
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Allowlist keeps the networks that may connect to a database. Its generation grows with every change; a change is stored
+// first and then pushed to the server, and the keeper pushes again what a crash or an outage left behind.
+type Allowlist struct{ *base }
+
+// List returns the entries, oldest first. FORBIDDEN is never returned: who sees the database sees its allowlist.
+func (a *Allowlist) List(ctx context.Context, r Reached) (list []database.AllowlistEntry, err error) {
+	if err := r.Permit(account.See); err != nil {
+		return nil, err
+	}
+	err = a.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Allowlist().List(ctx, r.record.ID)
+		return err
+	})
+	return list, err
+}
+
+// Add lets one more network connect, and returns when the server enforces it. FORBIDDEN: a developer or viewer.
+// VALIDATION_ERROR on "cidr": a duplicate, or too many entries. DATABASE_STATE_CONFLICT while the database is being made or
+// deleted. AGENT_ERROR: the change is stored, and enforced as soon as the server answers.
+func (a *Allowlist) Add(ctx context.Context, r Reached, network netip.Prefix, description string) (database.AllowlistEntry, error) {
+	entry := database.AllowlistEntry{
+		ID: newID[id.AllowlistEntryID](a.Entropy), DatabaseID: r.record.ID, CIDR: network.String(),
+		Description: description, CreatedAt: a.Clock.Now(),
+	}
+	err := a.change(ctx, r, audit.AllowlistAdded, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
+		existing, err := tx.Allowlist().List(ctx, r.record.ID)
+		if err != nil {
+			return entry, err
+		}
+		if err := database.AdmitEntry(existing, network); err != nil {
+			return entry, err
+		}
+		return entry, tx.Allowlist().Add(ctx, entry)
+	})
+	return entry, err
+}
+
+// Remove takes a network off the list; connections that no entry allows any more are closed. Errors as for Add, and
+// ALLOWLIST_ENTRY_NOT_FOUND.
+func (a *Allowlist) Remove(ctx context.Context, r Reached, entry id.AllowlistEntryID) error {
+	return a.change(ctx, r, audit.AllowlistRemoved, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
+		removed, err := tx.Allowlist().Remove(ctx, r.record.ID, entry)
+		return removed, notFound(err, fault.New(fault.AllowlistEntryNotFound, "no such allowlist entry"))
+	})
+}
+
+func (a *Allowlist) change(
+	ctx context.Context, r Reached, what audit.Action, apply func(context.Context, ports.Tx) (database.AllowlistEntry, error),
+) error {
+	if err := r.Permit(account.Configure); err != nil {
+		return err
+	}
+	err := a.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, r.record.ID)
+		if err != nil {
+			return notFound(err, errDatabaseNotFound())
+		}
+		if _, err := record.Status.Decide(database.Configure); err != nil {
+			return err
+		}
+		entry, err := apply(ctx, tx)
+		if err != nil {
+			return err
+		}
+		record.AllowlistGeneration++
+		if err := tx.Databases().Save(ctx, record); err != nil {
+			return err
+		}
+		return a.audit(ctx, tx, record, r.caller.Actor(), what, audit.Details{"cidr": entry.CIDR})
+	})
+	if err != nil {
+		return err
+	}
+	a.Crash(CrashAllowlistStored)
+	if err := a.pushAllowlist(ctx, r.record.ID); err != nil {
+		return fault.Wrap(err, fault.AgentError,
+			"the change is stored, and enforced as soon as the database server answers")
+	}
+	return nil
+}
+
+// pushAllowlist makes the server enforce the stored list, and records that it does.
+func (b *base) pushAllowlist(ctx context.Context, db id.DatabaseID) error {
+	record, spec, err := b.allowlistSpec(ctx, db)
+	if err != nil || record.AllowlistApplied >= spec.Generation {
+		return err
+	}
+	agent, err := b.agentOf(ctx, record.ServerID)
+	if err != nil {
+		return err
+	}
+	switch err := agent.SetAllowlist(ctx, spec); {
+	case ports.RefusedFor(err, ports.ReasonStale):
+		return nil // a later change, which includes this one, is in force
+	case err != nil:
+		return err
+	}
+	b.Crash(CrashAllowlistApplied)
+	return b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := tx.Databases().Lock(ctx, db)
+		if err != nil || stored.AllowlistApplied >= spec.Generation {
+			return err
+		}
+		stored.AllowlistApplied = spec.Generation
+		return tx.Databases().Save(ctx, stored)
+	})
+}
+
+// allowlistSpec reads list and generation in one transaction, so that they belong together.
+func (b *base) allowlistSpec(
+	ctx context.Context, db id.DatabaseID,
+) (record database.Record, spec ports.AllowlistSpec, err error) {
+	err = b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if record, err = tx.Databases().Lock(ctx, db); err != nil {
+			return err
+		}
+		entries, err := tx.Allowlist().List(ctx, db)
+		if err != nil {
+			return err
+		}
+		spec = ports.AllowlistSpec{DatabaseID: db, Generation: record.AllowlistGeneration}
+		for _, e := range entries {
+			network, err := netip.ParsePrefix(e.CIDR)
+			if err != nil {
+				return err
+			}
+			spec.Networks = append(spec.Networks, network)
+		}
+		return nil
+	})
+	return record, spec, err
+}

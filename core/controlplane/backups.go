@@ -1,0 +1,218 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Backups starts, lists, hands out and deletes backups (spec, section "Backups").
+type Backups struct{ *base }
+
+// List returns the backups of a database, newest first, and the position of the last one where there are more.
+func (b *Backups) List(ctx context.Context, r Reached, p ports.Page) (list []backup.Backup, next *ports.Position, err error) {
+	if err := r.Permit(account.See); err != nil {
+		return nil, nil, err
+	}
+	err = b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Backups().List(ctx, r.record.ID, onePastEnd(p))
+		return err
+	})
+	list, next = cut(list, p, func(v backup.Backup) ports.Position {
+		return ports.Position{At: v.CreatedAt, ID: string(v.Filename)}
+	})
+	return list, next, err
+}
+
+// Start queues a backup. FORBIDDEN: a viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it.
+// BACKUP_STORAGE_FULL: the server has no room. AGENT_ERROR: the server cannot be reached; nothing is queued.
+func (b *Backups) Start(ctx context.Context, r Reached) (operation.Operation, error) {
+	if err := r.Permit(account.ManageBackups); err != nil {
+		return operation.Operation{}, err
+	}
+	if _, err := r.record.Status.Decide(database.Backup); err != nil {
+		return operation.Operation{}, err
+	}
+	if err := b.checkRoom(ctx, r.record); err != nil {
+		return operation.Operation{}, err
+	}
+	work, err := b.queueBackup(ctx, r.record, r.caller.Actor(), r.caller.RequestID, backup.Manual, nil)
+	if err != nil {
+		return operation.Operation{}, notFound(err, errDatabaseNotFound())
+	}
+	b.Crash(CrashBackupQueued)
+	return work, nil
+}
+
+func (b *Backups) checkRoom(ctx context.Context, r database.Record) error {
+	agent, err := b.agentOf(ctx, r.ServerID)
+	if err != nil {
+		return err
+	}
+	switch err := agent.RoomForBackup(ctx, r.ID); {
+	case err == nil:
+		return nil
+	case ports.RefusedFor(err, ports.ReasonStorageFull):
+		return fault.Wrap(err, fault.BackupStorageFull, "the database server has no room for another backup")
+	default:
+		return fault.Wrap(err, fault.AgentError, "the database server cannot start a backup now")
+	}
+}
+
+// queueBackup commits the intent, together with whatever else is part of the same step.
+func (b *base) queueBackup(
+	ctx context.Context, r database.Record, by audit.Actor, requestID string, t backup.Trigger,
+	also func(ctx context.Context, tx ports.Tx, locked database.Record) error,
+) (work operation.Operation, err error) {
+	err = b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if also != nil {
+			if err := also(ctx, tx, record); err != nil {
+				return err
+			}
+		}
+		if _, err := record.Status.Decide(database.Backup); err != nil {
+			return err
+		}
+		input, err := b.backupInput(ctx, tx, record, t)
+		if err != nil {
+			return err
+		}
+		work = b.newOperation(record, operation.Backup, operation.Encode(input))
+		work.Actor, work.RequestID = by, requestID
+		if err := tx.Operations().Add(ctx, work); err != nil {
+			return err
+		}
+		details := audit.Details{"operationId": string(work.ID), "filename": input.Filename, "trigger": input.Trigger}
+		return b.audit(ctx, tx, record, by, audit.BackupRequested, details)
+	})
+	return work, err
+}
+
+func (b *base) backupInput(
+	ctx context.Context, tx ports.Tx, r database.Record, t backup.Trigger,
+) (operation.BackupInput, error) {
+	taken, err := tx.Backups().Names(ctx, r.ID)
+	if err != nil {
+		return operation.BackupInput{}, err
+	}
+	owner, err := tx.Accounts().Get(ctx, r.AccountID)
+	if err != nil {
+		return operation.BackupInput{}, err
+	}
+	return operation.BackupInput{
+		Filename: string(backup.FreeFilename(b.Clock.Now(), taken)), Trigger: string(t),
+		Verify: owner.Quotas().VerifyBackups || t == backup.Deletion,
+	}, nil
+}
+
+// Download is an open backup file; whoever has it closes File.Body.
+type Download struct {
+	Backup backup.Backup
+	File   ports.BackupFile
+}
+
+// Open streams a backup file. BACKUP_NOT_FOUND, AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE.
+func (b *Backups) Open(ctx context.Context, r Reached, filename backup.Filename) (Download, error) {
+	if err := r.Permit(account.See); err != nil {
+		return Download{}, err
+	}
+	var stored backup.Backup
+	err := b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		stored, err = tx.Backups().Get(ctx, r.record.ID, filename)
+		return err
+	})
+	if err != nil {
+		return Download{}, notFound(err, errBackupNotFound())
+	}
+	agent, err := b.agentOf(ctx, r.record.ServerID)
+	if err != nil {
+		return Download{}, err
+	}
+	file, err := agent.OpenBackup(ctx, r.record.ID, string(filename))
+	if err != nil {
+		return Download{}, fileError(err, "the database server cannot hand the backup out now")
+	}
+	if err := b.auditFile(ctx, r, audit.BackupDownloaded, filename); err != nil {
+		return Download{}, joinClose(err, file)
+	}
+	return Download{Backup: stored, File: file}, nil
+}
+
+// Delete removes a backup file for good. FORBIDDEN: a viewer. BACKUP_NOT_FOUND. BACKUP_CONFLICT: a deletion backup.
+// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server can.
+func (b *Backups) Delete(ctx context.Context, r Reached, filename backup.Filename) error {
+	if err := r.Permit(account.ManageBackups); err != nil {
+		return err
+	}
+	var doomed backup.Backup
+	err := b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if doomed, err = tx.Backups().MarkDeleting(ctx, r.record.ID, filename, b.Clock.Now()); err != nil {
+			return err
+		}
+		return doomed.Deletable()
+	})
+	if err != nil {
+		return notFound(err, errBackupNotFound())
+	}
+	b.Crash(CrashBackupDoomed)
+	if err := b.erase(ctx, r.record, doomed, r.caller.Actor(), audit.BackupDeleted); err != nil {
+		return fileError(err, "the database server cannot delete the backup now; it is no longer listed and will be deleted")
+	}
+	return nil
+}
+
+// erase removes the file, then its record. Both can be done again.
+func (b *base) erase(
+	ctx context.Context, r database.Record, doomed backup.Backup, by audit.Actor, what audit.Action,
+) error {
+	agent, err := b.agentOf(ctx, r.ServerID)
+	if err != nil {
+		return err
+	}
+	if err := agent.DeleteBackup(ctx, r.ID, string(doomed.Filename)); err != nil {
+		return err
+	}
+	b.Crash(CrashBackupErased)
+	return b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Backups().Remove(ctx, r.ID, doomed.Filename); err != nil {
+			return err
+		}
+		return b.audit(ctx, tx, r, by, what, audit.Details{"filename": string(doomed.Filename)})
+	})
+}
+
+func (b *Backups) auditFile(ctx context.Context, r Reached, what audit.Action, filename backup.Filename) error {
+	return b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		details := audit.Details{"filename": string(filename)}
+		return b.audit(ctx, tx, r.record, r.caller.Actor(), what, details)
+	})
+}
+
+func errBackupNotFound() error { return fault.New(fault.BackupNotFound, "no such backup") }
+
+// fileError is what a caller is told when an agent does not hand out or delete a file.
+func fileError(err error, message string) error {
+	switch {
+	case ports.RefusedFor(err, ports.ReasonNotFound):
+		return errBackupNotFound()
+	case ports.RefusedFor(err, ports.ReasonNoRoute):
+		return fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
+	default:
+		return fault.Wrap(err, fault.AgentError, "%s", message)
+	}
+}
+
+func joinClose(err error, f ports.BackupFile) error {
+	_ = f.Body.Close() // the first error is the one to tell
+	return err
+}

@@ -1,0 +1,59 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// agentOf returns the agent of a registered server.
+func (b *base) agentOf(ctx context.Context, serverID id.ServerID) (ports.Agent, error) {
+	var s server.Server
+	err := b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		s, err = tx.Servers().Get(ctx, serverID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.Fleet.Agent(s)
+}
+
+// audit adds a line to the activity log of a database.
+func (b *base) audit(
+	ctx context.Context, tx ports.Tx, r database.Record, by audit.Actor, what audit.Action, details audit.Details,
+) error {
+	return tx.Audit().Add(ctx, audit.Entry{
+		ID: newID[id.AuditID](b.Entropy), At: b.Clock.Now(), AccountID: r.AccountID, DatabaseID: r.ID,
+		Actor: by, Action: what, Details: details,
+	})
+}
+
+// journal tells the operator about something that is no step of an operation.
+func (b *base) journal(ctx context.Context, what string, db id.DatabaseID, err error) {
+	b.Journal.Record(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})
+}
+
+func newID[T ~string](e ports.Entropy) T { return id.FromBytes[T](e.UUID()) }
+
+// onePastEnd asks for one entry more than the caller wants, to know whether there is a next page.
+func onePastEnd(p ports.Page) ports.Page {
+	if p.Limit > 0 {
+		p.Limit++
+	}
+	return p
+}
+
+// cut takes the entry past the end off again, and returns the position to go on from where there was one.
+func cut[T any](list []T, p ports.Page, position func(T) ports.Position) ([]T, *ports.Position) {
+	if p.Limit == 0 || len(list) <= p.Limit {
+		return list, nil
+	}
+	list = list[:p.Limit]
+	last := position(list[p.Limit-1])
+	return list, &last
+}

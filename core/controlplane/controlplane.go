@@ -1,0 +1,106 @@
+package controlplane
+
+import (
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Ports are what the use cases need. Journal may be nil; every other one is required.
+type Ports struct {
+	Store      ports.Store
+	Admissions ports.Admissions
+	Fleet      ports.Fleet
+	Clock      ports.Clock
+	Entropy    ports.Entropy
+	Secrets    ports.SecretBox
+	Journal    ports.Journal
+}
+
+// Config is what an installation chooses. The zero value of a field takes the default.
+type Config struct {
+	// Instance names this process in leases. It must differ from every other process's; a random one is the default.
+	Instance string
+	// Limits are the rate limits; a class that is missing has its default.
+	Limits map[ratelimit.Class]ratelimit.Limit
+	// LeaseHold is how long a worker may be silent before another takes its work: 30 s.
+	LeaseHold time.Duration
+	// PollEvery is how often a worker asks the agent for a backup's progress: 500 ms.
+	PollEvery time.Duration
+	// CreateWait is how long a request waits for a create or a lifecycle action to finish: 60 s.
+	CreateWait time.Duration
+	// SizeWait is how long a read of one database waits for the agent to tell its size: 300 ms.
+	SizeWait time.Duration
+	// Crash is called at each point of CrashPoints, so that tests can kill the process there.
+	Crash func(point string)
+}
+
+// ControlPlane is the set of use cases, all on the same ports.
+type ControlPlane struct {
+	Access     *Access
+	Databases  *Databases
+	Allowlist  *Allowlist
+	Backups    *Backups
+	Operations *Operations
+	Activity   *Activity
+	Worker     *Worker
+	Keeper     *Keeper
+	Operator   *Operator
+}
+
+// base is what every use case is made from.
+type base struct {
+	Ports
+	Config
+}
+
+// New checks the ports and builds the use cases. It starts nothing: whoever runs a host calls Worker.Run and Keeper.Run.
+func New(p Ports, c Config) (*ControlPlane, error) {
+	if p.Store == nil || p.Admissions == nil || p.Fleet == nil || p.Clock == nil || p.Entropy == nil || p.Secrets == nil {
+		return nil, errors.New("controlplane: Store, Admissions, Fleet, Clock, Entropy and Secrets are required")
+	}
+	if p.Journal == nil {
+		p.Journal = ports.NoJournal{}
+	}
+	b := &base{Ports: p, Config: withDefaults(c, p.Entropy)}
+	worker := newWorker(b)
+	return &ControlPlane{
+		Access:     newAccess(b),
+		Databases:  &Databases{base: b, worker: worker},
+		Allowlist:  &Allowlist{base: b},
+		Backups:    &Backups{base: b},
+		Operations: &Operations{base: b},
+		Activity:   &Activity{base: b},
+		Worker:     worker,
+		Keeper:     &Keeper{base: b},
+		Operator:   &Operator{base: b},
+	}, nil
+}
+
+func withDefaults(c Config, e ports.Entropy) Config {
+	limits := ratelimit.Defaults()
+	for class, l := range c.Limits {
+		limits[class] = l
+	}
+	c.Limits = limits
+	if c.Instance == "" {
+		c.Instance = string(id.FromBytes[id.OperationID](e.UUID()))
+	}
+	if c.Crash == nil {
+		c.Crash = func(string) {}
+	}
+	defaultTo(&c.LeaseHold, 30*time.Second)
+	defaultTo(&c.PollEvery, 500*time.Millisecond)
+	defaultTo(&c.CreateWait, time.Minute)
+	defaultTo(&c.SizeWait, 300*time.Millisecond)
+	return c
+}
+
+func defaultTo(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}

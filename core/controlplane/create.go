@@ -1,0 +1,275 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// CreateRequest asks for a new database.
+type CreateRequest struct {
+	Name        string
+	DisplayName string
+	RoleModel   database.RoleModel   // empty: managed
+	Environment database.Environment // empty: none
+	Schedule    database.Schedule    // empty: none
+	Key         idempotency.Key      // empty: every request makes a database of its own
+}
+
+// Created is a new database. Password and ConnectionString are empty in a replay after the owner's password has changed.
+type Created struct {
+	Record           database.Record
+	Username         string
+	Password         string
+	ConnectionString string
+}
+
+// passwordLength gives a generated password over 190 bits.
+const passwordLength = 32
+
+const createRoute = "POST /databases"
+
+// Create makes a database and returns when a log-in through the pooler has been proven. With a key, a repeated request
+// returns the same database, also one that came while the first was still at work or after a crash.
+//
+// KEY_SCOPE_DENIED: not a full-account key. VALIDATION_ERROR: a field is wrong, or the name is reserved or taken.
+// PLAN_LIMIT: no more databases. DATABASE_STATE_CONFLICT: the key was used for another request. AGENT_ERROR: the server did
+// it not, and nothing is left; or it has not answered, and creation goes on in the background.
+func (d *Databases) Create(ctx context.Context, c Caller, r CreateRequest) (Created, error) {
+	if err := c.RequireFullAccount(); err != nil {
+		return Created{}, err
+	}
+	if err := r.check(); err != nil {
+		return Created{}, err
+	}
+	draft, err := d.draft(c, r)
+	if err != nil {
+		return Created{}, err
+	}
+	work, known, err := d.reserve(ctx, c, r, draft)
+	if err != nil {
+		return Created{}, err
+	}
+	if known != "" {
+		return d.awaitCreated(ctx, c, known)
+	}
+	d.Crash(CrashCreateReserved)
+	if err := d.worker.runNow(ctx, work); err != nil {
+		return Created{}, createError(err)
+	}
+	return d.reveal(ctx, c, work.DatabaseID)
+}
+
+func (r *CreateRequest) check() (err error) {
+	if err := database.ValidateName(r.Name); err != nil {
+		return err
+	}
+	r.DisplayName, err = database.ValidateDisplayName(r.DisplayName)
+	if r.RoleModel == "" {
+		r.RoleModel = database.Managed
+	}
+	if r.Schedule == "" {
+		r.Schedule = database.NoSchedule
+	}
+	return err
+}
+
+func (r CreateRequest) fingerprint() idempotency.Fingerprint {
+	return idempotency.NewFingerprint(
+		r.Name, r.DisplayName, string(r.RoleModel), string(r.Environment), string(r.Schedule))
+}
+
+// draft is everything about a new database that must be stored before its server hears of it.
+type draft struct {
+	record database.Record
+	logins []ports.LoginSecret
+}
+
+func (d *Databases) draft(c Caller, r CreateRequest) (draft, error) {
+	now := d.Clock.Now()
+	record := database.Record{
+		ID: newID[id.DatabaseID](d.Entropy), AccountID: c.Account.ID, Name: r.Name, DisplayName: r.DisplayName,
+		RoleModel: r.RoleModel, Environment: r.Environment, Schedule: r.Schedule, Status: database.Creating, CreatedAt: now,
+	}
+	if r.RoleModel == database.Managed {
+		record.ConnectionCap = c.Account.Quotas().ConnectionCap
+	}
+	if r.Schedule == database.Daily {
+		next := backup.NextDaily(record.ID, now)
+		record.NextBackupAt = &next
+	}
+	out := draft{record: record}
+	names := database.RoleNames(record.ID, record.Name)
+	for _, login := range r.RoleModel.Logins() {
+		secret, err := d.newLogin(record.ID, login, names.Of(login))
+		if err != nil {
+			return draft{}, err
+		}
+		out.logins = append(out.logins, secret)
+	}
+	return out, nil
+}
+
+func (d *Databases) newLogin(db id.DatabaseID, login database.Login, username string) (ports.LoginSecret, error) {
+	password := d.Entropy.Base62(passwordLength)
+	s := ports.LoginSecret{
+		DatabaseID: db, Login: login, Username: username, Generation: 1,
+		Verifier: credential.Verifier(password, d.Entropy.Salt(), credential.Iterations),
+	}
+	var err error
+	s.Sealed, err = d.Secrets.Seal([]byte(password), s.Context())
+	return s, err
+}
+
+// reserve commits the intent: record, logins, key and operation in one transaction. Where the key is known, it returns the
+// database that the key made.
+func (d *Databases) reserve(
+	ctx context.Context, c Caller, r CreateRequest, draft draft,
+) (work operation.Operation, known id.DatabaseID, err error) {
+	err = d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record := draft.record
+		if r.Key != "" {
+			if known, err = d.claimKey(ctx, tx, c, r, record); err != nil || known != "" {
+				return err
+			}
+		}
+		if record.ServerID, err = d.place(ctx, tx, c); err != nil {
+			return err
+		}
+		if err := tx.Databases().Add(ctx, record); err != nil {
+			return err
+		}
+		for _, l := range draft.logins {
+			if err := tx.Logins().Add(ctx, l); err != nil {
+				return err
+			}
+		}
+		if err := d.autoEnroll(ctx, tx, record); err != nil {
+			return err
+		}
+		work = d.ownOperation(c, record, operation.Create, nil)
+		return tx.Operations().Add(ctx, work)
+	})
+	return work, known, err
+}
+
+func (d *Databases) claimKey(
+	ctx context.Context, tx ports.Tx, c Caller, r CreateRequest, record database.Record,
+) (known id.DatabaseID, err error) {
+	stored, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
+		AccountID: c.Account.ID, Route: createRoute, Key: r.Key, Fingerprint: r.fingerprint(),
+		ResourceID: string(record.ID), CreatedAt: record.CreatedAt,
+	})
+	if err != nil || fresh {
+		return "", err
+	}
+	return id.DatabaseID(stored.ResourceID), stored.Replay(r.fingerprint(), fault.DatabaseStateConflict)
+}
+
+// place decides whether the account may have one more database and which server takes it.
+func (d *Databases) place(ctx context.Context, tx ports.Tx, c Caller) (id.ServerID, error) {
+	account, err := tx.Accounts().LockForQuota(ctx, c.Account.ID)
+	if err != nil {
+		return "", err
+	}
+	existing, err := tx.Databases().Count(ctx, account.ID)
+	if err != nil {
+		return "", err
+	}
+	if err := account.AdmitDatabase(existing); err != nil {
+		return "", err
+	}
+	server, err := tx.Servers().Pick(ctx)
+	return server.ID, notFound(err, fault.New(fault.AgentError, "no database server has room for another database"))
+}
+
+// autoEnroll admits a new database to every limited-rollout route where the operator has arranged that for the account.
+func (d *Databases) autoEnroll(ctx context.Context, tx ports.Tx, record database.Record) error {
+	auto, err := tx.Switches().AutoEnroll(ctx, record.AccountID)
+	if err != nil || !auto {
+		return err
+	}
+	for _, route := range EnrollableRoutes {
+		if err := tx.Switches().Enroll(ctx, record.ID, route); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createError is what a caller is told of a creation that did not finish within the request.
+func createError(err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return fault.Wrap(err, fault.AgentError, "the database server has not confirmed the database; creation goes on in the "+
+		"background: repeat the request with the same Idempotency-Key, or read the database's status")
+}
+
+// awaitPoll is how often a replay looks whether the first request is done.
+const awaitPoll = 50 * time.Millisecond
+
+// awaitCreated waits until the database that the key made is no longer being made, at most Config.CreateWait.
+func (d *Databases) awaitCreated(ctx context.Context, c Caller, db id.DatabaseID) (Created, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.CreateWait)
+	defer cancel()
+	tick := time.NewTicker(awaitPoll)
+	defer tick.Stop()
+	for {
+		created, err := d.reveal(ctx, c, db)
+		if err != nil || created.Record.Status != database.Creating {
+			return created, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return Created{}, createError(ctx.Err())
+		}
+	}
+}
+
+// reveal returns the database with the password that its creation made, for as long as the owner has that one.
+func (d *Databases) reveal(ctx context.Context, c Caller, db id.DatabaseID) (Created, error) {
+	var created Created
+	var owner ports.LoginSecret
+	err := d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if created.Record, _, err = tx.Databases().Reach(ctx, c.viewer(), db); err != nil {
+			return err
+		}
+		owner, err = tx.Logins().Get(ctx, db, database.OwnerLogin)
+		return err
+	})
+	switch {
+	case err != nil:
+		return Created{}, notFound(err, fault.New(fault.AgentError, "the database could not be made; nothing is left of it"))
+	case created.Record.Status == database.Error:
+		return Created{}, fault.New(fault.AgentError, "the database could not be made; what is left of it is being removed")
+	}
+	created.Username = owner.Username
+	if owner.Generation != 1 {
+		return created, nil
+	}
+	password, err := d.Secrets.Open(owner.Sealed, owner.Context())
+	if err != nil {
+		return Created{}, err
+	}
+	created.Password = string(password)
+	created.ConnectionString = created.Record.ConnectionString(owner.Username, created.Password)
+	return created, nil
+}
+
+// auditCreated is the activity entry of a finished creation.
+func auditCreated(r database.Record) audit.Details {
+	return audit.Details{"name": r.Name, "roleModel": string(r.RoleModel), "scheduledBackup": string(r.Schedule)}
+}

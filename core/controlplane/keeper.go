@@ -1,0 +1,132 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Keeper does what time brings: scheduled backups, expired backups, changes that a crash or an outage left unfinished. Any
+// number of keepers may run side by side: everything that they do can be done twice.
+type Keeper struct{ *base }
+
+// keepEvery is how often the keeper looks.
+const keepEvery = 2 * time.Second
+
+// keepBatch bounds one round of one task, so that no task starves the others.
+const keepBatch = 100
+
+// Run keeps until the context ends.
+func (k *Keeper) Run(ctx context.Context) {
+	tick := time.NewTicker(keepEvery)
+	defer tick.Stop()
+	for {
+		if err := k.Once(ctx); err != nil && ctx.Err() == nil {
+			k.journal(ctx, "keeper.unfinished", "", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Once does one round of every task. One task's failure does not keep the others from their turn.
+func (k *Keeper) Once(ctx context.Context) error {
+	return errors.Join(
+		k.scheduleBackups(ctx),
+		k.pushAllowlists(ctx),
+		k.eraseBackups(ctx),
+		k.Admissions.Sweep(ctx, k.Clock.Now()),
+	)
+}
+
+func (k *Keeper) due(ctx context.Context, what ports.DueWork) (list []database.Record, err error) {
+	err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Databases().Due(ctx, what, k.Clock.Now(), keepBatch)
+		return err
+	})
+	return list, err
+}
+
+// scheduleBackups queues the daily backups whose time has come. Days that were missed are made up by one backup.
+func (k *Keeper) scheduleBackups(ctx context.Context) error {
+	list, err := k.due(ctx, ports.DueBackup)
+	for _, r := range list {
+		_, one := k.queueBackup(ctx, r, audit.System, "", backup.Scheduled, k.reschedule)
+		if one != nil && !isSettled(one) {
+			err = errors.Join(err, one)
+		}
+	}
+	return err
+}
+
+// reschedule moves the database's next backup to the next slot. Another keeper may have done it meanwhile.
+func (k *Keeper) reschedule(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	now := k.Clock.Now()
+	if locked.NextBackupAt == nil || now.Before(*locked.NextBackupAt) {
+		return errSettled
+	}
+	next := backup.NextDaily(locked.ID, now)
+	locked.NextBackupAt = &next
+	return tx.Databases().Save(ctx, locked)
+}
+
+// errSettled says that somebody else has done the work.
+var errSettled = errors.New("already done")
+
+// isSettled reports whether a task has nothing left to do: somebody else did it, or the database's state forbids it now.
+func isSettled(err error) bool {
+	return errors.Is(err, errSettled) || errors.Is(err, ports.ErrNoRow) || fault.Has(err, fault.DatabaseStateConflict)
+}
+
+func (k *Keeper) pushAllowlists(ctx context.Context) error {
+	list, err := k.due(ctx, ports.DueAllowlist)
+	for _, r := range list {
+		if one := k.pushAllowlist(ctx, r.ID); one != nil && !isSettled(one) {
+			k.journal(ctx, "allowlist.pending", r.ID, one)
+		}
+	}
+	return err
+}
+
+// eraseBackups removes the files of backups that have expired or were deleted.
+func (k *Keeper) eraseBackups(ctx context.Context) error {
+	var doomed []backup.Backup
+	err := k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		doomed, err = tx.Backups().Doomed(ctx, k.Clock.Now(), keepBatch)
+		return err
+	})
+	for _, b := range doomed {
+		if one := k.eraseOne(ctx, b); one != nil && !isSettled(one) {
+			k.journal(ctx, "backup.not_erased", b.DatabaseID, one)
+		}
+	}
+	return err
+}
+
+func (k *Keeper) eraseOne(ctx context.Context, b backup.Backup) error {
+	what := audit.BackupDeleted
+	if b.DeletingAt == nil {
+		what = audit.BackupExpired
+	}
+	var record database.Record
+	err := k.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if record, err = tx.Databases().Lock(ctx, b.DatabaseID); err != nil {
+			return err
+		}
+		_, err = tx.Backups().MarkDeleting(ctx, b.DatabaseID, b.Filename, k.Clock.Now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return k.erase(ctx, record, b, audit.System, what)
+}

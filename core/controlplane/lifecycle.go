@@ -1,0 +1,133 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// SetLifecycle starts, stops or restarts a database and returns its status. What it is already is no error.
+//
+// FORBIDDEN: a developer or viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it. AGENT_ERROR: the
+// server cannot be reached and nothing was changed; or it has not confirmed, and the action goes on in the background.
+func (d *Databases) SetLifecycle(ctx context.Context, r Reached, action database.Event) (database.Status, error) {
+	if err := r.Permit(account.Configure); err != nil {
+		return "", err
+	}
+	status, work, err := d.reserveLifecycle(ctx, r, action)
+	if err != nil || work == nil {
+		return status, notFound(err, errDatabaseNotFound())
+	}
+	d.Crash(CrashLifecycleQueued)
+	if err := d.worker.runNow(ctx, *work); err != nil {
+		return "", lifecycleError(err)
+	}
+	return status, nil
+}
+
+// reserveLifecycle commits the intent. work is nil where nothing has to be done.
+func (d *Databases) reserveLifecycle(
+	ctx context.Context, r Reached, action database.Event,
+) (status database.Status, work *operation.Operation, err error) {
+	err = d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		work = nil
+		record, err := tx.Databases().Lock(ctx, r.record.ID)
+		if err != nil {
+			return err
+		}
+		cell, err := record.Status.Decide(action)
+		if err != nil {
+			return err
+		}
+		status = cell.Next
+		if len(cell.Effects) == 0 {
+			return nil
+		}
+		record.AccessGeneration++
+		if err := tx.Databases().Save(ctx, record); err != nil {
+			return err
+		}
+		input := operation.LifecycleInput{Action: string(action), Generation: record.AccessGeneration}
+		o := d.ownOperation(r.caller, record, operation.Lifecycle, operation.Encode(input))
+		work = &o
+		return tx.Operations().Add(ctx, o)
+	})
+	return status, work, err
+}
+
+func lifecycleError(err error) error {
+	if fault.CodeOf(err) != fault.InternalError {
+		return err
+	}
+	return fault.Wrap(err, fault.AgentError,
+		"the database server has not confirmed the action; it goes on in the background: read the database's status")
+}
+
+// lifecycle opens or closes a database as its operation says.
+func (w *Worker) lifecycle(ctx context.Context, h *held) error {
+	input, err := operation.Decode[operation.LifecycleInput](h.operation().Input)
+	if err != nil {
+		return err
+	}
+	record, err := w.record(ctx, h.operation().DatabaseID)
+	if err != nil {
+		return err
+	}
+	agent, err := w.agentOf(ctx, record.ServerID)
+	if err != nil {
+		return err
+	}
+	fence, err := h.fence()
+	if err != nil {
+		return err
+	}
+	action := database.Event(input.Action)
+	err = h.sent(agent.SetAccess(ctx, fence, ports.AccessSpec{
+		DatabaseID: record.ID, Generation: input.Generation,
+		Open: action != database.Stop, Disconnect: action != database.Start,
+	}))
+	switch {
+	case err == nil:
+		w.Crash(CrashLifecycleApplied)
+		return w.lifecycleDone(ctx, h, record, action)
+	case h.untouched(err):
+		return h.finish(ctx, record.Name, ending{on: operation.Fail, cause: fault.Wrap(err, fault.AgentError,
+			"the database server cannot be reached; nothing was changed")})
+	case refusedForGood(err):
+		return w.closeAndFail(ctx, h, agent, record, fault.Wrap(err, fault.AgentError,
+			"the database server could not %s the database", action))
+	default:
+		return err
+	}
+}
+
+var lifecycleAudit = map[database.Event]audit.Action{
+	database.Start: audit.DatabaseStarted, database.Stop: audit.DatabaseStopped, database.Restart: audit.DatabaseRestarted,
+}
+
+func (w *Worker) lifecycleDone(ctx context.Context, h *held, record database.Record, action database.Event) error {
+	return h.finish(ctx, record.Name, ending{
+		on: operation.Succeed, also: func(ctx context.Context, tx ports.Tx) error {
+			return w.move(ctx, tx, h.op, action, lifecycleAudit[action], nil)
+		},
+	})
+}
+
+// closeAndFail has the agent record the operation closed, then makes it failed: never the other way round.
+func (w *Worker) closeAndFail(
+	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
+) error {
+	fence, err := h.fence()
+	if err != nil {
+		return err
+	}
+	if err := agent.Close(ctx, fence); err != nil {
+		return err
+	}
+	return h.finish(ctx, record.Name, ending{on: operation.Fail, cause: cause})
+}

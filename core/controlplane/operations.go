@@ -1,0 +1,86 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Operations shows and cancels asynchronous work (spec, section "Operations").
+type Operations struct{ *base }
+
+// List returns the operations of a database, newest first, and the position of the last one where there are more.
+func (o *Operations) List(
+	ctx context.Context, r Reached, p ports.Page,
+) (list []operation.Operation, next *ports.Position, err error) {
+	if err := r.Permit(account.See); err != nil {
+		return nil, nil, err
+	}
+	err = o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Operations().List(ctx, r.record.ID, onePastEnd(p))
+		return err
+	})
+	list, next = cut(list, p, func(v operation.Operation) ports.Position {
+		return ports.Position{At: v.CreatedAt, ID: string(v.ID)}
+	})
+	return list, next, err
+}
+
+// cancelRight is what a caller needs to cancel an operation: what its start needs.
+var cancelRight = map[operation.Kind]account.Action{
+	operation.Backup:    account.ManageBackups,
+	operation.Extension: account.Configure,
+	operation.Restore:   account.Own,
+	operation.Clone:     account.Own,
+	operation.Delete:    account.Own,
+	operation.Recover:   account.Own,
+	operation.Create:    account.Own,
+	operation.Lifecycle: account.Configure,
+}
+
+// Cancel ends a queued operation at once, and asks the worker of a running one to end it: its status is canceled when the
+// server has confirmed. FORBIDDEN: the caller may not start such an operation. DATABASE_STATE_CONFLICT: it is final, or it
+// may already have changed something.
+func (o *Operations) Cancel(ctx context.Context, r ReachedOperation) (operation.Operation, error) {
+	if err := r.Permit(cancelRight[r.operation.Kind]); err != nil {
+		return operation.Operation{}, err
+	}
+	var now operation.Operation
+	err := o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		locked, err := tx.Operations().Lock(ctx, r.operation.ID)
+		if err != nil {
+			return err
+		}
+		now, err = o.cancel(ctx, tx, locked, r.record, r.caller.Actor())
+		return err
+	})
+	return now, err
+}
+
+// cancel applies the wish to an operation that is locked.
+func (b *base) cancel(
+	ctx context.Context, tx ports.Tx, work operation.Operation, r database.Record, by audit.Actor,
+) (operation.Operation, error) {
+	cell, err := operation.DecideCancel(work)
+	if err != nil || work.Status == operation.Canceled {
+		return work, err
+	}
+	work.CancelRequested = true
+	if cell.Next != operation.Canceled {
+		return work, tx.Operations().RequestCancel(ctx, work)
+	}
+	at := b.Clock.Now()
+	work.Status, work.FinishedAt, work.Stage = cell.Next, &at, operation.StageFinished
+	if err := tx.Operations().RequestCancel(ctx, work); err != nil {
+		return work, err
+	}
+	if err := b.emit(ctx, tx, work, r.Name, at); err != nil {
+		return work, err
+	}
+	details := audit.Details{"operationId": string(work.ID)}
+	return work, b.audit(ctx, tx, r, by, audit.OperationCanceled, details)
+}

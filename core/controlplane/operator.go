@@ -1,0 +1,175 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Operator is what the people who run the service do. It checks no key: whoever may reach the metadata database may do it.
+type Operator struct{ *base }
+
+// EnrollableRoutes are the limited-rollout routes that a database is enrolled for, one by one.
+var EnrollableRoutes = []string{"restore", "clone", "delete", "recover", "restore-upload"}
+
+// FeatureNames are the features that are switched for the whole installation.
+var FeatureNames = []string{
+	"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery",
+	"legacy-roles",
+}
+
+// NewAccount asks for a person and the account that the person owns.
+type NewAccount struct {
+	Email, Name string
+	Plan        account.Plan
+}
+
+// CreateAccount makes a user and an account. VALIDATION_ERROR on "email" where it is in use.
+func (o *Operator) CreateAccount(ctx context.Context, n NewAccount) (account.Account, account.User, error) {
+	var err error
+	if n.Email, err = account.ValidateEmail(n.Email); err != nil {
+		return account.Account{}, account.User{}, err
+	}
+	if n.Name, err = account.ValidateName(n.Name); err != nil {
+		return account.Account{}, account.User{}, err
+	}
+	now := o.Clock.Now()
+	u := account.User{ID: newID[id.UserID](o.Entropy), Email: n.Email, Name: n.Name, CreatedAt: now}
+	a := account.Account{ID: newID[id.AccountID](o.Entropy), OwnerID: u.ID, Plan: n.Plan, CreatedAt: now}
+	err = o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Accounts().AddUser(ctx, u); err != nil {
+			return err
+		}
+		return tx.Accounts().Add(ctx, a)
+	})
+	return a, u, err
+}
+
+// ChangeAccount applies a change of plan or overrides to an account.
+func (o *Operator) ChangeAccount(
+	ctx context.Context, accountID id.AccountID, change func(*account.Account),
+) (account.Account, error) {
+	var a account.Account
+	err := o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if a, err = tx.Accounts().LockForQuota(ctx, accountID); err != nil {
+			return notFound(err, fault.Invalid("account", "does not exist"))
+		}
+		change(&a)
+		return tx.Accounts().Save(ctx, a)
+	})
+	return a, err
+}
+
+// SetAutoEnroll makes every new database of an account enrolled for every limited-rollout route.
+func (o *Operator) SetAutoEnroll(ctx context.Context, accountID id.AccountID, on bool) error {
+	return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Switches().SetAutoEnroll(ctx, accountID, on)
+	})
+}
+
+// Enroll admits one database to one limited-rollout route, or to all of them ("all"); Unenroll takes it back.
+func (o *Operator) Enroll(ctx context.Context, db id.DatabaseID, route string) error {
+	return o.eachRoute(ctx, route, func(ctx context.Context, tx ports.Tx, r string) error {
+		return tx.Switches().Enroll(ctx, db, r)
+	})
+}
+
+// Unenroll takes back what Enroll gave.
+func (o *Operator) Unenroll(ctx context.Context, db id.DatabaseID, route string) error {
+	return o.eachRoute(ctx, route, func(ctx context.Context, tx ports.Tx, r string) error {
+		return tx.Switches().Unenroll(ctx, db, r)
+	})
+}
+
+func (o *Operator) eachRoute(
+	ctx context.Context, route string, do func(context.Context, ports.Tx, string) error,
+) error {
+	var routes []string
+	for _, r := range EnrollableRoutes {
+		if route == r || route == "all" {
+			routes = append(routes, r)
+		}
+	}
+	if len(routes) == 0 {
+		return fault.Invalid("route", "must be restore, clone, delete, recover, restore-upload or all")
+	}
+	return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		for _, r := range routes {
+			if err := do(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SetFeature turns a feature on or off for the whole installation.
+func (o *Operator) SetFeature(ctx context.Context, name string, on bool) error {
+	for _, known := range FeatureNames {
+		if name == known {
+			return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+				return tx.Switches().SetFeature(ctx, name, on)
+			})
+		}
+	}
+	return fault.Invalid("feature", "is not known")
+}
+
+// SetMaintenance opens or ends the maintenance window: the API then answers MAINTENANCE to every valid key.
+func (o *Operator) SetMaintenance(ctx context.Context, on bool) error {
+	return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Switches().SetMaintenance(ctx, on)
+	})
+}
+
+// Audit lists the activity of any database, newest first.
+func (o *Operator) Audit(ctx context.Context, db id.DatabaseID, p ports.Page) (list []audit.Entry, err error) {
+	err = o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Audit().List(ctx, db, p)
+		return err
+	})
+	return list, err
+}
+
+// Operations lists the public operations of any database, newest first.
+func (o *Operator) Operations(
+	ctx context.Context, db id.DatabaseID, p ports.Page,
+) (list []operation.Operation, err error) {
+	err = o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Operations().List(ctx, db, p)
+		return err
+	})
+	return list, err
+}
+
+// Operation returns any operation, also of the service's own kinds. OPERATION_NOT_FOUND.
+func (o *Operator) Operation(ctx context.Context, op id.OperationID) (work operation.Operation, err error) {
+	err = o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		work, err = tx.Operations().Get(ctx, op)
+		return err
+	})
+	return work, notFound(err, fault.New(fault.OperationNotFound, "no such operation"))
+}
+
+// CancelOperation asks for the end of an operation, as Operations.Cancel does for a caller.
+func (o *Operator) CancelOperation(ctx context.Context, op id.OperationID) (operation.Operation, error) {
+	var work operation.Operation
+	err := o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		locked, err := tx.Operations().Lock(ctx, op)
+		if err != nil {
+			return notFound(err, fault.New(fault.OperationNotFound, "no such operation"))
+		}
+		record, err := tx.Databases().Lock(ctx, locked.DatabaseID)
+		if err != nil {
+			return notFound(err, errDatabaseNotFound())
+		}
+		work, err = o.cancel(ctx, tx, locked, record, audit.Operator)
+		return err
+	})
+	return work, err
+}

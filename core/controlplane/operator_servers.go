@@ -1,0 +1,110 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// NewServer asks for the registration of a database server.
+type NewServer struct {
+	Name       string
+	AgentURL   string // https
+	Secret     string // the agent's shared secret
+	CA         string // PEM; empty: the system's roots
+	PublicHost string // what customers connect to
+	PublicPort int
+	Capacity   int // how many databases
+}
+
+// AddServer registers a database server. VALIDATION_ERROR names the field.
+func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, error) {
+	name, err := account.ValidateName(n.Name)
+	if err != nil {
+		return server.Server{}, err
+	}
+	s := server.Server{
+		ID: newID[id.ServerID](o.Entropy), Name: name, AgentURL: n.AgentURL, CA: n.CA, PublicHost: n.PublicHost,
+		PublicPort: n.PublicPort, Capacity: n.Capacity, Enabled: true, CreatedAt: o.Clock.Now(),
+	}
+	if err := s.Validate(); err != nil {
+		return server.Server{}, err
+	}
+	if n.Secret == "" {
+		return server.Server{}, fault.Invalid("secret", "must not be empty")
+	}
+	if s.SealedSecret, err = o.Secrets.Seal([]byte(n.Secret), s.SecretContext()); err != nil {
+		return server.Server{}, err
+	}
+	err = o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Add(ctx, s) })
+	return s, err
+}
+
+// Servers lists the registered servers.
+func (o *Operator) Servers(ctx context.Context) (list []server.Server, err error) {
+	err = o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Servers().List(ctx)
+		return err
+	})
+	return list, err
+}
+
+// ChangeServer changes address, capacity, or whether the server takes new databases. Its databases stay where they are.
+func (o *Operator) ChangeServer(
+	ctx context.Context, serverID id.ServerID, change func(*server.Server),
+) (s server.Server, err error) {
+	err = o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if s, err = tx.Servers().Get(ctx, serverID); err != nil {
+			return notFound(err, fault.Invalid("server", "does not exist"))
+		}
+		change(&s)
+		if err := s.Validate(); err != nil {
+			return err
+		}
+		return tx.Servers().Save(ctx, s)
+	})
+	return s, err
+}
+
+// resealBatch bounds one transaction of Reseal.
+const resealBatch = 100
+
+// Reseal encrypts every stored secret anew, with the key that is primary now, and returns how many it changed. It can be
+// interrupted and run again. Only after it has finished may an old key leave the ring.
+func (o *Operator) Reseal(ctx context.Context) (changed int, err error) {
+	for after := ""; ; {
+		var batch []ports.SealedValue
+		err := o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+			if batch, err = tx.Vault().Next(ctx, after, resealBatch); err != nil {
+				return err
+			}
+			for _, v := range batch {
+				if err := o.resealOne(ctx, tx, v); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || len(batch) == 0 {
+			return changed, err
+		}
+		changed += len(batch)
+		after = batch[len(batch)-1].Ref
+	}
+}
+
+func (o *Operator) resealOne(ctx context.Context, tx ports.Tx, v ports.SealedValue) error {
+	plain, err := o.Secrets.Open(v.Sealed, v.Context)
+	if err != nil {
+		return err
+	}
+	sealed, err := o.Secrets.Seal(plain, v.Context)
+	if err != nil {
+		return err
+	}
+	return tx.Vault().Replace(ctx, v, sealed)
+}

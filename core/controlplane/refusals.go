@@ -1,0 +1,55 @@
+package controlplane
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// maxRefusals bounds the memory of refusals; beyond it the shared bucket alone decides.
+const maxRefusals = 10_000
+
+// refusals remembers, in this process, which addresses the shared bucket refuses and until when.
+type refusals struct {
+	mu sync.Mutex
+	by map[string]time.Time
+}
+
+func newRefusals() *refusals { return &refusals{by: map[string]time.Time{}} }
+
+func (r *refusals) until(source string, now time.Time) (time.Time, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.by[source]
+	if ok && !now.Before(t) {
+		delete(r.by, source)
+		return time.Time{}, false
+	}
+	return t, ok
+}
+
+func (r *refusals) remember(source string, until, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.by) >= maxRefusals {
+		for s, t := range r.by {
+			if !now.Before(t) {
+				delete(r.by, s)
+			}
+		}
+	}
+	if len(r.by) < maxRefusals {
+		r.by[source] = until
+	}
+}
+
+// sourceOf is what shares a bucket: an IPv4 address, or the /64 network that an IPv6 host can move about in.
+func sourceOf(a netip.Addr) string {
+	a = a.Unmap()
+	if a.Is6() {
+		if p, err := a.WithZone("").Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}

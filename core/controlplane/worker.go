@@ -1,0 +1,152 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Worker does the work that operations stand for. Any number of workers, in any number of processes, share the queue: a
+// lease and its epoch see to it that no operation is run twice, and that a worker which slept past its lease neither
+// writes nor reaches the agent.
+type Worker struct {
+	*base
+	flows map[operation.Kind]flow
+}
+
+// flow does the work of one kind. It returns nil when the operation is final, and an error when its outcome is not known
+// yet: then the operation rests and is claimed again.
+type flow func(ctx context.Context, h *held) error
+
+func newWorker(b *base) *Worker {
+	w := &Worker{base: b}
+	w.flows = map[operation.Kind]flow{
+		operation.Create:    w.create,
+		operation.Lifecycle: w.lifecycle,
+		operation.Backup:    w.backup,
+	}
+	return w
+}
+
+// idlePoll is how long a worker waits before it looks again when nothing woke it: a notification can be missed.
+const idlePoll = time.Second
+
+// Run claims and runs operations until the context ends, up to parallel of them at a time. It returns when the work in hand
+// has been put down: what was not finished is claimed again by another worker at once.
+func (w *Worker) Run(ctx context.Context, n ports.Notifier, parallel int) {
+	var running sync.WaitGroup
+	for range parallel {
+		running.Go(func() { w.loop(ctx, n) })
+	}
+	running.Wait()
+}
+
+func (w *Worker) loop(ctx context.Context, n ports.Notifier) {
+	wake, stop := n.Wake()
+	defer stop()
+	tick := time.NewTicker(idlePoll)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		worked, err := w.RunNext(ctx)
+		if worked {
+			continue
+		}
+		if err != nil && ctx.Err() == nil {
+			w.Journal.Record(ctx, ports.JournalEvent{What: "queue.unreadable", Err: err})
+		}
+		select {
+		case <-wake:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// RunNext claims one operation and runs it as far as it goes now. It reports false when none was claimable.
+func (w *Worker) RunNext(ctx context.Context) (worked bool, err error) {
+	var o operation.Operation
+	err = w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		o, err = tx.Operations().ClaimNext(ctx, w.Instance, w.Clock.Now(), w.LeaseHold)
+		return err
+	})
+	if errors.Is(err, ports.ErrNoRow) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	w.run(ctx, o)
+	return true, nil
+}
+
+// newOperation is an operation that is still queued, of nobody yet.
+func (b *base) newOperation(r database.Record, kind operation.Kind, input json.RawMessage) operation.Operation {
+	now := b.Clock.Now()
+	return operation.Operation{
+		ID: newID[id.OperationID](b.Entropy), AccountID: r.AccountID, DatabaseID: r.ID, Kind: kind,
+		Status: operation.Queued, Stage: operation.StageQueued, Input: input,
+		CreatedAt: now, Lease: operation.Lease{NotBefore: now},
+	}
+}
+
+// ownOperation is an operation for which the caller waits: this process has claimed it already.
+func (b *base) ownOperation(c Caller, r database.Record, kind operation.Kind, input json.RawMessage) operation.Operation {
+	o := b.newOperation(r, kind, input)
+	o.Actor, o.RequestID = c.Actor(), c.RequestID
+	return o.Claimed(b.Instance, o.CreatedAt, b.LeaseHold)
+}
+
+// runNow runs an operation that the caller has just claimed, for at most Config.CreateWait and also when the caller leaves
+// meanwhile. It returns the *fault.Error of a failed operation, and another error where the outcome is not known yet.
+func (w *Worker) runNow(ctx context.Context, o operation.Operation) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.CreateWait)
+	defer cancel()
+	return w.run(ctx, o)
+}
+
+// run works on a claimed operation, and puts it down where its outcome is not known yet.
+func (w *Worker) run(ctx context.Context, o operation.Operation) error {
+	h := w.hold(ctx, o)
+	h.record("operation.claimed", nil)
+	err := w.flow(o.Kind)(h.ctx, h)
+	h.release() // before putDown: a renewal after it would take the lease back
+	switch {
+	case err == nil:
+		return h.outcome()
+	case errors.Is(err, ports.ErrLeaseLost), agentSaysLost(err):
+		h.record("operation.lease_lost", err)
+		return ports.ErrLeaseLost
+	default:
+		h.record("operation.unconfirmed", err)
+		return errors.Join(err, h.putDown())
+	}
+}
+
+func (w *Worker) flow(k operation.Kind) flow {
+	if f, ok := w.flows[k]; ok {
+		return f
+	}
+	return func(context.Context, *held) error {
+		return fault.New(fault.InternalError, "this program has no flow for %s operations", k)
+	}
+}
+
+// record reads a database.
+func (w *Worker) record(ctx context.Context, db id.DatabaseID) (record database.Record, err error) {
+	err = w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err = tx.Databases().Lock(ctx, db)
+		return err
+	})
+	return record, err
+}
+
+// agentSaysLost reports whether the agent has heard a worker with a newer lease.
+func agentSaysLost(err error) bool { return ports.RefusedFor(err, ports.ReasonFenced) }
