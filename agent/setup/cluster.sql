@@ -1,0 +1,22 @@
+-- What an administrator does once for a server, in the maintenance database; may be run again, and then repairs.
+
+ALTER ROLE pgherd_agent LOGIN NOSUPERUSER CREATEDB CREATEROLE NOREPLICATION BYPASSRLS INHERIT CONNECTION LIMIT -1;
+GRANT pg_signal_backend, pg_monitor, pg_read_all_data, pg_use_reserved_connections TO pgherd_agent;
+
+-- What it creates it may also act as: that is how grants on customers' things get the right grantor.
+ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit';
+
+-- Nothing of a customer's is found by name or run by accident, and no default of a customer's database reaches its sessions.
+ALTER ROLE pgherd_agent SET search_path = pg_catalog, pg_temp;
+ALTER ROLE pgherd_agent SET restrict_nonsystem_relation_kind = 'view, foreign-table';
+ALTER ROLE pgherd_agent SET statement_timeout = 0;
+ALTER ROLE pgherd_agent SET lock_timeout = 0;
+ALTER ROLE pgherd_agent SET idle_in_transaction_session_timeout = 0;
+ALTER ROLE pgherd_agent SET idle_session_timeout = 0;
+
+-- Its statements hold verifiers, which do not belong into the server's log.
+ALTER ROLE pgherd_agent SET log_statement = 'none';
+ALTER ROLE pgherd_agent SET log_min_error_statement = 'panic';
+ALTER ROLE pgherd_agent SET log_min_duration_statement = -1;
+ALTER ROLE pgherd_agent SET log_min_duration_sample = -1;
+ALTER ROLE pgherd_agent SET log_transaction_sample_rate = 0;

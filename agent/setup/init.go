@@ -1,0 +1,189 @@
+// Package setup is the one step that needs a superuser: it prepares a PostgreSQL server so that afterwards neither the agent
+// nor PgBouncer nor any customer's login is one.
+package setup
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/credential"
+)
+
+// Names on every server. The underscore keeps them apart from customers' names.
+const (
+	AgentLogin          = "pgherd_agent"
+	PoolerLogin         = "pgherd_pooler"
+	PoolerAdmin         = "pgherd_pooler_admin" // in PgBouncer only
+	MaintenanceDatabase = "pgherd_maintenance"
+)
+
+// Options is what Init needs to know.
+type Options struct {
+	// DSN is the superuser connection: an URL or key=value text. Its database should be postgres.
+	DSN string
+	// CredentialsFile takes the generated passwords, mode 0600. A file that is there keeps its passwords.
+	CredentialsFile string
+	// CredentialsOwner, where not nil, becomes the owner of a new file: the system user of the agent.
+	CredentialsOwner *FileOwner
+}
+
+// FileOwner is a system user.
+type FileOwner struct{ UID, GID int }
+
+// Report says what an administrator should know.
+type Report struct{ Warnings []string }
+
+//go:embed cluster.sql
+var clusterSQL string
+
+//go:embed ledger.sql
+var ledgerSQL string
+
+// Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
+// PUBLIC must not have. It may be run again at any time, also beside a running agent, and then repairs what differs. It
+// refuses a server that is not PostgreSQL 16, that lets anyone in without a password (trust), or that reserves too few
+// connections for the agent.
+func Init(ctx context.Context, o Options) (Report, error) {
+	cfg, err := pq.NewConfig(o.DSN)
+	if err != nil {
+		return Report{}, fmt.Errorf("superuser connection: %w", err)
+	}
+	db, err := open(ctx, cfg)
+	if err != nil {
+		return Report{}, err
+	}
+	defer db.Close()
+	report, err := inspect(ctx, db)
+	if err != nil {
+		return report, err
+	}
+	secrets, err := ensureCredentials(o.CredentialsFile, o.CredentialsOwner)
+	if err != nil {
+		return report, err
+	}
+	if err := prepareCluster(ctx, db); err != nil {
+		return report, err
+	}
+	return report, prepareMaintenance(ctx, cfg, secrets)
+}
+
+func open(ctx context.Context, cfg pq.Config) (*sql.DB, error) {
+	connector, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("superuser connection: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	if err := db.PingContext(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("superuser connection: %w", err)
+	}
+	return db, nil
+}
+
+// prepareCluster does what cannot be inside a transaction, and what every database needs.
+func prepareCluster(ctx context.Context, db *sql.DB) error {
+	steps := []struct{ exists, create string }{
+		{"SELECT count(*) FROM pg_catalog.pg_roles WHERE rolname = '" + AgentLogin + "'", "CREATE ROLE " + AgentLogin},
+		{
+			"SELECT count(*) FROM pg_catalog.pg_database WHERE datname = '" + MaintenanceDatabase + "'",
+			"CREATE DATABASE " + MaintenanceDatabase + " TEMPLATE template0",
+		},
+	}
+	for _, s := range steps {
+		var n int
+		if err := db.QueryRowContext(ctx, s.exists).Scan(&n); err != nil {
+			return err
+		}
+		if n > 0 {
+			continue
+		}
+		if _, err := db.ExecContext(ctx, s.create); err != nil {
+			return fmt.Errorf("%s: %w", s.create, err)
+		}
+	}
+	return shutOutPublic(ctx, db)
+}
+
+// shutOutPublic takes from every login what PostgreSQL gives to all: to connect to any database, and to fill its disk with
+// temporary tables. What somebody granted to a role by name stays.
+func shutOutPublic(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var revoke strings.Builder
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		revoke.WriteString("REVOKE CONNECT, TEMPORARY ON DATABASE " + pq.QuoteIdentifier(name) + " FROM PUBLIC;")
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, revoke.String())
+	return err
+}
+
+// prepareMaintenance does everything inside the maintenance database, in one transaction.
+func prepareMaintenance(ctx context.Context, cfg pq.Config, secrets Credentials) error {
+	cfg = cfg.Clone()
+	cfg.Database = MaintenanceDatabase
+	db, err := open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing to do after the commit
+	statements := []string{
+		// Two at a time would meet in "tuple concurrently updated".
+		"SELECT pg_catalog.pg_advisory_xact_lock(7450017)",
+		// Verifiers are in what follows.
+		"SET LOCAL log_statement = 'none'; SET LOCAL log_min_error_statement = 'panic'; SET LOCAL log_min_duration_statement = -1",
+		clusterSQL, pooler.SchemaSQL,
+		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
+		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,
+		"SET LOCAL ROLE " + AgentLogin, ledgerSQL, "RESET ROLE",
+	}
+	for _, s := range statements {
+		if _, err := tx.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("maintenance database: %w", err)
+		}
+	}
+	for login, password := range map[string]string{AgentLogin: secrets.AgentPassword, PoolerLogin: secrets.PoolerPassword} {
+		if err := setPassword(ctx, tx, login, password); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// setPassword leaves a password alone that is right already.
+func setPassword(ctx context.Context, tx *sql.Tx, login, password string) error {
+	var verifier sql.NullString
+	const query = "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1"
+	if err := tx.QueryRowContext(ctx, query, login).Scan(&verifier); err != nil {
+		return fmt.Errorf("password of %s: %w", login, err)
+	}
+	if credential.Matches(verifier.String, password) {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "ALTER ROLE "+login+" PASSWORD "+pq.QuoteLiteral(newVerifier(password)))
+	if err != nil {
+		return fmt.Errorf("password of %s: %w", login, err)
+	}
+	return nil
+}

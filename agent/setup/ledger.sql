@@ -1,0 +1,115 @@
+-- The ledger: what this agent was told, what it has made, and for whom. Run in the maintenance database as pgherd_agent, which
+-- owns schema ledger; may be run again.
+
+-- The agent in charge. A connection of any other is refused.
+CREATE TABLE IF NOT EXISTS ledger.agent (
+    only     boolean     PRIMARY KEY DEFAULT true CHECK (only),
+    instance text        NOT NULL,
+    since    timestamptz NOT NULL DEFAULT now()
+);
+
+-- Operations, with the highest lease epoch that has spoken for each. A closed one takes no more commands.
+CREATE TABLE IF NOT EXISTS ledger.operation (
+    id     text    PRIMARY KEY,
+    epoch  bigint  NOT NULL,
+    closed boolean NOT NULL DEFAULT false
+);
+
+-- Commands that were admitted. One without a result was begun: whoever gets it again observes and goes on.
+CREATE TABLE IF NOT EXISTS ledger.command (
+    operation_id text   NOT NULL, -- empty for a command of no operation
+    step         text   NOT NULL,
+    resource     text   NOT NULL,
+    generation   bigint NOT NULL,
+    kind         text   NOT NULL,
+    payload_hash text   NOT NULL,
+    result       json,
+    PRIMARY KEY (operation_id, step, resource, generation)
+);
+
+-- The highest generation admitted of each kind of command on each resource.
+CREATE TABLE IF NOT EXISTS ledger.generation (
+    kind       text   NOT NULL,
+    resource   text   NOT NULL,
+    generation bigint NOT NULL,
+    PRIMARY KEY (kind, resource)
+);
+
+-- Databases that the platform made or is making. A database whose oid is not here is none of ours.
+CREATE TABLE IF NOT EXISTS ledger.database (
+    id             text    PRIMARY KEY,
+    name           text    NOT NULL UNIQUE,
+    role_model     text    NOT NULL,
+    connection_cap integer NOT NULL CHECK (connection_cap >= 0), -- 0: none
+    made_by        text    NOT NULL,                             -- the operation
+    oid            oid     UNIQUE,                               -- null until it has its name
+    networks       cidr[]  NOT NULL DEFAULT '{}'                 -- empty: every address
+);
+
+-- Roles that the platform made. A role whose oid is not here is none of ours.
+CREATE TABLE IF NOT EXISTS ledger.role (
+    name        text NOT NULL PRIMARY KEY,
+    oid         oid  NOT NULL UNIQUE,
+    database_id text NOT NULL REFERENCES ledger.database,
+    part        text NOT NULL CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))
+);
+CREATE INDEX IF NOT EXISTS role_database ON ledger.role (database_id);
+
+-- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,
+-- closed, conflict, stale.
+CREATE OR REPLACE FUNCTION ledger.admit(
+    p_operation text, p_epoch bigint, p_closing boolean, p_step text, p_resource text, p_generation bigint, p_kind text,
+    p_hash text, OUT verdict text, OUT result json
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    spoken ledger.operation;
+    known  ledger.command;
+    newest bigint;
+BEGIN
+    IF p_operation <> '' THEN
+        INSERT INTO ledger.operation AS o (id, epoch) VALUES (p_operation, p_epoch)
+            ON CONFLICT (id) DO UPDATE SET epoch = greatest(o.epoch, excluded.epoch)
+            RETURNING * INTO spoken;
+        IF spoken.epoch > p_epoch THEN
+            verdict := 'fenced';
+            RETURN;
+        ELSIF spoken.closed AND NOT p_closing THEN
+            verdict := 'closed';
+            RETURN;
+        END IF;
+    END IF;
+
+    SELECT * INTO known FROM ledger.command c
+     WHERE c.operation_id = p_operation AND c.step = p_step AND c.resource = p_resource AND c.generation = p_generation;
+    IF known.payload_hash <> p_hash OR known.kind <> p_kind THEN
+        verdict := 'conflict';
+        RETURN;
+    ELSIF known.result IS NOT NULL THEN
+        verdict := 'done';
+        result := known.result;
+        RETURN;
+    END IF;
+
+    INSERT INTO ledger.generation AS g (kind, resource, generation) VALUES (p_kind, p_resource, p_generation)
+        ON CONFLICT (kind, resource) DO UPDATE SET generation = greatest(g.generation, excluded.generation)
+        RETURNING g.generation INTO newest;
+    IF newest > p_generation THEN
+        verdict := 'stale';
+        RETURN;
+    END IF;
+
+    INSERT INTO ledger.command (operation_id, step, resource, generation, kind, payload_hash)
+        VALUES (p_operation, p_step, p_resource, p_generation, p_kind, p_hash) ON CONFLICT DO NOTHING;
+    verdict := 'go';
+END
+$$;
+
+-- Refuses an agent that is no longer in charge. Every connection begins with it.
+CREATE OR REPLACE FUNCTION ledger.assert_in_charge(p_instance text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM ledger.agent a WHERE a.instance = p_instance) THEN
+        RAISE EXCEPTION 'another agent is in charge of this server' USING ERRCODE = 'PGH01';
+    END IF;
+END
+$$;
