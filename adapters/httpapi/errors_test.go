@@ -64,7 +64,8 @@ func TestMaintenanceShapes(t *testing.T) {
 	l.say(head("POST", thing+"/run", anyKey))
 	r := l.hear(time.Second)
 	var bare struct{ Error, Message string }
-	if err := json.Unmarshal([]byte(r.text), &bare); err != nil || r.StatusCode != 503 || bare.Error != "MAINTENANCE" || bare.Message == "" {
+	err := json.Unmarshal([]byte(r.text), &bare)
+	if err != nil || r.StatusCode != 503 || bare.Error != "MAINTENANCE" || bare.Message == "" {
 		t.Errorf("got %d %s", r.StatusCode, r.text)
 	}
 	l.say(head("GET", thing, anyKey))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 )
@@ -68,7 +69,7 @@ func releaseBody(h *fasthttp.RequestHeader) (b heldBody) {
 		b.length, _ = strconv.Atoi(string(note)) // written by holdBody
 		h.SetContentLength(b.length)
 	}
-	b.expect = string(h.Peek(noteExpect)) == "100-continue"
+	b.expect = strings.EqualFold(string(h.Peek(noteExpect)), "100-continue")
 	h.Del(noteLength)
 	h.Del(noteExpect)
 	return b

@@ -76,7 +76,8 @@ func TestEveryRouteKeepsToItsKeyClass(t *testing.T) {
 	refused := map[KeyClass][]string{AnyKey: {"ci"}, FullAccount: {"ci", anyKey}, PreviewKey: {"full", anyKey}}
 	everyRoute(t, func(t *testing.T, st *stage, route *Route) {
 		for _, key := range refused[route.Key] {
-			known, foreign := st.ask(t, head(route.Method, route.at(knownID), key)), st.ask(t, head(route.Method, route.at(foreignID), key))
+			known := st.ask(t, head(route.Method, route.at(knownID), key))
+			foreign := st.ask(t, head(route.Method, route.at(foreignID), key))
 			known.expect(t, 403, fault.KeyScopeDenied)
 			if known.text != foreign.text {
 				t.Errorf("an existing and a missing ID differ: %s and %s", known.text, foreign.text)

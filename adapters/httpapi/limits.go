@@ -23,7 +23,7 @@ func DefaultLimits() Limits {
 		MinBodyRate:    16 << 10,
 		IdleTimeout:    75 * time.Second,
 		WriteTimeout:   30 * time.Second,
-		HandlerTimeout: time.Minute,
+		HandlerTimeout: 90 * time.Second, // a create waits for its proof for up to a minute
 		Connections:    10_000,
 	}
 }
