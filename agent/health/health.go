@@ -1,0 +1,124 @@
+// Package health collects the agent's health report (spec, section "Agent health"): from the machine, from PostgreSQL and
+// from PgBouncer, all at the same time and each with a deadline of its own, so that whatever hangs costs its own figures only.
+package health
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/health"
+)
+
+// partTime bounds each part of a report; a report takes hardly longer than that.
+const partTime = 2 * time.Second
+
+// Machine gives the host's figures. A missing memory or load makes the report degraded and its field null.
+type Machine interface {
+	Disk(ctx context.Context) (protocol.ServerDisk, error)
+	Memory(ctx context.Context) (*protocol.Memory, error)
+	Load(ctx context.Context) (*protocol.Load, error)
+}
+
+// Pooler gives PgBouncer's figures, without its own console.
+type Pooler interface {
+	Pools(ctx context.Context) ([]protocol.PgBouncerPool, error)
+	Clients(ctx context.Context) ([]protocol.PgBouncerClient, error)
+}
+
+// Collector makes reports. Maintenance is the agent's connection to the maintenance database.
+type Collector struct {
+	Machine     Machine
+	Maintenance *sql.DB
+	Pooler      Pooler
+}
+
+// Report collects a report. It never fails: what could not be collected is said by the report itself. The error is for the
+// log and names the parts that are missing.
+func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
+	var disk protocol.ServerDisk
+	var memory *protocol.Memory
+	var load *protocol.Load
+	var data dataFigures
+	var pools []protocol.PgBouncerPool
+	var clients []protocol.PgBouncerClient
+
+	diskErr := begin(ctx, "disk", &disk, c.Machine.Disk)
+	memoryErr := begin(ctx, "memory", &memory, c.Machine.Memory)
+	loadErr := begin(ctx, "load", &load, c.Machine.Load)
+	connectErr := begin(ctx, "PostgreSQL", new(struct{}), c.connected)
+	dataErr := begin(ctx, "data size", &data, c.dataFigures)
+	poolsErr := begin(ctx, "pools", &pools, c.Pooler.Pools)
+	clientsErr := begin(ctx, "clients", &clients, c.Pooler.Clients)
+
+	capacity := errors.Join(diskErr(), memoryErr(), loadErr(), dataErr())
+	postgres, pooler := connectErr(), errors.Join(poolsErr(), clientsErr())
+	observed := health.Observed{PostgresConnected: postgres == nil, PoolerRunning: pooler == nil, CapacityKnown: capacity == nil}
+	report := protocol.Health{
+		Status:            string(health.StatusOf(observed)),
+		PostgresConnected: observed.PostgresConnected,
+		PgBouncerRunning:  observed.PoolerRunning,
+
+		ServerDisk:               disk,
+		LegacyDisk:               protocol.LegacyDisk(disk),
+		PostgresDataUsedBytes:    data.usedBytes,
+		PostgresDataUsedPretty:   health.Pretty(data.usedBytes),
+		PostgresManagedDatabases: data.databases,
+		Memory:                   memory,
+		Load:                     load,
+	}
+	addPooler(&report, pools, clients)
+	return report, errors.Join(postgres, pooler, capacity)
+}
+
+// addPooler fills in PgBouncer's part; the lists are never null.
+func addPooler(report *protocol.Health, pools []protocol.PgBouncerPool, clients []protocol.PgBouncerClient) {
+	report.PgBouncerPools = append([]protocol.PgBouncerPool{}, pools...)
+	report.PgBouncerClients = append([]protocol.PgBouncerClient{}, clients...)
+	report.PgBouncerPoolCount, report.PgBouncerClientCount = len(pools), len(clients)
+	for _, client := range clients {
+		if client.State == "active" {
+			report.PgBouncerActiveClientCount++
+		}
+	}
+}
+
+// begin starts a part and returns a function that waits for it, at most until its deadline: a part that overlooks its
+// context is left behind, and what it finds later is dropped.
+func begin[T any](ctx context.Context, name string, into *T, collect func(context.Context) (T, error)) (wait func() error) {
+	ctx, cancel := context.WithTimeout(ctx, partTime)
+	type outcome struct {
+		value T
+		err   error
+	}
+	found := make(chan outcome, 1)
+	go func() {
+		value, err := collect(ctx)
+		found <- outcome{value, err}
+	}()
+	return sync.OnceValue(func() error {
+		defer cancel()
+		select {
+		case o := <-found:
+			if o.err != nil {
+				return missing{name, o.err}
+			}
+			*into = o.value
+			return nil
+		case <-ctx.Done():
+			return missing{name, ctx.Err()}
+		}
+	})
+}
+
+// missing is a part that could not be collected.
+type missing struct {
+	part string
+	err  error
+}
+
+func (m missing) Error() string { return "health: " + m.part + ": " + m.err.Error() }
+func (m missing) Unwrap() error { return m.err }

@@ -1,0 +1,28 @@
+package health
+
+import (
+	"context"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+)
+
+type dataFigures struct{ usedBytes, databases int64 }
+
+func (c *Collector) connected(ctx context.Context) (struct{}, error) {
+	return struct{}{}, c.Maintenance.PingContext(ctx)
+}
+
+// dataFigures sums the sizes of all databases of the cluster; managed ones are those that the pooler's gate knows. A database
+// that is dropped in the middle makes PostgreSQL refuse, so that is tried again.
+func (c *Collector) dataFigures(ctx context.Context) (f dataFigures, err error) {
+	for range 3 {
+		err = c.Maintenance.QueryRowContext(ctx, `
+			SELECT (SELECT coalesce(sum(pg_catalog.pg_database_size(oid)), 0)::bigint FROM pg_catalog.pg_database),
+			       (SELECT count(DISTINCT database) FROM pooler.gate)`).Scan(&f.usedBytes, &f.databases)
+		if pq.As(err, pqerror.InvalidCatalogName) == nil {
+			break
+		}
+	}
+	return f, err
+}

@@ -1,0 +1,87 @@
+package protocol
+
+import "time"
+
+// Health answers GET /health with exactly the fields of the spec, section "Agent health". A size has a twin in words, whose
+// name ends with _pretty. Where a figure could not be collected it is 0 (memory and load: null) and Status is degraded.
+type Health struct {
+	Status            string `json:"status"` // healthy, degraded
+	PostgresConnected bool   `json:"postgres_connected"`
+	PgBouncerRunning  bool   `json:"pgbouncer_running"`
+
+	ServerDisk
+	PostgresDataUsedBytes    int64  `json:"postgres_data_used_bytes"`
+	PostgresDataUsedPretty   string `json:"postgres_data_used_pretty"`
+	PostgresManagedDatabases int64  `json:"postgres_managed_database_count"`
+
+	Memory *Memory `json:"memory"`
+	Load   *Load   `json:"load"`
+
+	PgBouncerPoolCount         int               `json:"pgbouncer_pool_count"`
+	PgBouncerClientCount       int               `json:"pgbouncer_client_count"`
+	PgBouncerActiveClientCount int               `json:"pgbouncer_active_client_count"`
+	PgBouncerPools             []PgBouncerPool   `json:"pgbouncer_pools"`
+	PgBouncerClients           []PgBouncerClient `json:"pgbouncer_clients"`
+
+	LegacyDisk
+}
+
+// ServerDisk is the file system that holds the databases.
+type ServerDisk struct {
+	TotalBytes  int64  `json:"server_disk_total_bytes"`
+	TotalPretty string `json:"server_disk_total_pretty"`
+	UsedBytes   int64  `json:"server_disk_used_bytes"`
+	UsedPretty  string `json:"server_disk_used_pretty"`
+	FreeBytes   int64  `json:"server_disk_free_bytes"`
+	FreePretty  string `json:"server_disk_free_pretty"`
+	UsedPercent int    `json:"server_disk_used_percent"`
+}
+
+// LegacyDisk holds the same figures under the names of earlier versions.
+type LegacyDisk struct {
+	TotalBytes  int64  `json:"disk_total_bytes"`
+	TotalPretty string `json:"disk_total_pretty"`
+	UsedBytes   int64  `json:"disk_used_bytes"`
+	UsedPretty  string `json:"disk_used_pretty"`
+	FreeBytes   int64  `json:"disk_free_bytes"`
+	FreePretty  string `json:"disk_free_pretty"`
+	UsedPercent int    `json:"disk_used_percent"`
+}
+
+// Memory is the machine's main memory.
+type Memory struct {
+	TotalBytes      int64  `json:"total_bytes"`
+	TotalPretty     string `json:"total_pretty"`
+	UsedBytes       int64  `json:"used_bytes"`
+	UsedPretty      string `json:"used_pretty"`
+	AvailableBytes  int64  `json:"available_bytes"`
+	AvailablePretty string `json:"available_pretty"`
+	UsedPercent     int    `json:"used_percent"`
+}
+
+// Load is the machine's load average.
+type Load struct {
+	OneMinute      float64 `json:"one_minute"`
+	FiveMinutes    float64 `json:"five_minutes"`
+	FifteenMinutes float64 `json:"fifteen_minutes"`
+}
+
+// PgBouncerPool is what one login does at one entry.
+type PgBouncerPool struct {
+	Database      string `json:"database"`
+	User          string `json:"user"`
+	ClientActive  int64  `json:"client_active"`
+	ClientWaiting int64  `json:"client_waiting"`
+	ServerActive  int64  `json:"server_active"`
+	ServerIdle    int64  `json:"server_idle"`
+}
+
+// PgBouncerClient is one live session of a client.
+type PgBouncerClient struct {
+	Database        string    `json:"database"`
+	User            string    `json:"user"`
+	ClientAddr      string    `json:"client_addr"` // "unix" for the unix socket
+	ApplicationName string    `json:"application_name"`
+	ConnectedAt     time.Time `json:"connected_at"`
+	State           string    `json:"state"`
+}
