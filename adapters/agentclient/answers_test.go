@@ -1,0 +1,200 @@
+package agentclient_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func TestABrokenConnectionIsUnknownAndNothingIsSentAgain(t *testing.T) {
+	eachCall(t, hangUp, func(t *testing.T, w *wire, err error) {
+		wantUnknown(t, err)
+		wantRequests(t, w, 1)
+	})
+}
+
+// A kept connection that breaks under a command is the case that net/http repeats by itself for requests that it may.
+func TestAKeptConnectionThatBreaksUnderACommandIsUnknown(t *testing.T) {
+	for _, name := range []string{"EnsureDatabase", "SetAccess", "SetAllowlist", "Backup", "Close", "DeleteBackup"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/health" {
+					answer(200, `{"postgres_connected":true,"pgbouncer_running":true}`)(rw, r)
+					return
+				}
+				hangUp(rw, r)
+			})
+			a := agentOf(t, w.record(t))
+			if err := a.Ready(brief(t)); err != nil {
+				t.Fatal(err)
+			}
+			wantUnknown(t, calls[name](brief(t), a))
+			wantRequests(t, w, 2)
+			if n := w.conns.Load(); n != 1 {
+				t.Errorf("%d connections: the kept one was not used", n)
+			}
+		})
+	}
+}
+
+func TestALateAnswerIsUnknown(t *testing.T) {
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t, func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+				panic(http.ErrAbortHandler) // no answer, not even to a client that is just leaving
+			})
+			a := agentOf(t, w.record(t))
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			wantUnknown(t, call(ctx, a))
+			wantRequests(t, w, 1)
+		})
+	}
+}
+
+func TestAWrongSecretIsUnknown(t *testing.T) {
+	eachCall(t, answer(http.StatusUnauthorized, ""), func(t *testing.T, _ *wire, err error) { wantUnknown(t, err) })
+}
+
+func TestEveryReasonIsARefusal(t *testing.T) {
+	for _, reason := range constants(t, "../../agent/protocol", "Reason") {
+		for name, call := range calls {
+			t.Run(reason+" to "+name, func(t *testing.T) {
+				err := call(brief(t), agentOf(t, newWire(t, refuse(http.StatusConflict, reason)).record(t)))
+				wantRefusal(t, err, ports.AgentReason(reason))
+				if !strings.HasSuffix(err.Error(), "because") {
+					t.Errorf("the message is lost: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestAnswersThatAreNoRefusal(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"a word of a newer agent": refuse(http.StatusConflict, "not_yet_invented"),
+		"no reason":               answer(http.StatusBadGateway, `{"message":"gone"}`),
+		"a proxy's page":          answer(http.StatusBadGateway, "<html>bad gateway</html>"),
+		"nothing":                 answer(http.StatusInternalServerError, ""),
+		"a refusal in a redirect": refuse(http.StatusFound, protocol.ReasonStale),
+		"an endless refusal":      endless(http.StatusConflict, `{"reason":"stale","message":"`),
+		"an odd success":          answer(http.StatusAccepted, "{}"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachCall(t, handler, func(t *testing.T, _ *wire, err error) { wantUnknown(t, err) })
+		})
+	}
+}
+
+func TestSuccessesThatAreNoAnswer(t *testing.T) {
+	withContent := []string{"EnsureDatabase", "SetAccess", "SetAllowlist", "DatabaseSize", "Backup", "Close", "Ready"}
+	for name, handler := range map[string]http.HandlerFunc{
+		"no JSON":         answer(200, "hello"),
+		"cut off":         answer(200, `{"result":`),
+		"nothing":         answer(200, ""),
+		"endless":         endless(200, `{"result":"`),
+		"another type":    answer(200, `{"result":5,"bytes":"x","postgres_connected":"y"`),
+		"no content":      answer(204, ""),
+		"an endless head": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 128<<10)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachCall(t, handler, func(t *testing.T, _ *wire, err error) {
+				if slices.ContainsFunc(withContent, func(n string) bool { return strings.HasSuffix(t.Name(), "/"+n) }) {
+					wantUnknown(t, err)
+				}
+			})
+		})
+	}
+}
+
+func TestABackupStateOfANewerAgentIsUnknown(t *testing.T) {
+	w := newWire(t, answer(200, `{"result":{"state":"not_yet_invented"}}`))
+	wantUnknown(t, calls["Backup"](brief(t), agentOf(t, w.record(t))))
+}
+
+func TestARouteThatTheAgentDoesNotHave(t *testing.T) {
+	backup := []string{"RoomForBackup", "DeleteBackup", "OpenBackup"}
+	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			eachCall(t, answer(status, "404 page not found"), func(t *testing.T, _ *wire, err error) {
+				if slices.ContainsFunc(backup, func(n string) bool { return strings.HasSuffix(t.Name(), "/"+n) }) {
+					wantRefusal(t, err, ports.ReasonNoRoute)
+					return
+				}
+				wantUnknown(t, err)
+			})
+		})
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		target := newWire(t, answer(200, "{}"))
+		redirect := func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", target.URL+r.URL.Path)
+			w.WriteHeader(status)
+		}
+		eachCall(t, redirect, func(t *testing.T, _ *wire, err error) { wantUnknown(t, err) })
+		wantRequests(t, target, 0)
+	}
+}
+
+func TestReadyTellsWhatIsDown(t *testing.T) {
+	for body, down := range map[string]string{
+		`{"status":"healthy","postgres_connected":true,"pgbouncer_running":true}`:   "",
+		`{"status":"degraded","postgres_connected":true,"pgbouncer_running":true}`:  "", // only figures are missing
+		`{"status":"degraded","postgres_connected":false,"pgbouncer_running":true}`: "PostgreSQL",
+		`{"status":"degraded","postgres_connected":true,"pgbouncer_running":false}`: "PgBouncer",
+	} {
+		err := agentOf(t, newWire(t, answer(200, body)).record(t)).Ready(brief(t))
+		if down == "" {
+			if err != nil {
+				t.Errorf("%s: %v", body, err)
+			}
+			continue
+		}
+		wantRefusal(t, err, ports.ReasonUnavailable)
+		if !strings.Contains(err.Error(), down) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestPathsAreEscaped(t *testing.T) {
+	var path string
+	w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
+		path = r.URL.EscapedPath()
+		rw.WriteHeader(http.StatusNoContent)
+	})
+	if err := agentOf(t, w.record(t)).DeleteBackup(brief(t), id.DatabaseID("a/b"), "../c?d#e"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "/v1/databases/a%2Fb/backups/..%2Fc%3Fd%23e"; path != want {
+		t.Errorf("asked for %s, want %s", path, want)
+	}
+}
+
+// endless answers until the client leaves.
+func endless(status int, start string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, start)
+		more := strings.Repeat("x", 64<<10)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, more); err != nil {
+				return
+			}
+		}
+	}
+}

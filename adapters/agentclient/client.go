@@ -1,0 +1,97 @@
+package agentclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/pgherd/pgherd/ports"
+)
+
+// maxAnswer bounds every answer but a backup file, in bytes.
+const maxAnswer = 1 << 20
+
+// client implements ports.Agent for one server.
+type client struct {
+	base          string // without a slash at the end
+	authorization string // of every request; a secret
+	calls         *http.Transport
+	downloads     *http.Transport
+}
+
+func (c *client) closeIdle() {
+	c.calls.CloseIdleConnections()
+	c.downloads.CloseIdleConnections()
+}
+
+// send does one round trip and returns the answer, whatever its status; the caller closes its body. No redirect is
+// followed: a transport does not. The body can be read again, so the transport replaces a connection that died before the
+// first byte; a command of which a byte went out it never sends twice, as it is a POST.
+func (c *client) send(ctx context.Context, pool *http.Transport, method, path string, body []byte) (*http.Response, error) {
+	var d delivery
+	req, err := http.NewRequestWithContext(d.watch(ctx), method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
+	}
+	req.Header.Set("Authorization", c.authorization)
+	req.Header.Set("User-Agent", "pgherd")
+	req.Header.Set("Accept", "*/*")
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := pool.RoundTrip(req)
+	switch {
+	case err == nil:
+		return resp, nil
+	case d.giveUp():
+		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
+	default:
+		return nil, unknown(err)
+	}
+}
+
+// exchange sends and reads a bounded answer. out, where not nil, takes the JSON of a 200; without it a 204 will do as well.
+func (c *client) exchange(ctx context.Context, r route, body []byte, out any) error {
+	resp, err := c.send(ctx, c.calls, r.method, r.path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if !successful(resp, out != nil) {
+		return r.refusal(resp)
+	}
+	text, err := readBounded(resp.Body, maxAnswer)
+	switch {
+	case err != nil:
+		return unknown(err)
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return unknown(errors.New("its answer is not the JSON of the protocol"))
+	}
+	return nil
+}
+
+func successful(resp *http.Response, withContent bool) bool {
+	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNoContent && !withContent
+}
+
+// unknown marks an error after which the agent may have done the work or not.
+func unknown(err error) error { return fmt.Errorf("the outcome at the agent is unknown: %w", err) }
+
+// readBounded reads to the end, or fails where that is further away than limit bytes.
+func readBounded(r io.Reader, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("its answer broke off: %w", err)
+	case int64(len(text)) > limit:
+		return nil, fmt.Errorf("its answer is longer than %d bytes", limit)
+	}
+	return text, nil
+}

@@ -1,0 +1,144 @@
+package agentclient_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	coredb "github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// recorder keeps the commands that it gets and answers each with the same result.
+func recorder(t *testing.T, result string) (ports.Agent, *[]protocol.Command) {
+	t.Helper()
+	got := &[]protocol.Command{}
+	w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var c protocol.Command
+		if err != nil || json.Unmarshal(body, &c) != nil || r.Method != "POST" || r.URL.Path != "/v1/commands" {
+			t.Errorf("%s %s %s", r.Method, r.URL.Path, body)
+		}
+		if protocol.Hash(c.Payload) != c.PayloadHash {
+			t.Errorf("%s: the hash is not that of the payload as sent", c.Kind)
+		}
+		*got = append(*got, c)
+		answer(200, `{"result":`+result+`}`)(rw, r)
+	})
+	return agentOf(t, w.record(t)), got
+}
+
+func spec() ports.DatabaseSpec {
+	return ports.DatabaseSpec{
+		ID: database, Name: "orders", RoleModel: coredb.Managed, ConnectionCap: 20,
+		Logins: []ports.LoginSpec{
+			{Login: coredb.OwnerLogin, Username: "orders", Verifier: "SCRAM-SHA-256$1", Password: "pw-of-owner"},
+			{Login: coredb.RuntimeLogin, Username: "pgh_1_rt", Verifier: "SCRAM-SHA-256$2", Password: "pw-of-runtime"},
+			{Login: coredb.ReadonlyLogin, Username: "pgh_1_ro", Verifier: "SCRAM-SHA-256$<3>&"},
+		},
+	}
+}
+
+func TestCommandsAsSent(t *testing.T) {
+	a, got := recorder(t, "null")
+	ctx := brief(t)
+	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
+	for _, err := range []error{
+		a.EnsureDatabase(ctx, fence, spec()),
+		a.SetAccess(ctx, fence, ports.AccessSpec{DatabaseID: database, Generation: 7, Open: true, Disconnect: true}),
+		a.SetAllowlist(ctx, ports.AllowlistSpec{DatabaseID: database, Generation: 5, Networks: networks}),
+		a.SetAllowlist(ctx, ports.AllowlistSpec{DatabaseID: database, Generation: 6}),
+		a.Close(ctx, fence),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const db = `"databaseId":"11111111-1111-4111-8111-111111111111"`
+	want := []protocol.Command{
+		sent(protocol.EnsureDatabase, fence, 1, `{`+db+`,"name":"orders","roleModel":"managed","connectionCap":20,"logins":[`+
+			`{"login":"owner","username":"orders","verifier":"SCRAM-SHA-256$1"},`+
+			`{"login":"readonly","username":"pgh_1_ro","verifier":"SCRAM-SHA-256$\u003c3\u003e\u0026"},`+
+			`{"login":"runtime","username":"pgh_1_rt","verifier":"SCRAM-SHA-256$2"}]}`),
+		sent(protocol.SetAccess, fence, 7, `{`+db+`,"open":true,"disconnect":true}`),
+		sent(protocol.SetAllowlist, ports.Fence{}, 5, `{`+db+`,"networks":["10.0.0.0/8","2001:db8::/32"]}`),
+		sent(protocol.SetAllowlist, ports.Fence{}, 6, `{`+db+`,"networks":[]}`),
+		sent(protocol.CloseOperation, fence, 1, `{}`),
+	}
+	want[0].Secrets = map[string]string{"orders": "pw-of-owner", "pgh_1_rt": "pw-of-runtime"}
+	want[4].Resource = "operation/22222222-2222-4222-8222-222222222222"
+	if diff := cmp.Diff(want, *got); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func sent(kind protocol.Kind, f ports.Fence, generation int64, payload string) protocol.Command {
+	return protocol.Command{
+		Kind: kind, OperationID: string(f.OperationID), Epoch: f.Epoch, Step: string(kind),
+		Resource: "database/" + string(database), Generation: generation,
+		PayloadHash: protocol.Hash([]byte(payload)), Payload: json.RawMessage(payload),
+	}
+}
+
+func TestTheOrderOfListsDoesNotChangeACommand(t *testing.T) {
+	a, got := recorder(t, "null")
+	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.0/24")}
+	turned := spec()
+	slices.Reverse(turned.Logins)
+	for _, err := range []error{
+		a.EnsureDatabase(brief(t), fence, spec()), a.EnsureDatabase(brief(t), fence, turned),
+		a.SetAllowlist(brief(t), ports.AllowlistSpec{DatabaseID: database, Networks: networks}),
+		a.SetAllowlist(brief(t), ports.AllowlistSpec{DatabaseID: database, Networks: []netip.Prefix{networks[1], networks[0], networks[1]}}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; i < len(*got); i += 2 {
+		if diff := cmp.Diff((*got)[i], (*got)[i+1]); diff != "" {
+			t.Errorf("the same command twice (-first +second):\n%s", diff)
+		}
+	}
+}
+
+func TestPasswordsStandInSecretsOnly(t *testing.T) {
+	a, got := recorder(t, "null")
+	if err := a.EnsureDatabase(brief(t), fence, spec()); err != nil {
+		t.Fatal(err)
+	}
+	c := (*got)[0]
+	c.Secrets = nil
+	raw, err := json.Marshal(c)
+	if err != nil || strings.Contains(string(raw), "pw-of-") {
+		t.Errorf("a password stands outside of secrets: %s (%v)", raw, err)
+	}
+}
+
+func TestABackupReportAsReceived(t *testing.T) {
+	a, got := recorder(t, `{"state":"done","stage":"verified","progress":100,"sizeBytes":5,"checksumSha256":"ab",`+
+		`"verifiedAt":"2026-11-21T06:53:47Z","roleManifest":true}`)
+	report, err := a.Backup(brief(t), fence, ports.BackupSpec{DatabaseID: database, Filename: filename, Verify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 21, 6, 53, 47, 0, time.UTC)
+	want := ports.BackupReport{
+		State: ports.BackupDone, Stage: "verified", Progress: 100, SizeBytes: 5, ChecksumSHA256: "ab", VerifiedAt: &at, RoleManifest: true,
+	}
+	if diff := cmp.Diff(want, report); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	command := sent(protocol.RunBackup, fence, 1,
+		`{"databaseId":"11111111-1111-4111-8111-111111111111","filename":"20261121_065347.sql.gz","verify":true}`)
+	if diff := cmp.Diff([]protocol.Command{command}, *got); diff != "" {
+		t.Errorf("command (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,122 @@
+package agentclient
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Options bounds what a fleet takes; a zero field means its default.
+type Options struct {
+	DialTimeout  time.Duration // of name look-up, TCP and TLS together; 5 s
+	MaxCalls     int           // calls at once to one server; 32. More wait for their turn, as long as their context lets them
+	MaxDownloads int           // downloads at once from one server, in a pool of their own; 32
+}
+
+func (o Options) withDefaults() Options {
+	if o.DialTimeout <= 0 {
+		o.DialTimeout = 5 * time.Second
+	}
+	if o.MaxCalls <= 0 {
+		o.MaxCalls = 32
+	}
+	if o.MaxDownloads <= 0 {
+		o.MaxDownloads = 32
+	}
+	return o
+}
+
+// Fleet implements ports.Fleet. It is safe for concurrent use.
+type Fleet struct {
+	box     ports.SecretBox
+	options Options
+
+	mu      sync.Mutex
+	members map[id.ServerID]member
+}
+
+// member is a client and the record that it was made from.
+type member struct {
+	from   server.Server
+	client *client
+}
+
+// New makes a fleet that opens the servers' shared secrets with box.
+func New(box ports.SecretBox, o Options) *Fleet {
+	return &Fleet{box: box, options: o.withDefaults(), members: map[id.ServerID]member{}}
+}
+
+// Agent returns the agent of a server, with the connections that earlier calls left. A record with another URL, secret or
+// CA than before gets new ones. A record that cannot be used is ErrAgentUnreachable.
+func (f *Fleet) Agent(s server.Server) (ports.Agent, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known, found := f.members[s.ID]
+	if found && sameAgent(known.from, s) {
+		return known.client, nil
+	}
+	c, err := f.newClient(s)
+	if err != nil {
+		return nil, fmt.Errorf("%w: server %s: %w", ports.ErrAgentUnreachable, s.ID, err)
+	}
+	if found {
+		known.client.closeIdle()
+	}
+	f.members[s.ID] = member{from: s, client: c}
+	return c, nil
+}
+
+// Close gives up idle connections; calls that are under way go on.
+func (f *Fleet) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.members {
+		m.client.closeIdle()
+	}
+	clear(f.members)
+}
+
+func sameAgent(a, b server.Server) bool {
+	return a.AgentURL == b.AgentURL && a.CA == b.CA && bytes.Equal(a.SealedSecret, b.SealedSecret)
+}
+
+func (f *Fleet) newClient(s server.Server) (*client, error) {
+	base, err := parseAgentURL(s.AgentURL)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := parseCA(s.CA)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := f.box.Open(s.SealedSecret, s.SecretContext())
+	if err != nil {
+		return nil, fmt.Errorf("opening its shared secret: %w", err)
+	}
+	if strings.ContainsFunc(string(secret), func(r rune) bool { return r <= ' ' || r > '~' }) || len(secret) == 0 {
+		return nil, errors.New("its shared secret is no bearer token: printable ASCII without spaces is")
+	}
+	return &client{
+		base:          base,
+		authorization: "Bearer " + string(secret),
+		calls:         newTransport(roots, f.options.DialTimeout, f.options.MaxCalls),
+		downloads:     newTransport(roots, f.options.DialTimeout, f.options.MaxDownloads),
+	}, nil
+}
+
+// parseAgentURL accepts https://host[:port][/path] and returns it without a slash at the end.
+func parseAgentURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errors.New("its agent URL is not of the form https://host[:port][/path]")
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}

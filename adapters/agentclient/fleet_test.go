@@ -1,0 +1,87 @@
+package agentclient_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/adapters/agentclient"
+)
+
+func TestAFleetKeepsConnectionsAndFollowsTheRecord(t *testing.T) {
+	var authorization string
+	w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
+		authorization = r.Header.Get("Authorization")
+		answer(200, `{"bytes":1}`)(rw, r)
+	})
+	fleet := newFleet(t, agentclient.Options{})
+	s := w.record(t)
+	for range 3 {
+		a, err := fleet.Agent(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.DatabaseSize(brief(t), database); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if authorization != "Bearer "+secret || w.conns.Load() != 1 {
+		t.Errorf("%q over %d connections", authorization, w.conns.Load())
+	}
+
+	s.SealedSecret = sealSecret(t, s, "another-secret")
+	a, err := fleet.Agent(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.DatabaseSize(brief(t), database); err != nil || authorization != "Bearer another-secret" {
+		t.Errorf("after a change of the secret the agent heard %q (%v)", authorization, err)
+	}
+}
+
+func TestAFleetFollowsURLAndCA(t *testing.T) {
+	old, new := newWire(t, answer(200, `{"bytes":1}`)), newWire(t, answer(200, `{"bytes":2}`))
+	fleet := newFleet(t, agentclient.Options{})
+	s := old.record(t)
+	if a, err := fleet.Agent(s); err != nil {
+		t.Fatal(err)
+	} else if n, err := a.DatabaseSize(brief(t), database); err != nil || n != 1 {
+		t.Fatalf("got %d (%v)", n, err)
+	}
+	s.AgentURL = new.URL
+	if a, err := fleet.Agent(s); err != nil {
+		t.Fatal(err)
+	} else if n, err := a.DatabaseSize(brief(t), database); err != nil || n != 2 {
+		t.Errorf("after a change of the URL: got %d (%v)", n, err)
+	}
+	s.CA = foreignCA(t)
+	if a, err := fleet.Agent(s); err != nil {
+		t.Fatal(err)
+	} else {
+		_, err := a.DatabaseSize(brief(t), database)
+		wantUnreachable(t, err)
+	}
+}
+
+// foreignCA is a certificate that has signed nothing.
+func foreignCA(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}

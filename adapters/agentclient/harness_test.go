@@ -1,0 +1,206 @@
+package agentclient_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	secret   = "s3cret-of-the-agent"
+	database = id.DatabaseID("11111111-1111-4111-8111-111111111111")
+	filename = "20261121_065347.sql.gz"
+)
+
+var fence = ports.Fence{OperationID: "22222222-2222-4222-8222-222222222222", Epoch: 3}
+
+// wire is an agent's HTTPS side with a handler of the test's own.
+type wire struct {
+	*httptest.Server
+	requests atomic.Int64
+	conns    atomic.Int64
+}
+
+func newWire(t *testing.T, handler http.HandlerFunc) *wire {
+	t.Helper()
+	w := &wire{}
+	w.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.requests.Add(1)
+		handler(rw, r)
+	}))
+	w.Config.ErrorLog = log.New(io.Discard, "", 0)
+	w.Config.ConnState = countNew(&w.conns)
+	w.StartTLS()
+	t.Cleanup(func() {
+		w.CloseClientConnections()
+		w.Server.Close()
+	})
+	return w
+}
+
+func (w *wire) ca() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.Certificate().Raw}))
+}
+
+// record is the server as an operator registers it.
+func (w *wire) record(t *testing.T) server.Server {
+	t.Helper()
+	s := server.Server{ID: "33333333-3333-4333-8333-333333333333", AgentURL: w.URL, CA: w.ca()}
+	s.SealedSecret = sealSecret(t, s, secret)
+	return s
+}
+
+func sealSecret(t *testing.T, s server.Server, text string) []byte {
+	t.Helper()
+	sealed, err := fakebox.New().Seal([]byte(text), s.SecretContext())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
+func newFleet(t *testing.T, o agentclient.Options) *agentclient.Fleet {
+	t.Helper()
+	f := agentclient.New(fakebox.New(), o)
+	t.Cleanup(f.Close)
+	return f
+}
+
+func agentOf(t *testing.T, s server.Server) ports.Agent {
+	t.Helper()
+	a, err := newFleet(t, agentclient.Options{}).Agent(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// brief ends a test that would otherwise hang.
+func brief(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func answer(status int, body any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		text, ok := body.(string)
+		if !ok {
+			raw, err := json.Marshal(body)
+			if err != nil {
+				panic(err)
+			}
+			text = string(raw)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+func refuse(status int, reason string) http.HandlerFunc {
+	return answer(status, protocol.Refusal{Reason: reason, Message: "because"})
+}
+
+// hangUp breaks the connection after the request has been read.
+func hangUp(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	panic(http.ErrAbortHandler)
+}
+
+// calls is every method of ports.Agent.
+var calls = map[string]func(ctx context.Context, a ports.Agent) error{
+	"EnsureDatabase": func(ctx context.Context, a ports.Agent) error {
+		return a.EnsureDatabase(ctx, fence, ports.DatabaseSpec{ID: database, Name: "orders"})
+	},
+	"SetAccess": func(ctx context.Context, a ports.Agent) error {
+		return a.SetAccess(ctx, fence, ports.AccessSpec{DatabaseID: database, Generation: 2})
+	},
+	"SetAllowlist": func(ctx context.Context, a ports.Agent) error {
+		return a.SetAllowlist(ctx, ports.AllowlistSpec{DatabaseID: database, Generation: 2})
+	},
+	"DatabaseSize": func(ctx context.Context, a ports.Agent) error {
+		_, err := a.DatabaseSize(ctx, database)
+		return err
+	},
+	"Backup": func(ctx context.Context, a ports.Agent) error {
+		_, err := a.Backup(ctx, fence, ports.BackupSpec{DatabaseID: database, Filename: filename})
+		return err
+	},
+	"RoomForBackup": func(ctx context.Context, a ports.Agent) error { return a.RoomForBackup(ctx, database) },
+	"DeleteBackup":  func(ctx context.Context, a ports.Agent) error { return a.DeleteBackup(ctx, database, filename) },
+	"OpenBackup": func(ctx context.Context, a ports.Agent) error {
+		file, err := a.OpenBackup(ctx, database, filename)
+		if err == nil {
+			file.Body.Close()
+		}
+		return err
+	},
+	"Close": func(ctx context.Context, a ports.Agent) error { return a.Close(ctx, fence) },
+	"Ready": func(ctx context.Context, a ports.Agent) error { return a.Ready(ctx) },
+}
+
+// eachCall runs fn for every method against a wire of its own.
+func eachCall(t *testing.T, handler http.HandlerFunc, check func(t *testing.T, w *wire, err error)) {
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t, handler)
+			check(t, w, call(brief(t), agentOf(t, w.record(t))))
+		})
+	}
+}
+
+func wantUnreachable(t *testing.T, err error) {
+	t.Helper()
+	wantNoSecret(t, err)
+	if !errors.Is(err, ports.ErrAgentUnreachable) {
+		t.Errorf("got %v, want ErrAgentUnreachable", err)
+	}
+}
+
+func wantUnknown(t *testing.T, err error) {
+	t.Helper()
+	wantNoSecret(t, err)
+	var no *ports.AgentRefusal
+	if err == nil || errors.Is(err, ports.ErrAgentUnreachable) || errors.As(err, &no) {
+		t.Errorf("got %v, want an unknown outcome", err)
+	}
+}
+
+func wantRefusal(t *testing.T, err error, reason ports.AgentReason) {
+	t.Helper()
+	wantNoSecret(t, err)
+	if !ports.RefusedFor(err, reason) || errors.Is(err, ports.ErrAgentUnreachable) {
+		t.Errorf("got %v, want a refusal for %s", err, reason)
+	}
+}
+
+func wantNoSecret(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && strings.Contains(err.Error(), secret) {
+		t.Errorf("the error shows the secret: %v", err)
+	}
+}
+
+func wantRequests(t *testing.T, w *wire, n int64) {
+	t.Helper()
+	if got := w.requests.Load(); got != n {
+		t.Errorf("the agent saw %d requests, want %d", got, n)
+	}
+}

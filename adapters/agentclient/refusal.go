@@ -1,0 +1,71 @@
+package agentclient
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	maxRefusal = 64 << 10 // bytes of a refusal's body
+	maxMessage = 4 << 10  // bytes of its message that are kept
+)
+
+// route is one request of the protocol. backup marks the routes that an old agent may not have.
+type route struct {
+	method, path string
+	backup       bool
+}
+
+// reasons lists the words that this version understands. Another word of a newer agent leaves the outcome unknown: nobody
+// here could tell whether it is final.
+var reasons = map[string]ports.AgentReason{
+	protocol.ReasonStale:       ports.ReasonStale,
+	protocol.ReasonFenced:      ports.ReasonFenced,
+	protocol.ReasonConflict:    ports.ReasonConflict,
+	protocol.ReasonClosed:      ports.ReasonClosed,
+	protocol.ReasonCompleted:   ports.ReasonCompleted,
+	protocol.ReasonNameTaken:   ports.ReasonNameTaken,
+	protocol.ReasonNotFound:    ports.ReasonNotFound,
+	protocol.ReasonStorageFull: ports.ReasonStorageFull,
+	protocol.ReasonUnavailable: ports.ReasonUnavailable,
+	protocol.ReasonNoRoute:     ports.ReasonNoRoute,
+	protocol.ReasonInvalid:     ports.ReasonInvalid,
+	protocol.ReasonFailed:      ports.ReasonFailed,
+}
+
+// refusal reads an answer that is no success.
+func (r route) refusal(resp *http.Response) error {
+	if resp.StatusCode >= http.StatusBadRequest {
+		if no, ok := readRefusal(resp); ok {
+			return no
+		}
+	}
+	switch {
+	case r.backup && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed):
+		return &ports.AgentRefusal{Reason: ports.ReasonNoRoute, Message: "the agent does not know " + r.method + " of this route"}
+	case resp.StatusCode == http.StatusUnauthorized:
+		return unknown(errors.New("it does not accept the shared secret"))
+	default:
+		return unknown(fmt.Errorf("it answered with status %d and no refusal", resp.StatusCode))
+	}
+}
+
+func readRefusal(resp *http.Response) (*ports.AgentRefusal, bool) {
+	text, err := readBounded(resp.Body, maxRefusal)
+	if err != nil {
+		return nil, false
+	}
+	var no protocol.Refusal
+	if err := json.Unmarshal(text, &no); err != nil {
+		return nil, false
+	}
+	reason, ok := reasons[no.Reason]
+	message := strings.ToValidUTF8(no.Message[:min(len(no.Message), maxMessage)], "")
+	return &ports.AgentRefusal{Reason: reason, Message: message}, ok
+}
