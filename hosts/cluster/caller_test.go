@@ -1,0 +1,103 @@
+package cluster_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
+)
+
+// TestCaller is no test of its own but the program that TestChildrenDieWithTheirCaller kills.
+func TestCaller(t *testing.T) {
+	dir := os.Getenv("PGHERD_TEST_CALLER_DIR")
+	if dir == "" {
+		return
+	}
+	pg, err := cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = os.Stdout.WriteString("pid " + strconv.Itoa(pg.Pid()) + "\n")
+	select {}
+}
+
+func TestChildrenDieWithTheirCaller(t *testing.T) {
+	dir := t.TempDir()
+	caller := exec.Command(os.Args[0], "-test.run=^TestCaller$")
+	caller.Env = append(os.Environ(), "PGHERD_TEST_CALLER_DIR="+dir)
+	out, err := caller.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "pid ")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caller.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = caller.Wait()
+	// The next run waits for what the killed caller left, and finds the cluster shut down cleanly.
+	pg, err := cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, pg)
+	if alive(pid) {
+		t.Errorf("PostgreSQL %d outlived its caller", pid)
+	}
+}
+
+func alive(pid int) bool {
+	for range 100 {
+		if syscall.Kill(pid, 0) != nil {
+			return false
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return true
+}
+
+// TestClosedFolder stands for a clone below /root: as root, the children's own user could not get there.
+func TestClosedFolder(t *testing.T) {
+	closed := filepath.Join(t.TempDir(), "closed")
+	if err := os.Mkdir(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pg, err := cluster.Run(t.Context(), cluster.Options{Dir: filepath.Join(closed, "cluster"), Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, pg)
+	one(t, pg.URL("postgres"), "SELECT 1")
+	if info, err := os.Stat("/proc/" + strconv.Itoa(pg.Pid())); err != nil || info.Sys().(*syscall.Stat_t).Uid == 0 {
+		t.Errorf("PostgreSQL runs as root (%v)", err)
+	}
+}
+
+func TestLongPathStillGetsASocket(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	pg, err := cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(pg.SocketDir())
+	defer stop(t, pg)
+	if _, err := os.Stat(filepath.Join(pg.SocketDir(), ".s.PGSQL."+strconv.Itoa(pg.Port()))); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,183 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// pooled is a PgBouncer before the shared cluster, with TLS from a CA of its own; all its files belong to the caller.
+type pooled struct {
+	options  cluster.PoolerOptions
+	ca       *cluster.CA
+	password string
+}
+
+func newPooled(t *testing.T) pooled {
+	t.Helper()
+	pg := clustertest.Postgres(t)
+	dir := filepath.Join(t.TempDir(), "closed")
+	ca, err := cluster.OpenCA(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := ca.Issue("pooler", "localhost", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := cluster.FreePort("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ini := filepath.Join(dir, "pgbouncer.ini")
+	write(t, filepath.Join(dir, "users"), fmt.Sprintf("%q %q\n", cluster.Superuser, pg.Password()))
+	write(t, ini, strings.Join([]string{
+		"[databases]", fmt.Sprintf("postgres = host=127.0.0.1 port=%d", pg.Port()),
+		"[pgbouncer]", "listen_addr = 127.0.0.1", fmt.Sprintf("listen_port = %d", port), "unix_socket_dir =",
+		"auth_type = scram-sha-256", "auth_file = " + filepath.Join(dir, "users"), "client_tls_sslmode = require",
+		"client_tls_key_file = " + certificate.KeyFile, "client_tls_cert_file = " + certificate.CertFile, "",
+	}, "\n"))
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return pooled{cluster.PoolerOptions{Ini: ini, Host: "127.0.0.1", Port: port}, ca, pg.Password()}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p pooled) url(host string) string {
+	query := url.Values{"sslmode": {"verify-full"}, "sslrootcert": {p.ca.CertFile()}}
+	return fmt.Sprintf("postgres://%s:%s@%s:%d/postgres?%s", cluster.Superuser, p.password, host, p.options.Port, query.Encode())
+}
+
+func TestPoolerServesTLSAndEndsAndStartsAgain(t *testing.T) {
+	p := newPooled(t)
+	pooler, err := cluster.RunPooler(t.Context(), p.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]func() error{
+		"stop": func() error { return pooler.Stop(t.Context()) },
+		"kill": pooler.Kill,
+	}
+	for name, end := range ends {
+		one(t, p.url("localhost"), "SELECT 1")
+		one(t, p.url("127.0.0.1"), "SELECT 1")
+		if err := end(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := ask(t.Context(), p.url("localhost"), "SELECT 1"); err == nil {
+			t.Errorf("PgBouncer still answers after %s", name)
+		}
+		if err := pooler.Start(t.Context()); err != nil {
+			t.Fatalf("start after %s: %v", name, err)
+		}
+	}
+	if err := pooler.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	one(t, p.url("localhost"), "SELECT 1")
+	stopPooler(t, pooler)
+}
+
+func stopPooler(t *testing.T, pooler *cluster.Pooler) {
+	t.Helper()
+	if err := pooler.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPoolerTakesAReload(t *testing.T) {
+	p := newPooled(t)
+	pooler, err := cluster.RunPooler(t.Context(), p.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopPooler(t, pooler)
+	old, err := os.ReadFile(p.options.Ini)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := clustertest.Postgres(t).Port()
+	write(t, p.options.Ini, fmt.Sprintf("[databases]\nother = host=127.0.0.1 port=%d dbname=postgres\n%s", port, old))
+	if err := pooler.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(p.url("localhost"), "/postgres?", "/other?", 1)
+	for range 100 {
+		if _, err = ask(t.Context(), other, "SELECT 1"); err == nil {
+			return
+		}
+	}
+	t.Errorf("the reloaded file was not taken: %v", err)
+}
+
+func TestEndOfContextStopsThePooler(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	pooler, err := cluster.RunPooler(ctx, newPooled(t).options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	ends(t, pooler.Done(), "PgBouncer")
+}
+
+func TestPoolerErrorsAreClear(t *testing.T) {
+	p := newPooled(t)
+	taken, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p.options.Port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inUse *cluster.PortInUseError
+	if _, err := cluster.RunPooler(t.Context(), p.options); !errors.As(err, &inUse) {
+		t.Errorf("port in use: %v", err)
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, p.options.Ini, "[pgbouncer]\nno_such_setting = 1\n")
+	if _, err := cluster.RunPooler(t.Context(), p.options); err == nil || !strings.Contains(err.Error(), "no_such_setting") &&
+		!strings.Contains(err.Error(), "cannot load config file") {
+		t.Errorf("wrong setting: %v", err)
+	}
+}
+
+// TestClientProgramsWork runs psql and pg_dump as children of the caller's own user, over TLS, with their own libraries.
+func TestClientProgramsWork(t *testing.T) {
+	p := newPooled(t)
+	pooler, err := cluster.RunPooler(t.Context(), p.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopPooler(t, pooler)
+	tools, err := toolchain.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(tools.Psql, "-XAtc", "SELECT ssl FROM pg_stat_ssl LIMIT 1", p.url("localhost")).CombinedOutput()
+	if err != nil {
+		t.Errorf("psql: %v: %s", err, out)
+	}
+	direct := clustertest.NewDatabase(t)
+	clustertest.Exec(t, direct.URL, "CREATE TABLE dumped (what text)", "INSERT INTO dumped VALUES ('row')")
+	out, err = exec.Command(tools.PgDump, direct.URL).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "COPY public.dumped") {
+		t.Errorf("pg_dump: %v: %s", err, out)
+	}
+}

@@ -1,0 +1,155 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+func TestClusterIsPostgres16AsDocumented(t *testing.T) {
+	url := clustertest.NewDatabase(t).URL
+	for query, want := range map[string]string{
+		"SHOW server_version_num":                "16",
+		"SHOW server_encoding":                   "UTF8",
+		"SHOW password_encryption":               "scram-sha-256",
+		"SHOW listen_addresses":                  "127.0.0.1",
+		"SHOW reserved_connections":              "10",
+		"SELECT current_setting('is_superuser')": "on",
+		"SELECT string_agg(DISTINCT auth_method, ',') FROM pg_hba_file_rules": "scram-sha-256",
+		"SELECT datcollate FROM pg_database WHERE datname = 'template1'":      "C",
+	} {
+		if got := one(t, url, query); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestWrongPasswordIsRefused(t *testing.T) {
+	pg := clustertest.Postgres(t)
+	if _, err := ask(t.Context(), pg.URLFor(cluster.Superuser, "wrong", "postgres"), "SELECT 1"); err == nil {
+		t.Error("a wrong password was accepted")
+	}
+}
+
+func TestDataOutlivesEveryEnd(t *testing.T) {
+	pg := clustertest.New(t, map[string]string{"max_connections": "37"})
+	clustertest.Exec(t, pg.URL("postgres"), "CREATE TABLE kept (what text)")
+	port, ends := pg.Port(), map[string]func() error{
+		"fast":      func() error { return pg.Stop(t.Context(), cluster.Fast) },
+		"immediate": func() error { return pg.Stop(t.Context(), cluster.Immediate) },
+		"kill":      pg.Kill,
+	}
+	for name, end := range ends {
+		clustertest.Exec(t, pg.URL("postgres"), "INSERT INTO kept VALUES ('"+name+"')")
+		if err := end(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := pg.Start(t.Context()); err != nil {
+			t.Fatalf("start after %s: %v", name, err)
+		}
+	}
+	if got := one(t, pg.URL("postgres"), "SELECT count(*) FROM kept"); got != "3" {
+		t.Errorf("%s of 3 rows are left", got)
+	}
+	if got := one(t, pg.URL("postgres"), "SHOW max_connections"); got != "37" {
+		t.Errorf("max_connections is %s after the restarts, want 37", got)
+	}
+	if pg.Port() != port {
+		t.Errorf("the port went from %d to %d", port, pg.Port())
+	}
+}
+
+func TestDirKeepsItsClusterForTheNextRun(t *testing.T) {
+	o := cluster.Options{Dir: t.TempDir(), Fast: true}
+	first, err := cluster.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clustertest.Exec(t, first.URL("postgres"), "CREATE TABLE kept ()")
+	stop(t, first)
+	second, err := cluster.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, second)
+	if got := one(t, second.URL("postgres"), "SELECT count(*) FROM kept"); got != "0" {
+		t.Errorf("count is %s", got)
+	}
+	if first.Password() != second.Password() || len(second.Password()) < 20 {
+		t.Error("the superuser's password was not kept")
+	}
+	if info, err := os.Stat(filepath.Join(o.Dir, "superuser.password")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("password file: %v %v", info, err)
+	}
+}
+
+func TestEndOfContextStopsTheCluster(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	dir := t.TempDir()
+	pg, err := cluster.Run(ctx, cluster.Options{Dir: dir, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	ends(t, pg.Done(), "PostgreSQL")
+	log, err := os.ReadFile(filepath.Join(dir, "postgres.log"))
+	if err != nil || !strings.Contains(string(log), "database system is shut down") {
+		t.Errorf("no clean end in the log (%v):\n%s", err, log)
+	}
+}
+
+func TestPortInUseIsOneClearError(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := filepath.Join(t.TempDir(), "cluster")
+	_, err = cluster.Run(t.Context(), cluster.Options{Dir: dir, Port: taken.Addr().(*net.TCPAddr).Port, Fast: true})
+	var inUse *cluster.PortInUseError
+	if !errors.As(err, &inUse) || inUse.Address != taken.Addr().String() || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("a start that was refused left its folder: %v", err)
+	}
+}
+
+func TestWrongSettingIsOneClearError(t *testing.T) {
+	_, err := cluster.Run(t.Context(), cluster.Options{
+		Dir: t.TempDir(), Fast: true, Settings: map[string]string{"max_connections": "many"},
+	})
+	if err == nil || !strings.Contains(err.Error(), "max_connections") && !strings.Contains(err.Error(), "configuration file") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestFrozenClusterHangsUntilThawed(t *testing.T) {
+	pg := clustertest.New(t, nil)
+	if err := pg.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := ask(short, pg.URL("postgres"), "SELECT 1"); err == nil {
+		t.Error("a frozen cluster answered")
+	}
+	if err := pg.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	one(t, pg.URL("postgres"), "SELECT 1")
+}
+
+func TestSecondStartIsRefused(t *testing.T) {
+	if err := clustertest.Postgres(t).Start(t.Context()); err == nil {
+		t.Error("a running cluster was started again")
+	}
+}

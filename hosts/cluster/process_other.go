@@ -1,0 +1,34 @@
+//go:build unix && !linux
+
+package cluster
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// attributes cannot tie a child to its caller's death here, nor let it pass closed folders: both are Linux's.
+func attributes(spec) (*syscall.SysProcAttr, error) {
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	who, err := childUser()
+	if err == nil && who.switched {
+		attr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
+	}
+	return attr, err
+}
+
+func descendants(pid int) []int {
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, field := range strings.Fields(string(out)) {
+		if child, err := strconv.Atoi(field); err == nil {
+			found = append(append(found, child), descendants(child)...)
+		}
+	}
+	return found
+}
