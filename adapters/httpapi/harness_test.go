@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -41,19 +42,19 @@ const (
 // doorman knows a handful of keys and one database.
 type doorman struct {
 	mu          sync.Mutex
-	knocks      []Knock
+	knocks      []controlplane.Knock
 	maintenance bool
-	callers     map[string]Caller
+	callers     map[string]controlplane.Caller
 }
 
 func newDoorman() *doorman {
-	of := func(kind account.KeyKind, scope account.Scope, plan account.Plan) Caller {
-		return Caller{
+	of := func(kind account.KeyKind, scope account.Scope, plan account.Plan) controlplane.Caller {
+		return controlplane.Caller{
 			Key:     account.Key{ID: "k1234567", Kind: kind, Scope: scope},
 			Account: account.Account{Plan: plan},
 		}
 	}
-	return &doorman{callers: map[string]Caller{
+	return &doorman{callers: map[string]controlplane.Caller{
 		"full":     of(account.AccountKey, account.FullAccount, account.Business),
 		anyKey:     of(account.AccountKey, account.SelectedDatabases, account.Pro),
 		"free":     of(account.AccountKey, account.FullAccount, account.Free),
@@ -64,15 +65,15 @@ func newDoorman() *doorman {
 	}}
 }
 
-func (d *doorman) Admit(_ context.Context, k Knock) (Admission, error) {
+func (d *doorman) Admit(_ context.Context, k controlplane.Knock) (controlplane.Admission, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.knocks = append(d.knocks, k)
 	c, ok := d.callers[k.Key]
 	if !ok {
-		return Admission{}, account.ErrUnauthorized()
+		return controlplane.Admission{}, account.ErrUnauthorized()
 	}
-	a := Admission{
+	a := controlplane.Admission{
 		Caller: c, Maintenance: d.maintenance,
 		Rate: ratelimit.Decision{Allowed: true, Limit: 600, Remaining: 599, Reset: 1500 * time.Millisecond},
 	}
@@ -85,7 +86,7 @@ func (d *doorman) Admit(_ context.Context, k Knock) (Admission, error) {
 	return a, nil
 }
 
-func (d *doorman) Reach(_ context.Context, _ Caller, n Need) (any, error) {
+func (d *doorman) Reach(_ context.Context, _ controlplane.Caller, n Need) (any, error) {
 	if n.ID != knownID {
 		return nil, fault.New(fault.DatabaseNotFound, "no such database")
 	}
@@ -95,7 +96,7 @@ func (d *doorman) Reach(_ context.Context, _ Caller, n Need) (any, error) {
 	return n.ID, nil
 }
 
-func (d *doorman) last() Knock {
+func (d *doorman) last() controlplane.Knock {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.knocks[len(d.knocks)-1]

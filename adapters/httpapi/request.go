@@ -9,12 +9,13 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/idempotency"
 )
 
 // Request is what a handler is given. It is valid until the handler returns.
 type Request struct {
-	Caller Caller
+	Caller controlplane.Caller
 	Target any    // what Gatekeeper.Reach found; nil where the route names nothing
 	ID     string // the request's own, as in X-Request-Id
 	Client netip.Addr

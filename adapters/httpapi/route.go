@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -50,7 +51,7 @@ const (
 
 // admits returns KEY_SCOPE_DENIED for a key of the wrong kind or scope. It looks nothing up, so an existing and a missing
 // ID answer alike.
-func (k KeyClass) admits(c Caller) error {
+func (k KeyClass) admits(c controlplane.Caller) error {
 	switch {
 	case k == validKey:
 		return nil
@@ -68,12 +69,9 @@ func (k KeyClass) admits(c Caller) error {
 type TargetKind int
 
 const (
-	NoTarget        TargetKind = iota
-	Database                   // missing or out of reach: DATABASE_NOT_FOUND
-	DeletedDatabase            // DATABASE_NOT_FOUND
-	Operation                  // OPERATION_NOT_FOUND
-	Preview                    // PREVIEW_NOT_FOUND
-	Webhook                    // WEBHOOK_NOT_FOUND
+	NoTarget  TargetKind = iota
+	Database             // missing or out of reach: DATABASE_NOT_FOUND
+	Operation            // OPERATION_NOT_FOUND
 )
 
 // Presence of a header or parameter.
