@@ -1,0 +1,61 @@
+// Package settings lets every flag of a command also be set by the environment: --metadata-url by PGHERD_METADATA_URL, or by
+// the content of the file that PGHERD_METADATA_URL_FILE names. A flag wins over the environment.
+package settings
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Prefix begins the name of every variable.
+const Prefix = "PGHERD_"
+
+// Variable returns the name of the variable of a flag.
+func Variable(flag string) string {
+	return Prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Apply fills the flags that were not given from the environment. An error names the variable and never its value.
+func Apply(cmd *cobra.Command) error {
+	var failed error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if failed == nil && !f.Changed {
+			failed = applyOne(cmd.Flags(), f)
+		}
+	})
+	return failed
+}
+
+func applyOne(flags *pflag.FlagSet, f *pflag.Flag) error {
+	name := Variable(f.Name)
+	value, ok := os.LookupEnv(name)
+	if path, given := os.LookupEnv(name + "_FILE"); given && !ok && !strings.HasSuffix(f.Name, "-file") {
+		name += "_FILE"
+		text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		value, ok = strings.TrimRight(string(text), "\r\n"), true
+	}
+	if !ok || value == "" {
+		return nil
+	}
+	if err := flags.Set(f.Name, value); err != nil {
+		return fmt.Errorf("%s has a value that --%s does not take", name, f.Name)
+	}
+	return nil
+}
+
+// Require returns an error that names the first of the flags that is still empty, and its variable.
+func Require(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f == nil || f.Value.String() == "" {
+			return fmt.Errorf("--%s (or %s) is required", name, Variable(name))
+		}
+	}
+	return nil
+}

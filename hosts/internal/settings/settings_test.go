@@ -1,0 +1,73 @@
+package settings_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/hosts/internal/settings"
+)
+
+func command(t *testing.T, args ...string) (*cobra.Command, *string, *int) {
+	t.Helper()
+	cmd := &cobra.Command{Use: "x"}
+	url := cmd.Flags().String("metadata-url", "", "")
+	workers := cmd.Flags().Int("workers", 4, "")
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, url, workers
+}
+
+func TestWhereASettingComesFrom(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "url")
+	if err := os.WriteFile(file, []byte("from-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string
+	}{
+		"nowhere":             {nil, nil, ""},
+		"variable":            {nil, map[string]string{"PGHERD_METADATA_URL": "from-env"}, "from-env"},
+		"file":                {nil, map[string]string{"PGHERD_METADATA_URL_FILE": file}, "from-file"},
+		"variable over file":  {nil, map[string]string{"PGHERD_METADATA_URL": "from-env", "PGHERD_METADATA_URL_FILE": file}, "from-env"},
+		"flag over all":       {[]string{"--metadata-url=from-flag"}, map[string]string{"PGHERD_METADATA_URL": "from-env"}, "from-flag"},
+		"empty variable":      {nil, map[string]string{"PGHERD_METADATA_URL": ""}, ""},
+		"flag that was empty": {[]string{"--metadata-url="}, map[string]string{"PGHERD_METADATA_URL": "from-env"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			cmd, url, _ := command(t, c.args...)
+			if err := settings.Apply(cmd); err != nil {
+				t.Fatal(err)
+			}
+			if *url != c.want {
+				t.Errorf("got %q, want %q", *url, c.want)
+			}
+		})
+	}
+}
+
+func TestAWrongValueIsNamedButNotShown(t *testing.T) {
+	t.Setenv("PGHERD_WORKERS", "s3cret")
+	cmd, _, _ := command(t)
+	err := settings.Apply(cmd)
+	if err == nil || !strings.Contains(err.Error(), "PGHERD_WORKERS") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRequireNamesFlagAndVariable(t *testing.T) {
+	cmd, _, _ := command(t)
+	err := settings.Require(cmd, "metadata-url")
+	if err == nil || !strings.Contains(err.Error(), "--metadata-url (or PGHERD_METADATA_URL)") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,65 @@
+// Package wiring holds the parts that hosts are put together from, each once, as fx modules. What a part is made by is a
+// plain constructor of its own package; nothing outside hosts knows fx.
+package wiring
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/pgherd/pgherd/ports"
+)
+
+// NewLog makes the log of a host: one JSON object a line on standard error, in UTC.
+func NewLog(level string) (*zap.Logger, error) {
+	at, err := zapcore.ParseLevel(level)
+	if err != nil {
+		return nil, fmt.Errorf("log level %q: use debug, info, warn or error", level)
+	}
+	cfg := zap.NewProductionConfig()
+	cfg.Level = zap.NewAtomicLevelAt(at)
+	cfg.Sampling = nil // every line of the work on a database counts
+	cfg.DisableStacktrace = true
+	cfg.EncoderConfig.TimeKey = "at"
+	cfg.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	return cfg.Build()
+}
+
+// Journal writes what the use cases do into the log, and counts it.
+type Journal struct {
+	log   *zap.Logger
+	steps *prometheus.CounterVec
+}
+
+// NewJournal makes the journal of a host.
+func NewJournal(log *zap.Logger, metrics prometheus.Registerer) (*Journal, error) {
+	steps := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pgherd_steps_total", Help: "Steps of the work on databases, by what happened and the kind of operation.",
+	}, []string{"what", "kind"})
+	return &Journal{log: log, steps: steps}, metrics.Register(steps)
+}
+
+// Record writes one line; a step that went wrong is a warning.
+func (j *Journal) Record(_ context.Context, e ports.JournalEvent) {
+	j.steps.WithLabelValues(e.What, e.Kind).Inc()
+	fields := make([]zap.Field, 0, 6)
+	for _, f := range []struct{ name, value string }{
+		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"kind", e.Kind},
+		{"requestId", e.RequestID},
+	} {
+		if f.value != "" {
+			fields = append(fields, zap.String(f.name, f.value))
+		}
+	}
+	if e.Epoch > 0 {
+		fields = append(fields, zap.Int64("epoch", e.Epoch))
+	}
+	if e.Err != nil {
+		j.log.Warn(e.What, append(fields, zap.Error(e.Err))...)
+		return
+	}
+	j.log.Info(e.What, fields...)
+}

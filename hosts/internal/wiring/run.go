@@ -1,0 +1,104 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+)
+
+// StopLimit is how long a host may take to put its work down.
+const StopLimit = 40 * time.Second
+
+const startLimit = 2 * time.Minute
+
+// Run builds a host from its modules, starts it, and stops it when ctx ends or one of its parts fails.
+func Run(ctx context.Context, modules ...fx.Option) error {
+	app := fx.New(append(modules, fx.NopLogger, fx.StartTimeout(startLimit), fx.StopTimeout(StopLimit))...)
+	if err := app.Err(); err != nil {
+		return err
+	}
+	starting, cancel := context.WithTimeout(ctx, app.StartTimeout())
+	defer cancel()
+	if err := app.Start(starting); err != nil {
+		return err
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+	case s := <-app.Wait():
+		if s.ExitCode != 0 {
+			failed = errors.New("a part of the host has failed; see its log")
+		}
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StopTimeout())
+	defer cancel()
+	return errors.Join(failed, app.Stop(stopping))
+}
+
+// Part is something that runs from the start of a host to its end.
+type Part struct {
+	Name string
+	// Run works until ctx ends. Returning before that stops the host.
+	Run func(ctx context.Context) error
+}
+
+// Attach ties a part to the life of the host. Stopping waits for Run to return.
+func Attach(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, p Part) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			go func() {
+				defer close(done)
+				err := p.Run(ctx)
+				if ctx.Err() != nil {
+					return
+				}
+				log.Error("a part of the host ended by itself", zap.String("part", p.Name), zap.Error(err))
+				_ = stop.Shutdown(fx.ExitCode(1)) // an error means that it is stopping already
+			}()
+			return nil
+		},
+		OnStop: func(stopping context.Context) error {
+			cancel()
+			select {
+			case <-done:
+				return nil
+			case <-stopping.Done():
+				return errors.New(p.Name + " did not stop in time")
+			}
+		},
+	})
+}
+
+// Server is a listener's loop that is stopped by Shutdown.
+type Server interface {
+	Serve(ln net.Listener) error
+	Shutdown(ctx context.Context) error
+}
+
+// Listen opens the address at the start of the host, so that a port in use fails the start, and serves until its end.
+func Listen(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, name, address string, s Server) {
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error {
+			var dial net.ListenConfig
+			ln, err := dial.Listen(ctx, "tcp", address)
+			if err != nil {
+				return errors.Join(errors.New(name+" cannot listen on "+address), err)
+			}
+			log.Info("listening", zap.String("part", name), zap.String("address", ln.Addr().String()))
+			go func() {
+				if err := s.Serve(ln); err != nil {
+					log.Error("listener failed", zap.String("part", name), zap.Error(err))
+					_ = stop.Shutdown(fx.ExitCode(1)) // an error means that it is stopping already
+				}
+			}()
+			return nil
+		},
+		OnStop: s.Shutdown,
+	})
+}
