@@ -1,6 +1,7 @@
 // Package httpapi puts the use cases on HTTP: the control plane API of the spec, under /api/v1, on fiber.
 //
-//	route.go      what a route is; the one table of routes is a []Route
+//	routes.go     the one table of routes; route.go what a route is
+//	databases.go  and a file for each further area: its wire shapes and handlers
 //	pipeline.go   the checks before a handler, in their one order
 //	gate.go       what the pipeline asks of the use cases
 //	request.go    what a handler is given; answer.go what it gives back; download.go for files

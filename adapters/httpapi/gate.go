@@ -43,8 +43,8 @@ func (g gate) Reach(ctx context.Context, c controlplane.Caller, n Need) (found a
 		found, err = g.ReachOperation(ctx, c, id.OperationID(n.ID), n.Action)
 	case NoTarget:
 	}
-	if n.Feature != "" && (err == nil || fault.Has(err, fault.Forbidden)) {
-		return nil, fault.New(fault.FeatureNotAvailable, "this route is not available for this target") // no target is enrolled
+	if n.Feature != "" && (err == nil || fault.Has(err, fault.Forbidden)) { // fails closed: nothing says that it is enrolled
+		return nil, fault.New(fault.FeatureNotAvailable, "this route is not available for this target")
 	}
 	return found, err
 }

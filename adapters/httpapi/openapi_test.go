@@ -11,11 +11,12 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 func TestDescriptionIsPublicAndValid(t *testing.T) {
-	st := open(t)
+	st := open(t, func(c *Config) { c.Routes = append(c.Routes, Routes(&controlplane.ControlPlane{})...) })
 	l := st.dial(t)
 	l.say(head("GET", DescriptionPath, ""))
 	r := l.hear(time.Second)

@@ -38,10 +38,7 @@ func (r *Request) Page() (p ports.Page, err error) {
 
 // Paged answers 200 with one page: what the list shows of each entry, and where the next page begins.
 func Paged[E, V any](entries []E, view func(E) V, next *ports.Position) Answer {
-	out := Listed[V]{Data: make([]V, len(entries))}
-	for i, e := range entries {
-		out.Data[i] = view(e)
-	}
+	out := Listed[V]{Data: mapped(entries, view)}
 	if next != nil {
 		cursor := next.Cursor()
 		out.NextCursor = &cursor

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -74,6 +75,9 @@ func schemaOf(t reflect.Type) object {
 	if t == reflect.TypeFor[time.Time]() {
 		return object{"type": "string", "format": "date-time"}
 	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return object{"type": "object"}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return orNull(schemaOf(t.Elem()))
@@ -135,6 +139,9 @@ func annotate(s object, tag reflect.StructTag) object {
 			list = append(list, nil)
 		}
 		s["enum"] = list
+	}
+	if format := tag.Get("format"); format != "" {
+		s["format"] = format
 	}
 	if doc := tag.Get("doc"); doc != "" {
 		s["description"] = doc

@@ -11,6 +11,7 @@ import (
 //	json:"name"       the field's name
 //	required:"true"   the request must have it
 //	enum:"a,b"        the values, for the document; the core decides what is valid
+//	format:"uuid"     the format of a string, for the document
 //	doc:"text"        its meaning, for the document
 type shape struct {
 	goType reflect.Type

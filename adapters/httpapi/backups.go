@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+type backupView struct {
+	Filename       backup.Filename `json:"filename"`
+	OperationID    id.OperationID  `json:"operationId" format:"uuid"`
+	Trigger        backup.Trigger  `json:"trigger" enum:"manual,scheduled,deletion"`
+	Format         string          `json:"format"`
+	SizeBytes      int64           `json:"sizeBytes"`
+	ChecksumSHA256 string          `json:"checksumSha256"`
+	CreatedAt      time.Time       `json:"createdAt"`
+	VerifiedAt     *time.Time      `json:"verifiedAt"`
+	ExpiresAt      *time.Time      `json:"expiresAt"`
+	RoleManifest   bool            `json:"roleManifest"`
+}
+
+func viewBackup(b backup.Backup) backupView {
+	return backupView{
+		Filename: b.Filename, OperationID: b.OperationID, Trigger: b.Trigger, Format: b.Format, SizeBytes: b.SizeBytes,
+		ChecksumSHA256: b.ChecksumSHA256, CreatedAt: instant(b.CreatedAt), VerifiedAt: instantOrNull(b.VerifiedAt),
+		ExpiresAt: instantOrNull(b.ExpiresAt), RoleManifest: b.RoleManifest,
+	}
+}
+
+type backups struct{ use *controlplane.Backups }
+
+func (b backups) list(r *Request) (Answer, error) {
+	page, err := r.Page()
+	if err != nil {
+		return Answer{}, err
+	}
+	list, next, err := b.use.List(r.Context(), r.reached(), page)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Paged(list, viewBackup, next), nil
+}
+
+func (b backups) start(r *Request) (Answer, error) {
+	work, err := b.use.Start(r.Context(), r.reached())
+	if err != nil {
+		return Answer{}, err
+	}
+	return Accepted(started{"The backup is queued.", viewOperation(work)}), nil
+}
+
+// download streams the file as the agent sends it.
+func (b backups) download(r *Request) (Answer, error) {
+	filename := backup.Filename(r.Param(filenameParameter))
+	d, err := b.use.Open(r.Context(), r.reached(), filename)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Status: http.StatusOK, Download: &Download{
+		Filename: string(filename), ContentType: gzipType, Size: d.File.Size, Content: d.File.Body,
+	}}, nil
+}
+
+func (b backups) delete(r *Request) (Answer, error) {
+	return NoContent(), b.use.Delete(r.Context(), r.reached(), backup.Filename(r.Param(filenameParameter)))
+}

@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+const (
+	gzipType  = "application/gzip"
+	planLimit = fault.PlanLimit // database creation's own answer to a plan without API access
+)
+
+// data wraps an answer that is one thing or a list that has no pages.
+type data[T any] struct {
+	Data T `json:"data"`
+}
+
+// told is an answer with a sentence for people.
+type told[T any] struct {
+	Message string `json:"message"`
+	Data    T      `json:"data"`
+}
+
+// instant is a time as the API writes it: UTC, ISO 8601.
+func instant(t time.Time) time.Time { return t.UTC() }
+
+func instantOrNull(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}
+
+// reached is the database that the pipeline found.
+func (r *Request) reached() controlplane.Reached { return r.Target.(controlplane.Reached) }
+
+// mapped is one page's or list's entries as they are shown.
+func mapped[E, V any](entries []E, view func(E) V) []V {
+	out := make([]V, len(entries))
+	for i, e := range entries {
+		out[i] = view(e)
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	stdjson "encoding/json"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// The wire shapes, byte for byte as the spec names their fields.
+func TestWireShapes(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 30, 0, 0, time.FixedZone("east", 3600))
+	record := database.Record{
+		ID: knownID, Name: "shop", DisplayName: "Shop", Host: "db.example", Port: 6432, Status: database.Active,
+		SizeBytes: 7, CreatedAt: at, Environment: database.Staging,
+	}
+	plain := record
+	plain.Environment = ""
+	const shown = `"id":"` + knownID + `","name":"shop","displayName":"Shop","host":"db.example","port":6432,` +
+		`"database":"shop","username":"shop","status":"active","sizeBytes":7,"createdAt":"2026-03-01T11:30:00Z",`
+	work := operation.Operation{
+		ID: foreignID, DatabaseID: knownID, Kind: operation.Backup, Status: operation.Queued, CreatedAt: at,
+		Stage: operation.StageQueued,
+	}
+	done, failed := work, work
+	done.Status, done.Progress, done.Result, done.FinishedAt = operation.Succeeded, 100, stdjson.RawMessage(`{"filename":"f"}`), &at
+	failed.Status, failed.ErrorCode, failed.ErrorText = operation.Failed, fault.BackupNotVerified, "not equal"
+	const workShown = `{"id":"` + foreignID + `","type":"backup",`
+	const workTail = `"databaseId":"` + knownID + `","createdAt":"2026-03-01T11:30:00Z","startedAt":null,`
+	for _, c := range []struct {
+		view any
+		want string
+	}{
+		{viewDatabase(record), `{` + shown + `"environment":"staging"}`},
+		{viewDatabase(plain), `{` + shown + `"environment":null}`},
+		{createdView{viewDatabase(plain), "pw", "postgresql://x"},
+			`{` + shown + `"environment":null,"password":"pw","connectionString":"postgresql://x"}`},
+		{createdView{databaseView: viewDatabase(plain)}, `{` + shown + `"environment":null}`},
+		{viewOperation(work), workShown + `"status":"queued","stage":"queued","progress":0,"result":null,"error":null,` +
+			workTail + `"finishedAt":null}`},
+		{viewOperation(done), workShown + `"status":"succeeded","stage":"queued","progress":100,"result":{"filename":"f"},` +
+			`"error":null,` + workTail + `"finishedAt":"2026-03-01T11:30:00Z"}`},
+		{viewOperation(failed), workShown + `"status":"failed","stage":"queued","progress":0,"result":null,` +
+			`"error":{"code":"BACKUP_NOT_VERIFIED","message":"not equal"},` + workTail + `"finishedAt":null}`},
+		{viewBackup(backup.Backup{Filename: "20260101_000000.sql.gz", OperationID: foreignID, Trigger: backup.Manual,
+			Format: "sql.gz", SizeBytes: 9, ChecksumSHA256: "ab", CreatedAt: at, VerifiedAt: &at}),
+			`{"filename":"20260101_000000.sql.gz","operationId":"` + foreignID + `","trigger":"manual","format":"sql.gz",` +
+				`"sizeBytes":9,"checksumSha256":"ab","createdAt":"2026-03-01T11:30:00Z","verifiedAt":"2026-03-01T11:30:00Z",` +
+				`"expiresAt":null,"roleManifest":false}`},
+		{viewEntry(database.AllowlistEntry{ID: foreignID, CIDR: "10.0.0.0/8", CreatedAt: at}),
+			`{"id":"` + foreignID + `","cidr":"10.0.0.0/8","description":"","createdAt":"2026-03-01T11:30:00Z"}`},
+		{viewActivity(audit.Entry{ID: foreignID, At: at, Actor: audit.ByKey("pgh_k"), Action: audit.DatabaseCreated}),
+			`{"id":"` + foreignID + `","at":"2026-03-01T11:30:00Z","actor":"key:pgh_k","action":"database.created","details":{}}`},
+	} {
+		text, err := json.Marshal(c.view)
+		if err != nil {
+			t.Fatalf("%T: %v", c.view, err)
+		}
+		if string(text) != c.want {
+			t.Errorf("%T:\n got %s\nwant %s", c.view, text, c.want)
+		}
+	}
+}
+
+func TestCreateBody(t *testing.T) {
+	text := func(s string) *string { return &s }
+	b := createBody{Name: text("shop"), DisplayName: text("Shop"), RoleModel: text("single_login"), ScheduledBackup: text("daily")}
+	b.Environment.Set, b.Environment.Value = true, "production"
+	got, err := b.request()
+	want := controlplane.CreateRequest{
+		Name: "shop", DisplayName: "Shop", RoleModel: database.SingleLogin, Schedule: database.Daily, Environment: database.Production,
+	}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for field, change := range map[string]func(*createBody){
+		"roleModel":       func(b *createBody) { b.RoleModel = text("other") },
+		"scheduledBackup": func(b *createBody) { b.ScheduledBackup = text("hourly") },
+		"environment":     func(b *createBody) { b.Environment.Value = "moon" },
+	} {
+		wrong := b
+		change(&wrong)
+		var e *fault.Error
+		if _, err := wrong.request(); err == nil {
+			t.Errorf("%s was accepted", field)
+		} else if e, _ = err.(*fault.Error); e == nil || e.Details[0].Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
