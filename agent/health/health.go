@@ -101,16 +101,21 @@ func begin[T any](ctx context.Context, name string, into *T, collect func(contex
 	}()
 	return sync.OnceValue(func() error {
 		defer cancel()
+		var o outcome
 		select {
-		case o := <-found:
-			if o.err != nil {
-				return missing{name, o.err}
-			}
-			*into = o.value
-			return nil
+		case o = <-found:
 		case <-ctx.Done():
-			return missing{name, ctx.Err()}
+			o.err = ctx.Err()
+			select { // in time, but waited for after another part that was not
+			case o = <-found:
+			default:
+			}
 		}
+		if o.err != nil {
+			return missing{name, o.err}
+		}
+		*into = o.value
+		return nil
 	})
 }
 

@@ -87,7 +87,8 @@ func TestReportNeverHangsAndSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("the error does not name %s: %v", part, err)
 		}
 	}
-	if report.Status != "degraded" || report.PostgresConnected || !report.PgBouncerRunning || report.Load != nil || report.Memory != nil {
+	if report.Status != "degraded" || report.PostgresConnected || !report.PgBouncerRunning ||
+		report.Load != nil || report.Memory != nil {
 		t.Errorf("%+v", report)
 	}
 	if report.ServerDisk.TotalBytes == 0 || report.PgBouncerClientCount != 2 || report.PgBouncerActiveClientCount != 1 {

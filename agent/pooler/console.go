@@ -70,13 +70,17 @@ func (c *Console) each(ctx context.Context, command string, fn func(row) error) 
 		if err != nil {
 			return err
 		}
-		seen := false
-		err = s.each(ctx, command, func(r row) error { seen = true; return fn(r) })
+		var seen bool
+		var stopped error // fn's own error, which is no fault of PgBouncer's
+		err = s.each(ctx, command, func(r row) error { seen, stopped = true, fn(r); return stopped })
 		if err == nil || isAnswer(err) {
 			c.give(s)
 			return describe(command, err)
 		}
 		s.close()
+		if stopped != nil {
+			return stopped
+		}
 		if !s.reused || seen || ctx.Err() != nil {
 			return fmt.Errorf("%w: %s: %w", ErrUnreachable, command, err)
 		}

@@ -137,7 +137,8 @@ func (s *stack) configure() error {
 
 func (s *stack) startPostgres() error {
 	data := filepath.Join(s.dir, "data")
-	if err := s.run(s.tools.Initdb, "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"); err != nil {
+	err := s.run(s.tools.Initdb, "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+	if err != nil {
 		return err
 	}
 	// Trust for the test's own superuser only; everybody else shows a password, as the pooler must.
@@ -145,7 +146,8 @@ func (s *stack) startPostgres() error {
 	if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(hba), 0o644); err != nil {
 		return err
 	}
-	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories=%s -c fsync=off", s.settings.ServerPort, s.dir)
+	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories=%s -c fsync=off",
+		s.settings.ServerPort, s.dir)
 	return s.run(s.tools.PgCtl, "-D", data, "-w", "-l", filepath.Join(s.dir, "postgres.log"), "-o", options, "start")
 }
 
@@ -177,7 +179,8 @@ func (s *stack) fillPostgres() error {
 }
 
 func (s *stack) open(database string) (*sql.DB, error) {
-	return sql.Open("postgres", fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=%s sslmode=disable", s.settings.ServerPort, database))
+	return sql.Open("postgres", fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=%s sslmode=disable",
+		s.settings.ServerPort, database))
 }
 
 func (s *stack) startBouncer() error {
@@ -252,7 +255,8 @@ func (s *stack) writeCertificate() error {
 		return err
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	return errors.Join(err, writePEM(s.settings.TLSCertFile, "CERTIFICATE", cert), writePEM(s.settings.TLSKeyFile, "PRIVATE KEY", secret))
+	return errors.Join(err, writePEM(s.settings.TLSCertFile, "CERTIFICATE", cert),
+		writePEM(s.settings.TLSKeyFile, "PRIVATE KEY", secret))
 }
 
 func writePEM(path, kind string, der []byte) error {

@@ -59,7 +59,9 @@ func TestPrettyIsNearAndShort(t *testing.T) {
 }
 
 func TestPercent(t *testing.T) {
-	for _, c := range [][3]int64{{0, 100, 0}, {1, 3, 33}, {2, 3, 67}, {100, 100, 100}, {5, 0, 0}, {5, -1, 0}, {math.MaxInt64, math.MaxInt64, 100}} {
+	for _, c := range [][3]int64{
+		{0, 100, 0}, {1, 3, 33}, {2, 3, 67}, {100, 100, 100}, {5, 0, 0}, {5, -1, 0}, {math.MaxInt64, math.MaxInt64, 100},
+	} {
 		if got := Percent(c[0], c[1]); int64(got) != c[2] {
 			t.Errorf("Percent(%d, %d) = %d, want %d", c[0], c[1], got, c[2])
 		}

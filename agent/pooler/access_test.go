@@ -1,0 +1,172 @@
+package pooler
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestLoginWorksAtItsOwnEntriesOnly(t *testing.T) {
+	s := realStack(t)
+	for _, entry := range append(EntryNames("shop"), EntryNames("blog")...) {
+		for _, login := range []string{"shop", "shop_rt", "blog"} {
+			err := s.enter(t, entry, login, "")
+			own := strings.HasPrefix(entry, strings.TrimSuffix(login, "_rt"))
+			if own && err != nil || !own && err == nil {
+				t.Errorf("%s at %s: %v", login, entry, err)
+			}
+		}
+	}
+}
+
+func TestNobodyReachesThePlatformsDatabases(t *testing.T) {
+	s := realStack(t)
+	for _, entry := range []string{"pgherd", "postgres", "template1", "pgbouncer", canaryDatabase} {
+		for _, login := range []string{"shop", "postgres", "pgbouncer", s.settings.AdminUser, s.settings.AuthUser} {
+			for _, password := range []string{"", `password='admin "pw'`, `password='auth "pw'`} {
+				if err := s.enter(t, entry, login, password); err == nil {
+					t.Errorf("%s may log in at %s", login, entry)
+				}
+			}
+		}
+	}
+	if err := s.pooler.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTLSIsRequired(t *testing.T) {
+	s := realStack(t)
+	err := s.enter(t, "shop", "shop", "sslmode=disable")
+	if err == nil || !strings.Contains(err.Error(), "SSL required") {
+		t.Errorf("without TLS: %v", err)
+	}
+}
+
+func TestClosedGateRefuses(t *testing.T) {
+	s, ctx := realStack(t), t.Context()
+	if err := s.pooler.Prove(ctx, "shop", "shop", "shop-pw"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.pooler.ProveRefused(ctx, "shop", "shop", "shop-pw"); !errors.Is(err, ErrAdmitted) {
+		t.Errorf("an open gate proves refusal: %v", err)
+	}
+	if err := s.pooler.ProveRefused(ctx, "shop", "shop", "other"); err != nil {
+		t.Errorf("wrong password: %v", err)
+	}
+	execute(t, s, "UPDATE pooler.gate SET open = false WHERE login = 'shop'")
+	for _, entry := range EntryNames("shop") {
+		if err := s.pooler.ProveRefused(ctx, entry, "shop", "shop-pw"); err != nil {
+			t.Errorf("%s: %v", entry, err)
+		}
+	}
+	if err := s.enter(t, "shop", "shop_rt", ""); err != nil {
+		t.Errorf("the gate of another login: %v", err)
+	}
+}
+
+func TestAllowlistHoldsForNewConnectionsWithinASecond(t *testing.T) {
+	s, ctx := realStack(t), t.Context()
+	held := s.client("shop", "shop", "")
+	defer held.Close()
+	if err := held.PingContext(ctx); err != nil {
+		t.Fatal(err)
+	}
+	state := s.defaultState()
+	state.Entries[0].Allow = []netip.Prefix{network("192.0.2.0/24"), network("2001:db8::/32")}
+	began := time.Now()
+	if err := s.pooler.Apply(ctx, state); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range EntryNames("shop") {
+		if err := s.enter(t, entry, "shop", ""); err == nil || !strings.Contains(err.Error(), "no authentication method") {
+			t.Errorf("%s from outside: %v", entry, err)
+		}
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("took %s", took)
+	}
+	if err := s.enter(t, "blog", "blog", ""); err != nil {
+		t.Errorf("another database: %v", err)
+	}
+	if err := s.pooler.Prove(ctx, "shop", "shop", "shop-pw"); err != nil {
+		t.Errorf("proof through the unix socket: %v", err)
+	}
+	evictOutside(t, s, state.Entries[0].Allow)
+	state.Entries[0].Allow = []netip.Prefix{network("127.0.0.1/32")}
+	if err := s.pooler.Apply(ctx, state); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.enter(t, "shop", "shop", ""); err != nil {
+		t.Errorf("from inside: %v", err)
+	}
+	if err := s.enter(t, "shop", "shop", "host=::1"); err == nil {
+		t.Error("IPv6 is let in by an IPv4 network")
+	}
+}
+
+func evictOutside(t *testing.T, s *stack, allow []netip.Prefix) {
+	t.Helper()
+	count := func() int {
+		n, err := s.pooler.Count(t.Context(), NotAllowed("shop", allow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if count() != 1 {
+		t.Errorf("%d open clients from outside, want the held one", count())
+	}
+	if err := s.pooler.Evict(t.Context(), NotAllowed("shop", allow)); err != nil {
+		t.Fatal(err)
+	}
+	if count() != 0 {
+		t.Error("a client from outside is left")
+	}
+}
+
+// TestTransactionsLeaveNothingBehind holds that a server connection is reset after each transaction of the second entry.
+func TestTransactionsLeaveNothingBehind(t *testing.T) {
+	s := realStack(t)
+	for entry, want := range map[string]string{"shop": "pg_catalog", "shop.transaction": `"$user", public`} {
+		db := s.client(entry, "shop", "")
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		var path string
+		if _, err := db.Exec("SET search_path = pg_catalog"); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.QueryRow("SHOW search_path").Scan(&path); err != nil || path != want {
+			t.Errorf("%s: search_path %s, %v", entry, path, err)
+		}
+	}
+}
+
+func TestCapsMakeClientsWait(t *testing.T) {
+	s := realStack(t)
+	var wg sync.WaitGroup
+	var open, most atomic.Int64
+	for range 6 {
+		wg.Go(func() {
+			db := s.client("shop", "shop_rt", "")
+			defer db.Close()
+			if _, err := db.Exec("SELECT 1"); err != nil {
+				t.Error(err)
+				return
+			}
+			now := open.Add(1)
+			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+			}
+			time.Sleep(100 * time.Millisecond)
+			open.Add(-1)
+		})
+	}
+	wg.Wait()
+	if most.Load() > 2 {
+		t.Errorf("%d at once over a limit of 2", most.Load())
+	}
+}

@@ -1,0 +1,180 @@
+package pooler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestFilesAreSweptAndPrivate(t *testing.T) {
+	s := realStack(t)
+	for limit := range 3 {
+		state := s.defaultState()
+		state.Entries[0].ConnectionCap = 10 + limit
+		if err := s.pooler.Apply(t.Context(), state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := os.ReadDir(s.settings.Dir)
+	if err != nil || len(found) != 5 {
+		t.Errorf("%d files, want 4 parts and the main file: %v %v", len(found), found, err)
+	}
+	for _, f := range found {
+		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", f.Name(), info.Mode(), err)
+		}
+	}
+}
+
+func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
+	s, ctx := realStack(t), t.Context()
+	state := s.defaultState()
+	state.Entries[0].ConnectionCap = 40
+	files, err := Render(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(Files) Files{
+		"syntax error in a part": func(f Files) Files {
+			f.Parts = append([]File(nil), f.Parts...)
+			f.Parts[0].Content = append([]byte("[databases]\nbroken\n"), f.Parts[0].Content...)
+			return f
+		},
+		"missing part": func(f Files) Files { f.Parts = f.Parts[1:]; return f },
+		"unknown setting": func(f Files) Files {
+			f.Main.Content = []byte("[pgbouncer]\nno_such = 1\n" + string(f.Main.Content))
+			return f
+		},
+		"cut off before its mark": func(f Files) Files { f.Main.Content = f.Main.Content[:len(f.Main.Content)-30]; return f },
+	} {
+		spoilt := spoil(files)
+		_ = os.Remove(filepath.Join(s.settings.Dir, files.Parts[0].Name))
+		if err := writeFiles(s.settings.Dir, spoilt, s.owner()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.pooler.reload(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.pooler.readBack(ctx, state, files); !errors.Is(err, ErrNotTakenOver) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := s.pooler.Apply(ctx, s.defaultState()); err != nil {
+			t.Errorf("%s: no way back: %v", name, err)
+		}
+	}
+}
+
+// TestReadBackSeesEachDifference holds that the mark is not the only thing compared.
+func TestReadBackSeesEachDifference(t *testing.T) {
+	s, ctx := realStack(t), t.Context()
+	files, err := Render(s.defaultState())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.pooler.readBack(ctx, s.defaultState(), files); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*State, *Files){
+		"cap":            func(st *State, _ *Files) { st.Entries[0].ConnectionCap = 9 },
+		"entry missing":  func(st *State, _ *Files) { st.Entries = append(st.Entries, Entry{Database: "more"}) },
+		"entry too many": func(st *State, _ *Files) { st.Entries = st.Entries[:1] },
+		"login limit":    func(st *State, _ *Files) { st.Entries[1].Logins[0].MaxConnections = 3 },
+		"login missing":  func(st *State, _ *Files) { st.Entries[1].Logins = append(st.Entries[1].Logins, Login{"more", 1}) },
+		"rules":          func(_ *State, f *Files) { f.Canary = "other" },
+		"mark":           func(_ *State, f *Files) { f.Mark = "other" },
+	} {
+		wanted, f := s.defaultState(), files
+		change(&wanted, &f)
+		err := s.pooler.readBack(ctx, wanted, f)
+		if !errors.Is(err, ErrNotTakenOver) || errors.Is(err, ErrUnreachable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCallersShareReloads(t *testing.T) {
+	s, ctx := realStack(t), t.Context()
+	var mu sync.Mutex
+	var reads int
+	limit := 8
+	read := func(context.Context) (State, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		reads++
+		state := s.defaultState()
+		state.Entries[1].Logins[0].MaxConnections = limit
+		return state, nil
+	}
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			mu.Lock()
+			limit++
+			mine := int64(limit)
+			mu.Unlock()
+			if err := s.pooler.Sync(ctx, read); err != nil {
+				t.Error(err)
+			}
+			if shown := limitOf(t, s, "blog"); shown < mine {
+				t.Errorf("limit %d after Sync, committed %d before", shown, mine)
+			}
+		})
+	}
+	wg.Wait()
+	if reads > 30 {
+		t.Errorf("%d reloads for 100 callers", reads)
+	}
+}
+
+func limitOf(t *testing.T, s *stack, login string) (limit int64) {
+	t.Helper()
+	err := s.pooler.each(t.Context(), "SHOW USERS", func(r row) error {
+		if r.text("name") == login {
+			limit = r.number("max_user_connections")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return limit
+}
+
+// BenchmarkFiveThousandDatabases changes one allowlist among 5,000 databases with 30,000 logins: it renders, writes, reloads
+// and reads back.
+func BenchmarkFiveThousandDatabases(b *testing.B) {
+	s := realStack(b)
+	state := bigState(s.settings)
+	if err := s.pooler.Apply(b.Context(), state); err != nil {
+		b.Fatal(err)
+	}
+	var worst time.Duration
+	for n := 0; b.Loop(); n++ {
+		state.Entries[n%len(state.Entries)].Allow = []netip.Prefix{network("10.0.0.0/8")}
+		began := time.Now()
+		if err := s.pooler.Apply(b.Context(), state); err != nil {
+			b.Fatal(err)
+		}
+		worst = max(worst, time.Since(began))
+	}
+	b.ReportMetric(worst.Seconds(), "worst-s")
+}
+
+func bigState(settings Settings) State {
+	state := State{Settings: settings}
+	for n := range 5000 {
+		e := Entry{Database: fmt.Sprintf("database-%05d", n), ConnectionCap: 20}
+		e.Logins = append(e.Logins, Login{e.Database, 20})
+		for role := range 5 {
+			e.Logins = append(e.Logins, Login{fmt.Sprintf("pgh_%032d_c%d", n, role), 5})
+		}
+		state.Entries = append(state.Entries, e)
+	}
+	return state
+}
