@@ -16,8 +16,6 @@ import (
 
 const jsonType = "Content-Type: application/json"
 
-const atOnce = 300 * time.Millisecond // shorter than every timeout of shortLimits
-
 func TestStallingClientIsAnsweredAtOnce(t *testing.T) {
 	st := open(t)
 	stalls := map[string][]string{
@@ -71,7 +69,7 @@ func TestRequestArrivesByteByByte(t *testing.T) {
 	for _, b := range []byte(withBody("PATCH", thing, anyKey, `{"name":"ada"}`)) {
 		l.say(string(b))
 	}
-	if r := l.hear(time.Second); r.StatusCode != 200 || !strings.Contains(r.text, "ada") {
+	if r := l.hear(cutBy); r.StatusCode != 200 || !strings.Contains(r.text, "ada") {
 		t.Fatalf("got %d %s", r.StatusCode, r.text)
 	}
 }
@@ -127,7 +125,7 @@ func TestPipelinedStallHoldsNoEarlierAnswer(t *testing.T) {
 	if r := l.hear(atOnce); r.StatusCode != 200 {
 		t.Fatalf("got %d", r.StatusCode)
 	}
-	l.hear(time.Second).expect(t, 408, fault.RequestTimeout)
+	l.hear(cutBy).expect(t, 408, fault.RequestTimeout)
 }
 
 // A body that was not read must never run as a request of its own.
@@ -165,13 +163,13 @@ func TestUnreadBytesAreNoSecondRequest(t *testing.T) {
 			st := open(t)
 			l := st.dial(t)
 			l.say(c.request)
-			l.hear(time.Second).expect(t, c.want.Status(), c.want)
+			l.hear(cutBy).expect(t, c.want.Status(), c.want)
 			if name == "forged, no body" {
 				l.say(head("GET", thing, anyKey))
 				l.hear(atOnce)
 				return
 			}
-			l.ended(time.Second)
+			l.ended(cutBy)
 			if n := st.handled.Load(); n != 0 {
 				t.Errorf("%d handlers ran", n)
 			}
@@ -197,12 +195,12 @@ func TestWhatIsNoRequestGetsAFixedAnswer(t *testing.T) {
 			st := open(t)
 			l := st.dial(t)
 			l.say(c.text)
-			r := l.hear(2 * time.Second)
+			r := l.hear(cutBy)
 			r.expect(t, c.status, c.code)
 			if strings.Contains(r.text, secret) {
 				t.Errorf("the answer repeats what was sent: %s", r.text)
 			}
-			l.ended(time.Second)
+			l.ended(cutBy)
 		})
 	}
 }
@@ -212,13 +210,13 @@ func TestSlowHeaderIsCut(t *testing.T) {
 	l := st.dial(t)
 	begin := time.Now()
 	l.say("GET " + thing + " HTTP/1.1\r\n")
-	for time.Since(begin) < 3*time.Second {
+	for time.Since(begin) < cutBy {
 		if _, err := io.WriteString(l.Conn, "X"); err != nil {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took >= cutBy {
 		t.Fatalf("a header at 20 bytes a second held its connection for %v", took)
 	}
 }
@@ -226,7 +224,7 @@ func TestSlowHeaderIsCut(t *testing.T) {
 func TestSilentConnectionIsCut(t *testing.T) {
 	st := open(t)
 	l := st.dial(t)
-	l.ended(2 * time.Second)
+	l.ended(cutBy)
 }
 
 func TestSlowBodyIsCut(t *testing.T) {
@@ -247,7 +245,7 @@ func TestSlowBodyIsCut(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-dripped }()
-	l.hear(2*time.Second).expect(t, 408, fault.RequestTimeout)
+	l.hear(cutBy).expect(t, 408, fault.RequestTimeout)
 }
 
 func TestSlowUploadIsCut(t *testing.T) {
@@ -255,7 +253,7 @@ func TestSlowUploadIsCut(t *testing.T) {
 	l := st.dial(t)
 	l.say(head("PUT", thing+"/upload", anyKey, "Content-Length: 1000000"))
 	l.say(strings.Repeat("x", 1000))
-	l.hear(2*time.Second).expect(t, 408, fault.RequestTimeout)
+	l.hear(cutBy).expect(t, 408, fault.RequestTimeout)
 }
 
 func TestUploadStreams(t *testing.T) {
@@ -263,7 +261,7 @@ func TestUploadStreams(t *testing.T) {
 	l := st.dial(t)
 	body := strings.Repeat("x", 3<<20)
 	l.say(head("PUT", thing+"/upload", anyKey, fmt.Sprintf("Content-Length: %d", len(body))) + body)
-	if r := l.hear(2 * time.Second); r.text != fmt.Sprintf(`{"n":%d}`, len(body)) {
+	if r := l.hear(cutBy); r.text != fmt.Sprintf(`{"n":%d}`, len(body)) {
 		t.Fatalf("got %s", r.text)
 	}
 	l.say(head("PUT", thing+"/upload", anyKey, "Transfer-Encoding: chunked", "Expect: 100-continue"))
@@ -271,10 +269,10 @@ func TestUploadStreams(t *testing.T) {
 		t.Fatalf("got %d", r.StatusCode)
 	}
 	l.say("5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n")
-	if r := l.hear(time.Second); r.text != `{"n":8}` {
+	if r := l.hear(cutBy); r.text != `{"n":8}` {
 		t.Fatalf("got %s", r.text)
 	}
-	l.ended(time.Second) // as after every chunked body
+	l.ended(cutBy) // as after every chunked body
 }
 
 // The kernel resets a socket that is closed with unread bytes, and the reset can overtake the answer: a client that is still
@@ -302,5 +300,5 @@ func TestEmptyChunkedBodyIsEmpty(t *testing.T) {
 	if r := l.hear(atOnce); r.StatusCode != 200 {
 		t.Fatalf("got %d %s", r.StatusCode, r.text)
 	}
-	l.ended(time.Second)
+	l.ended(cutBy)
 }

@@ -58,14 +58,14 @@ func TestDownload(t *testing.T) {
 	st.size, st.feed = 3<<20, func(*Request) io.ReadCloser { return src } // the source has more than was promised
 	l := st.dial(t)
 	l.say(head("GET", backupPath, anyKey))
-	r := l.hear(2 * time.Second)
+	r := l.hear(cutBy)
 	if len(r.text) != 3<<20 || r.ContentLength != 3<<20 || r.Header.Get("Content-Type") != "application/gzip" ||
 		r.Header.Get("Content-Disposition") != `attachment; filename="20260101_000000.sql.gz"` || r.Header.Get(headerRateLimit) == "" {
 		t.Errorf("%d bytes, headers %v", len(r.text), r.Header)
 	}
-	awaits(t, time.Second, src.closed, "the source is closed")
+	awaits(t, cutBy, src.closed, "the source is closed")
 	l.say(head("GET", thing, anyKey))
-	if r := l.hear(time.Second); r.StatusCode != 200 || !strings.Contains(r.text, knownID) {
+	if r := l.hear(cutBy); r.StatusCode != 200 || !strings.Contains(r.text, knownID) {
 		t.Errorf("the next answer: %d %.80q", r.StatusCode, r.text)
 	}
 	if got := st.logs.FilterMessage("request").All()[0].ContextMap(); got["bytes"] != int64(3<<20) || got["status"] != int64(200) {
@@ -103,7 +103,7 @@ func TestDownloadThatBreaksIsSeenByTheClient(t *testing.T) {
 			st.size, st.feed = 2<<20, func(*Request) io.ReadCloser { return src }
 			l := st.dial(t)
 			l.say(head("GET", backupPath, anyKey))
-			_ = l.SetReadDeadline(time.Now().Add(2 * time.Second))
+			_ = l.SetReadDeadline(time.Now().Add(cutBy))
 			res, err := http.ReadResponse(l.br, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -111,7 +111,7 @@ func TestDownloadThatBreaksIsSeenByTheClient(t *testing.T) {
 			if n, err := io.Copy(io.Discard, res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("%d bytes, %v, want an unexpected end", n, err)
 			}
-			awaits(t, time.Second, src.closed, "the source is closed")
+			awaits(t, cutBy, src.closed, "the source is closed")
 			if st.logs.FilterMessage("download broken off").Len() != 1 {
 				t.Errorf("logged %v", st.logs.All())
 			}
@@ -135,8 +135,8 @@ func TestDownloadEndsWithItsClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			leave(l)
-			awaits(t, 3*time.Second, src.closed, "the source is closed")
-			awaits(t, time.Second, (<-ended).Done(), "the request's context ends")
+			awaits(t, cutBy, src.closed, "the source is closed")
+			awaits(t, cutBy, (<-ended).Done(), "the request's context ends")
 		})
 	}
 }

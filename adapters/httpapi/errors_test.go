@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -62,16 +61,16 @@ func TestMaintenanceShapes(t *testing.T) {
 	st.gate.maintenance = true
 	l := st.dial(t)
 	l.say(head("POST", thing+"/run", anyKey))
-	r := l.hear(time.Second)
+	r := l.hear(cutBy)
 	var bare struct{ Error, Message string }
 	err := json.Unmarshal([]byte(r.text), &bare)
 	if err != nil || r.StatusCode != 503 || bare.Error != "MAINTENANCE" || bare.Message == "" {
 		t.Errorf("got %d %s", r.StatusCode, r.text)
 	}
 	l.say(head("GET", thing, anyKey))
-	l.hear(time.Second).expect(t, 503, fault.Maintenance)
+	l.hear(cutBy).expect(t, 503, fault.Maintenance)
 	l.say(head("POST", thing+"/run", ""))
-	l.hear(time.Second).expect(t, 401, fault.Unauthorized)
+	l.hear(cutBy).expect(t, 401, fault.Unauthorized)
 }
 
 func TestInnerErrorsAreLoggedAndNotShown(t *testing.T) {
@@ -79,7 +78,7 @@ func TestInnerErrorsAreLoggedAndNotShown(t *testing.T) {
 	for path, cause := range map[string]string{"/broken": "dial tcp 10.0.0.7: secret", "/panic": "panic: secret thing"} {
 		l := st.dial(t)
 		l.say(head("GET", thing+path, anyKey))
-		r := l.hear(time.Second)
+		r := l.hear(cutBy)
 		r.expect(t, 500, fault.InternalError)
 		if strings.Contains(r.text, "secret") || strings.Contains(r.text, "10.0.0.7") {
 			t.Errorf("shown: %s", r.text)
@@ -89,7 +88,7 @@ func TestInnerErrorsAreLoggedAndNotShown(t *testing.T) {
 			t.Errorf("%s: logged %v", path, lines)
 		}
 		l.say(head("GET", thing, anyKey))
-		if r := l.hear(time.Second); r.StatusCode != 200 {
+		if r := l.hear(cutBy); r.StatusCode != 200 {
 			t.Errorf("after %s: %d", path, r.StatusCode)
 		}
 	}

@@ -173,9 +173,17 @@ func (st *stage) table() []Route {
 	}
 }
 
+// Times far enough apart for a busy machine: what is answered without waiting comes within atOnce, what waits for a timeout
+// comes after patience, and is over by cutBy.
+const (
+	atOnce   = time.Second
+	patience = 1500 * time.Millisecond
+	cutBy    = 10 * time.Second
+)
+
 func shortLimits() Limits {
 	l := DefaultLimits()
-	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout = 600*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
+	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout = patience, patience, patience
 	return l
 }
 

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
@@ -51,7 +50,7 @@ func (st *stage) ask(t *testing.T, request string) reply {
 	t.Helper()
 	l := st.dial(t)
 	l.say(request)
-	return l.hear(time.Second)
+	return l.hear(cutBy)
 }
 
 func TestEveryRouteNeedsAKey(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -18,9 +17,9 @@ func TestAccessLog(t *testing.T) {
 	st := open(t)
 	l := st.dial(t)
 	l.say(head("GET", thing+"?token=querysecret", anyKey))
-	r := l.hear(time.Second)
+	r := l.hear(cutBy)
 	l.say(head("FROB", "/pathsecret", ""))
-	l.hear(time.Second)
+	l.hear(cutBy)
 	lines := st.logs.FilterMessage("request").All()
 	if len(lines) != 2 {
 		t.Fatalf("%d lines, want 2", len(lines))
@@ -49,10 +48,10 @@ func TestMetricsHaveNoLabelOfAClientsMaking(t *testing.T) {
 	l := st.dial(t)
 	for _, request := range []string{head("GET", thing, anyKey), head("FROB", "/made/up", ""), head("GET", "/made/up2", "")} {
 		l.say(request)
-		l.hear(time.Second)
+		l.hear(cutBy)
 	}
 	l.say("garbage\r\n\r\n")
-	l.hear(time.Second)
+	l.hear(cutBy)
 	families, err := st.metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +97,7 @@ func TestClientAddress(t *testing.T) {
 		st := open(t, func(cfg *Config) { cfg.Proxies = c.proxies })
 		l := st.dial(t)
 		l.say(head("GET", thing, anyKey, c.forward...))
-		l.hear(time.Second)
+		l.hear(cutBy)
 		if got := st.gate.last().Client.String(); got != c.want {
 			t.Errorf("%v behind %v: %s, want %s", c.forward, c.proxies, got, c.want)
 		}

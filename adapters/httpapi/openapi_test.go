@@ -19,7 +19,7 @@ func TestDescriptionIsPublicAndValid(t *testing.T) {
 	st := open(t, func(c *Config) { c.Routes = append(c.Routes, Routes(&controlplane.ControlPlane{})...) })
 	l := st.dial(t)
 	l.say(head("GET", DescriptionPath, ""))
-	r := l.hear(time.Second)
+	r := l.hear(cutBy)
 	if r.StatusCode != 200 || r.Header.Get("Content-Type") != "application/json" {
 		t.Fatalf("got %d %v", r.StatusCode, r.Header)
 	}

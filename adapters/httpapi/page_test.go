@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 		"?cursor=%00":                    "cursor",
 	} {
 		l.say(head("GET", "/api/v1/list"+query, anyKey))
-		r := l.hear(time.Second)
+		r := l.hear(cutBy)
 		if strings.HasPrefix(want, "{") {
 			if r.StatusCode != 200 || r.text != want {
 				t.Errorf("%s: %d %s", query, r.StatusCode, r.text)
@@ -83,7 +83,7 @@ func TestIdempotencyKey(t *testing.T) {
 		request := withBody("POST", thing+c.path, anyKey, c.body)
 		request = strings.Replace(request, "Content-Type: application/json\r\n", "Content-Type: "+c.content+"\r\n"+c.key, 1)
 		l.say(request)
-		if r := l.hear(time.Second); !strings.Contains(r.text, c.want) {
+		if r := l.hear(cutBy); !strings.Contains(r.text, c.want) {
 			t.Errorf("%s %s: %d %s, want %s", c.path, c.key, r.StatusCode, r.text, c.want)
 		}
 	}

@@ -58,7 +58,7 @@ func TestExistingAndMissingIDAnswerAlike(t *testing.T) {
 		for i, path := range paths {
 			l := st.dial(t)
 			l.say(head("GET", path, key))
-			texts[i] = l.hear(time.Second).text
+			texts[i] = l.hear(cutBy).text
 		}
 		if texts[0] != texts[1] {
 			t.Errorf("key %q: %s and %s", key, texts[0], texts[1])
@@ -99,7 +99,7 @@ func TestUnmatched(t *testing.T) {
 				l.headReply(c.want.Status(), c.allow)
 				return
 			}
-			r := l.hear(time.Second)
+			r := l.hear(cutBy)
 			r.expect(t, c.want.Status(), c.want)
 			if got := r.Header.Get("Allow"); got != c.allow {
 				t.Errorf("Allow %q, want %q", got, c.allow)
@@ -111,7 +111,7 @@ func TestUnmatched(t *testing.T) {
 // headReply reads an answer without a body.
 func (l *line) headReply(status int, allow string) {
 	l.t.Helper()
-	_ = l.SetReadDeadline(time.Now().Add(time.Second))
+	_ = l.SetReadDeadline(time.Now().Add(cutBy))
 	first, err := l.br.ReadString('\n')
 	if err != nil || !strings.Contains(first, " "+strings.TrimSpace(statusText(status))) {
 		l.t.Fatalf("got %q, %v", first, err)
@@ -127,7 +127,7 @@ func (l *line) headReply(status int, allow string) {
 		l.t.Errorf("no Allow in %s", header.String())
 	}
 	l.say(head("GET", thing, anyKey)) // a body would stand in the way of the next answer
-	if r := l.hear(time.Second); r.StatusCode != 200 {
+	if r := l.hear(cutBy); r.StatusCode != 200 {
 		l.t.Errorf("got %d", r.StatusCode)
 	}
 }
@@ -149,7 +149,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 	} {
 		l := st.dial(t)
 		l.say(c.request)
-		h := l.hear(time.Second).Header
+		h := l.hear(cutBy).Header
 		for name, want := range map[string]string{
 			headerRateLimit: c.limit, headerRateReset: c.reset, "Retry-After": c.retry, "Cache-Control": c.store,
 		} {

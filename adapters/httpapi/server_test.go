@@ -46,17 +46,17 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 	st := open(t, slow(entered, leave))
 	idle, busy := st.dial(t), st.dial(t)
 	idle.say(head("GET", thing, anyKey))
-	idle.hear(time.Second)
+	idle.hear(cutBy)
 	busy.say(head("GET", "/api/v1/slow", anyKey))
 	<-entered
 	done := make(chan error, 1)
 	go func() { done <- st.Shutdown(context.Background()) }()
-	idle.ended(2 * time.Second)
+	idle.ended(cutBy)
 	if _, err := net.DialTimeout("tcp", st.address, time.Second); err == nil {
 		t.Error("a new connection was accepted")
 	}
 	close(leave)
-	if r := busy.hear(time.Second); r.StatusCode != 200 || !r.Close {
+	if r := busy.hear(cutBy); r.StatusCode != 200 || !r.Close {
 		t.Errorf("got %d, close %v", r.StatusCode, r.Close)
 	}
 	if err := <-done; err != nil {
@@ -75,7 +75,7 @@ func TestShutdownCutsWhatOutlivesItsGrace(t *testing.T) {
 	if err := st.Shutdown(ctx); err == nil || !strings.Contains(err.Error(), "1 connections were cut") {
 		t.Errorf("Shutdown: %v", err)
 	}
-	awaits(t, time.Second, inside.Done(), "the request's context ends")
+	awaits(t, cutBy, inside.Done(), "the request's context ends")
 }
 
 func TestHandlersTimeIsBounded(t *testing.T) {
@@ -83,7 +83,7 @@ func TestHandlersTimeIsBounded(t *testing.T) {
 	st := open(t, slow(entered, nil), func(c *Config) { c.Limits.HandlerTimeout = 100 * time.Millisecond })
 	l := st.dial(t)
 	l.say(head("GET", "/api/v1/slow", anyKey))
-	l.hear(time.Second).expect(t, 500, fault.InternalError)
+	l.hear(cutBy).expect(t, 500, fault.InternalError)
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
@@ -91,7 +91,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	first, second := st.dial(t), st.dial(t)
 	for _, l := range []*line{first, second} {
 		l.say(head("GET", thing, anyKey))
-		l.hear(time.Second)
+		l.hear(cutBy)
 	}
 	third := st.dial(t)
 	third.say(head("GET", thing, anyKey))
@@ -100,7 +100,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Fatal("the third connection was served while two were open")
 	}
 	_ = first.Close()
-	if r := third.hear(time.Second); r.StatusCode != 200 {
+	if r := third.hear(cutBy); r.StatusCode != 200 {
 		t.Errorf("got %d", r.StatusCode)
 	}
 }
@@ -109,8 +109,8 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	st := open(t, func(c *Config) { c.Limits.IdleTimeout = 200 * time.Millisecond })
 	l := st.dial(t)
 	l.say(head("GET", thing, anyKey))
-	l.hear(time.Second)
-	l.ended(time.Second)
+	l.hear(cutBy)
+	l.ended(cutBy)
 }
 
 func TestTLS(t *testing.T) {
@@ -149,7 +149,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("got %d", res.StatusCode)
 	}
 	stuck := st.dial(t) // never says hello
-	stuck.ended(2 * time.Second)
+	stuck.ended(cutBy)
 }
 
 func TestTLSNeedsAUsablePair(t *testing.T) {

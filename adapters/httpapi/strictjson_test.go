@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -65,7 +64,7 @@ func TestStrictBody(t *testing.T) {
 	for _, c := range strictCases {
 		t.Run(c.name, func(t *testing.T) {
 			l.say(withBody("PATCH", thing, anyKey, c.body))
-			r := l.hear(time.Second)
+			r := l.hear(cutBy)
 			r.expect(t, 400, c.code)
 			var e struct {
 				Error struct{ Details []fault.Detail }
@@ -94,11 +93,11 @@ func TestBodyLimitIsExact(t *testing.T) {
 	l := st.dial(t)
 	fill := func(n int) string { return `{"name":"` + strings.Repeat("a", n-len(`{"name":""}`)) + `"}` }
 	l.say(withBody("PATCH", thing, anyKey, fill(bodyLimit)))
-	if r := l.hear(time.Second); r.StatusCode != 200 {
+	if r := l.hear(cutBy); r.StatusCode != 200 {
 		t.Fatalf("64 KiB: %d", r.StatusCode)
 	}
 	l.say(withBody("PATCH", thing, anyKey, fill(bodyLimit+1)))
-	l.hear(time.Second).expect(t, 413, fault.PayloadTooLarge)
+	l.hear(cutBy).expect(t, 413, fault.PayloadTooLarge)
 }
 
 func TestMediaTypes(t *testing.T) {
@@ -116,7 +115,7 @@ func TestMediaTypes(t *testing.T) {
 	} {
 		l := st.dial(t)
 		l.say(head("PATCH", thing, anyKey, lines, "Content-Length: 12") + `{"name":"a"}`)
-		if r := l.hear(time.Second); r.StatusCode != status {
+		if r := l.hear(cutBy); r.StatusCode != status {
 			t.Errorf("%s: %d, want %d", lines, r.StatusCode, status)
 		}
 	}
