@@ -55,6 +55,13 @@ CREATE TABLE IF NOT EXISTS ledger.role (
 );
 CREATE INDEX IF NOT EXISTS role_database ON ledger.role (database_id);
 
+-- Backups that were begun, so that closing their operation finds what they left.
+CREATE TABLE IF NOT EXISTS ledger.backup (
+    operation_id text NOT NULL PRIMARY KEY,
+    database_id  text NOT NULL,
+    filename     text NOT NULL
+);
+
 -- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,
 -- closed, conflict, stale.
 CREATE OR REPLACE FUNCTION ledger.admit(

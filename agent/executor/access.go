@@ -1,0 +1,150 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// setAccess opens or closes a database for customers. With Disconnect it first ends every connection, in the order that lets
+// nobody slip through: gate, pooler clients (those in the middle of a log-in too), logins, sessions.
+func (x *Executor) setAccess(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
+	var w protocol.AccessPayload
+	if err := readPayload(c, &w); err != nil {
+		return nil, err
+	}
+	if _, err := databaseOf(c, w.DatabaseID); err != nil {
+		return nil, err
+	}
+	d, err := x.madeDatabase(ctx, w.DatabaseID)
+	if err != nil {
+		return nil, err
+	}
+	crash.Point(crash.AccessAdmitted)
+	if w.Disconnect {
+		err = x.expel(ctx, d)
+	} else if !w.Open {
+		err = x.shut(ctx, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.Open {
+		err = x.changeLogins(ctx, d, "LOGIN", gateStatement(d, true), outcome(c, noResult))
+	} else {
+		err = atomically(ctx, x.db, outcome(c, noResult))
+	}
+	if err != nil {
+		return nil, err
+	}
+	crash.Point(crash.AccessReply)
+	return noResult, nil
+}
+
+func gateStatement(d databaseRow, open bool) string {
+	word := "false"
+	if open {
+		word = "true"
+	}
+	return "UPDATE pooler.gate SET open = " + word + " WHERE database = " + quote(d.Name)
+}
+
+// shut lets no new customer in.
+func (x *Executor) shut(ctx context.Context, d databaseRow) error {
+	if err := atomically(ctx, x.db, gateStatement(d, false)); err != nil {
+		return err
+	}
+	crash.Point(crash.AccessGateClosed)
+	return x.changeLogins(ctx, d, "NOLOGIN")
+}
+
+// expel lets no new customer in and every present one out. Once it returns, no client and no session is left, and a client
+// that began its log-in before cannot finish it.
+func (x *Executor) expel(ctx context.Context, d databaseRow) error {
+	if err := atomically(ctx, x.db, gateStatement(d, false)); err != nil {
+		return err
+	}
+	crash.Point(crash.AccessGateClosed)
+	if err := x.pooler.Evict(ctx, pooler.OfDatabase(d.Name)); err != nil {
+		return err
+	}
+	crash.Point(crash.AccessEvicted)
+	if err := x.changeLogins(ctx, d, "NOLOGIN"); err != nil {
+		return err
+	}
+	crash.Point(crash.AccessLoginsOff)
+	if err := x.endSessions(ctx, d); err != nil {
+		return err
+	}
+	crash.Point(crash.AccessEnded)
+	return nil
+}
+
+// changeLogins sets LOGIN or NOLOGIN for every login of a database that is still the one we made, in one transaction with
+// more statements. A customer's own open ALTER ROLE would block it for ever: whoever is in the way is ended.
+func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string, more ...string) error {
+	names, err := x.loginsOf(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	statements := make([]string, 0, len(names)+1+len(more))
+	statements = append(statements, "SET LOCAL lock_timeout = '1s'")
+	for _, name := range names {
+		statements = append(statements, "ALTER ROLE "+ident(name)+" "+word)
+	}
+	statements = append(statements, more...)
+	for {
+		err := atomically(ctx, x.db, statements...)
+		if !inTheWay(err) {
+			return err
+		}
+		if err := x.endSessions(ctx, d); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(sessionPause):
+		}
+	}
+}
+
+// inTheWay reports whether somebody else's transaction kept us from changing a role.
+func inTheWay(err error) bool {
+	switch sqlState(err) {
+	case lockNotAvailable, deadlockDetected, serializationError:
+		return true
+	case internalError:
+		return strings.Contains(err.Error(), "concurrently")
+	}
+	return false
+}
+
+// loginsOf returns the logins of a database that exist and are ours.
+func (x *Executor) loginsOf(ctx context.Context, id string) ([]string, error) {
+	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
+		WHERE p.database_id = $1 AND p.part IN ('owner', 'runtime', 'readonly') ORDER BY 1`
+	return x.names(ctx, query, id)
+}
+
+func (x *Executor) names(ctx context.Context, query string, args ...any) ([]string, error) {
+	rows, err := x.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}

@@ -1,0 +1,203 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Backup is a backup as it shall be.
+type Backup struct {
+	DatabaseID  id.DatabaseID
+	OperationID id.OperationID
+	Database    string // its name in PostgreSQL
+	Filename    backup.Filename
+	Verify      bool
+}
+
+// Backups makes backup files.
+type Backups interface {
+	// Run makes the backup, or goes on with it: what an earlier run, killed at any moment, left is taken up or made anew.
+	// tell hears where it stands. The report's state is never "running"; an error means that it may be tried again.
+	Run(ctx context.Context, b Backup, tell func(stage string, progress int)) (protocol.BackupReport, error)
+	// Discard removes all that an unfinished run left: partial files, the file that was not reported, copies made to verify.
+	Discard(ctx context.Context, b Backup) error
+	// Complete reports whether the file of this very operation stands, whole. It needs no verification for that.
+	Complete(ctx context.Context, b Backup) (bool, error)
+}
+
+// job is a backup that this process runs, or has run without yet having told.
+type job struct {
+	backup Backup
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	// Written before done is closed, read after.
+	report protocol.BackupReport
+	err    error
+
+	progress chan protocol.BackupReport // holds the latest
+}
+
+// runBackup starts a backup, or tells where it stands. After a restart of the agent no job is known, and the ledger has no
+// result: then it starts, and observes what its predecessor left.
+func (x *Executor) runBackup(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
+	b, err := x.readBackup(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	crash.Point(crash.BackupAdmitted)
+	j := x.jobFor(b)
+	crash.Point(crash.BackupStarted)
+	select {
+	case <-j.done:
+	case <-time.After(shortJob): // a small database is told at once, without another round
+		return json.Marshal(j.standing())
+	case <-ctx.Done():
+		return json.Marshal(j.standing())
+	}
+	return x.report(ctx, c, j)
+}
+
+// shortJob is how long a command waits for its job.
+const shortJob = 200 * time.Millisecond
+
+// report stores what a finished job came to. One that may be tried again starts anew with the next command.
+func (x *Executor) report(ctx context.Context, c protocol.Command, j *job) (json.RawMessage, error) {
+	if j.err != nil {
+		x.forget(j)
+		return nil, j.err
+	}
+	crash.Point(crash.BackupFinished)
+	result, err := json.Marshal(j.report)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomically(ctx, x.db, outcome(c, result)); err != nil {
+		return nil, err
+	}
+	x.forget(j)
+	crash.Point(crash.BackupReply)
+	return result, nil
+}
+
+func (x *Executor) readBackup(ctx context.Context, c protocol.Command) (Backup, error) {
+	var w protocol.BackupPayload
+	if err := readPayload(c, &w); err != nil {
+		return Backup{}, err
+	}
+	db, err := databaseOf(c, w.DatabaseID)
+	if err != nil {
+		return Backup{}, err
+	}
+	name, err := backup.ParseFilename(w.Filename)
+	if err != nil {
+		return Backup{}, refuse(protocol.ReasonInvalid, "filename is none of a backup")
+	}
+	d, err := x.madeDatabase(ctx, w.DatabaseID)
+	if err != nil {
+		return Backup{}, err
+	}
+	return Backup{
+		DatabaseID: db, OperationID: id.OperationID(c.OperationID), Database: d.Name, Filename: name, Verify: w.Verify,
+	}, x.rememberBackup(ctx, c, w)
+}
+
+// rememberBackup keeps what an operation.close needs to know of the backup after a restart.
+func (x *Executor) rememberBackup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) error {
+	_, err := x.db.ExecContext(ctx, `INSERT INTO ledger.backup (operation_id, database_id, filename) VALUES ($1, $2, $3)
+		ON CONFLICT DO NOTHING`, c.OperationID, w.DatabaseID, w.Filename)
+	return err
+}
+
+// jobFor returns the job of a backup, which it starts where there is none.
+func (x *Executor) jobFor(b Backup) *job {
+	x.jobsMu.Lock()
+	defer x.jobsMu.Unlock()
+	if j := x.jobs[string(b.OperationID)]; j != nil {
+		return j
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &job{backup: b, cancel: cancel, done: make(chan struct{}), progress: make(chan protocol.BackupReport, 1)}
+	j.tell("queued", 0)
+	x.jobs[string(b.OperationID)] = j
+	go func() {
+		defer close(j.done)
+		defer cancel()
+		j.report, j.err = x.backups.Run(ctx, b, j.tell)
+		if j.err != nil && !errors.Is(j.err, context.Canceled) {
+			x.log.Warn("backup stopped; it can be tried again", zap.String("operation", string(b.OperationID)), zap.Error(j.err))
+		}
+	}()
+	return j
+}
+
+// tell keeps the latest news only.
+func (j *job) tell(stage string, progress int) {
+	select {
+	case <-j.progress:
+	default:
+	}
+	select {
+	case j.progress <- protocol.BackupReport{State: protocol.BackupRunning, Stage: stage, Progress: progress}:
+	default: // another goroutine of the job was faster
+	}
+}
+
+func (j *job) standing() protocol.BackupReport {
+	select {
+	case r := <-j.progress:
+		select {
+		case j.progress <- r: // unless there is fresher news by now
+		default:
+		}
+		return r
+	default:
+		return protocol.BackupReport{State: protocol.BackupRunning, Stage: "running"}
+	}
+}
+
+func (x *Executor) forget(j *job) {
+	x.jobsMu.Lock()
+	defer x.jobsMu.Unlock()
+	delete(x.jobs, string(j.backup.OperationID))
+}
+
+// endJob cancels the job of an operation, if there is one, and waits for it.
+func (x *Executor) endJob(ctx context.Context, operation string) error {
+	x.jobsMu.Lock()
+	j := x.jobs[operation]
+	x.jobsMu.Unlock()
+	if j == nil {
+		return nil
+	}
+	j.cancel()
+	select {
+	case <-j.done:
+		x.forget(j)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (x *Executor) stopJobs() {
+	x.jobsMu.Lock()
+	jobs := make([]*job, 0, len(x.jobs))
+	for _, j := range x.jobs {
+		j.cancel()
+		jobs = append(jobs, j)
+	}
+	x.jobsMu.Unlock()
+	for _, j := range jobs {
+		<-j.done
+	}
+}

@@ -1,0 +1,161 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// closeOperation undoes what an operation left unfinished and refuses every later command of it. What it made whole, a
+// database or a backup, is refused with "completed" and stays.
+func (x *Executor) closeOperation(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
+	if c.Resource != protocol.OperationResource(c.OperationID) {
+		return nil, refuse(protocol.ReasonInvalid, "the resource is not the command's operation")
+	}
+	b, isBackup, err := x.backupOf(ctx, c.OperationID)
+	if err != nil {
+		return nil, err
+	}
+	if isBackup {
+		if err := x.endJob(ctx, c.OperationID); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.refuseCompleted(ctx, c.OperationID, b, isBackup); err != nil {
+		return nil, err
+	}
+	if err := atomically(ctx, x.db, "UPDATE ledger.operation SET closed = true WHERE id = "+quote(c.OperationID)); err != nil {
+		return nil, err
+	}
+	crash.Point(crash.CloseRecorded)
+	if err := x.undo(ctx, c.OperationID, b, isBackup); err != nil {
+		return nil, err
+	}
+	if err := atomically(ctx, x.db, "DELETE FROM ledger.backup WHERE operation_id = "+quote(c.OperationID),
+		outcome(c, noResult)); err != nil {
+		return nil, err
+	}
+	crash.Point(crash.CloseReply)
+	return noResult, nil
+}
+
+func (x *Executor) undo(ctx context.Context, operation string, b Backup, isBackup bool) error {
+	if isBackup {
+		if err := x.backups.Discard(ctx, b); err != nil {
+			return err
+		}
+		crash.Point(crash.CloseEmptied)
+	}
+	return x.undoCreate(ctx, operation)
+}
+
+// refuseCompleted looks whether the operation has made something whole: its command has a result, or, for a backup, the file
+// of this operation stands although the agent died before it could say so. A backup that ended badly can be closed.
+func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Backup, isBackup bool) error {
+	const query = `SELECT EXISTS (SELECT FROM ledger.operation WHERE id = $1 AND closed), EXISTS (SELECT FROM ledger.command
+		WHERE operation_id = $1 AND (kind = $2 AND result IS NOT NULL
+		   OR kind = $3 AND result->>'state' IN ('done', 'not_verified')))`
+	var closed, completed bool
+	err := x.db.QueryRowContext(ctx, query, operation, string(protocol.EnsureDatabase), string(protocol.RunBackup)).
+		Scan(&closed, &completed)
+	if err != nil || closed { // closed: a close that was interrupted goes on
+		return err
+	}
+	if !completed && isBackup {
+		if completed, err = x.backups.Complete(ctx, b); err != nil {
+			return err
+		}
+	}
+	if completed {
+		return refuse(protocol.ReasonCompleted, "the operation is complete")
+	}
+	return nil
+}
+
+// backupOf returns the backup of an operation; false where it has none.
+func (x *Executor) backupOf(ctx context.Context, operation string) (Backup, bool, error) {
+	const query = `SELECT b.database_id, b.filename, coalesce(d.name, '')
+		FROM ledger.backup b LEFT JOIN ledger.database d ON d.id = b.database_id WHERE b.operation_id = $1`
+	var db, filename string
+	b := Backup{OperationID: id.OperationID(operation)}
+	err := x.db.QueryRowContext(ctx, query, operation).Scan(&db, &filename, &b.Database)
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, false, nil
+	}
+	b.DatabaseID, b.Filename = id.DatabaseID(db), backup.Filename(filename)
+	return b, err == nil, err
+}
+
+// undoCreate removes the database that an operation began to make, with its logins: only what bears the mark of this
+// operation, by oid.
+func (x *Executor) undoCreate(ctx context.Context, operation string) error {
+	const query = "SELECT id FROM ledger.database WHERE made_by = $1"
+	ids, err := x.names(ctx, query, operation)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	d, _, err := x.database(ctx, ids[0])
+	if err != nil {
+		return err
+	}
+	release, err := x.locks.take(ctx, protocol.DatabaseResource(d.ID))
+	if err != nil {
+		return err
+	}
+	defer release()
+	if d.named() {
+		if err := x.expel(ctx, d); err != nil {
+			return err
+		}
+	}
+	crash.Point(crash.CloseEmptied)
+	if err := x.dropMade(ctx, d, operation); err != nil {
+		return err
+	}
+	crash.Point(crash.CloseDropped)
+	if err := x.dropLogins(ctx, d); err != nil {
+		return err
+	}
+	crash.Point(crash.CloseUndone)
+	return x.syncPooler(ctx)
+}
+
+// dropMade drops the database under whichever of its two names it stands. Its oid, or before it has its name its holder,
+// proves that it is ours.
+func (x *Executor) dropMade(ctx context.Context, d databaseRow, operation string) error {
+	const query = `SELECT p.datname FROM pg_database p
+		WHERE p.oid = $1 OR p.datname = $2 AND p.datdba = (SELECT oid FROM ledger.role WHERE database_id = $3 AND part = 'holder')`
+	names, err := x.names(ctx, query, d.OID, temporaryName(operation), d.ID)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		_, err := x.db.ExecContext(ctx, "DROP DATABASE "+ident(name)+" WITH (FORCE)")
+		if err != nil && sqlState(err) != undefinedDatabase {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropLogins drops the roles of a database that are still those we made, and forgets the database: all or nothing.
+func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
+	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
+		WHERE p.database_id = $1 ORDER BY 1`
+	roles, err := x.names(ctx, query, d.ID)
+	if err != nil {
+		return err
+	}
+	statements := []string{"DELETE FROM pooler.gate WHERE database = " + quote(d.Name)}
+	for _, r := range roles {
+		statements = append(statements, "DROP ROLE "+ident(r))
+	}
+	return atomically(ctx, x.db, append(statements, "DELETE FROM ledger.role WHERE database_id = "+quote(d.ID),
+		"DELETE FROM ledger.database WHERE id = "+quote(d.ID))...)
+}

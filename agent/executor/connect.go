@@ -1,0 +1,124 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/setup"
+)
+
+// Server says how the agent reaches PostgreSQL.
+type Server struct {
+	Host     string // loopback address or socket folder
+	Port     int
+	Password string // of setup.AgentLogin
+	// Instance names this run of the agent. A connection of an earlier run is refused by the ledger.
+	Instance string
+}
+
+// maxConnections is within reserved_connections, with room for the leader's connection, dumps, and databases being made.
+const maxConnections = 6
+
+// config is the agent's connection to one database.
+func (s Server) config(database string) pq.Config {
+	return pq.Config{
+		Host: s.Host, Port: uint16(s.Port), Database: database, User: setup.AgentLogin, Password: s.Password,
+		SSLMode: pq.SSLModeDisable, ApplicationName: "pgherd-agent", ConnectTimeout: 10 * time.Second,
+		ClientEncoding: "UTF8", Datestyle: "ISO, MDY",
+	}
+}
+
+// openMaintenance returns the pool of connections to the maintenance database. Each begins by asking whether this agent is
+// still in charge, so that one which was stopped and resumed writes nothing.
+func (s Server) openMaintenance() (*sql.DB, error) {
+	connector, err := pq.NewConnectorConfig(s.config(setup.MaintenanceDatabase))
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(checked{connector, "SELECT ledger.assert_in_charge(" + pq.QuoteLiteral(s.Instance) + ")"})
+	db.SetMaxOpenConns(maxConnections)
+	db.SetMaxIdleConns(maxConnections)
+	return db, nil
+}
+
+// checked runs a statement on every new connection.
+type checked struct {
+	*pq.Connector
+	statement string
+}
+
+// Connect implements driver.Connector.
+func (c checked) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := run(ctx, conn, c.statement); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// run sends statements over a bare connection, as one message.
+func run(ctx context.Context, conn driver.Conn, statements ...string) error {
+	execer, ok := conn.(driver.ExecerContext)
+	if !ok {
+		return errors.New("the driver cannot send bare statements")
+	}
+	_, err := execer.ExecContext(ctx, strings.Join(statements, ";"), nil)
+	return err
+}
+
+// once opens a connection to a database, runs statements in one transaction and one message, and closes it.
+func (s Server) once(ctx context.Context, database string, statements ...string) error {
+	connector, err := pq.NewConnectorConfig(s.config(database))
+	if err != nil {
+		return err
+	}
+	conn, err := connector.Connect(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting to %s: %w", database, err)
+	}
+	return errors.Join(run(ctx, conn, transaction(statements)), conn.Close())
+}
+
+func transaction(statements []string) string {
+	return "BEGIN;" + strings.Join(statements, ";") + ";COMMIT"
+}
+
+// atomically runs statements in one transaction and one message. The values in them are quoted by their makers.
+func atomically(ctx context.Context, db *sql.DB, statements ...string) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Raw(func(c any) error {
+		bare, ok := c.(driver.Conn)
+		if !ok {
+			return errors.New("the driver has no bare connection")
+		}
+		err := run(ctx, bare, transaction(statements))
+		if err == nil {
+			return nil
+		}
+		// An error in the middle leaves the transaction open. One that cannot be rolled back ends with its connection.
+		if run(context.WithoutCancel(ctx), bare, "ROLLBACK") != nil {
+			return discard{err}
+		}
+		return err
+	})
+}
+
+// discard makes database/sql give up the connection, and keeps the cause.
+type discard struct{ cause error }
+
+func (d discard) Error() string   { return d.cause.Error() }
+func (d discard) Unwrap() []error { return []error{driver.ErrBadConn, d.cause} }

@@ -1,0 +1,171 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Pooler is what the executor needs of PgBouncer; *pooler.Pooler is one.
+type Pooler interface {
+	Sync(ctx context.Context, read pooler.Read) error
+	Evict(ctx context.Context, who pooler.Who) error
+	Prove(ctx context.Context, entry, login, password string) error
+}
+
+// Executor carries out commands. Those of one database or one operation run one after the other, all others in parallel.
+type Executor struct {
+	server   Server
+	db       *sql.DB // maintenance database
+	pooler   Pooler
+	settings pooler.Settings
+	backups  Backups
+	log      *zap.Logger
+
+	locks  locks
+	making gauge // connections to databases that are being made
+
+	jobsMu sync.Mutex
+	jobs   map[string]*job // by operation
+}
+
+// New makes an executor for a server. It connects when it is first used; Lead must have succeeded before Execute is called.
+func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logger) (*Executor, error) {
+	db, err := s.openMaintenance()
+	if err != nil {
+		return nil, err
+	}
+	return &Executor{
+		server: s, db: db, pooler: p, settings: settings, backups: b, log: log,
+		making: newGauge(maxMaking), jobs: map[string]*job{},
+	}, nil
+}
+
+// Stop cancels backups that run, waits for them, and closes the connections. What it cancels goes on with the next agent.
+func (x *Executor) Stop() {
+	x.stopJobs()
+	_ = x.db.Close() // nothing is lost with a connection
+}
+
+// DB is the pool of connections to the maintenance database.
+func (x *Executor) DB() *sql.DB { return x.db }
+
+// maxMaking bounds the connections to databases that are being made; with the pool it stays within reserved_connections.
+const maxMaking = 2
+
+// commandTime bounds one command. Whoever sent it may have gone long before; the outcome waits in the ledger.
+const commandTime = 2 * time.Minute
+
+// Execute carries out a command and returns its result. Every error is, through AsRefusal, a definite no; one of the reason
+// "unavailable" may be sent again and goes on where it stopped.
+func (x *Executor) Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
+	do, err := x.handler(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	release, err := x.lockFor(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	v, err := x.admit(ctx, c)
+	if err != nil || !v.goOn {
+		return v.result, err
+	}
+	return do(ctx, c)
+}
+
+type handler func(ctx context.Context, c protocol.Command) (json.RawMessage, error)
+
+// handler checks what every command has and finds who carries it out.
+func (x *Executor) handler(c protocol.Command) (handler, error) {
+	do := map[protocol.Kind]handler{
+		protocol.EnsureDatabase: x.ensureDatabase, protocol.SetAccess: x.setAccess, protocol.SetAllowlist: x.setAllowlist,
+		protocol.RunBackup: x.runBackup, protocol.CloseOperation: x.closeOperation,
+	}[c.Kind]
+	if do == nil {
+		return nil, refuse(protocol.ReasonNoRoute, "this agent does not know the command")
+	}
+	_, opErr := id.Parse[id.OperationID](c.OperationID)
+	switch {
+	case c.OperationID != "" && opErr != nil:
+		return nil, refuse(protocol.ReasonInvalid, "operationId is no UUID")
+	case c.OperationID == "" && c.Kind != protocol.SetAllowlist:
+		return nil, refuse(protocol.ReasonInvalid, "%s belongs to an operation", c.Kind)
+	case c.Step == "" || c.Resource == "" || c.Epoch < 0 || c.Generation < 0:
+		return nil, refuse(protocol.ReasonInvalid, "step, resource, epoch or generation cannot be")
+	case c.PayloadHash != protocol.Hash(c.Payload):
+		return nil, refuse(protocol.ReasonInvalid, "payloadHash is not that of the payload")
+	}
+	return do, nil
+}
+
+// lockFor takes the operation first and then the database, so that two commands never wait for each other.
+func (x *Executor) lockFor(ctx context.Context, c protocol.Command) (func(), error) {
+	if c.OperationID == "" {
+		return x.locks.take(ctx, c.Resource)
+	}
+	first, err := x.locks.take(ctx, protocol.OperationResource(c.OperationID))
+	if err != nil || c.Kind == protocol.CloseOperation {
+		return first, err // the resource is the operation itself
+	}
+	second, err := x.locks.take(ctx, c.Resource)
+	if err != nil {
+		first()
+		return nil, err
+	}
+	return func() { second(); first() }, nil
+}
+
+func readPayload(c protocol.Command, to any) error {
+	if err := decodeStrict(c.Payload, to); err != nil {
+		return refuse(protocol.ReasonInvalid, "the payload cannot be read")
+	}
+	return nil
+}
+
+// databaseOf checks that a payload is about the resource that the command names.
+func databaseOf(c protocol.Command, databaseID string) (id.DatabaseID, error) {
+	db, err := id.Parse[id.DatabaseID](databaseID)
+	if err != nil || c.Resource != protocol.DatabaseResource(databaseID) {
+		return "", refuse(protocol.ReasonInvalid, "databaseId is no UUID, or not the command's resource")
+	}
+	return db, nil
+}
+
+// Size returns the bytes that a database has on disk.
+func (x *Executor) Size(ctx context.Context, db id.DatabaseID) (int64, error) {
+	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1`
+	var size sql.NullInt64
+	err := x.db.QueryRowContext(ctx, query, string(db)).Scan(&size)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
+		return 0, refuse(protocol.ReasonNotFound, "the server has no database %s", db)
+	}
+	return size.Int64, err
+}
+
+// gauge bounds how many run at the same time.
+type gauge chan struct{}
+
+func newGauge(n int) gauge { return make(gauge, n) }
+
+func (g gauge) run(ctx context.Context, fn func() error) error {
+	select {
+	case g <- struct{}{}:
+		defer func() { <-g }()
+		return fn()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,185 @@
+package executor
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/setup"
+)
+
+// ErrSuperseded says that another agent has taken over this server. Whoever gets it must stop at once.
+var ErrSuperseded = errors.New("another agent has taken over this server")
+
+// leadLock is the advisory lock of the agent in charge.
+const leadLock = 7450016
+
+// Leader is the hold on a server.
+type Leader struct {
+	server Server
+	conn   driver.Conn
+}
+
+// Lead takes charge of the server. From its first step on no new connection of a predecessor is let into the ledger; then the
+// predecessor's sessions are ended, those of its dumps too. A predecessor that hangs, or was stopped with a signal, needs not
+// cooperate: when it wakes it finds its connections dead and ErrSuperseded.
+func (s Server) Lead(ctx context.Context) (*Leader, error) {
+	l := &Leader{server: s}
+	if err := l.connect(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.takeOver(ctx); err != nil {
+		l.Release()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Leader) connect(ctx context.Context) error {
+	connector, err := pq.NewConnectorConfig(l.server.config(setup.MaintenanceDatabase))
+	if err != nil {
+		return err
+	}
+	l.conn, err = connector.Connect(ctx)
+	return err
+}
+
+func (l *Leader) takeOver(ctx context.Context) error {
+	err := run(ctx, l.conn, "INSERT INTO ledger.agent (instance) VALUES ("+quote(l.server.Instance)+
+		") ON CONFLICT (only) DO UPDATE SET instance = excluded.instance, since = now()")
+	if sqlState(err) == undefinedTable || sqlState(err) == invalidSchema {
+		return fmt.Errorf("the maintenance database has no ledger; run pgherd agent init: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	crash.Point(crash.StartNamed)
+	if err := l.endPredecessors(ctx); err != nil {
+		return err
+	}
+	crash.Point(crash.StartEnded)
+	if err := l.lock(ctx); err != nil {
+		return err
+	}
+	crash.Point(crash.StartLocked)
+	return nil
+}
+
+const (
+	undefinedTable = "42P01"
+	invalidSchema  = "3F000"
+)
+
+// endPredecessors terminates every other session of the agent's login until none is left.
+func (l *Leader) endPredecessors(ctx context.Context) error {
+	const query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+		WHERE usename = '` + setup.AgentLogin + `' AND pid <> pg_backend_pid() AND backend_type = 'client backend'`
+	for {
+		n, err := number(ctx, l.conn, query)
+		if err != nil || n == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d sessions of the agent before this one do not end: %w", n, ctx.Err())
+		case <-time.After(sessionPause):
+		}
+	}
+}
+
+// lock takes the advisory lock. Another agent that starts at the same moment has named itself after us if we cannot have it.
+func (l *Leader) lock(ctx context.Context) error {
+	query := fmt.Sprintf("SELECT CASE WHEN pg_try_advisory_lock(%d) THEN 1 ELSE 0 END", leadLock)
+	for {
+		got, err := number(ctx, l.conn, query)
+		if err != nil {
+			return err
+		}
+		if err := l.check(ctx); err != nil || got == 1 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(sessionPause):
+		}
+	}
+}
+
+// check asks whether this agent is still in charge: ErrSuperseded where it is not.
+func (l *Leader) check(ctx context.Context) error {
+	err := run(ctx, l.conn, "SELECT ledger.assert_in_charge("+quote(l.server.Instance)+")")
+	if sqlState(err) == notInCharge {
+		return ErrSuperseded
+	}
+	return err
+}
+
+// watchPause is between two looks of Watch, and thus how long a superseded agent may go on listening. It writes nothing.
+const watchPause = time.Second
+
+// Watch returns ErrSuperseded once another agent has taken over, and nil when ctx ends. A restart of PostgreSQL it survives.
+func (l *Leader) Watch(ctx context.Context) error {
+	tick := time.NewTicker(watchPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		err := l.look(ctx)
+		if errors.Is(err, ErrSuperseded) {
+			return err
+		}
+	}
+}
+
+// look checks, on a new connection where the old one is gone. PostgreSQL being down is no reason to give up.
+func (l *Leader) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if l.conn != nil {
+		err := l.check(ctx)
+		if err == nil || errors.Is(err, ErrSuperseded) {
+			return err
+		}
+		l.Release()
+	}
+	if err := l.connect(ctx); err != nil {
+		return err
+	}
+	return l.lock(ctx)
+}
+
+// Release gives the server up.
+func (l *Leader) Release() {
+	if l.conn != nil {
+		_ = l.conn.Close() // the server ends the lock with the session
+		l.conn = nil
+	}
+}
+
+// number runs a query for one number on a bare connection.
+func number(ctx context.Context, conn driver.Conn, query string) (n int64, err error) {
+	queryer, ok := conn.(driver.QueryerContext)
+	if !ok {
+		return 0, errors.New("the driver has no bare queries")
+	}
+	rows, err := queryer.QueryContext(ctx, query, nil)
+	if err != nil {
+		return 0, err
+	}
+	values := make([]driver.Value, 1)
+	if err := rows.Next(values); err != nil && !errors.Is(err, io.EOF) {
+		return 0, errors.Join(err, rows.Close())
+	}
+	n, _ = values[0].(int64)
+	return n, rows.Close()
+}

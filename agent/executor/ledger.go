@@ -1,0 +1,97 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// verdict is the ledger's answer to a command.
+type verdict struct {
+	goOn   bool            // do it, or go on with it
+	result json.RawMessage // of a command that was done before
+}
+
+var verdictRefusals = map[string]*Refusal{
+	"fenced":   refuse(protocol.ReasonFenced, "a worker with a newer lease has taken over this operation"),
+	"closed":   refuse(protocol.ReasonClosed, "the operation is closed"),
+	"conflict": refuse(protocol.ReasonConflict, "the same command came before with another payload"),
+	"stale":    refuse(protocol.ReasonStale, "a newer generation is in force"),
+}
+
+// admit writes the intent of a command, or tells what became of it.
+func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, error) {
+	const query = "SELECT verdict, result FROM ledger.admit($1, $2, $3, $4, $5, $6, $7, $8)"
+	var word string
+	var result sql.NullString
+	err := x.db.QueryRowContext(ctx, query, c.OperationID, c.Epoch, c.Kind == protocol.CloseOperation, c.Step, c.Resource,
+		c.Generation, string(c.Kind), c.PayloadHash).Scan(&word, &result)
+	if err != nil {
+		return verdict{}, fmt.Errorf("ledger: %w", err)
+	}
+	switch {
+	case word == "go":
+		return verdict{goOn: true}, nil
+	case word == "done":
+		return verdict{result: json.RawMessage(result.String)}, nil
+	default:
+		if no, known := verdictRefusals[word]; known {
+			return verdict{}, no
+		}
+		return verdict{}, fmt.Errorf("ledger: unknown verdict %q", word)
+	}
+}
+
+// noResult is the result of commands that have nothing to tell.
+var noResult = json.RawMessage(`{}`)
+
+// outcome is the statement that stores the result of a command. Earlier generations of commands of no operation need no
+// memory: the ledger would call them stale.
+func outcome(c protocol.Command, result json.RawMessage) string {
+	store := fmt.Sprintf("UPDATE ledger.command SET result = %s WHERE operation_id = %s AND step = %s AND resource = %s"+
+		" AND generation = %d", quote(string(result)), quote(c.OperationID), quote(c.Step), quote(c.Resource), c.Generation)
+	if c.OperationID != "" {
+		return store
+	}
+	return store + fmt.Sprintf(";DELETE FROM ledger.command WHERE operation_id = '' AND kind = %s AND resource = %s"+
+		" AND generation < %d", quote(string(c.Kind)), quote(c.Resource), c.Generation)
+}
+
+func quote(s string) string { return pq.QuoteLiteral(s) }
+func ident(s string) string { return pq.QuoteIdentifier(s) }
+
+// databaseRow is a database of the ledger.
+type databaseRow struct {
+	ID, Name, RoleModel, MadeBy string
+	ConnectionCap               int
+	OID                         uint32 // 0 until it has its name
+}
+
+// named reports whether the database stands under its own name.
+func (d databaseRow) named() bool { return d.OID != 0 }
+
+// database reads a database of the ledger; false where there is none.
+func (x *Executor) database(ctx context.Context, id string) (databaseRow, bool, error) {
+	const query = `SELECT d.id, d.name, d.role_model, d.made_by, d.connection_cap, coalesce(d.oid, 0)
+		FROM ledger.database d WHERE d.id = $1`
+	var d databaseRow
+	err := x.db.QueryRowContext(ctx, query, id).Scan(&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.ConnectionCap, &d.OID)
+	if err == sql.ErrNoRows {
+		return d, false, nil
+	}
+	return d, err == nil, err
+}
+
+// madeDatabase is database for commands that need one that stands.
+func (x *Executor) madeDatabase(ctx context.Context, id string) (databaseRow, error) {
+	d, found, err := x.database(ctx, id)
+	if err == nil && (!found || !d.named()) {
+		err = refuse(protocol.ReasonNotFound, "the server has no database %s", id)
+	}
+	return d, err
+}

@@ -1,0 +1,166 @@
+package executor
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// plan is a database as it shall be, read from a command and checked.
+type plan struct {
+	id, operation string
+	model         database.RoleModel
+	names         database.Names
+	temporary     string            // name of the database while it is made; marks it with its operation
+	limit         int               // CONNECTION LIMIT
+	cap           int               // 0: none
+	verifiers     map[string]string // by username
+}
+
+// spareConnections of a capped database are for the agent; the pooler uses the cap alone.
+const spareConnections = 5
+
+var verifierPattern = regexp.MustCompile(`^SCRAM-SHA-256\$[0-9]{1,8}:[A-Za-z0-9+/=]{4,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$`)
+
+func readPlan(c protocol.Command) (plan, error) {
+	var w protocol.DatabasePayload
+	if err := readPayload(c, &w); err != nil {
+		return plan{}, err
+	}
+	dbID, err := databaseOf(c, w.DatabaseID)
+	if err != nil {
+		return plan{}, err
+	}
+	operation, err := id.Parse[id.OperationID](c.OperationID)
+	if err != nil {
+		return plan{}, refuse(protocol.ReasonInvalid, "operationId is no UUID")
+	}
+	model, modelErr := database.ParseRoleModel(w.RoleModel)
+	nameErr := database.ValidateName(w.Name)
+	if modelErr != nil || nameErr != nil || w.ConnectionCap < 0 || w.ConnectionCap > maxConnectionCap {
+		return plan{}, refuse(protocol.ReasonInvalid, "name, roleModel or connectionCap cannot be")
+	}
+	p := plan{
+		id: string(dbID), operation: c.OperationID, model: model, names: database.RoleNames(dbID, w.Name),
+		temporary: temporaryName(string(operation)), limit: -1, cap: w.ConnectionCap, verifiers: map[string]string{},
+	}
+	if p.cap > 0 {
+		p.limit = p.cap + spareConnections
+	}
+	return p, p.takeLogins(w.Logins, c.Secrets)
+}
+
+const maxConnectionCap = 100_000
+
+func temporaryName(operation string) string { return "tmp_" + id.Compact(id.OperationID(operation)) }
+
+// takeLogins demands exactly the logins of the role model, each under its own name with a verifier, and the owner's password.
+func (p *plan) takeLogins(logins []protocol.LoginPayload, secrets map[string]string) error {
+	for _, l := range logins {
+		known := slices.Contains(p.model.Logins(), database.Login(l.Login))
+		if !known || l.Username != p.names.Of(database.Login(l.Login)) || !verifierPattern.MatchString(l.Verifier) {
+			return refuse(protocol.ReasonInvalid, "login %q is not one of this database, or has no verifier", l.Login)
+		}
+		p.verifiers[l.Username] = l.Verifier
+	}
+	switch {
+	case len(logins) != len(p.model.Logins()) || len(p.verifiers) != len(logins):
+		return refuse(protocol.ReasonInvalid, "a %s database has the logins %v", p.model, p.model.Logins())
+	case secrets[p.names.Owner] == "":
+		return refuse(protocol.ReasonInvalid, "the password of the owner is missing")
+	}
+	return nil
+}
+
+// part is a role of a database and what it is there.
+type part struct{ name, as string }
+
+// logins are the roles that customers log in as.
+func (p plan) logins() []part {
+	parts := make([]part, 0, len(p.model.Logins()))
+	for _, l := range p.model.Logins() {
+		parts = append(parts, part{p.names.Of(l), string(l)})
+	}
+	return parts
+}
+
+// others are the roles that nobody logs in as.
+func (p plan) others() []part {
+	holder := part{p.names.Holder, "holder"}
+	if p.model == database.SingleLogin {
+		return []part{holder}
+	}
+	return []part{holder, {p.names.ReadGroup, "read_group"}, {p.names.WriteGroup, "write_group"}}
+}
+
+const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
+
+// loginStatements make the roles, their rows and closed gates.
+func (p plan) loginStatements() []string {
+	s := []string{fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES (%s,%s,%s,%d,%s)",
+		quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation))}
+	for _, r := range p.others() {
+		s = append(s, "CREATE ROLE "+ident(r.name)+" NOLOGIN"+harmless, p.markStatement(r))
+	}
+	for _, r := range p.logins() {
+		s = append(s, "CREATE ROLE "+ident(r.name)+" LOGIN"+harmless+" PASSWORD "+quote(p.verifiers[r.name]), p.markStatement(r),
+			fmt.Sprintf("INSERT INTO pooler.gate (login, database, open) VALUES (%s,%s,false)", quote(r.name), quote(p.names.Owner)))
+	}
+	if p.model == database.Managed {
+		s = append(s,
+			"GRANT "+ident(p.names.WriteGroup)+" TO "+ident(p.names.Runtime)+" WITH INHERIT TRUE, SET FALSE",
+			"GRANT "+ident(p.names.ReadGroup)+" TO "+ident(p.names.Readonly)+" WITH INHERIT TRUE, SET FALSE")
+	}
+	return s
+}
+
+// markStatement writes the oid of a role that this transaction made.
+func (p plan) markStatement(r part) string {
+	return fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part) SELECT rolname, oid, %s, %s FROM pg_roles"+
+		" WHERE rolname = %s", quote(p.id), quote(r.as), quote(r.name))
+}
+
+// rightsStatements run inside the database while it has its temporary name. They may run again.
+func (p plan) rightsStatements() []string {
+	db, owner := ident(p.temporary), ident(p.names.Owner)
+	s := []string{
+		"REVOKE CONNECT, TEMPORARY ON DATABASE " + db + " FROM PUBLIC",
+		"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE " + db + " TO " + owner + " WITH GRANT OPTION",
+		"ALTER SCHEMA public OWNER TO " + owner,
+	}
+	if p.model == database.SingleLogin {
+		return s
+	}
+	read, write := ident(p.names.ReadGroup), ident(p.names.WriteGroup)
+	later := "ALTER DEFAULT PRIVILEGES FOR ROLE " + owner + " GRANT "
+	return append(s,
+		"GRANT USAGE ON SCHEMA public TO "+read+","+write,
+		later+"USAGE ON SCHEMAS TO "+read+","+write,
+		later+"SELECT ON TABLES TO "+read,
+		later+"SELECT, INSERT, UPDATE, DELETE ON TABLES TO "+write,
+		later+"SELECT ON SEQUENCES TO "+read,
+		later+"USAGE, SELECT ON SEQUENCES TO "+write,
+	)
+}
+
+// renameStatements give the database its name, let its logins in, and record it. The owner itself grants CONNECT to the
+// other logins: only then can it take that back later.
+func (p plan) renameStatements() []string {
+	db, name := ident(p.temporary), p.names.Owner
+	var s []string
+	if p.model == database.Managed {
+		s = append(s, "SET LOCAL ROLE "+ident(p.names.Owner),
+			"GRANT CONNECT ON DATABASE "+db+" TO "+ident(p.names.Runtime)+","+ident(p.names.Readonly), "RESET ROLE")
+	}
+	return append(s,
+		fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", db, p.limit),
+		"ALTER DATABASE "+db+" RENAME TO "+ident(name),
+		fmt.Sprintf("UPDATE ledger.database SET oid = (SELECT oid FROM pg_database WHERE datname = %s) WHERE id = %s",
+			quote(name), quote(p.id)),
+		"UPDATE pooler.gate SET open = true WHERE database = "+quote(name),
+	)
+}

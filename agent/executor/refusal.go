@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// Refusal is a definite no: what was asked is not done. Reason is one of the protocol's words; Message is fit for an operator
+// and holds no secret.
+type Refusal struct {
+	Reason  string
+	Message string
+	cause   error
+}
+
+func (r *Refusal) Error() string { return r.Reason + ": " + r.Message }
+
+// Unwrap returns what stood behind the refusal; it is for the agent's log, not for the wire.
+func (r *Refusal) Unwrap() error { return r.cause }
+
+func refuse(reason, format string, args ...any) *Refusal {
+	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// SQLSTATEs that mean something here.
+const (
+	duplicateDatabase  = "42P04"
+	duplicateObject    = "42710"
+	uniqueViolation    = "23505"
+	lockNotAvailable   = "55P03"
+	internalError      = "XX000" // "tuple concurrently updated" among others
+	undefinedDatabase  = "3D000"
+	objectInUse        = "55006"
+	notInCharge        = "PGH01"
+	serializationError = "40001"
+	deadlockDetected   = "40P01"
+)
+
+func sqlState(err error) string {
+	var p *pq.Error
+	if errors.As(err, &p) {
+		return string(p.Code)
+	}
+	return ""
+}
+
+// AsRefusal gives every error its word. What is not known to be final may be tried again: the ledger has the intent, so the
+// same command goes on where this one stopped.
+func AsRefusal(err error) *Refusal {
+	var r *Refusal
+	switch {
+	case errors.As(err, &r):
+		return r
+	case sqlState(err) == notInCharge:
+		return &Refusal{protocol.ReasonUnavailable, "another agent is in charge of this server", err}
+	case errors.Is(err, pooler.ErrUnreachable):
+		return &Refusal{protocol.ReasonUnavailable, "PgBouncer does not answer", err}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &Refusal{protocol.ReasonUnavailable, "it took too long; send the command again", err}
+	case isFinal(err):
+		return &Refusal{protocol.ReasonFailed, "PostgreSQL refused (SQLSTATE " + sqlState(err) + ")", err}
+	default:
+		return &Refusal{protocol.ReasonUnavailable, "PostgreSQL or PgBouncer did not do it; send the command again", err}
+	}
+}
+
+// isFinal reports whether PostgreSQL said no to what was asked, rather than to the moment. Classes: 22 data, 23 integrity,
+// 42 syntax or privilege.
+func isFinal(err error) bool {
+	switch state := sqlState(err); {
+	case len(state) < 2:
+		return false
+	default:
+		return state[:2] == "22" || state[:2] == "23" || state[:2] == "42"
+	}
+}

@@ -1,0 +1,55 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/setup"
+)
+
+// foreignSessions selects the sessions of a database, or as one of its logins anywhere, that are neither the agent's nor an
+// administrator's.
+const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid
+	WHERE a.backend_type = 'client backend' AND a.usename IS DISTINCT FROM '` + setup.AgentLogin + `'
+	  AND r.rolsuper IS DISTINCT FROM true
+	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
+
+// sessionPause is between two looks; a terminated session needs a moment to go.
+const sessionPause = 2 * time.Millisecond
+
+// endSessions terminates customers' sessions of a database until none is left.
+func (x *Executor) endSessions(ctx context.Context, d databaseRow) error {
+	return x.until(ctx, "sessions are still open", func() (int, error) {
+		var n int
+		err := x.db.QueryRowContext(ctx, "SELECT count(pg_terminate_backend(a.pid))"+foreignSessions, d.Name, d.ID).Scan(&n)
+		return n, err
+	})
+}
+
+// awaitEmpty waits until the agent's own closing connections to a database are gone, and terminates all that has no business
+// there: a rename waits in steps of 100 ms and then fails.
+func (x *Executor) awaitEmpty(ctx context.Context, name string) error {
+	const query = `SELECT count(CASE WHEN a.usename = '` + setup.AgentLogin + `' THEN true ELSE pg_terminate_backend(a.pid) END)
+		FROM pg_stat_activity a WHERE a.backend_type = 'client backend' AND a.datname = $1`
+	return x.until(ctx, "sessions are still open", func() (int, error) {
+		var n int
+		err := x.db.QueryRowContext(ctx, query, name).Scan(&n)
+		return n, err
+	})
+}
+
+// until looks again and again until there is nothing left.
+func (x *Executor) until(ctx context.Context, what string, look func() (int, error)) error {
+	for {
+		n, err := look()
+		if err != nil || n == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d %s: %w", n, what, ctx.Err())
+		case <-time.After(sessionPause):
+		}
+	}
+}

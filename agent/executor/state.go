@@ -1,0 +1,54 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+)
+
+// PoolerState reads what PgBouncer should know: every database that stands under its name, with its logins.
+func (x *Executor) PoolerState(ctx context.Context) (pooler.State, error) {
+	const query = `SELECT d.name, d.connection_cap, d.networks::text[], array_agg(g.login ORDER BY g.login)
+		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name
+		WHERE d.oid IS NOT NULL GROUP BY d.id`
+	rows, err := x.db.QueryContext(ctx, query)
+	if err != nil {
+		return pooler.State{}, err
+	}
+	defer rows.Close()
+	s := pooler.State{Settings: x.settings}
+	for rows.Next() {
+		var e pooler.Entry
+		var networks, logins pq.StringArray
+		if err := rows.Scan(&e.Database, &e.ConnectionCap, &networks, &logins); err != nil {
+			return s, err
+		}
+		if e.Allow, err = parseNetworks(networks); err != nil {
+			return s, err
+		}
+		for _, name := range logins {
+			e.Logins = append(e.Logins, pooler.Login{Name: name})
+		}
+		s.Entries = append(s.Entries, e)
+	}
+	return s, rows.Err()
+}
+
+func parseNetworks(texts []string) ([]netip.Prefix, error) {
+	networks := make([]netip.Prefix, 0, len(texts))
+	for _, t := range texts {
+		p, err := netip.ParsePrefix(t)
+		if err != nil || p != p.Masked() {
+			return nil, fmt.Errorf("%q is no network", t)
+		}
+		networks = append(networks, p)
+	}
+	return networks, nil
+}
+
+// syncPooler returns once PgBouncer goes by the ledger as it is now.
+func (x *Executor) syncPooler(ctx context.Context) error { return x.pooler.Sync(ctx, x.PoolerState) }
