@@ -155,3 +155,8 @@ func unquoteLiteral(text string) string {
 	}
 	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(text, "'"), "'"), "''", "'")
 }
+
+// StartsCopy reports whether the statement is a COPY.
+func StartsCopy(sql []byte) bool {
+	return len(sql) >= 4 && strings.EqualFold(string(sql[:4]), "copy") && (len(sql) == 4 || !identPart(sql[4]))
+}

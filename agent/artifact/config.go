@@ -1,0 +1,113 @@
+// Package artifact makes backups of databases: it dumps one in an exported snapshot, stores the file with its manifest, and
+// verifies it by restoring it, as stored, into an isolated copy under a login made for that one restore.
+package artifact
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Config says how to reach PostgreSQL and what tools and bounds to use.
+type Config struct {
+	Host     string // a name, an address, or the folder of a unix socket
+	Port     int
+	User     string // the agent's own login: CREATEDB, CREATEROLE, BYPASSRLS, pg_read_all_data, no superuser
+	Password string
+	SSLMode  string // as in libpq; empty means disable, for the loopback
+
+	Maintenance string // the database from which copies are created and dropped
+	PgDump      string // path of pg_dump 16 or later
+
+	LockWait    time.Duration // how long pg_dump waits for a table's lock; 0 means 30 s
+	RestoreTime time.Duration // how long a verifying restore may take; 0 means 6 h
+	Now         func() time.Time
+}
+
+func (c *Config) complete() {
+	if c.SSLMode == "" {
+		c.SSLMode = "disable"
+	}
+	if c.LockWait == 0 {
+		c.LockWait = 30 * time.Second
+	}
+	if c.RestoreTime == 0 {
+		c.RestoreTime = 6 * time.Hour
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+}
+
+// sessionOptions keep a customer's defaults away from the agent's sessions.
+const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
+	" -c idle_in_transaction_session_timeout=0"
+
+// sessionPrefix begins the application_name of every session of a backup, by which a starting agent ends those of its
+// predecessor.
+const sessionPrefix = "pgherd-backup-"
+
+func sessionName(op id.OperationID) string { return sessionPrefix + string(op) }
+
+// open returns a pool of one database for the sessions of one operation. The caller closes it.
+func (c *Config) open(database string, op id.OperationID) (*sql.DB, error) {
+	connector, err := pq.NewConnectorConfig(pq.Config{
+		Host: c.Host, Port: uint16(c.Port), User: c.User, Password: c.Password, Database: database,
+		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: sessionName(op), Options: sessionOptions,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// with runs fn with a pool of one database.
+func (c *Config) with(database string, op id.OperationID, fn func(*sql.DB) error) error {
+	db, err := c.open(database, op)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(db), db.Close())
+}
+
+// Backuper makes and verifies backups. It is safe for concurrent use by different operations.
+type Backuper struct {
+	cfg   Config
+	store *store.Store
+	// Crash is called at each of CrashPoints, so that a test can end the process there.
+	Crash func(point string)
+}
+
+// New returns a Backuper that keeps its files in the store.
+func New(cfg Config, files *store.Store) *Backuper {
+	cfg.complete()
+	return &Backuper{cfg: cfg, store: files, Crash: func(string) {}}
+}
+
+// CrashPoints names the moments at which a crash must do no harm, in the order of a backup.
+var CrashPoints = []string{
+	"backup.after-snapshot", "backup.after-partial", "backup.after-sidecar-rename", "backup.after-manifest-rename",
+	"backup.after-file-rename", "backup.after-commit", "backup.verify.role-created", "backup.verify.database-created",
+	"backup.verify.restored", "backup.verify.database-dropped", "backup.verify.dropped", "backup.after-verified",
+}
+
+// EndPredecessor ends every backup session that is open in the cluster, pg_dump's and restores' included. A starting agent
+// calls it before anything else runs backups.
+func (b *Backuper) EndPredecessor(ctx context.Context) error {
+	return b.cfg.with(b.cfg.Maintenance, "", func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+			WHERE pid <> pg_backend_pid() AND application_name LIKE $1 || '%'
+			AND (usename = current_user OR usename LIKE 'verify\_%')`, sessionPrefix)
+		if err != nil {
+			return fmt.Errorf("end the predecessor's sessions: %w", err)
+		}
+		return nil
+	})
+}

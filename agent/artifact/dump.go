@@ -1,0 +1,177 @@
+package artifact
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/pgzip"
+	"github.com/lib/pq"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// The compression of a backup file: gzip's default level, in blocks of 1 MiB on two threads. It bounds memory, too.
+const (
+	gzipLevel   = 6
+	gzipBlock   = 1 << 20
+	gzipThreads = 2
+)
+
+// dump makes the set of files and commits it. When it fails, nothing of the set is left.
+func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (manifest backup.Manifest, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.store.Discard(req.DatabaseID, req.Filename))
+		}
+	}()
+	err = b.cfg.with(req.Database, req.OperationID, func(db *sql.DB) error {
+		if err := b.room(ctx, db); err != nil {
+			return err
+		}
+		manifest, err = b.inSnapshot(ctx, db, req, progress)
+		return err
+	})
+	if err != nil {
+		return backup.Manifest{}, noDatabase(err)
+	}
+	b.Crash("backup.after-partial")
+	err = b.store.Commit(req.DatabaseID, req.Filename, func(step string) { b.Crash("backup.after-" + step + "-rename") })
+	if err == nil {
+		b.Crash("backup.after-commit")
+	}
+	return manifest, err
+}
+
+// noDatabase says DATABASE_NOT_FOUND for a connection to a database that does not exist.
+func noDatabase(err error) error {
+	if e := pq.As(err, "3D000"); e != nil {
+		return fault.Wrap(err, fault.DatabaseNotFound, "the database does not exist")
+	}
+	return err
+}
+
+// room refuses before the dump where the file will not fit: as gzip it rarely takes half of what the database does.
+func (b *Backuper) room(ctx context.Context, db *sql.DB) error {
+	var size int64
+	if err := db.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&size); err != nil {
+		return fmt.Errorf("size of the database: %w", err)
+	}
+	return b.store.Room(size / 2)
+}
+
+// inSnapshot writes everything of a set, all of it from one snapshot of the database.
+func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, progress Progress) (backup.Manifest, error) {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return backup.Manifest{}, fmt.Errorf("begin snapshot: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it only read
+	run := pgDump{cfg: &b.cfg, database: req.Database, op: req.OperationID}
+	if err := tx.QueryRowContext(ctx, `SELECT pg_export_snapshot()`).Scan(&run.snapshot); err != nil {
+		return backup.Manifest{}, fmt.Errorf("export snapshot: %w", err)
+	}
+	b.Crash("backup.after-snapshot")
+	p, err := b.plan(ctx, tx, req, progress)
+	if err != nil {
+		return backup.Manifest{}, err
+	}
+	m := backup.Manifest{
+		FormatVersion: backup.FormatVersion, DatabaseID: req.DatabaseID, OperationID: req.OperationID, Filename: req.Filename,
+		CreatedAt: b.cfg.Now().UTC(),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { m.File, err = b.writeData(ctx, run, req, p); return err })
+	group.Go(func() (err error) { m.Sidecar, err = b.writeSidecar(ctx, run, req); return err })
+	group.Go(func() error { return describe(ctx, tx, req.Logins, &m) })
+	if err := group.Wait(); err != nil {
+		return backup.Manifest{}, err
+	}
+	m.Contents.Sequences = p.sequences
+	return m, b.store.Prepare(m)
+}
+
+// plan is what the portable filter needs to know of the source, and what it learns from the dump.
+type plan struct {
+	settings  map[string]bool
+	meter     *meter
+	sequences map[string]backup.Value
+}
+
+func (b *Backuper) plan(ctx context.Context, tx *sql.Tx, req Request, progress Progress) (*plan, error) {
+	settings, err := knownSettings(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := tableSizes(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	share := 99
+	if req.Verify {
+		share = dumpShare
+	}
+	report := func(percent int) { progress(StageDumping, percent*share/100) }
+	return &plan{settings: settings, meter: newMeter(weights, report), sequences: map[string]backup.Value{}}, nil
+}
+
+// filter makes the dump portable. Sequences are taken from the dump itself: they follow no snapshot.
+func (p *plan) filter() dumpsql.Portable {
+	return dumpsql.Portable{
+		Known: func(setting string) bool { return p.settings[setting] },
+		Table: p.meter.begin,
+		Data:  p.meter.add,
+		Sequence: func(s dumpsql.Sequence) {
+			p.sequences[dumpsql.Canonical(s.Name)] = backup.Value{Last: s.Last, Called: s.Called}
+		},
+	}
+}
+
+func (b *Backuper) writeData(ctx context.Context, run pgDump, req Request, p *plan) (backup.FileDigest, error) {
+	file, err := b.store.Create(req.DatabaseID, req.Filename)
+	if err != nil {
+		return backup.FileDigest{}, err
+	}
+	return compressed(file, func(dst io.Writer) error {
+		consume := func(src io.Reader) error { return p.filter().Copy(dst, src) }
+		return run.run(ctx, consume, "--no-owner", "--no-privileges")
+	})
+}
+
+// writeSidecar writes what the portable file leaves out: the schema with owners, privileges and the roles of policies.
+func (b *Backuper) writeSidecar(ctx context.Context, run pgDump, req Request) (backup.FileDigest, error) {
+	file, err := b.store.CreateSidecar(req.DatabaseID, req.Filename)
+	if err != nil {
+		return backup.FileDigest{}, err
+	}
+	return compressed(file, func(dst io.Writer) error {
+		consume := func(src io.Reader) error { _, err := io.Copy(dst, src); return err }
+		return run.run(ctx, consume, "--schema-only")
+	})
+}
+
+// compressed runs produce with a gzip writer to the file, and makes the file durable.
+func compressed(file *store.File, produce func(io.Writer) error) (backup.FileDigest, error) {
+	defer file.Close()
+	zip, err := pgzip.NewWriterLevel(file, gzipLevel)
+	if err != nil {
+		return backup.FileDigest{}, err
+	}
+	if err := zip.SetConcurrency(gzipBlock, gzipThreads); err != nil {
+		return backup.FileDigest{}, err
+	}
+	err = produce(zip)
+	if closing := zip.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return backup.FileDigest{}, err
+	}
+	return file.Finish()
+}

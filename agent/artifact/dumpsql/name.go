@@ -1,0 +1,38 @@
+package dumpsql
+
+import (
+	"regexp"
+	"strings"
+)
+
+var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// QuoteName joins the parts of a name, each in quotes where it is not plain. It asks no list of keywords, so the result is for
+// comparing and showing names; use it in SQL only with parts that it is safe to leave plain, or quote those yourself.
+func QuoteName(parts ...string) string {
+	quoted := make([]string, len(parts))
+	for i, part := range parts {
+		if quoted[i] = part; !plainName.MatchString(part) {
+			quoted[i] = QuoteIdentifier(part)
+		}
+	}
+	return strings.Join(quoted, ".")
+}
+
+// QuoteIdentifier puts a name in quotes, always.
+func QuoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// Canonical brings a name as a dump has it, where some parts are quoted only because they are keywords, to QuoteName's form.
+func Canonical(name string) string {
+	var parts []string
+	for _, t := range tokens([]byte(name)) {
+		switch inner, quoted := strings.CutPrefix(t.text, `"`); {
+		case t.text == ".":
+		case quoted:
+			parts = append(parts, strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `""`, `"`))
+		default:
+			parts = append(parts, t.text)
+		}
+	}
+	return QuoteName(parts...)
+}

@@ -1,0 +1,170 @@
+package artifact
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// isolated is a database made for one verification, and the login of the same name that alone restores into it.
+//
+// The login's comment is our mark. It is made first, in one transaction with the login, and dropped last: so a database of
+// this name is ours exactly while a marked login of the same name stands, and a crash at any moment leaves nothing that the
+// sweep does not recognise. Nothing without the mark is ever dropped.
+type isolated struct {
+	cfg      *Config
+	op       id.OperationID
+	admin    *sql.DB // on the maintenance database
+	password string
+}
+
+const isolatedPrefix = "verify_"
+
+func (i *isolated) name() string { return isolatedPrefix + id.Compact(i.op) }
+
+func mark(name string) string { return "pgherd isolated copy " + name }
+
+// create makes login and database. The login is a member of nothing and can reach only its copy; it bypasses row security, as
+// whoever restores a dump elsewhere does: a view is refreshed from tables whose policies are in force by then.
+func (i *isolated) create(ctx context.Context, l backup.Locale, crash func(string)) error {
+	if err := i.createLogin(ctx); err != nil {
+		return err
+	}
+	crash("backup.verify.role-created")
+	name := dumpsql.QuoteIdentifier(i.name())
+	for _, statement := range []string{
+		`CREATE DATABASE ` + name + ` TEMPLATE template0` + localeOptions(l),
+		`REVOKE ALL ON DATABASE ` + name + ` FROM PUBLIC`,
+		`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE ` + name + ` TO ` + name,
+	} {
+		if _, err := i.admin.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make the isolated copy: %w", err)
+		}
+	}
+	crash("backup.verify.database-created")
+	return i.cfg.with(i.name(), i.op, func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, `ALTER SCHEMA public OWNER TO `+name)
+		return err
+	})
+}
+
+func (i *isolated) createLogin(ctx context.Context) error {
+	var random [32]byte
+	var salt [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	_, _ = rand.Read(salt[:])
+	i.password = hex.EncodeToString(random[:])
+	name := dumpsql.QuoteIdentifier(i.name())
+	tx, err := i.admin.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("make the login of the isolated copy: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	for _, statement := range []string{
+		`CREATE ROLE ` + name + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS PASSWORD ` +
+			pq.QuoteLiteral(credential.Verifier(i.password, salt, credential.Iterations)),
+		`COMMENT ON ROLE ` + name + ` IS ` + pq.QuoteLiteral(mark(i.name())),
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make the login of the isolated copy: %w", err)
+		}
+	}
+	return tx.Commit()
+}
+
+func localeOptions(l backup.Locale) string {
+	var b strings.Builder
+	option := func(name, value string) {
+		if value != "" {
+			b.WriteString(" " + name + " " + pq.QuoteLiteral(value))
+		}
+	}
+	option("ENCODING", l.Encoding)
+	b.WriteString(" LOCALE_PROVIDER " + l.Provider)
+	option("LC_COLLATE", l.Collate)
+	option("LC_CTYPE", l.Ctype)
+	option("ICU_LOCALE", l.ICULocale)
+	option("ICU_RULES", l.ICURules)
+	return b.String()
+}
+
+// connect opens the restore's connection.
+func (i *isolated) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	cfg, err := pgconn.ParseConfig("sslmode=" + i.cfg.SSLMode + " host=" + quoteSetting(i.cfg.Host) +
+		" port=" + strconv.Itoa(i.cfg.Port) + " user=" + i.name() + " dbname=" + i.name())
+	if err != nil {
+		return nil, errors.New("connect to the isolated copy: bad address")
+	}
+	cfg.Password = i.password
+	cfg.RuntimeParams = map[string]string{"application_name": sessionName(i.op)}
+	conn, err := pgconn.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the isolated copy: %w", err)
+	}
+	return conn, nil
+}
+
+func quoteSetting(value string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
+}
+
+// drop removes database and login where they bear our mark. What does not exist is no error.
+func (i *isolated) drop(ctx context.Context, crash func(string)) error {
+	return dropMarked(ctx, i.admin, i.name(), crash)
+}
+
+func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(string)) error {
+	var found string
+	err := admin.QueryRowContext(ctx, `SELECT coalesce(shobj_description(oid, 'pg_authid'), '') FROM pg_roles WHERE rolname = $1`,
+		name).Scan(&found)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for the isolated copy: %w", err)
+	case found != mark(name):
+		return fmt.Errorf("a role %s exists that is not ours", name)
+	}
+	quoted := dumpsql.QuoteIdentifier(name)
+	if _, err := admin.ExecContext(ctx, `DROP DATABASE IF EXISTS `+quoted+` WITH (FORCE)`); err != nil {
+		return fmt.Errorf("drop the isolated copy: %w", err)
+	}
+	crash("backup.verify.database-dropped")
+	if _, err := admin.ExecContext(ctx, `DROP ROLE IF EXISTS `+quoted); err != nil {
+		return fmt.Errorf("drop the login of the isolated copy: %w", err)
+	}
+	crash("backup.verify.dropped")
+	return nil
+}
+
+// Sweep drops every isolated copy and login that bears our mark. A starting agent calls it after EndPredecessor.
+func (b *Backuper) Sweep(ctx context.Context) error {
+	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
+		var names []string
+		const query = `SELECT rolname FROM pg_roles WHERE rolname ~ '^verify_[0-9a-f]{32}$'
+			AND shobj_description(oid, 'pg_authid') = 'pgherd isolated copy ' || rolname`
+		err := each(ctx, admin, "isolated copies", query, func(rows *sql.Rows) error {
+			var name string
+			err := rows.Scan(&name)
+			names = append(names, name)
+			return err
+		})
+		for _, name := range names {
+			err = errors.Join(err, dropMarked(ctx, admin, name, func(string) {}))
+		}
+		return err
+	})
+}

@@ -1,0 +1,51 @@
+package artifact
+
+import (
+	"sync"
+
+	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+)
+
+// dumpShare is how much of the whole the dump is when a verification follows it.
+const dumpShare = 60
+
+// meter turns tables and bytes that went into a dump into a percentage. The weight of a table is its size on disk; within a
+// table the bytes of COPY text stand for it, as far as they reach.
+type meter struct {
+	mu      sync.Mutex
+	weights map[string]int64 // by canonical name
+	total   int64
+	done    int64 // weight of finished tables
+	table   int64 // weight of the current one
+	bytes   int64 // of the current one
+	last    int
+	report  func(percent int)
+}
+
+func newMeter(weights map[string]int64, report func(percent int)) *meter {
+	m := &meter{weights: weights, report: report, total: 1, last: -1}
+	for _, w := range weights {
+		m.total += w
+	}
+	return m
+}
+
+// begin notes that the rows of a table begin.
+func (m *meter) begin(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += m.table
+	m.table, m.bytes = m.weights[dumpsql.Canonical(name)], 0
+}
+
+// add notes bytes of the dump.
+func (m *meter) add(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bytes += int64(n)
+	percent := int(100 * (m.done + min(m.bytes, m.table)) / m.total)
+	if percent > m.last {
+		m.last = percent
+		m.report(percent)
+	}
+}

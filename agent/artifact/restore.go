@@ -1,0 +1,218 @@
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+)
+
+// restorer streams a dump into a database, one statement a message, and stops at the first error. It is the only way in
+// which the agent runs a customer's SQL, and its connection is always that of a login made for one restore.
+type restorer struct {
+	conn       *pgconn.PgConn
+	settings   map[string]bool   // that the server knows
+	extensions map[string]string // versions to install; others get the server's default
+	object     string            // what the dump says that it is about
+}
+
+// StatementError says which statement of a dump could not be restored. Its text is fit for the customer.
+type StatementError struct {
+	Line      int64
+	Object    string // "FUNCTION public.f", as the dump's comments name it; may be empty
+	Statement string // shortened
+	SQLState  string // empty where the agent itself refused it
+	Message   string
+}
+
+func (e *StatementError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "line %d", e.Line)
+	if e.Object != "" {
+		fmt.Fprintf(&b, ", %s", e.Object)
+	}
+	fmt.Fprintf(&b, ": %q failed: %s", e.Statement, e.Message)
+	if e.SQLState != "" {
+		fmt.Fprintf(&b, " (SQLSTATE %s)", e.SQLState)
+	}
+	return b.String()
+}
+
+// run restores the whole dump. A *StatementError or a *dumpsql.SyntaxError means that the dump is at fault; any other error
+// leaves it open.
+func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
+	for {
+		item, err := dump.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		r.note(item)
+		switch item.Kind {
+		case dumpsql.Statement:
+			err = r.execute(ctx, item)
+		case dumpsql.CopyStart:
+			err = r.copy(ctx, dump, item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// note keeps what pg_dump's comment says of the statements that follow: -- Name: f; Type: FUNCTION; Schema: public; Owner: -
+func (r *restorer) note(item dumpsql.Item) {
+	for line := range bytes.Lines(item.Text[:item.Body]) {
+		text := strings.TrimSpace(string(line))
+		for _, start := range []string{"-- Name: ", "-- Data for Name: "} {
+			if rest, ok := strings.CutPrefix(text, start); ok {
+				r.object = objectOf(rest)
+			}
+		}
+	}
+}
+
+func objectOf(comment string) string {
+	fields := map[string]string{}
+	name, rest, _ := strings.Cut(comment, "; Type: ")
+	for i, part := range strings.Split("Type: "+rest, "; ") {
+		if key, value, ok := strings.Cut(part, ": "); ok && i < 3 {
+			fields[key] = value
+		}
+	}
+	if schema := fields["Schema"]; schema != "" && schema != "-" {
+		name = schema + "." + name
+	}
+	return shorten(strings.TrimSpace(fields["Type"]+" "+name), 200)
+}
+
+// execute runs one statement. The extended protocol takes exactly one, so what this reader splits and what the server sees
+// can not differ.
+func (r *restorer) execute(ctx context.Context, item dumpsql.Item) error {
+	sql := string(item.SQL())
+	if name, ok := dumpsql.Setting(item.SQL()); ok && !r.settings[name] {
+		return nil
+	}
+	if dumpsql.StartsCopy(item.SQL()) {
+		return r.refusal(item, "only COPY ... FROM stdin is allowed in a dump")
+	}
+	_, err := r.conn.ExecParams(ctx, r.versioned(sql), nil, nil, nil, nil).Close()
+	if err != nil {
+		return r.failure(item, err)
+	}
+	return r.stillSafe(item)
+}
+
+// stillSafe refuses a dump that changes how the server reads strings: from then on it would split otherwise than the server.
+func (r *restorer) stillSafe(item dumpsql.Item) error {
+	if r.conn.ParameterStatus("standard_conforming_strings") == "off" {
+		return r.refusal(item, "standard_conforming_strings must stay on")
+	}
+	if encoding := r.conn.ParameterStatus("client_encoding"); slices.Contains(unsafeEncodings, encoding) {
+		return r.refusal(item, "client_encoding "+encoding+" is not allowed in a dump")
+	}
+	return nil
+}
+
+// unsafeEncodings have characters of several bytes of which one can look like a quote or a backslash.
+var unsafeEncodings = []string{"SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004"}
+
+// versioned adds the version to CREATE EXTENSION, which a dump leaves out.
+func (r *restorer) versioned(sql string) string {
+	rest, ok := strings.CutPrefix(sql, "CREATE EXTENSION IF NOT EXISTS ")
+	if !ok || len(r.extensions) == 0 {
+		return sql
+	}
+	name, _, _ := strings.Cut(rest, " ")
+	version, ok := r.extensions[dumpsql.Canonical(name)]
+	if !ok || strings.Contains(strings.ToUpper(rest), " VERSION ") {
+		return sql
+	}
+	return strings.TrimSuffix(sql, ";") + " VERSION " + dumpsql.QuoteIdentifier(version) + ";"
+}
+
+// copy streams the data that follows into the table.
+func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql.Item) error {
+	at := start
+	at.Text = bytes.Clone(start.Text) // the reader goes on while it may still be needed
+	data := copyData{dump: dump}
+	_, err := r.conn.CopyFrom(ctx, &data, string(at.SQL()))
+	switch {
+	case data.err != nil:
+		return data.err
+	case err != nil:
+		return r.failure(at, err)
+	case !data.ended:
+		return r.refusal(at, "the server took only a part of the data")
+	}
+	return nil
+}
+
+// copyData is the data of one COPY block as a stream.
+type copyData struct {
+	dump  *dumpsql.Reader
+	piece []byte
+	ended bool
+	err   error // of the dump itself
+}
+
+func (c *copyData) Read(p []byte) (int, error) {
+	for len(c.piece) == 0 {
+		if c.ended {
+			return 0, io.EOF
+		}
+		item, err := c.dump.Next()
+		if err != nil {
+			c.err = err
+			return 0, err
+		}
+		c.piece, c.ended = item.Text, item.Kind == dumpsql.CopyEnd
+		if c.ended {
+			c.piece = nil
+		}
+	}
+	n := copy(p, c.piece)
+	c.piece = c.piece[n:]
+	return n, nil
+}
+
+func (r *restorer) refusal(item dumpsql.Item, why string) error {
+	return &StatementError{Line: item.Line, Object: r.object, Statement: shorten(string(item.SQL()), 120), Message: why}
+}
+
+// failure tells an error of the statement from one of the server or of the way to it, which says nothing about the dump.
+func (r *restorer) failure(item dumpsql.Item, err error) error {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) || transient(e.Code) {
+		return fmt.Errorf("restore: %w", err)
+	}
+	failed := &StatementError{
+		Line: item.Line, Object: r.object, Statement: shorten(string(item.SQL()), 120), SQLState: e.Code, Message: e.Message,
+	}
+	if e.TableName != "" && r.object == "" {
+		failed.Object = dumpsql.QuoteName(e.SchemaName, e.TableName)
+	}
+	return failed
+}
+
+// transient classes: connection, resources, operator intervention, system errors, internal errors.
+func transient(sqlState string) bool {
+	return slices.Contains([]string{"08", "53", "57", "58", "XX"}, sqlState[:min(2, len(sqlState))])
+}
+
+func shorten(text string, limit int) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "..."
+}

@@ -1,0 +1,248 @@
+// Package store keeps backup files: one folder per database, and in it, for each backup, the file itself, the sidecar (the
+// schema with owners and privileges) and the manifest. A mark says when the file was last verified.
+//
+// All of a set is written as .partial and made durable first. Then sidecar and manifest take their final names, and last the
+// file itself: its appearance under its final name is the commit. What lies around without it is left over from a crash, and
+// swept when the store is opened. Deletion goes the other way round: the file first.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// The endings of the files of a set; they follow the stem of the backup's name.
+const (
+	dataEnding     = ".sql.gz"
+	sidecarEnding  = ".schema.sql.gz"
+	manifestEnding = ".manifest.json"
+	verifiedEnding = ".verified.json"
+	partialEnding  = ".partial"
+)
+
+// Store is a folder of backups. It may be used concurrently for different backups.
+type Store struct {
+	root    string
+	reserve int64
+	free    func(path string) (int64, error)
+}
+
+// Options of a Store.
+type Options struct {
+	// Reserve is how many bytes a backup leaves free on the disk, for others; 0 means 1 GiB.
+	Reserve int64
+	// Free says how many bytes are free at a path; nil asks the file system.
+	Free func(path string) (int64, error)
+}
+
+const defaultReserve = 1 << 30
+
+// Open makes the folder where it does not exist, and sweeps what a crash left there. Only one process may have it open.
+func Open(root string, o Options) (*Store, error) {
+	if o.Reserve == 0 {
+		o.Reserve = defaultReserve
+	}
+	if o.Free == nil {
+		o.Free = freeBytes
+	}
+	s := &Store{root: root, reserve: o.Reserve, free: o.Free}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("open backup store: %w", err)
+	}
+	return s, s.sweep()
+}
+
+func freeBytes(path string) (int64, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(path, &st); err != nil {
+		return 0, err
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// Room refuses with BACKUP_STORAGE_FULL where the disk cannot take need more bytes and keep the reserve.
+func (s *Store) Room(need int64) error {
+	free, err := s.free(s.root)
+	if err != nil {
+		return fmt.Errorf("free space of the backup store: %w", err)
+	}
+	if free < need+s.reserve {
+		return fault.New(fault.BackupStorageFull, "the server has no room for another backup")
+	}
+	return nil
+}
+
+// folder is the folder of a database. An ID that is not canonical has none, so no caller can name a path.
+func (s *Store) folder(db id.DatabaseID) (string, error) {
+	if _, err := id.Parse[id.DatabaseID](string(db)); err != nil {
+		return "", fmt.Errorf("database ID: %w", err)
+	}
+	return filepath.Join(s.root, string(db)), nil
+}
+
+// path is the path of one file of a set.
+func (s *Store) path(db id.DatabaseID, name backup.Filename, ending string) (string, error) {
+	dir, err := s.folder(db)
+	if err != nil {
+		return "", err
+	}
+	if _, err := backup.ParseFilename(string(name)); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, name.Stem()+ending), nil
+}
+
+// Open opens a backup file for reading, with its size. BACKUP_NOT_FOUND where there is none.
+func (s *Store) Open(db id.DatabaseID, name backup.Filename) (*os.File, int64, error) {
+	return s.open(db, name, dataEnding)
+}
+
+// OpenSidecar opens the schema with owners and privileges, gzipped. BACKUP_NOT_FOUND where there is none.
+func (s *Store) OpenSidecar(db id.DatabaseID, name backup.Filename) (*os.File, int64, error) {
+	return s.open(db, name, sidecarEnding)
+}
+
+func (s *Store) open(db id.DatabaseID, name backup.Filename, ending string) (*os.File, int64, error) {
+	path, err := s.path(db, name, ending)
+	if err != nil {
+		return nil, 0, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, missing(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
+}
+
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(err, fault.BackupNotFound, "the backup file does not exist")
+	}
+	return fmt.Errorf("open backup: %w", err)
+}
+
+// Manifest reads the manifest of a committed backup. BACKUP_NOT_FOUND where the set is not committed.
+func (s *Store) Manifest(db id.DatabaseID, name backup.Filename) (backup.Manifest, error) {
+	data, err := s.path(db, name, dataEnding)
+	if err != nil {
+		return backup.Manifest{}, err
+	}
+	if _, err := os.Stat(data); err != nil {
+		return backup.Manifest{}, missing(err)
+	}
+	path, err := s.path(db, name, manifestEnding)
+	if err != nil {
+		return backup.Manifest{}, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return backup.Manifest{}, missing(err)
+	}
+	return backup.ParseManifest(text)
+}
+
+// List returns the names of the committed backups of a database, oldest first.
+func (s *Store) List(db id.DatabaseID) ([]backup.Filename, error) {
+	dir, err := s.folder(db)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list backups: %w", err)
+	}
+	var names []backup.Filename
+	for _, entry := range entries {
+		if name, err := backup.ParseFilename(entry.Name()); err == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Delete removes a backup and all that lies beside it. One that is gone already is no error.
+func (s *Store) Delete(db id.DatabaseID, name backup.Filename) error {
+	for _, ending := range []string{dataEnding, verifiedEnding, manifestEnding, sidecarEnding} {
+		path, err := s.path(db, name, ending)
+		if err != nil {
+			return err
+		}
+		if err := remove(path); err != nil {
+			return err
+		}
+		if ending == dataEnding {
+			if err := syncFolder(filepath.Dir(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return s.Discard(db, name)
+}
+
+// Discard removes what was written of a backup that was not committed, and the database's folder where it is empty.
+func (s *Store) Discard(db id.DatabaseID, name backup.Filename) error {
+	for _, ending := range []string{dataEnding, manifestEnding, sidecarEnding, verifiedEnding} {
+		path, err := s.path(db, name, ending)
+		if err != nil {
+			return err
+		}
+		if err := remove(path + partialEnding); err != nil {
+			return err
+		}
+	}
+	dir, err := s.folder(db)
+	if err != nil {
+		return err
+	}
+	err = os.Remove(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		return nil
+	}
+	return err
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove backup: %w", err)
+	}
+	return nil
+}
+
+// sweep removes partial files, and the companions of backups that were never committed or are half deleted.
+func (s *Store) sweep() error {
+	return filepath.WalkDir(s.root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if strings.HasSuffix(path, partialEnding) || s.orphan(path) {
+			return remove(path)
+		}
+		return nil
+	})
+}
+
+// orphan reports whether path is a companion of a backup whose file is not there.
+func (s *Store) orphan(path string) bool {
+	for _, ending := range []string{sidecarEnding, manifestEnding, verifiedEnding} {
+		if stem, ok := strings.CutSuffix(path, ending); ok {
+			_, err := os.Stat(stem + dataEnding)
+			return errors.Is(err, fs.ErrNotExist)
+		}
+	}
+	return false
+}

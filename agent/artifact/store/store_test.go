@@ -1,0 +1,225 @@
+package store_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+const (
+	db   id.DatabaseID   = "11111111-1111-4111-8111-111111111111"
+	op   id.OperationID  = "22222222-2222-4222-8222-222222222222"
+	name backup.Filename = "20260301_120000.sql.gz"
+)
+
+func open(t *testing.T, root string) *store.Store {
+	t.Helper()
+	s, err := store.Open(root, store.Options{Reserve: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// prepare writes a whole set under its partial names.
+func prepare(t *testing.T, s *store.Store) backup.Manifest {
+	t.Helper()
+	m := backup.Manifest{FormatVersion: 3, DatabaseID: db, OperationID: op, Filename: name}
+	for _, part := range []struct {
+		create func(id.DatabaseID, backup.Filename) (*store.File, error)
+		text   string
+		digest *backup.FileDigest
+	}{{s.Create, "data", &m.File}, {s.CreateSidecar, "schema", &m.Sidecar}} {
+		file, err := part.create(db, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(file, part.text); err != nil {
+			t.Fatal(err)
+		}
+		if *part.digest, err = file.Finish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Prepare(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func files(t *testing.T, root string) (names []string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		names = append(names, filepath.Base(path))
+	}
+	return names
+}
+
+func none(string) {}
+
+func TestACommittedSetIsKeptAndDeleted(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	m := prepare(t, s)
+	if list, err := s.List(db); err != nil || len(list) != 0 {
+		t.Fatalf("before the commit: %v, %v", list, err)
+	}
+	if err := s.Commit(db, name, none); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, root) // the sweep leaves it alone
+	file, size, err := s.Open(db, name)
+	if err != nil || size != 4 {
+		t.Fatal(size, err)
+	}
+	defer file.Close()
+	if text, err := io.ReadAll(file); err != nil || string(text) != "data" {
+		t.Fatal(string(text), err)
+	}
+	const sum = "3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7" // sha256sum of "data"
+	if got, err := s.Manifest(db, name); err != nil || got.File.SHA256 != sum || got.Sidecar != m.Sidecar {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for range 2 { // a second deletion is no error
+		if err := s.Delete(db, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := s.Open(db, name); !fault.Has(err, fault.BackupNotFound) {
+		t.Errorf("after deletion: %v", err)
+	}
+	if left, _ := os.ReadDir(root); len(left) != 0 {
+		t.Errorf("left after deletion: %v", left)
+	}
+}
+
+func TestACrashBeforeTheCommitLeavesNothing(t *testing.T) {
+	for _, last := range []string{"", "sidecar", "manifest"} {
+		root := t.TempDir()
+		s := open(t, root)
+		prepare(t, s)
+		func() {
+			defer func() { _ = recover() }()
+			if last == "" {
+				return
+			}
+			_ = s.Commit(db, name, func(step string) {
+				if step == last {
+					panic("crash")
+				}
+			})
+		}()
+		s = open(t, root)
+		if left := files(t, root); len(left) != 0 {
+			t.Errorf("crash after %q leaves %v", last, left)
+		}
+		if _, err := s.Manifest(db, name); !fault.Has(err, fault.BackupNotFound) {
+			t.Errorf("crash after %q: %v", last, err)
+		}
+	}
+}
+
+func TestVerifiedMarkBelongsToItsFile(t *testing.T) {
+	s := open(t, t.TempDir())
+	m := prepare(t, s)
+	if err := s.Commit(db, name, none); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := s.VerifiedAt(m); at != nil || err != nil {
+		t.Fatal(at, err)
+	}
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	if err := s.MarkVerified(m, now); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := s.VerifiedAt(m); err != nil || at == nil || !at.Equal(now) {
+		t.Fatal(at, err)
+	}
+	m.File.SHA256 = strings.Repeat("0", 64)
+	if at, err := s.VerifiedAt(m); at != nil || err != nil {
+		t.Errorf("the mark counts for another file: %v, %v", at, err)
+	}
+}
+
+func TestNoNameLeavesTheStore(t *testing.T) {
+	s := open(t, t.TempDir())
+	for _, bad := range []backup.Filename{"", "../../etc/passwd", "20260301_120000.manifest.json", "20260301_12000/.sql.gz"} {
+		if _, _, err := s.Open(db, bad); !fault.Has(err, fault.InvalidBackupFilename) {
+			t.Errorf("%q: %v", bad, err)
+		}
+		if err := s.Delete(db, bad); !fault.Has(err, fault.InvalidBackupFilename) {
+			t.Errorf("delete %q: %v", bad, err)
+		}
+	}
+	for _, bad := range []id.DatabaseID{"", "..", "../x", "11111111-1111-4111-8111-11111111111A"} {
+		if _, _, err := s.Open(bad, name); err == nil {
+			t.Errorf("database %q was opened", bad)
+		}
+		if _, err := s.List(bad); err == nil {
+			t.Errorf("database %q was listed", bad)
+		}
+	}
+}
+
+func TestRoomKeepsTheReserve(t *testing.T) {
+	free := int64(1000)
+	s, err := store.Open(t.TempDir(), store.Options{Reserve: 100, Free: func(string) (int64, error) { return free, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Room(900); err != nil {
+		t.Error(err)
+	}
+	if err := s.Room(901); !fault.Has(err, fault.BackupStorageFull) {
+		t.Errorf("901 of 1000 with a reserve of 100: %v", err)
+	}
+	file, err := s.Create(db, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	free = 99
+	piece := make([]byte, 1<<20)
+	for range 64 {
+		if _, err = file.Write(piece); err != nil {
+			break
+		}
+	}
+	if !fault.Has(err, fault.BackupStorageFull) {
+		t.Errorf("64 MiB written into the reserve: %v", err)
+	}
+}
+
+// A file system that is really full: /dev/full fails every write as a full disk does.
+func TestAFullDiskIsSaidSo(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	if err := os.Mkdir(filepath.Join(root, string(db)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/full", filepath.Join(root, string(db), "20260301_120000.sql.gz.partial")); err != nil {
+		t.Fatal(err)
+	}
+	file, err := s.Create(db, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	_, err = file.Write([]byte("data"))
+	if !fault.Has(err, fault.BackupStorageFull) || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+		t.Errorf("%v", err)
+	}
+}

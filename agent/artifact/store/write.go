@@ -1,0 +1,208 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// checkEvery is how many bytes are written between two looks at the free space.
+const checkEvery = 16 << 20
+
+// File is a file of a set that is being written, under its partial name. It counts and hashes what it gets, and refuses with
+// BACKUP_STORAGE_FULL before it eats into the reserve.
+type File struct {
+	store     *Store
+	file      *os.File
+	name      string
+	sum       hash.Hash
+	size      int64
+	unchecked int64
+}
+
+// Create begins the backup file. What a former attempt wrote of it is overwritten.
+func (s *Store) Create(db id.DatabaseID, name backup.Filename) (*File, error) {
+	return s.create(db, name, dataEnding)
+}
+
+// CreateSidecar begins the file with owners and privileges.
+func (s *Store) CreateSidecar(db id.DatabaseID, name backup.Filename) (*File, error) {
+	return s.create(db, name, sidecarEnding)
+}
+
+func (s *Store) create(db id.DatabaseID, name backup.Filename, ending string) (*File, error) {
+	path, err := s.path(db, name, ending)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.makeFolder(filepath.Dir(path)); err != nil {
+		return nil, full(err)
+	}
+	file, err := os.OpenFile(path+partialEnding, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, full(fmt.Errorf("create backup: %w", err))
+	}
+	return &File{store: s, file: file, name: filepath.Base(path), sum: sha256.New()}, nil
+}
+
+// makeFolder makes a database's folder, durably.
+func (s *Store) makeFolder(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make backup folder: %w", err)
+	}
+	return syncFolder(s.root)
+}
+
+func (f *File) Write(p []byte) (int, error) {
+	if f.unchecked += int64(len(p)); f.unchecked >= checkEvery {
+		f.unchecked = 0
+		if err := f.store.Room(0); err != nil {
+			return 0, err
+		}
+	}
+	n, err := f.file.Write(p)
+	f.sum.Write(p[:n])
+	f.size += int64(n)
+	return n, full(err)
+}
+
+// Finish makes what was written durable and closes the file, which keeps its partial name until Commit.
+func (f *File) Finish() (backup.FileDigest, error) {
+	err := f.file.Sync()
+	if err = errors.Join(err, f.file.Close()); err != nil {
+		return backup.FileDigest{}, full(fmt.Errorf("make backup durable: %w", err))
+	}
+	return backup.FileDigest{Name: f.name, SizeBytes: f.size, SHA256: hex.EncodeToString(f.sum.Sum(nil))}, nil
+}
+
+// Close gives the file up without making it durable; after Finish it does nothing.
+func (f *File) Close() error {
+	if err := f.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// full turns "no space left" and "quota exceeded" into BACKUP_STORAGE_FULL.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fault.Wrap(err, fault.BackupStorageFull, "the server has no room for another backup")
+	}
+	return err
+}
+
+// Prepare writes the manifest, after which the set is complete and durable under its partial names.
+func (s *Store) Prepare(m backup.Manifest) error {
+	text, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	return s.writeSmall(m.DatabaseID, m.Filename, manifestEnding, text)
+}
+
+func (s *Store) writeSmall(db id.DatabaseID, name backup.Filename, ending string, text []byte) error {
+	file, err := s.create(db, name, ending)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(text); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	_, err = file.Finish()
+	return err
+}
+
+// Commit gives the set its final names, the backup file last, and makes that durable. The hook is called between the steps.
+func (s *Store) Commit(db id.DatabaseID, name backup.Filename, between func(step string)) error {
+	for _, step := range []struct{ ending, done string }{
+		{sidecarEnding, "sidecar"}, {manifestEnding, "manifest"}, {dataEnding, "file"},
+	} {
+		path, err := s.path(db, name, step.ending)
+		if err != nil {
+			return err
+		}
+		if step.ending == dataEnding { // what the file needs is there before the file is
+			if err := syncFolder(filepath.Dir(path)); err != nil {
+				return err
+			}
+		}
+		if err := os.Rename(path+partialEnding, path); err != nil {
+			return fmt.Errorf("commit backup: %w", err)
+		}
+		between(step.done)
+	}
+	dir, err := s.folder(db)
+	if err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+func syncFolder(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// verified is the mark of a file that was restored and found equal.
+type verified struct {
+	OperationID id.OperationID `json:"operationId"`
+	SHA256      string         `json:"sha256"` // of the file that was verified
+	At          time.Time      `json:"verifiedAt"`
+}
+
+// MarkVerified records, durably, that the file was found equal to its manifest.
+func (s *Store) MarkVerified(m backup.Manifest, at time.Time) error {
+	text, err := json.Marshal(verified{OperationID: m.OperationID, SHA256: m.File.SHA256, At: at})
+	if err != nil {
+		return err
+	}
+	if err := s.writeSmall(m.DatabaseID, m.Filename, verifiedEnding, text); err != nil {
+		return err
+	}
+	path, err := s.path(m.DatabaseID, m.Filename, verifiedEnding)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(path+partialEnding, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// VerifiedAt is when the file of this manifest was found equal; nil when it was not yet.
+func (s *Store) VerifiedAt(m backup.Manifest) (*time.Time, error) {
+	path, err := s.path(m.DatabaseID, m.Filename, verifiedEnding)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil //nolint:nilnil // no mark is no error
+	}
+	if err != nil {
+		return nil, err
+	}
+	var v verified
+	if json.Unmarshal(text, &v) != nil || v.OperationID != m.OperationID || v.SHA256 != m.File.SHA256 {
+		return nil, nil //nolint:nilnil // the mark is of another file
+	}
+	return &v.At, nil
+}

@@ -1,0 +1,158 @@
+package artifact
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// cleanupTime is how long the removal of an isolated copy may take after its verification was canceled.
+const cleanupTime = time.Minute
+
+// verify restores the file, as stored, into an isolated copy and compares the copy with the manifest. BACKUP_NOT_VERIFIED
+// says that the file is at fault, and names statement, object and SQLSTATE, or what differs.
+func (b *Backuper) verify(ctx context.Context, m backup.Manifest, progress Progress) error {
+	return b.cfg.with(b.cfg.Maintenance, m.OperationID, func(admin *sql.DB) (err error) {
+		copied := &isolated{cfg: &b.cfg, op: m.OperationID, admin: admin}
+		if err := copied.drop(ctx, func(string) {}); err != nil {
+			return err
+		}
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+			defer cancel()
+			err = errors.Join(err, copied.drop(ctx, b.Crash))
+		}()
+		if err := copied.create(ctx, m.Contents.Locale, b.Crash); err != nil {
+			return err
+		}
+		if err := b.restore(ctx, copied, m, progress); err != nil {
+			return err
+		}
+		b.Crash("backup.verify.restored")
+		return b.compare(ctx, copied, m, progress)
+	})
+}
+
+// restore streams the stored file into the copy.
+func (b *Backuper) restore(ctx context.Context, copied *isolated, m backup.Manifest, progress Progress) error {
+	limited, cancel := context.WithTimeout(ctx, b.cfg.RestoreTime)
+	defer cancel()
+	settings, err := knownSettings(limited, copied.admin)
+	if err != nil {
+		return err
+	}
+	conn, err := copied.connect(limited)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped in any case
+	r := restorer{conn: conn, settings: settings, extensions: versions(m.Contents.Extensions)}
+	err = b.readStored(m, progress, func(text io.Reader) error {
+		return r.run(limited, dumpsql.NewReader(text, dumpsql.Limits{}))
+	})
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return notVerified(fmt.Errorf("the restore took longer than %s", b.cfg.RestoreTime))
+	}
+	return err
+}
+
+func versions(list []backup.Extension) map[string]string {
+	m := make(map[string]string, len(list))
+	for _, e := range list {
+		m[dumpsql.QuoteName(e.Name)] = e.Version
+	}
+	return m
+}
+
+// readStored has consume read the stored file's text, and checks that it was the file that the manifest names, to its end.
+func (b *Backuper) readStored(m backup.Manifest, progress Progress, consume func(io.Reader) error) error {
+	file, size, err := b.store.Open(m.DatabaseID, m.Filename)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	src := &stored{src: file, sum: sha256.New(), report: func(n int64) {
+		progress(StageVerifying, dumpShare+int(30*n/max(size, 1)))
+	}}
+	zip, err := gzip.NewReader(src)
+	if err != nil {
+		return notVerified(fmt.Errorf("the file is damaged: %w", err))
+	}
+	if err := consume(zip); err != nil {
+		return atFault(err)
+	}
+	if _, err := io.Copy(io.Discard, src); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(src.sum.Sum(nil)); got != m.File.SHA256 {
+		return notVerified(errors.New("the file is damaged: its SHA-256 is not the manifest's"))
+	}
+	return nil
+}
+
+// stored hashes and counts what is read of the stored file.
+type stored struct {
+	src    io.Reader
+	sum    hash.Hash
+	n      int64
+	report func(n int64)
+}
+
+func (s *stored) Read(p []byte) (int, error) {
+	n, err := s.src.Read(p)
+	s.sum.Write(p[:n])
+	s.n += int64(n)
+	s.report(s.n)
+	return n, err
+}
+
+// atFault turns what only the dump can be blamed for into BACKUP_NOT_VERIFIED, and leaves other errors as they are.
+func atFault(err error) error {
+	var statement *StatementError
+	var syntax *dumpsql.SyntaxError
+	switch {
+	case errors.As(err, &statement):
+		return notVerified(statement)
+	case errors.As(err, &syntax):
+		return notVerified(syntax)
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), damaged(err):
+		return notVerified(fmt.Errorf("the file is damaged: %w", err))
+	default:
+		return err
+	}
+}
+
+func notVerified(why error) error {
+	return fault.Wrap(why, fault.BackupNotVerified, "the backup file did not come back equal: %s", why.Error())
+}
+
+// compare observes the copy, in which no customer's code runs any more, and holds it against the manifest.
+func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manifest, progress Progress) error {
+	return b.cfg.with(copied.name(), m.OperationID, func(db *sql.DB) error {
+		contents, err := observe(ctx, db, func(done, total int) {
+			progress(StageVerifying, dumpShare+30+9*done/total)
+		})
+		if err != nil {
+			return err
+		}
+		if contents.Sequences, err = sequencePositions(ctx, db); err != nil {
+			return err
+		}
+		if found := backup.Compare(m, contents); len(found) > 0 {
+			return notVerified(errors.New(backup.Summary(found)))
+		}
+		return nil
+	})
+}
