@@ -2,6 +2,7 @@ package pooler
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -20,6 +21,24 @@ func TestLoginWorksAtItsOwnEntriesOnly(t *testing.T) {
 				t.Errorf("%s at %s: %v", login, entry, err)
 			}
 		}
+	}
+}
+
+// TestManyLoginsOfOneDatabase passes the length from which PgBouncer keeps an HBA list in another way.
+func TestManyLoginsOfOneDatabase(t *testing.T) {
+	s := realStack(t)
+	state := s.defaultState()
+	for n := range 20 {
+		state.Entries[1].Logins = append(state.Entries[1].Logins, Login{fmt.Sprintf("a%02d", n), 1}, Login{fmt.Sprintf("z%02d", n), 1})
+	}
+	if err := s.pooler.Apply(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.enter(t, "blog", "blog", ""); err != nil {
+		t.Error(err)
+	}
+	if err := s.enter(t, "blog", "shop", ""); err == nil {
+		t.Error("a login that is not in the list is let in")
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,8 +44,14 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(Files) Files{
 		"syntax error in a part": func(f Files) Files {
-			f.Parts = append([]File(nil), f.Parts...)
+			f.Parts = slices.Clone(f.Parts)
 			f.Parts[0].Content = append([]byte("[databases]\nbroken\n"), f.Parts[0].Content...)
+			return f
+		},
+		"HBA file without its canary": func(f Files) Files {
+			f.Parts = slices.Clone(f.Parts)
+			rules, _, _ := strings.Cut(string(f.Parts[3].Content), "local ")
+			f.Parts[3].Content = []byte(rules + "local all all scram-sha-256\n")
 			return f
 		},
 		"missing part": func(f Files) Files { f.Parts = f.Parts[1:]; return f },
