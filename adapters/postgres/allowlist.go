@@ -1,0 +1,39 @@
+package postgres
+
+import (
+	"context"
+
+	sq "github.com/Masterminds/squirrel"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+var allowlistTable = tableOf[database.AllowlistEntry]("allowlist_entries")
+
+var (
+	addEntry    = define(func() sq.Sqlizer { return allowlistTable.insert() })
+	listEntries = define(func() sq.Sqlizer {
+		return allowlistTable.read().Where("t.database_id = ?").OrderBy("t.created_at", "t.id")
+	})
+	removeEntry = define(func() sq.Sqlizer {
+		return dollar.Delete("allowlist_entries t").Where("t.database_id = ? AND t.id = ?").
+			Suffix("RETURNING " + allowlistTable.row("t"))
+	})
+)
+
+type allowlist struct{ session }
+
+func (a allowlist) List(ctx context.Context, db id.DatabaseID) ([]database.AllowlistEntry, error) {
+	return all[database.AllowlistEntry](ctx, a.session, listEntries, db)
+}
+
+func (a allowlist) Add(ctx context.Context, e database.AllowlistEntry) error {
+	return a.write(ctx, addEntry, allowlistTable.values(e)...)
+}
+
+func (a allowlist) Remove(
+	ctx context.Context, db id.DatabaseID, entry id.AllowlistEntryID,
+) (database.AllowlistEntry, error) {
+	return held[database.AllowlistEntry](ctx, a.session, removeEntry, db, entry)
+}

@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	sq "github.com/Masterminds/squirrel"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// auditRow is an entry as its table has it.
+type auditRow struct {
+	ID         id.AuditID      `db:"id"`
+	At         time.Time       `db:"at"`
+	AccountID  id.AccountID    `db:"account_id"`
+	DatabaseID id.DatabaseID   `db:"database_id"`
+	Actor      audit.Actor     `db:"actor"`
+	Action     audit.Action    `db:"action"`
+	Details    json.RawMessage `db:"details"`
+}
+
+var auditTable = tableOf[auditRow]("audit_entries").withOptional("account_id", "database_id")
+
+var (
+	addAudit  = define(func() sq.Sqlizer { return auditTable.insert() })
+	listAudit = define(func() sq.Sqlizer {
+		return auditTable.read().Where("t.database_id = ? AND (t.at, t.id) < (?, ?)").
+			OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?")
+	})
+)
+
+type auditEntries struct{ session }
+
+func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
+	details, err := json.Marshal(e.Details)
+	if err != nil {
+		return err
+	}
+	row := auditRow{e.ID, e.At, e.AccountID, e.DatabaseID, e.Actor, e.Action, details}
+	return a.write(ctx, addAudit, auditTable.values(row)...)
+}
+
+func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
+	page, err := backward(p)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := all[auditRow](ctx, a.session, listAudit, append([]any{db}, page...)...)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]audit.Entry, len(rows))
+	for i, r := range rows {
+		entries[i] = audit.Entry{
+			ID: r.ID, At: r.At, AccountID: r.AccountID, DatabaseID: r.DatabaseID, Actor: r.Actor, Action: r.Action,
+		}
+		if err := json.Unmarshal(r.Details, &entries[i].Details); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}

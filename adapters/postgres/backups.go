@@ -1,0 +1,84 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	sq "github.com/Masterminds/squirrel"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+var backupTable = tableOf[backup.Backup]("backups")
+
+var (
+	addBackup = define(func() sq.Sqlizer {
+		return backupTable.insert().Suffix("ON CONFLICT (operation_id) DO NOTHING")
+	})
+	getBackup = define(func() sq.Sqlizer {
+		return backupTable.read().Where("t.database_id = ? AND t.filename = ? AND t.deleting_at IS NULL")
+	})
+	listBackups = define(func() sq.Sqlizer {
+		return backupTable.read().Where("t.database_id = ? AND t.deleting_at IS NULL").
+			Where("(t.created_at, t.filename) < (?, ?)").
+			OrderBy("t.created_at DESC", "t.filename DESC").Suffix("LIMIT ?")
+	})
+	backupNames = written(`
+		SELECT filename FROM backups WHERE database_id = $1
+		UNION SELECT input->>'filename' FROM operations
+		WHERE database_id = $1 AND status IN ('queued', 'running') AND input->>'filename' IS NOT NULL
+		ORDER BY 1`)
+	markBackup = define(func() sq.Sqlizer {
+		return dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
+			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.row("t"))
+	})
+	removeBackup  = written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
+	doomedBackups = define(func() sq.Sqlizer {
+		return backupTable.read().Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ?)").
+			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?")
+	})
+)
+
+type backups struct{ session }
+
+func (b backups) Add(ctx context.Context, row backup.Backup) error {
+	return b.write(ctx, addBackup, backupTable.values(row)...)
+}
+
+func (b backups) Get(ctx context.Context, db id.DatabaseID, filename backup.Filename) (backup.Backup, error) {
+	return one[backup.Backup](ctx, b.session, getBackup, db, filename)
+}
+
+// List goes on from a position whose ID is a file name.
+func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]backup.Backup, error) {
+	at, filename := any(end), "~" // sorts behind every file name
+	if p.After != nil {
+		if _, err := backup.ParseFilename(p.After.ID); err != nil {
+			return nil, fault.Invalid("cursor", "is not a cursor that this list returned")
+		}
+		at, filename = p.After.At, p.After.ID
+	}
+	return all[backup.Backup](ctx, b.session, listBackups, db, at, filename, limit(p))
+}
+
+func (b backups) Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename, error) {
+	return all[backup.Filename](ctx, b.session, backupNames, db)
+}
+
+// MarkDeleting keeps the time of the first mark.
+func (b backups) MarkDeleting(
+	ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time,
+) (backup.Backup, error) {
+	return held[backup.Backup](ctx, b.session, markBackup, now, db, filename)
+}
+
+func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error {
+	return b.write(ctx, removeBackup, db, filename)
+}
+
+func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]backup.Backup, error) {
+	return all[backup.Backup](ctx, b.session, doomedBackups, now, limit)
+}

@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// Config says where the metadata is and how much of its server one process may use. The zero value of a field takes the
+// default.
+type Config struct {
+	// URL is a PostgreSQL URL or key=value string. It holds a password: no error or log of this package shows it.
+	URL string
+	// MaxConnections bounds the connections of this process: 16. The Notifier has one more of its own.
+	MaxConnections int
+	// ConnectTimeout bounds one attempt to connect: 5 s.
+	ConnectTimeout time.Duration
+	// StatementTimeout ends a statement on the server: 10 s.
+	StatementTimeout time.Duration
+	// IdleInTransaction ends a transaction whose process has stopped in the middle, so that its locks go: 15 s.
+	IdleInTransaction time.Duration
+	// MaxLifetime and MaxIdleTime close connections, so that they move to a new primary in time: 30 min and 5 min.
+	MaxLifetime, MaxIdleTime time.Duration
+}
+
+// ErrURL says that the URL of the metadata database cannot be read. The cause is left out: it would show the password.
+var ErrURL = errors.New("the URL of the metadata database cannot be read")
+
+func (c Config) withDefaults() Config {
+	defaultTo(&c.MaxConnections, 16)
+	defaultTo(&c.ConnectTimeout, 5*time.Second)
+	defaultTo(&c.StatementTimeout, 10*time.Second)
+	defaultTo(&c.IdleInTransaction, 15*time.Second)
+	defaultTo(&c.MaxLifetime, 30*time.Minute)
+	defaultTo(&c.MaxIdleTime, 5*time.Minute)
+	return c
+}
+
+func defaultTo[T comparable](value *T, to T) {
+	var zero T
+	if *value == zero {
+		*value = to
+	}
+}
+
+// settings are the run-time parameters of each session. Times come back in UTC whatever the server's zone is.
+func (c Config) settings() map[string]string {
+	return map[string]string{
+		"timezone":                            "UTC",
+		"default_transaction_isolation":       "read committed",
+		"statement_timeout":                   milliseconds(c.StatementTimeout),
+		"idle_in_transaction_session_timeout": milliseconds(c.IdleInTransaction),
+	}
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// driverConfig reads the URL and puts the settings over whatever it says about them.
+func (c Config) driverConfig() (pq.Config, error) {
+	cfg, err := pq.NewConfig(c.URL)
+	if err != nil {
+		return pq.Config{}, ErrURL
+	}
+	cfg.ConnectTimeout, cfg.ApplicationName = c.ConnectTimeout, "pgherd"
+	runtime := map[string]string{}
+	for name, value := range cfg.Runtime {
+		runtime[name] = value
+	}
+	for name, value := range c.settings() {
+		runtime[name] = value
+	}
+	cfg.Runtime = runtime
+	return cfg, nil
+}
+
+// pool makes the pool; it does not connect.
+func (c Config) pool() (*sqlx.DB, error) {
+	cfg, err := c.driverConfig()
+	if err != nil {
+		return nil, err
+	}
+	connector, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, ErrURL
+	}
+	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	db.SetMaxOpenConns(c.MaxConnections)
+	db.SetMaxIdleConns(c.MaxConnections)
+	db.SetConnMaxLifetime(c.MaxLifetime)
+	db.SetConnMaxIdleTime(c.MaxIdleTime)
+	return db, nil
+}
+
+// Open connects, checks that the schema is the one that this program knows, and prepares every statement. The errors are
+// ErrURL, ErrSchemaOlder, ErrSchemaNewer, or those of the connection.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	db, err := c.withDefaults().pool()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db}
+	err = checkSchema(ctx, db)
+	if err == nil {
+		err = s.prepare(ctx, nil)
+	}
+	if err != nil {
+		return nil, errors.Join(translate(ctx, err), db.Close())
+	}
+	return s, nil
+}

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	sq "github.com/Masterminds/squirrel"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+var (
+	databaseTable = tableOf[database.Record]("databases", "host", "port")
+
+	databaseChanges = []string{
+		"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
+		"access_generation", "allowlist_generation", "allowlist_applied",
+	}
+)
+
+// readDatabases begins a SELECT of records, whose host and port are those of the server.
+func readDatabases() sq.SelectBuilder {
+	return databaseTable.read().Columns("s.public_host AS host", "s.public_port AS port").
+		Join("servers s ON s.id = t.server_id")
+}
+
+// inView is what a viewer sees; its arguments are the user, then account, scope and key. A full-account key sees its
+// account's databases. A selected-database key sees what it is bound to, while that is its account's or has its user as a
+// member, and is not being deleted.
+func inView(q sq.SelectBuilder) sq.SelectBuilder {
+	return q.LeftJoin("memberships m ON m.database_id = t.id AND m.user_id = ?::uuid").
+		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key) v").
+		Where(`CASE v.scope WHEN 'full' THEN t.account_id = v.account
+			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting'
+				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`)
+}
+
+func viewerArguments(v ports.Viewer) []any { return []any{v.UserID, v.AccountID, v.Scope, v.KeyID} }
+
+var (
+	addDatabase   = define(func() sq.Sqlizer { return databaseTable.insert() })
+	reachDatabase = define(func() sq.Sqlizer {
+		return inView(readDatabases()).
+			Column("CASE WHEN t.account_id = v.account THEN 'owner' ELSE m.role END AS standing").Where("t.id = ?")
+	})
+	visibleDatabases = define(func() sq.Sqlizer {
+		return inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
+			OrderBy("t.created_at", "t.id").Suffix("LIMIT ?")
+	})
+	lockDatabase = define(func() sq.Sqlizer {
+		return readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t")
+	})
+	countDatabases = written("SELECT count(*) FROM databases WHERE account_id = $1")
+	saveDatabase   = define(func() sq.Sqlizer { return databaseTable.update(databaseChanges, "id = ?") })
+	removeDatabase = written(`
+		WITH forgotten AS (DELETE FROM idempotency_keys WHERE resource_id = $1::text)
+		DELETE FROM databases WHERE id = $1::text::uuid`)
+
+	dueDatabases = map[ports.DueWork]*statement{
+		ports.DueBackup: define(func() sq.Sqlizer {
+			return readDatabases().Where("t.next_backup_at <= ? AND t.status IN ('active', 'stopped')").
+				Where(`NOT EXISTS (SELECT FROM operations o
+					WHERE o.database_id = t.id AND o.status IN ('queued', 'running'))`).
+				OrderBy("t.next_backup_at", "t.id").Suffix("LIMIT ?")
+		}),
+		ports.DueAllowlist: define(func() sq.Sqlizer {
+			return readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
+				Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")
+		}),
+	}
+)
+
+type databases struct{ session }
+
+func (d databases) Add(ctx context.Context, r database.Record) error {
+	return d.write(ctx, addDatabase, databaseTable.values(r)...)
+}
+
+func (d databases) Reach(
+	ctx context.Context, v ports.Viewer, db id.DatabaseID,
+) (database.Record, account.Standing, error) {
+	type reached struct {
+		database.Record
+		Standing account.Standing `db:"standing"`
+	}
+	row, err := one[reached](ctx, d.session, reachDatabase, append(viewerArguments(v), db)...)
+	return row.Record, row.Standing, err
+}
+
+func (d databases) Visible(ctx context.Context, v ports.Viewer, p ports.Page) ([]database.Record, error) {
+	page, err := forward(p)
+	if err != nil {
+		return nil, err
+	}
+	return all[database.Record](ctx, d.session, visibleDatabases, append(viewerArguments(v), page...)...)
+}
+
+func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record, error) {
+	return held[database.Record](ctx, d.session, lockDatabase, db)
+}
+
+func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {
+	return one[int](ctx, d.session, countDatabases, of)
+}
+
+func (d databases) Save(ctx context.Context, r database.Record) error {
+	return d.mustChange(ctx, ports.ErrNoRow, saveDatabase, append(valuesOf(r, databaseChanges), r.ID)...)
+}
+
+// Remove takes logins, allowlist, memberships, key bindings and enrolments with it; audit entries and operations stay.
+func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
+	return d.mustChange(ctx, ports.ErrNoRow, removeDatabase, db)
+}
+
+func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, limit int) ([]database.Record, error) {
+	st, ok := dueDatabases[what]
+	if !ok {
+		return nil, fmt.Errorf("nothing is known to be due as %q", what)
+	}
+	return all[database.Record](ctx, d.session, st, now, limit)
+}

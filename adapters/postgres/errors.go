@@ -1,0 +1,85 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// broken maps the name of a unique constraint to the fault that its port names.
+var broken = map[string]func() error{
+	"users_email_unique":             func() error { return fault.Invalid("email", "is in use") },
+	"accounts_owner_unique":          func() error { return fault.Invalid("owner", "owns an account already") },
+	"ci_namespaces_name_unique":      func() error { return fault.Invalid("name", "is in use") },
+	"servers_name_unique":            func() error { return fault.Invalid("name", "is in use") },
+	"databases_name_unique":          database.ErrNameTaken,
+	"operations_one_open":            errOperationOpen,
+	"allowlist_entries_cidr_unique":  func() error { return fault.Invalid("cidr", "is already on the allowlist") },
+	"backups_filename_unique":        func() error { return fault.New(fault.BackupConflict, "a backup of that name exists") },
+	"outbox_events_operation_unique": func() error { return errors.New("the operation has made this event already") },
+}
+
+func errOperationOpen() error {
+	return fault.New(fault.DatabaseStateConflict, "another operation of the database is open")
+}
+
+// translate turns an error of the driver into what the ports promise. A cancelled context makes the server answer with
+// SQLSTATE 57014, or breaks the connection: the caller sees the context's error.
+func translate(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return ports.ErrNoRow
+	}
+	if e := pq.As(err, pqerror.UniqueViolation); e != nil {
+		if make, ok := broken[e.Constraint]; ok {
+			return make()
+		}
+	}
+	// What a row refers to does not exist; a text that is no UUID identifies nothing.
+	if e := pq.As(err, pqerror.ForeignKeyViolation, pqerror.InvalidTextRepresentation); e != nil {
+		return fmt.Errorf("%w (%s %s)", ports.ErrNoRow, e.Code, e.Constraint)
+	}
+	return err
+}
+
+// rolledBack reports whether the server has undone the transaction for reasons of concurrency, so that it may run again.
+func rolledBack(err error) bool {
+	return pq.As(err, pqerror.TRSerializationFailure, pqerror.TRDeadlockDetected) != nil
+}
+
+// disconnected reports whether the connection is gone, or could not be made because the server stops or starts.
+func disconnected(err error) bool {
+	if e := pq.As(err); e != nil {
+		class := e.Code.Class()
+		return class == "08" || e.Code == pqerror.AdminShutdown || e.Code == pqerror.CrashShutdown ||
+			e.Code == pqerror.CannotConnectNow
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNREFUSED) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// stalePlan reports whether a prepared statement was made for a table that has changed since.
+func stalePlan(err error) bool {
+	e := pq.As(err, pqerror.FeatureNotSupported)
+	return e != nil && strings.Contains(e.Routine, "RevalidateCachedQuery")
+}

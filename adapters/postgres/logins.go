@@ -1,0 +1,36 @@
+package postgres
+
+import (
+	"context"
+
+	sq "github.com/Masterminds/squirrel"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+var loginTable = tableOf[ports.LoginSecret]("database_logins")
+
+var (
+	addLogin   = define(func() sq.Sqlizer { return loginTable.insert() })
+	getLogin   = define(func() sq.Sqlizer { return loginTable.read().Where("t.database_id = ? AND t.login = ?") })
+	listLogins = define(func() sq.Sqlizer {
+		return loginTable.read().Where("t.database_id = ?").
+			OrderBy("array_position(ARRAY['owner', 'runtime', 'readonly'], t.login)")
+	})
+)
+
+type logins struct{ session }
+
+func (l logins) Add(ctx context.Context, secret ports.LoginSecret) error {
+	return l.write(ctx, addLogin, loginTable.values(secret)...)
+}
+
+func (l logins) Get(ctx context.Context, db id.DatabaseID, login database.Login) (ports.LoginSecret, error) {
+	return one[ports.LoginSecret](ctx, l.session, getLogin, db, login)
+}
+
+func (l logins) List(ctx context.Context, db id.DatabaseID) ([]ports.LoginSecret, error) {
+	return all[ports.LoginSecret](ctx, l.session, listLogins, db)
+}

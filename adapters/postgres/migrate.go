@@ -1,0 +1,92 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// The errors of Open where the schema is not the one that this program knows.
+var (
+	ErrSchemaOlder = errors.New("the metadata database is older than this program: run pgherd migrate")
+	ErrSchemaNewer = errors.New("the metadata database is newer than this program: run a newer program")
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// Migrate brings the schema to the version that this program knows. Of several that start at once one does it, under an
+// advisory lock, and the others wait for it. A schema that is newer already is ErrSchemaNewer. Migrations go forward only.
+func Migrate(ctx context.Context, url string) error {
+	db, err := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour}.withDefaults().pool()
+	if err != nil {
+		return err
+	}
+	if err = checkSchema(ctx, db); errors.Is(err, ErrSchemaOlder) {
+		err = migrate(ctx, db)
+	}
+	return errors.Join(translate(ctx, err), db.Close())
+}
+
+func migrate(ctx context.Context, db *sqlx.DB) error {
+	provider, err := newProvider(db)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+func newProvider(db *sqlx.DB) (*goose.Provider, error) {
+	const everySecond, forFiveMinutes = 1, 300
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(everySecond, forFiveMinutes))
+	if err != nil {
+		return nil, err
+	}
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectPostgres, db.DB, files,
+		goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true))
+}
+
+// knownVersion is the newest migration of this program.
+func knownVersion(db *sqlx.DB) (int64, error) {
+	provider, err := newProvider(db)
+	if err != nil {
+		return 0, err
+	}
+	sources := provider.ListSources()
+	return sources[len(sources)-1].Version, nil
+}
+
+// checkSchema compares the stored version with the known one. It changes nothing.
+func checkSchema(ctx context.Context, db *sqlx.DB) error {
+	known, err := knownVersion(db)
+	if err != nil {
+		return err
+	}
+	var stored int64
+	err = db.GetContext(ctx, &stored, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied")
+	switch {
+	case pq.As(err, pqerror.UndefinedTable) != nil:
+		return fmt.Errorf("%w (it is empty)", ErrSchemaOlder)
+	case err != nil:
+		return err
+	case stored < known:
+		return fmt.Errorf("%w (version %d, known %d)", ErrSchemaOlder, stored, known)
+	case stored > known:
+		return fmt.Errorf("%w (version %d, known %d)", ErrSchemaNewer, stored, known)
+	}
+	return nil
+}

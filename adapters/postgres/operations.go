@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	sq "github.com/Masterminds/squirrel"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// queueChannel is where a committed operation is announced; see Notifier.
+const queueChannel = "pgherd_operations"
+
+var (
+	operationTable = tableOf[operation.Operation]("operations")
+
+	operationChanges = []string{
+		"status", "stage", "progress", "input", "result", "error_code", "error_text", "started_at", "finished_at",
+		"lease_owner", "lease_until", "attempts", "not_before",
+	}
+)
+
+const open = "status IN ('queued', 'running')"
+
+var (
+	addOperation = define(func() sq.Sqlizer {
+		return operationTable.insert().Suffix("RETURNING pg_notify('" + queueChannel + "', '')")
+	})
+	getOperation  = define(func() sq.Sqlizer { return operationTable.read().Where("t.id = ?") })
+	lockOperation = define(func() sq.Sqlizer {
+		return operationTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE")
+	})
+	openOperation = define(func() sq.Sqlizer {
+		return operationTable.read().Where("t.database_id = ? AND t." + open)
+	})
+	listOperations = define(func() sq.Sqlizer {
+		return operationTable.read().Where("t.database_id = ? AND t.kind NOT IN ('create', 'lifecycle')").
+			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?")
+	})
+	// The sub-select is evaluated once; SKIP LOCKED gives each of several workers another row.
+	claimOperation = written(`
+		UPDATE operations t
+		SET status = 'running', lease_owner = $1, lease_epoch = t.lease_epoch + 1, lease_until = $3,
+			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $2)
+		WHERE t.id = (
+			SELECT q.id FROM operations q
+			WHERE q.` + open + ` AND greatest(q.not_before, q.lease_until) <= $2
+			ORDER BY greatest(q.not_before, q.lease_until), q.created_at, q.id
+			LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
+		RETURNING ` + operationTable.row("t"))
+	saveOperation = define(func() sq.Sqlizer {
+		return operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
+			Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil))
+	})
+	cancelOperation = written(`
+		UPDATE operations SET cancel_requested = cancel_requested OR $2,
+			status = CASE status WHEN 'queued' THEN $3 ELSE status END,
+			stage = CASE status WHEN 'queued' THEN $4 ELSE stage END,
+			finished_at = CASE status WHEN 'queued' THEN $5 ELSE finished_at END
+		WHERE id = $1 AND ` + open)
+)
+
+type operations struct{ session }
+
+func (o operations) Add(ctx context.Context, op operation.Operation) error {
+	return o.write(ctx, addOperation, operationTable.values(op)...)
+}
+
+func (o operations) Get(ctx context.Context, op id.OperationID) (operation.Operation, error) {
+	return one[operation.Operation](ctx, o.session, getOperation, op)
+}
+
+func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Operation, error) {
+	return held[operation.Operation](ctx, o.session, lockOperation, op)
+}
+
+func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error) {
+	return one[operation.Operation](ctx, o.session, openOperation, db)
+}
+
+func (o operations) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
+	page, err := backward(p)
+	if err != nil {
+		return nil, err
+	}
+	return all[operation.Operation](ctx, o.session, listOperations, append([]any{db}, page...)...)
+}
+
+func (o operations) ClaimNext(
+	ctx context.Context, owner string, now time.Time, hold time.Duration,
+) (operation.Operation, error) {
+	return held[operation.Operation](ctx, o.session, claimOperation, owner, now, now.Add(hold))
+}
+
+func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {
+	arguments := append(valuesOf(op, operationChanges), op.CancelRequested, op.ID, op.Epoch)
+	return o.mustChange(ctx, ports.ErrLeaseLost, saveOperation, arguments...)
+}
+
+// RequestCancel returns ErrNoRow for an operation that is final or does not exist.
+func (o operations) RequestCancel(ctx context.Context, op operation.Operation) error {
+	return o.mustChange(ctx, ports.ErrNoRow, cancelOperation,
+		op.ID, op.CancelRequested, op.Status, op.Stage, op.FinishedAt)
+}

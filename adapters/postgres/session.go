@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/pgherd/pgherd/ports"
+)
+
+// session runs statements: in a transaction, or each by itself where tx is nil.
+type session struct {
+	store *Store
+	set   *prepared
+	tx    *sqlx.Tx
+}
+
+// run calls fn with the statement, as prepared on the connection that it runs on.
+func (s session) run(ctx context.Context, st *statement, fn func(*sqlx.Stmt) error) error {
+	if s.tx != nil {
+		return translate(ctx, fn(s.tx.StmtxContext(ctx, (*s.set)[st.number])))
+	}
+	return s.store.again(ctx, func() error {
+		return translate(ctx, fn((*s.store.current.Load())[st.number]))
+	})
+}
+
+// one reads one row; ErrNoRow when there is none.
+func one[T any](ctx context.Context, s session, st *statement, args ...any) (T, error) {
+	var row T
+	err := s.run(ctx, st, func(stmt *sqlx.Stmt) error { return stmt.GetContext(ctx, &row, args...) })
+	return row, err
+}
+
+// all reads every row.
+func all[T any](ctx context.Context, s session, st *statement, args ...any) ([]T, error) {
+	var rows []T
+	err := s.run(ctx, st, func(stmt *sqlx.Stmt) error {
+		rows = rows[:0]
+		return stmt.SelectContext(ctx, &rows, args...)
+	})
+	return rows, err
+}
+
+// held reads or changes one row and holds it until the transaction ends; a view has nothing to hold it with.
+func held[T any](ctx context.Context, s session, st *statement, args ...any) (T, error) {
+	if s.tx == nil {
+		var none T
+		return none, ports.ErrReadOnly
+	}
+	return one[T](ctx, s, st, args...)
+}
+
+// change writes and returns how many rows it has changed.
+func (s session) change(ctx context.Context, st *statement, args ...any) (changed int64, err error) {
+	if s.tx == nil {
+		return 0, ports.ErrReadOnly
+	}
+	err = s.run(ctx, st, func(stmt *sqlx.Stmt) error {
+		result, err := stmt.ExecContext(ctx, args...)
+		if err == nil {
+			changed, err = result.RowsAffected()
+		}
+		return err
+	})
+	return changed, err
+}
+
+// write is a change of which only success matters.
+func (s session) write(ctx context.Context, st *statement, args ...any) error {
+	_, err := s.change(ctx, st, args...)
+	return err
+}
+
+// mustChange is a change of a row that must be there: otherwise it returns missing.
+func (s session) mustChange(ctx context.Context, missing error, st *statement, args ...any) error {
+	n, err := s.change(ctx, st, args...)
+	if err == nil && n == 0 {
+		return missing
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	sq "github.com/Masterminds/squirrel"
+	"github.com/jmoiron/sqlx"
+)
+
+// statement is an SQL text that is built once. Every Store prepares all of them when it is opened, before any transaction
+// can hold the connection that preparing would wait for.
+type statement struct {
+	number int
+	text   func() string
+}
+
+var statements []*statement
+
+// prepared holds the prepared statements of a Store by number.
+type prepared []*sqlx.Stmt
+
+var dollar = sq.StatementBuilder.PlaceholderFormat(sq.Dollar)
+
+// define registers a statement. Its arguments are bound when it runs; those of the builder are placeholders.
+func define(build func() sq.Sqlizer) *statement {
+	s := &statement{number: len(statements)}
+	s.text = sync.OnceValue(func() string {
+		text, _, err := build().ToSql()
+		if err != nil {
+			panic(fmt.Sprintf("postgres: statement %d cannot be built: %v", s.number, err))
+		}
+		return text
+	})
+	statements = append(statements, s)
+	return s
+}
+
+// written registers a statement that is clearer as text.
+func written(text string) *statement {
+	s := &statement{number: len(statements), text: func() string { return text }}
+	statements = append(statements, s)
+	return s
+}
+
+// prepare prepares every statement, unless somebody else has done so since old was current. Statements in use stay valid:
+// the old ones are closed with the Store.
+func (s *Store) prepare(ctx context.Context, old *prepared) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current.Load() != old {
+		return nil
+	}
+	set := make(prepared, len(statements))
+	for i, statement := range statements {
+		stmt, err := s.db.PreparexContext(ctx, statement.text())
+		if err != nil {
+			return fmt.Errorf("preparing %q: %w", statement.text(), err)
+		}
+		set[i] = stmt
+	}
+	if old != nil {
+		s.retired = append(s.retired, old)
+	}
+	s.current.Store(&set)
+	return nil
+}

@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Store is ports.Store and ports.Admissions. It is safe for concurrent use.
+type Store struct {
+	db      *sqlx.DB
+	current atomic.Pointer[prepared]
+
+	mu      sync.Mutex // held while statements are prepared
+	retired []*prepared
+}
+
+// Close ends every connection.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Ping reports whether the metadata database answers; a host's readiness asks for it.
+func (s *Store) Ping(ctx context.Context) error { return translate(ctx, s.db.PingContext(ctx)) }
+
+// ErrCommitUnknown says that the connection was lost while a transaction was being committed: it may have happened or not,
+// so it is not run again.
+var ErrCommitUnknown = errors.New("the connection was lost during the commit, whose outcome is unknown")
+
+// Update runs fn in one transaction. It runs again after a serialization failure or a deadlock, and after the connection
+// was lost before the commit: all of these have left nothing behind.
+func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	return s.again(ctx, func() error { return s.transact(ctx, fn) })
+}
+
+func (s *Store) transact(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	tx, err := s.db.BeginTxx(ctx, nil)
+	if err != nil {
+		return translate(ctx, err)
+	}
+	defer tx.Rollback() // after a commit it does nothing; its own error adds nothing to the one returned
+	session := session{store: s, set: s.current.Load(), tx: tx}
+	if err := fn(ctx, session); err != nil {
+		return err
+	}
+	err = tx.Commit()
+	if err != nil && !rolledBack(err) && (disconnected(err) || ctx.Err() != nil) {
+		return fmt.Errorf("%w: %v", ErrCommitUnknown, err)
+	}
+	return translate(ctx, err)
+}
+
+// View runs fn without a transaction. A statement whose connection was lost is sent again.
+func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	return fn(ctx, session{store: s})
+}
+
+// The repositories of a transaction or a view.
+func (s session) Accounts() ports.Accounts       { return accounts{s} }
+func (s session) Keys() ports.Keys               { return keys{s} }
+func (s session) Databases() ports.Databases     { return databases{s} }
+func (s session) Logins() ports.Logins           { return logins{s} }
+func (s session) Allowlist() ports.Allowlist     { return allowlist{s} }
+func (s session) Backups() ports.Backups         { return backups{s} }
+func (s session) Operations() ports.Operations   { return operations{s} }
+func (s session) Idempotency() ports.Idempotency { return idempotencyKeys{s} }
+func (s session) Audit() ports.Audit             { return auditEntries{s} }
+func (s session) Outbox() ports.Outbox           { return outbox{s} }
+func (s session) Servers() ports.Servers         { return servers{s} }
+func (s session) Switches() ports.Switches       { return switches{s} }
+func (s session) Vault() ports.Vault             { return vault{s} }
