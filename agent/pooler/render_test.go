@@ -226,3 +226,11 @@ func holds(rt *rapid.T, s State, sections map[string][]line, rules []rule) {
 		}
 	}
 }
+
+func TestPrintedSettingsHideThePasswords(t *testing.T) {
+	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+		if text := fmt.Sprintf(format, State{Settings: testSettings()}); strings.Contains(text, "secret") {
+			t.Errorf("%s shows %s", format, text)
+		}
+	}
+}

@@ -1,6 +1,10 @@
 package pooler
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
 
 // TransactionSuffix makes the name of a database's second entry, which is pooled by transaction.
 const TransactionSuffix = ".transaction"
@@ -92,3 +96,11 @@ func Shares(limit int) (session, transaction int) {
 	transaction = max(1, limit/4)
 	return max(1, limit-transaction), transaction
 }
+
+// String leaves the passwords out, so that settings may stand in a log or an error.
+func (s Settings) String() string {
+	return fmt.Sprintf("PgBouncer at %s:%d, files in %s", strings.Join(s.ListenAddresses, ","), s.ListenPort, s.Dir)
+}
+
+// GoString is String.
+func (s Settings) GoString() string { return s.String() }
