@@ -1,0 +1,23 @@
+package system
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Clock is ports.Clock on the machine's clock. It is safe for concurrent use.
+type Clock struct{ ahead atomic.Int64 }
+
+// NewClock makes a clock that shows the machine's time.
+func NewClock() *Clock { return &Clock{} }
+
+// Now returns the time in UTC, at microsecond precision.
+func (c *Clock) Now() time.Time {
+	return time.Now().UTC().Add(time.Duration(c.ahead.Load())).Truncate(time.Microsecond)
+}
+
+// Advance moves the clock forward for good, for the development host's clock route, and returns how far it is ahead of the
+// machine's now. A negative d moves nothing.
+func (c *Clock) Advance(d time.Duration) time.Duration {
+	return time.Duration(c.ahead.Add(int64(max(0, d))))
+}

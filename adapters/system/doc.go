@@ -1,0 +1,2 @@
+// Package system is time and randomness from the operating system.
+package system

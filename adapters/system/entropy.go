@@ -1,0 +1,35 @@
+package system
+
+import "crypto/rand"
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// unbiased is how many byte values are shared out evenly among the 62 characters; a byte beyond is drawn again.
+const unbiased = 256 - 256%len(alphabet)
+
+// Entropy is ports.Entropy on the operating system's random numbers. Where those cannot be had, the program ends.
+type Entropy struct{}
+
+// UUID returns 16 random bytes for an identifier.
+func (Entropy) UUID() (b [16]byte) {
+	_, _ = rand.Read(b[:]) // it never returns an error: it ends the program
+	return b
+}
+
+// Salt returns 16 random bytes for a SCRAM verifier.
+func (e Entropy) Salt() [16]byte { return e.UUID() }
+
+// Base62 returns n random characters 0-9, A-Z, a-z, each equally likely.
+func (Entropy) Base62(n int) string {
+	text := make([]byte, 0, n)
+	drawn := make([]byte, n+n/16+8)
+	for len(text) < n {
+		_, _ = rand.Read(drawn)
+		for _, b := range drawn {
+			if int(b) < unbiased && len(text) < n {
+				text = append(text, alphabet[int(b)%len(alphabet)])
+			}
+		}
+	}
+	return string(text)
+}
