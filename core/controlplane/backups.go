@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -111,7 +112,7 @@ func (b *base) backupInput(
 	}
 	return operation.BackupInput{
 		Filename: string(backup.FreeFilename(b.Clock.Now(), taken)), Trigger: string(t),
-		Verify: owner.Quotas().VerifyBackups || t == backup.Deletion,
+		Verify: t == backup.Deletion || owner.Quotas().VerifyBackups && !slices.Contains(b.UnverifiedPlans, owner.Plan),
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
@@ -26,6 +27,8 @@ type Config struct {
 	Instance string
 	// Limits are the rate limits; a class that is missing has its default.
 	Limits map[ratelimit.Class]ratelimit.Limit
+	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
+	UnverifiedPlans []account.Plan
 	// LeaseHold is how long a worker may be silent before another takes its work: 30 s.
 	LeaseHold time.Duration
 	// PollEvery is how often a worker asks the agent for a backup's progress: 500 ms.

@@ -185,12 +185,12 @@ func (h *held) outcome() error {
 
 // putDown gives the lease back, so that the operation is claimed again after a pause. It works after the flow's context
 // has ended.
-func (h *held) putDown() error {
+func (h *held) putDown(pause time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), 5*time.Second)
 	defer cancel()
 	return h.save(ctx, func(o *operation.Operation) {
 		o.Until = nil
-		o.NotBefore = h.Clock.Now().Add(operation.Backoff(o.Attempts))
+		o.NotBefore = h.Clock.Now().Add(pause)
 	}, nil)
 }
 

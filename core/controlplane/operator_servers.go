@@ -70,6 +70,26 @@ func (o *Operator) ChangeServer(
 	return s, err
 }
 
+// EachSealed calls visit with every stored secret, still encrypted. An error of visit ends the walk.
+func (o *Operator) EachSealed(ctx context.Context, visit func(sealed []byte) error) error {
+	for after := ""; ; {
+		var batch []ports.SealedValue
+		err := o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+			batch, err = tx.Vault().Next(ctx, after, resealBatch)
+			return err
+		})
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		for _, v := range batch {
+			if err := visit(v.Sealed); err != nil {
+				return err
+			}
+		}
+		after = batch[len(batch)-1].Ref
+	}
+}
+
 // resealBatch bounds one transaction of Reseal.
 const resealBatch = 100
 

@@ -126,8 +126,16 @@ func (w *Worker) run(ctx context.Context, o operation.Operation) error {
 		return ports.ErrLeaseLost
 	default:
 		h.record("operation.unconfirmed", err)
-		return errors.Join(err, h.putDown())
+		return errors.Join(err, h.putDown(pause(ctx, h)))
 	}
+}
+
+// pause is how long an operation rests that was put down: not at all where it is the worker that stops.
+func pause(ctx context.Context, h *held) time.Duration {
+	if ctx.Err() != nil {
+		return 0
+	}
+	return operation.Backoff(h.operation().Attempts)
 }
 
 func (w *Worker) flow(k operation.Kind) flow {

@@ -1,0 +1,143 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+func (d *desk) account() *cobra.Command {
+	return group("account", "accounts and their plans", d.accountCreate(), d.accountSet())
+}
+
+func (d *desk) accountCreate() *cobra.Command {
+	var email, name, plan string
+	cmd := &cobra.Command{
+		Use: "create", Short: "make a user and the account that the user owns", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := account.ParsePlan(plan)
+			if err != nil {
+				return err
+			}
+			return d.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: p})
+		},
+	}
+	cmd.Flags().StringVar(&email, "email", "", "the owner's mail address")
+	cmd.Flags().StringVar(&name, "name", "", "the owner's name")
+	cmd.Flags().StringVar(&plan, "plan", string(account.Free), "free, pro or business")
+	return required(cmd, "email", "name")
+}
+
+func (d *desk) user() *cobra.Command {
+	var email, name string
+	cmd := &cobra.Command{
+		Use: "create", Short: "make a user, with an account on the free plan", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return d.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: account.Free})
+		},
+	}
+	cmd.Flags().StringVar(&email, "email", "", "mail address")
+	cmd.Flags().StringVar(&name, "name", "", "name")
+	return group("user", "people", required(cmd, "email", "name"))
+}
+
+func (d *desk) createAccount(cmd *cobra.Command, n controlplane.NewAccount) error {
+	return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+		a, u, err := o.CreateAccount(ctx, n)
+		if err != nil {
+			return err
+		}
+		return d.show(cmd, record{{"accountId", a.ID}, {"userId", u.ID}, {"plan", a.Plan}})
+	})
+}
+
+func (d *desk) accountSet() *cobra.Command {
+	var accountID, plan string
+	var databases, connections, days int
+	var verify bool
+	var validity time.Duration
+	cmd := &cobra.Command{Use: "set", Short: "change plan and exceptions; a number of -1 goes back to the plan's", Args: cobra.NoArgs}
+	f := cmd.Flags()
+	f.StringVar(&accountID, "account", "", "account ID")
+	f.StringVar(&plan, "plan", "", "free, pro or business")
+	f.IntVar(&databases, "max-databases", -1, "how many databases, previews included")
+	f.IntVar(&connections, "connection-cap", -1, "server connections of one new managed database")
+	f.IntVar(&days, "backup-days", -1, "how long a new backup is kept")
+	f.BoolVar(&verify, "verify-backups", true, "restore each backup in isolation and compare")
+	f.DurationVar(&validity, "credential-validity", 0, "how long a password of an additional role is good; 0 for ever")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		given := f.Changed
+		if given("plan") {
+			if _, err := account.ParsePlan(plan); err != nil {
+				return err
+			}
+		}
+		if given("max-databases") && databases < -1 || given("connection-cap") && connections < -1 || given("backup-days") && days < -1 {
+			return fault.Invalid("exception", "must be at least 0, or -1 for the plan's")
+		}
+		return d.changeAccount(cmd, accountID, func(a *account.Account) {
+			if given("plan") {
+				a.Plan = account.Plan(plan)
+			}
+			set(given("max-databases"), &a.MaxDatabases, databases, databases >= 0)
+			set(given("connection-cap"), &a.ConnectionCap, connections, connections > 0)
+			set(given("backup-days"), &a.BackupDays, days, days > 0)
+			set(given("verify-backups"), &a.VerifyBackups, verify, true)
+			set(given("credential-validity"), &a.CredentialValidity, validity, validity > 0)
+		})
+	}
+	return required(cmd, "account")
+}
+
+// set changes an exception that was given: to the value, or back to the plan's.
+func set[T any](given bool, exception **T, value T, keep bool) {
+	switch {
+	case given && keep:
+		*exception = &value
+	case given:
+		*exception = nil
+	}
+}
+
+func (d *desk) changeAccount(cmd *cobra.Command, text string, change func(*account.Account)) error {
+	accountID, err := parse[id.AccountID]("account", text)
+	if err != nil {
+		return err
+	}
+	return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+		a, err := o.ChangeAccount(ctx, accountID, change)
+		if err != nil {
+			return err
+		}
+		q := a.Quotas()
+		return d.show(cmd, record{
+			{"accountId", a.ID}, {"plan", a.Plan}, {"maxDatabases", q.Databases}, {"connectionCap", q.ConnectionCap},
+			{"backupDays", q.BackupDays}, {"verifyBackups", q.VerifyBackups},
+			{"credentialValidity", q.CredentialValidity.String()},
+		})
+	})
+}
+
+// required marks flags without which a command is not understood.
+func required(cmd *cobra.Command, flags ...string) *cobra.Command {
+	for _, name := range flags {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is not defined: a mistake in this package
+		}
+	}
+	return cmd
+}
+
+func parse[T ~string](flag, text string) (T, error) {
+	v, err := id.Parse[T](text)
+	if err != nil {
+		return "", fault.Invalid(flag, "must be a lowercase UUID")
+	}
+	return v, nil
+}

@@ -1,0 +1,94 @@
+// Package admin is "pgherd admin": what the people who run the service do. Its commands work on the metadata database
+// itself; whoever has that database's password may do everything here.
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// desk is what every command needs.
+type desk struct {
+	url     string
+	keyring string
+	json    bool
+}
+
+// Command is "pgherd admin".
+func Command() *cobra.Command {
+	d := &desk{}
+	cmd := &cobra.Command{
+		Use:   "admin",
+		Short: "manage accounts, keys, servers and switches in the metadata database",
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return settings.Apply(cmd)
+		},
+	}
+	f := cmd.PersistentFlags()
+	f.StringVar(&d.url, "metadata-url", "", "PostgreSQL URL of the metadata database")
+	f.StringVar(&d.keyring, "keyring-file", "", "key ring that stored secrets are encrypted with")
+	f.BoolVar(&d.json, "json", false, "print JSON")
+	cmd.AddCommand(
+		d.account(), d.user(), d.key(), d.namespace(), d.ciKey(), d.server(), d.feature(), d.maintenance(),
+		d.enroll(), d.unenroll(), d.operation(), d.audit(), d.secrets(),
+	)
+	return cmd
+}
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// work runs a command on the operator's use cases.
+func (d *desk) work(cmd *cobra.Command, do func(context.Context, *controlplane.Operator) error) (err error) {
+	if err := settings.Require(cmd, "metadata-url"); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	store, err := postgres.Open(ctx, postgres.Config{URL: d.url, MaxConnections: 2})
+	if err != nil {
+		return errors.Join(errors.New("the metadata database cannot be used"), err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	box, err := d.box()
+	if err != nil {
+		return err
+	}
+	cp, err := controlplane.New(controlplane.Ports{
+		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{}), Clock: system.NewClock(),
+		Entropy: system.Entropy{}, Secrets: box,
+	}, controlplane.Config{})
+	if err != nil {
+		return err
+	}
+	return do(ctx, cp.Operator)
+}
+
+// box loads the key ring where one is given. Most commands touch no secret and need none.
+func (d *desk) box() (ports.SecretBox, error) {
+	if d.keyring == "" {
+		return noKeyring{}, nil
+	}
+	return secretbox.Load(d.keyring)
+}
+
+// noKeyring refuses to seal or open.
+type noKeyring struct{}
+
+var errNoKeyring = errors.New("this command needs the key ring: --keyring-file or " + settings.Variable("keyring-file"))
+
+func (noKeyring) Seal([]byte, string) ([]byte, error) { return nil, errNoKeyring }
+func (noKeyring) Open([]byte, string) ([]byte, error) { return nil, errNoKeyring }

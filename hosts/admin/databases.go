@@ -1,0 +1,143 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func (d *desk) enroll() *cobra.Command {
+	return d.enrolment("enroll", "admit a database to a limited-rollout route", (*controlplane.Operator).Enroll)
+}
+
+func (d *desk) unenroll() *cobra.Command {
+	return d.enrolment("unenroll", "take an enrolment back", (*controlplane.Operator).Unenroll)
+}
+
+func (d *desk) enrolment(
+	use, short string, do func(*controlplane.Operator, context.Context, id.DatabaseID, string) error,
+) *cobra.Command {
+	var database, route string
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			db, err := parse[id.DatabaseID]("database", database)
+			if err != nil {
+				return err
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				if err := do(o, ctx, db, route); err != nil {
+					return err
+				}
+				return d.show(cmd, record{{"databaseId", db}, {"route", route}, {"enrolled", use == "enroll"}})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&database, "database", "", "database ID")
+	cmd.Flags().StringVar(&route, "route", "", "restore, clone, delete, recover, restore-upload or all")
+	return required(cmd, "database", "route")
+}
+
+func (d *desk) operation() *cobra.Command {
+	return group("operation", "asynchronous work", d.operationList(),
+		d.operationOne("show", "show one operation, also of the service's own kinds", (*controlplane.Operator).Operation),
+		d.operationOne("cancel", "ask for the end of an operation", (*controlplane.Operator).CancelOperation))
+}
+
+func (d *desk) operationList() *cobra.Command {
+	return d.ofDatabase("list", "list the operations of a database, newest first",
+		func(ctx context.Context, cmd *cobra.Command, o *controlplane.Operator, db id.DatabaseID, p ports.Page) error {
+			found, err := o.Operations(ctx, db, p)
+			if err != nil {
+				return err
+			}
+			return list(d, cmd, found, operationRow)
+		})
+}
+
+func (d *desk) operationOne(
+	use, short string, do func(*controlplane.Operator, context.Context, id.OperationID) (operation.Operation, error),
+) *cobra.Command {
+	var operationID string
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			op, err := parse[id.OperationID]("operation", operationID)
+			if err != nil {
+				return err
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				found, err := do(o, ctx, op)
+				if err != nil {
+					return err
+				}
+				return d.show(cmd, operationRow(found))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&operationID, "operation", "", "operation ID")
+	return required(cmd, "operation")
+}
+
+func operationRow(o operation.Operation) record {
+	return record{
+		{"operationId", o.ID}, {"databaseId", o.DatabaseID}, {"type", o.Kind}, {"status", o.Status}, {"stage", o.Stage},
+		{"progress", o.Progress}, {"createdAt", stamp(&o.CreatedAt)}, {"finishedAt", stamp(o.FinishedAt)},
+		{"errorCode", string(o.ErrorCode)}, {"errorMessage", o.ErrorText}, {"leaseOwner", o.Owner}, {"leaseEpoch", o.Epoch},
+		{"leaseUntil", stamp(o.Until)},
+	}
+}
+
+func (d *desk) audit() *cobra.Command {
+	return group("audit", "the activity log", d.ofDatabase("list", "list the activity of a database, newest first",
+		func(ctx context.Context, cmd *cobra.Command, o *controlplane.Operator, db id.DatabaseID, p ports.Page) error {
+			found, err := o.Audit(ctx, db, p)
+			if err != nil {
+				return err
+			}
+			return list(d, cmd, found, func(e audit.Entry) record {
+				return record{
+					{"id", e.ID}, {"at", stamp(&e.At)}, {"actor", e.Actor}, {"action", e.Action}, {"details", e.Details},
+				}
+			})
+		}))
+}
+
+// ofDatabase is a list command about one database.
+func (d *desk) ofDatabase(
+	use, short string,
+	do func(context.Context, *cobra.Command, *controlplane.Operator, id.DatabaseID, ports.Page) error,
+) *cobra.Command {
+	var database string
+	var limit int
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			db, err := parse[id.DatabaseID]("database", database)
+			if err != nil {
+				return err
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				return do(ctx, cmd, o, db, ports.Page{Limit: limit})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&database, "database", "", "database ID")
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 for all")
+	return required(cmd, "database")
+}
+
+// stamp writes a time as the API does; empty for none.
+func stamp(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,175 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+func (d *desk) key() *cobra.Command {
+	return group("key", "API keys; a secret is printed once, by create and replace",
+		d.keyCreate(), d.keyReplace(), d.keyRevoke(), d.keyList())
+}
+
+func (d *desk) keyCreate() *cobra.Command {
+	var accountID, label, scope string
+	var databases []string
+	cmd := &cobra.Command{
+		Use: "create", Short: "make a key and print it, once", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			n, err := newKey(accountID, label, scope, databases)
+			if err != nil {
+				return err
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				key, text, err := o.CreateKey(ctx, n)
+				if err != nil {
+					return err
+				}
+				return d.show(cmd, secretKey(key, text))
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&accountID, "account", "", "account ID")
+	f.StringVar(&label, "label", "", "what the key is for")
+	f.StringVar(&scope, "scope", string(account.FullAccount), "full or selected")
+	f.StringArrayVar(&databases, "database", nil, "database that a selected-database key reaches; can be repeated")
+	return required(cmd, "account", "label")
+}
+
+func newKey(accountID, label, scope string, databases []string) (n controlplane.NewKey, err error) {
+	if n.AccountID, err = parse[id.AccountID]("account", accountID); err != nil {
+		return n, err
+	}
+	n.Label, n.Scope = label, account.Scope(scope)
+	if n.Scope != account.FullAccount && n.Scope != account.SelectedDatabases {
+		return n, fault.Invalid("scope", "must be full or selected")
+	}
+	for _, text := range databases {
+		db, err := parse[id.DatabaseID]("database", text)
+		if err != nil {
+			return n, err
+		}
+		n.Databases = append(n.Databases, db)
+	}
+	return n, nil
+}
+
+func secretKey(k account.Key, text string) record {
+	return record{{"keyId", k.ID}, {"prefix", k.Prefix()}, {"apiKey", text}}
+}
+
+func (d *desk) keyReplace() *cobra.Command {
+	var keyID string
+	cmd := &cobra.Command{
+		Use: "replace", Short: "give a key a new secret and print it, once; the old one stops working at once", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				key, text, err := o.ReplaceKey(ctx, id.KeyID(keyID))
+				if err != nil {
+					return err
+				}
+				return d.show(cmd, secretKey(key, text))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&keyID, "key", "", "key ID")
+	return required(cmd, "key")
+}
+
+func (d *desk) keyRevoke() *cobra.Command {
+	var keyID string
+	cmd := &cobra.Command{
+		Use: "revoke", Short: "end a key at once and for good", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				if err := o.RevokeKey(ctx, id.KeyID(keyID)); err != nil {
+					return err
+				}
+				return d.show(cmd, record{{"keyId", keyID}, {"status", "revoked"}})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&keyID, "key", "", "key ID")
+	return required(cmd, "key")
+}
+
+func (d *desk) keyList() *cobra.Command {
+	var accountID string
+	cmd := &cobra.Command{
+		Use: "list", Short: "list the keys of an account", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := parse[id.AccountID]("account", accountID)
+			if err != nil {
+				return err
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				keys, err := o.Keys(ctx, a)
+				if err != nil {
+					return err
+				}
+				return list(d, cmd, keys, keyRow)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&accountID, "account", "", "account ID")
+	return required(cmd, "account")
+}
+
+func keyRow(k account.Key) record {
+	return record{
+		{"keyId", k.ID}, {"prefix", k.Prefix()}, {"label", k.Label}, {"scope", k.Scope},
+		{"createdAt", stamp(&k.CreatedAt)}, {"lastUsedAt", stamp(k.LastUsedAt)}, {"revokedAt", stamp(k.RevokedAt)},
+	}
+}
+
+func (d *desk) namespace() *cobra.Command {
+	var accountID, name string
+	cmd := &cobra.Command{
+		Use: "create", Short: "make a namespace for the previews of one pipeline", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := parse[id.AccountID]("account", accountID)
+			if err != nil {
+				return err
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				n, err := o.CreateNamespace(ctx, a, name)
+				if err != nil {
+					return err
+				}
+				return d.show(cmd, record{{"namespaceId", n.ID}, {"name", n.Name}})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&accountID, "account", "", "account ID")
+	cmd.Flags().StringVar(&name, "name", "", "name, unique in the account")
+	return group("ci-namespace", "namespaces of preview CI keys", required(cmd, "account", "name"))
+}
+
+func (d *desk) ciKey() *cobra.Command {
+	var namespace string
+	cmd := &cobra.Command{
+		Use: "create", Short: "make a preview CI key and print it, once", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			n, err := parse[id.NamespaceID]("namespace", namespace)
+			if err != nil {
+				return err
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				key, text, err := o.CreateCIKey(ctx, n)
+				if err != nil {
+					return err
+				}
+				return d.show(cmd, secretKey(key, text))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&namespace, "namespace", "", "namespace ID")
+	return group("ci-key", "preview CI keys", required(cmd, "namespace"))
+}

@@ -1,0 +1,130 @@
+package admin
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+)
+
+func (d *desk) server() *cobra.Command {
+	return group("server", "database servers", d.serverAdd(), d.serverList(),
+		d.serverSwitch("disable", "take no new databases; those that are there stay", false),
+		d.serverSwitch("enable", "take new databases again", true))
+}
+
+func (d *desk) serverAdd() *cobra.Command {
+	var n controlplane.NewServer
+	var caFile string
+	cmd := &cobra.Command{
+		Use: "add", Short: "register a server whose agent runs", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if caFile != "" {
+				pem, err := os.ReadFile(caFile) //nolint:gosec // the operator names the file
+				if err != nil {
+					return err
+				}
+				n.CA = string(pem)
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				s, err := o.AddServer(ctx, n)
+				if err != nil {
+					return err
+				}
+				return d.show(cmd, serverRow(s))
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&n.Name, "name", "", "name, unique")
+	f.StringVar(&n.AgentURL, "agent-url", "", "https://host:port of the agent")
+	f.StringVar(&n.Secret, "agent-secret", "", "the agent's shared secret; better given by its variable, or the variable's _FILE")
+	f.StringVar(&caFile, "agent-ca-file", "", "CA of the agent's certificate; the system's roots where empty")
+	f.StringVar(&n.PublicHost, "public-host", "", "host that customers connect to")
+	f.IntVar(&n.PublicPort, "public-port", 6432, "port that customers connect to")
+	f.IntVar(&n.Capacity, "capacity", 1000, "how many databases the server takes")
+	return required(cmd, "name", "agent-url", "public-host")
+}
+
+func (d *desk) serverList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "list the servers", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				servers, err := o.Servers(ctx)
+				if err != nil {
+					return err
+				}
+				return list(d, cmd, servers, serverRow)
+			})
+		},
+	}
+}
+
+func serverRow(s server.Server) record {
+	return record{
+		{"serverId", s.ID}, {"name", s.Name}, {"agentUrl", s.AgentURL}, {"publicHost", s.PublicHost},
+		{"publicPort", s.PublicPort}, {"capacity", s.Capacity}, {"enabled", s.Enabled},
+	}
+}
+
+func (d *desk) serverSwitch(use, short string, enabled bool) *cobra.Command {
+	var serverID string
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := parse[id.ServerID]("server", serverID)
+			if err != nil {
+				return err
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				changed, err := o.ChangeServer(ctx, s, func(s *server.Server) { s.Enabled = enabled })
+				if err != nil {
+					return err
+				}
+				return d.show(cmd, serverRow(changed))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&serverID, "server", "", "server ID")
+	return required(cmd, "server")
+}
+
+func (d *desk) feature() *cobra.Command {
+	toggle := func(use string, on bool) *cobra.Command {
+		return &cobra.Command{
+			Use: use + " NAME", Short: use + " a feature", Args: cobra.ExactArgs(1), ValidArgs: controlplane.FeatureNames,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+					if err := o.SetFeature(ctx, args[0], on); err != nil {
+						return err
+					}
+					return d.show(cmd, record{{"feature", args[0]}, {"enabled", on}})
+				})
+			},
+		}
+	}
+	return group("feature", "features of the whole installation", toggle("enable", true), toggle("disable", false))
+}
+
+func (d *desk) maintenance() *cobra.Command {
+	return &cobra.Command{
+		Use: "maintenance on|off", Short: "open or end the maintenance window", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] != "on" && args[0] != "off" {
+				return fault.Invalid("maintenance", "must be on or off")
+			}
+			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				if err := o.SetMaintenance(ctx, args[0] == "on"); err != nil {
+					return err
+				}
+				return d.show(cmd, record{{"maintenance", args[0]}})
+			})
+		},
+	}
+}

@@ -1,0 +1,153 @@
+// Package api is the host that serves the control plane API. Any number of API hosts run side by side.
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
+)
+
+// Settings of the API host.
+type Settings struct {
+	wiring.Settings
+	Listen      string
+	TLSCertFile string
+	TLSKeyFile  string
+	Proxies     []string
+	Grace       time.Duration
+	Limits      map[string]string
+}
+
+// Command is "pgherd api".
+func Command() *cobra.Command {
+	var s Settings
+	cmd := &cobra.Command{
+		Use:   "api",
+		Short: "serve the control plane API",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := s.Load(cmd); err != nil {
+				return err
+			}
+			if s.Settings.Limits, err = parseLimits(s.Limits); err != nil {
+				return err
+			}
+			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s))
+		},
+	}
+	s.Flags(cmd)
+	return cmd
+}
+
+// Flags gives a command the settings of the API host.
+func (s *Settings) Flags(cmd *cobra.Command) {
+	s.Settings.Flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.Listen, "listen", "127.0.0.1:8080", "address of the API")
+	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate chain in PEM; with it the API speaks TLS itself")
+	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
+	f.StringSliceVar(&s.Proxies, "trusted-proxies", nil, "networks whose X-Forwarded-For is believed, such as 10.0.0.0/8")
+	f.DurationVar(&s.Grace, "shutdown-grace", 30*time.Second, "how long open requests may take when the host stops")
+	f.StringToStringVar(&s.Limits, "rate-limits", nil,
+		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m")
+}
+
+// Module is the API host's own part: the listener.
+func Module(s Settings) fx.Option {
+	return fx.Module("api",
+		fx.Provide(func(cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry) (*httpapi.Server, error) {
+			return newServer(s, cp, log, r)
+		}),
+		fx.Invoke(func(
+			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *httpapi.Server, cp *controlplane.ControlPlane,
+		) {
+			wiring.Attach(lc, stop, log, wiring.Part{Name: "key usage", Run: func(ctx context.Context) error {
+				return flushUsed(ctx, cp.Access, log)
+			}})
+			wiring.Listen(lc, stop, log, "api", s.Listen, graceful{server, s.Grace})
+		}),
+	)
+}
+
+func newServer(
+	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry,
+) (*httpapi.Server, error) {
+	proxies, err := parseProxies(s.Proxies)
+	if err != nil {
+		return nil, err
+	}
+	tlsConfig, err := loadTLS(s)
+	if err != nil {
+		return nil, err
+	}
+	return httpapi.New(httpapi.Config{
+		Gate: httpapi.NewGate(cp.Access), Routes: httpapi.Routes(cp), Limits: httpapi.DefaultLimits(), Proxies: proxies,
+		TLS: tlsConfig, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
+	})
+}
+
+func loadTLS(s Settings) (*tls.Config, error) {
+	if s.TLSCertFile == "" && s.TLSKeyFile == "" {
+		return nil, nil
+	}
+	if s.TLSCertFile == "" || s.TLSKeyFile == "" {
+		return nil, errors.New("--tls-cert-file and --tls-key-file go together")
+	}
+	return httpapi.LoadTLS(s.TLSCertFile, s.TLSKeyFile)
+}
+
+func parseProxies(texts []string) (out []netip.Prefix, err error) {
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("--trusted-proxies: %q is no network", text)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+// graceful bounds how long a shutdown waits for open requests.
+type graceful struct {
+	*httpapi.Server
+	grace time.Duration
+}
+
+// Shutdown lets open requests finish, then cuts them off.
+func (g graceful) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, g.grace)
+	defer cancel()
+	return g.Server.Shutdown(ctx)
+}
+
+// flushEvery is how often the time of a key's last use is stored.
+const flushEvery = 5 * time.Second
+
+func flushUsed(ctx context.Context, access *controlplane.Access, log *zap.Logger) error {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushEvery)
+		if err := access.FlushUsed(last); err != nil {
+			log.Warn("the last use of keys could not be stored", zap.Error(err))
+		}
+		cancel()
+	}
+	return nil
+}

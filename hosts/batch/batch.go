@@ -1,0 +1,60 @@
+// Package batch is the host that does the work of the queue and what time brings. Any number of batch hosts run side by
+// side.
+package batch
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Settings of the batch host.
+type Settings struct {
+	wiring.Settings
+	Workers int
+}
+
+// Command is "pgherd batch".
+func Command() *cobra.Command {
+	var s Settings
+	cmd := &cobra.Command{
+		Use:   "batch",
+		Short: "work on queued operations, scheduled backups and retention",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.Load(cmd); err != nil {
+				return err
+			}
+			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s))
+		},
+	}
+	s.Flags(cmd)
+	cmd.Flags().IntVar(&s.Workers, "workers", 4, "how many operations this host works on at a time")
+	return cmd
+}
+
+// Module is the batch host's own part: workers and keeper.
+func Module(s Settings) fx.Option {
+	return fx.Module("batch",
+		fx.Provide(wiring.NewNotifier),
+		fx.Invoke(func(
+			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, cp *controlplane.ControlPlane, n ports.Notifier,
+		) {
+			wiring.Attach(lc, stop, log, wiring.Part{Name: "workers", Run: func(ctx context.Context) error {
+				cp.Worker.Run(ctx, n, s.Workers)
+				return nil
+			}})
+			wiring.Attach(lc, stop, log, wiring.Part{Name: "keeper", Run: func(ctx context.Context) error {
+				cp.Keeper.Run(ctx)
+				return nil
+			}})
+		}),
+	)
+}

@@ -1,0 +1,126 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Settings are what the hosts of the control plane share.
+type Settings struct {
+	MetadataURL string
+	KeyringFile string
+	OpsListen   string
+	LogLevel    string
+	// UnverifiedPlans are the plans whose backups are not verified.
+	UnverifiedPlans []string
+	Limits          map[ratelimit.Class]ratelimit.Limit
+}
+
+// Flags gives a command the shared settings.
+func (s *Settings) Flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.MetadataURL, "metadata-url", "", "PostgreSQL URL of the metadata database")
+	cmd.Flags().StringVar(&s.KeyringFile, "keyring-file", "", "key ring that stored secrets are encrypted with")
+	cmd.Flags().StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8081", "address of /livez, /readyz and /metrics")
+	cmd.Flags().StringSliceVar(&s.UnverifiedPlans, "unverified-plans", nil, "plans whose backups are not verified")
+	cmd.Flags().StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+// Load fills what was not given from the environment and checks that nothing is missing.
+func (s *Settings) Load(cmd *cobra.Command) error {
+	if err := settings.Apply(cmd); err != nil {
+		return err
+	}
+	return settings.Require(cmd, "metadata-url", "keyring-file")
+}
+
+// Registry collects the metrics of one host.
+type Registry struct {
+	prometheus.Registerer
+	prometheus.Gatherer
+}
+
+// NewRegistry makes a registry with the figures of the process.
+func NewRegistry() Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return Registry{r, r}
+}
+
+// Base is what every host of the control plane is made of: store, secrets, agents, use cases, operations listener.
+func Base(s Settings, clock *system.Clock) fx.Option {
+	return fx.Module("base",
+		fx.Supply(s, clock),
+		fx.Provide(
+			func(s Settings) (*zap.Logger, error) { return NewLog(s.LogLevel) },
+			NewRegistry,
+			func(log *zap.Logger, r Registry) (*Journal, error) { return NewJournal(log, r) },
+			openStore,
+			func(s Settings) (*secretbox.Box, error) { return openKeyring(s.KeyringFile) },
+			func(box *secretbox.Box) ports.Fleet { return agentclient.New(box, agentclient.Options{}) },
+			newControlPlane,
+			fx.Annotate(NewOps, fx.ParamTags(``, `group:"checks"`)),
+			func(r Registry) prometheus.Gatherer { return r },
+			fx.Annotate(storeCheck, fx.ResultTags(`group:"checks"`)),
+		),
+		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Settings, o *Ops) {
+			Listen(lc, stop, log, "operations", s.OpsListen, o)
+		}),
+	)
+}
+
+func openStore(lc fx.Lifecycle, s Settings) (*postgres.Store, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	store, err := postgres.Open(ctx, postgres.Config{URL: s.MetadataURL})
+	if err != nil {
+		return nil, errors.Join(errors.New("the metadata database cannot be used"), err)
+	}
+	lc.Append(fx.StopHook(store.Close))
+	return store, nil
+}
+
+func openKeyring(file string) (*secretbox.Box, error) {
+	box, err := secretbox.Load(file)
+	if err != nil {
+		return nil, errors.Join(errors.New("the key ring cannot be used; pgherd admin secrets init makes one"), err)
+	}
+	return box, nil
+}
+
+func newControlPlane(
+	s Settings, store *postgres.Store, fleet ports.Fleet, clock *system.Clock, box *secretbox.Box, j *Journal,
+) (*controlplane.ControlPlane, error) {
+	var unverified []account.Plan
+	for _, name := range s.UnverifiedPlans {
+		plan, err := account.ParsePlan(name)
+		if err != nil {
+			return nil, fmt.Errorf("--unverified-plans: %w", err)
+		}
+		unverified = append(unverified, plan)
+	}
+	return controlplane.New(controlplane.Ports{
+		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box,
+		Journal: j,
+	}, controlplane.Config{Limits: s.Limits, UnverifiedPlans: unverified, Crash: CrashHook()})
+}
+
+func storeCheck(store *postgres.Store) Check {
+	return Check{Name: "metadata", Run: store.Ping}
+}

@@ -1,0 +1,36 @@
+// Package migrate is "pgherd migrate": it brings the metadata database to the schema that this program knows.
+package migrate
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
+)
+
+// Command is "pgherd migrate". Several may run at once: one migrates, the others wait for it.
+func Command() *cobra.Command {
+	var url string
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "bring the metadata database to this program's schema",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := settings.Apply(cmd); err != nil {
+				return err
+			}
+			if err := settings.Require(cmd, "metadata-url"); err != nil {
+				return err
+			}
+			if err := postgres.Migrate(cmd.Context(), url); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "the metadata database has this program's schema")
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&url, "metadata-url", "", "PostgreSQL URL of the metadata database, as the owner of its schema")
+	return cmd
+}
