@@ -1,0 +1,78 @@
+package conformance
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/pgherd/pgherd/ports"
+)
+
+// AgentStand is an agent and a view of the server on which it works.
+type AgentStand struct {
+	Agent  ports.Agent
+	Server ServerView
+}
+
+// ServerView sees the effects of an agent's work as customers and operators see them.
+type ServerView interface {
+	// Databases returns the names of all databases for customers.
+	Databases() []string
+	// Logins returns the names of all logins for customers.
+	Logins() []string
+	// LogIn connects through the pooler, from the address From, as a customer: database is "<name>" or
+	// "<name>.transaction". Every refusal is an error.
+	LogIn(database, username, password string) (CustomerSession, error)
+	// From is where LogIn comes from.
+	From() netip.Addr
+	// AddForeign makes a database of that name that is not the platform's. The suite leaves it behind.
+	AddForeign(t *testing.T, name string)
+}
+
+// CustomerSession is an open connection of a customer.
+type CustomerSession interface {
+	Alive() bool
+	Close()
+}
+
+// Agent is the suite of ports.Agent. newStand may return the same server each time: every test makes databases of its own
+// under random names, and leaves them behind.
+func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
+	for name, test := range map[string]func(t *testing.T, s AgentStand){
+		"ready": func(t *testing.T, s AgentStand) { must(t, s.Agent.Ready(bounded(t))) },
+
+		"ensure makes a managed database":         ensureManaged,
+		"ensure makes a single-login database":    ensureSingleLogin,
+		"ensure again is the same":                ensureAgain,
+		"ensure at once makes one":                ensureAtOnce,
+		"ensure keeps databases apart":            ensureApart,
+		"ensure with another payload is refused":  ensureConflict,
+		"ensure of a lower epoch is fenced":       ensureFenced,
+		"ensure does not adopt a foreign name":    ensureForeignName,
+		"ensure does not take another's name":     ensureTakenName,
+		"ensure without a proof leaves no orphan": ensureUnproven,
+
+		"close before the first command":      closeUnseen,
+		"close keeps a complete database":     closeCompleteDatabase,
+		"access opens and closes":             accessOpensAndCloses,
+		"access restarts":                     accessRestarts,
+		"access of a lower generation":        accessStale,
+		"access with another payload":         accessConflict,
+		"access of no database":               accessOfNothing,
+		"allowlist admits and ends":           allowlistAdmits,
+		"allowlist of a lower generation":     allowlistStale,
+		"allowlist again in another order":    allowlistAgain,
+		"allowlist of no database":            allowlistOfNothing,
+		"size":                                sizeOfDatabase,
+		"backup is made, verified and opened": backupVerified,
+		"backup without verification":         backupUnverified,
+		"backup again is the same":            backupAgain,
+		"backup with another payload":         backupConflict,
+		"backup of no database":               backupOfNothing,
+		"backup closed on its way":            backupClosed,
+		"backup complete cannot be closed":    backupComplete,
+		"backup deleted":                      backupDeleted,
+		"backup of another database":          backupOfAnother,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, newStand(t)) })
+	}
+}

@@ -1,0 +1,192 @@
+package conformance
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func ensureManaged(t *testing.T, s AgentStand) {
+	spec := newSpec(database.Managed)
+	must(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	wantStands(t, s.Server, spec)
+}
+
+func ensureSingleLogin(t *testing.T, s AgentStand) {
+	spec := newSpec(database.SingleLogin)
+	must(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	wantStands(t, s.Server, spec)
+	wrong := spec.Logins[0]
+	wrong.Password += "x"
+	if canLogIn(t, s.Server, spec.Name, wrong) {
+		t.Error("a wrong password gets in")
+	}
+}
+
+// wantStands checks that database and logins exist once and that every login gets in.
+func wantStands(t *testing.T, v ServerView, spec ports.DatabaseSpec) {
+	t.Helper()
+	if n := count(v.Databases(), spec.Name); n != 1 {
+		t.Errorf("%d databases %s", n, spec.Name)
+	}
+	for _, l := range spec.Logins {
+		if n := count(v.Logins(), l.Username); n != 1 {
+			t.Errorf("%d logins %s", n, l.Username)
+		}
+	}
+	wantLogIn(t, v, spec, true)
+}
+
+// wantNothing checks that neither the database nor any of its logins is left.
+func wantNothing(t *testing.T, v ServerView, spec ports.DatabaseSpec) {
+	t.Helper()
+	if slices.Contains(v.Databases(), spec.Name) {
+		t.Errorf("the database %s is left", spec.Name)
+	}
+	for _, l := range spec.Logins {
+		if slices.Contains(v.Logins(), l.Username) {
+			t.Errorf("the login %s is left", l.Username)
+		}
+	}
+}
+
+func count(names []string, name string) (n int) {
+	for _, other := range names {
+		if other == name {
+			n++
+		}
+	}
+	return n
+}
+
+func ensureAgain(t *testing.T, s AgentStand) {
+	spec, fence := made(t, s)
+	must(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	fence.Epoch++ // another worker goes on with the operation
+	must(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	wantStands(t, s.Server, spec)
+}
+
+func ensureAtOnce(t *testing.T, s AgentStand) {
+	spec, fence := newSpec(database.Managed), newFence()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := s.Agent.EnsureDatabase(bounded(t), fence, spec); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	wantStands(t, s.Server, spec)
+}
+
+func ensureApart(t *testing.T, s AgentStand) {
+	one, _ := made(t, s)
+	other, _ := made(t, s)
+	if canLogIn(t, s.Server, one.Name, other.Logins[0]) || canLogIn(t, s.Server, other.Name, one.Logins[0]) {
+		t.Error("the login of one database gets into another")
+	}
+	wantLogIn(t, s.Server, one, true)
+	wantLogIn(t, s.Server, other, true)
+}
+
+func ensureConflict(t *testing.T, s AgentStand) {
+	spec, fence := made(t, s)
+	other := spec
+	other.ConnectionCap = 3
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, other), ports.ReasonConflict)
+	other = spec
+	other.Logins = []ports.LoginSpec{newLogin(database.OwnerLogin, spec.Name)}
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, other), ports.ReasonConflict)
+	wantStands(t, s.Server, spec)
+	if canLogIn(t, s.Server, spec.Name, other.Logins[0]) {
+		t.Error("the password of the refused command gets in")
+	}
+}
+
+func ensureFenced(t *testing.T, s AgentStand) {
+	spec, late := newSpec(database.SingleLogin), newFence()
+	ahead := ports.Fence{OperationID: late.OperationID, Epoch: late.Epoch + 1}
+	must(t, s.Agent.EnsureDatabase(bounded(t), ahead, spec))
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), late, spec), ports.ReasonFenced)
+	wantReason(t, s.Agent.Close(bounded(t), late), ports.ReasonFenced)
+	wantStands(t, s.Server, spec)
+}
+
+func ensureForeignName(t *testing.T, s AgentStand) {
+	spec, fence := newSpec(database.Managed), newFence()
+	s.Server.AddForeign(t, spec.Name)
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonNameTaken)
+	must(t, s.Agent.Close(bounded(t), fence))
+	for _, l := range spec.Logins {
+		if slices.Contains(s.Server.Logins(), l.Username) {
+			t.Errorf("the login %s is left", l.Username)
+		}
+	}
+	wantLogIn(t, s.Server, spec, false)
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonClosed)
+}
+
+func ensureTakenName(t *testing.T, s AgentStand) {
+	first, _ := made(t, s)
+	second, fence := newSpec(database.SingleLogin), newFence()
+	second.Name, second.Logins[0].Username = first.Name, first.Name
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, second), ports.ReasonNameTaken)
+	must(t, s.Agent.Close(bounded(t), fence))
+	wantStands(t, s.Server, first)
+	if canLogIn(t, s.Server, first.Name, second.Logins[0]) {
+		t.Error("the password of the refused command gets in")
+	}
+}
+
+func ensureUnproven(t *testing.T, s AgentStand) {
+	spec, fence := newSpec(database.Managed), newFence()
+	proof := spec.Logins[0].Password
+	spec.Logins[0].Password = "not-the-password-of-the-verifier"
+	wantRefused(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), proof, spec.Logins[0].Password)
+	must(t, s.Agent.Close(bounded(t), fence))
+	wantNothing(t, s.Server, spec)
+
+	again := spec // the name and the ID are free again
+	again.Logins = slices.Clone(spec.Logins)
+	again.Logins[0].Password = proof
+	must(t, s.Agent.EnsureDatabase(bounded(t), newFence(), again))
+	wantStands(t, s.Server, again)
+}
+
+func closeUnseen(t *testing.T, s AgentStand) {
+	spec, fence := newSpec(database.SingleLogin), newFence()
+	for range 2 {
+		must(t, s.Agent.Close(bounded(t), fence))
+	}
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonClosed)
+	fence.Epoch++
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonClosed)
+	must(t, s.Agent.Close(bounded(t), fence))
+	wantNothing(t, s.Server, spec)
+}
+
+func closeCompleteDatabase(t *testing.T, s AgentStand) {
+	spec, fence := made(t, s)
+	for range 2 {
+		wantReason(t, s.Agent.Close(bounded(t), fence), ports.ReasonCompleted)
+	}
+	wantStands(t, s.Server, spec)
+	must(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+}
+
+func sizeOfDatabase(t *testing.T, s AgentStand) {
+	spec, _ := made(t, s)
+	size, err := s.Agent.DatabaseSize(bounded(t), spec.ID)
+	must(t, err)
+	if size < 1<<20 {
+		t.Errorf("an empty database of PostgreSQL has some megabytes, not %d bytes", size)
+	}
+	_, err = s.Agent.DatabaseSize(bounded(t), newID[id.DatabaseID]())
+	wantReason(t, err, ports.ReasonNotFound)
+}

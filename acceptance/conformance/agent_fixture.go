@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// settle is how long an effect on the pooler may take to show.
+const settle = 5 * time.Second
+
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func newID[T ~string]() T {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return id.FromBytes[T](b)
+}
+
+func newFence() ports.Fence { return ports.Fence{OperationID: newID[id.OperationID](), Epoch: 1} }
+
+func newSpec(model database.RoleModel) ports.DatabaseSpec {
+	db := newID[id.DatabaseID]()
+	spec := ports.DatabaseSpec{ID: db, Name: "c" + id.Compact(db)[:20], RoleModel: model}
+	if model == database.Managed {
+		spec.ConnectionCap = 8
+	}
+	names := database.RoleNames(db, spec.Name)
+	for _, login := range model.Logins() {
+		spec.Logins = append(spec.Logins, newLogin(login, names.Of(login)))
+	}
+	return spec
+}
+
+func newLogin(login database.Login, username string) ports.LoginSpec {
+	password := rand.Text()
+	var salt [16]byte
+	_, _ = rand.Read(salt[:])
+	return ports.LoginSpec{
+		Login: login, Username: username, Password: password,
+		Verifier: credential.Verifier(password, salt, credential.Iterations),
+	}
+}
+
+// made returns a database that stands, and the fence of the operation that made it.
+func made(t *testing.T, s AgentStand) (ports.DatabaseSpec, ports.Fence) {
+	t.Helper()
+	spec, fence := newSpec(database.SingleLogin), newFence()
+	must(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	return spec, fence
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantReason(t *testing.T, err error, reason ports.AgentReason) {
+	t.Helper()
+	if !ports.RefusedFor(err, reason) {
+		t.Errorf("got %v, want a refusal for %s", err, reason)
+	}
+}
+
+// wantRefused checks that err is a definite no that shows no password.
+func wantRefused(t *testing.T, err error, passwords ...string) {
+	t.Helper()
+	var no *ports.AgentRefusal
+	if !errors.As(err, &no) {
+		t.Fatalf("got %v, want a refusal", err)
+	}
+	for _, p := range passwords {
+		if strings.Contains(no.Message, p) {
+			t.Errorf("the refusal shows a password: %s", no.Message)
+		}
+	}
+}
+
+// canLogIn tries both entries of the database; they must agree.
+func canLogIn(t *testing.T, v ServerView, name string, l ports.LoginSpec) bool {
+	t.Helper()
+	session, err := v.LogIn(name, l.Username, l.Password)
+	if err == nil {
+		session.Close()
+	}
+	pooled, perr := v.LogIn(name+".transaction", l.Username, l.Password)
+	if perr == nil {
+		pooled.Close()
+	}
+	if (err == nil) != (perr == nil) {
+		t.Errorf("%s: %v, %s.transaction: %v", name, err, name, perr)
+	}
+	return err == nil
+}
+
+func wantLogIn(t *testing.T, v ServerView, spec ports.DatabaseSpec, want bool) {
+	t.Helper()
+	for _, l := range spec.Logins {
+		eventually(t, func() bool { return canLogIn(t, v, spec.Name, l) == want },
+			"a log-in as %s of %s: want %t", l.Login, spec.Name, want)
+	}
+}
+
+func logIn(t *testing.T, v ServerView, spec ports.DatabaseSpec) CustomerSession {
+	t.Helper()
+	l := spec.Logins[0]
+	session, err := v.LogIn(spec.Name, l.Username, l.Password)
+	must(t, err)
+	t.Cleanup(session.Close)
+	if !session.Alive() {
+		t.Fatal("a fresh session is not alive")
+	}
+	return session
+}
+
+func wantEnded(t *testing.T, session CustomerSession) {
+	t.Helper()
+	eventually(t, func() bool { return !session.Alive() }, "the session is still alive")
+}
+
+// eventually waits for an effect.
+func eventually(t *testing.T, holds func() bool, what string, args ...any) {
+	t.Helper()
+	for deadline := time.Now().Add(settle); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf(what, args...)
+			return
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package fakeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// ErrReplyLost is the unknown outcome: the agent may have done it.
+var ErrReplyLost = errors.New("the connection to the agent broke off")
+
+// Call is one call of ports.Agent.
+type Call struct {
+	Method    string // "EnsureDatabase", "SetAccess" ...
+	Fence     ports.Fence
+	Database  id.DatabaseID // empty for Close and Ready
+	Filename  string        // of OpenBackup, DeleteBackup and Backup
+	CallIndex int           // how many calls of this method the server has had before
+}
+
+// Fault says how a call goes wrong; the zero value lets it pass.
+type Fault struct {
+	Before error // returned in place of doing anything
+	After  error // returned after everything was done: a lost reply
+}
+
+// Hook decides over every call. It may block, as long as ctx lasts. It runs without any lock of the server.
+type Hook func(ctx context.Context, c Call) Fault
+
+type faults struct {
+	hook        Hook
+	calls       map[string]int
+	unreachable bool
+	unavailable bool
+	oldAgent    bool
+	storageFull bool
+	notVerified string
+	loseReplies int
+	delay       time.Duration
+}
+
+// OnCall sets the hook; nil removes it.
+func (s *Server) OnCall(h Hook) { s.set(func(f *faults) { f.hook = h }) }
+
+// SetUnreachable makes every call ErrAgentUnreachable.
+func (s *Server) SetUnreachable(on bool) { s.set(func(f *faults) { f.unreachable = on }) }
+
+// SetUnavailable makes the agent refuse every call that needs PostgreSQL or PgBouncer with ReasonUnavailable.
+func (s *Server) SetUnavailable(on bool) { s.set(func(f *faults) { f.unavailable = on }) }
+
+// SetOldAgent takes the routes away that an old agent does not have: ReasonNoRoute.
+func (s *Server) SetOldAgent(on bool) { s.set(func(f *faults) { f.oldAgent = on }) }
+
+// SetStorageFull leaves no room for backups: RoomForBackup refuses, and a backup fails before its file is written.
+func (s *Server) SetStorageFull(on bool) { s.set(func(f *faults) { f.storageFull = on }) }
+
+// SetNotVerified makes every verification from now on end with this message; empty makes it succeed again.
+func (s *Server) SetNotVerified(message string) { s.set(func(f *faults) { f.notVerified = message }) }
+
+// LoseReplies has the next n calls end in ErrReplyLost after they were done.
+func (s *Server) LoseReplies(n int) { s.set(func(f *faults) { f.loseReplies = n }) }
+
+// SetDelay makes every call take this long. A call whose context ends before ends in ErrReplyLost, with nothing done.
+func (s *Server) SetDelay(d time.Duration) { s.set(func(f *faults) { f.delay = d }) }
+
+// Calls returns how many calls of a method have come.
+func (s *Server) Calls(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faults.calls[method]
+}
+
+func (s *Server) set(change func(*faults)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.faults)
+}
+
+// begin counts a call and takes what is set to go wrong with it.
+func (s *Server) begin(c *Call) (hook Hook, delay time.Duration, lose bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &s.faults
+	if f.calls == nil {
+		f.calls = map[string]int{}
+	}
+	c.CallIndex = f.calls[c.Method]
+	f.calls[c.Method]++
+	if f.loseReplies > 0 && !f.unreachable {
+		f.loseReplies--
+		lose = true
+	}
+	return f.hook, f.delay, lose
+}
+
+// answer carries out a call, with what is set to go wrong. do runs under the server's lock.
+func (s *Server) answer(ctx context.Context, c Call, do func() error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
+	}
+	hook, delay, lose := s.begin(&c)
+	if err := pause(ctx, delay); err != nil {
+		return fmt.Errorf("%w: %w", ErrReplyLost, err)
+	}
+	var fault Fault
+	if hook != nil {
+		fault = hook(ctx, c)
+	}
+	if fault.Before != nil {
+		return fault.Before
+	}
+	err := s.guarded(do)
+	switch {
+	case errors.Is(err, ports.ErrAgentUnreachable):
+		return err
+	case fault.After != nil:
+		return fault.After
+	case lose:
+		return ErrReplyLost
+	}
+	return err
+}
+
+func (s *Server) guarded(do func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.faults.unreachable:
+		return ports.ErrAgentUnreachable
+	case s.faults.unavailable:
+		return refuse(ports.ReasonUnavailable, "PostgreSQL is down")
+	}
+	return do()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,107 @@
+package fakeagent
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// ledger remembers what an agent was told. A command is admitted in the order: fence, closed, conflict, done, stale.
+type ledger struct {
+	operations  map[id.OperationID]*operationState
+	commands    map[commandKey]*commandState
+	generations map[generationKey]int64
+}
+
+type operationState struct {
+	epoch  int64
+	closed bool
+}
+
+type commandKey struct {
+	operation  id.OperationID // empty for a command of no operation
+	kind       string
+	resource   string
+	generation int64
+}
+
+type generationKey struct{ kind, resource string }
+
+type commandState struct {
+	hash [32]byte
+	done bool
+}
+
+func newLedger() ledger {
+	return ledger{
+		operations: map[id.OperationID]*operationState{}, commands: map[commandKey]*commandState{},
+		generations: map[generationKey]int64{},
+	}
+}
+
+// hear refuses a worker that slept past its lease, and every command but a closing one of a closed operation.
+func (l *ledger) hear(f ports.Fence, closing bool) error {
+	if f.OperationID == "" {
+		return nil
+	}
+	o, known := l.operations[f.OperationID]
+	if !known {
+		o = &operationState{}
+		l.operations[f.OperationID] = o
+	}
+	if f.Epoch < o.epoch {
+		return refuse(ports.ReasonFenced, "a worker with a newer lease has taken over this operation")
+	}
+	o.epoch = f.Epoch
+	if o.closed && !closing {
+		return refuse(ports.ReasonClosed, "the operation is closed")
+	}
+	return nil
+}
+
+// admit returns the command's entry; one that is done already is not to be done again.
+func (l *ledger) admit(f ports.Fence, key commandKey, payload any) (*commandState, error) {
+	if err := l.hear(f, false); err != nil {
+		return nil, err
+	}
+	key.operation = f.OperationID
+	hash := hashOf(payload)
+	known, found := l.commands[key]
+	switch {
+	case found && known.hash != hash:
+		return nil, refuse(ports.ReasonConflict, "the same command came before with another payload")
+	case found && known.done:
+		return known, nil
+	}
+	newest := generationKey{key.kind, key.resource}
+	if key.generation < l.generations[newest] {
+		return nil, refuse(ports.ReasonStale, "a newer generation is in force")
+	}
+	l.generations[newest] = key.generation
+	if !found {
+		known = &commandState{hash: hash}
+		l.commands[key] = known
+	}
+	return known, nil
+}
+
+// hashOf never sees a password: callers clear them.
+func hashOf(payload any) [32]byte {
+	text, err := json.Marshal(payload)
+	if err != nil {
+		panic(fmt.Sprintf("fakeagent: a payload of type %T does not encode", payload))
+	}
+	return sha256.Sum256(text)
+}
+
+func refuse(reason ports.AgentReason, format string, args ...any) error {
+	return &ports.AgentRefusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func compareLogins(a, b ports.LoginSpec) int {
+	return cmp.Or(cmp.Compare(a.Login, b.Login), cmp.Compare(a.Username, b.Username))
+}

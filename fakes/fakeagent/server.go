@@ -1,0 +1,109 @@
+package fakeagent
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Server is one PostgreSQL, PgBouncer and agent in memory. It is safe for concurrent use.
+type Server struct {
+	clock ports.Clock
+
+	mu        sync.Mutex
+	ledger    ledger
+	databases map[id.DatabaseID]*databaseState
+	foreign   map[string]bool // names of databases and logins that are not ours
+	files     map[fileKey]*file
+	jobs      map[id.OperationID]*job
+	faults    faults
+}
+
+// databaseState is a database that stands under its name.
+type databaseState struct {
+	spec     ports.DatabaseSpec // without passwords
+	madeBy   id.OperationID
+	open     bool
+	networks []netip.Prefix
+	contents string // SQL text
+	sessions map[*Session]bool
+}
+
+func newServer(clock ports.Clock) *Server {
+	return &Server{
+		clock: clock, ledger: newLedger(), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
+		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
+	}
+}
+
+// Databases returns the names of the databases that the platform made, sorted.
+func (s *Server) Databases() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make([]string, 0, len(s.databases))
+	for _, d := range s.databases {
+		names = append(names, d.spec.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Logins returns the names of the logins that the platform made, sorted.
+func (s *Server) Logins() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := []string{}
+	for _, d := range s.databases {
+		for _, l := range d.spec.Logins {
+			names = append(names, l.Username)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// AddForeign puts a database or login on the server that the platform did not make.
+func (s *Server) AddForeign(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foreign[name] = true
+}
+
+// Load runs SQL text in a database as a customer would: it becomes part of the database's dumps and of its size. It reports
+// whether there is such a database.
+func (s *Server) Load(name, sql string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.named(name)
+	if d != nil {
+		d.contents += sql
+	}
+	return d != nil
+}
+
+func (s *Server) named(name string) *databaseState {
+	for _, d := range s.databases {
+		if d.spec.Name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// taken reports whether a name is in use for a database or a login.
+func (s *Server) taken(name string) bool {
+	if s.foreign[name] {
+		return true
+	}
+	for _, d := range s.databases {
+		names := database.RoleNames(d.spec.ID, d.spec.Name)
+		if slices.Contains([]string{names.Owner, names.Runtime, names.Readonly}, name) {
+			return true
+		}
+	}
+	return false
+}
