@@ -91,12 +91,13 @@ func sent(kind protocol.Kind, f ports.Fence, generation int64, payload string) p
 func TestTheOrderOfListsDoesNotChangeACommand(t *testing.T) {
 	a, got := recorder(t, "null")
 	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.0/24")}
+	turnedNetworks := []netip.Prefix{networks[1], networks[0], networks[1]}
 	turned := spec()
 	slices.Reverse(turned.Logins)
 	for _, err := range []error{
 		a.EnsureDatabase(brief(t), fence, spec()), a.EnsureDatabase(brief(t), fence, turned),
 		a.SetAllowlist(brief(t), ports.AllowlistSpec{DatabaseID: database, Networks: networks}),
-		a.SetAllowlist(brief(t), ports.AllowlistSpec{DatabaseID: database, Networks: []netip.Prefix{networks[1], networks[0], networks[1]}}),
+		a.SetAllowlist(brief(t), ports.AllowlistSpec{DatabaseID: database, Networks: turnedNetworks}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +132,8 @@ func TestABackupReportAsReceived(t *testing.T) {
 	}
 	at := time.Date(2026, 11, 21, 6, 53, 47, 0, time.UTC)
 	want := ports.BackupReport{
-		State: ports.BackupDone, Stage: "verified", Progress: 100, SizeBytes: 5, ChecksumSHA256: "ab", VerifiedAt: &at, RoleManifest: true,
+		State: ports.BackupDone, Stage: "verified", Progress: 100, SizeBytes: 5, ChecksumSHA256: "ab",
+		VerifiedAt: &at, RoleManifest: true,
 	}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)

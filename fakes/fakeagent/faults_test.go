@@ -202,7 +202,8 @@ func TestADownloadEndsWithItsContext(t *testing.T) {
 func TestLogInsFromAddresses(t *testing.T) {
 	a, s := stand(t)
 	mustMake(t, a)
-	spec := ports.AllowlistSpec{DatabaseID: orders().ID, Generation: 1, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	ten := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	spec := ports.AllowlistSpec{DatabaseID: orders().ID, Generation: 1, Networks: ten}
 	if err := a.SetAllowlist(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
