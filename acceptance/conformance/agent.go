@@ -43,6 +43,7 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"ensure makes a managed database":         ensureManaged,
 		"ensure makes a single-login database":    ensureSingleLogin,
 		"ensure again is the same":                ensureAgain,
+		"ensure by another operation":             ensureByAnother,
 		"ensure at once makes one":                ensureAtOnce,
 		"ensure keeps databases apart":            ensureApart,
 		"ensure with another payload is refused":  ensureConflict,

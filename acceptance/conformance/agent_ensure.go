@@ -71,6 +71,19 @@ func ensureAgain(t *testing.T, s AgentStand) {
 	wantStands(t, s.Server, spec)
 }
 
+// ensureByAnother asks again on behalf of another operation, as one that finds a database whole does.
+func ensureByAnother(t *testing.T, s AgentStand) {
+	spec, _ := made(t, s)
+	must(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	wantStands(t, s.Server, spec)
+	other := spec
+	other.Name = "x" + spec.Name
+	other.Logins = []ports.LoginSpec{newLogin(database.OwnerLogin, other.Name)}
+	wantReason(t, s.Agent.EnsureDatabase(bounded(t), newFence(), other), ports.ReasonConflict)
+	wantStands(t, s.Server, spec)
+	wantNothing(t, s.Server, other)
+}
+
 func ensureAtOnce(t *testing.T, s AgentStand) {
 	spec, fence := newSpec(database.Managed), newFence()
 	var all sync.WaitGroup

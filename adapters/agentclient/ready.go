@@ -4,23 +4,21 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Ready implements ports.Agent. An agent that answers while PostgreSQL or PgBouncer is down is ReasonUnavailable; one that is
 // degraded for another reason is ready.
 func (c *client) Ready(ctx context.Context) error {
-	var health struct {
-		Postgres  bool `json:"postgres_connected"`
-		PgBouncer bool `json:"pgbouncer_running"`
-	}
+	var health protocol.Health
 	if err := c.exchange(ctx, route{method: http.MethodGet, path: "/health"}, nil, &health); err != nil {
 		return err
 	}
 	switch {
-	case !health.Postgres:
+	case !health.PostgresConnected:
 		return &ports.AgentRefusal{Reason: ports.ReasonUnavailable, Message: "PostgreSQL is down"}
-	case !health.PgBouncer:
+	case !health.PgBouncerRunning:
 		return &ports.AgentRefusal{Reason: ports.ReasonUnavailable, Message: "PgBouncer is down"}
 	}
 	return nil

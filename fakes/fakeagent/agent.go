@@ -20,8 +20,8 @@ func (a agent) Ready(ctx context.Context) error {
 	return a.s.answer(ctx, Call{Method: "Ready"}, func() error { return nil })
 }
 
-// Close implements ports.Agent. What the operation has finished stays, and makes it ReasonCompleted; a backup file that did
-// not come back equal stays too, but its operation can be closed.
+// Close implements ports.Agent. What the operation has finished, a database or a backup file, stays and makes it
+// ReasonCompleted, also where the file did not come back equal.
 func (a agent) Close(ctx context.Context, f ports.Fence) error {
 	return a.s.answer(ctx, Call{Method: "Close", Fence: f}, func() error {
 		if f.OperationID == "" {
@@ -40,7 +40,7 @@ func (a agent) Close(ctx context.Context, f ports.Fence) error {
 }
 
 func (s *Server) completed(op id.OperationID) bool {
-	if j := s.jobs[op]; j != nil && j.report.State == ports.BackupDone {
+	if j := s.jobs[op]; j != nil && (j.report.State == ports.BackupDone || j.report.State == ports.BackupNotVerified) {
 		return true
 	}
 	for _, d := range s.databases {
@@ -67,7 +67,11 @@ func (a agent) EnsureDatabase(ctx context.Context, f ports.Fence, spec ports.Dat
 	})
 }
 
+// makeDatabase makes a database; one that another operation has made is only proven again.
 func (s *Server) makeDatabase(f ports.Fence, spec, stored ports.DatabaseSpec) error {
+	if d, found := s.databases[spec.ID]; found {
+		return proveAgain(d, spec)
+	}
 	for _, l := range spec.Logins {
 		if s.taken(l.Username) {
 			return refuse(ports.ReasonNameTaken, "the server has a database or login %s", l.Username)
@@ -81,6 +85,18 @@ func (s *Server) makeDatabase(f ports.Fence, spec, stored ports.DatabaseSpec) er
 	}
 	s.databases[spec.ID] = &databaseState{spec: stored, madeBy: f.OperationID, open: true, sessions: map[*Session]bool{}}
 	return nil
+}
+
+func proveAgain(d *databaseState, spec ports.DatabaseSpec) error {
+	if d.spec.Name != spec.Name || d.spec.RoleModel != spec.RoleModel {
+		return refuse(ports.ReasonConflict, "the database stands under another name or role model")
+	}
+	for _, l := range spec.Logins {
+		if l.Login == database.OwnerLogin && d.open && matches(d.spec.Logins, l.Username, l.Password) {
+			return nil
+		}
+	}
+	return refuse(ports.ReasonFailed, "the owner could not log in")
 }
 
 // proveLogIn is the log-in of the owner that a real agent tries through the pooler.
