@@ -1,0 +1,94 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type accounts struct{ session }
+
+func (a accounts) AddUser(ctx context.Context, u account.User) error {
+	s, err := a.writing(ctx)
+	if err != nil {
+		return err
+	}
+	if s.users.any(func(other account.User) bool { return other.Email == u.Email }) {
+		return a.refuse(fault.Invalid("email", "is in use"))
+	}
+	s.users.put(u.ID, u)
+	return nil
+}
+
+func (a accounts) Add(ctx context.Context, row account.Account) error {
+	s, err := a.writing(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := s.users.get(row.OwnerID); !ok {
+		return a.refuse(ports.ErrNoRow)
+	}
+	if s.accounts.any(func(other account.Account) bool { return other.OwnerID == row.OwnerID }) {
+		return a.refuse(fault.Invalid("owner", "owns an account already"))
+	}
+	s.accounts.put(row.ID, row)
+	return nil
+}
+
+func (a accounts) Get(ctx context.Context, of id.AccountID) (account.Account, error) {
+	s, err := a.reading(ctx)
+	if err != nil {
+		return account.Account{}, err
+	}
+	return found(s.accounts.get(of))
+}
+
+func (a accounts) LockForQuota(ctx context.Context, of id.AccountID) (account.Account, error) {
+	if a.tx == nil {
+		return account.Account{}, ports.ErrReadOnly
+	}
+	return a.Get(ctx, of)
+}
+
+func (a accounts) Save(ctx context.Context, row account.Account) error {
+	s, err := a.writing(ctx)
+	if err != nil {
+		return err
+	}
+	stored, ok := s.accounts.get(row.ID)
+	if !ok {
+		return ports.ErrNoRow
+	}
+	stored.Plan, stored.Overrides = row.Plan, row.Overrides
+	s.accounts.put(row.ID, stored)
+	return nil
+}
+
+func (a accounts) SetMember(ctx context.Context, m ports.Membership) error {
+	s, err := a.writing(ctx)
+	if err != nil {
+		return err
+	}
+	_, userKnown := s.users.get(m.UserID)
+	_, databaseKnown := s.databases.get(m.DatabaseID)
+	if !userKnown || !databaseKnown {
+		return a.refuse(ports.ErrNoRow)
+	}
+	key := membershipKey{m.DatabaseID, m.UserID}
+	if stored, ok := s.memberships.get(key); ok {
+		m.ID = stored.ID
+	}
+	s.memberships.put(key, m)
+	return nil
+}
+
+// found turns a missing row into ErrNoRow.
+func found[V any](v V, ok bool) (V, error) {
+	if !ok {
+		return v, ports.ErrNoRow
+	}
+	return v, nil
+}

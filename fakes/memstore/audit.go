@@ -1,0 +1,41 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type auditEntries struct{ session }
+
+func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
+	s, err := a.writing(ctx)
+	if err != nil {
+		return err
+	}
+	if _, taken := s.audit.get(e.ID); taken {
+		return a.refuse(errors.New("an audit entry of that ID exists"))
+	}
+	e.Details = maps.Clone(e.Details)
+	s.audit.put(e.ID, e)
+	return nil
+}
+
+func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
+	s, err := a.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUUID(p); err != nil {
+		return nil, err
+	}
+	list := s.audit.having(func(e audit.Entry) bool { return e.DatabaseID == db }, func(a, b audit.Entry) int {
+		return -byTime(a.At, string(a.ID), b.At, string(b.ID))
+	})
+	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
+	return paged(list, p, position, -1), nil
+}

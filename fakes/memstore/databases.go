@@ -1,0 +1,179 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type databases struct{ session }
+
+func (d databases) Add(ctx context.Context, r database.Record) error {
+	s, err := d.writing(ctx)
+	if err != nil {
+		return err
+	}
+	_, accountKnown := s.accounts.get(r.AccountID)
+	_, serverKnown := s.servers.get(r.ServerID)
+	same := func(other database.Record) bool { return other.ServerID == r.ServerID && other.Name == r.Name }
+	switch {
+	case !accountKnown || !serverKnown:
+		return d.refuse(ports.ErrNoRow)
+	case s.databases.any(same):
+		return d.refuse(database.ErrNameTaken())
+	}
+	s.databases.put(r.ID, r)
+	return nil
+}
+
+// record adds host and port, which are those of the server.
+func (s *state) record(r database.Record) database.Record {
+	server, _ := s.servers.get(r.ServerID)
+	r.Host, r.Port = server.PublicHost, server.PublicPort
+	return r
+}
+
+// standing is what a viewer is to a database; ok is false where the viewer does not see it.
+func (s *state) standing(v ports.Viewer, r database.Record) (standing account.Standing, ok bool) {
+	owned := r.AccountID == v.AccountID
+	member, isMember := s.memberships.get(membershipKey{r.ID, v.UserID})
+	standing = member.Role
+	if owned {
+		standing = account.Owner
+	}
+	if v.Scope == account.FullAccount {
+		return standing, owned
+	}
+	_, bound := s.bindings.get(binding{v.KeyID, r.ID})
+	return standing, (owned || isMember) && bound && r.Status != database.Deleting
+}
+
+func (d databases) Reach(
+	ctx context.Context, v ports.Viewer, db id.DatabaseID,
+) (database.Record, account.Standing, error) {
+	s, err := d.reading(ctx)
+	if err != nil {
+		return database.Record{}, "", err
+	}
+	r, ok := s.databases.get(db)
+	standing, seen := s.standing(v, r)
+	if !ok || !seen {
+		return database.Record{}, "", ports.ErrNoRow
+	}
+	return s.record(r), standing, nil
+}
+
+func (d databases) Visible(ctx context.Context, v ports.Viewer, p ports.Page) ([]database.Record, error) {
+	s, err := d.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUUID(p); err != nil {
+		return nil, err
+	}
+	seen := func(r database.Record) bool { _, ok := s.standing(v, r); return ok }
+	list := s.records(seen, func(a, b database.Record) int {
+		return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
+	})
+	return paged(list, p, func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }, 1), nil
+}
+
+func (s *state) records(match func(database.Record) bool, order func(a, b database.Record) int) []database.Record {
+	list := s.databases.having(match, order)
+	for i := range list {
+		list[i] = s.record(list[i])
+	}
+	return list
+}
+
+func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record, error) {
+	s, err := d.writing(ctx)
+	if err != nil {
+		return database.Record{}, err
+	}
+	r, err := found(s.databases.get(db))
+	return s.record(r), err
+}
+
+func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {
+	s, err := d.reading(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return s.count(func(r database.Record) bool { return r.AccountID == of }), nil
+}
+
+func (s *state) count(match func(database.Record) bool) int {
+	n := 0
+	for _, r := range s.databases.byKey {
+		if match(r) {
+			n++
+		}
+	}
+	return n
+}
+
+func (d databases) Save(ctx context.Context, r database.Record) error {
+	s, err := d.writing(ctx)
+	if err != nil {
+		return err
+	}
+	stored, ok := s.databases.get(r.ID)
+	if !ok {
+		return ports.ErrNoRow
+	}
+	r.AccountID, r.ServerID, r.Name = stored.AccountID, stored.ServerID, stored.Name
+	r.RoleModel, r.CreatedAt = stored.RoleModel, stored.CreatedAt
+	s.databases.put(r.ID, r)
+	return nil
+}
+
+func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
+	s, err := d.writing(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := s.databases.get(db); !ok {
+		return ports.ErrNoRow
+	}
+	s.databases.remove(func(of id.DatabaseID, _ database.Record) bool { return of == db })
+	s.logins.remove(func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })
+	s.allowlist.remove(func(_ id.AllowlistEntryID, e database.AllowlistEntry) bool { return e.DatabaseID == db })
+	s.memberships.remove(func(k membershipKey, _ ports.Membership) bool { return k.database == db })
+	s.bindings.remove(func(b, _ binding) bool { return b.database == db })
+	s.enrolments.remove(func(e, _ enrolment) bool { return e.database == db })
+	s.requests.remove(func(_ requestKey, r idempotency.Record) bool { return r.ResourceID == string(db) })
+	return nil
+}
+
+func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, limit int) ([]database.Record, error) {
+	s, err := d.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	usable := []database.Status{database.Active, database.Stopped}
+	switch what {
+	case ports.DueBackup:
+		due := func(r database.Record) bool {
+			return slices.Contains(usable, r.Status) && r.NextBackupAt != nil && !r.NextBackupAt.After(now) &&
+				!s.operations.any(isOpenOn(r.ID))
+		}
+		return first(s.records(due, func(a, b database.Record) int {
+			return byTime(*a.NextBackupAt, string(a.ID), *b.NextBackupAt, string(b.ID))
+		}), limit), nil
+	case ports.DueAllowlist:
+		due := func(r database.Record) bool {
+			return slices.Contains(usable, r.Status) && r.AllowlistApplied < r.AllowlistGeneration
+		}
+		return first(s.records(due, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }), limit), nil
+	}
+	return nil, fmt.Errorf("nothing is known to be due as %q", what)
+}

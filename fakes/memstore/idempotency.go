@@ -1,0 +1,28 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type requests struct{ session }
+
+func (r requests) Claim(
+	ctx context.Context, record idempotency.Record,
+) (stored idempotency.Record, fresh bool, err error) {
+	s, err := r.writing(ctx)
+	if err != nil {
+		return idempotency.Record{}, false, err
+	}
+	key := requestKey{record.AccountID, record.Route, record.Key}
+	if stored, ok := s.requests.get(key); ok {
+		return stored, false, nil
+	}
+	if _, ok := s.accounts.get(record.AccountID); !ok {
+		return idempotency.Record{}, false, r.refuse(ports.ErrNoRow)
+	}
+	s.requests.put(key, record)
+	return record, true, nil
+}

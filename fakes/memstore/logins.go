@@ -1,0 +1,52 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type logins struct{ session }
+
+func (l logins) Add(ctx context.Context, secret ports.LoginSecret) error {
+	s, err := l.writing(ctx)
+	if err != nil {
+		return err
+	}
+	key := loginKey{secret.DatabaseID, secret.Login}
+	if _, ok := s.databases.get(secret.DatabaseID); !ok {
+		return l.refuse(ports.ErrNoRow)
+	}
+	if _, taken := s.logins.get(key); taken {
+		return l.refuse(errors.New("the database has this login already"))
+	}
+	secret.Sealed = bytes.Clone(secret.Sealed)
+	s.logins.put(key, secret)
+	return nil
+}
+
+func (l logins) Get(ctx context.Context, db id.DatabaseID, login database.Login) (ports.LoginSecret, error) {
+	s, err := l.reading(ctx)
+	if err != nil {
+		return ports.LoginSecret{}, err
+	}
+	return found(s.logins.get(loginKey{db, login}))
+}
+
+func (l logins) List(ctx context.Context, db id.DatabaseID) ([]ports.LoginSecret, error) {
+	s, err := l.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	order := database.Managed.Logins()
+	return s.logins.having(func(secret ports.LoginSecret) bool { return secret.DatabaseID == db },
+		func(a, b ports.LoginSecret) int {
+			return cmp.Compare(slices.Index(order, a.Login), slices.Index(order, b.Login))
+		}), nil
+}

@@ -1,0 +1,159 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type operations struct{ session }
+
+func isOpenOn(db id.DatabaseID) func(operation.Operation) bool {
+	return func(o operation.Operation) bool { return o.DatabaseID == db && !o.Status.Final() }
+}
+
+func (o operations) Add(ctx context.Context, op operation.Operation) error {
+	s, err := o.writing(ctx)
+	if err != nil {
+		return err
+	}
+	if _, taken := s.operations.get(op.ID); taken {
+		return o.refuse(errors.New("an operation of that ID exists"))
+	}
+	if _, ok := s.accounts.get(op.AccountID); !ok {
+		return o.refuse(ports.ErrNoRow)
+	}
+	if !op.Status.Final() && s.operations.any(isOpenOn(op.DatabaseID)) {
+		return o.refuse(fault.New(fault.DatabaseStateConflict, "another operation of the database is open"))
+	}
+	s.operations.put(op.ID, kept(op))
+	o.tx.queued = true
+	return nil
+}
+
+// kept is the operation as a store keeps it: with its own bytes, and nil for an empty text.
+func kept(op operation.Operation) operation.Operation {
+	op.Input, op.Result = bytes.Clone(op.Input), bytes.Clone(op.Result)
+	if len(op.Input) == 0 {
+		op.Input = nil
+	}
+	if len(op.Result) == 0 {
+		op.Result = nil
+	}
+	return op
+}
+
+func (o operations) Get(ctx context.Context, op id.OperationID) (operation.Operation, error) {
+	s, err := o.reading(ctx)
+	if err != nil {
+		return operation.Operation{}, err
+	}
+	return found(s.operations.get(op))
+}
+
+func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Operation, error) {
+	if o.tx == nil {
+		return operation.Operation{}, ports.ErrReadOnly
+	}
+	return o.Get(ctx, op)
+}
+
+func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error) {
+	s, err := o.reading(ctx)
+	if err != nil {
+		return operation.Operation{}, err
+	}
+	for _, op := range s.operations.byKey {
+		if isOpenOn(db)(op) {
+			return op, nil
+		}
+	}
+	return operation.Operation{}, ports.ErrNoRow
+}
+
+func (o operations) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
+	s, err := o.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUUID(p); err != nil {
+		return nil, err
+	}
+	shown := func(op operation.Operation) bool { return op.DatabaseID == db && op.Kind.Public() }
+	list := s.operations.having(shown, func(a, b operation.Operation) int {
+		return -byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
+	})
+	position := func(op operation.Operation) ports.Position {
+		return ports.Position{At: op.CreatedAt, ID: string(op.ID)}
+	}
+	return paged(list, p, position, -1), nil
+}
+
+func (o operations) ClaimNext(
+	ctx context.Context, owner string, now time.Time, hold time.Duration,
+) (operation.Operation, error) {
+	s, err := o.writing(ctx)
+	if err != nil {
+		return operation.Operation{}, err
+	}
+	waiting := s.operations.having(func(op operation.Operation) bool { return op.Claimable(now) }, byWait)
+	if len(waiting) == 0 {
+		return operation.Operation{}, ports.ErrNoRow
+	}
+	claimed := waiting[0].Claimed(owner, now, hold)
+	s.operations.put(claimed.ID, claimed)
+	return claimed, nil
+}
+
+// byWait puts first what has waited longest, since it may be claimed and nobody holds it.
+func byWait(a, b operation.Operation) int {
+	return cmp.Or(since(a).Compare(since(b)), byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)))
+}
+
+func since(op operation.Operation) time.Time {
+	if op.Until != nil && op.Until.After(op.NotBefore) {
+		return *op.Until
+	}
+	return op.NotBefore
+}
+
+func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {
+	s, err := o.writing(ctx)
+	if err != nil {
+		return err
+	}
+	stored, ok := s.operations.get(op.ID)
+	if !ok || stored.Epoch != op.Epoch || stored.Status.Final() {
+		return ports.ErrLeaseLost
+	}
+	next := kept(op)
+	next.AccountID, next.DatabaseID, next.Kind = stored.AccountID, stored.DatabaseID, stored.Kind
+	next.Actor, next.RequestID, next.CreatedAt = stored.Actor, stored.RequestID, stored.CreatedAt
+	next.CancelRequested = stored.CancelRequested || op.CancelRequested
+	s.operations.put(op.ID, next)
+	return nil
+}
+
+func (o operations) RequestCancel(ctx context.Context, op operation.Operation) error {
+	s, err := o.writing(ctx)
+	if err != nil {
+		return err
+	}
+	stored, ok := s.operations.get(op.ID)
+	if !ok || stored.Status.Final() {
+		return ports.ErrNoRow
+	}
+	stored.CancelRequested = stored.CancelRequested || op.CancelRequested
+	if stored.Status == operation.Queued {
+		stored.Status, stored.Stage, stored.FinishedAt = op.Status, op.Stage, op.FinishedAt
+	}
+	s.operations.put(op.ID, stored)
+	return nil
+}

@@ -1,0 +1,80 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type servers struct{ session }
+
+func (v servers) Add(ctx context.Context, row server.Server) error {
+	s, err := v.writing(ctx)
+	if err != nil {
+		return err
+	}
+	return v.put(s, row)
+}
+
+// put keeps names apart.
+func (v servers) put(s *state, row server.Server) error {
+	if s.servers.any(func(other server.Server) bool { return other.Name == row.Name && other.ID != row.ID }) {
+		return v.refuse(fault.Invalid("name", "is in use"))
+	}
+	row.SealedSecret = bytes.Clone(row.SealedSecret)
+	s.servers.put(row.ID, row)
+	return nil
+}
+
+func (v servers) Get(ctx context.Context, of id.ServerID) (server.Server, error) {
+	s, err := v.reading(ctx)
+	if err != nil {
+		return server.Server{}, err
+	}
+	return found(s.servers.get(of))
+}
+
+func byName(a, b server.Server) int { return cmp.Compare(a.Name, b.Name) }
+
+func (v servers) List(ctx context.Context) ([]server.Server, error) {
+	s, err := v.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.servers.having(func(server.Server) bool { return true }, byName), nil
+}
+
+func (v servers) Pick(ctx context.Context) (server.Server, error) {
+	s, err := v.reading(ctx)
+	if err != nil {
+		return server.Server{}, err
+	}
+	free := func(row server.Server) int {
+		return row.Capacity - s.count(func(r database.Record) bool { return r.ServerID == row.ID })
+	}
+	roomy := s.servers.having(func(row server.Server) bool { return row.Enabled && free(row) > 0 },
+		func(a, b server.Server) int { return cmp.Or(cmp.Compare(free(b), free(a)), byName(a, b)) })
+	if len(roomy) == 0 {
+		return server.Server{}, ports.ErrNoRow
+	}
+	return roomy[0], nil
+}
+
+func (v servers) Save(ctx context.Context, row server.Server) error {
+	s, err := v.writing(ctx)
+	if err != nil {
+		return err
+	}
+	stored, ok := s.servers.get(row.ID)
+	if !ok {
+		return ports.ErrNoRow
+	}
+	row.CreatedAt = stored.CreatedAt
+	return v.put(s, row)
+}

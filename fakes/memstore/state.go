@@ -1,0 +1,76 @@
+package memstore
+
+import (
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// state is everything that is stored. Copying the struct is a snapshot.
+type state struct {
+	users       rows[id.UserID, account.User]
+	accounts    rows[id.AccountID, account.Account]
+	namespaces  rows[id.NamespaceID, account.Namespace]
+	keys        rows[id.KeyID, account.Key]
+	bindings    rows[binding, binding]
+	servers     rows[id.ServerID, server.Server]
+	databases   rows[id.DatabaseID, database.Record]
+	memberships rows[membershipKey, ports.Membership]
+	logins      rows[loginKey, ports.LoginSecret]
+	allowlist   rows[id.AllowlistEntryID, database.AllowlistEntry]
+	operations  rows[id.OperationID, operation.Operation]
+	backups     rows[backupKey, backup.Backup]
+	requests    rows[requestKey, idempotency.Record]
+	audit       rows[id.AuditID, audit.Entry]
+	events      rows[id.EventID, ports.OutboxEvent]
+	features    rows[string, string]
+	enrolments  rows[enrolment, enrolment]
+	autoEnroll  rows[id.AccountID, id.AccountID]
+	maintenance bool
+}
+
+type binding struct {
+	key      id.KeyID
+	database id.DatabaseID
+}
+
+type membershipKey struct {
+	database id.DatabaseID
+	user     id.UserID
+}
+
+type loginKey struct {
+	database id.DatabaseID
+	login    database.Login
+}
+
+type backupKey struct {
+	database id.DatabaseID
+	filename backup.Filename
+}
+
+type requestKey struct {
+	account id.AccountID
+	route   string
+	key     idempotency.Key
+}
+
+type enrolment struct {
+	database id.DatabaseID
+	route    string
+}
+
+// begin returns a copy whose tables are copied when they are first written.
+func (s state) begin() *state {
+	s.users.own, s.accounts.own, s.namespaces.own, s.keys.own, s.bindings.own = false, false, false, false, false
+	s.servers.own, s.databases.own, s.memberships.own, s.logins.own, s.allowlist.own = false, false, false, false, false
+	s.operations.own, s.backups.own, s.requests.own, s.audit.own, s.events.own = false, false, false, false, false
+	s.features.own, s.enrolments.own, s.autoEnroll.own = false, false, false
+	return &s
+}

@@ -1,0 +1,138 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// ErrEnded says that a statement or a commit came after an error that has ended its transaction.
+var ErrEnded = errors.New("the transaction has ended by an earlier error")
+
+// Store implements ports.Store, ports.Admissions and ports.Notifier. It is safe for concurrent use.
+type Store struct {
+	turn      chan struct{} // whoever has its one token may write
+	committed atomic.Pointer[state]
+	rerun     bool
+
+	mu      sync.Mutex // of what follows, which belongs to no transaction
+	buckets map[string]time.Time
+	waiting map[chan struct{}]struct{}
+	used    map[id.KeyID]time.Time
+}
+
+// New makes an empty store.
+func New() *Store {
+	s := &Store{
+		turn: make(chan struct{}, 1), buckets: map[string]time.Time{}, waiting: map[chan struct{}]struct{}{},
+		used: map[id.KeyID]time.Time{},
+	}
+	s.committed.Store(&state{})
+	return s
+}
+
+// NewRerunning makes an empty store that runs every update twice, and throws the first run away, as a server does with the
+// victim of a deadlock. A use case with an effect outside its transaction shows.
+func NewRerunning() *Store {
+	s := New()
+	s.rerun = true
+	return s
+}
+
+// Update runs fn alone, on a copy that takes the place of what was stored where fn succeeds.
+func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.rerun {
+		_ = fn(ctx, session{store: s, tx: &transaction{state: s.committed.Load().begin()}}) // this run never happened
+	}
+	tx := &transaction{state: s.committed.Load().begin()}
+	if err := fn(ctx, session{store: s, tx: tx}); err != nil {
+		return err
+	}
+	if err := errors.Join(ctx.Err(), tx.ended); err != nil {
+		return err
+	}
+	s.committed.Store(tx.state)
+	if tx.queued {
+		s.wakeAll()
+	}
+	return nil
+}
+
+// View runs fn; each of its statements sees what is committed when it starts.
+func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	return fn(ctx, session{store: s})
+}
+
+// Events returns what is in the outbox, oldest first.
+func (s *Store) Events() []ports.OutboxEvent {
+	every := func(ports.OutboxEvent) bool { return true }
+	return s.committed.Load().events.having(every, func(a, b ports.OutboxEvent) int {
+		return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
+	})
+}
+
+// transaction is the copy that an update works on.
+type transaction struct {
+	state  *state
+	queued bool  // work was queued: wake the workers on commit
+	ended  error // why nothing more can happen
+}
+
+// session runs statements: in a transaction, or each by itself where tx is nil.
+type session struct {
+	store *Store
+	tx    *transaction
+}
+
+// reading returns the state that a statement reads.
+func (s session) reading(ctx context.Context) (*state, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case s.tx == nil:
+		return s.store.committed.Load(), nil
+	case s.tx.ended != nil:
+		return nil, s.tx.ended
+	}
+	return s.tx.state, nil
+}
+
+// writing returns the state that a statement writes; a view has none.
+func (s session) writing(ctx context.Context) (*state, error) {
+	if s.tx == nil {
+		return nil, ports.ErrReadOnly
+	}
+	return s.reading(ctx)
+}
+
+// refuse ends the transaction, as a broken constraint does.
+func (s session) refuse(err error) error {
+	s.tx.ended = ErrEnded
+	return err
+}
+
+// The repositories of a transaction or a view.
+func (s session) Accounts() ports.Accounts       { return accounts{s} }
+func (s session) Keys() ports.Keys               { return keys{s} }
+func (s session) Databases() ports.Databases     { return databases{s} }
+func (s session) Logins() ports.Logins           { return logins{s} }
+func (s session) Allowlist() ports.Allowlist     { return allowlist{s} }
+func (s session) Backups() ports.Backups         { return backups{s} }
+func (s session) Operations() ports.Operations   { return operations{s} }
+func (s session) Idempotency() ports.Idempotency { return requests{s} }
+func (s session) Audit() ports.Audit             { return auditEntries{s} }
+func (s session) Outbox() ports.Outbox           { return outbox{s} }
+func (s session) Servers() ports.Servers         { return servers{s} }
+func (s session) Switches() ports.Switches       { return switches{s} }
+func (s session) Vault() ports.Vault             { return vault{s} }

@@ -1,0 +1,95 @@
+package memstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type switches struct{ session }
+
+func (w switches) SetMaintenance(ctx context.Context, on bool) error {
+	s, err := w.writing(ctx)
+	if err == nil {
+		s.maintenance = on
+	}
+	return err
+}
+
+func (w switches) SetFeature(ctx context.Context, name string, on bool) error {
+	s, err := w.writing(ctx)
+	if err == nil {
+		set(&s.features, name, on)
+	}
+	return err
+}
+
+// set puts a key into a set, or takes it out.
+func set[K comparable](r *rows[K, K], key K, on bool) {
+	if on {
+		r.put(key, key)
+		return
+	}
+	r.remove(func(k, _ K) bool { return k == key })
+}
+
+func (w switches) Features(ctx context.Context) ([]string, error) {
+	s, err := w.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(s.features.byKey)), nil
+}
+
+func (w switches) Enroll(ctx context.Context, db id.DatabaseID, route string) error {
+	s, err := w.writing(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := s.databases.get(db); !ok {
+		return w.refuse(ports.ErrNoRow)
+	}
+	set(&s.enrolments, enrolment{db, route}, true)
+	return nil
+}
+
+func (w switches) Unenroll(ctx context.Context, db id.DatabaseID, route string) error {
+	s, err := w.writing(ctx)
+	if err == nil {
+		set(&s.enrolments, enrolment{db, route}, false)
+	}
+	return err
+}
+
+func (w switches) Enrolled(ctx context.Context, db id.DatabaseID, route string) (bool, error) {
+	s, err := w.reading(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, ok := s.enrolments.get(enrolment{db, route})
+	return ok, nil
+}
+
+func (w switches) SetAutoEnroll(ctx context.Context, of id.AccountID, on bool) error {
+	s, err := w.writing(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := s.accounts.get(of); on && !ok {
+		return w.refuse(ports.ErrNoRow)
+	}
+	set(&s.autoEnroll, of, on)
+	return nil
+}
+
+func (w switches) AutoEnroll(ctx context.Context, of id.AccountID) (bool, error) {
+	s, err := w.reading(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, ok := s.autoEnroll.get(of)
+	return ok, nil
+}
