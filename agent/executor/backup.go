@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,12 +20,13 @@ type Backup struct {
 	Database    string // its name in PostgreSQL
 	Filename    backup.Filename
 	Verify      bool
+	Roles       []string // those that the platform made for the database
 }
 
 // Backups makes backup files.
 type Backups interface {
 	// Run makes the backup, or goes on with it: what an earlier run, killed at any moment, left is taken up or made anew.
-	// tell hears where it stands. The report's state is never "running"; an error means that it may be tried again.
+	// tell hears where it stands. The report's state is never "running"; an error means that the outcome is open.
 	Run(ctx context.Context, b Backup, tell func(stage string, progress int)) (protocol.BackupReport, error)
 	// Discard removes all that an unfinished run left: partial files, the file that was not reported, copies made to verify.
 	Discard(ctx context.Context, b Backup) error
@@ -106,8 +106,13 @@ func (x *Executor) readBackup(ctx context.Context, c protocol.Command) (Backup, 
 	if err != nil {
 		return Backup{}, err
 	}
+	roles, err := x.names(ctx, "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name", d.ID)
+	if err != nil {
+		return Backup{}, err
+	}
 	return Backup{
 		DatabaseID: db, OperationID: id.OperationID(c.OperationID), Database: d.Name, Filename: name, Verify: w.Verify,
+		Roles: roles,
 	}, x.rememberBackup(ctx, c, w)
 }
 
@@ -132,12 +137,40 @@ func (x *Executor) jobFor(b Backup) *job {
 	go func() {
 		defer close(j.done)
 		defer cancel()
-		j.report, j.err = x.backups.Run(ctx, b, j.tell)
-		if j.err != nil && !errors.Is(j.err, context.Canceled) {
-			x.log.Warn("backup stopped; it can be tried again", zap.String("operation", string(b.OperationID)), zap.Error(j.err))
-		}
+		j.report, j.err = x.attempt(ctx, j)
 	}()
 	return j
+}
+
+const (
+	backupAttempts = 3
+	attemptPause   = time.Second
+)
+
+// attempt runs a backup. One that does not come off while PostgreSQL answers is tried again a few times and then given up; one
+// that PostgreSQL's absence stopped stays open.
+func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, error) {
+	for n := 1; ; n++ {
+		report, err := x.backups.Run(ctx, j.backup, j.tell)
+		if err == nil || ctx.Err() != nil {
+			return report, err
+		}
+		x.log.Warn("backup did not come off", zap.String("operation", string(j.backup.OperationID)), zap.Int("attempt", n),
+			zap.Error(err))
+		if away := x.db.PingContext(ctx); away != nil {
+			return report, err
+		}
+		if n == backupAttempts {
+			return protocol.BackupReport{
+				State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: "the database could not be dumped",
+			}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return report, ctx.Err()
+		case <-time.After(attemptPause):
+		}
+	}
 }
 
 // tell keeps the latest news only.

@@ -22,13 +22,17 @@ func (x *Executor) closeOperation(ctx context.Context, c protocol.Command) (json
 	if err != nil {
 		return nil, err
 	}
+	// Twice: a backup that is complete goes on being verified, and one may become complete until its job has ended.
+	if err := x.refuseCompleted(ctx, c.OperationID, b, isBackup); err != nil {
+		return nil, err
+	}
 	if isBackup {
 		if err := x.endJob(ctx, c.OperationID); err != nil {
 			return nil, err
 		}
-	}
-	if err := x.refuseCompleted(ctx, c.OperationID, b, isBackup); err != nil {
-		return nil, err
+		if err := x.refuseCompleted(ctx, c.OperationID, b, isBackup); err != nil {
+			return nil, err
+		}
 	}
 	if err := atomically(ctx, x.db, "UPDATE ledger.operation SET closed = true WHERE id = "+quote(c.OperationID)); err != nil {
 		return nil, err

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"encoding/json"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/server"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// ErrSuperseded is what Run returns when another agent has taken over the server.
+var ErrSuperseded = executor.ErrSuperseded
+
+// Agent works on one PostgreSQL server and its PgBouncer.
+type Agent struct {
+	config    Config
+	log       *zap.Logger
+	listener  net.Listener
+	postgres  executor.Server
+	pooler    *pooler.Pooler
+	executor  *executor.Executor
+	backups   *backups
+	artifacts artifact.Config
+	server    *server.Server
+
+	inCharge atomic.Bool
+	started  chan struct{}
+}
+
+// New makes an agent; nothing runs and nothing is connected before Run.
+func New(c Config, d Deps) (*Agent, error) {
+	secrets, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := c.certificate()
+	if err != nil {
+		return nil, err
+	}
+	if d.Log == nil {
+		d.Log = zap.NewNop()
+	}
+	a := &Agent{
+		config: c, log: d.Log, listener: d.Listener, pooler: pooler.New(c.Pooler, c.PoolerOwner),
+		postgres: executor.Server{
+			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: rand.Text(),
+		},
+		artifacts: c.artifacts(secrets.AgentPassword, d.Now), started: make(chan struct{}),
+	}
+	a.backups = &backups{config: c}
+	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, a.backups, d.Log); err != nil {
+		return nil, err
+	}
+	a.backups.size = a.executor.Size
+	a.server, err = server.New(server.Config{
+		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: gated{a}, Files: gated{a}, Refusal: refusal,
+		Health: &health.Collector{
+			Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},
+		},
+		Log: d.Log,
+	})
+	return a, err
+}
+
+// Started is closed once the agent is in charge and PgBouncer's files stand: PgBouncer may be started then, and not before
+// where it never ran.
+func (a *Agent) Started() <-chan struct{} { return a.started }
+
+// Run listens, takes charge of the server as soon as PostgreSQL answers, and carries out commands until ctx ends, which
+// returns nil, or another agent takes over, which returns ErrSuperseded. Call it once.
+func (a *Agent) Run(ctx context.Context) error {
+	listener, err := a.listen()
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.server.Serve(ctx, listener) })
+	group.Go(func() error { return a.lead(ctx) })
+	err = group.Wait()
+	a.executor.Stop()
+	a.pooler.Close()
+	return err
+}
+
+func (a *Agent) listen() (net.Listener, error) {
+	if a.listener != nil {
+		return a.listener, nil
+	}
+	l, err := net.Listen("tcp", a.config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("the agent cannot listen: %w", err)
+	}
+	return l, nil
+}
+
+// lead takes charge, prepares, and watches until the end.
+func (a *Agent) lead(ctx context.Context) error {
+	leader := a.takeCharge(ctx)
+	if leader == nil {
+		return nil
+	}
+	defer leader.Release()
+	defer a.inCharge.Store(false)
+	if err := a.untilDone(ctx, "preparing", a.prepare); err != nil {
+		return nil // ctx has ended
+	}
+	a.inCharge.Store(true)
+	close(a.started)
+	a.log.Info("in charge")
+	go a.pooler.Watch(ctx, watchPause, func(err error) {
+		if err != nil {
+			a.log.Warn("PgBouncer does not go by the desired state", zap.Error(err))
+			return
+		}
+		a.log.Info("PgBouncer goes by the desired state again")
+	})
+	return leader.Watch(ctx)
+}
+
+const (
+	watchPause = time.Second
+	retryPause = time.Second
+)
+
+// takeCharge returns nil where ctx ended first.
+func (a *Agent) takeCharge(ctx context.Context) (leader *executor.Leader) {
+	_ = a.untilDone(ctx, "taking charge", func(ctx context.Context) (err error) {
+		leader, err = a.postgres.Lead(ctx)
+		return err
+	})
+	return leader
+}
+
+// prepare clears what a predecessor left half done, and writes PgBouncer's files. PgBouncer need not run yet.
+func (a *Agent) prepare(ctx context.Context) error {
+	if err := a.backups.open(ctx, a.artifacts); err != nil {
+		return err
+	}
+	err := a.pooler.Sync(ctx, a.executor.PoolerState)
+	if errors.Is(err, pooler.ErrUnreachable) {
+		return nil
+	}
+	return err
+}
+
+// untilDone tries until it works or ctx ends.
+func (a *Agent) untilDone(ctx context.Context, what string, fn func(context.Context) error) error {
+	for {
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		err := fn(limited)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.log.Warn(what, zap.Error(err))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// gated lets requests through once the agent is in charge.
+type gated struct{ *Agent }
+
+var errNotInCharge = &executor.Refusal{Reason: protocol.ReasonUnavailable, Message: "the agent is not in charge of PostgreSQL yet"}
+
+func (g gated) pass() error {
+	if !g.inCharge.Load() {
+		return errNotInCharge
+	}
+	return nil
+}
+
+// Execute implements server.Commands.
+func (g gated) Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
+	if err := g.pass(); err != nil {
+		return nil, err
+	}
+	return g.executor.Execute(ctx, c)
+}
+
+// Size implements server.Commands.
+func (g gated) Size(ctx context.Context, db id.DatabaseID) (int64, error) {
+	if err := g.pass(); err != nil {
+		return 0, err
+	}
+	return g.executor.Size(ctx, db)
+}

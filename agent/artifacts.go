@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// backups joins the backuper and its folder to the executor and the listener. Its folder is opened only once this agent is in
+// charge: opening sweeps what a predecessor left half done.
+type backups struct {
+	config   Config
+	backuper *artifact.Backuper
+	store    *store.Store
+	size     func(ctx context.Context, db id.DatabaseID) (int64, error)
+}
+
+// open ends what a predecessor still dumps or restores, then sweeps.
+func (b *backups) open(ctx context.Context, a artifact.Config) error {
+	if b.backuper == nil {
+		b.backuper = artifact.New(a, nil)
+	}
+	if err := b.backuper.EndPredecessor(ctx); err != nil {
+		return err
+	}
+	files, err := store.Open(b.config.BackupDir, store.Options{Reserve: b.config.BackupReserve})
+	if err != nil {
+		return err
+	}
+	b.store, b.backuper = files, artifact.New(a, files)
+	b.backuper.Crash = b.config.crash
+	return b.backuper.Sweep(ctx)
+}
+
+func request(b executor.Backup) artifact.Request {
+	return artifact.Request{
+		OperationID: b.OperationID, DatabaseID: b.DatabaseID, Database: b.Database, Filename: b.Filename, Verify: b.Verify,
+		Logins: b.Roles,
+	}
+}
+
+// Run implements executor.Backups.
+func (b *backups) Run(
+	ctx context.Context, x executor.Backup, tell func(stage string, progress int),
+) (protocol.BackupReport, error) {
+	result, err := b.backuper.Run(ctx, request(x), tell)
+	report := protocol.BackupReport{
+		State: protocol.BackupDone, Progress: 100, SizeBytes: result.Manifest.File.SizeBytes,
+		ChecksumSHA256: result.Manifest.File.SHA256, VerifiedAt: result.VerifiedAt, RoleManifest: result.Manifest.HasRoles(),
+	}
+	if err == nil {
+		return report, nil
+	}
+	var known *fault.Error
+	if errors.As(err, &known) {
+		switch known.Code {
+		case fault.BackupNotVerified:
+			report.State, report.Message = protocol.BackupNotVerified, known.Message
+			return report, nil
+		case fault.BackupStorageFull, fault.BackupConflict, fault.DatabaseNotFound:
+			return protocol.BackupReport{
+				State: protocol.BackupFailed, Reason: reasonOf(known.Code), Message: known.Message,
+			}, nil
+		}
+	}
+	return protocol.BackupReport{}, err
+}
+
+func reasonOf(code fault.Code) string {
+	return map[fault.Code]string{
+		fault.BackupStorageFull: protocol.ReasonStorageFull, fault.BackupConflict: protocol.ReasonConflict,
+		fault.DatabaseNotFound: protocol.ReasonNotFound, fault.BackupNotFound: protocol.ReasonNotFound,
+	}[code]
+}
+
+// Discard implements executor.Backups.
+func (b *backups) Discard(ctx context.Context, x executor.Backup) error {
+	return b.backuper.Discard(ctx, request(x))
+}
+
+// Complete implements executor.Backups.
+func (b *backups) Complete(_ context.Context, x executor.Backup) (bool, error) {
+	return b.backuper.Committed(request(x))
+}
+
+// Room implements server.Files: as gzip a dump rarely takes half of what the database does.
+func (b *backups) Room(ctx context.Context, db id.DatabaseID) error {
+	size, err := b.size(ctx, db)
+	if err != nil {
+		return err
+	}
+	return b.store.Room(size / 2)
+}
+
+// Delete implements server.Files.
+func (b *backups) Delete(_ context.Context, db id.DatabaseID, name backup.Filename) error {
+	return b.store.Delete(db, name)
+}
+
+// Open implements server.Files.
+func (b *backups) Open(_ context.Context, db id.DatabaseID, name backup.Filename) (io.ReadCloser, int64, error) {
+	return b.store.Open(db, name)
+}
+
+// refusal gives every error of the agent its word on the wire.
+func refusal(err error) protocol.Refusal {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		if reason := reasonOf(known.Code); reason != "" {
+			return protocol.Refusal{Reason: reason, Message: known.Message}
+		}
+	}
+	r := executor.AsRefusal(err)
+	return protocol.Refusal{Reason: r.Reason, Message: r.Message}
+}

@@ -1,0 +1,89 @@
+// Package agent assembles the agent: the one program that works on a database server for the control plane.
+package agent
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/setup"
+)
+
+// Config is what an agent must be told.
+type Config struct {
+	// Listen is the address of the HTTPS listener; Deps.Listener takes its place.
+	Listen string
+	// TLSCertFile and TLSKeyFile are PEM files.
+	TLSCertFile, TLSKeyFile string
+	// Secret is what the control plane sends as a bearer token, 16 characters or more.
+	Secret string
+	// CredentialsFile is what agent init wrote.
+	CredentialsFile string
+
+	// PostgresHost is a loopback address or a socket folder.
+	PostgresHost string
+	PostgresPort int
+	// Pooler is where PgBouncer is and how it shall run. Passwords, the names of accounts and of the maintenance database, and
+	// where PostgreSQL is, are filled in.
+	Pooler pooler.Settings
+	// PoolerOwner is the system user of PgBouncer, where the agent is root.
+	PoolerOwner *pooler.Owner
+
+	// BackupDir is the folder of backup files; one agent only.
+	BackupDir string
+	// BackupReserve is how many bytes of its file system a backup leaves free; 0 means 1 GiB.
+	BackupReserve int64
+	// PgDump is the path of pg_dump 16 or later.
+	PgDump string
+	// DataDir lies on the file system whose figures the health report gives.
+	DataDir string
+	// Version of the program, for capabilities.
+	Version string
+}
+
+// Deps is what an agent may be given; every field may be left out.
+type Deps struct {
+	Log      *zap.Logger
+	Listener net.Listener
+	Now      func() time.Time
+}
+
+func (c *Config) complete() (setup.Credentials, error) {
+	if c.PostgresHost == "" || c.PostgresPort == 0 || c.BackupDir == "" || c.PgDump == "" || c.DataDir == "" {
+		return setup.Credentials{}, errors.New("PostgreSQL's host and port, the backup folder, pg_dump and the data folder must be set")
+	}
+	secrets, err := setup.ReadCredentials(c.CredentialsFile)
+	if err != nil {
+		return secrets, err
+	}
+	p := &c.Pooler
+	p.ServerHost, p.ServerPort, p.MaintenanceDatabase = c.PostgresHost, c.PostgresPort, setup.MaintenanceDatabase
+	p.AuthUser, p.AuthPassword = setup.PoolerLogin, secrets.PoolerPassword
+	p.AdminUser, p.AdminPassword = setup.PoolerAdmin, secrets.PoolerAdminPassword
+	return secrets, nil
+}
+
+func (c *Config) certificate() ([]tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("the agent's certificate: %w", err)
+	}
+	return []tls.Certificate{pair}, nil
+}
+
+func (c *Config) artifacts(password string, now func() time.Time) artifact.Config {
+	return artifact.Config{
+		Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
+		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, Now: now,
+	}
+}
+
+// crash hands the points of backups to the same switch as the agent's own.
+func (c *Config) crash(point string) { crash.Point("agent." + point) }

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// details are what a handler adds to the line of its request. They hold names only, never a payload or a secret.
+type details struct{ fields []zap.Field }
+
+type detailsKey struct{}
+
+// describe adds a command's names to the request's line.
+func describe(r *http.Request, c protocol.Command) {
+	if d, ok := r.Context().Value(detailsKey{}).(*details); ok {
+		d.fields = append(d.fields, zap.String("kind", string(c.Kind)), zap.String("operation", c.OperationID),
+			zap.String("resource", c.Resource), zap.Int64("generation", c.Generation), zap.Int64("epoch", c.Epoch))
+	}
+}
+
+// logged writes one line for each request but the liveness check, which comes every few seconds.
+func (s *Server) logged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		begin := time.Now()
+		var d details
+		seen := &statusWriter{ResponseWriter: w}
+		defer func() {
+			s.config.Log.Info("request", append(d.fields, zap.String("method", r.Method), zap.String("path", r.URL.Path),
+				zap.Int("status", seen.status), zap.Duration("took", time.Since(begin)))...)
+		}()
+		next.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), detailsKey{}, &d)))
+	})
+}
+
+// statusWriter remembers the status.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
