@@ -135,7 +135,7 @@ func atFault(err error) error {
 }
 
 func notVerified(why error) error {
-	return fault.Wrap(why, fault.BackupNotVerified, "the backup file did not come back equal: %s", why.Error())
+	return fault.New(fault.BackupNotVerified, "the backup file did not come back equal: %s", why.Error())
 }
 
 // compare observes the copy, in which no customer's code runs any more, and holds it against the manifest.

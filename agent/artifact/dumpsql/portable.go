@@ -64,6 +64,9 @@ func (p Portable) statement(item Item) []byte {
 	if bytes.HasPrefix(sql, []byte("CREATE POLICY ")) {
 		return append(bytes.Clone(item.Text[:item.Body]), withoutPolicyRoles(sql)...)
 	}
+	if bytes.HasPrefix(sql, []byte("CREATE ")) && bytes.Contains(sql, []byte(".begin")) {
+		return append(bytes.Clone(item.Text[:item.Body]), quotedBegin(sql)...)
+	}
 	if s, ok := sequencePosition(sql); ok {
 		p.Sequence(s)
 	}
@@ -118,6 +121,21 @@ func withoutPolicyRoles(sql []byte) []byte {
 		}
 	}
 	return sql
+}
+
+// quotedBegin puts a routine's or type's name in quotes where it is begin. To the server that is the same; psql takes the bare
+// word, outside parentheses in CREATE FUNCTION, for a BEGIN ATOMIC body, and then finds no end of the statement.
+func quotedBegin(sql []byte) []byte {
+	var out []byte
+	done, dotted := 0, false
+	for _, t := range tokens(sql) {
+		if dotted && t.text == "begin" {
+			out = append(append(out, sql[done:t.at]...), `"begin"`...)
+			done = t.at + len(t.text)
+		}
+		dotted = t.text == "."
+	}
+	return append(out, sql[done:]...)
 }
 
 // joined puts a blank before what follows a removed clause, but none before a semicolon.

@@ -41,6 +41,7 @@ func TestPortableStatements(t *testing.T) {
 		`CREATE POLICY "to" ON "to"."to" USING ((a ~ ' TO x '::text));`:               `CREATE POLICY "to" ON "to"."to" USING ((a ~ ' TO x '::text));`,
 		"-- c\n\nCREATE POLICY p ON t TO PUBLIC USING (EXISTS (SELECT to FROM b));\n": "-- c\n\nCREATE POLICY p ON t USING (EXISTS (SELECT to FROM b));\n",
 		"COPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n":                     "COPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n",
+		"CREATE PROCEDURE a.begin(INOUT begin int) AS $$ a.begin $$;":                 `CREATE PROCEDURE a."begin"(INOUT begin int) AS $$ a.begin $$;`,
 		"SELECT 'SET transaction_timeout = 0;';":                                      "SELECT 'SET transaction_timeout = 0;';",
 	} {
 		if got, s := portable(t, dump); got != want || s.Bytes != len(dump) {

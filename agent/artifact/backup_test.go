@@ -1,0 +1,165 @@
+package artifact_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+func TestEverythingComesBackEqual(t *testing.T) {
+	w := newWorld(t)
+	w.loadRich()
+	result, err := w.run(w.agent, w.request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.VerifiedAt == nil {
+		t.Error("not verified")
+	}
+	if left := w.leftovers(); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+	m := result.Manifest
+	c := m.Contents
+	if c.Rows["sales.customer"] != 502 || c.Rows["sales.base"] != 1 || c.Rows["sales.derived"] != 2 || c.LargeObjects != 3 {
+		t.Errorf("rows %v, %d large objects", c.Rows, c.LargeObjects)
+	}
+	for _, kind := range []string{
+		"policy", "generated column", "identity column", "partitioned table", "inheritance", "materialized view",
+		"populated materialized view", "procedure", "aggregate", "operator", "cast", "rule", "trigger", "enum", "domain", "range type",
+		"composite type", "foreign key", "exclusion constraint", "publication", "statistics object", "table with forced row security",
+		"collation", "text search configuration", "unlogged table",
+	} {
+		if c.Objects[kind] == 0 {
+			t.Errorf("no %s was counted", kind)
+		}
+	}
+	if got := c.Sequences[`"Weird schema; ""quoted"""."seq; 'odd'"`]; got.Last != -5 || !got.Called {
+		t.Errorf("sequences %v", c.Sequences)
+	}
+	if !m.HasRoles() || len(m.Grants) == 0 || len(m.Logins) != 2 || m.Logins[0].MemberOf[0] != "shop reader" {
+		t.Errorf("logins %+v, %d grants", m.Logins, len(m.Grants))
+	}
+	if len(m.Settings) != 2 || m.Settings[0].Value != "1ms" || m.Settings[1].Login != "shop" {
+		t.Errorf("settings %+v", m.Settings)
+	}
+}
+
+func TestTheFileIsPortable(t *testing.T) {
+	w := newWorld(t)
+	w.loadRich()
+	if _, err := w.run(w.agent, w.request()); err != nil {
+		t.Fatal(err)
+	}
+	text := w.text()
+	for _, never := range []string{"transaction_timeout", "OWNER TO", "\nGRANT ", "\nREVOKE ", "shop reader", "TO shop"} {
+		if strings.Contains(text, never) {
+			t.Errorf("the file holds %q", never)
+		}
+	}
+	bare := clustertest.New(t, nil)
+	w.psql(bare.URL("postgres"), text)
+	var rows int
+	db := clustertest.Database{URL: bare.URL("postgres")}.Open(t)
+	if err := db.QueryRow(`SELECT count(*) FROM sales.customer`).Scan(&rows); err != nil || rows != 502 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+}
+
+func TestRunAgainMakesNothingAgain(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t AS SELECT generate_series(1, 10) AS n`)
+	first, err := w.run(w.agent, w.request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := w.run(artifact.New(w.config(), w.open(store.Options{Reserve: 1})), w.request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+	other := w.request()
+	other.OperationID = "33333333-3333-4333-8333-333333333333"
+	if _, err := w.run(w.agent, other); !fault.Has(err, fault.BackupConflict) {
+		t.Errorf("another operation with the same file name: %v", err)
+	}
+}
+
+func TestAnUnknownDatabaseIsSaidSo(t *testing.T) {
+	w := newWorld(t)
+	req := w.request()
+	req.Database = "no_such_database"
+	if _, err := w.run(w.agent, req); !fault.Has(err, fault.DatabaseNotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAFullDiskLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t AS SELECT md5(n::text) || md5((-n)::text) AS v FROM generate_series(1, 700000) n`)
+	asked := 0
+	free := func(string) (int64, error) { // full after the dump was let in
+		if asked++; asked == 1 {
+			return 1 << 40, nil
+		}
+		return 0, nil
+	}
+	files := w.open(store.Options{Reserve: 1, Free: free})
+	_, err := w.run(artifact.New(w.config(), files), w.request())
+	if !fault.Has(err, fault.BackupStorageFull) {
+		t.Fatalf("%v", err)
+	}
+	if asked < 2 {
+		t.Fatal("the dump was too small to fill the disk")
+	}
+	left, err := filepath.Glob(filepath.Join(w.root, "*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if left := w.leftovers(); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+func TestNoRoomIsRefusedBeforeTheDump(t *testing.T) {
+	w := newWorld(t)
+	w.load(`SELECT 1`)
+	files := w.open(store.Options{Reserve: 1 << 62})
+	if _, err := w.run(artifact.New(w.config(), files), w.request()); !fault.Has(err, fault.BackupStorageFull) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.root, string(databaseID))); !os.IsNotExist(err) {
+		t.Errorf("a folder was made: %v", err)
+	}
+}
+
+func TestACanceledBackupLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 300000) n`)
+	for _, stage := range []string{artifact.StageDumping, artifact.StageVerifying} {
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := w.agent.Run(ctx, w.request(), func(now string, _ int) {
+			if now == stage {
+				cancel()
+			}
+		})
+		if err == nil || fault.Has(err, fault.BackupNotVerified) {
+			t.Errorf("canceled while %s: %v", stage, err)
+		}
+		if left := w.leftovers(); left != "" {
+			t.Errorf("canceled while %s leaves %s", stage, left)
+		}
+	}
+}

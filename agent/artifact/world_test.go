@@ -1,0 +1,222 @@
+package artifact_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+
+const (
+	databaseID  id.DatabaseID   = "11111111-1111-4111-8111-111111111111"
+	operationID id.OperationID  = "22222222-2222-4222-8222-222222222222"
+	filename    backup.Filename = "20260301_120000.sql.gz"
+	password                    = "test-only"
+)
+
+// world is a customer's database and an agent that backs it up.
+type world struct {
+	clustertest.Database
+	t     *testing.T
+	root  string
+	files *store.Store
+	agent *artifact.Backuper
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	db := clustertest.NewDatabase(t)
+	super := db.Cluster.URL("postgres")
+	roles(t, super)
+	clustertest.Exec(t, super, `REVOKE ALL ON DATABASE `+db.Name+` FROM PUBLIC`,
+		`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE `+db.Name+` TO shop WITH GRANT OPTION`,
+		`ALTER DATABASE `+db.Name+` SET statement_timeout = '1ms'`, // must not reach the agent
+		`ALTER ROLE shop IN DATABASE `+db.Name+` SET work_mem = '8MB'`)
+	clustertest.Exec(t, db.URL, `ALTER SCHEMA public OWNER TO shop`)
+	w := &world{Database: db, t: t, root: t.TempDir()}
+	w.files = w.open(store.Options{Reserve: 1})
+	w.agent = artifact.New(w.config(), w.files)
+	return w
+}
+
+func (w *world) open(o store.Options) *store.Store {
+	w.t.Helper()
+	files, err := store.Open(w.root, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return files
+}
+
+var once sync.Once
+
+func roles(t *testing.T, super string) {
+	once.Do(func() {
+		clustertest.Exec(t, super,
+			`CREATE ROLE pgherd_agent LOGIN CREATEDB CREATEROLE BYPASSRLS PASSWORD '`+password+`'`,
+			`GRANT pg_signal_backend, pg_monitor, pg_read_all_data TO pgherd_agent`,
+			`ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit'`,
+			`ALTER ROLE pgherd_agent SET restrict_nonsystem_relation_kind = 'view, foreign-table'`,
+			`GRANT CONNECT ON DATABASE postgres TO pgherd_agent`,
+			`SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit';
+			CREATE ROLE shop LOGIN PASSWORD '`+password+`'; CREATE ROLE "shop reader"; GRANT "shop reader" TO shop`)
+	})
+}
+
+func (w *world) config() artifact.Config {
+	tools, err := toolchain.Find()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return artifact.Config{
+		Host: w.Cluster.Host(), Port: w.Cluster.Port(), User: "pgherd_agent", Password: password, Maintenance: "postgres",
+		PgDump: tools.PgDump,
+	}
+}
+
+func (w *world) request() artifact.Request {
+	return artifact.Request{
+		OperationID: operationID, DatabaseID: databaseID, Database: w.Name, Filename: filename, Verify: true,
+		Logins: []string{"shop", "shop reader"},
+	}
+}
+
+// load runs a script as the customer, and lets the agent in, as the platform does with every database that it makes.
+func (w *world) load(sql string) {
+	w.t.Helper()
+	w.psql(w.Cluster.URLFor("shop", password, w.Name), "SET statement_timeout = 0;\n"+sql)
+	clustertest.Exec(w.t, w.Cluster.URL("postgres"), `GRANT CONNECT ON DATABASE `+w.Name+` TO pgherd_agent`)
+}
+
+func (w *world) loadRich() {
+	w.t.Helper()
+	sql, err := os.ReadFile("testdata/rich.sql")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.load(string(sql))
+}
+
+// psql runs a script with PostgreSQL's own client.
+func (w *world) psql(url, script string) {
+	w.t.Helper()
+	tools, err := toolchain.Find()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.Command(tools.Psql, "-X", "-q", "-o", os.DevNull, "-v", "ON_ERROR_STOP=1", url)
+	cmd.Stdin = strings.NewReader(script)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("psql: %v\n%s", err, out)
+	}
+}
+
+// run makes the backup and checks that progress is real: it never falls and stays within the whole.
+func (w *world) run(agent *artifact.Backuper, req artifact.Request) (artifact.Result, error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	last := 0
+	return agent.Run(ctx, req, func(stage string, percent int) {
+		if percent < last || percent > 100 {
+			w.t.Errorf("progress went from %d to %d while %s", last, percent, stage)
+		}
+		last = percent
+	})
+}
+
+// text is the stored file's text.
+func (w *world) text() string {
+	w.t.Helper()
+	file, _, err := w.files.Open(databaseID, filename)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer file.Close()
+	zip, err := gzip.NewReader(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text, err := io.ReadAll(zip)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// replace puts another text in the place of the stored file, with a manifest that names it.
+func (w *world) replace(change func(text string) string) {
+	w.t.Helper()
+	m, err := w.files.Manifest(databaseID, filename)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	changed := change(w.text())
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	if _, err := io.WriteString(zip, changed); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	file, err := w.files.Create(databaseID, filename)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := file.Write(zipped.Bytes()); err != nil {
+		w.t.Fatal(err)
+	}
+	if m.File, err = file.Finish(); err != nil {
+		w.t.Fatal(err)
+	}
+	side, err := w.files.CreateSidecar(databaseID, filename)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if m.Sidecar, err = side.Finish(); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.files.Prepare(m); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.files.Commit(databaseID, filename, func(string) {}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// leftovers are databases, roles and sessions that a backup must not leave behind.
+func (w *world) leftovers() string {
+	w.t.Helper()
+	db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(w.t)
+	var databases, roles, sessions int
+	for query, n := range map[string]*int{
+		`SELECT count(*) FROM pg_database WHERE datname LIKE 'verify\_%'`:                     &databases,
+		`SELECT count(*) FROM pg_roles WHERE rolname LIKE 'verify\_%'`:                        &roles,
+		`SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'`: &sessions,
+	} {
+		if err := db.QueryRow(query).Scan(n); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if databases+roles+sessions == 0 {
+		return ""
+	}
+	return strconv.Itoa(databases) + " databases, " + strconv.Itoa(roles) + " roles, " + strconv.Itoa(sessions) + " sessions"
+}
