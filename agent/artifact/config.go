@@ -26,9 +26,9 @@ type Config struct {
 	Maintenance string // the database from which copies are created and dropped
 	PgDump      string // path of pg_dump 16 or later
 
-	LockWait    time.Duration // how long pg_dump waits for a table's lock; 0 means 30 s
-	RestoreTime time.Duration // how long a verifying restore may take; 0 means 6 h
-	Now         func() time.Time
+	LockWait    time.Duration    // how long pg_dump waits for a table's lock; 0 means 30 s
+	RestoreTime time.Duration    // how long a verifying restore may take; 0 means 6 h
+	Now         func() time.Time `json:"-"` // nil means the system's clock
 }
 
 func (c *Config) complete() {

@@ -21,7 +21,12 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(crashEnv) != "" {
+		os.Exit(runUntilCrash())
+	}
+	os.Exit(clustertest.Main(m))
+}
 
 const (
 	databaseID  id.DatabaseID   = "11111111-1111-4111-8111-111111111111"

@@ -1,0 +1,79 @@
+package artifact_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// textLike makes n rows of about 500 bytes: names, words of a vocabulary, times, numbers; it compresses as real tables do.
+const textLike = `CREATE TABLE vocabulary AS SELECT n, translate(substr(md5(n::text), 1, 3 + n % 8), '0123456789', 'aeioulnrst') AS word
+	FROM generate_series(0, 4999) n;
+	CREATE TABLE article AS SELECT n AS id, now() - n * interval '37 seconds' AS at, 'user' || (n * 7919) % 100000 || '@example.org' AS email,
+	(SELECT string_agg(word, ' ') FROM (SELECT (n * 31 + i * i * 977 + (n % 613) * i) % 5000 AS k FROM generate_series(1, 60) i) x
+		JOIN vocabulary v ON v.n = x.k) AS body, (n * 104729 % 1000003) / 100.0 AS price FROM generate_series(1, `
+
+// BenchmarkBackup compares a backup without verification with pg_dump | gzip -6 of the same database, in one run. The ratios
+// are of wall time and of file size. PGHERD_BENCH_ROWS sets the size (about 2,300 rows a megabyte).
+func BenchmarkBackup(b *testing.B) {
+	rows := 1_200_000
+	if n, err := strconv.Atoi(os.Getenv("PGHERD_BENCH_ROWS")); err == nil {
+		rows = n
+	}
+	db := clustertest.NewDatabase(b)
+	clustertest.Exec(b, db.URL, textLike+strconv.Itoa(rows)+") n", "VACUUM ANALYZE")
+	tools, err := toolchain.Find()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		plain := filepath.Join(b.TempDir(), "plain.sql.gz")
+		began := time.Now()
+		pipe := exec.Command("sh", "-c", `"$1" --no-owner --no-privileges "$2" | gzip -6 > "$3"`, "sh", tools.PgDump, db.URL, plain)
+		if out, err := pipe.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		baseline := time.Since(began)
+		info, err := os.Stat(plain)
+		if err != nil {
+			b.Fatal(err)
+		}
+		began = time.Now()
+		size := backupOnce(b, db)
+		b.ReportMetric(time.Since(began).Seconds()/baseline.Seconds(), "time-ratio")
+		b.ReportMetric(float64(size)/float64(info.Size()), "size-ratio")
+		b.ReportMetric(baseline.Seconds(), "baseline-s")
+		b.ReportMetric(float64(info.Size())/1e6, "baseline-MB")
+	}
+}
+
+func backupOnce(b *testing.B, db clustertest.Database) int64 {
+	files, err := store.Open(b.TempDir(), store.Options{Reserve: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	tools, err := toolchain.Find()
+	if err != nil {
+		b.Fatal(err)
+	}
+	agent := artifact.New(artifact.Config{
+		Host: db.Cluster.Host(), Port: db.Cluster.Port(), User: "postgres", Password: db.Cluster.Password(), Maintenance: "postgres",
+		PgDump: tools.PgDump,
+	}, files)
+	result, err := agent.Run(context.Background(), artifact.Request{
+		OperationID: operationID, DatabaseID: databaseID, Database: db.Name, Filename: filename,
+	}, func(string, int) {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return result.Manifest.File.SizeBytes
+}

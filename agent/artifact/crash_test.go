@@ -1,0 +1,172 @@
+package artifact_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// crashEnv holds, as JSON, what a child of this test runs until it kills itself.
+const crashEnv = "PGHERD_TEST_CRASH"
+
+type crashRun struct {
+	Point   string // of CrashPoints; or a stage, at whose first progress the child dies
+	Root    string
+	Config  artifact.Config
+	Request artifact.Request
+}
+
+// runUntilCrash is the child: a backup that ends in SIGKILL.
+func runUntilCrash() int {
+	var r crashRun
+	if err := json.Unmarshal([]byte(os.Getenv(crashEnv)), &r); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	files, err := store.Open(r.Root, store.Options{Reserve: 1})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	die := func(point string) {
+		if point == r.Point {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+	agent := artifact.New(r.Config, files)
+	agent.Crash = die
+	_, err = agent.Run(context.Background(), r.Request, func(stage string, percent int) {
+		if percent > 0 {
+			die(stage)
+		}
+	})
+	fmt.Fprintln(os.Stderr, "did not crash:", err)
+	return 1
+}
+
+// A backup that is killed at any point is finished by the next agent, or begun anew, and leaves nothing behind.
+func TestKilledAtEveryPoint(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 20000) n; CREATE EXTENSION citext`)
+	for _, point := range append([]string{artifact.StageDumping, artifact.StageVerifying}, artifact.CrashPoints...) {
+		t.Run(point, func(t *testing.T) {
+			w.t, w.root = t, t.TempDir()
+			w.kill(point)
+			w.files = w.open(store.Options{Reserve: 1})
+			next := artifact.New(w.config(), w.files)
+			if err := errors.Join(next.EndPredecessor(t.Context()), next.Sweep(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			if left := w.settledLeftovers(); left != "" {
+				t.Errorf("after the sweep: %s", left)
+			}
+			w.checkSet(point)
+			result, err := w.run(next, w.request())
+			if err != nil || result.VerifiedAt == nil || result.Manifest.Contents.Rows["public.t"] != 20000 {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			if left := w.leftovers(); left != "" {
+				t.Errorf("at the end: %s", left)
+			}
+		})
+	}
+}
+
+// kill runs the backup in a child until it kills itself at the point.
+func (w *world) kill(point string) {
+	w.t.Helper()
+	text, err := json.Marshal(crashRun{Point: point, Root: w.root, Config: w.config(), Request: w.request()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), crashEnv+"="+string(text))
+	out, err := child.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		w.t.Fatalf("not killed at %s: %v\n%s", point, err, out)
+	}
+}
+
+// settledLeftovers waits for sessions that are being ended.
+func (w *world) settledLeftovers() (left string) {
+	for range 50 {
+		if left = w.leftovers(); left == "" {
+			return ""
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return left
+}
+
+// checkSet holds what the store kept against the commit point: all of the set after it, nothing before.
+func (w *world) checkSet(point string) {
+	w.t.Helper()
+	found, err := filepath.Glob(filepath.Join(w.root, "*", "*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	committed := slices.Index(artifact.CrashPoints, point) >= slices.Index(artifact.CrashPoints, "backup.after-file-rename") ||
+		point == artifact.StageVerifying
+	names, err := w.files.List(databaseID)
+	if err != nil || (len(names) == 1) != committed || (len(found) >= 3) != committed || (len(found) == 0) == committed {
+		w.t.Errorf("killed at %s: the store holds %v (%v)", point, found, err)
+	}
+	if committed && !slices.Equal(names, []backup.Filename{filename}) {
+		w.t.Errorf("names %v", names)
+	}
+}
+
+func TestASuccessorEndsADump(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (a int)`)
+	holder := w.Open(t)
+	tx, err := holder.Begin() // pg_dump waits for this lock
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec(`LOCK TABLE t IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
+		ended <- err
+	}()
+	admin := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t)
+	for waiting := 0; waiting == 0; time.Sleep(10 * time.Millisecond) {
+		if err := admin.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`,
+			"pgherd-backup-"+string(operationID)).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := artifact.New(w.config(), w.files).EndPredecessor(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the dump succeeded")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the dump goes on")
+	}
+	if left := w.settledLeftovers(); left != "" {
+		t.Errorf("left: %s", left)
+	}
+}
