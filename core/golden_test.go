@@ -1,0 +1,113 @@
+package core_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// The files under docs that follow from tables in the core. "make generate" sets the variable; -update does the same for
+// this package alone.
+var update = flag.Bool("update", os.Getenv("PGHERD_UPDATE_GOLDEN") != "", "rewrite the generated files under docs")
+
+func golden(t *testing.T, name, want string) {
+	t.Helper()
+	path := filepath.Join("..", "docs", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != want {
+		t.Errorf("docs/%s does not follow from the core any more; run make generate", name)
+	}
+}
+
+// meaning explains one state in the docs.
+type meaning[S ~string] struct {
+	state S
+	text  string
+}
+
+var databaseStates = []meaning[database.Status]{
+	{database.Creating, "is being made on its server; nobody can log in"},
+	{database.Active, "customers can log in"},
+	{database.Stopped, "is whole, but no customer login gets in"},
+	{database.Deleting, "is closed for customers; a delete operation is open"},
+	{database.Error, "could not be made, and what is left of it is being removed; or reconciliation still has to find it whole"},
+}
+
+var operationStates = []meaning[operation.Status]{
+	{operation.Queued, "waits for a worker; nothing has happened yet"},
+	{operation.Running, "a worker holds it under a lease, or it rests before the next attempt"},
+	{operation.Succeeded, "final: the agent has confirmed the outcome"},
+	{operation.Failed, "final: the agent has recorded it closed, and `error` says why"},
+	{operation.Canceled, "final: a user ended it before it changed anything"},
+}
+
+func TestGoldenStates(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# States and transitions\n\n" +
+		"Generated from the tables in `core`; `make generate` rewrites this file. A cell is the next state and what the\n" +
+		"service brings about on the way, or the error code of the refusal.\n")
+	section(t, &b, "Database", databaseStates, database.Statuses,
+		database.Transitions.Markdown(database.Statuses, database.Events))
+	b.WriteString("\nAfter a successful deletion the record is gone and a tombstone is left.\n")
+	section(t, &b, "Operation", operationStates, operation.Statuses,
+		operation.Transitions.Markdown(operation.Statuses, operation.Events))
+	b.WriteString("\nA running operation takes a wish to cancel only while its kind has changed nothing: " + cancelable() +
+		". Every other kind\nanswers `DATABASE_STATE_CONFLICT` once it runs.\n")
+	golden(t, "states.md", b.String())
+}
+
+func section[S ~string](t *testing.T, b *strings.Builder, title string, explained []meaning[S], all []S, table string) {
+	t.Helper()
+	if len(explained) != len(all) {
+		t.Fatalf("%s: %d states are explained, %d exist", title, len(explained), len(all))
+	}
+	fmt.Fprintf(b, "\n## %s\n\n", title)
+	for i, m := range explained {
+		if m.state != all[i] {
+			t.Fatalf("%s: state %d is %s, explained is %s", title, i, all[i], m.state)
+		}
+		fmt.Fprintf(b, "- `%s`: %s.\n", m.state, m.text)
+	}
+	b.WriteString("\n" + table)
+}
+
+func cancelable() string {
+	var kinds []string
+	for _, k := range operation.PublicKinds {
+		if k.Cancelable() {
+			kinds = append(kinds, "`"+string(k)+"`")
+		}
+	}
+	return strings.Join(kinds, ", ")
+}
+
+func TestGoldenErrors(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Error codes\n\n" +
+		"Generated from the table in `core/fault`; `make generate` rewrites this file. An answer with one of these codes has\n" +
+		"the body `{\"error\": {\"code\", \"message\", \"details\"}}`. A code without a status appears only as `error.code` inside a\n" +
+		"failed operation.\n\n| status | code | meaning |\n| - | - | - |\n")
+	for _, e := range fault.Table {
+		status := "-"
+		if e.Status != 0 {
+			status = fmt.Sprint(e.Status)
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", status, e.Code, e.Meaning)
+	}
+	golden(t, "errors.md", b.String())
+}
