@@ -1,0 +1,132 @@
+package conformance_test
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/conformance"
+	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// The real agent on a real PostgreSQL and PgBouncer, reached over HTTPS as the control plane reaches it.
+func TestRealAgent(t *testing.T) {
+	s := startReal(t)
+	conformance.Agent(t, func(*testing.T) conformance.AgentStand { return s })
+}
+
+func startReal(t *testing.T) conformance.AgentStand {
+	t.Helper()
+	dir := t.TempDir()
+	pg := clustertest.New(t, nil)
+	ca, err := cluster.OpenCA(filepath.Join(dir, "ca"))
+	must(t, err)
+	config := realConfig(t, dir, ca, pg)
+	_, err = setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: config.CredentialsFile})
+	must(t, err)
+	url := runAgent(t, config)
+
+	box := fakebox.New()
+	record := server.Server{ID: "33333333-3333-4333-8333-333333333333", AgentURL: url, CA: read(t, ca.CertFile())}
+	record.SealedSecret, err = box.Seal([]byte(config.Secret), record.SecretContext())
+	must(t, err)
+	fleet := agentclient.New(box, agentclient.Options{})
+	t.Cleanup(fleet.Close)
+	client, err := fleet.Agent(record)
+	must(t, err)
+	awaitReady(t, client)
+	return conformance.AgentStand{Agent: client, Server: realServer{t: t, pg: pg, ca: ca.CertFile(), port: config.Pooler.ListenPort}}
+}
+
+func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) agent.Config {
+	t.Helper()
+	tools, err := toolchain.Find()
+	must(t, err)
+	own, err := ca.Issue("agent", "127.0.0.1")
+	must(t, err)
+	public, err := ca.Issue("pooler", "127.0.0.1")
+	must(t, err)
+	port, err := cluster.FreePort("127.0.0.1")
+	must(t, err)
+	settings := pooler.DefaultSettings()
+	settings.Dir, settings.ListenPort = filepath.Join(dir, "pooler"), port
+	settings.TLSCertFile, settings.TLSKeyFile = public.CertFile, public.KeyFile
+	settings.SocketDir, err = cluster.SocketDir(filepath.Join(dir, "sockets"))
+	must(t, err)
+	return agent.Config{
+		TLSCertFile: own.CertFile, TLSKeyFile: own.KeyFile, Secret: rand.Text(),
+		CredentialsFile: filepath.Join(dir, "credentials.json"),
+		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: settings,
+		BackupDir: filepath.Join(dir, "backups"), BackupReserve: 1, PgDump: tools.PgDump, DataDir: dir, Version: "test",
+	}
+}
+
+// runAgent starts agent and PgBouncer, in the order that they need, and returns the agent's URL.
+func runAgent(t *testing.T, c agent.Config) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	a, err := agent.New(c, agent.Deps{Listener: listener})
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the agent ended: %v", err)
+		}
+	})
+	select {
+	case <-a.Started():
+	case <-time.After(time.Minute):
+		t.Fatal("the agent does not take charge")
+	}
+	p, err := cluster.RunPooler(context.Background(), cluster.PoolerOptions{
+		Ini: pooler.ConfigFile(c.Pooler.Dir), Host: "127.0.0.1", Port: c.Pooler.ListenPort,
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, p.Stop(context.Background())) })
+	return "https://" + listener.Addr().String()
+}
+
+func awaitReady(t *testing.T, a ports.Agent) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if err = a.Ready(t.Context()); err == nil {
+			return
+		}
+	}
+	t.Fatalf("the agent is not ready: %v", err)
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must(t, err)
+	return string(text)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var loopback = netip.MustParseAddr("127.0.0.1")

@@ -1,0 +1,105 @@
+package conformance_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"testing"
+	"time"
+
+	_ "github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/acceptance/conformance"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// realServer looks at a server as its superuser, and at its PgBouncer as a customer.
+type realServer struct {
+	t    *testing.T
+	pg   *cluster.Postgres
+	ca   string
+	port int
+}
+
+func (s realServer) From() netip.Addr { return loopback }
+
+func (s realServer) Databases() []string {
+	return s.names(`SELECT datname FROM pg_database WHERE NOT datistemplate AND datname NOT IN ('postgres', 'pgherd_maintenance')`)
+}
+
+// Logins counts a role that may not log in at the moment too: it would be an orphan all the same.
+func (s realServer) Logins() []string {
+	return s.names(`SELECT rolname FROM pg_roles WHERE rolname !~ '^(pg_|postgres|pgherd_)'`)
+}
+
+func (s realServer) AddForeign(t *testing.T, name string) {
+	t.Helper()
+	clustertest.Exec(t, s.pg.URL("postgres"), `CREATE DATABASE "`+name+`"`)
+}
+
+func (s realServer) names(query string) []string {
+	s.t.Helper()
+	db, err := sql.Open("postgres", s.pg.URL("postgres"))
+	must(s.t, err)
+	defer db.Close()
+	rows, err := db.Query(query)
+	must(s.t, err)
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		must(s.t, rows.Scan(&name))
+		names = append(names, name)
+	}
+	must(s.t, rows.Err())
+	return names
+}
+
+// LogIn goes as far as a first query: only then PgBouncer has a connection to PostgreSQL.
+func (s realServer) LogIn(database, username, password string) (conformance.CustomerSession, error) {
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(username, password), Host: fmt.Sprintf("127.0.0.1:%d", s.port),
+		Path: "/" + database, RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {s.ca}}.Encode(),
+	}
+	db, err := sql.Open("postgres", u.String())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		session := &realSession{db: db, conn: conn}
+		if err = session.query(ctx); err == nil {
+			return session, nil
+		}
+		_ = conn.Close()
+	}
+	_ = db.Close()
+	return nil, err
+}
+
+// realSession is one connection, never replaced by another.
+type realSession struct {
+	db   *sql.DB
+	conn *sql.Conn
+}
+
+func (s *realSession) query(ctx context.Context) error {
+	var one int
+	return s.conn.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+}
+
+func (s *realSession) Alive() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return s.query(ctx) == nil
+}
+
+func (s *realSession) Close() {
+	_ = s.conn.Close() // the server may have ended it
+	_ = s.db.Close()
+}
