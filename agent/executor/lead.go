@@ -52,7 +52,7 @@ func (l *Leader) connect(ctx context.Context) error {
 
 func (l *Leader) takeOver(ctx context.Context) error {
 	err := run(ctx, l.conn, "INSERT INTO ledger.agent (instance) VALUES ("+quote(l.server.Instance)+
-		") ON CONFLICT (only) DO UPDATE SET instance = excluded.instance, since = now()")
+		") ON CONFLICT (single) DO UPDATE SET instance = excluded.instance, since = now()")
 	if sqlState(err) == undefinedTable || sqlState(err) == invalidSchema {
 		return fmt.Errorf("the maintenance database has no ledger; run pgherd agent init: %w", err)
 	}

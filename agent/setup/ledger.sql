@@ -3,7 +3,7 @@
 
 -- The agent in charge. A connection of any other is refused.
 CREATE TABLE IF NOT EXISTS ledger.agent (
-    only     boolean     PRIMARY KEY DEFAULT true CHECK (only),
+    single   boolean     PRIMARY KEY DEFAULT true CHECK (single),
     instance text        NOT NULL,
     since    timestamptz NOT NULL DEFAULT now()
 );

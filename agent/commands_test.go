@@ -1,0 +1,156 @@
+package agent_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// wanted is a database that a test wants made.
+type wanted struct {
+	id, operation string
+	name          string
+	model         database.RoleModel
+	cap           int
+	passwords     map[database.Login]string
+	verifiers     map[database.Login]string
+}
+
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	return string(id.FromBytes[id.OperationID](b))
+}
+
+// want is a managed database with a name that no other test uses.
+func want(model database.RoleModel) wanted {
+	w := wanted{
+		id: newUUID(), operation: newUUID(), name: "db-" + strings.ToLower(rand.Text()[:10]), model: model, cap: 10,
+		passwords: map[database.Login]string{}, verifiers: map[database.Login]string{},
+	}
+	for _, l := range model.Logins() {
+		var salt [16]byte
+		_, _ = rand.Read(salt[:])
+		w.passwords[l] = rand.Text()
+		w.verifiers[l] = credential.Verifier(w.passwords[l], salt, credential.Iterations)
+	}
+	return w
+}
+
+func (w wanted) names() database.Names { return database.RoleNames(id.DatabaseID(w.id), w.name) }
+
+func (w wanted) login(l database.Login) (name, password string) {
+	return w.names().Of(l), w.passwords[l]
+}
+
+func (w wanted) create() protocol.Command {
+	p := protocol.DatabasePayload{DatabaseID: w.id, Name: w.name, RoleModel: string(w.model), ConnectionCap: w.cap}
+	secrets := map[string]string{}
+	for _, l := range w.model.Logins() {
+		p.Logins = append(p.Logins, protocol.LoginPayload{Login: string(l), Username: w.names().Of(l), Verifier: w.verifiers[l]})
+		secrets[w.names().Of(l)] = w.passwords[l]
+	}
+	c := command(protocol.EnsureDatabase, w.operation, protocol.DatabaseResource(w.id), 1, p)
+	c.Secrets = secrets
+	return c
+}
+
+func (w wanted) access(generation int64, open, disconnect bool) protocol.Command {
+	return command(protocol.SetAccess, newUUID(), protocol.DatabaseResource(w.id), generation,
+		protocol.AccessPayload{DatabaseID: w.id, Open: open, Disconnect: disconnect})
+}
+
+func (w wanted) allowlist(generation int64, networks ...string) protocol.Command {
+	c := command(protocol.SetAllowlist, "", protocol.DatabaseResource(w.id), generation,
+		protocol.AllowlistPayload{DatabaseID: w.id, Networks: append([]string{}, networks...)})
+	c.Epoch = 0
+	return c
+}
+
+func (w wanted) backup(operation, filename string, verify bool) protocol.Command {
+	return command(protocol.RunBackup, operation, protocol.DatabaseResource(w.id), 1,
+		protocol.BackupPayload{DatabaseID: w.id, Filename: filename, Verify: verify})
+}
+
+func closing(operation string) protocol.Command {
+	return command(protocol.CloseOperation, operation, protocol.OperationResource(operation), 1, struct{}{})
+}
+
+func command(kind protocol.Kind, operation, resource string, generation int64, payload any) protocol.Command {
+	text, err := json.Marshal(payload)
+	if err != nil {
+		panic(err)
+	}
+	return protocol.Command{
+		Kind: kind, OperationID: operation, Epoch: 1, Step: string(kind), Resource: resource, Generation: generation,
+		PayloadHash: protocol.Hash(text), Payload: text,
+	}
+}
+
+// request sends a request with the shared secret; an error is an unknown outcome.
+func (s *stack) request(method, path string, body []byte) (int, []byte, error) {
+	r, err := http.NewRequest(method, "https://"+s.config.Listen+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, text, err
+}
+
+// send sends a command and returns its result, or the reason why not.
+func (s *stack) send(c protocol.Command) (result json.RawMessage, reason string, err error) {
+	body, err := json.Marshal(c)
+	if err != nil {
+		return nil, "", err
+	}
+	status, text, err := s.request(http.MethodPost, "/v1/commands", body)
+	if err != nil {
+		return nil, "", err
+	}
+	if status == http.StatusOK {
+		var reply protocol.Reply
+		return reply.Result, "", json.Unmarshal(text, &reply)
+	}
+	var no protocol.Refusal
+	if err := json.Unmarshal(text, &no); err != nil {
+		return nil, "", fmt.Errorf("status %d: %w", status, err)
+	}
+	return nil, no.Reason + ": " + no.Message, nil
+}
+
+// done sends a command that must be done.
+func (s *stack) done(t testing.TB, c protocol.Command) json.RawMessage {
+	t.Helper()
+	result, reason, err := s.send(c)
+	if err != nil || reason != "" {
+		t.Fatalf("%s: %s %v", c.Kind, reason, err)
+	}
+	return result
+}
+
+// refusedFor sends a command that must be refused for a reason.
+func (s *stack) refusedFor(t testing.TB, reason string, c protocol.Command) {
+	t.Helper()
+	_, got, err := s.send(c)
+	if err != nil || !strings.HasPrefix(got, reason+":") {
+		t.Errorf("%s: got %q (%v), want a refusal for %q", c.Kind, got, err, reason)
+	}
+}
+
+func compact(uuid string) string { return id.Compact(id.OperationID(uuid)) }

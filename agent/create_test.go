@@ -1,0 +1,136 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+func TestMadeDatabaseLetsItsLoginsInThroughBothEntries(t *testing.T) {
+	s := realStack(t)
+	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
+		w := want(model)
+		s.done(t, w.create())
+		for _, l := range model.Logins() {
+			name, password := w.login(l)
+			works(t, string(l), s.pooled(t, w.name, name, password))
+			works(t, string(l)+" by transaction", s.pooled(t, w.name+".transaction", name, password))
+			refused(t, "a wrong password", s.pooled(t, w.name, name, "wrong"), "SELECT 1")
+		}
+	}
+}
+
+func TestSameCommandAgainHasTheSameResult(t *testing.T) {
+	s := realStack(t)
+	w := want(database.Managed)
+	first := s.done(t, w.create())
+	if again := s.done(t, w.create()); string(again) != string(first) {
+		t.Errorf("first %s, again %s", first, again)
+	}
+}
+
+func TestLedgerRefuses(t *testing.T) {
+	s := realStack(t)
+	w := want(database.Managed)
+	s.done(t, w.create())
+
+	other := w
+	other.cap++
+	s.refusedFor(t, protocol.ReasonConflict, other.create())
+
+	s.done(t, w.access(7, true, false))
+	s.refusedFor(t, protocol.ReasonStale, w.access(6, false, true))
+	s.done(t, w.allowlist(3))
+	s.refusedFor(t, protocol.ReasonStale, w.allowlist(2, "10.0.0.0/8"))
+
+	newer := w.create()
+	newer.Epoch = 5
+	s.done(t, newer)
+	s.refusedFor(t, protocol.ReasonFenced, w.create())
+
+	s.refusedFor(t, protocol.ReasonCompleted, func() protocol.Command { c := closing(w.operation); c.Epoch = 5; return c }())
+
+	unborn := want(database.Managed)
+	s.done(t, closing(unborn.operation))
+	s.done(t, closing(unborn.operation))
+	s.refusedFor(t, protocol.ReasonClosed, unborn.create())
+	s.refusedFor(t, protocol.ReasonNotFound, unborn.access(1, true, false))
+}
+
+func TestWhatIsNotOursIsNeverTakenOrDropped(t *testing.T) {
+	s := realStack(t)
+	for what, make := range map[string]func(w wanted) (create, drop string){
+		"role": func(w wanted) (string, string) { return `CREATE ROLE "` + w.name + `"`, `DROP ROLE "` + w.name + `"` },
+		"database": func(w wanted) (string, string) {
+			return `CREATE DATABASE "` + w.name + `"`, `DROP DATABASE "` + w.name + `"`
+		},
+		"role of another kind": func(w wanted) (string, string) {
+			return "CREATE ROLE " + w.names().Holder, "DROP ROLE " + w.names().Holder
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := want(database.Managed)
+			create, drop := make(w)
+			must(s.super.Exec(create))(t)
+			s.refusedFor(t, protocol.ReasonNameTaken, w.create())
+			s.done(t, closing(w.operation))
+			must(s.super.Exec(drop))(t) // it is still there
+			s.noTrace(t, w)
+		})
+	}
+	t.Run("name of another database of ours", func(t *testing.T) {
+		w, rival := want(database.Managed), want(database.Managed)
+		s.done(t, w.create())
+		rival.name = w.name
+		s.refusedFor(t, protocol.ReasonNameTaken, rival.create())
+		s.done(t, closing(rival.operation))
+		name, password := w.login(database.OwnerLogin)
+		works(t, "the first", s.pooled(t, w.name, name, password))
+	})
+}
+
+func TestMalformedCommandsAreInvalid(t *testing.T) {
+	s := realStack(t)
+	for what, spoil := range map[string]func(w *wanted, c *protocol.Command){
+		"hash":            func(_ *wanted, c *protocol.Command) { c.PayloadHash = protocol.Hash(nil) },
+		"operation":       func(_ *wanted, c *protocol.Command) { c.OperationID = "x" },
+		"no operation":    func(_ *wanted, c *protocol.Command) { c.OperationID = "" },
+		"other resource":  func(_ *wanted, c *protocol.Command) { c.Resource = protocol.DatabaseResource(newUUID()) },
+		"no password":     func(_ *wanted, c *protocol.Command) { c.Secrets = nil },
+		"reserved name":   func(w *wanted, c *protocol.Command) { w.name = "postgres"; *c = w.create() },
+		"quote in a name": func(w *wanted, c *protocol.Command) { w.name = `a"; DROP`; *c = w.create() },
+		"verifier":        func(w *wanted, c *protocol.Command) { w.verifiers["owner"] = "plain"; *c = w.create() },
+		"cap":             func(w *wanted, c *protocol.Command) { w.cap = -1; *c = w.create() },
+		"role model":      func(w *wanted, c *protocol.Command) { w.model = "none"; *c = w.create() },
+	} {
+		w := want(database.Managed)
+		c := w.create()
+		spoil(&w, &c)
+		_, reason, err := s.send(c)
+		if err != nil || reason[:len("invalid")] != "invalid" {
+			t.Errorf("%s: %q %v", what, reason, err)
+		}
+	}
+	unknown := want(database.Managed).create()
+	unknown.Kind = "database.explode"
+	s.refusedFor(t, protocol.ReasonNoRoute, unknown)
+}
+
+// noTrace checks that nothing of a database stands: in PostgreSQL or in our tables.
+func (s *stack) noTrace(t testing.TB, w wanted) {
+	t.Helper()
+	n := w.names()
+	for what, query := range map[string]string{
+		"roles":     `SELECT count(*) FROM pg_roles WHERE rolname IN ($1, $2, $3, $4, $5, $6) AND $7 <> ''`,
+		"databases": `SELECT count(*) FROM pg_database WHERE datname IN ($1, $7) AND '' NOT IN ($2, $3, $4, $5, $6)`,
+		"ledger": `SELECT (SELECT count(*) FROM ledger.database WHERE name = $1) +
+			(SELECT count(*) FROM ledger.role WHERE name IN ($1, $2, $3, $4, $5, $6)) +
+			(SELECT count(*) FROM pooler.gate WHERE login IN ($1, $2, $3)) WHERE $7 <> ''`,
+	} {
+		temporary := "tmp_" + compact(w.operation)
+		if got := s.one(t, query, n.Owner, n.Runtime, n.Readonly, n.Holder, n.ReadGroup, n.WriteGroup, temporary); got != "0" {
+			t.Errorf("%s %s left of %s", got, what, w.name)
+		}
+	}
+}

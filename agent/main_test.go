@@ -1,0 +1,50 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// childConfig, where set, makes this test binary an agent in a process of its own: one that can be killed.
+const childConfig = "PGHERD_TEST_AGENT_CONFIG"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childConfig); text != "" {
+		os.Exit(runChild(text))
+	}
+	os.Exit(clustertest.Main(m))
+}
+
+// runChild prints a line when the agent is in charge.
+func runChild(text string) int {
+	crash.ArmFromEnv()
+	var c agent.Config
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	a, err := agent.New(c, agent.Deps{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	go func() {
+		<-a.Started()
+		fmt.Println("in charge")
+	}()
+	if err := a.Run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return supersededStatus
+	}
+	return 0
+}
+
+// supersededStatus is the exit status of a child whose Run returned an error.
+const supersededStatus = 3

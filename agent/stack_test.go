@@ -1,0 +1,193 @@
+package agent_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// stack is a real PostgreSQL that agent init has prepared, a real PgBouncer, and what an agent for them must be told.
+type stack struct {
+	pg      *cluster.Postgres
+	bouncer *cluster.Pooler
+	config  agent.Config
+	ca      *cluster.CA
+	client  *http.Client
+	super   *sql.DB // maintenance database
+}
+
+const secret = "a secret of the tests"
+
+var shared struct {
+	once  sync.Once
+	stack *stack
+}
+
+// realStack gives all tests the same servers, with an agent in this process. It ends with the test binary.
+func realStack(t testing.TB) *stack {
+	t.Helper()
+	shared.once.Do(func() {
+		dir, err := os.MkdirTemp("", "pgherd-agent-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newStack(t, clustertest.Postgres(t), dir)
+		s.startAgent(t, context.Background())
+		s.startBouncer(t, context.Background())
+		shared.stack = s
+	})
+	if shared.stack == nil {
+		t.Fatal("the servers did not start; see the first test")
+	}
+	return shared.stack
+}
+
+// ownStack is a stack of the test's own, without an agent.
+func ownStack(t testing.TB) *stack {
+	t.Helper()
+	return newStack(t, clustertest.New(t, nil), t.TempDir())
+}
+
+func newStack(t testing.TB, pg *cluster.Postgres, dir string) *stack {
+	t.Helper()
+	s := &stack{pg: pg}
+	tools := must(toolchain.Find())(t)
+	s.ca = must(cluster.OpenCA(filepath.Join(dir, "ca")))(t)
+	agentPair := must(s.ca.Issue("agent", "127.0.0.1"))(t)
+	poolerPair := must(s.ca.Issue("pooler", "localhost", "127.0.0.1"))(t)
+	set := pooler.DefaultSettings()
+	set.Dir, set.SocketDir = filepath.Join(dir, "pooler"), must(cluster.SocketDir(filepath.Join(dir, "sock")))(t)
+	set.ListenPort = must(cluster.FreePort("127.0.0.1"))(t)
+	set.TLSCertFile, set.TLSKeyFile = poolerPair.CertFile, poolerPair.KeyFile
+	credentials := filepath.Join(dir, "credentials.json")
+	s.config = agent.Config{
+		Listen:      "127.0.0.1:" + strconv.Itoa(must(cluster.FreePort("127.0.0.1"))(t)),
+		TLSCertFile: agentPair.CertFile, TLSKeyFile: agentPair.KeyFile, Secret: secret, CredentialsFile: credentials,
+		PostgresHost: pg.Host(), PostgresPort: pg.Port(), Pooler: set,
+		BackupDir: filepath.Join(dir, "backups"), PgDump: tools.PgDump, DataDir: dir, Version: "test",
+	}
+	must(setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: credentials}))(t)
+	s.super = must(sql.Open("postgres", pg.URL(setup.MaintenanceDatabase)))(t)
+	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots(t)}}}
+	return s
+}
+
+func (s *stack) roots(t testing.TB) *x509.CertPool {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(must(os.ReadFile(s.ca.CertFile()))(t)) {
+		t.Fatal("no certificate")
+	}
+	return pool
+}
+
+// startAgent runs an agent in this process until ctx ends, and waits until it is in charge.
+func (s *stack) startAgent(t testing.TB, ctx context.Context) {
+	t.Helper()
+	a := must(agent.New(s.config, agent.Deps{}))(t)
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	select {
+	case <-a.Started():
+	case err := <-ended:
+		t.Fatal("the agent ended: ", err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("the agent is not in charge")
+	}
+}
+
+func (s *stack) startBouncer(t testing.TB, ctx context.Context) {
+	t.Helper()
+	s.bouncer = must(cluster.RunPooler(ctx, cluster.PoolerOptions{
+		Ini: pooler.ConfigFile(s.config.Pooler.Dir), Host: "127.0.0.1", Port: s.config.Pooler.ListenPort,
+	}))(t)
+}
+
+// pooled opens a pool of one connection through PgBouncer with TLS, as a customer does.
+func (s *stack) pooled(t testing.TB, entry, login, password string) *sql.DB {
+	t.Helper()
+	u := url.URL{
+		Scheme: "postgresql", User: url.UserPassword(login, password), Path: "/" + entry,
+		Host:     "localhost:" + strconv.Itoa(s.config.Pooler.ListenPort),
+		RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {s.ca.CertFile()}, "connect_timeout": {"10"}}.Encode(),
+	}
+	return open(t, u.String())
+}
+
+// direct opens a pool of one connection to PostgreSQL itself.
+func (s *stack) direct(t testing.TB, database, login, password string) *sql.DB {
+	t.Helper()
+	return open(t, s.pg.URLFor(login, password, database))
+}
+
+func open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db := must(sql.Open("postgres", dsn))(t)
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// one runs a query for one text as the superuser in the maintenance database.
+func (s *stack) one(t testing.TB, query string, args ...any) string {
+	t.Helper()
+	var text string
+	if err := s.super.QueryRowContext(t.Context(), query, args...).Scan(&text); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
+
+// works fails the test where a connection cannot run a query.
+func works(t testing.TB, what string, db *sql.DB) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), "SELECT 1"); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// refused fails the test where a statement succeeds.
+func refused(t testing.TB, what string, db *sql.DB, statement string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement); err == nil {
+		t.Errorf("%s: %s succeeded", what, statement)
+	}
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func sqlState(err error) string {
+	if p := pq.As(err); p != nil {
+		return string(p.Code)
+	}
+	return ""
+}
+
+func network(s string) netip.Prefix { return netip.MustParsePrefix(s) }
