@@ -13,8 +13,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// NewLog makes the log of a host: one JSON object a line on standard error, in UTC.
-func NewLog(level string) (*zap.Logger, error) {
+// NewLog makes the log of a host: one JSON object a line, in the given files, or on standard error.
+func NewLog(level string, files ...string) (*zap.Logger, error) {
 	at, err := zapcore.ParseLevel(level)
 	if err != nil {
 		return nil, fmt.Errorf("log level %q: use debug, info, warn or error", level)
@@ -25,6 +25,9 @@ func NewLog(level string) (*zap.Logger, error) {
 	cfg.DisableStacktrace = true
 	cfg.EncoderConfig.TimeKey = "at"
 	cfg.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	if len(files) > 0 {
+		cfg.OutputPaths = files
+	}
 	return cfg.Build()
 }
 

@@ -1,0 +1,123 @@
+// Package agentd is the host of the agent: it runs beside PostgreSQL and PgBouncer on a database server.
+package agentd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
+)
+
+// Settings of the agent host.
+type Settings struct {
+	Agent      agent.Config
+	PoolerUser string
+	LogLevel   string
+}
+
+// Command is "pgherd agent", with "pgherd agent init" below it.
+func Command() *cobra.Command {
+	s := Settings{Agent: agent.Config{Pooler: pooler.DefaultSettings()}}
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "work on this database server for the control plane",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.load(cmd); err != nil {
+				return err
+			}
+			wiring.ArmAgent()
+			return wiring.Run(cmd.Context(), Module(s))
+		},
+	}
+	s.flags(cmd)
+	cmd.AddCommand(initCommand())
+	return cmd
+}
+
+func (s *Settings) flags(cmd *cobra.Command) {
+	f, a, p := cmd.Flags(), &s.Agent, &s.Agent.Pooler
+	f.StringVar(&a.Listen, "listen", "127.0.0.1:8090", "address of the agent's HTTPS listener")
+	f.StringVar(&a.TLSCertFile, "tls-cert-file", "", "certificate of the agent in PEM")
+	f.StringVar(&a.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
+	f.StringVar(&a.Secret, "agent-secret", "", "what the control plane sends; better given by its variable, or the variable's _FILE")
+	f.StringVar(&a.CredentialsFile, "credentials-file", "", "the file that pgherd agent init wrote")
+	f.StringVar(&a.PostgresHost, "postgres-host", "127.0.0.1", "loopback address or socket folder of PostgreSQL")
+	f.IntVar(&a.PostgresPort, "postgres-port", 5432, "port of PostgreSQL")
+	f.StringVar(&p.Dir, "pooler-dir", "", "folder of PgBouncer's files; start PgBouncer with pgbouncer.ini in it")
+	f.StringVar(&p.SocketDir, "pooler-socket-dir", "", "folder of PgBouncer's socket, which only PgBouncer and the agent may enter")
+	f.StringSliceVar(&p.ListenAddresses, "pooler-listen", []string{"0.0.0.0", "::"}, "addresses that customers connect to")
+	f.IntVar(&p.ListenPort, "pooler-port", 6432, "port that customers connect to")
+	f.StringVar(&p.TLSCertFile, "pooler-tls-cert-file", "", "certificate of PgBouncer in PEM, for the public host name")
+	f.StringVar(&p.TLSKeyFile, "pooler-tls-key-file", "", "private key of the certificate")
+	f.StringVar(&s.PoolerUser, "pooler-user", "", "system user of PgBouncer, where the agent runs as root")
+	f.IntVar(&p.MaxClients, "pooler-max-clients", p.MaxClients, "bound on all clients of PgBouncer")
+	f.BoolVar(&p.ResetAlways, "pooler-reset-always", p.ResetAlways,
+		"reset server sessions after each transaction; without it clients of .transaction entries disturb each other")
+	f.StringVar(&a.BackupDir, "backup-dir", "", "folder of backup files")
+	f.Int64Var(&a.BackupReserve, "backup-reserve", 0, "bytes of its file system that backups leave free; 0 for 1 GiB")
+	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
+	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql", "folder whose file system the health report is about")
+	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+func (s *Settings) load(cmd *cobra.Command) error {
+	if err := settings.Apply(cmd); err != nil {
+		return err
+	}
+	err := settings.Require(cmd, "tls-cert-file", "tls-key-file", "agent-secret", "credentials-file", "pooler-dir",
+		"pooler-socket-dir", "pooler-tls-cert-file", "pooler-tls-key-file", "backup-dir")
+	if err != nil || s.PoolerUser == "" {
+		return err
+	}
+	s.Agent.PoolerOwner, err = ownerOf(s.PoolerUser)
+	return err
+}
+
+func ownerOf(name string) (*pooler.Owner, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, fmt.Errorf("--pooler-user: %w", err)
+	}
+	uid, uidErr := strconv.Atoi(u.Uid)
+	gid, gidErr := strconv.Atoi(u.Gid)
+	return &pooler.Owner{UID: uid, GID: gid}, errors.Join(uidErr, gidErr)
+}
+
+// Module is the agent host.
+func Module(s Settings) fx.Option {
+	return fx.Module("agent",
+		fx.Provide(
+			func() (*zap.Logger, error) { return wiring.NewLog(s.LogLevel) },
+			func(log *zap.Logger) (*agent.Agent, error) {
+				s.Agent.Version = Version()
+				return agent.New(s.Agent, agent.Deps{Log: log})
+			},
+		),
+		fx.Invoke(Attach),
+	)
+}
+
+// Attach ties an agent to the life of a host.
+func Attach(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, a *agent.Agent) {
+	wiring.Attach(lc, stop, log, wiring.Part{Name: "agent", Run: func(ctx context.Context) error { return a.Run(ctx) }})
+}
+
+// Version is the version of this program, as its build recorded it.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,116 @@
+// Package dev is the development host: a whole pgherd on one machine, in the foreground. PostgreSQL holds the metadata as well
+// as the customers' databases; API, batch host and agent run in this process.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// Command is "pgherd dev".
+func Command() *cobra.Command {
+	var s Settings
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "run a whole pgherd on this machine, for development",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := settings.Apply(cmd); err != nil {
+				return err
+			}
+			return s.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.StateDir, "state-dir", filepath.Join(".pgherd", "dev"), "folder of everything that is kept")
+	f.IntVar(&s.APIPort, "api-port", 8080, "port of the API")
+	f.IntVar(&s.OpsPort, "ops-port", 8081, "port of /livez, /readyz, /metrics and /dev/clock")
+	f.IntVar(&s.AgentPort, "agent-port", 8090, "port of the agent")
+	f.IntVar(&s.PoolerPort, "pooler-port", 6432, "port that applications connect to")
+	f.IntVar(&s.PostgresPort, "postgres-port", 5433, "port of PostgreSQL itself")
+	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error; the log is the file log in the state folder")
+	return cmd
+}
+
+func (s Settings) run(ctx context.Context, out io.Writer) (err error) {
+	if s.StateDir, err = filepath.Abs(s.StateDir); err != nil {
+		return err
+	}
+	tools, err := toolchain.Find()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.StateDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's system user passes through it
+		return err
+	}
+	release, err := lock(s.path("lock"))
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.checkPorts(); err != nil {
+		return err
+	}
+	return s.start(ctx, out, tools)
+}
+
+// start brings up what the hosts stand on, then the hosts. Whatever fails, everything that was started is stopped.
+func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tools) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	_, _ = fmt.Fprintln(out, "starting PostgreSQL, PgBouncer, the agent, the API and the batch host ...")
+	g, err := s.raiseGround(ctx, tools)
+	if err != nil {
+		return err
+	}
+	defer g.stop()
+	log, closeLog, err := s.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	agentPart, err := s.startAgent(ctx, g, log)
+	if err != nil {
+		return err
+	}
+	defer agentPart.stop()
+	if err := g.startPooler(ctx); err != nil {
+		return err
+	}
+	go g.watch(ctx, cancel)
+	hosts, err := s.hosts(ctx, g, log, system.NewClock())
+	if err != nil {
+		return err
+	}
+	ready := fx.Invoke(func(lc fx.Lifecycle) {
+		lc.Append(fx.StartHook(func() error { return s.greet(out, g.seed, g.ca.CertFile()) }))
+	})
+	err = wiring.Run(ctx, hosts, ready)
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	_, _ = fmt.Fprintln(out, "stopped; the state is kept")
+	return err
+}
+
+// openLog opens the log of all hosts, so that the terminal stays readable.
+func (s Settings) openLog() (*zap.Logger, func(), error) {
+	log, err := wiring.NewLog(s.LogLevel, s.path("log"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return log, func() { _ = log.Sync() }, nil
+}

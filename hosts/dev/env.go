@@ -1,0 +1,66 @@
+package dev
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// facts are what a user of the development host needs to know, as lines of NAME=value.
+type facts []struct{ name, value string }
+
+func (s Settings) facts(seed seed, secret, caFile, metadataURL, serverURL string) facts {
+	return facts{
+		{"PGHERD_BASE_URL", s.apiURL()},
+		{"PGHERD_OPS_URL", s.opsURL()},
+		{"PGHERD_AGENT_URL", s.agentURL()},
+		{"PGHERD_AGENT_SECRET", secret},
+		{"PGHERD_METADATA_URL", metadataURL},
+		{"PGHERD_KEYRING_FILE", s.keyringFile()},
+		{"PGHERD_SERVER_URL", serverURL},
+		{"PGHERD_CA_FILE", caFile},
+		{"PGHERD_ACCOUNT_ID", string(seed.AccountID)},
+		{"PGHERD_API_KEY", seed.APIKey},
+		{"PGHERD_CI_KEY", seed.CIKey},
+		{"PGHERD_MAILBOX_DIR", s.mailbox()},
+	}
+}
+
+// write stores the facts for a shell to read; the file holds secrets and is for the owner only. Values with characters that
+// mean something to a shell are quoted.
+func (f facts) write(file string) error {
+	var text strings.Builder
+	for _, fact := range f {
+		fmt.Fprintf(&text, "%s=%s\n", fact.name, quoted(fact.value))
+	}
+	return writeFile(file, []byte(text.String()))
+}
+
+func quoted(value string) string {
+	if strings.ContainsAny(value, " \t'\"\\$&|;<>()`*?[]#~!{}") {
+		return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+	}
+	return value
+}
+
+const welcome = `
+pgherd is ready. Ctrl-C stops it; its state stays in %[1]s.
+
+  API             %[2]s/api/v1
+  API key         %[3]s   (full account)
+  preview CI key  %[4]s
+  CA file         %[5]s
+
+Try, in another terminal:
+
+  set -a; . %[6]s; set +a
+  curl -s -H "Authorization: Bearer $PGHERD_API_KEY" -H 'Content-Type: application/json' \
+       -d '{"name":"shop","displayName":"Shop"}' $PGHERD_BASE_URL/api/v1/databases
+  curl -s -H "Authorization: Bearer $PGHERD_API_KEY" $PGHERD_BASE_URL/api/v1/databases
+
+`
+
+func (s Settings) greet(w io.Writer, seed seed, caFile string) error {
+	_, err := fmt.Fprintf(w, welcome, s.StateDir, s.apiURL(), seed.APIKey, seed.CIKey, caFile, s.envFile())
+	return err
+}

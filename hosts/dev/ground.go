@@ -1,0 +1,160 @@
+package dev
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// ground is what the hosts stand on.
+type ground struct {
+	settings    Settings
+	tools       toolchain.Tools
+	ca          *cluster.CA
+	postgres    *cluster.Postgres
+	pooler      *cluster.Pooler
+	agentSecret string
+	metadataURL string
+	seed        seed
+}
+
+const metadataDatabase = "pgherd_metadata"
+
+// serverSettings leave room for a few databases at their plan's connection cap, the metadata and the agent.
+var serverSettings = map[string]string{
+	"max_connections":      "300",
+	"reserved_connections": "10",
+}
+
+// raiseGround starts PostgreSQL, prepares it for the agent, and brings metadata and key ring to this program's state.
+func (s Settings) raiseGround(ctx context.Context, tools toolchain.Tools) (g *ground, err error) {
+	g = &ground{settings: s, tools: tools}
+	if g.ca, err = cluster.OpenCA(s.path("ca")); err != nil {
+		return nil, err
+	}
+	if g.agentSecret, err = keptSecret(s.agentSecretFile()); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.mailbox(), 0o700); err != nil {
+		return nil, err
+	}
+	// Ctrl-C stops the hosts first: PostgreSQL does not follow ctx.
+	g.postgres, err = cluster.Run(context.WithoutCancel(ctx), cluster.Options{
+		Dir: s.path("postgres"), Tools: tools, Port: s.PostgresPort, Settings: serverSettings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := g.prepare(ctx); err != nil {
+		g.stop()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *ground) prepare(ctx context.Context) error {
+	s := g.settings
+	_, err := setup.Init(ctx, setup.Options{DSN: g.postgres.URL("postgres"), CredentialsFile: s.credentialsFile()})
+	if err != nil {
+		return fmt.Errorf("preparing PostgreSQL: %w", err)
+	}
+	if err := g.prepareMetadata(ctx); err != nil {
+		return fmt.Errorf("preparing the metadata database: %w", err)
+	}
+	if _, err := secretbox.Create(s.keyringFile()); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// prepareMetadata makes the metadata database with a login of its own, and brings its schema up to date.
+func (g *ground) prepareMetadata(ctx context.Context) error {
+	password, err := keptSecret(g.settings.path("metadata-password"))
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("postgres", g.postgres.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var exists bool
+	const look = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1), EXISTS (SELECT FROM pg_database WHERE datname = $1)"
+	var existsDatabase bool
+	if err := db.QueryRowContext(ctx, look, metadataDatabase).Scan(&exists, &existsDatabase); err != nil {
+		return err
+	}
+	var steps []string
+	if !exists {
+		steps = append(steps, "CREATE ROLE "+metadataDatabase+" LOGIN PASSWORD "+pq.QuoteLiteral(password))
+	}
+	if !existsDatabase {
+		steps = append(steps, "CREATE DATABASE "+metadataDatabase+" OWNER "+metadataDatabase)
+	}
+	steps = append(steps, "REVOKE CONNECT, TEMPORARY ON DATABASE "+metadataDatabase+" FROM PUBLIC")
+	for _, step := range steps {
+		if _, err := db.ExecContext(ctx, step); err != nil {
+			return err
+		}
+	}
+	g.metadataURL = g.postgres.URLFor(metadataDatabase, password, metadataDatabase)
+	return postgres.Migrate(ctx, g.metadataURL)
+}
+
+// startPooler starts PgBouncer on the files that the agent has written.
+func (g *ground) startPooler(ctx context.Context) (err error) {
+	g.pooler, err = cluster.RunPooler(context.WithoutCancel(ctx), cluster.PoolerOptions{
+		Ini: pooler.ConfigFile(g.settings.path("pooler")), Host: loopback, Port: g.settings.PoolerPort, Tools: g.tools,
+	})
+	return err
+}
+
+func (g *ground) caText() (string, error) {
+	text, err := os.ReadFile(g.ca.CertFile())
+	return string(text), err
+}
+
+// watch ends the host when PostgreSQL dies: a development host does not hide that.
+func (g *ground) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case <-g.postgres.Done():
+		cancel(errors.New("PostgreSQL has ended; see postgres/postgres.log in the state folder"))
+	case <-ctx.Done():
+	}
+}
+
+// stop stops what was started, the pooler first.
+func (g *ground) stop() {
+	if g.pooler != nil {
+		_ = g.pooler.Stop(context.Background()) // what is left of it dies with this process
+	}
+	if g.postgres != nil {
+		_ = g.postgres.Stop(context.Background(), cluster.Fast)
+	}
+}
+
+// keptSecret reads a random secret from a file of the owner's, and makes it at the first start.
+func keptSecret(file string) (string, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the state folder's own file
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	secret := rand.Text() + rand.Text()
+	return secret, writeFile(file, []byte(secret+"\n"))
+}

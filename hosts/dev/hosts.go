@@ -1,0 +1,170 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/hosts/agentd"
+	"github.com/pgherd/pgherd/hosts/api"
+	"github.com/pgherd/pgherd/hosts/batch"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
+)
+
+// shutdownGrace is short: whoever presses Ctrl-C wants the terminal back.
+const shutdownGrace = 5 * time.Second
+
+// hosts are API and batch host in one, on the seed of the first start.
+func (s Settings) hosts(ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock) (fx.Option, error) {
+	if err := s.sow(ctx, g, clock); err != nil {
+		return nil, err
+	}
+	base := wiring.Settings{
+		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
+		Limits: api.TenTimes(ratelimit.Defaults()),
+	}
+	return fx.Options(
+		wiring.Base(base, clock),
+		fx.Replace(log),
+		api.Module(api.Settings{Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace}),
+		batch.Module(batch.Settings{Settings: base, Workers: 4}),
+		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
+	), nil
+}
+
+// sow makes what the first start makes, brings the server's record up to date, and writes the facts for a shell.
+func (s Settings) sow(ctx context.Context, g *ground, clock *system.Clock) error {
+	store, err := postgres.Open(ctx, postgres.Config{URL: g.metadataURL, MaxConnections: 2})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	box, err := secretbox.Load(s.keyringFile())
+	if err != nil {
+		return err
+	}
+	cp, err := controlplane.New(controlplane.Ports{
+		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{}), Clock: clock,
+		Entropy: system.Entropy{}, Secrets: box,
+	}, controlplane.Config{})
+	if err != nil {
+		return err
+	}
+	if g.seed, err = plant(ctx, s.seedFile(), cp.Operator); err != nil {
+		return err
+	}
+	if err := s.register(ctx, g, cp.Operator); err != nil {
+		return err
+	}
+	return s.facts(g.seed, g.agentSecret, g.ca.CertFile(), g.metadataURL, g.postgres.URL("postgres")).write(s.envFile())
+}
+
+const (
+	serverName     = "dev"
+	serverCapacity = 1000
+)
+
+// register makes the server's record, or changes it where ports were changed by a flag.
+func (s Settings) register(ctx context.Context, g *ground, o *controlplane.Operator) error {
+	ca, err := g.caText()
+	if err != nil {
+		return err
+	}
+	known, err := o.Servers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range known {
+		if v.Name == serverName {
+			_, err := o.ChangeServer(ctx, v.ID, func(v *server.Server) {
+				v.AgentURL, v.CA, v.PublicHost, v.PublicPort = s.agentURL(), ca, publicHost, s.PoolerPort
+			})
+			return err
+		}
+	}
+	_, err = o.AddServer(ctx, controlplane.NewServer{
+		Name: serverName, AgentURL: s.agentURL(), Secret: g.agentSecret, CA: ca, PublicHost: publicHost,
+		PublicPort: s.PoolerPort, Capacity: serverCapacity,
+	})
+	return err
+}
+
+// runningAgent is the agent of this process.
+type runningAgent struct {
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func (r runningAgent) stop() {
+	r.cancel()
+	<-r.done
+}
+
+// startAgent starts the agent and waits until it is in charge: then PgBouncer's files stand.
+func (s Settings) startAgent(ctx context.Context, g *ground, log *zap.Logger) (runningAgent, error) {
+	a, err := s.newAgent(g, log)
+	if err != nil {
+		return runningAgent{}, err
+	}
+	wiring.ArmAgent()
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := runningAgent{cancel: cancel, done: make(chan error, 1)}
+	go func() { r.done <- a.Run(running) }()
+	select {
+	case <-a.Started():
+		return r, nil
+	case err := <-r.done:
+		cancel()
+		return r, errors.Join(errors.New("the agent did not start"), err)
+	case <-ctx.Done():
+		r.stop()
+		return r, ctx.Err()
+	}
+}
+
+func (s Settings) newAgent(g *ground, log *zap.Logger) (*agent.Agent, error) {
+	agentTLS, err := g.ca.Issue("agent", loopback, publicHost)
+	if err != nil {
+		return nil, err
+	}
+	poolerTLS, err := g.ca.Issue("pooler", publicHost, loopback)
+	if err != nil {
+		return nil, err
+	}
+	uid, gid, switched, err := cluster.ChildUser()
+	if err != nil {
+		return nil, err
+	}
+	var owner *pooler.Owner
+	if switched {
+		owner = &pooler.Owner{UID: uid, GID: gid}
+	}
+	sockets, err := cluster.SocketDir(s.path("pooler", "socket"))
+	if err != nil {
+		return nil, err
+	}
+	p := pooler.DefaultSettings()
+	p.Dir, p.SocketDir = s.path("pooler"), sockets
+	p.ListenAddresses, p.ListenPort = []string{loopback}, s.PoolerPort
+	p.TLSCertFile, p.TLSKeyFile = poolerTLS.CertFile, poolerTLS.KeyFile
+	p.LogFile = s.path("pooler", "pgbouncer.log")
+	return agent.New(agent.Config{
+		Listen: address(s.AgentPort), TLSCertFile: agentTLS.CertFile, TLSKeyFile: agentTLS.KeyFile, Secret: g.agentSecret,
+		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
+		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), PgDump: g.tools.PgDump, DataDir: s.StateDir,
+		Version: agentd.Version(),
+	}, agent.Deps{Log: log.Named("agent")})
+}

@@ -1,0 +1,64 @@
+package dev
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
+)
+
+// Settings of the development host. Everything listens on loopback.
+type Settings struct {
+	StateDir     string
+	APIPort      int
+	OpsPort      int
+	AgentPort    int
+	PoolerPort   int
+	PostgresPort int
+	LogLevel     string
+}
+
+const loopback = "127.0.0.1"
+
+// publicHost is what customers connect to: the name in the pooler's certificate.
+const publicHost = "localhost"
+
+func (s Settings) path(parts ...string) string {
+	return filepath.Join(append([]string{s.StateDir}, parts...)...)
+}
+
+func (s Settings) envFile() string         { return s.path("env") }
+func (s Settings) seedFile() string        { return s.path("seed.json") }
+func (s Settings) agentSecretFile() string { return s.path("agent-secret") }
+func (s Settings) keyringFile() string     { return s.path("keyring.json") }
+func (s Settings) credentialsFile() string { return s.path("agent-credentials.json") }
+func (s Settings) mailbox() string         { return s.path("mailbox") }
+
+func (s Settings) apiURL() string   { return "http://" + address(s.APIPort) }
+func (s Settings) opsURL() string   { return "http://" + address(s.OpsPort) }
+func (s Settings) agentURL() string { return "https://" + address(s.AgentPort) }
+
+func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+// checkPorts refuses to start anything while one of the ports is in use, in one line that says what to do.
+func (s Settings) checkPorts() error {
+	seen := map[int]string{}
+	for _, p := range []struct {
+		flag string
+		port int
+	}{
+		{"api-port", s.APIPort}, {"ops-port", s.OpsPort}, {"agent-port", s.AgentPort}, {"pooler-port", s.PoolerPort},
+		{"postgres-port", s.PostgresPort},
+	} {
+		if other, twice := seen[p.port]; twice {
+			return fmt.Errorf("--%s and --%s are both %d", other, p.flag, p.port)
+		}
+		seen[p.port] = p.flag
+		if err := cluster.CheckPort(loopback, p.port); err != nil {
+			return fmt.Errorf("%w; choose another with --%s", err, p.flag)
+		}
+	}
+	return nil
+}

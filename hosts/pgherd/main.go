@@ -1,0 +1,43 @@
+// Command pgherd is a self-hosted managed PostgreSQL service: its API, its batch host, its agent on the database server, and
+// its operator's tools.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/hosts/admin"
+	"github.com/pgherd/pgherd/hosts/agentd"
+	"github.com/pgherd/pgherd/hosts/api"
+	"github.com/pgherd/pgherd/hosts/batch"
+	"github.com/pgherd/pgherd/hosts/dev"
+	"github.com/pgherd/pgherd/hosts/migrate"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pgherd:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "pgherd",
+		Short:         "a self-hosted managed PostgreSQL service",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(
+		api.Command(), batch.Command(), agentd.Command(), dev.Command(), admin.Command(), migrate.Command(),
+	)
+	return root
+}
