@@ -17,7 +17,7 @@ func accessOpensAndCloses(t *testing.T, s AgentStand) {
 	session, other := logIn(t, s.Server, spec), logIn(t, s.Server, bystander)
 
 	stop := ports.AccessSpec{DatabaseID: spec.ID, Generation: 2, Open: false, Disconnect: true}
-	must(t, s.Agent.SetAccess(bounded(t), newFence(), stop))
+	noError(t, s.Agent.SetAccess(bounded(t), newFence(), stop))
 	wantEnded(t, session)
 	wantLogIn(t, s.Server, spec, false)
 	if !other.Alive() {
@@ -29,7 +29,7 @@ func accessOpensAndCloses(t *testing.T, s AgentStand) {
 
 	start, fence := ports.AccessSpec{DatabaseID: spec.ID, Generation: 3, Open: true}, newFence()
 	for range 2 { // the second time it is the same command
-		must(t, s.Agent.SetAccess(bounded(t), fence, start))
+		noError(t, s.Agent.SetAccess(bounded(t), fence, start))
 		wantLogIn(t, s.Server, spec, true)
 	}
 }
@@ -38,12 +38,12 @@ func accessRestarts(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	session := logIn(t, s.Server, spec)
 	restart, fence := ports.AccessSpec{DatabaseID: spec.ID, Generation: 2, Open: true, Disconnect: true}, newFence()
-	must(t, s.Agent.SetAccess(bounded(t), fence, restart))
+	noError(t, s.Agent.SetAccess(bounded(t), fence, restart))
 	wantEnded(t, session)
 	wantLogIn(t, s.Server, spec, true)
 
 	fresh := logIn(t, s.Server, spec)
-	must(t, s.Agent.SetAccess(bounded(t), fence, restart))
+	noError(t, s.Agent.SetAccess(bounded(t), fence, restart))
 	if !fresh.Alive() {
 		t.Error("the same command disconnected a second time")
 	}
@@ -51,7 +51,7 @@ func accessRestarts(t *testing.T, s AgentStand) {
 
 func accessStale(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
-	must(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: spec.ID, Generation: 5}))
+	noError(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: spec.ID, Generation: 5}))
 	late := ports.AccessSpec{DatabaseID: spec.ID, Generation: 4, Open: true}
 	wantReason(t, s.Agent.SetAccess(bounded(t), newFence(), late), ports.ReasonStale)
 	wantLogIn(t, s.Server, spec, false)
@@ -60,19 +60,19 @@ func accessStale(t *testing.T, s AgentStand) {
 func accessConflict(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	fence := newFence()
-	must(t, s.Agent.SetAccess(bounded(t), fence, ports.AccessSpec{DatabaseID: spec.ID, Generation: 2}))
+	noError(t, s.Agent.SetAccess(bounded(t), fence, ports.AccessSpec{DatabaseID: spec.ID, Generation: 2}))
 	other := ports.AccessSpec{DatabaseID: spec.ID, Generation: 2, Open: true}
 	wantReason(t, s.Agent.SetAccess(bounded(t), fence, other), ports.ReasonConflict)
 	wantLogIn(t, s.Server, spec, false)
 
-	must(t, s.Agent.Close(bounded(t), fence))
+	noError(t, s.Agent.Close(bounded(t), fence))
 	wantReason(t, s.Agent.SetAccess(bounded(t), fence, ports.AccessSpec{DatabaseID: spec.ID, Generation: 3, Open: true}),
 		ports.ReasonClosed)
 	wantLogIn(t, s.Server, spec, false)
 }
 
 func accessOfNothing(t *testing.T, s AgentStand) {
-	spec := ports.AccessSpec{DatabaseID: newID[id.DatabaseID](), Generation: 1}
+	spec := ports.AccessSpec{DatabaseID: agentID[id.DatabaseID](), Generation: 1}
 	wantReason(t, s.Agent.SetAccess(bounded(t), newFence(), spec), ports.ReasonNotFound)
 }
 
@@ -95,7 +95,7 @@ func allowlistAdmits(t *testing.T, s AgentStand) {
 
 func set(t *testing.T, s AgentStand, spec ports.DatabaseSpec, generation int64, networks ...netip.Prefix) {
 	t.Helper()
-	must(t, s.Agent.SetAllowlist(bounded(t), ports.AllowlistSpec{
+	noError(t, s.Agent.SetAllowlist(bounded(t), ports.AllowlistSpec{
 		DatabaseID: spec.ID, Generation: generation, Networks: networks,
 	}))
 }
@@ -119,6 +119,6 @@ func allowlistAgain(t *testing.T, s AgentStand) {
 }
 
 func allowlistOfNothing(t *testing.T, s AgentStand) {
-	spec := ports.AllowlistSpec{DatabaseID: newID[id.DatabaseID](), Generation: 1}
+	spec := ports.AllowlistSpec{DatabaseID: agentID[id.DatabaseID](), Generation: 1}
 	wantReason(t, s.Agent.SetAllowlist(bounded(t), spec), ports.ReasonNotFound)
 }

@@ -31,7 +31,7 @@ func finish(t *testing.T, s AgentStand, fence ports.Fence, spec ports.BackupSpec
 	ctx, before := bounded(t), 0
 	for ctx.Err() == nil {
 		report, err := s.Agent.Backup(ctx, fence, spec)
-		must(t, err)
+		noError(t, err)
 		if report.Progress < before || report.Progress > 100 {
 			t.Errorf("progress went from %d to %d", before, report.Progress)
 		}
@@ -68,19 +68,19 @@ func backupUnverified(t *testing.T, s AgentStand) {
 func wantFile(t *testing.T, s AgentStand, spec ports.BackupSpec, report ports.BackupReport) {
 	t.Helper()
 	file, err := s.Agent.OpenBackup(bounded(t), spec.DatabaseID, spec.Filename)
-	must(t, err)
+	noError(t, err)
 	defer file.Body.Close()
 	stored, err := io.ReadAll(file.Body)
-	must(t, err)
+	noError(t, err)
 	sum := sha256.Sum256(stored)
 	if n := int64(len(stored)); n != file.Size || n != report.SizeBytes || hex.EncodeToString(sum[:]) != report.ChecksumSHA256 {
 		t.Errorf("%d bytes with SHA-256 %x, announced as %d, reported as %d with %s",
 			n, sum, file.Size, report.SizeBytes, report.ChecksumSHA256)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(stored))
-	must(t, err)
+	noError(t, err)
 	text, err := io.ReadAll(z)
-	must(t, err)
+	noError(t, err)
 	if !strings.Contains(string(text), "PostgreSQL database dump complete") {
 		t.Errorf("the file is no whole dump: it has %d bytes of SQL", len(text))
 	}
@@ -99,7 +99,7 @@ func backupAgain(t *testing.T, s AgentStand) {
 	fence, spec, report := backedUp(t, s, true)
 	fence.Epoch++
 	again, err := s.Agent.Backup(bounded(t), fence, spec)
-	must(t, err)
+	noError(t, err)
 	if !reflect.DeepEqual(again, report) {
 		t.Errorf("first %+v, then %+v", report, again)
 	}
@@ -117,7 +117,7 @@ func backupConflict(t *testing.T, s AgentStand) {
 }
 
 func backupOfNothing(t *testing.T, s AgentStand) {
-	spec := ports.BackupSpec{DatabaseID: newID[id.DatabaseID](), Filename: backupName}
+	spec := ports.BackupSpec{DatabaseID: agentID[id.DatabaseID](), Filename: backupName}
 	_, err := s.Agent.Backup(bounded(t), newFence(), spec)
 	wantReason(t, err, ports.ReasonNotFound)
 	wantReason(t, s.Agent.RoomForBackup(bounded(t), spec.DatabaseID), ports.ReasonNotFound)
@@ -127,10 +127,10 @@ func backupOfNothing(t *testing.T, s AgentStand) {
 // backupClosed closes a backup right after its start. On a real server it may have been faster: then it must be whole.
 func backupClosed(t *testing.T, s AgentStand) {
 	db, _ := made(t, s)
-	must(t, s.Agent.RoomForBackup(bounded(t), db.ID))
+	noError(t, s.Agent.RoomForBackup(bounded(t), db.ID))
 	fence, spec := newFence(), ports.BackupSpec{DatabaseID: db.ID, Filename: backupName, Verify: true}
 	_, err := s.Agent.Backup(bounded(t), fence, spec)
-	must(t, err)
+	noError(t, err)
 	if err := s.Agent.Close(bounded(t), fence); ports.RefusedFor(err, ports.ReasonCompleted) {
 		wantFile(t, s, spec, finish(t, s, fence, spec))
 		return
@@ -156,7 +156,7 @@ func backupComplete(t *testing.T, s AgentStand) {
 func backupDeleted(t *testing.T, s AgentStand) {
 	_, spec, _ := backedUp(t, s, false)
 	for range 2 { // one that is gone already is no error
-		must(t, s.Agent.DeleteBackup(bounded(t), spec.DatabaseID, spec.Filename))
+		noError(t, s.Agent.DeleteBackup(bounded(t), spec.DatabaseID, spec.Filename))
 		wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 	}
 }
@@ -165,6 +165,6 @@ func backupOfAnother(t *testing.T, s AgentStand) {
 	_, spec, report := backedUp(t, s, false)
 	other, _ := made(t, s)
 	wantNoFile(t, s, other.ID, spec.Filename)
-	must(t, s.Agent.DeleteBackup(bounded(t), other.ID, spec.Filename))
+	noError(t, s.Agent.DeleteBackup(bounded(t), other.ID, spec.Filename))
 	wantFile(t, s, spec, report)
 }

@@ -12,13 +12,13 @@ import (
 
 func ensureManaged(t *testing.T, s AgentStand) {
 	spec := newSpec(database.Managed)
-	must(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
 	wantStands(t, s.Server, spec)
 }
 
 func ensureSingleLogin(t *testing.T, s AgentStand) {
 	spec := newSpec(database.SingleLogin)
-	must(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
 	wantStands(t, s.Server, spec)
 	wrong := spec.Logins[0]
 	wrong.Password += "x"
@@ -65,16 +65,16 @@ func count(names []string, name string) (n int) {
 
 func ensureAgain(t *testing.T, s AgentStand) {
 	spec, fence := made(t, s)
-	must(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
 	fence.Epoch++ // another worker goes on with the operation
-	must(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
 	wantStands(t, s.Server, spec)
 }
 
 // ensureByAnother asks again on behalf of another operation, as one that finds a database whole does.
 func ensureByAnother(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
-	must(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
 	wantStands(t, s.Server, spec)
 	other := spec
 	other.Name = "x" + spec.Name
@@ -125,7 +125,7 @@ func ensureConflict(t *testing.T, s AgentStand) {
 func ensureFenced(t *testing.T, s AgentStand) {
 	spec, late := newSpec(database.SingleLogin), newFence()
 	ahead := ports.Fence{OperationID: late.OperationID, Epoch: late.Epoch + 1}
-	must(t, s.Agent.EnsureDatabase(bounded(t), ahead, spec))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), ahead, spec))
 	wantReason(t, s.Agent.EnsureDatabase(bounded(t), late, spec), ports.ReasonFenced)
 	wantReason(t, s.Agent.Close(bounded(t), late), ports.ReasonFenced)
 	wantStands(t, s.Server, spec)
@@ -135,7 +135,7 @@ func ensureForeignName(t *testing.T, s AgentStand) {
 	spec, fence := newSpec(database.Managed), newFence()
 	s.Server.AddForeign(t, spec.Name)
 	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonNameTaken)
-	must(t, s.Agent.Close(bounded(t), fence))
+	noError(t, s.Agent.Close(bounded(t), fence))
 	for _, l := range spec.Logins {
 		if slices.Contains(s.Server.Logins(), l.Username) {
 			t.Errorf("the login %s is left", l.Username)
@@ -150,7 +150,7 @@ func ensureTakenName(t *testing.T, s AgentStand) {
 	second, fence := newSpec(database.SingleLogin), newFence()
 	second.Name, second.Logins[0].Username = first.Name, first.Name
 	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, second), ports.ReasonNameTaken)
-	must(t, s.Agent.Close(bounded(t), fence))
+	noError(t, s.Agent.Close(bounded(t), fence))
 	wantStands(t, s.Server, first)
 	if canLogIn(t, s.Server, first.Name, second.Logins[0]) {
 		t.Error("the password of the refused command gets in")
@@ -162,25 +162,25 @@ func ensureUnproven(t *testing.T, s AgentStand) {
 	proof := spec.Logins[0].Password
 	spec.Logins[0].Password = "not-the-password-of-the-verifier"
 	wantRefused(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), proof, spec.Logins[0].Password)
-	must(t, s.Agent.Close(bounded(t), fence))
+	noError(t, s.Agent.Close(bounded(t), fence))
 	wantNothing(t, s.Server, spec)
 
 	again := spec // the name and the ID are free again
 	again.Logins = slices.Clone(spec.Logins)
 	again.Logins[0].Password = proof
-	must(t, s.Agent.EnsureDatabase(bounded(t), newFence(), again))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), again))
 	wantStands(t, s.Server, again)
 }
 
 func closeUnseen(t *testing.T, s AgentStand) {
 	spec, fence := newSpec(database.SingleLogin), newFence()
 	for range 2 {
-		must(t, s.Agent.Close(bounded(t), fence))
+		noError(t, s.Agent.Close(bounded(t), fence))
 	}
 	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonClosed)
 	fence.Epoch++
 	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonClosed)
-	must(t, s.Agent.Close(bounded(t), fence))
+	noError(t, s.Agent.Close(bounded(t), fence))
 	wantNothing(t, s.Server, spec)
 }
 
@@ -190,16 +190,16 @@ func closeCompleteDatabase(t *testing.T, s AgentStand) {
 		wantReason(t, s.Agent.Close(bounded(t), fence), ports.ReasonCompleted)
 	}
 	wantStands(t, s.Server, spec)
-	must(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
 }
 
 func sizeOfDatabase(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	size, err := s.Agent.DatabaseSize(bounded(t), spec.ID)
-	must(t, err)
+	noError(t, err)
 	if size < 1<<20 {
 		t.Errorf("an empty database of PostgreSQL has some megabytes, not %d bytes", size)
 	}
-	_, err = s.Agent.DatabaseSize(bounded(t), newID[id.DatabaseID]())
+	_, err = s.Agent.DatabaseSize(bounded(t), agentID[id.DatabaseID]())
 	wantReason(t, err, ports.ReasonNotFound)
 }

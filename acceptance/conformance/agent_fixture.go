@@ -24,16 +24,16 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-func newID[T ~string]() T {
+func agentID[T ~string]() T {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return id.FromBytes[T](b)
 }
 
-func newFence() ports.Fence { return ports.Fence{OperationID: newID[id.OperationID](), Epoch: 1} }
+func newFence() ports.Fence { return ports.Fence{OperationID: agentID[id.OperationID](), Epoch: 1} }
 
 func newSpec(model database.RoleModel) ports.DatabaseSpec {
-	db := newID[id.DatabaseID]()
+	db := agentID[id.DatabaseID]()
 	spec := ports.DatabaseSpec{ID: db, Name: "c" + id.Compact(db)[:20], RoleModel: model}
 	if model == database.Managed {
 		spec.ConnectionCap = 8
@@ -59,11 +59,11 @@ func newLogin(login database.Login, username string) ports.LoginSpec {
 func made(t *testing.T, s AgentStand) (ports.DatabaseSpec, ports.Fence) {
 	t.Helper()
 	spec, fence := newSpec(database.SingleLogin), newFence()
-	must(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	noError(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
 	return spec, fence
 }
 
-func must(t *testing.T, err error) {
+func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func logIn(t *testing.T, v ServerView, spec ports.DatabaseSpec) CustomerSession 
 	t.Helper()
 	l := spec.Logins[0]
 	session, err := v.LogIn(spec.Name, l.Username, l.Password)
-	must(t, err)
+	noError(t, err)
 	t.Cleanup(session.Close)
 	if !session.Alive() {
 		t.Fatal("a fresh session is not alive")

@@ -34,20 +34,20 @@ func startReal(t *testing.T) conformance.AgentStand {
 	dir := t.TempDir()
 	pg := clustertest.New(t, nil)
 	ca, err := cluster.OpenCA(filepath.Join(dir, "ca"))
-	must(t, err)
+	noError(t, err)
 	config := realConfig(t, dir, ca, pg)
 	_, err = setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: config.CredentialsFile})
-	must(t, err)
+	noError(t, err)
 	url := runAgent(t, config)
 
 	box := fakebox.New()
 	record := server.Server{ID: "33333333-3333-4333-8333-333333333333", AgentURL: url, CA: read(t, ca.CertFile())}
 	record.SealedSecret, err = box.Seal([]byte(config.Secret), record.SecretContext())
-	must(t, err)
+	noError(t, err)
 	fleet := agentclient.New(box, agentclient.Options{})
 	t.Cleanup(fleet.Close)
 	client, err := fleet.Agent(record)
-	must(t, err)
+	noError(t, err)
 	awaitReady(t, client)
 	return conformance.AgentStand{Agent: client, Server: realServer{t: t, pg: pg, ca: ca.CertFile(), port: config.Pooler.ListenPort}}
 }
@@ -55,18 +55,18 @@ func startReal(t *testing.T) conformance.AgentStand {
 func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) agent.Config {
 	t.Helper()
 	tools, err := toolchain.Find()
-	must(t, err)
+	noError(t, err)
 	own, err := ca.Issue("agent", "127.0.0.1")
-	must(t, err)
+	noError(t, err)
 	public, err := ca.Issue("pooler", "127.0.0.1")
-	must(t, err)
+	noError(t, err)
 	port, err := cluster.FreePort("127.0.0.1")
-	must(t, err)
+	noError(t, err)
 	settings := pooler.DefaultSettings()
 	settings.Dir, settings.ListenPort = filepath.Join(dir, "pooler"), port
 	settings.TLSCertFile, settings.TLSKeyFile = public.CertFile, public.KeyFile
 	settings.SocketDir, err = cluster.SocketDir(filepath.Join(dir, "sockets"))
-	must(t, err)
+	noError(t, err)
 	return agent.Config{
 		TLSCertFile: own.CertFile, TLSKeyFile: own.KeyFile, Secret: rand.Text(),
 		CredentialsFile: filepath.Join(dir, "credentials.json"),
@@ -79,9 +79,9 @@ func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) 
 func runAgent(t *testing.T, c agent.Config) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	noError(t, err)
 	a, err := agent.New(c, agent.Deps{Listener: listener})
-	must(t, err)
+	noError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
@@ -99,8 +99,8 @@ func runAgent(t *testing.T, c agent.Config) string {
 	p, err := cluster.RunPooler(context.Background(), cluster.PoolerOptions{
 		Ini: pooler.ConfigFile(c.Pooler.Dir), Host: "127.0.0.1", Port: c.Pooler.ListenPort,
 	})
-	must(t, err)
-	t.Cleanup(func() { must(t, p.Stop(context.Background())) })
+	noError(t, err)
+	t.Cleanup(func() { noError(t, p.Stop(context.Background())) })
 	return "https://" + listener.Addr().String()
 }
 
@@ -118,11 +118,11 @@ func awaitReady(t *testing.T, a ports.Agent) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	noError(t, err)
 	return string(text)
 }
 
-func must(t *testing.T, err error) {
+func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

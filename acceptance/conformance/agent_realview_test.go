@@ -43,18 +43,18 @@ func (s realServer) AddForeign(t *testing.T, name string) {
 func (s realServer) names(query string) []string {
 	s.t.Helper()
 	db, err := sql.Open("postgres", s.pg.URL("postgres"))
-	must(s.t, err)
+	noError(s.t, err)
 	defer db.Close()
 	rows, err := db.Query(query)
-	must(s.t, err)
+	noError(s.t, err)
 	defer rows.Close()
 	var names []string
 	for rows.Next() {
 		var name string
-		must(s.t, rows.Scan(&name))
+		noError(s.t, rows.Scan(&name))
 		names = append(names, name)
 	}
-	must(s.t, rows.Err())
+	noError(s.t, rows.Err())
 	return names
 }
 
