@@ -82,10 +82,11 @@ func (t table[T]) update(columns []string, where string) sq.UpdateBuilder {
 
 // valuesOf are the fields of row with these db tags. An empty JSON text stands for NULL.
 func valuesOf[T any](row T, columns []string) []any {
-	fields := mapper.FieldsByName(reflect.ValueOf(row), columns)
-	values := make([]any, len(fields))
-	for i, field := range fields {
-		values[i] = field.Interface()
+	known, fields := mapper.TypeMap(reflect.TypeFor[T]()), reflect.ValueOf(row)
+	values := make([]any, len(columns))
+	for i, column := range columns {
+		// Not the mapper's own look-up, which makes nil pointers point to zero.
+		values[i] = fields.FieldByIndex(known.GetByPath(column).Index).Interface()
 		if raw, ok := values[i].(json.RawMessage); ok && len(raw) == 0 {
 			values[i] = nil
 		}
