@@ -137,15 +137,35 @@ func TestFrozenClusterHangsUntilThawed(t *testing.T) {
 	if err := pg.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := ask(short, pg.URL("postgres"), "SELECT 1"); err == nil {
+	connection, err := net.Dial("tcp", pg.Address())
+	if err != nil {
+		t.Fatalf("a frozen cluster refuses: %v", err)
+	}
+	defer connection.Close()
+	if _, err := connection.Write(sslRequest); err != nil {
+		t.Fatal(err)
+	}
+	if answered(t, connection, 300*time.Millisecond) {
 		t.Error("a frozen cluster answered")
 	}
 	if err := pg.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	one(t, pg.URL("postgres"), "SELECT 1")
+	if !answered(t, connection, 10*time.Second) {
+		t.Error("a thawed cluster does not answer")
+	}
+}
+
+// sslRequest is the protocol's first question, which every server answers with one byte.
+var sslRequest = []byte{0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f}
+
+func answered(t *testing.T, connection net.Conn, within time.Duration) bool {
+	t.Helper()
+	if err := connection.SetReadDeadline(time.Now().Add(within)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := connection.Read(make([]byte, 1))
+	return err == nil
 }
 
 func TestSecondStartIsRefused(t *testing.T) {

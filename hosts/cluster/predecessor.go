@@ -31,8 +31,8 @@ func (p *Postgres) awaitPredecessor(ctx context.Context) {
 	}
 }
 
-// held says whether the process that postmaster.pid names is alive and works in the data folder, as a postmaster does; where the
-// system does not tell the latter, being alive is enough.
+// held says whether the process that postmaster.pid names is alive and works in the data folder, as a postmaster does. Where the
+// system has no /proc, being alive is enough; where it has one, a process that has ended works nowhere.
 func (p *Postgres) held() bool {
 	text, err := os.ReadFile(filepath.Join(p.dataDir(), "postmaster.pid"))
 	if err != nil {
@@ -43,8 +43,11 @@ func (p *Postgres) held() bool {
 	if err != nil || pid <= 1 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false
 	}
+	if _, err := os.Stat("/proc/self/cwd"); err != nil {
+		return true
+	}
 	works, err := os.Readlink(filepath.Join("/proc", first, "cwd"))
-	return err != nil || works == p.dataDir()
+	return err == nil && works == p.dataDir()
 }
 
 // portPatience is how long the start of a PgBouncer waits for its port, which its predecessor may just be leaving.

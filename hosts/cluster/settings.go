@@ -21,8 +21,8 @@ func (p *Postgres) settings() map[string]string {
 	}
 	if p.options.Fast {
 		maps.Copy(all, map[string]string{
-			"autovacuum_naptime": "1h", "fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
-			"max_wal_senders": "0", "shared_buffers": "32MB", "wal_level": "minimal",
+			"autovacuum_naptime": "1h", "fsync": "off", "full_page_writes": "off", "max_wal_senders": "0",
+			"shared_buffers": "32MB", "wal_level": "minimal",
 		})
 	}
 	maps.Copy(all, p.options.Settings)
