@@ -80,7 +80,7 @@ func (t table[T]) update(columns []string, where string) sq.UpdateBuilder {
 	return update.Where(where)
 }
 
-// valuesOf are the fields of row with these db tags. An empty JSON text stands for NULL.
+// valuesOf are the fields of row with these db tags. An empty JSON text is stored as null.
 func valuesOf[T any](row T, columns []string) []any {
 	known, fields := mapper.TypeMap(reflect.TypeFor[T]()), reflect.ValueOf(row)
 	values := make([]any, len(columns))
@@ -88,7 +88,7 @@ func valuesOf[T any](row T, columns []string) []any {
 		// Not the mapper's own look-up, which makes nil pointers point to zero.
 		values[i] = fields.FieldByIndex(known.GetByPath(column).Index).Interface()
 		if raw, ok := values[i].(json.RawMessage); ok && len(raw) == 0 {
-			values[i] = nil
+			values[i] = json.RawMessage("null")
 		}
 	}
 	return values
