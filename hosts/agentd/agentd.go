@@ -13,6 +13,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
@@ -102,7 +103,7 @@ func Module(s Settings) fx.Option {
 			func() (*zap.Logger, error) { return wiring.NewLog(s.LogLevel) },
 			func(log *zap.Logger) (*agent.Agent, error) {
 				s.Agent.Version = Version()
-				return agent.New(s.Agent, agent.Deps{Log: log})
+				return agent.New(s.Agent, agent.Deps{Log: log, Now: system.NewClock().Now})
 			},
 		),
 		fx.Invoke(Attach),

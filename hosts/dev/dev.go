@@ -82,7 +82,8 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 		return err
 	}
 	defer closeLog()
-	agentPart, err := s.startAgent(ctx, g, log)
+	clock := system.NewClock()
+	agentPart, err := s.startAgent(ctx, g, log, clock)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 		return err
 	}
 	go g.watch(ctx, cancel)
-	hosts, err := s.hosts(ctx, g, log, system.NewClock())
+	hosts, err := s.hosts(ctx, g, log, clock)
 	if err != nil {
 		return err
 	}

@@ -114,8 +114,10 @@ func (r runningAgent) stop() {
 }
 
 // startAgent starts the agent and waits until it is in charge: then PgBouncer's files stand.
-func (s Settings) startAgent(ctx context.Context, g *ground, log *zap.Logger) (runningAgent, error) {
-	a, err := s.newAgent(g, log)
+func (s Settings) startAgent(
+	ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock,
+) (runningAgent, error) {
+	a, err := s.newAgent(g, log, clock)
 	if err != nil {
 		return runningAgent{}, err
 	}
@@ -135,7 +137,7 @@ func (s Settings) startAgent(ctx context.Context, g *ground, log *zap.Logger) (r
 	}
 }
 
-func (s Settings) newAgent(g *ground, log *zap.Logger) (*agent.Agent, error) {
+func (s Settings) newAgent(g *ground, log *zap.Logger, clock *system.Clock) (*agent.Agent, error) {
 	agentTLS, err := g.ca.Issue("agent", loopback, publicHost)
 	if err != nil {
 		return nil, err
@@ -166,5 +168,5 @@ func (s Settings) newAgent(g *ground, log *zap.Logger) (*agent.Agent, error) {
 		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
 		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), PgDump: g.tools.PgDump, DataDir: s.StateDir,
 		Version: agentd.Version(),
-	}, agent.Deps{Log: log.Named("agent")})
+	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
 }
