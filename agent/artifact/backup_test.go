@@ -1,7 +1,11 @@
 package artifact_test
 
 import (
+	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,5 +165,42 @@ func TestACanceledBackupLeavesNothing(t *testing.T) {
 		if left := w.leftovers(); left != "" {
 			t.Errorf("canceled while %s leaves %s", stage, left)
 		}
+	}
+}
+
+// What the portable file leaves out stands in the sidecar, which is of the same snapshot.
+func TestTheSidecarHasOwnersAndPrivileges(t *testing.T) {
+	w := newWorld(t)
+	w.loadRich()
+	req := w.request()
+	req.Verify = false
+	result, err := w.run(w.agent, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, size, err := w.files.OpenSidecar(databaseID, filename)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	sum := sha256.New()
+	zip, err := gzip.NewReader(io.TeeReader(file, sum))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(zip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"ALTER TABLE sales.customer OWNER TO shop;", `GRANT SELECT ON TABLE sales.base TO "shop reader";`,
+		`CREATE POLICY mine ON sales.secret FOR SELECT TO shop, "shop reader" USING`, "ALTER DEFAULT PRIVILEGES FOR ROLE shop",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the sidecar has no %q", want)
+		}
+	}
+	if m := result.Manifest.Sidecar; m.SizeBytes != size || m.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
+		t.Errorf("the manifest says %+v of %d bytes", m, size)
 	}
 }

@@ -170,3 +170,28 @@ func TestASuccessorEndsADump(t *testing.T) {
 		t.Errorf("left: %s", left)
 	}
 }
+
+func TestDiscardUndoesAnUnfinishedBackup(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 20000) n`)
+	for point, committed := range map[string]bool{
+		"backup.after-partial": false, "backup.after-manifest-rename": false, "backup.after-file-rename": true,
+		"backup.verify.role-created": true, "backup.verify.restored": true,
+	} {
+		w.root = t.TempDir()
+		w.kill(point)
+		w.files = w.open(store.Options{Reserve: 1})
+		next := artifact.New(w.config(), w.files)
+		for range 2 { // once more changes nothing
+			if err := next.Discard(t.Context(), w.request()); err != nil {
+				t.Errorf("%s: %v", point, err)
+			}
+		}
+		if got, err := next.Committed(w.request()); err != nil || got != committed {
+			t.Errorf("%s: committed %v, %v", point, got, err)
+		}
+		if left := w.settledLeftovers(); left != "" {
+			t.Errorf("%s leaves %s", point, left)
+		}
+	}
+}

@@ -3,14 +3,20 @@ package artifact
 import (
 	"context"
 	"database/sql"
+	"fmt"
 
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Discard removes what an unfinished backup of a request left: partial files, companions of a file that was never committed,
-// and its isolated copy. A committed file stays. The request must not run at the same time.
+// Discard removes what an unfinished backup of a request left: its sessions, its isolated copy, partial files, companions of
+// a file that was never committed. A committed file stays. The request must not run at the same time.
 func (b *Backuper) Discard(ctx context.Context, req Request) error {
-	err := b.cfg.with(b.cfg.Maintenance, req.OperationID, func(admin *sql.DB) error {
+	err := b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
+		_, err := admin.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+			WHERE pid <> pg_backend_pid() AND application_name = $1`, sessionName(req.OperationID))
+		if err != nil {
+			return fmt.Errorf("end the backup's sessions: %w", err)
+		}
 		copied := &isolated{cfg: &b.cfg, op: req.OperationID, admin: admin}
 		return copied.drop(ctx, b.Crash)
 	})

@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
@@ -122,12 +123,14 @@ func (s *stored) Read(p []byte) (int, error) {
 func atFault(err error) error {
 	var statement *StatementError
 	var syntax *dumpsql.SyntaxError
+	var corrupt flate.CorruptInputError
 	switch {
 	case errors.As(err, &statement):
 		return notVerified(statement)
 	case errors.As(err, &syntax):
 		return notVerified(syntax)
-	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), damaged(err):
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.As(err, &corrupt):
 		return notVerified(fmt.Errorf("the file is damaged: %w", err))
 	default:
 		return err
