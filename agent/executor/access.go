@@ -11,16 +11,18 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
-// setAccess opens or closes a database for customers. With Disconnect it first ends every connection, in the order that lets
-// nobody slip through: gate, pooler clients (those in the middle of a log-in too), logins, sessions.
-func (x *Executor) setAccess(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
+func (x *Executor) setAccess(c protocol.Command) (action, error) {
 	var w protocol.AccessPayload
 	if err := readPayload(c, &w); err != nil {
 		return nil, err
 	}
-	if _, err := databaseOf(c, w.DatabaseID); err != nil {
-		return nil, err
-	}
+	_, err := databaseOf(c, w.DatabaseID)
+	return func(ctx context.Context) (json.RawMessage, error) { return x.access(ctx, c, w) }, err
+}
+
+// access opens or closes a database for customers. With Disconnect it first ends every connection, in the order that lets
+// nobody slip through: gate, pooler clients (those in the middle of a log-in too), logins, sessions.
+func (x *Executor) access(ctx context.Context, c protocol.Command, w protocol.AccessPayload) (json.RawMessage, error) {
 	d, err := x.madeDatabase(ctx, w.DatabaseID)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/crash"
@@ -11,8 +12,7 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
-// setAllowlist makes PgBouncer admit a database's networks only, and ends clients from elsewhere.
-func (x *Executor) setAllowlist(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
+func (x *Executor) setAllowlist(c protocol.Command) (action, error) {
 	var w protocol.AllowlistPayload
 	if err := readPayload(c, &w); err != nil {
 		return nil, err
@@ -24,11 +24,18 @@ func (x *Executor) setAllowlist(ctx context.Context, c protocol.Command) (json.R
 	if err != nil {
 		return nil, refuse(protocol.ReasonInvalid, "networks: %v", err)
 	}
-	d, err := x.madeDatabase(ctx, w.DatabaseID)
+	return func(ctx context.Context) (json.RawMessage, error) { return x.allow(ctx, c, w.DatabaseID, networks) }, nil
+}
+
+// allow makes PgBouncer admit a database's networks only, and ends clients from elsewhere.
+func (x *Executor) allow(
+	ctx context.Context, c protocol.Command, databaseID string, networks []netip.Prefix,
+) (json.RawMessage, error) {
+	d, err := x.madeDatabase(ctx, databaseID)
 	if err != nil {
 		return nil, err
 	}
-	if err := atomically(ctx, x.db, networksStatement(d, w.Networks)); err != nil {
+	if err := atomically(ctx, x.db, networksStatement(d, networks)); err != nil {
 		return nil, err
 	}
 	crash.Point(crash.AllowlistStored)
@@ -47,7 +54,11 @@ func (x *Executor) setAllowlist(ctx context.Context, c protocol.Command) (json.R
 	return noResult, nil
 }
 
-func networksStatement(d databaseRow, networks []string) string {
+func networksStatement(d databaseRow, networks []netip.Prefix) string {
+	texts := make([]string, len(networks))
+	for i, n := range networks {
+		texts[i] = n.String()
+	}
 	return fmt.Sprintf("UPDATE ledger.database SET networks = %s WHERE id = %s",
-		quote("{"+strings.Join(networks, ",")+"}"), quote(d.ID))
+		quote("{"+strings.Join(texts, ",")+"}"), quote(d.ID))
 }

@@ -47,10 +47,24 @@ type job struct {
 	progress chan protocol.BackupReport // holds the latest
 }
 
-// runBackup starts a backup, or tells where it stands. After a restart of the agent no job is known, and the ledger has no
+func (x *Executor) runBackup(c protocol.Command) (action, error) {
+	var w protocol.BackupPayload
+	if err := readPayload(c, &w); err != nil {
+		return nil, err
+	}
+	if _, err := databaseOf(c, w.DatabaseID); err != nil {
+		return nil, err
+	}
+	if _, err := backup.ParseFilename(w.Filename); err != nil {
+		return nil, refuse(protocol.ReasonInvalid, "filename is none of a backup")
+	}
+	return func(ctx context.Context) (json.RawMessage, error) { return x.backup(ctx, c, w) }, nil
+}
+
+// backup starts a backup, or tells where it stands. After a restart of the agent no job is known, and the ledger has no
 // result: then it starts, and observes what its predecessor left.
-func (x *Executor) runBackup(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
-	b, err := x.readBackup(ctx, c)
+func (x *Executor) backup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) (json.RawMessage, error) {
+	b, err := x.planBackup(ctx, c, w)
 	if err != nil {
 		return nil, err
 	}
@@ -89,19 +103,7 @@ func (x *Executor) report(ctx context.Context, c protocol.Command, j *job) (json
 	return result, nil
 }
 
-func (x *Executor) readBackup(ctx context.Context, c protocol.Command) (Backup, error) {
-	var w protocol.BackupPayload
-	if err := readPayload(c, &w); err != nil {
-		return Backup{}, err
-	}
-	db, err := databaseOf(c, w.DatabaseID)
-	if err != nil {
-		return Backup{}, err
-	}
-	name, err := backup.ParseFilename(w.Filename)
-	if err != nil {
-		return Backup{}, refuse(protocol.ReasonInvalid, "filename is none of a backup")
-	}
+func (x *Executor) planBackup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) (Backup, error) {
 	d, err := x.madeDatabase(ctx, w.DatabaseID)
 	if err != nil {
 		return Backup{}, err
@@ -111,8 +113,8 @@ func (x *Executor) readBackup(ctx context.Context, c protocol.Command) (Backup, 
 		return Backup{}, err
 	}
 	return Backup{
-		DatabaseID: db, OperationID: id.OperationID(c.OperationID), Database: d.Name, Filename: name, Verify: w.Verify,
-		Roles: roles,
+		DatabaseID: id.DatabaseID(w.DatabaseID), OperationID: id.OperationID(c.OperationID), Database: d.Name,
+		Filename: backup.Filename(w.Filename), Verify: w.Verify, Roles: roles,
 	}, x.rememberBackup(ctx, c, w)
 }
 

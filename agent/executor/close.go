@@ -12,12 +12,16 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// closeOperation undoes what an operation left unfinished and refuses every later command of it. What it made whole, a
-// database or a backup, is refused with "completed" and stays.
-func (x *Executor) closeOperation(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
+func (x *Executor) closeOperation(c protocol.Command) (action, error) {
 	if c.Resource != protocol.OperationResource(c.OperationID) {
 		return nil, refuse(protocol.ReasonInvalid, "the resource is not the command's operation")
 	}
+	return func(ctx context.Context) (json.RawMessage, error) { return x.close(ctx, c) }, nil
+}
+
+// close undoes what an operation left unfinished and refuses every later command of it. What it made whole, a database or a
+// backup, is refused with "completed" and stays.
+func (x *Executor) close(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
 	b, isBackup, err := x.backupOf(ctx, c.OperationID)
 	if err != nil {
 		return nil, err

@@ -5,17 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
-// ensureDatabase makes a database, or goes on making it. Where it stands already, it is opened in the pooler and proven again.
-func (x *Executor) ensureDatabase(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
-	plan, err := readPlan(c)
-	if err != nil {
-		return nil, err
-	}
+func (x *Executor) ensureDatabase(c protocol.Command) (action, error) {
+	p, err := readPlan(c)
+	return func(ctx context.Context) (json.RawMessage, error) { return x.ensure(ctx, c, p) }, err
+}
+
+// ensure makes a database, or goes on making it. Where it stands already, it is opened in the pooler and proven again.
+func (x *Executor) ensure(ctx context.Context, c protocol.Command, plan plan) (json.RawMessage, error) {
 	known, found, err := x.database(ctx, plan.id)
 	switch {
 	case err != nil:
@@ -32,13 +35,25 @@ func (x *Executor) ensureDatabase(ctx context.Context, c protocol.Command) (json
 		}
 	}
 	crash.Point(crash.CreateLogins)
-	if !known.named() {
-		if err := x.makeDatabase(ctx, plan); err != nil {
-			return nil, err
+	if err := x.makeAndPool(ctx, plan, known.named()); err != nil {
+		return nil, err
+	}
+	return noResult, x.prove(ctx, c, plan)
+}
+
+// makeAndPool makes the database while PgBouncer takes up its entries: the gates are closed until it has its name.
+func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
+	var both errgroup.Group
+	both.Go(func() error { return x.syncPooler(ctx) })
+	if !made {
+		if err := x.makeDatabase(ctx, p); err != nil {
+			return errors.Join(err, both.Wait())
 		}
 	}
 	crash.Point(crash.CreateRenamed)
-	return noResult, x.openInPooler(ctx, c, plan)
+	err := both.Wait()
+	crash.Point(crash.CreatePooled)
+	return err
 }
 
 // makeLogins creates all roles of a database and their rows, gates closed. It is one transaction: there are all or none.
@@ -102,12 +117,8 @@ func (x *Executor) recognize(ctx context.Context, p plan) error {
 	return nil
 }
 
-// openInPooler makes PgBouncer take the database up and proves that its owner can log in.
-func (x *Executor) openInPooler(ctx context.Context, c protocol.Command, p plan) error {
-	if err := x.syncPooler(ctx); err != nil {
-		return err
-	}
-	crash.Point(crash.CreatePooled)
+// prove logs the owner in through the pooler and stores the outcome.
+func (x *Executor) prove(ctx context.Context, c protocol.Command, p plan) error {
 	err := x.pooler.Prove(ctx, p.names.Owner, p.names.Owner, c.Secrets[p.names.Owner])
 	if errors.Is(err, pooler.ErrRefused) {
 		return &Refusal{protocol.ReasonFailed, "the owner could not log in through the pooler", err}

@@ -68,7 +68,7 @@ const commandTime = 2 * time.Minute
 // Execute carries out a command and returns its result. Every error is, through AsRefusal, a definite no; one of the reason
 // "unavailable" may be sent again and goes on where it stopped.
 func (x *Executor) Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
-	do, err := x.handler(c)
+	do, err := x.read(c)
 	if err != nil {
 		return nil, err
 	}
@@ -83,18 +83,19 @@ func (x *Executor) Execute(ctx context.Context, c protocol.Command) (json.RawMes
 	if err != nil || !v.goOn {
 		return v.result, err
 	}
-	return do(ctx, c)
+	return do(ctx)
 }
 
-type handler func(ctx context.Context, c protocol.Command) (json.RawMessage, error)
+// action carries one command out.
+type action func(ctx context.Context) (json.RawMessage, error)
 
-// handler checks what every command has and finds who carries it out.
-func (x *Executor) handler(c protocol.Command) (handler, error) {
-	do := map[protocol.Kind]handler{
+// read checks a command before the ledger hears of it, and finds what carries it out.
+func (x *Executor) read(c protocol.Command) (action, error) {
+	kind := map[protocol.Kind]func(protocol.Command) (action, error){
 		protocol.EnsureDatabase: x.ensureDatabase, protocol.SetAccess: x.setAccess, protocol.SetAllowlist: x.setAllowlist,
 		protocol.RunBackup: x.runBackup, protocol.CloseOperation: x.closeOperation,
 	}[c.Kind]
-	if do == nil {
+	if kind == nil {
 		return nil, refuse(protocol.ReasonNoRoute, "this agent does not know the command")
 	}
 	_, opErr := id.Parse[id.OperationID](c.OperationID)
@@ -108,7 +109,7 @@ func (x *Executor) handler(c protocol.Command) (handler, error) {
 	case c.PayloadHash != protocol.Hash(c.Payload):
 		return nil, refuse(protocol.ReasonInvalid, "payloadHash is not that of the payload")
 	}
-	return do, nil
+	return kind(c)
 }
 
 // lockFor takes the operation first and then the database, so that two commands never wait for each other.

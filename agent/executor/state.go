@@ -10,11 +10,11 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 )
 
-// PoolerState reads what PgBouncer should know: every database that stands under its name, with its logins.
+// PoolerState reads what PgBouncer should know: every database with its logins. That of one which is being made is harmless,
+// as its gates are closed.
 func (x *Executor) PoolerState(ctx context.Context) (pooler.State, error) {
 	const query = `SELECT d.name, d.connection_cap, d.networks::text[], array_agg(g.login ORDER BY g.login)
-		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name
-		WHERE d.oid IS NOT NULL GROUP BY d.id`
+		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name GROUP BY d.id`
 	rows, err := x.db.QueryContext(ctx, query)
 	if err != nil {
 		return pooler.State{}, err
@@ -42,7 +42,7 @@ func parseNetworks(texts []string) ([]netip.Prefix, error) {
 	networks := make([]netip.Prefix, 0, len(texts))
 	for _, t := range texts {
 		p, err := netip.ParsePrefix(t)
-		if err != nil || p != p.Masked() {
+		if err != nil || p != p.Masked() || p.Addr().Is4In6() {
 			return nil, fmt.Errorf("%q is no network", t)
 		}
 		networks = append(networks, p)

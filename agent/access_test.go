@@ -1,0 +1,197 @@
+package agent_test
+
+import (
+	"context"
+	"database/sql"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// made is a database that a test has made, with all its logins connected.
+func (s *stack) made(t testing.TB, model database.RoleModel) wanted {
+	t.Helper()
+	w := want(model)
+	s.done(t, w.create())
+	return w
+}
+
+// held opens one connection of every login in every way, and keeps it.
+func (s *stack) held(t testing.TB, w wanted) map[string]*sql.Conn {
+	t.Helper()
+	held := map[string]*sql.Conn{}
+	for _, l := range w.model.Logins() {
+		name, password := w.login(l)
+		for way, db := range map[string]*sql.DB{
+			"session": s.pooled(t, w.name, name, password), "transaction": s.pooled(t, w.name+".transaction", name, password),
+			"direct": s.direct(t, w.name, name, password),
+		} {
+			held[string(l)+" "+way] = must(db.Conn(t.Context()))(t)
+			must(held[string(l)+" "+way].ExecContext(t.Context(), "SELECT 1"))(t)
+		}
+	}
+	return held
+}
+
+func TestStopEndsEveryConnectionAndLetsNobodyIn(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	held := s.held(t, w)
+	// A customer's own change of its role, left open, must not keep the agent from closing.
+	owner, password := w.login(database.OwnerLogin)
+	blocking := must(s.direct(t, w.name, owner, password).BeginTx(t.Context(), nil))(t)
+	must(blocking.Exec("ALTER ROLE CURRENT_USER SET work_mem = '5MB'"))(t)
+
+	s.done(t, w.access(2, false, true))
+	for what, conn := range held {
+		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
+			t.Errorf("%s: still open", what)
+		}
+	}
+	if n := s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = $1", w.name); n != "0" {
+		t.Errorf("%s sessions are left", n)
+	}
+	for _, l := range w.model.Logins() {
+		name, password := w.login(l)
+		refused(t, "pooled", s.pooled(t, w.name, name, password), "SELECT 1")
+		refused(t, "by transaction", s.pooled(t, w.name+".transaction", name, password), "SELECT 1")
+		refused(t, "direct", s.direct(t, w.name, name, password), "SELECT 1")
+	}
+
+	s.done(t, w.access(3, true, false))
+	for _, l := range w.model.Logins() {
+		name, password := w.login(l)
+		works(t, string(l), s.pooled(t, w.name, name, password))
+	}
+}
+
+func TestStopWaitsForClientsInTheMiddleOfTheirLogin(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.SingleLogin)
+	parked := must(net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(s.config.Pooler.ListenPort)))(t)
+	defer parked.Close()
+	must(parked.Write([]byte{0, 0, 0, 8, 4, 210, 22, 47}))(t) // SSLRequest, and nothing after it
+	begin := time.Now()
+	s.done(t, w.access(2, false, true))
+	took := time.Since(begin)
+	_ = parked.SetReadDeadline(time.Now().Add(time.Second))
+	buffer := make([]byte, 64)
+	for {
+		n, err := parked.Read(buffer)
+		if n == 0 || err != nil {
+			if err, slow := err.(net.Error); slow && err.Timeout() {
+				t.Errorf("the parked client is still there after the stop, which took %s", took)
+			}
+			return
+		}
+	}
+}
+
+func TestRestartEndsConnectionsAndStaysOpen(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	held := s.held(t, w)
+	s.done(t, w.access(2, true, true))
+	for what, conn := range held {
+		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
+			t.Errorf("%s: still open", what)
+		}
+	}
+	name, password := w.login(database.OwnerLogin)
+	works(t, "after the restart", s.pooled(t, w.name, name, password))
+}
+
+func TestStopLeavesOtherDatabasesAlone(t *testing.T) {
+	s := realStack(t)
+	w, other := s.made(t, database.SingleLogin), s.made(t, database.SingleLogin)
+	held := s.held(t, other)
+	s.done(t, w.access(2, false, true))
+	for what, conn := range held {
+		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestAllowlistAdmitsItsNetworksAndEndsOthers(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.SingleLogin)
+	name, password := w.login(database.OwnerLogin)
+	held := must(s.pooled(t, w.name, name, password).Conn(t.Context()))(t)
+	must(held.ExecContext(t.Context(), "SELECT 1"))(t)
+
+	s.done(t, w.allowlist(2, "10.0.0.0/8", "2001:db8::/32"))
+	if _, err := held.ExecContext(t.Context(), "SELECT 1"); err == nil {
+		t.Error("a client from elsewhere is still connected")
+	}
+	refused(t, "from elsewhere", s.pooled(t, w.name, name, password), "SELECT 1")
+
+	s.done(t, w.allowlist(3, "10.0.0.0/8", "127.0.0.0/8", "::1/128"))
+	works(t, "from an admitted network", s.pooled(t, w.name, name, password))
+	s.done(t, w.allowlist(4))
+	works(t, "with an empty list", s.pooled(t, w.name, name, password))
+
+	for _, bad := range []string{"all", "10.0.0.1/8", "10.0.0.0", "::ffff:10.0.0.0/104", "fe80::%eth0/64", `10.0.0.0/8",all`} {
+		_, reason, err := s.send(w.allowlist(5, bad))
+		if err != nil || !strings.HasPrefix(reason, "invalid:") {
+			t.Errorf("%q: %q %v", bad, reason, err)
+		}
+	}
+}
+
+func TestParallelCommandsOfManyDatabases(t *testing.T) {
+	s := realStack(t)
+	ended := make(chan string, 12)
+	for range cap(ended) {
+		go func() {
+			w := want(database.Managed)
+			_, reason, err := s.send(w.create())
+			if err == nil && reason == "" {
+				_, reason, err = s.send(w.access(2, false, true))
+			}
+			if err != nil {
+				reason = err.Error()
+			}
+			ended <- reason
+		}()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range cap(ended) {
+		select {
+		case reason := <-ended:
+			if reason != "" {
+				t.Error(reason)
+			}
+		case <-ctx.Done():
+			t.Fatal("they wait for each other")
+		}
+	}
+}
+
+func TestSameCommandManyTimesAtOnceMakesOneDatabase(t *testing.T) {
+	s := realStack(t)
+	w := want(database.Managed)
+	ended := make(chan string, 20)
+	for range cap(ended) {
+		go func() {
+			result, reason, err := s.send(w.create())
+			if err != nil {
+				reason = err.Error()
+			}
+			ended <- reason + string(result)
+		}()
+	}
+	for range cap(ended) {
+		if got := <-ended; got != "{}" {
+			t.Error(got)
+		}
+	}
+	if n := s.one(t, "SELECT count(*) FROM pg_database WHERE datname = $1", w.name); n != "1" {
+		t.Errorf("%s databases", n)
+	}
+}
