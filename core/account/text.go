@@ -27,16 +27,27 @@ func trimmedText(field, value string, limit int) (string, error) {
 // ValidateName checks a person's name: 1-100 characters, no control characters.
 func ValidateName(name string) (string, error) { return trimmedText("name", name, 100) }
 
-// ValidateEmail accepts an address that mail can be sent to: one @, something on both sides, no spaces or control
-// characters, at most 254 characters; it returns the address in lower case, which is how addresses are compared.
+// ValidateEmail accepts an address that mail can be sent to: one @, something on both sides, no spaces, control characters
+// or characters that mean something in a mail's header, no dot at an end or beside another, at most 254 characters. It
+// returns the address in lower case, which is how addresses are compared.
 func ValidateEmail(email string) (string, error) {
 	email, err := trimmedText("email", email, 254)
 	if err != nil {
 		return "", err
 	}
-	local, domain, ok := strings.Cut(email, "@")
-	if !ok || local == "" || domain == "" || strings.ContainsAny(domain, "@") || strings.ContainsFunc(email, unicode.IsSpace) {
+	local, domain, _ := strings.Cut(email, "@")
+	if !mailPart(local) || !mailPart(domain) {
 		return "", fault.Invalid("email", "must be a mail address")
 	}
 	return strings.ToLower(email), nil
+}
+
+// mailPart checks what stands on one side of the @: words with single dots between them.
+func mailPart(s string) bool {
+	for word := range strings.SplitSeq(s, ".") {
+		if word == "" || strings.ContainsAny(word, `@()<>[]:;,\"`) || strings.ContainsFunc(word, unicode.IsSpace) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,149 @@
+package account
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// rights is the permission table of the decisions, written a second time: by action, owner to viewer.
+var rights = map[Action]string{See: "yyyy", ManageBackups: "yyyn", Configure: "yynn", Own: "ynnn"}
+
+var standings = []Standing{Owner, Admin, Developer, Viewer}
+
+func TestPermissionTable(t *testing.T) {
+	actions := slices.Sorted(maps.Keys(Permissions))
+	if want := slices.Sorted(maps.Keys(rights)); !slices.Equal(actions, want) {
+		t.Fatalf("actions %v, want %v", actions, want)
+	}
+	for action, row := range rights {
+		if len(Permissions[action]) != len(standings) {
+			t.Errorf("%s: a standing is missing or too many", action)
+		}
+		for i, s := range standings {
+			err := Permit(s, action)
+			switch {
+			case row[i] == 'y' && err != nil:
+				t.Errorf("%s may not %s: %v", s, action, err)
+			case row[i] == 'n' && !fault.Has(err, fault.Forbidden):
+				t.Errorf("%s, %s: %v", s, action, err)
+			}
+		}
+	}
+}
+
+func TestNobodyAndNothing(t *testing.T) {
+	for action := range rights {
+		for _, nobody := range []Standing{"", "OWNER", "root"} {
+			if err := Permit(nobody, action); !fault.Has(err, fault.Forbidden) {
+				t.Errorf("%q may %s", nobody, action)
+			}
+		}
+	}
+	if err := Permit(Owner, "unheard_of"); !fault.Has(err, fault.Forbidden) {
+		t.Errorf("an action outside the table: %v", err)
+	}
+}
+
+// A lower standing never has a right that a higher one lacks.
+func TestStandingsAreOrdered(t *testing.T) {
+	for action := range rights {
+		for i := 1; i < len(standings); i++ {
+			if Permit(standings[i], action) == nil && Permit(standings[i-1], action) != nil {
+				t.Errorf("%s may %s, %s may not", standings[i], action, standings[i-1])
+			}
+		}
+	}
+}
+
+func TestParseMemberRole(t *testing.T) {
+	for _, s := range []string{"admin", "developer", "viewer"} {
+		if r, err := ParseMemberRole(s); err != nil || string(r) != s {
+			t.Errorf("%s: %s, %v", s, r, err)
+		}
+	}
+	for _, s := range []string{"owner", "", "Admin", "admin ", "superuser"} {
+		if r, err := ParseMemberRole(s); !fault.Has(err, fault.ValidationError) || r != "" {
+			t.Errorf("%q: %q, %v", s, r, err)
+		}
+	}
+}
+
+func TestPlans(t *testing.T) {
+	cases := []struct {
+		plan Plan
+		api  bool
+		want Quotas
+	}{
+		{Free, false, Quotas{Databases: 1, ConnectionCap: 20, BackupDays: 7, VerifyBackups: true}},
+		{Pro, true, Quotas{Databases: 10, ConnectionCap: 60, BackupDays: 14, VerifyBackups: true}},
+		{Business, true, Quotas{Databases: 100, ConnectionCap: 200, BackupDays: 30, VerifyBackups: true}},
+	}
+	for _, v := range cases {
+		if p, err := ParsePlan(string(v.plan)); err != nil || p != v.plan {
+			t.Errorf("%s: %s, %v", v.plan, p, err)
+		}
+		if v.plan.AllowsAPI() != v.api {
+			t.Errorf("%s: API %v", v.plan, v.plan.AllowsAPI())
+		}
+		if q := (Account{Plan: v.plan}).Quotas(); q != v.want {
+			t.Errorf("%s: %+v", v.plan, q)
+		}
+	}
+	for _, s := range []string{"", "Pro", "enterprise"} {
+		if _, err := ParsePlan(s); !fault.Has(err, fault.ValidationError) {
+			t.Errorf("%q: %v", s, err)
+		}
+		if Plan(s).AllowsAPI() {
+			t.Errorf("%q allows the API", s)
+		}
+	}
+}
+
+func TestOverridesWinOneByOne(t *testing.T) {
+	number, off, hour := 3, false, time.Hour
+	pro := planQuotas[Pro]
+	cases := map[string]struct {
+		with   Overrides
+		change func(*Quotas)
+	}{
+		"none":        {Overrides{}, func(*Quotas) {}},
+		"databases":   {Overrides{MaxDatabases: &number}, func(q *Quotas) { q.Databases = 3 }},
+		"connections": {Overrides{ConnectionCap: &number}, func(q *Quotas) { q.ConnectionCap = 3 }},
+		"backups":     {Overrides{BackupDays: &number}, func(q *Quotas) { q.BackupDays = 3 }},
+		"verify":      {Overrides{VerifyBackups: &off}, func(q *Quotas) { q.VerifyBackups = false }},
+		"validity":    {Overrides{CredentialValidity: &hour}, func(q *Quotas) { q.CredentialValidity = hour }},
+	}
+	for name, v := range cases {
+		want := pro
+		v.change(&want)
+		if got := (Account{Plan: Pro, Overrides: v.with}).Quotas(); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	if planQuotas[Pro] != pro {
+		t.Error("an override has changed the plan itself")
+	}
+}
+
+func TestAdmitDatabaseIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bound, existing := rapid.IntRange(0, 200).Draw(t, "bound"), rapid.IntRange(0, 200).Draw(t, "existing")
+		a := Account{Plan: Free, Overrides: Overrides{MaxDatabases: &bound}}
+		err := a.AdmitDatabase(existing)
+		if (err == nil) != (existing < bound) {
+			t.Fatalf("%d of %d: %v", existing, bound, err)
+		}
+		if err != nil && !fault.Has(err, fault.PlanLimit) {
+			t.Fatal(err)
+		}
+	})
+	if err := (Account{Plan: "unknown"}).AdmitDatabase(0); !fault.Has(err, fault.PlanLimit) {
+		t.Errorf("an unknown plan admits a database: %v", err)
+	}
+}
