@@ -1,0 +1,113 @@
+package agent_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/crash"
+)
+
+// child is an agent in a process of its own.
+type child struct {
+	cmd   *exec.Cmd
+	ready chan struct{} // closed when it is in charge, or has ended
+	done  chan struct{} // closed when it has ended
+}
+
+// launch starts an agent that kills itself at a point, or at none where that is empty.
+func (s *stack) launch(t testing.TB, point string) *child {
+	t.Helper()
+	config := must(json.Marshal(s.config))(t)
+	c := &child{cmd: exec.Command(must(os.Executable())(t)), ready: make(chan struct{}), done: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), childConfig+"="+string(config), crash.Env+"="+point)
+	c.cmd.Stderr = os.Stderr
+	out := must(c.cmd.StdoutPipe())(t)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		bufio.NewScanner(out).Scan()
+		close(c.ready)
+		_ = c.cmd.Wait()
+		close(c.done)
+	}()
+	t.Cleanup(c.kill)
+	return c
+}
+
+// child starts an agent and waits until it is in charge.
+func (s *stack) child(t testing.TB, point string) *child {
+	t.Helper()
+	c := s.launch(t, point)
+	select {
+	case <-c.ready:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the agent is not in charge")
+	}
+	return c
+}
+
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill() // it may have ended already
+	<-c.done
+}
+
+// died waits for the end and demands that it was a SIGKILL of its own.
+func (c *child) died(t testing.TB) {
+	t.Helper()
+	select {
+	case <-c.done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the agent lives: the point was not hit")
+	}
+	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("the agent ended with %s", c.cmd.ProcessState)
+	}
+}
+
+// crashStack is a stack of the test's own with PgBouncer, and no agent.
+func crashStack(t testing.TB) *stack {
+	t.Helper()
+	s := ownStack(t)
+	first := s.child(t, "")
+	s.startBouncer(t, t.Context())
+	first.kill()
+	return s
+}
+
+// noOrphans checks that PostgreSQL has exactly the roles and databases that the ledger knows.
+func (s *stack) noOrphans(t testing.TB) {
+	t.Helper()
+	for what, query := range map[string]string{
+		"roles": `SELECT coalesce(string_agg(coalesce(r.rolname, l.name), ' '), '') FROM
+			(SELECT * FROM pg_roles WHERE rolname !~ '^(pg_|pgherd_|postgres$)') r FULL JOIN ledger.role l
+			ON l.oid = r.oid AND l.name = r.rolname WHERE l.oid IS NULL OR r.oid IS NULL`,
+		"databases": `SELECT coalesce(string_agg(coalesce(d.datname, l.name), ' '), '') FROM
+			(SELECT * FROM pg_database WHERE datname !~ '^(template[01]|postgres|pgherd_maintenance)$') d
+			FULL JOIN ledger.database l ON l.oid = d.oid AND l.name = d.datname WHERE l.oid IS NULL OR d.oid IS NULL`,
+		"gates": `SELECT coalesce(string_agg(coalesce(g.login, l.name), ' '), '') FROM pooler.gate g
+			FULL JOIN (SELECT * FROM ledger.role WHERE part IN ('owner', 'runtime', 'readonly')) l ON l.name = g.login
+			WHERE g.login IS NULL OR l.name IS NULL`,
+	} {
+		if orphans := s.one(t, query); orphans != "" {
+			t.Errorf("%s without their other half: %s", what, orphans)
+		}
+	}
+}
+
+func pointsOf(flow string) []string {
+	var points []string
+	for _, p := range crash.Points {
+		if strings.HasPrefix(p, "agent."+flow+".") {
+			points = append(points, p)
+		}
+	}
+	return points
+}

@@ -1,0 +1,142 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// crashAt has an agent killed at a point while it carries out a command.
+func (s *stack) crashAt(t *testing.T, point string, c protocol.Command) {
+	t.Helper()
+	victim := s.child(t, point)
+	if _, reason, err := s.send(c); err == nil {
+		t.Fatalf("the agent answered %q before the point was hit", reason)
+	}
+	victim.died(t)
+}
+
+func TestCrashWhileCreatingThenTheSameCommand(t *testing.T) {
+	s := crashStack(t)
+	for _, point := range pointsOf("create") {
+		for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
+			t.Run(point+" "+string(model), func(t *testing.T) {
+				w := want(model)
+				s.crashAt(t, point, w.create())
+				next := s.child(t, "")
+				defer next.kill()
+				s.done(t, w.create())
+				for _, l := range model.Logins() {
+					name, password := w.login(l)
+					works(t, string(l), s.pooled(t, w.name, name, password))
+				}
+				s.noOrphans(t)
+			})
+		}
+	}
+}
+
+func TestCrashWhileCreatingThenClose(t *testing.T) {
+	s := crashStack(t)
+	for _, point := range pointsOf("create") {
+		t.Run(point, func(t *testing.T) {
+			w := want(database.Managed)
+			s.crashAt(t, point, w.create())
+			next := s.child(t, "")
+			defer next.kill()
+			if point == crash.CreateReply {
+				s.refusedFor(t, protocol.ReasonCompleted, closing(w.operation))
+				return
+			}
+			s.done(t, closing(w.operation))
+			s.noTrace(t, w)
+			s.noOrphans(t)
+			s.refusedFor(t, protocol.ReasonClosed, w.create())
+		})
+	}
+}
+
+// A create that was interrupted after the database had its name has the most to undo.
+func TestCrashWhileClosing(t *testing.T) {
+	s := crashStack(t)
+	for _, begun := range []string{crash.CreateLogins, crash.CreateDatabase, crash.CreateRenamed} {
+		for _, point := range pointsOf("close") {
+			t.Run(begun+" "+point, func(t *testing.T) {
+				w := want(database.Managed)
+				s.crashAt(t, begun, w.create())
+				s.crashAt(t, point, closing(w.operation))
+				next := s.child(t, "")
+				defer next.kill()
+				s.refusedFor(t, protocol.ReasonClosed, w.create())
+				s.done(t, closing(w.operation))
+				s.noTrace(t, w)
+				s.noOrphans(t)
+			})
+		}
+	}
+}
+
+func TestCrashWhileStopping(t *testing.T) {
+	s := crashStack(t)
+	for _, point := range pointsOf("access") {
+		t.Run(point, func(t *testing.T) {
+			w := want(database.Managed)
+			maker := s.child(t, "")
+			s.done(t, w.create())
+			maker.kill()
+			held := s.held(t, w)
+
+			stop := w.access(2, false, true)
+			s.crashAt(t, point, stop)
+			next := s.child(t, "")
+			defer next.kill()
+			s.done(t, stop)
+			for what, conn := range held {
+				if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
+					t.Errorf("%s: still open", what)
+				}
+			}
+			name, password := w.login(database.OwnerLogin)
+			refused(t, "after the stop", s.pooled(t, w.name, name, password), "SELECT 1")
+			s.done(t, w.access(3, true, false))
+			works(t, "after the start", s.pooled(t, w.name, name, password))
+		})
+	}
+}
+
+func TestCrashWhileChangingTheAllowlist(t *testing.T) {
+	s := crashStack(t)
+	for _, point := range pointsOf("allowlist") {
+		t.Run(point, func(t *testing.T) {
+			w := want(database.SingleLogin)
+			maker := s.child(t, "")
+			s.done(t, w.create())
+			maker.kill()
+			name, password := w.login(database.OwnerLogin)
+
+			change := w.allowlist(2, "10.0.0.0/8")
+			s.crashAt(t, point, change)
+			next := s.child(t, "")
+			defer next.kill()
+			s.done(t, change)
+			refused(t, "from elsewhere", s.pooled(t, w.name, name, password), "SELECT 1")
+			s.done(t, w.allowlist(3))
+			works(t, "with an empty list", s.pooled(t, w.name, name, password))
+		})
+	}
+}
+
+func TestCrashWhileStarting(t *testing.T) {
+	s := crashStack(t)
+	w := want(database.Managed)
+	for _, point := range pointsOf("start") {
+		victim := s.launch(t, point)
+		victim.died(t)
+	}
+	next := s.child(t, "")
+	defer next.kill()
+	s.done(t, w.create())
+	s.noOrphans(t)
+}
