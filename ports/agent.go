@@ -108,6 +108,7 @@ type BackupSpec struct {
 // BackupState tells a running backup from a finished one.
 type BackupState string
 
+// The states of a backup.
 const (
 	BackupRunning     BackupState = "running"
 	BackupDone        BackupState = "done"
@@ -137,6 +138,7 @@ type BackupFile struct {
 // AgentReason says why an agent refused.
 type AgentReason string
 
+// The reasons.
 const (
 	ReasonStale       AgentReason = "stale"        // a newer generation is in force
 	ReasonFenced      AgentReason = "fenced"       // a higher epoch has spoken

@@ -43,6 +43,7 @@ type Databases interface {
 // DueWork names what the batch host looks for among databases.
 type DueWork string
 
+// The kinds of work.
 const (
 	DueBackup    DueWork = "backup"    // NextBackupAt has passed, active or stopped, no operation open
 	DueAllowlist DueWork = "allowlist" // AllowlistApplied is behind AllowlistGeneration, and the database exists on its server

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"encoding/base64"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -26,13 +27,20 @@ func (p Position) Cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.At.UnixMicro(), 36) + "." + p.ID))
 }
 
+// A cursor's time lies within what every store can hold, and its ID has only characters that IDs and file names have.
+var (
+	lastInstant = time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	cursorID    = regexp.MustCompile(`^[0-9A-Za-z._-]{1,64}$`)
+)
+
 // ParseCursor reads what Cursor wrote. Anything else is VALIDATION_ERROR on "cursor".
 func ParseCursor(s string) (*Position, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	at, id, ok := strings.Cut(string(raw), ".")
+	at, id, _ := strings.Cut(string(raw), ".")
 	micros, numErr := strconv.ParseInt(at, 36, 64)
-	if err != nil || !ok || numErr != nil || id == "" || len(id) > 64 {
+	p := Position{At: time.UnixMicro(micros).UTC(), ID: id}
+	if err != nil || numErr != nil || !cursorID.MatchString(id) || micros < 0 || !p.At.Before(lastInstant) || p.Cursor() != s {
 		return nil, fault.Invalid("cursor", "is not a cursor that this list returned")
 	}
-	return &Position{At: time.UnixMicro(micros).UTC(), ID: id}, nil
+	return &p, nil
 }

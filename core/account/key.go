@@ -30,6 +30,7 @@ const KeyCharacters = keyIDLength + keySecretLength
 // KeyKind tells an account's key from a preview CI key.
 type KeyKind string
 
+// The kinds of keys.
 const (
 	AccountKey KeyKind = "account"
 	CIKey      KeyKind = "ci"
@@ -38,6 +39,7 @@ const (
 // Scope says what a key reaches. It never changes (spec, "Versioning").
 type Scope string
 
+// The scopes.
 const (
 	FullAccount       Scope = "full"
 	SelectedDatabases Scope = "selected"

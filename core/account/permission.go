@@ -5,6 +5,7 @@ import "github.com/pgherd/pgherd/core/fault"
 // Standing is what a caller is to one database.
 type Standing string
 
+// The standings, from most to least.
 const (
 	Owner     Standing = "owner"
 	Admin     Standing = "admin"
@@ -15,6 +16,7 @@ const (
 // Action is something that needs a right on one database.
 type Action string
 
+// The actions.
 const (
 	See           Action = "see"            // the database, its operations, its backups; download a backup
 	ManageBackups Action = "manage_backups" // trigger or delete a backup

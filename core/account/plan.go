@@ -11,6 +11,7 @@ import (
 // Plan is what an account pays for.
 type Plan string
 
+// The plans.
 const (
 	Free     Plan = "free"
 	Pro      Plan = "pro"

@@ -14,6 +14,7 @@ import (
 // RoleModel says which logins the platform makes.
 type RoleModel string
 
+// The role models.
 const (
 	Managed     RoleModel = "managed"      // owner, runtime, readonly and two group roles
 	SingleLogin RoleModel = "single_login" // the owner login alone: an "existing single-login database" of the spec
@@ -22,6 +23,7 @@ const (
 // Environment is a label without effect; empty means none.
 type Environment string
 
+// The labels.
 const (
 	Production  Environment = "production"
 	Staging     Environment = "staging"
@@ -32,6 +34,7 @@ const (
 // Schedule says whether the service takes backups by itself.
 type Schedule string
 
+// The schedules.
 const (
 	NoSchedule Schedule = "none"
 	Daily      Schedule = "daily"

@@ -83,6 +83,7 @@ func ParseSchedule(s string) (Schedule, error) {
 // Login is one of the logins that the platform makes with a database.
 type Login string
 
+// The logins.
 const (
 	OwnerLogin    Login = "owner"
 	RuntimeLogin  Login = "runtime"

@@ -8,6 +8,7 @@ import (
 // Status is the status of a database. After deleting, a tombstone is left and the record is gone.
 type Status string
 
+// The statuses.
 const (
 	Creating Status = "creating" // being made; nobody can log in
 	Active   Status = "active"   // customers can log in
@@ -22,6 +23,7 @@ var Statuses = []Status{Creating, Active, Stopped, Deleting, Error}
 // Event is what happens to a database.
 type Event string
 
+// The events.
 const (
 	Created         Event = "created"           // the create flow proved a log-in
 	CreateFailed    Event = "create_failed"     // the create flow was refused for good

@@ -34,5 +34,5 @@ func (o Operation) Claimed(owner string, now time.Time, hold time.Duration) Oper
 // Backoff is how long an operation whose outcome is not known yet rests before the next attempt: one second, doubling,
 // at most one minute. It never gives up.
 func Backoff(attempts int) time.Duration {
-	return min(time.Minute, time.Second<<min(max(attempts-1, 0), 6))
+	return min(time.Minute, time.Second<<min(max(attempts, 1)-1, 6))
 }

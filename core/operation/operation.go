@@ -14,6 +14,7 @@ import (
 // Kind is the type of an operation.
 type Kind string
 
+// The kinds.
 const (
 	Backup    Kind = "backup"
 	Restore   Kind = "restore"

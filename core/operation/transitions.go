@@ -8,6 +8,7 @@ import (
 // Status is the status of an operation (spec, "Operation status").
 type Status string
 
+// The statuses.
 const (
 	Queued    Status = "queued"
 	Running   Status = "running"
@@ -25,6 +26,7 @@ func (s Status) Final() bool { return s == Succeeded || s == Failed || s == Canc
 // Event is what happens to an operation.
 type Event string
 
+// The events.
 const (
 	Claim         Event = "claim"          // a worker takes or retakes it, with a higher epoch
 	Succeed       Event = "succeed"        // the agent has confirmed the outcome

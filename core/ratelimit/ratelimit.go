@@ -7,6 +7,7 @@ import "time"
 // Class groups routes that share a bucket of one key.
 type Class string
 
+// The classes.
 const (
 	Read         Class = "read"
 	Write        Class = "write"

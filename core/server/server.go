@@ -3,6 +3,8 @@ package server
 
 import (
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,14 +32,13 @@ func (s Server) SecretContext() string { return SecretContext(s.ID) }
 // SecretContext binds an encrypted secret to a server.
 func SecretContext(server id.ServerID) string { return "server/" + string(server) + "/secret" }
 
-// Validate checks what an operator has given: an https agent URL without path, a host and port that customers connect to,
-// room for at least one database.
+// Validate checks what an operator has given: an https agent URL with nothing behind host and port, a host and port that
+// customers connect to, room for at least one database.
 func (s Server) Validate() error {
-	u, err := url.Parse(s.AgentURL)
 	switch {
-	case err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil:
+	case !validAgentURL(s.AgentURL):
 		return fault.Invalid("agentUrl", "must be https://host:port")
-	case s.PublicHost == "" || strings.ContainsAny(s.PublicHost, " /@:?#"):
+	case !publicHost.MatchString(s.PublicHost):
 		return fault.Invalid("publicHost", "must be a host name or an IPv4 address")
 	case s.PublicPort < 1 || s.PublicPort > 65535:
 		return fault.Invalid("publicPort", "must be 1-65535")
@@ -45,4 +46,17 @@ func (s Server) Validate() error {
 		return fault.Invalid("capacity", "must be at least 1")
 	}
 	return nil
+}
+
+var publicHost = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z.-]{0,251}[0-9A-Za-z])?$`)
+
+func validAgentURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return false
+	}
+	if _, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && err != nil {
+		return false
+	}
+	return strings.TrimSuffix(text, "/") == "https://"+u.Host
 }

@@ -1,0 +1,198 @@
+package operation
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+var start = time.Date(2026, 1, 5, 9, 30, 0, 0, time.UTC)
+
+func TestMachineIsComplete(t *testing.T) {
+	if holes := Transitions.Holes(Statuses, Events); len(holes) > 0 {
+		t.Errorf("missing cells: %v", holes)
+	}
+	if len(Transitions) != len(Statuses) {
+		t.Errorf("%d rows for %d statuses", len(Transitions), len(Statuses))
+	}
+	for s, row := range Transitions {
+		if len(row) != len(Events) {
+			t.Errorf("%s: %d cells for %d events", s, len(row), len(Events))
+		}
+		for e, cell := range row {
+			if cell.Code != "" && (!cell.Code.Known() || cell.Next != "") {
+				t.Errorf("%s/%s: %+v", s, e, cell)
+			}
+		}
+	}
+}
+
+var moves = map[Status]map[Event]Status{
+	Queued:   {Claim: Running, RequestCancel: Canceled},
+	Running:  {Claim: Running, Succeed: Succeeded, Fail: Failed, RequestCancel: Running, ConfirmCancel: Canceled},
+	Canceled: {RequestCancel: Canceled},
+}
+
+func TestMoves(t *testing.T) {
+	for _, s := range Statuses {
+		for _, e := range Events {
+			cell, err := Transitions.Decide(s, e)
+			next, allowed := moves[s][e]
+			switch {
+			case allowed && (err != nil || cell.Next != next):
+				t.Errorf("%s/%s: %s, %v", s, e, cell.Next, err)
+			case !allowed && !fault.Has(err, fault.DatabaseStateConflict):
+				t.Errorf("%s/%s: %s, %v", s, e, cell.Next, err)
+			}
+		}
+	}
+}
+
+// Nothing leaves a final status, and each step into one emits an event, exactly once.
+func TestFinalIsFinal(t *testing.T) {
+	for _, s := range Statuses {
+		for e, cell := range Transitions[s] {
+			if cell.Code != "" {
+				continue
+			}
+			if s.Final() && cell.Next != s {
+				t.Errorf("%s/%s leads to %s", s, e, cell.Next)
+			}
+			emits := len(cell.Effects) == 1 && cell.Effects[0] == EmitEvent
+			if becomes := !s.Final() && cell.Next.Final(); emits != becomes {
+				t.Errorf("%s/%s to %s: %v", s, e, cell.Next, cell.Effects)
+			}
+		}
+	}
+}
+
+func TestDecideCancel(t *testing.T) {
+	for _, k := range append([]Kind{Create, Lifecycle}, PublicKinds...) {
+		want := map[Status]Status{Queued: Canceled, Canceled: Canceled}
+		if k == Backup {
+			want[Running] = Running
+		}
+		for _, s := range Statuses {
+			cell, err := DecideCancel(Operation{Kind: k, Status: s})
+			next, allowed := want[s]
+			if allowed && (err != nil || cell.Next != next) || !allowed && !fault.Has(err, fault.DatabaseStateConflict) {
+				t.Errorf("%s %s: %s, %v", s, k, cell.Next, err)
+			}
+		}
+	}
+}
+
+func TestPublicKinds(t *testing.T) {
+	want := []string{"backup", "restore", "clone", "delete", "recover", "extension"}
+	if len(PublicKinds) != len(want) {
+		t.Fatal(PublicKinds)
+	}
+	for i, k := range PublicKinds {
+		if string(k) != want[i] || !k.Public() {
+			t.Errorf("kind %d is %s", i, k)
+		}
+	}
+	if Create.Public() || Lifecycle.Public() {
+		t.Error("the service's own kinds are public")
+	}
+}
+
+// Workers claim at any time. A claimed operation is never claimable before its lease ends, whoever asks, and each claim
+// raises the epoch by one.
+func TestLeaseExcludesOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o, now := Operation{Status: Queued, Lease: Lease{NotBefore: start}}, start
+		for range rapid.IntRange(1, 20).Draw(t, "claims") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "pause")))
+			hold := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "hold"))
+			if !o.Claimable(now) {
+				continue
+			}
+			before := o
+			o = o.Claimed("worker", now, hold)
+			if o.Epoch != before.Epoch+1 || o.Attempts != before.Attempts+1 || o.Status != Running {
+				t.Fatalf("%+v", o.Lease)
+			}
+			if before.StartedAt != nil && !o.StartedAt.Equal(*before.StartedAt) {
+				t.Fatal("a second claim moved the start")
+			}
+			early := time.Duration(rapid.Int64Range(0, int64(hold)-1).Draw(t, "early"))
+			if o.Claimable(now.Add(early)) {
+				t.Fatalf("claimable %s into a lease of %s", early, hold)
+			}
+			if !o.Claimable(now.Add(hold)) {
+				t.Fatalf("not claimable after a lease of %s", hold)
+			}
+		}
+	})
+}
+
+func TestClaimable(t *testing.T) {
+	later := start.Add(time.Minute)
+	cases := map[string]struct {
+		o    Operation
+		want bool
+	}{
+		"new":              {Operation{Status: Queued}, true},
+		"due now":          {Operation{Status: Queued, Lease: Lease{NotBefore: start}}, true},
+		"resting":          {Operation{Status: Running, Lease: Lease{NotBefore: later}}, false},
+		"put down, rested": {Operation{Status: Running}, true},
+		"held":             {Operation{Status: Running, Lease: Lease{Until: &later}}, false},
+		"lease just over":  {Operation{Status: Running, Lease: Lease{Until: &start}}, true},
+		"succeeded":        {Operation{Status: Succeeded}, false},
+		"failed":           {Operation{Status: Failed}, false},
+		"canceled":         {Operation{Status: Canceled}, false},
+	}
+	for name, v := range cases {
+		if got := v.o.Claimable(start); got != v.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	for attempts, want := range map[int]time.Duration{
+		-1: 1, 0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 16, 6: 32, 7: 60, 8: 60, 1 << 40: 60,
+	} {
+		if got := Backoff(attempts); got != want*time.Second {
+			t.Errorf("%d: %s", attempts, got)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int().Draw(t, "attempts")
+		if d := Backoff(n); d < time.Second || d > time.Minute || n < 1<<60 && Backoff(n+1) < d {
+			t.Fatal(n, d)
+		}
+	})
+}
+
+func TestFailure(t *testing.T) {
+	if f := (Operation{Status: Succeeded}).Failure(); f != nil {
+		t.Errorf("%+v", f)
+	}
+	f := Operation{Status: Failed, ErrorCode: fault.BackupNotVerified, ErrorText: "why"}.Failure()
+	if f == nil || *f != (Failure{Code: fault.BackupNotVerified, Message: "why"}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestInputsComeBack(t *testing.T) {
+	in := BackupInput{Filename: "20260105_093000.sql.gz", Trigger: "manual", Verify: true}
+	if out, err := Decode[BackupInput](Encode(in)); err != nil || out != in {
+		t.Errorf("%+v, %v", out, err)
+	}
+	action := LifecycleInput{Action: "stop", Generation: 3}
+	if out, err := Decode[LifecycleInput](Encode(action)); err != nil || out != action {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if _, err := Decode[BackupInput](nil); err == nil {
+		t.Error("no input is read as an input")
+	}
+	result := string(Encode(BackupResult{Filename: "f", SizeBytes: 1, ChecksumSHA256: "c"}))
+	if want := `{"filename":"f","sizeBytes":1,"checksumSha256":"c","verifiedAt":null}`; result != want {
+		t.Error(result)
+	}
+}
