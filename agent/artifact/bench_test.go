@@ -17,7 +17,8 @@ import (
 
 // textLike makes rows of about 500 bytes: times, addresses, words of a vocabulary, numbers. The words repeat every 50,000 rows,
 // which gzip, whose window is 32 KB, cannot see.
-const textLike = `CREATE TABLE vocabulary AS SELECT n, translate(substr(md5(n::text), 1, 3 + n % 8), '0123456789', 'aeioulnrst') AS word
+const textLike = `CREATE TABLE vocabulary AS
+	SELECT n, translate(substr(md5(n::text), 1, 3 + n % 8), '0123456789', 'aeioulnrst') AS word
 	FROM generate_series(0, 4999) n;
 	CREATE TABLE text AS SELECT n, (SELECT string_agg(word, ' ') FROM (SELECT (n * 31 + i * i * 977 + (n % 613) * i) % 5000 AS k
 		FROM generate_series(1, 60) i) x JOIN vocabulary v ON v.n = x.k) AS body FROM generate_series(0, 49999) n;

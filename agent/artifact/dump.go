@@ -72,7 +72,7 @@ func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, prog
 	if err != nil {
 		return backup.Manifest{}, fmt.Errorf("begin snapshot: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // it only read
+	defer tx.Rollback()
 	run := pgDump{cfg: &b.cfg, database: req.Database, op: req.OperationID}
 	if err := tx.QueryRowContext(ctx, `SELECT pg_export_snapshot()`).Scan(&run.snapshot); err != nil {
 		return backup.Manifest{}, fmt.Errorf("export snapshot: %w", err)
@@ -158,7 +158,7 @@ func (b *Backuper) writeSidecar(ctx context.Context, run pgDump, req Request) (b
 
 // compressed runs produce with a gzip writer to the file, and makes the file durable.
 func compressed(file *store.File, produce func(io.Writer) error) (backup.FileDigest, error) {
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // after Finish it does nothing; before it, the file is discarded
 	zip, err := pgzip.NewWriterLevel(file, gzipLevel)
 	if err != nil {
 		return backup.FileDigest{}, err

@@ -72,7 +72,7 @@ func (i *isolated) createLogin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the login of the isolated copy: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	defer tx.Rollback()
 	for _, statement := range []string{
 		`CREATE ROLE ` + name + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS PASSWORD ` +
 			pq.QuoteLiteral(credential.Verifier(i.password, salt, credential.Iterations)),

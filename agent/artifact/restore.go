@@ -62,6 +62,7 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 			err = r.execute(ctx, item)
 		case dumpsql.CopyStart:
 			err = r.copy(ctx, dump, item)
+		case dumpsql.CopyData, dumpsql.CopyEnd, dumpsql.Meta, dumpsql.Trailer: // nothing for the server
 		}
 		if err != nil {
 			return err

@@ -25,28 +25,31 @@ func TestWhatDoesNotComeBackEqualIsNamed(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		"a row is missing":   {"3\t3\n", "", []string{"rows public.t: expected 10, found 9"}},
-		"a view is missing":  {"CREATE VIEW public.v", "CREATE TEMPORARY VIEW v", []string{"objects view: expected 1, missing"}},
-		"a sequence differs": {"setval('public.t_id_seq', 10", "setval('public.t_id_seq', 9", []string{"sequence public.t_id_seq", "found last value 9"}},
+		"a row is missing":  {"3\t3\n", "", []string{"rows public.t: expected 10, found 9"}},
+		"a view is missing": {"CREATE VIEW public.v", "CREATE TEMPORARY VIEW v", []string{"objects view: expected 1, missing"}},
+		"a sequence differs": {"setval('public.t_id_seq', 10", "setval('public.t_id_seq', 9",
+			[]string{"sequence public.t_id_seq", "found last value 9"}},
 		"a large object is missing": {"SELECT pg_catalog.lo_create", "SELECT pg_catalog.lo_creat(-1) FROM (SELECT 1 WHERE false) x; --",
 			[]string{"SQLSTATE 42704"}},
 		"a statement fails": {"CREATE VIEW public.v AS", "CREATE VIEW public.v AS SELECT no_such FROM t; --",
 			[]string{"VIEW public.v", "CREATE VIEW public.v AS SELECT no_such", "SQLSTATE 42P01"}},
-		"a row is no row":       {"3\t3\n", "3\n", []string{"TABLE DATA public.t", "COPY public.t", "SQLSTATE 22P04"}},
-		"a constraint fails":    {"3\t3\n", "4\t3\n", []string{"CONSTRAINT public.t t_pkey", "SQLSTATE 23505"}},
-		"a superuser's act":     {"CREATE VIEW public.v AS", "ALTER SYSTEM SET work_mem = 1; --", []string{"SQLSTATE 42501"}},
-		"a program":             {"CREATE VIEW public.v AS", "COPY t TO PROGRAM 'id'; --", []string{"only COPY ... FROM stdin"}},
-		"data to the client":    {"CREATE VIEW public.v AS", "COPY t TO STDOUT; --", []string{"only COPY ... FROM stdin"}},
-		"another reading":       {"CREATE VIEW public.v AS", "SET standard_conforming_strings = off; --", []string{"standard_conforming_strings"}},
-		"another encoding":      {"CREATE VIEW public.v AS", "SET client_encoding = 'SJIS'; --", []string{"client_encoding SJIS"}},
-		"a command of psql":     {"CREATE VIEW public.v AS", "\\! id\n", []string{"backslash command"}},
-		"the end is missing":    {"\\unrestrict", "-- ", []string{"do not match"}},
-		"its own superuser":     {"CREATE VIEW public.v AS", "ALTER ROLE CURRENT_USER SUPERUSER; --", []string{"SQLSTATE 42501"}},
-		"the agent's rights":    {"CREATE VIEW public.v AS", "SET ROLE pgherd_agent; --", []string{"SQLSTATE 42501"}},
-		"the end of its copy":   {"CREATE VIEW public.v AS", "DROP DATABASE postgres; --", []string{"SQLSTATE"}},
-		"a server's file":       {"CREATE VIEW public.v AS", "SELECT pg_read_file('/etc/passwd'); --", []string{"SQLSTATE 42501"}},
-		"a copy of no table":    {"COPY public.t", "COPY public.nothing", []string{"SQLSTATE 42P01"}},
-		"two in the place of 1": {"CREATE VIEW public.v AS", "CREATE VIEW public.v AS SELECT 'a' AS b; DROP VIEW public.v; --", []string{"objects view"}},
+		"a row is no row":    {"3\t3\n", "3\n", []string{"TABLE DATA public.t", "COPY public.t", "SQLSTATE 22P04"}},
+		"a constraint fails": {"3\t3\n", "4\t3\n", []string{"CONSTRAINT public.t t_pkey", "SQLSTATE 23505"}},
+		"a superuser's act":  {"CREATE VIEW public.v AS", "ALTER SYSTEM SET work_mem = 1; --", []string{"SQLSTATE 42501"}},
+		"a program":          {"CREATE VIEW public.v AS", "COPY t TO PROGRAM 'id'; --", []string{"only COPY ... FROM stdin"}},
+		"data to the client": {"CREATE VIEW public.v AS", "COPY t TO STDOUT; --", []string{"only COPY ... FROM stdin"}},
+		"another reading": {"CREATE VIEW public.v AS", "SET standard_conforming_strings = off; --",
+			[]string{"standard_conforming_strings"}},
+		"another encoding":    {"CREATE VIEW public.v AS", "SET client_encoding = 'SJIS'; --", []string{"client_encoding SJIS"}},
+		"a command of psql":   {"CREATE VIEW public.v AS", "\\! id\n", []string{"backslash command"}},
+		"the end is missing":  {"\\unrestrict", "-- ", []string{"do not match"}},
+		"its own superuser":   {"CREATE VIEW public.v AS", "ALTER ROLE CURRENT_USER SUPERUSER; --", []string{"SQLSTATE 42501"}},
+		"the agent's rights":  {"CREATE VIEW public.v AS", "SET ROLE pgherd_agent; --", []string{"SQLSTATE 42501"}},
+		"the end of its copy": {"CREATE VIEW public.v AS", "DROP DATABASE postgres; --", []string{"SQLSTATE"}},
+		"a server's file":     {"CREATE VIEW public.v AS", "SELECT pg_read_file('/etc/passwd'); --", []string{"SQLSTATE 42501"}},
+		"a copy of no table":  {"COPY public.t", "COPY public.nothing", []string{"SQLSTATE 42P01"}},
+		"two in the place of 1": {"CREATE VIEW public.v AS", "CREATE VIEW public.v AS SELECT 'a' AS b; DROP VIEW public.v; --",
+			[]string{"objects view"}},
 	} {
 		w.replace(func(string) string {
 			changed := strings.Replace(original, c.old, c.new, 1)
@@ -90,7 +93,8 @@ func TestADamagedFileIsNamed(t *testing.T) {
 	flipped := append([]byte{}, whole...)
 	flipped[len(flipped)/2] ^= 0x40
 	for name, text := range map[string][]byte{
-		"a flipped bit": flipped, "cut off": whole[:len(whole)-100], "empty": {}, "more at its end": append(append([]byte{}, whole...), 0),
+		"a flipped bit": flipped, "cut off": whole[:len(whole)-100], "empty": {},
+		"more at its end": append(append([]byte{}, whole...), 0),
 	} {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 // Trigger says what asked for a backup.
 type Trigger string
 
+// The triggers.
+// The triggers.
 const (
 	Manual    Trigger = "manual"
 	Scheduled Trigger = "scheduled"

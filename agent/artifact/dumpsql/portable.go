@@ -2,6 +2,7 @@ package dumpsql
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -33,7 +34,7 @@ func (p Portable) Copy(dst io.Writer, src io.Reader) error {
 	r := NewReader(src, Limits{})
 	for {
 		item, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -52,6 +53,7 @@ func (p Portable) item(item Item) []byte {
 		p.Table(CopyTarget(item.SQL()))
 	case Statement:
 		return p.statement(item)
+	case CopyData, CopyEnd, Meta, Trailer:
 	}
 	return item.Text
 }
@@ -103,8 +105,7 @@ func CopyTarget(sql []byte) string {
 
 // withoutPolicyRoles drops TO role, ... from a CREATE POLICY statement: the roles may not exist where it is restored.
 func withoutPolicyRoles(sql []byte) []byte {
-	from, to := -1, len(sql)
-	parens := 0
+	from, parens := -1, 0
 	for _, t := range tokens(sql) {
 		word := strings.ToLower(t.text)
 		switch {
@@ -116,8 +117,7 @@ func withoutPolicyRoles(sql []byte) []byte {
 		case word == "to" && from < 0:
 			from = t.at
 		case from >= 0 && (word == "using" || word == "with" || word == ";"):
-			to = t.at
-			return append(bytes.TrimRight(bytes.Clone(sql[:from]), " "), joined(sql[to:])...)
+			return append(bytes.TrimRight(bytes.Clone(sql[:from]), " "), joined(sql[t.at:])...)
 		}
 	}
 	return sql

@@ -33,19 +33,28 @@ func portable(t *testing.T, dump string) (string, seen) {
 }
 
 func TestPortableStatements(t *testing.T) {
-	for dump, want := range map[string]string{
-		"SET lock_timeout = 0;\nSET transaction_timeout = 0;\nSET x = 1;":             "SET lock_timeout = 0;\n\nSET x = 1;",
-		`CREATE POLICY p ON public.t TO a, "USING x" USING ((a = 1));`:                `CREATE POLICY p ON public.t USING ((a = 1));`,
-		`CREATE POLICY p ON t FOR INSERT TO a WITH CHECK (b);`:                        `CREATE POLICY p ON t FOR INSERT WITH CHECK (b);`,
-		`CREATE POLICY p ON t AS RESTRICTIVE FOR SELECT TO a;`:                        `CREATE POLICY p ON t AS RESTRICTIVE FOR SELECT;`,
-		`CREATE POLICY "to" ON "to"."to" USING ((a ~ ' TO x '::text));`:               `CREATE POLICY "to" ON "to"."to" USING ((a ~ ' TO x '::text));`,
-		"-- c\n\nCREATE POLICY p ON t TO PUBLIC USING (EXISTS (SELECT to FROM b));\n": "-- c\n\nCREATE POLICY p ON t USING (EXISTS (SELECT to FROM b));\n",
-		"COPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n":                     "COPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n",
-		"CREATE PROCEDURE a.begin(INOUT begin int) AS $$ a.begin $$;":                 `CREATE PROCEDURE a."begin"(INOUT begin int) AS $$ a.begin $$;`,
-		"SELECT 'SET transaction_timeout = 0;';":                                      "SELECT 'SET transaction_timeout = 0;';",
+	for _, c := range []struct{ dump, want string }{
+		{"SET lock_timeout = 0;\nSET transaction_timeout = 0;\nSET x = 1;",
+			"SET lock_timeout = 0;\n\nSET x = 1;"},
+		{`CREATE POLICY p ON public.t TO a, "USING x" USING ((a = 1));`,
+			`CREATE POLICY p ON public.t USING ((a = 1));`},
+		{`CREATE POLICY p ON t FOR INSERT TO a WITH CHECK (b);`,
+			`CREATE POLICY p ON t FOR INSERT WITH CHECK (b);`},
+		{`CREATE POLICY p ON t AS RESTRICTIVE FOR SELECT TO a;`,
+			`CREATE POLICY p ON t AS RESTRICTIVE FOR SELECT;`},
+		{`CREATE POLICY "to" ON "to"."to" USING ((a ~ ' TO x '::text));`,
+			`CREATE POLICY "to" ON "to"."to" USING ((a ~ ' TO x '::text));`},
+		{"-- c\n\nCREATE POLICY p ON t TO PUBLIC USING (EXISTS (SELECT to FROM b));\n",
+			"-- c\n\nCREATE POLICY p ON t USING (EXISTS (SELECT to FROM b));\n"},
+		{"COPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n",
+			"COPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n"},
+		{"CREATE PROCEDURE a.begin(INOUT begin int) AS $$ a.begin $$;",
+			`CREATE PROCEDURE a."begin"(INOUT begin int) AS $$ a.begin $$;`},
+		{"SELECT 'SET transaction_timeout = 0;';",
+			"SELECT 'SET transaction_timeout = 0;';"},
 	} {
-		if got, s := portable(t, dump); got != want || s.Bytes != len(dump) {
-			t.Errorf("%s\nbecame %s\nwanted %s (%d bytes told of %d)", dump, got, want, s.Bytes, len(dump))
+		if got, s := portable(t, c.dump); got != c.want || s.Bytes != len(c.dump) {
+			t.Errorf("%s\nbecame %s\nwanted %s (%d bytes told of %d)", c.dump, got, c.want, s.Bytes, len(c.dump))
 		}
 	}
 }

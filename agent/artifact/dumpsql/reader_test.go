@@ -26,7 +26,7 @@ func read(src io.Reader, limits dumpsql.Limits) (pieces []piece, joined string, 
 	for {
 		item, err := r.Next()
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			return pieces, all.String(), err
@@ -64,7 +64,8 @@ var single = map[string]string{
 	"broken continuation":      "SELECT E'a' /* \n */ '\\';",
 	"atomic body": "CREATE FUNCTION f() RETURNS int LANGUAGE sql\n BEGIN ATOMIC\n SELECT CASE WHEN true THEN 1 ELSE 2 END;\n" +
 		" SELECT 2;\nEND;",
-	"atomic procedure":      "CREATE OR REPLACE PROCEDURE p()\nBEGIN ATOMIC\n DELETE FROM t; INSERT INTO t SELECT (CASE 1 WHEN 1 THEN 2 END);\nEND;",
+	"atomic procedure": "CREATE OR REPLACE PROCEDURE p()\nBEGIN ATOMIC\n DELETE FROM t;" +
+		" INSERT INTO t SELECT (CASE 1 WHEN 1 THEN 2 END);\nEND;",
 	"function called begin": `CREATE FUNCTION public.begin() RETURNS int LANGUAGE sql AS 'SELECT 1';`,
 	"argument called begin": `CREATE FUNCTION f(begin integer, b integer DEFAULT 1) RETURNS int LANGUAGE sql AS 'SELECT 1';`,
 	"column called atomic":  `CREATE TABLE begin (atomic int);`,

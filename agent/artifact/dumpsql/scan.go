@@ -190,7 +190,7 @@ func (s *scan) number() error {
 	s.begin, s.dotted = false, false
 	for {
 		c, ok := s.peek(0)
-		if !ok || !(c >= '0' && c <= '9' || identStart(c)) {
+		if !ok || (c < '0' || c > '9') && !identStart(c) {
 			return s.bounded()
 		}
 		s.i++

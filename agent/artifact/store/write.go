@@ -195,14 +195,17 @@ func (s *Store) VerifiedAt(m backup.Manifest) (*time.Time, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no mark is no error
+		return nil, nil // not yet verified is no error
 	}
 	if err != nil {
 		return nil, err
 	}
 	var v verified
-	if json.Unmarshal(text, &v) != nil || v.OperationID != m.OperationID || v.SHA256 != m.File.SHA256 {
-		return nil, nil //nolint:nilnil // the mark is of another file
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, fmt.Errorf("read the mark of a verification: %w", err)
+	}
+	if v.OperationID != m.OperationID || v.SHA256 != m.File.SHA256 {
+		return nil, nil // the mark is of another file
 	}
 	return &v.At, nil
 }
