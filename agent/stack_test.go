@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"database/sql"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -190,4 +189,7 @@ func sqlState(err error) string {
 	return ""
 }
 
-func network(s string) netip.Prefix { return netip.MustParsePrefix(s) }
+func freePort(t testing.TB) string {
+	t.Helper()
+	return strconv.Itoa(must(cluster.FreePort("127.0.0.1"))(t))
+}
