@@ -10,6 +10,7 @@ import (
 // Action names what happened; past tense, resource first.
 type Action string
 
+// What is logged.
 const (
 	DatabaseCreated    Action = "database.created"
 	DatabaseCreateFail Action = "database.create_failed"
@@ -33,6 +34,7 @@ const (
 // Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".
 type Actor string
 
+// The actors that hold no key.
 const (
 	Operator Actor = "operator"
 	System   Actor = "system"

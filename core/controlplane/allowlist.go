@@ -31,7 +31,9 @@ func (a *Allowlist) List(ctx context.Context, r Reached) (list []database.Allowl
 // Add lets one more network connect, and returns when the server enforces it. FORBIDDEN: a developer or viewer.
 // VALIDATION_ERROR on "cidr": a duplicate, or too many entries. DATABASE_STATE_CONFLICT while the database is being made or
 // deleted. AGENT_ERROR: the change is stored, and enforced as soon as the server answers.
-func (a *Allowlist) Add(ctx context.Context, r Reached, network netip.Prefix, description string) (database.AllowlistEntry, error) {
+func (a *Allowlist) Add(
+	ctx context.Context, r Reached, network netip.Prefix, description string,
+) (database.AllowlistEntry, error) {
 	entry := database.AllowlistEntry{
 		ID: newID[id.AllowlistEntryID](a.Entropy), DatabaseID: r.record.ID, CIDR: network.String(),
 		Description: description, CreatedAt: a.Clock.Now(),

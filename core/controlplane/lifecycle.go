@@ -106,14 +106,20 @@ func (w *Worker) lifecycle(ctx context.Context, h *held) error {
 	}
 }
 
-var lifecycleAudit = map[database.Event]audit.Action{
-	database.Start: audit.DatabaseStarted, database.Stop: audit.DatabaseStopped, database.Restart: audit.DatabaseRestarted,
+func lifecycleAudit(action database.Event) audit.Action {
+	switch action { //nolint:exhaustive // ParseLifecycle accepts no other
+	case database.Start:
+		return audit.DatabaseStarted
+	case database.Stop:
+		return audit.DatabaseStopped
+	}
+	return audit.DatabaseRestarted
 }
 
 func (w *Worker) lifecycleDone(ctx context.Context, h *held, record database.Record, action database.Event) error {
 	return h.finish(ctx, record.Name, ending{
 		on: operation.Succeed, also: func(ctx context.Context, tx ports.Tx) error {
-			return w.move(ctx, tx, h.op, action, lifecycleAudit[action], nil)
+			return w.move(ctx, tx, h.op, action, lifecycleAudit(action), nil)
 		},
 	})
 }

@@ -17,23 +17,14 @@ import (
 // Worker does the work that operations stand for. Any number of workers, in any number of processes, share the queue: a
 // lease and its epoch see to it that no operation is run twice, and that a worker which slept past its lease neither
 // writes nor reaches the agent.
-type Worker struct {
-	*base
-	flows map[operation.Kind]flow
-}
+type Worker struct{ *base }
 
 // flow does the work of one kind. It returns nil when the operation is final, and an error when its outcome is not known
 // yet: then the operation rests and is claimed again.
 type flow func(ctx context.Context, h *held) error
 
 func newWorker(b *base) *Worker {
-	w := &Worker{base: b}
-	w.flows = map[operation.Kind]flow{
-		operation.Create:    w.create,
-		operation.Lifecycle: w.lifecycle,
-		operation.Backup:    w.backup,
-	}
-	return w
+	return &Worker{base: b}
 }
 
 // idlePoll is how long a worker waits before it looks again when nothing woke it: a notification can be missed.
@@ -83,7 +74,7 @@ func (w *Worker) RunNext(ctx context.Context) (worked bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	w.run(ctx, o)
+	_ = w.run(ctx, o) // the journal and the operation itself tell how it went
 	return true, nil
 }
 
@@ -139,8 +130,13 @@ func pause(ctx context.Context, h *held) time.Duration {
 }
 
 func (w *Worker) flow(k operation.Kind) flow {
-	if f, ok := w.flows[k]; ok {
-		return f
+	switch k { //nolint:exhaustive // the other kinds have no route yet that queues them
+	case operation.Create:
+		return w.create
+	case operation.Lifecycle:
+		return w.lifecycle
+	case operation.Backup:
+		return w.backup
 	}
 	return func(context.Context, *held) error {
 		return fault.New(fault.InternalError, "this program has no flow for %s operations", k)

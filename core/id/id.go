@@ -7,8 +7,9 @@ import (
 	"errors"
 )
 
-// Every identifier but a key's is a UUID in its canonical lower-case form; one type for each thing keeps them apart.
+// The identifiers. All but a key's are UUIDs in their canonical lower-case form; one type for each thing keeps them apart.
 type (
+	// AccountID names an account; the others are named alike.
 	AccountID        string
 	UserID           string
 	DatabaseID       string

@@ -62,7 +62,9 @@ func (d *desk) accountSet() *cobra.Command {
 	var databases, connections, days int
 	var verify bool
 	var validity time.Duration
-	cmd := &cobra.Command{Use: "set", Short: "change plan and exceptions; a number of -1 goes back to the plan's", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use: "set", Short: "change plan and exceptions; a number of -1 goes back to the plan's", Args: cobra.NoArgs,
+	}
 	f := cmd.Flags()
 	f.StringVar(&accountID, "account", "", "account ID")
 	f.StringVar(&plan, "plan", "", "free, pro or business")
@@ -78,7 +80,7 @@ func (d *desk) accountSet() *cobra.Command {
 				return err
 			}
 		}
-		if given("max-databases") && databases < -1 || given("connection-cap") && connections < -1 || given("backup-days") && days < -1 {
+		if min(databases, connections, days) < -1 {
 			return fault.Invalid("exception", "must be at least 0, or -1 for the plan's")
 		}
 		return d.changeAccount(cmd, accountID, func(a *account.Account) {

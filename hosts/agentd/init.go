@@ -50,6 +50,7 @@ func prepare(cmd *cobra.Command, o setup.Options) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), "the server is prepared; the passwords of the platform's accounts are in", o.CredentialsFile)
+	_, err = fmt.Fprintln(cmd.OutOrStdout(),
+		"the server is prepared; the passwords of the platform's accounts are in", o.CredentialsFile)
 	return err
 }

@@ -96,8 +96,8 @@ func (ca *CA) make() error {
 	return writePair(ca.CertFile(), der, filepath.Join(ca.dir, "ca.key"), key)
 }
 
-// Issue returns a server certificate for host names and addresses, in the files name.crt and name.key. One that is there already is
-// used again when it is of this authority, for these hosts, and not about to end.
+// Issue returns a server certificate for host names and addresses, in the files name.crt and name.key. One that is there already
+// is used again when it is of this authority, for these hosts, and not about to end.
 func (ca *CA) Issue(name string, hosts ...string) (Certificate, error) {
 	files := Certificate{filepath.Join(ca.dir, name+".crt"), filepath.Join(ca.dir, name+".key")}
 	if ca.stillGood(files, hosts) {

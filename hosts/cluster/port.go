@@ -21,8 +21,11 @@ func FreePort(host string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
+	address, isTCP := listener.Addr().(*net.TCPAddr)
+	if !isTCP {
+		return 0, errors.Join(fmt.Errorf("%s is no TCP address", listener.Addr()), listener.Close())
+	}
+	return address.Port, listener.Close()
 }
 
 // CheckPort returns a *PortInUseError when something listens on the address already.

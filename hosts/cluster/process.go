@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ type spec struct {
 
 // process is a running child.
 type process struct {
+	name string
 	cmd  *exec.Cmd
 	tail *tail
 	done chan struct{} // closed when the child has ended and err is set
@@ -33,12 +35,11 @@ type process struct {
 // startProcess starts a child in a process group of its own, so that a Ctrl-C in a terminal reaches the caller alone, which then
 // stops its children in order.
 func startProcess(s spec) (*process, error) {
-	attr, err := attributes(s)
+	cmd, err := prepare(s)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(s.path, s.args...), tail: &tail{}, done: make(chan struct{})}
-	p.cmd.SysProcAttr = attr
+	p := &process{name: filepath.Base(s.path), cmd: cmd, tail: &tail{}, done: make(chan struct{})}
 	p.cmd.Env = childEnvironment()
 	p.cmd.Dir = "/"
 	out := io.Writer(p.tail)
@@ -127,7 +128,7 @@ func (p *process) stop(ctx context.Context, ask syscall.Signal) error {
 	if err == nil {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("stop %s: %w", p.cmd.Path, err), p.kill())
+	return errors.Join(fmt.Errorf("stop %s: %w", p.name, err), p.kill())
 }
 
 // kill ends the child and its children at once.

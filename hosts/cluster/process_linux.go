@@ -4,28 +4,44 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
-// Numbers of the Linux capabilities that let a process pass folders that its user may not enter.
+// Numbers of the Linux capabilities used here.
 const (
-	capDACOverride   = 1
-	capDACReadSearch = 2
+	capDACOverride   = 1 // reads, writes and passes what others own
+	capDACReadSearch = 2 // reads and passes what others own
+	capSetPCap       = 8 // changes a process's own rules for capabilities
 )
 
-func attributes(s spec) (*syscall.SysProcAttr, error) {
+// prepare makes the command of a child.
+func prepare(s spec) (*exec.Cmd, error) {
 	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: s.orphan}
+	line := append([]string{s.path}, s.args...)
 	who, err := childUser()
-	if err != nil || !who.switched {
-		return attr, err
+	if err != nil {
+		return nil, err
 	}
-	attr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
-	if s.readAny || !who.reaches(append(s.reads, s.path)...) {
-		attr.AmbientCaps, err = grants()
+	if who.switched {
+		attr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
+		closed := !who.reaches(append(s.reads, s.path)...)
+		if s.readAny || closed {
+			attr.AmbientCaps, err = grants()
+		}
+		if closed && err == nil {
+			attr.AmbientCaps = append(attr.AmbientCaps, capSetPCap)
+			line, err = launcher(line)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return attr, err
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.SysProcAttr = attr
+	return cmd, nil
 }
 
 // grants is the capability with which a child passes a folder closed to its user (a clone below /root) and reads a file of the
@@ -40,7 +56,23 @@ func grants() ([]uintptr, error) {
 			return []uintptr{capability}, nil
 		}
 	}
-	return nil, errors.New("this folder is closed to the unprivileged user that runs PostgreSQL: open it, or move elsewhere")
+	return nil, errClosed
+}
+
+var errClosed = errors.New("this folder is closed to the unprivileged user that runs PostgreSQL: open it, or move elsewhere")
+
+// launcher starts a program in a closed folder by way of setpriv, for two reasons: a capability takes effect with the first
+// program that is executed, too late to find that one; and access(2), with which PostgreSQL looks for its own programs, ignores
+// capabilities until the securebit no_setuid_fixup is set. setpriv execs, so the process stays the same, and it drops the
+// capability that only it needed.
+func launcher(line []string) ([]string, error) {
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		return nil, errClosed
+	}
+	return append([]string{
+		setpriv, "--securebits", "+no_setuid_fixup", "--ambient-caps", "-setpcap", "--inh-caps", "-setpcap", "--",
+	}, line...), nil
 }
 
 func permittedCapabilities() (uint64, error) {

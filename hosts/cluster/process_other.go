@@ -9,14 +9,16 @@ import (
 	"syscall"
 )
 
-// attributes cannot tie a child to its caller's death here, nor let it pass closed folders: both are Linux's.
-func attributes(spec) (*syscall.SysProcAttr, error) {
-	attr := &syscall.SysProcAttr{Setpgid: true}
+// prepare makes the command of a child. It cannot tie the child to its caller's death here, nor let it pass closed folders: both
+// are Linux's.
+func prepare(s spec) (*exec.Cmd, error) {
+	cmd := exec.Command(s.path, s.args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	who, err := childUser()
 	if err == nil && who.switched {
-		attr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
 	}
-	return attr, err
+	return cmd, err
 }
 
 func descendants(pid int) []int {

@@ -55,7 +55,7 @@ func Own(paths ...string) error {
 			if err != nil {
 				return err
 			}
-			return os.Lchown(name, int(who.uid), int(who.gid))
+			return os.Lchown(name, int(who.uid), int(who.gid)) //nolint:gosec // Lchown follows no link; the tree is the caller's own.
 		})
 		if err != nil {
 			return fmt.Errorf("hand %s to the user that runs it: %w", path, err)

@@ -53,7 +53,7 @@ func (s Settings) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.StateDir, 0o755); err != nil { //nolint:gosec // PostgreSQL's system user passes through it
+	if err := os.MkdirAll(s.StateDir, 0o755); err != nil {
 		return err
 	}
 	release, err := lock(s.path("lock"))
@@ -83,7 +83,7 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 	}
 	defer closeLog()
 	clock := system.NewClock()
-	agentPart, err := s.startAgent(ctx, g, log, clock)
+	agentPart, err := s.startAgent(ctx, cancel, g, log, clock)
 	if err != nil {
 		return err
 	}

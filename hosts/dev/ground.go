@@ -148,7 +148,7 @@ func (g *ground) stop() {
 
 // keptSecret reads a random secret from a file of the owner's, and makes it at the first start.
 func keptSecret(file string) (string, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the state folder's own file
+	text, err := os.ReadFile(file)
 	if err == nil {
 		return strings.TrimSpace(string(text)), nil
 	}

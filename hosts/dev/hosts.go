@@ -51,7 +51,7 @@ func (s Settings) sow(ctx context.Context, g *ground, clock *system.Clock) error
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }() // it only gives connections back
 	box, err := secretbox.Load(s.keyringFile())
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s Settings) register(ctx context.Context, g *ground, o *controlplane.Opera
 // runningAgent is the agent of this process.
 type runningAgent struct {
 	cancel context.CancelFunc
-	done   chan error
+	done   <-chan struct{}
 }
 
 func (r runningAgent) stop() {
@@ -113,9 +113,10 @@ func (r runningAgent) stop() {
 	<-r.done
 }
 
-// startAgent starts the agent and waits until it is in charge: then PgBouncer's files stand.
+// startAgent starts the agent and waits until it is in charge: then PgBouncer's files stand. An agent that ends by itself
+// ends the whole host, through fail.
 func (s Settings) startAgent(
-	ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock,
+	ctx context.Context, fail context.CancelCauseFunc, g *ground, log *zap.Logger, clock *system.Clock,
 ) (runningAgent, error) {
 	a, err := s.newAgent(g, log, clock)
 	if err != nil {
@@ -123,17 +124,18 @@ func (s Settings) startAgent(
 	}
 	wiring.ArmAgent()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := runningAgent{cancel: cancel, done: make(chan error, 1)}
-	go func() { r.done <- a.Run(running) }()
+	done := make(chan struct{})
+	r := runningAgent{cancel: cancel, done: done}
+	go func() {
+		defer close(done)
+		fail(errors.Join(errors.New("the agent has ended"), a.Run(running)))
+	}()
 	select {
 	case <-a.Started():
 		return r, nil
-	case err := <-r.done:
-		cancel()
-		return r, errors.Join(errors.New("the agent did not start"), err)
 	case <-ctx.Done():
 		r.stop()
-		return r, ctx.Err()
+		return r, context.Cause(ctx)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // lock keeps a second development host off the same state folder.
 func lock(file string) (release func(), err error) {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the state folder's own file
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

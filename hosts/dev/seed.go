@@ -29,8 +29,10 @@ func plant(ctx context.Context, file string, o *controlplane.Operator) (seed, er
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
+	// An address of its own, so that a first start that was cut short does not stand in the way of the next.
+	email := "owner-" + strings.ToLower(system.Entropy{}.Base62(8)) + "@example.com"
 	a, _, err := o.CreateAccount(ctx, controlplane.NewAccount{
-		Email: "owner-" + strings.ToLower(system.Entropy{}.Base62(8)) + "@example.com", Name: "Development owner", Plan: account.Business,
+		Email: email, Name: "Development owner", Plan: account.Business,
 	})
 	if err != nil {
 		return s, err
@@ -60,7 +62,7 @@ func plant(ctx context.Context, file string, o *controlplane.Operator) (seed, er
 }
 
 func readSeed(file string) (s seed, err error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the state folder's own file
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return s, err
 	}

@@ -35,7 +35,7 @@ func applyOne(flags *pflag.FlagSet, f *pflag.Flag) error {
 	value, ok := os.LookupEnv(name)
 	if path, given := os.LookupEnv(name + "_FILE"); given && !ok && !strings.HasSuffix(f.Name, "-file") {
 		name += "_FILE"
-		text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -32,11 +32,15 @@ func TestWhereASettingComesFrom(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"nowhere":             {nil, nil, ""},
-		"variable":            {nil, map[string]string{"PGHERD_METADATA_URL": "from-env"}, "from-env"},
-		"file":                {nil, map[string]string{"PGHERD_METADATA_URL_FILE": file}, "from-file"},
-		"variable over file":  {nil, map[string]string{"PGHERD_METADATA_URL": "from-env", "PGHERD_METADATA_URL_FILE": file}, "from-env"},
-		"flag over all":       {[]string{"--metadata-url=from-flag"}, map[string]string{"PGHERD_METADATA_URL": "from-env"}, "from-flag"},
+		"nowhere":  {nil, nil, ""},
+		"variable": {nil, map[string]string{"PGHERD_METADATA_URL": "from-env"}, "from-env"},
+		"file":     {nil, map[string]string{"PGHERD_METADATA_URL_FILE": file}, "from-file"},
+		"variable over file": {
+			nil, map[string]string{"PGHERD_METADATA_URL": "from-env", "PGHERD_METADATA_URL_FILE": file}, "from-env",
+		},
+		"flag over all": {
+			[]string{"--metadata-url=from-flag"}, map[string]string{"PGHERD_METADATA_URL": "from-env"}, "from-flag",
+		},
 		"empty variable":      {nil, map[string]string{"PGHERD_METADATA_URL": ""}, ""},
 		"flag that was empty": {[]string{"--metadata-url="}, map[string]string{"PGHERD_METADATA_URL": "from-env"}, ""},
 	} {
