@@ -1,0 +1,196 @@
+package stack
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"strconv"
+	"time"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
+)
+
+// crashVariable arms a crash point, in a program built with the tag CrashPoints.
+const crashVariable = "PGHERD_CRASH_AT"
+
+// pollPause is between two looks of whoever waits for a process to be ready.
+const pollPause = 20 * time.Millisecond
+
+// Host is an API or batch host.
+type Host struct {
+	*Process
+	// URL of the API; empty for a batch host.
+	URL   string
+	opsAt string
+
+	again func(crashAt string) (*Process, error)
+}
+
+// Restart starts the host again, at the same addresses, after it has ended.
+func (h *Host) Restart(ctx context.Context, crashAt string) (err error) {
+	if h.Running() {
+		return fmt.Errorf("%s runs already", h.Name)
+	}
+	if h.Process, err = h.again(crashAt); err != nil {
+		return err
+	}
+	return h.AwaitReady(ctx)
+}
+
+// AwaitReady waits until the host reports that it is ready.
+func (h *Host) AwaitReady(ctx context.Context) error {
+	return h.await(ctx, func() error { return get(ctx, http.DefaultClient, "http://"+h.opsAt+"/readyz", "", http.StatusOK) })
+}
+
+// StartAPI starts one more API host. crashAt arms a crash point; extra are more flags.
+func (s *Stack) StartAPI(ctx context.Context, crashAt string, extra ...string) (*Host, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	const unlimited = "read=1000000/1m,write=1000000/1m,create=1000000/1m,unauthorized=1000000/1m"
+	h, err := s.startHost(ctx, crashAt, "api", append([]string{"--listen", address, "--rate-limits", unlimited}, extra...)...)
+	if h != nil {
+		h.URL = "http://" + address
+	}
+	return h, err
+}
+
+// StartBatch starts one more batch host.
+func (s *Stack) StartBatch(ctx context.Context, crashAt string, extra ...string) (*Host, error) {
+	return s.startHost(ctx, crashAt, "batch", extra...)
+}
+
+func (s *Stack) startHost(ctx context.Context, crashAt, command string, args ...string) (*Host, error) {
+	ops, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.hosts++
+	name := command + strconv.Itoa(s.hosts)
+	s.mu.Unlock()
+	h := &Host{opsAt: ops, again: func(crashAt string) (*Process, error) {
+		return s.launch(name, crashAt, append([]string{command, "--ops-listen", ops}, args...)...)
+	}}
+	if h.Process, err = h.again(crashAt); err != nil {
+		return nil, err
+	}
+	return h, h.AwaitReady(ctx)
+}
+
+func freeAddress() (string, error) {
+	port, err := cluster.FreePort(loopback)
+	return net.JoinHostPort(loopback, strconv.Itoa(port)), err
+}
+
+// LaunchAgent starts an agent and waits for nothing: it may be armed to die while it starts, and may take over from another.
+// At most one listens on the agent's address; extra flags come last and win.
+func (s *Stack) LaunchAgent(crashAt string, extra ...string) (*Process, error) {
+	args := []string{
+		"agent", "--listen", net.JoinHostPort(loopback, strconv.Itoa(s.agentPort)),
+		"--tls-cert-file", s.path("ca", "agent.crt"), "--tls-key-file", s.path("ca", "agent.key"),
+		"--postgres-host", s.Server.Host(), "--postgres-port", strconv.Itoa(s.Server.Port()),
+		"--pooler-dir", s.path("pooler"), "--pooler-socket-dir", s.socketDir, "--pooler-listen", loopback,
+		"--pooler-port", strconv.Itoa(s.poolerPort),
+		"--pooler-tls-cert-file", s.path("ca", "pooler.crt"), "--pooler-tls-key-file", s.path("ca", "pooler.key"),
+		"--backup-dir", s.options.BackupDir, "--backup-reserve", "1", "--pg-dump", s.tools.PgDump, "--data-dir", s.options.Dir,
+	}
+	uid, _, switched, err := cluster.ChildUser()
+	if err != nil {
+		return nil, err
+	}
+	if switched {
+		owner, err := user.LookupId(strconv.Itoa(uid))
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--pooler-user", owner.Username)
+	}
+	return s.launch("agent", crashAt, append(args, extra...)...)
+}
+
+// noDatabase is an ID that no database has.
+const noDatabase = "00000000-0000-4000-8000-000000000000"
+
+// AwaitAgent waits until the agent is in charge of the server and answers commands.
+func (s *Stack) AwaitAgent(ctx context.Context, p *Process) error {
+	client, err := s.agentClient()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	url := s.agentURL() + "/v1/databases/" + noDatabase + "/size"
+	return p.await(ctx, func() error { return get(ctx, client, url, s.agentSecret, http.StatusNotFound) })
+}
+
+func (s *Stack) agentClient() (*http.Client, error) {
+	text, err := os.ReadFile(s.ca.CertFile())
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, errors.New("the CA file holds no certificate")
+	}
+	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}, nil
+}
+
+func (s *Stack) launch(name, crashAt string, args ...string) (*Process, error) {
+	env := s.environment()
+	if crashAt != "" {
+		env = append(env, crashVariable+"="+crashAt)
+	}
+	p, err := launch(name, s.options.Binary, s.path(name+".log"), env, args...)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.processes = append(s.processes, p)
+	return p, nil
+}
+
+// await asks again and again until there is no error, and gives up when the process or the context ends.
+func (p *Process) await(ctx context.Context, ready func() error) error {
+	tick := time.NewTicker(pollPause)
+	defer tick.Stop()
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s ended before it was ready:\n%s", p.Name, p.tail())
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: %w\n%s", p.Name, err, p.tail())
+		case <-tick.C:
+		}
+	}
+}
+
+func get(ctx context.Context, client *http.Client, url, bearer string, want int) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	if bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != want {
+		return fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	return nil
+}

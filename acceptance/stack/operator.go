@@ -1,0 +1,62 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// command runs one command of the program to its end.
+func (s *Stack) command(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, s.options.Binary, args...)
+	var said, failed bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.environment(), &said, &failed
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("pgherd %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(failed.Bytes()))
+	}
+	return said.Bytes(), nil
+}
+
+// Admin runs a command of the operator's and returns the fields of its answer.
+func (s *Stack) Admin(ctx context.Context, args ...string) (map[string]any, error) {
+	out, err := s.command(ctx, append([]string{"admin", "--json"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(out, &fields); err != nil {
+		return nil, fmt.Errorf("pgherd admin %s: %w", strings.Join(args, " "), err)
+	}
+	return fields, nil
+}
+
+// Account is an account with a full-account key.
+type Account struct{ ID, Key string }
+
+// NewAccount makes an account on a plan that may have so many databases; 0 for what the plan gives. The name makes the mail
+// address, so it must be new.
+func (s *Stack) NewAccount(ctx context.Context, name, plan string, databases int) (Account, error) {
+	made, err := s.Admin(ctx, "account", "create", "--email", name+"@example.com", "--name", name, "--plan", plan)
+	if err != nil {
+		return Account{}, err
+	}
+	a := Account{ID: fmt.Sprint(made["accountId"])}
+	if databases > 0 {
+		if err := s.SetQuota(ctx, a, databases); err != nil {
+			return a, err
+		}
+	}
+	key, err := s.Admin(ctx, "key", "create", "--account", a.ID, "--label", "test", "--scope", "full")
+	a.Key = fmt.Sprint(key["apiKey"])
+	return a, err
+}
+
+// SetQuota changes how many databases an account may have.
+func (s *Stack) SetQuota(ctx context.Context, a Account, databases int) error {
+	_, err := s.Admin(ctx, "account", "set", "--account", a.ID, "--max-databases", strconv.Itoa(databases))
+	return err
+}

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package stack
+
+import "syscall"
+
+// attributes give a child a process group of its own. Only Linux lets it die with this process.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,231 @@
+package stack
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	_ "github.com/lib/pq" // the driver "postgres"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// Options say what to run.
+type Options struct {
+	// Dir holds everything that the stack writes. It must exist and be empty.
+	Dir string
+	// Binary is the program, as Build made it.
+	Binary string
+	// LeaseHold is how long a worker may be silent; 0 for the program's own.
+	LeaseHold time.Duration
+	// TemplateDir keeps a cluster made by initdb to copy from; empty for none.
+	TemplateDir string
+	// BackupDir is the folder of backup files, one in Dir where it is empty.
+	BackupDir string
+}
+
+// Stack is a whole pgherd. Agent, API and batch hosts are started by its methods; everything else runs after Start.
+type Stack struct {
+	options     Options
+	tools       toolchain.Tools
+	ca          *cluster.CA
+	agentSecret string
+	agentPort   int
+	poolerPort  int
+	socketDir   string
+
+	// Metadata and Server are the clusters of the metadata and of the customers' databases.
+	Metadata, Server *cluster.Postgres
+	// Pooler runs once the first agent has written its files.
+	Pooler *cluster.Pooler
+
+	mu        sync.Mutex
+	processes []*Process
+	hosts     int
+}
+
+// loopback is where everything listens, and PublicHost the name that customers connect to.
+const (
+	loopback   = "127.0.0.1"
+	PublicHost = "localhost"
+)
+
+const metadataDatabase = "pgherd_metadata"
+
+// serverSettings leave room for many databases with a client or two each.
+var serverSettings = map[string]string{"max_connections": "300", "reserved_connections": "10"}
+
+// Start brings up both clusters, prepares them as an operator does, starts an agent and then PgBouncer, and registers the
+// server. The caller calls Stop also where it fails.
+func Start(ctx context.Context, o Options) (*Stack, error) {
+	s := &Stack{options: o, agentSecret: rand.Text()}
+	for _, step := range []func(context.Context) error{
+		s.prepareFiles, s.startClusters, s.prepareMetadata, s.prepareServer, s.startFirstAgent, s.startPooler, s.register,
+	} {
+		if err := step(ctx); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Stack) path(parts ...string) string {
+	return filepath.Join(append([]string{s.options.Dir}, parts...)...)
+}
+
+func (s *Stack) prepareFiles(context.Context) (err error) {
+	if s.options.BackupDir == "" {
+		s.options.BackupDir = s.path("backups")
+	}
+	if s.tools, err = toolchain.Find(); err != nil {
+		return err
+	}
+	if s.ca, err = cluster.OpenCA(s.path("ca")); err != nil {
+		return err
+	}
+	for _, name := range []string{"agent", "pooler"} {
+		if _, err := s.ca.Issue(name, PublicHost, loopback); err != nil {
+			return err
+		}
+	}
+	for _, port := range []*int{&s.agentPort, &s.poolerPort} {
+		if *port, err = cluster.FreePort(loopback); err != nil {
+			return err
+		}
+	}
+	s.socketDir, err = cluster.SocketDir(s.path("sockets"))
+	return err
+}
+
+func (s *Stack) startClusters(ctx context.Context) error {
+	outlive := context.WithoutCancel(ctx)
+	run := func(name string, settings map[string]string) (*cluster.Postgres, error) {
+		return cluster.Run(outlive, cluster.Options{
+			Dir: s.path(name), Tools: s.tools, Settings: settings, Fast: true, TemplateDir: s.options.TemplateDir,
+		})
+	}
+	var err error
+	if s.Metadata, err = run("metadata", nil); err != nil {
+		return err
+	}
+	s.Server, err = run("server", serverSettings)
+	return err
+}
+
+// prepareMetadata makes the metadata database and the key ring.
+func (s *Stack) prepareMetadata(ctx context.Context) error {
+	err := s.exec(ctx, s.Metadata.URL("postgres"), "CREATE DATABASE "+metadataDatabase)
+	if err != nil {
+		return err
+	}
+	if _, err := s.command(ctx, "migrate"); err != nil {
+		return err
+	}
+	_, err = s.command(ctx, "admin", "secrets", "init")
+	return err
+}
+
+func (s *Stack) prepareServer(ctx context.Context) error {
+	_, err := s.command(ctx, "agent", "init")
+	return err
+}
+
+func (s *Stack) startFirstAgent(ctx context.Context) error {
+	agent, err := s.LaunchAgent("")
+	if err != nil {
+		return err
+	}
+	return s.AwaitAgent(ctx, agent)
+}
+
+func (s *Stack) startPooler(ctx context.Context) (err error) {
+	s.Pooler, err = cluster.RunPooler(context.WithoutCancel(ctx), cluster.PoolerOptions{
+		Ini: pooler.ConfigFile(s.path("pooler")), Host: loopback, Port: s.poolerPort, Tools: s.tools,
+	})
+	return err
+}
+
+func (s *Stack) register(ctx context.Context) error {
+	_, err := s.Admin(ctx, "server", "add", "--name", "first", "--agent-url", s.agentURL(), "--agent-ca-file", s.ca.CertFile(),
+		"--public-host", PublicHost, "--public-port", strconv.Itoa(s.poolerPort))
+	return err
+}
+
+// Stop ends whatever still runs.
+func (s *Stack) Stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var failed error
+	for _, p := range s.processes {
+		failed = errors.Join(failed, p.Kill())
+	}
+	ctx := context.Background()
+	if s.Pooler != nil {
+		failed = errors.Join(failed, s.Pooler.Stop(ctx))
+	}
+	for _, c := range []*cluster.Postgres{s.Server, s.Metadata} {
+		if c != nil {
+			failed = errors.Join(failed, c.Stop(ctx, cluster.Immediate))
+		}
+	}
+	return failed
+}
+
+// MetadataURL is the superuser's connection to the metadata.
+func (s *Stack) MetadataURL() string { return s.Metadata.URL(metadataDatabase) }
+
+// CAFile is what customers trust.
+func (s *Stack) CAFile() string { return s.ca.CertFile() }
+
+// BackupDir is the agent's folder of backup files.
+func (s *Stack) BackupDir() string { return s.options.BackupDir }
+
+// PoolerDir is the folder of PgBouncer's files.
+func (s *Stack) PoolerDir() string { return s.path("pooler") }
+
+// PoolerAddress is where customers connect.
+func (s *Stack) PoolerAddress() string {
+	return net.JoinHostPort(PublicHost, strconv.Itoa(s.poolerPort))
+}
+
+// PsqlPath is psql.
+func (s *Stack) PsqlPath() string { return s.tools.Psql }
+
+func (s *Stack) agentURL() string {
+	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(s.agentPort))
+}
+
+func (s *Stack) exec(ctx context.Context, url, statement string) error {
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		return err
+	}
+	if _, err = db.ExecContext(ctx, statement); err != nil {
+		err = fmt.Errorf("%s: %w", statement, err)
+	}
+	return errors.Join(err, db.Close())
+}
+
+// environment is what every command of the program gets. Secrets go here, never into arguments.
+func (s *Stack) environment() []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
+		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.path("keyring.json"),
+		"PGHERD_SERVER_URL=" + s.Server.URL("postgres"), "PGHERD_CREDENTIALS_FILE=" + s.path("credentials.json"),
+		"PGHERD_AGENT_SECRET=" + s.agentSecret,
+	}
+	if s.options.LeaseHold > 0 {
+		env = append(env, "PGHERD_LEASE_HOLD="+s.options.LeaseHold.String())
+	}
+	return env
+}
