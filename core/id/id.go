@@ -7,9 +7,8 @@ import (
 	"errors"
 )
 
-// The identifiers. All but a key's are UUIDs in their canonical lower-case form; one type for each thing keeps them apart.
+// AccountID and its like are UUIDs in their canonical lower-case form; one type for each thing keeps them apart.
 type (
-	// AccountID names an account; the others are named alike.
 	AccountID        string
 	UserID           string
 	DatabaseID       string
