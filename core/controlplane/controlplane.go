@@ -29,7 +29,7 @@ type Config struct {
 	Limits map[ratelimit.Class]ratelimit.Limit
 	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
 	UnverifiedPlans []account.Plan
-	// LeaseHold is how long a worker may be silent before another takes its work: 30 s.
+	// LeaseHold is how long a worker may be silent before another takes its work: DefaultLeaseHold.
 	LeaseHold time.Duration
 	// PollEvery is how often a worker asks the agent for a backup's progress: 500 ms.
 	PollEvery time.Duration
@@ -40,6 +40,9 @@ type Config struct {
 	// Crash is called at each point of CrashPoints, so that tests can kill the process there.
 	Crash func(point string)
 }
+
+// DefaultLeaseHold is long enough for a pause of a busy process, and short enough to wait for after a crash.
+const DefaultLeaseHold = 30 * time.Second
 
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {
@@ -95,7 +98,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	if c.Crash == nil {
 		c.Crash = func(string) {}
 	}
-	defaultTo(&c.LeaseHold, 30*time.Second)
+	defaultTo(&c.LeaseHold, DefaultLeaseHold)
 	defaultTo(&c.PollEvery, 500*time.Millisecond)
 	defaultTo(&c.CreateWait, time.Minute)
 	defaultTo(&c.SizeWait, 300*time.Millisecond)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -30,6 +31,8 @@ type Settings struct {
 	LogLevel    string
 	// UnverifiedPlans are the plans whose backups are not verified.
 	UnverifiedPlans []string
+	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
+	LeaseHold time.Duration
 	Limits          map[ratelimit.Class]ratelimit.Limit
 }
 
@@ -39,13 +42,21 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.KeyringFile, "keyring-file", "", "key ring that stored secrets are encrypted with")
 	cmd.Flags().StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8081", "address of /livez, /readyz and /metrics")
 	cmd.Flags().StringSliceVar(&s.UnverifiedPlans, "unverified-plans", nil, "plans whose backups are not verified")
+	cmd.Flags().DurationVar(&s.LeaseHold, "lease-hold", controlplane.DefaultLeaseHold,
+		"how long a worker may be silent before another takes its work; the same for all hosts")
 	cmd.Flags().StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
+
+// minLeaseHold leaves a busy host the time to renew what it holds.
+const minLeaseHold = time.Second
 
 // Load fills what was not given from the environment and checks that nothing is missing.
 func (s *Settings) Load(cmd *cobra.Command) error {
 	if err := settings.Apply(cmd); err != nil {
 		return err
+	}
+	if s.LeaseHold < minLeaseHold {
+		return fmt.Errorf("--lease-hold must be at least %s", minLeaseHold)
 	}
 	return settings.Require(cmd, "metadata-url", "keyring-file")
 }
@@ -118,7 +129,7 @@ func newControlPlane(
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box,
 		Journal: j,
-	}, controlplane.Config{Limits: s.Limits, UnverifiedPlans: unverified, Crash: CrashHook()})
+	}, controlplane.Config{Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, Crash: CrashHook()})
 }
 
 func storeCheck(store *postgres.Store) Check {
