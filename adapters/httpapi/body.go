@@ -35,6 +35,9 @@ func JSON[T any]() Body {
 	return Body{kind: jsonAccepted, shape: shapeOf(reflect.TypeFor[T]()), fresh: func() any { return new(T) }}
 }
 
+// IsJSON reports whether the route takes a JSON body.
+func (b Body) IsJSON() bool { return b.kind == jsonAccepted }
+
 // Stream leaves the body to the handler, which reads it from Request.Stream.
 func Stream() Body { return Body{kind: streamAccepted} }
 

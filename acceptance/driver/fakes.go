@@ -1,0 +1,160 @@
+package driver
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// fakeOperator calls the operator's use cases.
+type fakeOperator struct{ s *service }
+
+func (o fakeOperator) use() *controlplane.Operator { return o.s.hosts[0].Operator }
+
+// NewAccount implements spec.Operator.
+func (o fakeOperator) NewAccount(plan string) (spec.Account, error) {
+	email := strings.ToLower(o.s.entropy.Base62(12)) + "@example.org"
+	a, u, err := o.use().CreateAccount(context.Background(), controlplane.NewAccount{
+		Email: email, Name: "Somebody", Plan: account.Plan(plan),
+	})
+	return spec.Account{ID: string(a.ID), UserID: string(u.ID)}, err
+}
+
+// SetQuota implements spec.Operator.
+func (o fakeOperator) SetQuota(a spec.Account, databases int) error {
+	_, err := o.use().ChangeAccount(context.Background(), id.AccountID(a.ID), func(a *account.Account) {
+		a.MaxDatabases = &databases
+	})
+	return err
+}
+
+// NewKey implements spec.Operator.
+func (o fakeOperator) NewKey(a spec.Account, databases ...string) (spec.Key, error) {
+	n := controlplane.NewKey{AccountID: id.AccountID(a.ID), Label: "a key", Scope: account.FullAccount}
+	for _, db := range databases {
+		n.Scope, n.Databases = account.SelectedDatabases, append(n.Databases, id.DatabaseID(db))
+	}
+	key, text, err := o.use().CreateKey(context.Background(), n)
+	return spec.Key{ID: string(key.ID), Text: text}, err
+}
+
+// ReplaceKey implements spec.Operator.
+func (o fakeOperator) ReplaceKey(k spec.Key) (spec.Key, error) {
+	key, text, err := o.use().ReplaceKey(context.Background(), id.KeyID(k.ID))
+	return spec.Key{ID: string(key.ID), Text: text}, err
+}
+
+// RevokeKey implements spec.Operator.
+func (o fakeOperator) RevokeKey(k spec.Key) error {
+	return o.use().RevokeKey(context.Background(), id.KeyID(k.ID))
+}
+
+// MakeMember implements spec.Operator.
+func (o fakeOperator) MakeMember(database string, of spec.Account, role string) error {
+	return o.s.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		return tx.Accounts().SetMember(ctx, ports.Membership{
+			ID: id.FromBytes[id.MembershipID](o.s.entropy.UUID()), DatabaseID: id.DatabaseID(database),
+			UserID: id.UserID(of.UserID), Role: account.Standing(role),
+		})
+	})
+}
+
+// SetMaintenance implements spec.Operator.
+func (o fakeOperator) SetMaintenance(on bool) error {
+	return o.use().SetMaintenance(context.Background(), on)
+}
+
+// ServerObjects implements spec.Operator.
+func (o fakeOperator) ServerObjects() (names []string, err error) {
+	for _, name := range o.s.agent.Databases() {
+		names = append(names, "database "+name)
+	}
+	for _, name := range o.s.agent.Logins() {
+		names = append(names, "login "+name)
+	}
+	return names, nil
+}
+
+// fakeCustomers are applications that connect to the fake server.
+type fakeCustomers struct{ server *fakeagent.Server }
+
+func (c fakeCustomers) connect(l spec.Login) (spec.Session, error) {
+	session, err := c.server.Connect(l.From, l.Database, l.Username, l.Password)
+	if err != nil {
+		return nil, err
+	}
+	return fakeSession{session, c.server, l.Database}, nil
+}
+
+type fakeSession struct {
+	*fakeagent.Session
+	server   *fakeagent.Server
+	database string
+}
+
+const noteStart, noteEnd = "INSERT INTO note VALUES (", ");"
+
+// Write implements spec.Session.
+func (s fakeSession) Write(notes ...string) error {
+	if !s.Alive() {
+		return errors.New("the connection is closed")
+	}
+	for _, note := range notes {
+		if !s.server.Load(s.database, noteStart+strconv.Quote(note)+noteEnd+"\n") {
+			return fmt.Errorf("there is no database %s", s.database)
+		}
+	}
+	return nil
+}
+
+// restoreText reads the notes back that fakeSession wrote.
+func restoreText(file []byte) (notes []string, err error) {
+	z, err := gzip.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	for lines := bufio.NewScanner(z); lines.Scan(); {
+		quoted, ok := strings.CutPrefix(lines.Text(), noteStart)
+		if !ok {
+			continue
+		}
+		note, err := strconv.Unquote(strings.TrimSuffix(quoted, noteEnd))
+		if err != nil {
+			return nil, err
+		}
+		notes = append(notes, note)
+	}
+	return notes, nil
+}
+
+// fakeAgent is the connection to the agent.
+type fakeAgent struct{ server *fakeagent.Server }
+
+// Stop implements spec.Agent.
+func (a fakeAgent) Stop() error { a.server.SetUnreachable(true); return nil }
+
+// Start implements spec.Agent.
+func (a fakeAgent) Start() error { a.server.SetUnreachable(false); return nil }
+
+// SetFull implements spec.Agent.
+func (a fakeAgent) SetFull(full bool) error { a.server.SetStorageFull(full); return nil }
+
+type fakeFaults struct{ server *fakeagent.Server }
+
+// LoseReplies implements spec.Faults.
+func (f fakeFaults) LoseReplies(n int) { f.server.LoseReplies(n) }
+
+// OldAgent implements spec.Faults.
+func (f fakeFaults) OldAgent(on bool) { f.server.SetOldAgent(on) }

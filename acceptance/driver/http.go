@@ -1,0 +1,79 @@
+package driver
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/fakes/memstore"
+)
+
+// HTTP makes a world of real API hosts on loopback, in this process, with everything behind them in memory.
+func HTTP(t testing.TB) spec.World {
+	t.Helper()
+	s := newService(t, memstore.New())
+	w := s.world()
+	var last wire
+	for _, cp := range s.hosts {
+		last = newWire(serve(t, s, cp))
+		w.Hosts = append(w.Hosts, last.host)
+		t.Cleanup(last.client.CloseIdleConnections)
+	}
+	w.Wire = table{last}
+	return w
+}
+
+// serve starts an API host and returns its base URL.
+func serve(t testing.TB, s *service, cp *controlplane.ControlPlane) string {
+	t.Helper()
+	server, err := httpapi.New(httpapi.Config{
+		Gate: httpapi.NewGate(cp.Access), Routes: httpapi.Routes(cp), Limits: httpapi.DefaultLimits(),
+		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Log:     zap.NewNop(), Metrics: prometheus.NewRegistry(), RequestID: func() string { return s.entropy.Base62(20) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// table is a host with the table of routes that it was made from.
+type table struct{ wire }
+
+// Routes implements spec.Wire.
+func (table) Routes() (routes []spec.Route) {
+	targets := map[httpapi.TargetKind]string{
+		httpapi.NoTarget: "", httpapi.Database: "database", httpapi.Operation: "operation",
+	}
+	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
+		routes = append(routes, spec.Route{
+			Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, Target: targets[r.Target],
+			JSON: r.Body.IsJSON(),
+		})
+	}
+	return routes
+}

@@ -1,0 +1,168 @@
+package driver
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/fakes/fakeclock"
+	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/memstore"
+)
+
+// The limits of every world: changes are scarce, so that a scenario can use them up; the rest is not.
+const writesAMinute = 60
+
+var limits = map[ratelimit.Class]ratelimit.Limit{
+	ratelimit.Read:   {Count: 100_000, Period: time.Minute},
+	ratelimit.Write:  {Count: writesAMinute, Period: time.Minute},
+	ratelimit.Create: {Count: 10_000, Period: time.Minute},
+}
+
+// apiHosts is how many API hosts a world has.
+const apiHosts = 2
+
+// service is the use cases on fakes: two hosts and a batch host that share the store, and one database server.
+type service struct {
+	store   *memstore.Store
+	clock   *fakeclock.Clock
+	hosts   []*controlplane.ControlPlane
+	batch   *fakeBatch
+	agent   *fakeagent.Server
+	entropy *fakeentropy.Entropy
+}
+
+func newService(t testing.TB, store *memstore.Store) *service {
+	t.Helper()
+	s := &service{store: store, clock: fakeclock.New(), entropy: fakeentropy.New()}
+	fleet := fakeagent.New(s.clock)
+	ports := controlplane.Ports{
+		Store: store, Admissions: store, Fleet: fleet, Clock: s.clock, Entropy: s.entropy, Secrets: fakebox.New(),
+	}
+	for range apiHosts + 1 {
+		cp, err := controlplane.New(ports, controlplane.Config{Limits: limits, PollEvery: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.hosts = append(s.hosts, cp)
+	}
+	registered := s.register(t)
+	s.agent = fleet.Server(registered.ID)
+	s.batch = &fakeBatch{host: s.hosts[apiHosts], store: store}
+	s.hosts = s.hosts[:apiHosts]
+	_ = s.batch.Start() // it never fails
+	t.Cleanup(func() { _ = s.batch.Stop() })
+	return s
+}
+
+// register makes the one database server of the world.
+func (s *service) register(t testing.TB) server.Server {
+	t.Helper()
+	registered, err := s.hosts[0].Operator.AddServer(context.Background(), controlplane.NewServer{
+		Name: "main", AgentURL: "https://agent.test:8090", Secret: "a secret of the agent", PublicHost: "db.test",
+		PublicPort: 6432, Capacity: 1000,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registered
+}
+
+// world is everything but the hosts and what only some drivers can do.
+func (s *service) world() spec.World {
+	customers := fakeCustomers{s.agent}
+	return spec.World{
+		Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
+		HoldBackup: s.holdBackup, Spoil: s.spoil, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
+		Clock: fakeTime{s}, Faults: fakeFaults{s.agent},
+	}
+}
+
+// pass lets time go by, and gives the batch host its turn.
+func (s *service) pass(d time.Duration) {
+	s.clock.Advance(d)
+	s.batch.turn()
+	time.Sleep(time.Millisecond)
+}
+
+func (s *service) holdBackup(db spec.Created) (release func(), err error) {
+	released := make(chan struct{})
+	s.agent.OnCall(func(ctx context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method != "Backup" || c.Database != id.DatabaseID(db.ID) {
+			return f
+		}
+		select {
+		case <-released:
+		case <-ctx.Done():
+			f.Before = ctx.Err()
+		}
+		return f
+	})
+	return sync.OnceFunc(func() { close(released); s.agent.OnCall(nil) }), nil
+}
+
+func (s *service) spoil(spec.Created) error {
+	s.agent.SetNotVerified("ALTER TABLE ... ADD CONSTRAINT: 23514 on note")
+	return nil
+}
+
+// fakeTime moves the clock that everything shares.
+type fakeTime struct{ s *service }
+
+func (f fakeTime) Now() time.Time { return f.s.clock.Now() }
+
+func (f fakeTime) Advance(d time.Duration) error {
+	f.s.clock.Advance(d)
+	f.s.batch.turn()
+	return nil
+}
+
+// fakeBatch is a batch host whose keeper has its turn whenever time has passed.
+type fakeBatch struct {
+	host  *controlplane.ControlPlane
+	store *memstore.Store
+	mu    sync.Mutex
+	stop  func()
+}
+
+// Start implements spec.Batch.
+func (b *fakeBatch) Start() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stop != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { b.host.Worker.Run(ctx, b.store, 2) })
+	b.stop = func() { cancel(); running.Wait() }
+	return nil
+}
+
+// Stop implements spec.Batch.
+func (b *fakeBatch) Stop() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stop != nil {
+		b.stop()
+		b.stop = nil
+	}
+	return nil
+}
+
+// turn has the keeper do one round. What it cannot do yet, it does in a later one.
+func (b *fakeBatch) turn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stop != nil {
+		_ = b.host.Keeper.Once(context.Background()) // an agent that is gone shows in what the scenario looks at
+	}
+}

@@ -1,0 +1,99 @@
+// Package acceptance runs the scenarios of package spec on every driver: on the use cases alone, through HTTP in process, and
+// on a real service of real processes.
+package acceptance
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/driver"
+	"github.com/pgherd/pgherd/acceptance/spec"
+)
+
+// row is one driver of the matrix: it plays every scenario but those that need what it lacks.
+type row struct {
+	name  string
+	world func(t testing.TB) spec.World
+	// shared says that all scenarios play in one world, at the same time where they may.
+	shared bool
+	lacks  map[spec.Ability]string // and why
+}
+
+const noDatabase = "its database server is in memory and knows no SQL; the stack tries it on PostgreSQL"
+
+// matrix is the one list of what runs where.
+var matrix = []row{
+	{name: "core", world: driver.Core, lacks: map[spec.Ability]string{
+		spec.SpeaksHTTP:  "use cases are called directly: routes, headers, bodies and the gate before them are HTTP's",
+		spec.RunsRealSQL: noDatabase,
+	}},
+	{name: "http", world: driver.HTTP, lacks: map[spec.Ability]string{spec.RunsRealSQL: noDatabase}},
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	driver.StopStack()
+	os.Exit(status)
+}
+
+func TestMatrix(t *testing.T) {
+	for _, r := range matrix {
+		t.Run(r.name, r.play)
+	}
+}
+
+// play plays the driver's scenarios. Those that want the shared world for themselves play first, one after another; the others wait
+// for the end of this function and play at the same time.
+func (r row) play(t *testing.T) {
+	for _, sc := range spec.Scenarios() {
+		if r.lacking(sc) != "" {
+			continue
+		}
+		t.Run(sc.Area+"/"+sc.Name, func(t *testing.T) {
+			if !sc.Alone || !r.shared {
+				t.Parallel()
+			}
+			w := r.world(t)
+			r.check(t, w)
+			sc.Play(&spec.Stage{TB: t, World: w})
+		})
+	}
+}
+
+// lacking names an ability that the scenario needs and the driver lacks; empty where it has all.
+func (r row) lacking(sc spec.Scenario) spec.Ability {
+	for _, need := range sc.Needs {
+		if r.lacks[need] != "" {
+			return need
+		}
+	}
+	return ""
+}
+
+// check fails where a driver can do less, or more, than the matrix says.
+func (r row) check(t *testing.T, w spec.World) {
+	t.Helper()
+	for ability, can := range w.Abilities() {
+		if can == (r.lacks[ability] != "") {
+			t.Fatalf("the driver's ability %q is %t; the matrix says otherwise", ability, can)
+		}
+	}
+}
+
+// TestEveryScenarioHasItsDrivers keeps the matrix honest: every scenario has a name of its own and plays on the real stack,
+// or the matrix says why not, and then on another driver.
+func TestEveryScenarioHasItsDrivers(t *testing.T) {
+	var names []string
+	for _, sc := range spec.Scenarios() {
+		name := sc.Area + "/" + sc.Name
+		if slices.Contains(names, name) || sc.Name == "" || strings.Contains(sc.Name, "/") {
+			t.Errorf("%q: the name is empty, holds a slash, or is another scenario's, too", name)
+		}
+		names = append(names, name)
+		if !slices.ContainsFunc(matrix, func(r row) bool { return r.lacking(sc) == "" }) {
+			t.Errorf("%q plays on no driver", name)
+		}
+	}
+}

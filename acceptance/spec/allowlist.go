@@ -1,0 +1,84 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+)
+
+var allowlisting = []Scenario{
+	{Name: "without an entry any address may connect, with one only what it allows", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		away := made.Login()
+		away.From = Away
+		s.Connects(made.Login())
+		s.Connects(away)
+
+		entry := ada.Allows(made.ID, Home.String())
+		s.That(entry.CIDR == Home.String()+"/32", "a bare address became %s", entry.CIDR)
+		s.Connects(made.Login())
+		s.ShutOut(away)
+
+		s.OK(ada.RemoveFromAllowlist(made.ID, entry.ID))
+		s.Connects(away)
+	}},
+	{Name: "a change closes open connections that no entry allows any more, and no others", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		away := made.Login()
+		away.From = Away
+		both := ada.Allows(made.ID, "127.0.0.0/8")
+		near, far := s.Connects(made.Login()), s.Connects(away)
+
+		ada.Allows(made.ID, Home.String())
+		s.That(near.Alive() && far.Alive(), "another entry closed a connection")
+		s.OK(ada.RemoveFromAllowlist(made.ID, both.ID))
+		s.That(near.Alive(), "a connection ended that is still allowed")
+		s.That(!far.Alive(), "a connection is open that no entry allows")
+	}},
+	{Name: "the list shows its entries, oldest first, with their notes", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		_, err := ada.AddToAllowlist(made.ID, "192.0.2.0/24", " office ")
+		s.OK(err)
+		s.Pass(glance)
+		ada.Allows(made.ID, "2001:db8::/32")
+		list, err := ada.Allowlist(made.ID)
+		s.OK(err)
+		s.That(len(list) == 2 && list[0].CIDR == "192.0.2.0/24" && list[0].Description == "office" &&
+			list[1].CIDR == "2001:db8::/32" && list[1].Description == "", "the list is %+v", list)
+	}},
+	{Name: "what is no network, has host bits or is there already is refused", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ada.Allows(made.ID, "192.0.2.0/24")
+		for _, bad := range []string{
+			"", "all", "example.org", "192.0.2.1/24", "192.0.2.0/33", "2001:db8::1/32", "::ffff:192.0.2.1", "fe80::1%eth0",
+			"192.0.2.0/24", "192.0.2.0/024",
+		} {
+			_, err := ada.AddToAllowlist(made.ID, bad, "")
+			s.Refused(err, "VALIDATION_ERROR", "cidr")
+		}
+		_, err := ada.AddToAllowlist(made.ID, "192.0.3.0/24", strings.Repeat("n", 201))
+		s.Refused(err, "VALIDATION_ERROR", "description")
+	}},
+	{Name: "a list holds 100 entries", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		for i := range 100 {
+			if i%(s.Writes/2) == 0 { // a key of its own for every half of what a key may do
+				ada = s.WithKey(ada.Account)
+			}
+			ada.Allows(made.ID, fmt.Sprintf("10.0.%d.0/24", i))
+		}
+		_, err := s.WithKey(ada.Account).AddToAllowlist(made.ID, "10.1.0.0/24", "")
+		s.Refused(err, "VALIDATION_ERROR", "cidr")
+	}},
+	{Name: "an entry that is not there cannot be taken off", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		one, other := ada.Creates("one"), ada.Creates("other")
+		entry := ada.Allows(one.ID, "192.0.2.0/24")
+		s.Refused(ada.RemoveFromAllowlist(one.ID, nobodysID), "ALLOWLIST_ENTRY_NOT_FOUND")
+		s.Refused(ada.RemoveFromAllowlist(other.ID, entry.ID), "ALLOWLIST_ENTRY_NOT_FOUND")
+	}},
+}

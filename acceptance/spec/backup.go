@@ -1,0 +1,124 @@
+package spec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+)
+
+var backupName = regexp.MustCompile(`^\d{8}_\d{6}\.sql\.gz$`)
+
+var backingUp = []Scenario{
+	{Name: "a backup is started, followed, listed, downloaded and restored", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		notes := []string{"first", "it's 5 o'clock", `back\slash`, "ünï\tcode"}
+		s.OK(s.Connects(made.Login()).Write(notes...))
+
+		started := ada.BacksUp(made.ID)
+		s.That(started.Type == "backup" && started.Status == "queued" && started.Stage == "queued" && started.Progress == 0 &&
+			started.DatabaseID == made.ID, "it began as %+v", started)
+		done := ada.Follows(started)
+		s.That(done.Status == "succeeded" && done.Progress == 100 && done.Error == nil && done.FinishedAt != nil &&
+			done.StartedAt != nil, "it ended as %+v (%+v)", done, done.Error)
+
+		s.restores(ada, made, done.ID, notes)
+	}},
+	{Name: "a deleted backup is gone", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		backup := ada.FinishesBackup(made.ID)
+		s.OK(ada.DeleteBackup(made.ID, backup.Filename))
+		s.That(len(ada.ListsBackups(made.ID)) == 0, "it is still listed")
+		_, err := ada.DownloadBackup(made.ID, backup.Filename)
+		s.Refused(err, "BACKUP_NOT_FOUND")
+		s.Refused(ada.DeleteBackup(made.ID, backup.Filename), "BACKUP_NOT_FOUND")
+	}},
+	{Name: "backups of one second have names of their own, newest first", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		var names []string
+		for range 3 {
+			names = append(names, ada.FinishesBackup(made.ID).Filename)
+		}
+		var listed []string
+		for _, b := range ada.ListsBackups(made.ID) {
+			listed = append(listed, b.Filename)
+		}
+		slices.Sort(names)
+		slices.Reverse(names)
+		s.That(len(slices.Compact(slices.Clone(names))) == 3, "two have one name: %v", names)
+		s.That(slices.Equal(listed, names), "the list is %v; want %v", listed, names)
+	}},
+	{Name: "a stopped database can be backed up", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		s.OK(s.Connects(made.Login()).Write("kept"))
+		ada.Sets(made.ID, "stop", "stopped")
+		backup := ada.FinishesBackup(made.ID)
+		s.holds(ada.Downloads(made.ID, backup.Filename), "kept")
+		s.ShutOut(made.Login())
+	}},
+	{Name: "what is written during a backup belongs to the next one", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		session := s.Connects(made.Login())
+		s.OK(session.Write("before"))
+		first := ada.FinishesBackup(made.ID)
+		s.OK(session.Write("after"))
+		second := ada.FinishesBackup(made.ID)
+		s.holds(ada.Downloads(made.ID, first.Filename), "before")
+		s.holds(ada.Downloads(made.ID, second.Filename), "before", "after")
+	}},
+	{Name: "a file name that is none is refused", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		for _, name := range []string{"backup.sql.gz", "20261332_000000.sql.gz", "20260101_000000.sql", "..%2F..%2Fetc%2Fpasswd"} {
+			_, err := ada.DownloadBackup(made.ID, name)
+			s.Refused(err, "INVALID_BACKUP_FILENAME")
+			s.Refused(ada.DeleteBackup(made.ID, name), "INVALID_BACKUP_FILENAME")
+		}
+		_, err := ada.DownloadBackup(made.ID, "20260101_000000.sql.gz")
+		s.Refused(err, "BACKUP_NOT_FOUND")
+	}},
+	{Name: "a backup that does not come back equal fails, names what is wrong, and its file stays", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		s.OK(s.Spoil(made))
+		done := ada.Follows(ada.BacksUp(made.ID))
+		s.That(done.Status == "failed" && done.Error != nil && done.Error.Code == "BACKUP_NOT_VERIFIED" &&
+			done.Error.Message != "", "it ended as %s: %+v", done.Status, done.Error)
+
+		list := ada.ListsBackups(made.ID)
+		s.That(len(list) == 1 && list[0].OperationID == done.ID && list[0].VerifiedAt == nil, "the list is %+v", list)
+		s.That(len(ada.Downloads(made.ID, list[0].Filename)) > 0, "the file is empty")
+		s.OK(ada.DeleteBackup(made.ID, list[0].Filename))
+	}},
+}
+
+// restores checks the list entry of a backup, downloads the file and finds the notes in it.
+func (s *Stage) restores(c *Customer, made Created, operation string, notes []string) {
+	s.Helper()
+	list := c.ListsBackups(made.ID)
+	s.That(len(list) == 1, "%d backups are listed", len(list))
+	b := list[0]
+	s.That(backupName.MatchString(b.Filename) && b.OperationID == operation && b.Trigger == "manual" &&
+		b.Format == "sql.gz" && b.VerifiedAt != nil && b.ExpiresAt != nil && b.RoleManifest, "it is listed as %+v", b)
+
+	file := c.Downloads(made.ID, b.Filename)
+	sum := sha256.Sum256(file)
+	s.That(int64(len(file)) == b.SizeBytes && hex.EncodeToString(sum[:]) == b.ChecksumSHA256,
+		"%d bytes with the checksum %x came; the list says %+v", len(file), sum, b)
+	s.holds(file, notes...)
+}
+
+// holds restores a backup file elsewhere and finds exactly these notes.
+func (s *Stage) holds(file []byte, notes ...string) {
+	s.Helper()
+	found, err := s.Restore(file)
+	s.OK(err)
+	slices.Sort(found)
+	want := slices.Sorted(slices.Values(notes))
+	s.That(slices.Equal(found, want), "the file holds %q; want %q", found, want)
+}

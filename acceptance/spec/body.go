@@ -1,0 +1,120 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+const bodyLimit = 64 << 10
+
+// badBody is a body that no JSON route takes, made from one that the route takes.
+type badBody struct {
+	what, code string
+	status     int
+	from       func(good string) string
+}
+
+var badBodies = []badBody{
+	{"an unknown field", "VALIDATION_ERROR", 400, func(good string) string { return inserted(good, `"surprise":1`) }},
+	{"a duplicate field", "VALIDATION_ERROR", 400, func(good string) string { return inserted(good, firstMember(good)) }},
+	{"a field in another letter case", "VALIDATION_ERROR", 400, otherCase},
+	{"trailing data", "VALIDATION_ERROR", 400, func(good string) string { return good + `{}` }},
+	{"a value of another type", "VALIDATION_ERROR", 400, otherType},
+	{"no required field", "VALIDATION_ERROR", 400, func(string) string { return `{}` }},
+	{"an array", "VALIDATION_ERROR", 400, func(good string) string { return "[" + good + "]" }},
+	{"null", "VALIDATION_ERROR", 400, func(string) string { return "null" }},
+	{"no JSON", "INVALID_JSON", 400, func(string) string { return `{"name":` }},
+	{"nothing", "INVALID_JSON", 400, func(string) string { return "" }},
+	{"64 KiB and a byte", "PAYLOAD_TOO_LARGE", 413, func(good string) string { return padded(good, bodyLimit+1) }},
+}
+
+var reading = []Scenario{
+	{Name: "every route with a body takes exactly what it knows", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("business")
+		made := ada.Creates("orders")
+		found := 0
+		for _, route := range s.Wire.Routes() {
+			if route.JSON {
+				found++
+				s.refusesBadBodies(ada, route, made.ID)
+			}
+		}
+		s.That(found == len(goodBodies), "%d routes take a body; the scenario knows %d", found, len(goodBodies))
+		s.That(len(ada.SeesAll()) == 1 && ada.Sees(made.ID).Environment == nil, "a refused body had an effect")
+	}},
+	{Name: "a body of exactly 64 KiB is read", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		answer := s.sends(Request{Method: "PATCH", Path: "/api/v1/databases/" + made.ID + "/environment", Key: ada.Key.Text,
+			Header: jsonHeader, Body: []byte(padded(`{"environment":"other"}`, bodyLimit))})
+		s.That(answer.Status == 200, "%d %s", answer.Status, answer.Body)
+	}},
+	{Name: "a route without a body takes none", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		for _, route := range s.Wire.Routes() {
+			if route.JSON || route.Method == "GET" || route.Target != "database" {
+				continue
+			}
+			r := s.request(route, made.ID, nobodysID, ada.Key.Text)
+			r.Header, r.Body = jsonHeader, []byte(`{}`)
+			s.Refused(s.sends(r).refusal(), "VALIDATION_ERROR")
+		}
+		s.That(len(ada.ListsBackups(made.ID)) == 0, "a refused body had an effect")
+	}},
+}
+
+func (s *Stage) refusesBadBodies(c *Customer, route Route, id string) {
+	s.Helper()
+	good := s.request(route, id, nobodysID, c.Key.Text)
+	for _, bad := range badBodies {
+		r := good
+		r.Body = []byte(bad.from(string(good.Body)))
+		answer := s.sends(r)
+		s.Logf("%s with %s", route, bad.what)
+		s.Refused(answer.refusal(), bad.code)
+		s.That(answer.Status == bad.status, "the status is %d; want %d", answer.Status, bad.status)
+	}
+	text := good
+	text.Header = map[string]string{"Content-Type": "text/plain"}
+	answer := s.sends(text)
+	s.Refused(answer.refusal(), "UNSUPPORTED_MEDIA_TYPE")
+	s.That(answer.Status == 415, "the status is %d", answer.Status)
+}
+
+func inserted(object, member string) string {
+	return strings.TrimSuffix(object, "}") + "," + member + "}"
+}
+
+func firstMember(object string) string {
+	name, value := firstField(object)
+	return `"` + name + `":` + string(value)
+}
+
+func otherCase(object string) string {
+	name, _ := firstField(object)
+	return strings.Replace(object, `"`+name+`"`, `"`+strings.ToUpper(name)+`"`, 1)
+}
+
+func otherType(object string) string {
+	name, value := firstField(object)
+	return strings.Replace(object, `"`+name+`":`+string(value), `"`+name+`":{"a":1}`, 1)
+}
+
+// firstField is the first field, by name, of an object that is known to be one.
+func firstField(object string) (string, json.RawMessage) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(object), &fields); err != nil {
+		panic(err)
+	}
+	name := slices.Sorted(maps.Keys(fields))[0]
+	return name, fields[name]
+}
+
+// padded is the object with blanks before it, n bytes in all.
+func padded(object string, n int) string {
+	return string(bytes.Repeat([]byte(" "), n-len(object))) + object
+}

@@ -1,0 +1,148 @@
+package spec
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var talkingHTTP = []Scenario{
+	{Name: "every answer has a request ID of its own", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		seen := map[string]bool{}
+		for _, r := range []Request{
+			{Method: "GET", Path: "/api/v1/databases", Key: ada.Key.Text},
+			{Method: "GET", Path: "/api/v1/databases", Key: ada.Key.Text},
+			{Method: "GET", Path: "/api/v1/databases", From: s.someAddress()},
+			{Method: "GET", Path: "/api/v1/nothing", Key: ada.Key.Text},
+			{Method: "PUT", Path: "/api/v1/databases", Key: ada.Key.Text},
+			{Method: "GET", Path: "/api/v1/databases/x", Key: ada.Key.Text},
+		} {
+			id := s.sends(r).Header.Get("X-Request-Id")
+			s.That(id != "" && !seen[id], "%s %s has the request ID %q", r.Method, r.Path, id)
+			seen[id] = true
+		}
+	}},
+	{Name: "an answer to a valid key tells the limit; a refusal for too many tells when to come back",
+		Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+			ada := s.Customer("pro")
+			made := ada.Creates("orders")
+			send := func() Answer {
+				return s.sends(Request{Method: "PATCH", Path: "/api/v1/databases/" + made.ID + "/environment", Key: ada.Key.Text,
+					Header: jsonHeader, Body: []byte(`{"environment":null}`)})
+			}
+			first := send()
+			s.That(first.number(s, "X-RateLimit-Limit") == s.Writes && first.number(s, "X-RateLimit-Remaining") == s.Writes-1 &&
+				first.number(s, "X-RateLimit-Reset") > 0, "the headers are %v", first.Header)
+			last := first
+			for n := 0; last.Status == 200 && n < 2*s.Writes; n++ {
+				last = send()
+			}
+			s.Refused(last.refusal(), "RATE_LIMITED")
+			s.That(last.Status == 429 && last.number(s, "Retry-After") > 0 && last.number(s, "X-RateLimit-Remaining") == 0,
+				"%d %v", last.Status, last.Header)
+		}},
+	{Name: "an address that keeps knocking without a key is turned away, another is not", Needs: []Ability{SpeaksHTTP},
+		Play: func(s *Stage) {
+			stranger := Request{Method: "GET", Path: "/api/v1/databases", From: s.someAddress()}
+			answer := s.sends(stranger)
+			for n := 0; answer.Status == 401 && n < 200; n++ {
+				answer = s.sends(stranger)
+			}
+			s.Refused(answer.refusal(), "RATE_LIMITED")
+			s.That(answer.number(s, "Retry-After") > 0, "the headers are %v", answer.Header)
+			stranger.From = s.someAddress()
+			s.That(s.sends(stranger).Status == 401, "another address is turned away, too")
+			s.Customer("pro").SeesAll()
+		}},
+	{Name: "errors have the one envelope, also for what is no route", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		for _, c := range []struct {
+			method, path, code string
+			status             int
+		}{
+			{"GET", "/api/v1/nothing", "ROUTE_NOT_FOUND", 404},
+			{"PUT", "/api/v1/databases", "METHOD_NOT_ALLOWED", 405},
+			{"GET", "/api/v1/databases/NOT-A-UUID", "VALIDATION_ERROR", 400},
+			{"GET", "/api/v1/databases/" + nobodysID, "DATABASE_NOT_FOUND", 404},
+			{"GET", "/api/v1/operations/" + nobodysID, "OPERATION_NOT_FOUND", 404},
+		} {
+			answer := s.sends(Request{Method: c.method, Path: c.path, Key: ada.Key.Text})
+			s.Refused(answer.refusal(), c.code)
+			s.That(answer.Status == c.status, "%s %s is %d; want %d", c.method, c.path, answer.Status, c.status)
+		}
+	}},
+	{Name: "a backup comes as a gzip attachment", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		backup := ada.FinishesBackup(made.ID)
+		answer := s.sends(Request{Method: "GET", Path: "/api/v1/databases/" + made.ID + "/backups/" + backup.Filename, Key: ada.Key.Text})
+		s.That(answer.Status == 200 && answer.Header.Get("Content-Type") == "application/gzip" &&
+			strings.HasPrefix(answer.Header.Get("Content-Disposition"), "attachment") &&
+			strings.Contains(answer.Header.Get("Content-Disposition"), backup.Filename) &&
+			answer.number(s, "Content-Length") == len(answer.Body), "%d %v", answer.Status, answer.Header)
+	}},
+	{Name: "what holds a password is not cached", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		answer := s.sends(Request{Method: "POST", Path: "/api/v1/databases", Key: ada.Key.Text, Header: jsonHeader,
+			Body: fmt.Appendf(nil, `{"name":%q,"displayName":"D"}`, s.Name("orders"))})
+		s.That(answer.Status == 201 && answer.Header.Get("Cache-Control") == "no-store", "%d %v", answer.Status, answer.Header)
+	}},
+}
+
+var jsonHeader = map[string]string{"Content-Type": "application/json"}
+
+func (s *Stage) sends(r Request) Answer {
+	s.Helper()
+	a, err := s.Wire.Send(r)
+	s.OK(err)
+	return a
+}
+
+// someAddress is a client address that nobody else has.
+func (s *Stage) someAddress() string {
+	name := s.Name("")
+	return fmt.Sprintf("2001:db8:%x:%x::1", name[1:3], name[3:5])
+}
+
+func (a Answer) number(s *Stage, header string) int {
+	s.Helper()
+	n, err := strconv.Atoi(a.Header.Get(header))
+	s.That(err == nil, "the header %s is %q", header, a.Header.Get(header))
+	return n
+}
+
+// refusal reads the error of an answer; nil where the request went through.
+func (a Answer) refusal() error {
+	if a.Status < 400 {
+		return nil
+	}
+	return ReadRefusal(a)
+}
+
+// ReadRefusal reads an answer that is an error: exactly the envelope of the spec.
+func ReadRefusal(a Answer) error {
+	var envelope struct {
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+			Details []struct {
+				Field string `json:"field"`
+				Issue string `json:"issue"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(a.Body, &envelope); err != nil || envelope.Error.Code == "" || envelope.Error.Details == nil {
+		return fmt.Errorf("status %d without an error in the envelope: %.200q", a.Status, a.Body)
+	}
+	r := &Refusal{Code: envelope.Error.Code, Message: envelope.Error.Message}
+	for _, d := range envelope.Error.Details {
+		r.Fields = append(r.Fields, d.Field)
+	}
+	if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil {
+		r.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return r
+}

@@ -1,0 +1,84 @@
+package spec
+
+import (
+	"strings"
+	"sync"
+)
+
+var repeating = []Scenario{
+	{Name: "a repeated request with the same key gets the same database and password", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
+		first := ada.CreatesAs(ask)
+		again := ada.CreatesAs(ask)
+		s.That(again == first, "the second answer is\n%+v\nthe first was\n%+v", again, first)
+		s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
+		s.Connects(again.Login())
+	}},
+	{Name: "the same key with another request is a conflict", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
+		ada.CreatesAs(ask)
+		for _, change := range []func(*NewDatabase){
+			func(n *NewDatabase) { n.Name = s.Name("other") },
+			func(n *NewDatabase) { n.DisplayName = "Other" },
+			func(n *NewDatabase) { n.RoleModel = "single_login" },
+			func(n *NewDatabase) { n.Environment = "staging" },
+			func(n *NewDatabase) { n.ScheduledBackup = "daily" },
+		} {
+			other := ask
+			change(&other)
+			_, err := ada.CreateDatabase(other)
+			s.Refused(err, "DATABASE_STATE_CONFLICT")
+		}
+		s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
+	}},
+	{Name: "two customers may choose the same key", Play: func(s *Stage) {
+		one := s.Customer("pro").CreatesAs(NewDatabase{Name: s.Name("a"), DisplayName: "A", IdempotencyKey: "same"})
+		two := s.Customer("pro").CreatesAs(NewDatabase{Name: s.Name("b"), DisplayName: "B", IdempotencyKey: "same"})
+		s.That(one.ID != two.ID, "they share a database")
+	}},
+	{Name: "a refused request does not use its key up", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		s.OK(s.Operator.SetQuota(ada.Account, 0))
+		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
+		_, err := ada.CreateDatabase(ask)
+		s.Refused(err, "PLAN_LIMIT")
+		s.OK(s.Operator.SetQuota(ada.Account, 1))
+		ada.CreatesAs(ask)
+	}},
+	{Name: "a key has 1-200 characters", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: strings.Repeat("k", 201)}
+		_, err := ada.CreateDatabase(ask)
+		s.Refused(err, "VALIDATION_ERROR", "Idempotency-Key")
+		ask.IdempotencyKey = strings.Repeat("k", 200)
+		ada.CreatesAs(ask)
+	}},
+	{Name: "200 requests at once with one key make one database and answer alike", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
+		answers := s.allAsk(ada, ask, 200)
+		for _, a := range answers {
+			s.That(a == answers[0], "one answer is\n%+v\nanother\n%+v", a, answers[0])
+		}
+		s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
+		s.Connects(answers[0].Login())
+	}},
+}
+
+// allAsk sends the same request n times at once, to all hosts.
+func (s *Stage) allAsk(c *Customer, ask NewDatabase, n int) []Created {
+	s.Helper()
+	var all sync.WaitGroup
+	answers, errs := make([]Created, n), make([]error, n)
+	for i := range n {
+		host := s.Hosts[i%len(s.Hosts)](c.Key.Text)
+		all.Go(func() { answers[i], errs[i] = host.CreateDatabase(ask) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		s.OK(err)
+	}
+	return answers
+}

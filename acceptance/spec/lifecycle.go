@@ -1,0 +1,65 @@
+package spec
+
+var startingAndStopping = []Scenario{
+	{Name: "a stopped database closes its connections and lets nobody in until it is started", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		open := s.Connects(made.Login())
+
+		ada.Sets(made.ID, "stop", "stopped")
+		s.That(!open.Alive(), "a connection outlived the stop")
+		s.ShutOut(made.Login())
+		s.That(ada.Sees(made.ID).Status == "stopped", "it is %s", ada.Sees(made.ID).Status)
+
+		ada.Sets(made.ID, "start", "active")
+		s.Connects(made.Login())
+	}},
+	{Name: "a restart closes the connections and stays open", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		open := s.Connects(made.Login())
+		ada.Sets(made.ID, "restart", "active")
+		s.That(!open.Alive(), "a connection outlived the restart")
+		s.Connects(made.Login())
+	}},
+	{Name: "what it is already is no error", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		open := s.Connects(made.Login())
+		ada.Sets(made.ID, "start", "active")
+		s.That(open.Alive(), "a start of an active database ended a connection")
+		ada.Sets(made.ID, "stop", "stopped")
+		ada.Sets(made.ID, "stop", "stopped")
+	}},
+	{Name: "a stopped database cannot be restarted", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ada.Sets(made.ID, "stop", "stopped")
+		_, err := ada.SetLifecycle(made.ID, "restart")
+		s.Refused(err, "DATABASE_STATE_CONFLICT")
+		s.ShutOut(made.Login())
+	}},
+	{Name: "a key for selected databases starts a stopped one", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ada.Sets(made.ID, "stop", "stopped")
+		s.WithKey(ada.Account, made.ID).Sets(made.ID, "start", "active")
+		s.Connects(made.Login())
+	}},
+	{Name: "an unknown action is refused", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		for _, action := range []string{"", "Stop", "pause", "delete", "created"} {
+			_, err := ada.SetLifecycle(made.ID, action)
+			s.Refused(err, "VALIDATION_ERROR", "action")
+		}
+	}},
+	{Name: "a stop touches no other database", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		one, other := ada.Creates("one"), ada.Creates("other")
+		open := s.Connects(other.Login())
+		ada.Sets(one.ID, "stop", "stopped")
+		s.That(open.Alive(), "a connection to the other database ended")
+		s.Connects(other.Login())
+	}},
+}

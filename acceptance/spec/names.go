@@ -1,0 +1,66 @@
+package spec
+
+import "strings"
+
+var naming = []Scenario{
+	{Name: "a name has 3-50 lowercase letters, digits and hyphens, and begins and ends well", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		for _, bad := range []string{
+			"", "ab", strings.Repeat("a", 51), "1abc", "-abc", "abc-", "Abc", "a_b_c", "a b c", "abc\n", "äbc", "abc.transaction",
+			`abc"; DROP ROLE postgres; --`,
+		} {
+			_, err := ada.CreateDatabase(NewDatabase{Name: bad, DisplayName: "D"})
+			s.Refused(err, "VALIDATION_ERROR", "name")
+		}
+		s.That(len(ada.SeesAll()) == 0, "something was made all the same")
+	}},
+	{Name: "the shortest and the longest name work", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		long := s.Name(strings.Repeat("l", 38))
+		long += strings.Repeat("9", 50-len(long))
+		for _, name := range []string{s.Name("a")[:3] + s.Name("b")[2:5], long} {
+			s.Connects(ada.CreatesAs(NewDatabase{Name: strings.Replace(name, "-", "q", 1), DisplayName: "D"}).Login())
+		}
+	}},
+	{Name: "reserved names are refused", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		for _, name := range []string{
+			"postgres", "template0", "template1", "pgbouncer", "pgherd", "public", "none", "all", "sameuser", "samerole",
+			"samegroup", "replication",
+		} {
+			_, err := ada.CreateDatabase(NewDatabase{Name: name, DisplayName: "D"})
+			s.Refused(err, "VALIDATION_ERROR", "name")
+		}
+	}},
+	{Name: "a name that somebody has is taken, for everybody", Play: func(s *Stage) {
+		ada, bob := s.Customer("pro"), s.Customer("pro")
+		made := ada.Creates("orders")
+		for _, again := range []*Customer{ada, bob} {
+			_, err := again.CreateDatabase(NewDatabase{Name: made.Name, DisplayName: "D"})
+			s.Refused(err, "VALIDATION_ERROR", "name")
+		}
+		s.That(len(bob.SeesAll()) == 0, "bob sees %v", bob.SeesAll())
+		s.Connects(made.Login())
+	}},
+	{Name: "a display name has 1-64 characters and no control characters", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		for _, bad := range []string{"", "   ", strings.Repeat("ä", 65), "a\x00b", "a\tb", "a\nb"} {
+			_, err := ada.CreateDatabase(NewDatabase{Name: s.Name("shop"), DisplayName: bad})
+			s.Refused(err, "VALIDATION_ERROR", "displayName")
+		}
+		made := ada.CreatesAs(NewDatabase{Name: s.Name("shop"), DisplayName: strings.Repeat("ä", 64)})
+		s.That(made.DisplayName == strings.Repeat("ä", 64), "it is shown as %q", made.DisplayName)
+	}},
+	{Name: "a choice that does not exist is refused", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		for field, n := range map[string]NewDatabase{
+			"roleModel":       {RoleModel: "many"},
+			"environment":     {Environment: "prod"},
+			"scheduledBackup": {ScheduledBackup: "hourly"},
+		} {
+			n.Name, n.DisplayName = s.Name("shop"), "D"
+			_, err := ada.CreateDatabase(n)
+			s.Refused(err, "VALIDATION_ERROR", field)
+		}
+	}},
+}

@@ -1,0 +1,60 @@
+package spec
+
+import "time"
+
+const day = 24 * time.Hour
+
+var retaining = []Scenario{
+	{Name: "a backup is kept for as long as the plan says, then deleted", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+		for plan, days := range map[string]int{"pro": 14, "business": 30} {
+			ada := s.Customer(plan)
+			made := ada.Creates("orders")
+			backup := ada.FinishesBackup(made.ID)
+			listed := ada.ListsBackups(made.ID)[0]
+			kept := listed.ExpiresAt.Sub(listed.CreatedAt)
+			s.That(kept == time.Duration(days)*day, "%s keeps it for %s", plan, kept)
+
+			s.OK(s.Clock.Advance(time.Duration(days)*day - time.Hour))
+			ada.Downloads(made.ID, backup.Filename)
+			s.OK(s.Clock.Advance(2 * time.Hour))
+			s.Eventually("the backup is gone", func() bool { return len(ada.ListsBackups(made.ID)) == 0 })
+			_, err := ada.DownloadBackup(made.ID, backup.Filename)
+			s.Refused(err, "BACKUP_NOT_FOUND")
+			log := ada.ReadsActivity(made.ID)
+			s.That(log[0].Action == "backup.expired" && log[0].Actor == "system", "the log says %+v", log[0])
+		}
+	}},
+}
+
+var scheduling = []Scenario{
+	{Name: "a daily backup is taken every day, at the same time", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.CreatesAs(NewDatabase{Name: s.Name("shop"), DisplayName: "Shop", ScheduledBackup: "daily"})
+		for n := 1; n <= 3; n++ {
+			s.OK(s.Clock.Advance(day))
+			s.Eventually("the day's backup is there", func() bool { return len(ada.ListsBackups(made.ID)) == n })
+		}
+		list := ada.ListsBackups(made.ID)
+		for _, b := range list {
+			s.That(b.Trigger == "scheduled" && b.VerifiedAt != nil, "it is listed as %+v", b)
+		}
+		log := ada.ReadsActivity(made.ID)
+		s.That(log[0].Action == "backup.finished" && log[0].Actor == "system", "the log says %+v", log[0])
+	}},
+	{Name: "days that were missed are made up by one backup", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.CreatesAs(NewDatabase{Name: s.Name("shop"), DisplayName: "Shop", ScheduledBackup: "daily"})
+		s.OK(s.Clock.Advance(5 * day))
+		s.Eventually("a backup is there", func() bool { return len(ada.ListsBackups(made.ID)) == 1 })
+		s.OK(s.Clock.Advance(time.Minute))
+		s.That(len(ada.ListsBackups(made.ID)) == 1, "%d backups were taken", len(ada.ListsBackups(made.ID)))
+	}},
+	{Name: "a database without a schedule is not backed up", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		s.OK(s.Clock.Advance(3 * day))
+		list, err := ada.Operations(made.ID, Page{})
+		s.OK(err)
+		s.That(len(list.Data) == 0, "operations came from nowhere: %+v", list.Data)
+	}},
+}

@@ -1,0 +1,33 @@
+package spec
+
+import "slices"
+
+// Scenario is one story. Play fails the test of its stage where the service behaves otherwise.
+type Scenario struct {
+	Area  string
+	Name  string
+	Needs []Ability // beyond what every driver can do
+	// Alone keeps other scenarios from the same service meanwhile: the story changes something for everybody.
+	Alone bool
+	Play  func(s *Stage)
+}
+
+// Scenarios lists every story, area by area.
+func Scenarios() []Scenario {
+	return slices.Concat(
+		of("create", creating), of("names", naming), of("quota", quotas), of("idempotency", repeating),
+		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping),
+		of("allowlist", allowlisting), of("activity", recording), of("backup", backingUp), of("retention", retaining),
+		of("schedule", scheduling), of("storage", runningOutOfRoom), of("agent", losingTheAgent),
+		of("operation", operating), of("member", sharing), of("key", changingKeys), of("rate", limiting),
+		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),
+		of("body", reading), of("owner", owning),
+	)
+}
+
+func of(area string, list []Scenario) []Scenario {
+	for i := range list {
+		list[i].Area = area
+	}
+	return list
+}

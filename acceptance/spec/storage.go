@@ -1,0 +1,42 @@
+package spec
+
+var runningOutOfRoom = []Scenario{
+	{Name: "without room a backup is refused at once, and works again when there is room", Alone: true, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		s.fillsUp()
+		_, err := ada.StartBackup(made.ID)
+		s.Refused(err, "BACKUP_STORAGE_FULL")
+		list, err := ada.Operations(made.ID, Page{})
+		s.OK(err)
+		s.That(len(list.Data) == 0, "something was queued: %+v", list.Data)
+
+		s.OK(s.Agent.SetFull(false))
+		ada.FinishesBackup(made.ID)
+	}},
+	{Name: "a queued backup that finds no room any more fails and leaves nothing", Alone: true, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		s.stopsBatch()
+		queued := ada.BacksUp(made.ID)
+		s.fillsUp()
+		s.OK(s.Batch.Start())
+
+		done := ada.Follows(queued)
+		s.That(done.Status == "failed" && done.Error.Code == "BACKUP_STORAGE_FULL", "it ended as %s: %+v", done.Status, done.Error)
+		s.That(len(ada.ListsBackups(made.ID)) == 0, "a file is listed")
+		s.OK(s.Agent.SetFull(false))
+		ada.FinishesBackup(made.ID)
+	}},
+}
+
+// fillsUp leaves no room for backups until the story gives it back, or ends.
+func (s *Stage) fillsUp() {
+	s.Helper()
+	s.OK(s.Agent.SetFull(true))
+	s.Cleanup(func() {
+		if err := s.Agent.SetFull(false); err != nil {
+			s.Error(err)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"net/netip"
+	"time"
+)
+
+// World is a running service, as its operator, its customers and the customers' applications meet it.
+type World struct {
+	Operator Operator
+	// Hosts are the API hosts of the service: two at least, which share everything. Each gives a client for a key.
+	Hosts []func(key string) API
+	// Connect logs in to a database as an application does: with TLS, through the pooler.
+	Connect func(l Login) (Session, error)
+	// Restore loads a backup file into a bare PostgreSQL and returns the notes that it finds there.
+	Restore func(file []byte) (notes []string, err error)
+	// Pass lets a short time go by.
+	Pass func(d time.Duration)
+	// Batch is the host that works on queued operations.
+	Batch Batch
+	// HoldBackup keeps a backup of the database from finishing, until release is called.
+	HoldBackup func(db Created) (release func(), err error)
+	// Spoil puts something into the database that no backup brings back.
+	Spoil func(db Created) error
+	// Agent is the agent on the only database server.
+	Agent Agent
+	// Writes is how many requests a minute a key has for changes.
+	Writes int
+
+	// What follows a driver may lack; it is nil then, and the matrix gives the reason.
+
+	Clock  Clock
+	Faults Faults
+	Wire   Wire
+	SQL    SQL
+}
+
+// Ability is something that only some drivers can do.
+type Ability string
+
+// The abilities.
+const (
+	MovesTime    Ability = "moves time"    // Clock
+	BreaksThings Ability = "breaks things" // Faults
+	SpeaksHTTP   Ability = "speaks HTTP"   // Wire
+	RunsRealSQL  Ability = "runs real SQL" // SQL
+)
+
+// Abilities says what the world can do beyond the rest.
+func (w World) Abilities() map[Ability]bool {
+	return map[Ability]bool{
+		MovesTime: w.Clock != nil, BreaksThings: w.Faults != nil, SpeaksHTTP: w.Wire != nil, RunsRealSQL: w.SQL != nil,
+	}
+}
+
+// Operator is who runs the service.
+type Operator interface {
+	NewAccount(plan string) (Account, error)
+	// SetQuota changes how many databases an account may have.
+	SetQuota(a Account, databases int) error
+	// NewKey makes an API key: of full access, or of the given databases only.
+	NewKey(a Account, databases ...string) (Key, error)
+	// ReplaceKey gives a key a new text.
+	ReplaceKey(k Key) (Key, error)
+	RevokeKey(k Key) error
+	// MakeMember gives the user of an account a role on a database of somebody else.
+	MakeMember(database string, of Account, role string) error
+	SetMaintenance(on bool) error
+	// ServerObjects returns the names of the databases and logins that exist on the database server.
+	ServerObjects() ([]string, error)
+}
+
+// Account is a customer's account and the user who owns it.
+type Account struct{ ID, UserID string }
+
+// Key is an API key; Text is what requests carry.
+type Key struct{ ID, Text string }
+
+// Login is an attempt to connect to a database.
+type Login struct {
+	Database, Username, Password string
+	From                         netip.Addr
+}
+
+// Addresses that applications connect from.
+var (
+	Home = netip.MustParseAddr("127.0.0.2")
+	Away = netip.MustParseAddr("127.0.0.3")
+)
+
+// Session is an open connection of an application.
+type Session interface {
+	// Write stores notes in the application's table.
+	Write(notes ...string) error
+	// Alive reports whether the connection still works.
+	Alive() bool
+	Close()
+}
+
+// Batch is the host that works on queued operations. While it is stopped they stay queued.
+type Batch interface {
+	Stop() error
+	Start() error
+}
+
+// Agent can be gone, and come back.
+type Agent interface {
+	Stop() error
+	Start() error
+	// SetFull leaves no room for backups, or gives it back.
+	SetFull(full bool) error
+}
+
+// Clock moves the time of the whole service, and gives the service its turn.
+type Clock interface {
+	Advance(d time.Duration) error
+	Now() time.Time
+}
+
+// Faults are what can go wrong between the service and its database server.
+type Faults interface {
+	// LoseReplies has the next n commands carried out, and the answers lost.
+	LoseReplies(n int)
+	// OldAgent takes away the routes that an agent of an early version lacks.
+	OldAgent(on bool)
+}
+
+// SQL runs statements of an application. An error is PostgreSQL's own; its SQLSTATE comes with it.
+type SQL interface {
+	// Run logs in and runs statements one by one, and returns the first column of the last one's rows.
+	Run(l Login, statements ...string) ([]string, error)
+	// Direct does the same without the pooler, on PostgreSQL's own port.
+	Direct(l Login, statements ...string) ([]string, error)
+	// State returns the SQLSTATE of an error, empty where PostgreSQL gave none.
+	State(err error) string
+}
