@@ -1,0 +1,116 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/pgherd/pgherd/acceptance/conformance"
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/fakes/memstore"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// stores are what every suite of the metadata runs against.
+var stores = map[string]conformance.Metadata{
+	"memstore":  inMemory(memstore.New),
+	"rerunning": inMemory(memstore.NewRerunning),
+	"postgres":  inPostgres,
+}
+
+func eachStore(t *testing.T, suite func(*testing.T, conformance.Metadata)) {
+	for name, m := range stores {
+		t.Run(name, func(t *testing.T) { suite(t, m) })
+	}
+}
+
+func TestStore(t *testing.T)      { eachStore(t, conformance.Store) }
+func TestAccounts(t *testing.T)   { eachStore(t, conformance.Accounts) }
+func TestKeys(t *testing.T)       { eachStore(t, conformance.Keys) }
+func TestDatabases(t *testing.T)  { eachStore(t, conformance.Databases) }
+func TestVisibility(t *testing.T) { eachStore(t, conformance.Visibility) }
+func TestLogins(t *testing.T)     { eachStore(t, conformance.Logins) }
+func TestAllowlist(t *testing.T)  { eachStore(t, conformance.Allowlist) }
+
+func inMemory(open func() *memstore.Store) conformance.Metadata {
+	return func(*testing.T) func(*testing.T) conformance.Host {
+		s := open()
+		return func(*testing.T) conformance.Host {
+			return conformance.Host{
+				Store: s, Admissions: s, Notifier: s, Events: func(*testing.T) []ports.OutboxEvent { return s.Events() },
+			}
+		}
+	}
+}
+
+// template is an empty migrated database, from which each world's is copied.
+var template = struct {
+	once  sync.Once
+	count atomic.Int64
+}{}
+
+const templateName = "conformance_template"
+
+func inPostgres(t *testing.T) func(*testing.T) conformance.Host {
+	pg := clustertest.Postgres(t)
+	template.once.Do(func() {
+		clustertest.Exec(t, pg.URL("postgres"), "CREATE DATABASE "+templateName)
+		if err := postgres.Migrate(t.Context(), pg.URL(templateName)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	name := fmt.Sprintf("world_%d", template.count.Add(1))
+	clustertest.Exec(t, pg.URL("postgres"), "CREATE DATABASE "+name+" TEMPLATE "+templateName)
+	t.Cleanup(func() { clustertest.Exec(t, pg.URL("postgres"), "DROP DATABASE "+name+" WITH (FORCE)") })
+	return func(t *testing.T) conformance.Host { return openPostgres(t, pg.URL(name)) }
+}
+
+func openPostgres(t *testing.T, url string) conformance.Host {
+	t.Helper()
+	config := postgres.Config{URL: url, MaxConnections: 8}
+	store, err := postgres.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notifier, err := postgres.NewNotifier(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := notifier.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return conformance.Host{
+		Store: store, Admissions: store, Notifier: notifier,
+		Events: func(t *testing.T) []ports.OutboxEvent { return storedEvents(t, url) },
+	}
+}
+
+// storedEvents reads the outbox past the adapter.
+func storedEvents(t *testing.T, url string) []ports.OutboxEvent {
+	t.Helper()
+	db, err := sqlx.Open("postgres", url+"&timezone=UTC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var events []ports.OutboxEvent
+	if err := db.Select(&events, "SELECT * FROM outbox_events ORDER BY created_at, id"); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if !json.Valid(e.Payload) {
+			t.Errorf("the payload of %s is no JSON", e.ID)
+		}
+	}
+	return events
+}
