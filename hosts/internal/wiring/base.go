@@ -33,7 +33,7 @@ type Settings struct {
 	UnverifiedPlans []string
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	LeaseHold time.Duration
-	Limits          map[ratelimit.Class]ratelimit.Limit
+	Limits    map[ratelimit.Class]ratelimit.Limit
 }
 
 // Flags gives a command the shared settings.
