@@ -5,7 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -137,5 +139,51 @@ func TestAnObjectThatNoDumpRestoresIsNamed(t *testing.T) {
 	}
 	if _, _, err := w.files.Open(databaseID, filename); err != nil {
 		t.Errorf("the file is gone: %v", err)
+	}
+}
+
+// A customer's code that runs at a restore, here to keep it from ending, runs as the login of that restore and is bounded.
+func TestARestoreThatNeverEndsIsEnded(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE FUNCTION public.trap() RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+			IF current_database() LIKE 'verify%' THEN PERFORM pg_sleep(600); END IF; RETURN session_user; END $$;
+		CREATE MATERIALIZED VIEW m AS SELECT public.trap() AS who`)
+	config := w.config()
+	config.RestoreTime = 2 * time.Second
+	began := time.Now()
+	_, err := w.run(artifact.New(config, w.files), w.request())
+	if !fault.Has(err, fault.BackupNotVerified) || !strings.Contains(err.Error(), "longer than 2s") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if left := w.settledLeftovers(); left != "" {
+		t.Errorf("left: %s", left)
+	}
+}
+
+// The login of a restore can do in the cluster what any stranger can: nothing.
+func TestARestoreReachesNothingElse(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE secrets (a text)`)
+	var rights string
+	w.agent.Crash = func(point string) {
+		if point != "backup.verify.restored" {
+			return
+		}
+		err := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t).QueryRow(`SELECT concat_ws(' ', rolsuper, rolcreatedb,
+			rolcreaterole, rolreplication, (SELECT count(*) FROM pg_auth_members WHERE member = r.oid),
+			has_database_privilege(r.oid, $1, 'CONNECT'), left(rolpassword, 14)) FROM pg_authid r
+			WHERE r.rolname LIKE 'verify\_%'`, w.Name).Scan(&rights)
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := w.run(w.agent, w.request()); err != nil {
+		t.Fatal(err)
+	}
+	if rights != "f f f f 0 f SCRAM-SHA-256$" {
+		t.Errorf("its rights are %q", rights)
 	}
 }
