@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -63,6 +64,7 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 		zap.Int64("bytes", bytes), zap.String("key", r.keyPrefix()),
 		zap.String("requestId", r.ID), zap.Stringer("client", r.Client),
 	}
+	fields = append(fields, targetFields(r.Target)...)
 	switch {
 	case r.cause != nil && r.stream != nil:
 		s.log.Warn("download broken off", append(fields, zap.Error(r.cause))...)
@@ -71,6 +73,19 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 	default:
 		s.log.Info("request", fields...)
 	}
+}
+
+// targetFields name what a request was about, so that the log can be read for one database.
+func targetFields(target any) []zap.Field {
+	switch t := target.(type) {
+	case controlplane.Reached:
+		return []zap.Field{zap.String("databaseId", string(t.Record().ID))}
+	case controlplane.ReachedOperation:
+		return []zap.Field{
+			zap.String("databaseId", string(t.Record().ID)), zap.String("operationId", string(t.Operation().ID)),
+		}
+	}
+	return nil
 }
 
 // keyPrefix is the part of the key that may be shown; empty without a valid key.
