@@ -3,10 +3,12 @@
 //
 //	fault         the one error type and the one table of codes
 //	id            typed identifiers
+//	machine       the shape of a state machine: a table in which every cell is written out
 //	account       plans, quotas, keys and scopes, who may do what
 //	ratelimit     route classes, limits, and the pure decision of a shared bucket
 //	idempotency   what a key may look like, and when a request is the same request
 //	credential    SCRAM verifiers, generated passwords
+//	server        a registered database server
 //	database      names, the status machine, environment, lifecycle, allowlist
 //	operation     the operation machine, leases and fencing epochs
 //	backup        file names, manifest, the verification rule, retention
