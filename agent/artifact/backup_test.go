@@ -204,3 +204,33 @@ func TestTheSidecarHasOwnersAndPrivileges(t *testing.T) {
 		t.Errorf("the manifest says %+v of %d bytes", m, size)
 	}
 }
+
+// Rows and sequences go on while the dump runs; file and manifest are of one moment all the same.
+func TestABusyDatabaseComesBackEqual(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE a (id bigserial PRIMARY KEY, v text); CREATE TABLE b (id bigserial, v text);
+		INSERT INTO a (v) SELECT md5(n::text) FROM generate_series(1, 100000) n`)
+	db := w.Open(t)
+	ctx, stop := context.WithCancel(t.Context())
+	written, busy := 0, make(chan struct{})
+	go func() {
+		defer close(busy)
+		for ctx.Err() == nil {
+			const both = `WITH x AS (INSERT INTO a (v) SELECT 'more' FROM generate_series(1, 10) RETURNING v)
+				INSERT INTO b (v) SELECT v FROM x`
+			if _, err := db.Exec(`SET statement_timeout = 0; ` + both); err == nil {
+				written += 10
+			}
+		}
+	}()
+	result, err := w.run(w.agent, w.request())
+	stop()
+	<-busy
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := result.Manifest.Contents.Rows
+	if rows["public.a"]-100000 != rows["public.b"] || rows["public.b"] >= int64(written) {
+		t.Errorf("rows %v, %d written in all", rows, written)
+	}
+}
