@@ -1,0 +1,223 @@
+package agent_test
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+const backupName = "20260301_120000.sql.gz"
+
+// filledDatabase makes a database with something in it.
+func (s *stack) filledDatabase(t testing.TB) wanted {
+	t.Helper()
+	w := s.made(t, database.Managed)
+	owner, password := w.login(database.OwnerLogin)
+	must(s.direct(t, w.name, owner, password).Exec(`CREATE TABLE things (id serial PRIMARY KEY, name text);
+		INSERT INTO things (name) SELECT 'thing ' || n FROM generate_series(1, 2000) n`))(t)
+	return w
+}
+
+// backedUp sends the command again and again until the backup is over.
+func (s *stack) backedUp(t testing.TB, c protocol.Command) (report protocol.BackupReport) {
+	t.Helper()
+	last := -1
+	eventually(t, "the backup does not end", func() bool {
+		result := s.done(t, c)
+		if err := json.Unmarshal(result, &report); err != nil {
+			t.Fatal(err)
+		}
+		if report.Progress < last {
+			t.Errorf("progress went from %d to %d", last, report.Progress)
+		}
+		last = report.Progress
+		return report.State != protocol.BackupRunning
+	})
+	return report
+}
+
+func backupPath(w wanted, filename string) string {
+	return "/v1/databases/" + w.id + "/backups/" + filename
+}
+
+func TestBackupIsMadeVerifiedDownloadedAndDeleted(t *testing.T) {
+	s := realStack(t)
+	w := s.filledDatabase(t)
+	c := w.backup(newUUID(), backupName, true)
+	report := s.backedUp(t, c)
+	if report.State != protocol.BackupDone || report.VerifiedAt == nil || !report.RoleManifest || report.Progress != 100 {
+		t.Fatalf("%+v", report)
+	}
+	if again := s.backedUp(t, c); again.ChecksumSHA256 != report.ChecksumSHA256 || !again.VerifiedAt.Equal(*report.VerifiedAt) {
+		t.Errorf("the same command again: %+v", again)
+	}
+	s.refusedFor(t, protocol.ReasonCompleted, closing(c.OperationID))
+
+	status, file, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
+	if err != nil || status != http.StatusOK || int64(len(file)) != report.SizeBytes {
+		t.Fatalf("download: %d, %d bytes, %v", status, len(file), err)
+	}
+	if sum := sha256.Sum256(file); hex.EncodeToString(sum[:]) != report.ChecksumSHA256 {
+		t.Error("the file is another than reported")
+	}
+	text := must(io.ReadAll(must(gzip.NewReader(strings.NewReader(string(file))))(t)))(t)
+	if !strings.Contains(string(text), "thing 2000") {
+		t.Error("the rows are not in the dump")
+	}
+	for range 2 {
+		if status, _, err := s.request(http.MethodDelete, backupPath(w, backupName), nil); err != nil || status != http.StatusNoContent {
+			t.Errorf("delete: %d %v", status, err)
+		}
+	}
+	status, body, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
+	if err != nil || status != http.StatusNotFound || !strings.Contains(string(body), protocol.ReasonNotFound) {
+		t.Errorf("download after deletion: %d %s %v", status, body, err)
+	}
+	s.noOrphans(t)
+}
+
+func TestBackupOfNothingAndOfABadName(t *testing.T) {
+	s := realStack(t)
+	w := want(database.Managed)
+	s.refusedFor(t, protocol.ReasonNotFound, w.backup(newUUID(), backupName, false))
+	s.refusedFor(t, protocol.ReasonInvalid, s.made(t, database.SingleLogin).backup(newUUID(), "../../etc/passwd", false))
+}
+
+func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
+	s := realStack(t)
+	w := s.filledDatabase(t)
+	owner, password := w.login(database.OwnerLogin)
+	// A table that is locked keeps the dump from ending.
+	blocker := must(s.direct(t, w.name, owner, password).BeginTx(t.Context(), nil))(t)
+	must(blocker.Exec("LOCK TABLE things"))(t)
+	c := w.backup(newUUID(), backupName, true)
+	var report protocol.BackupReport
+	if err := json.Unmarshal(s.done(t, c), &report); err != nil || report.State != protocol.BackupRunning {
+		t.Fatalf("%+v %v", report, err)
+	}
+	s.done(t, closing(c.OperationID))
+	s.refusedFor(t, protocol.ReasonClosed, c)
+	if err := blocker.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	s.noFiles(t, w)
+	eventually(t, "sessions of the dump are left", func() bool {
+		return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'") == "0"
+	})
+}
+
+// noFiles checks that nothing of a database's backups is left.
+func (s *stack) noFiles(t testing.TB, w wanted) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.config.BackupDir, w.id, "*"))
+	if err != nil || len(found) > 0 {
+		t.Errorf("files are left: %v %v", found, err)
+	}
+}
+
+func TestFullStorageIsRefused(t *testing.T) {
+	s := ownStack(t)
+	s.config.BackupReserve = 1 << 60
+	s.startAgent(t, t.Context())
+	s.startBouncer(t, t.Context())
+	w := s.filledDatabase(t)
+	status, body, err := s.request(http.MethodGet, backupPath(w, "room"), nil)
+	if err != nil || status != http.StatusInsufficientStorage || !strings.Contains(string(body), protocol.ReasonStorageFull) {
+		t.Errorf("room: %d %s %v", status, body, err)
+	}
+	report := s.backedUp(t, w.backup(newUUID(), backupName, false))
+	if report.State != protocol.BackupFailed || report.Reason != protocol.ReasonStorageFull {
+		t.Errorf("%+v", report)
+	}
+	s.noFiles(t, w)
+}
+
+func TestCrashWhileBackingUp(t *testing.T) {
+	s := crashStack(t)
+	maker := s.child(t, "")
+	w := s.filledDatabase(t)
+	maker.kill()
+	points := pointsOf("backup")
+	for _, p := range artifact.CrashPoints {
+		points = append(points, "agent."+p)
+	}
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			c := w.backup(newUUID(), backupName, true)
+			victim := s.child(t, point)
+			for {
+				if _, _, err := s.send(c); err != nil {
+					break
+				}
+			}
+			victim.died(t)
+			next := s.child(t, "")
+			defer next.kill()
+			report := s.backedUp(t, c)
+			if report.State != protocol.BackupDone || report.VerifiedAt == nil {
+				t.Errorf("%+v", report)
+			}
+			s.noOrphans(t)
+			if status, _, err := s.request(http.MethodDelete, backupPath(w, backupName), nil); err != nil || status != http.StatusNoContent {
+				t.Errorf("delete: %d %v", status, err)
+			}
+			s.noFiles(t, w)
+		})
+	}
+}
+
+func TestCrashWhileBackingUpThenClose(t *testing.T) {
+	s := crashStack(t)
+	maker := s.child(t, "")
+	w := s.filledDatabase(t)
+	maker.kill()
+	for _, point := range []string{"agent.backup.admitted", "agent.backup.after-partial", "agent.backup.after-manifest-rename"} {
+		t.Run(point, func(t *testing.T) {
+			c := w.backup(newUUID(), backupName, true)
+			victim := s.child(t, point)
+			for {
+				if _, _, err := s.send(c); err != nil {
+					break
+				}
+			}
+			victim.died(t)
+			next := s.child(t, "")
+			defer next.kill()
+			s.done(t, closing(c.OperationID))
+			s.refusedFor(t, protocol.ReasonClosed, c)
+			s.noFiles(t, w)
+			s.noOrphans(t)
+		})
+	}
+}
+
+func TestSizeAndHealth(t *testing.T) {
+	s := realStack(t)
+	w := s.filledDatabase(t)
+	var size protocol.Size
+	status, body, err := s.request(http.MethodGet, "/v1/databases/"+w.id+"/size", nil)
+	if err != nil || status != http.StatusOK || json.Unmarshal(body, &size) != nil || size.Bytes < 1<<20 {
+		t.Errorf("size: %d %s %v", status, body, err)
+	}
+	if status, _, _ := s.request(http.MethodGet, "/v1/databases/"+newUUID()+"/size", nil); status != http.StatusNotFound {
+		t.Errorf("size of nothing: %d", status)
+	}
+	var report protocol.Health
+	status, body, err = s.request(http.MethodGet, "/health", nil)
+	if err != nil || status != http.StatusOK || json.Unmarshal(body, &report) != nil {
+		t.Fatalf("health: %d %s %v", status, body, err)
+	}
+	if report.Status != "healthy" || !report.PostgresConnected || !report.PgBouncerRunning || report.PostgresManagedDatabases == 0 {
+		t.Errorf("%+v", report)
+	}
+}
