@@ -102,7 +102,8 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 // Whatever a dump holds, making it portable ends, and doing so twice is the same as once.
 func FuzzPortable(f *testing.F) {
 	for _, seed := range []string{
-		"CREATE POLICY p ON t TO a USING (b);", "CREATE POLICY TO;", "CREATE POLICY p TO to USING", "SET a = 1;", "SET transaction_timeout=;",
+		"CREATE POLICY p ON t TO a USING (b);", "CREATE POLICY TO;", "CREATE POLICY p TO to USING", "SET a = 1;",
+		"SET transaction_timeout=;",
 		"SELECT pg_catalog.setval(;", "SELECT pg_catalog.setval('a', -, -, 1, 2);", "SELECT pg_catalog.setval('a',,,,,);",
 		"COPY FROM stdin;\n\\.\n", "COPY a.\"b\" FROM stdin;\n\\.\n", "CREATE FUNCTION a.begin.begin.begin;",
 	} {
