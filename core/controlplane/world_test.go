@@ -1,0 +1,230 @@
+package controlplane_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/fakes/fakeclock"
+	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/memstore"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// world is an installation on fakes, with one server, one account and one full-account key. Its store runs every update
+// twice and throws the first run away, so that an effect outside a transaction shows everywhere.
+type world struct {
+	*controlplane.ControlPlane
+	t       *testing.T
+	ctx     context.Context
+	store   *memstore.Store
+	fleet   *fakeagent.Fleet
+	clock   *fakeclock.Clock
+	ports   controlplane.Ports
+	machine server.Server
+	server  *fakeagent.Server
+	account account.Account
+	key     string
+	caller  controlplane.Caller
+}
+
+var customer = netip.MustParseAddr("203.0.113.7")
+
+// quick is a configuration in which nothing waits for long.
+func quick() controlplane.Config {
+	return controlplane.Config{
+		PollEvery: time.Millisecond, CreateWait: 10 * time.Second,
+		Limits: map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
+	}
+}
+
+func newWorld(t *testing.T) *world { return configured(t, quick()) }
+
+func configured(t *testing.T, c controlplane.Config) *world {
+	t.Helper()
+	w := &world{t: t, ctx: t.Context(), store: memstore.NewRerunning(), clock: fakeclock.New()}
+	w.fleet = fakeagent.New(w.clock)
+	w.ports = controlplane.Ports{
+		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
+	}
+	w.ControlPlane = w.process(c)
+	w.machine = must(w.Operator.AddServer(w.ctx, controlplane.NewServer{
+		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 1000,
+	}))(t)
+	w.server = w.fleet.Server(w.machine.ID)
+	w.account, w.key, w.caller = w.newAccount("owner@example.org", account.Pro)
+	return w
+}
+
+// process is one more process of the installation.
+func (w *world) process(c controlplane.Config) *controlplane.ControlPlane {
+	w.t.Helper()
+	return must(controlplane.New(w.ports, c))(w.t)
+}
+
+func (w *world) newAccount(email string, p account.Plan) (account.Account, string, controlplane.Caller) {
+	w.t.Helper()
+	a, _, err := w.Operator.CreateAccount(w.ctx, controlplane.NewAccount{Email: email, Name: "Somebody", Plan: p})
+	ok(w.t, err)
+	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{AccountID: a.ID, Label: "test", Scope: account.FullAccount})
+	ok(w.t, err)
+	return a, key, w.admit(key)
+}
+
+func (w *world) admit(key string) controlplane.Caller {
+	w.t.Helper()
+	return must(w.Access.Admit(w.ctx, knock(key)))(w.t).Caller
+}
+
+func knock(key string) controlplane.Knock {
+	return controlplane.Knock{Key: key, Class: ratelimit.Create, Client: customer, RequestID: "request"}
+}
+
+func request(name string) controlplane.CreateRequest {
+	return controlplane.CreateRequest{Name: name, DisplayName: "A shop"}
+}
+
+// made creates a database.
+func (w *world) made(name string) controlplane.Created {
+	w.t.Helper()
+	return must(w.Databases.Create(w.ctx, w.caller, request(name)))(w.t)
+}
+
+// reached is a database as its owner reaches it.
+func (w *world) reached(db id.DatabaseID) controlplane.Reached {
+	w.t.Helper()
+	return must(w.Access.Reach(w.ctx, w.caller, db, account.See))(w.t)
+}
+
+func (w *world) status(db id.DatabaseID) database.Status {
+	w.t.Helper()
+	return w.reached(db).Record().Status
+}
+
+func (w *world) logsIn(c controlplane.Created) bool {
+	return w.server.CanLogIn(customer, c.Record.Name, c.Username, c.Password)
+}
+
+// databases is how many count against the account's quota.
+func (w *world) databases() int {
+	w.t.Helper()
+	list, _, err := w.Databases.List(w.ctx, w.caller, ports.Page{})
+	ok(w.t, err)
+	return len(list)
+}
+
+// work runs the queue until nothing is claimable, letting time pass between the attempts.
+func (w *world) work(cp *controlplane.ControlPlane) {
+	w.t.Helper()
+	for range 20 {
+		if !must(cp.Worker.RunNext(w.ctx))(w.t) {
+			w.clock.Advance(2 * time.Minute)
+			if !must(cp.Worker.RunNext(w.ctx))(w.t) {
+				return
+			}
+		}
+	}
+	w.t.Fatal("the queue never empties")
+}
+
+func (w *world) operation(op id.OperationID) operation.Operation {
+	w.t.Helper()
+	return must(w.Operator.Operation(w.ctx, op))(w.t)
+}
+
+// activity is the activity log of a database, oldest first.
+func (w *world) activity(db id.DatabaseID) []audit.Action {
+	w.t.Helper()
+	var actions []audit.Action
+	for _, e := range must(w.Operator.Audit(w.ctx, db, ports.Page{}))(w.t) {
+		actions = append([]audit.Action{e.Action}, actions...)
+	}
+	return actions
+}
+
+func (w *world) events() []string {
+	var names []string
+	for _, e := range w.store.Events() {
+		names = append(names, string(e.Name))
+	}
+	return names
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+func refused(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	var known *fault.Error
+	if !errors.As(err, &known) || known.Code != code {
+		t.Fatalf("%v, want %s", err, code)
+	}
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// crash is the death of a process at a crash point: the goroutine's work ends there.
+type crash struct{ point string }
+
+// dies runs fn and reports whether it died at a crash point.
+func dies(fn func()) (died bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, is := r.(crash); !is {
+				panic(r)
+			}
+			died = true
+		}
+	}()
+	fn()
+	return false
+}
+
+// mortal is a configuration of a process that dies when it first comes to a point.
+func mortal(point string) controlplane.Config {
+	c := quick()
+	c.LeaseHold = 30 * time.Second
+	c.Crash = func(at string) {
+		if at == point {
+			panic(crash{at})
+		}
+	}
+	return c
+}
+
+func ids(created ...controlplane.Created) (list []id.DatabaseID) {
+	for _, c := range created {
+		list = append(list, c.Record.ID)
+	}
+	return list
+}
