@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestImportCheckerFindsPlantedImports plants one package that reaches one other, and wants the checker to say so or to be silent.
+// TestImportCheckerFindsPlantedImports plants one package that reaches one other, and wants the checker to say so, or nothing.
 func TestImportCheckerFindsPlantedImports(t *testing.T) {
 	const fine = ""
 	for _, c := range []struct{ from, to, want string }{

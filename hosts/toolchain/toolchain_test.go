@@ -1,0 +1,125 @@
+package toolchain
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestVersions(t *testing.T) {
+	for text, want := range map[string]version{
+		"postgres (PostgreSQL) 16.14":                   {16, 14, 0},
+		"pg_dump (PostgreSQL) 17.11 (Debian 17.11-0+1)": {17, 11, 0},
+		"PgBouncer 1.24.1\nlibevent 2.1.12-stable":      {1, 24, 1},
+	} {
+		if got, ok := parseVersion(text); !ok || got != want {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+	if v, ok := parseVersion("no version"); ok {
+		t.Errorf("found version %v where there is none", v)
+	}
+}
+
+func TestWhichVersionsFit(t *testing.T) {
+	for _, c := range []struct {
+		fits func(version) bool
+		v    version
+		want bool
+	}{
+		{server16, version{15, 18}, false}, {server16, version{16, 0}, true}, {server16, version{17, 1}, false},
+		{client16, version{15, 18}, false}, {client16, version{16, 0}, true}, {client16, version{17, 1}, true},
+		{pooler1241, version{1, 24, 0}, false}, {pooler1241, version{1, 24, 1}, true}, {pooler1241, version{1, 25, 0}, true},
+		{pooler1241, version{1, 9, 9}, false}, {pooler1241, version{2, 0, 0}, true},
+	} {
+		if got := c.fits(c.v); got != c.want {
+			t.Errorf("%v fits: %v, want %v", c.v, got, c.want)
+		}
+	}
+}
+
+// plant makes a folder of programs that answer --version only.
+func plant(t *testing.T, dir string, versions map[string]string) string {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, version := range versions {
+		script := fmt.Sprintf("#!/bin/sh\necho '%s %s'\n", name, version)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func server(v string) map[string]string {
+	return map[string]string{"initdb": v, "postgres": v, "pg_ctl": v}
+}
+
+func TestBindirIsAnOrder(t *testing.T) {
+	root := t.TempDir()
+	plant(t, filepath.Join(root, Dir, "server", "bin"), server("16.1"))
+	for planted, found := range map[string]bool{"16.3": true, "15.9": false} {
+		dir := plant(t, t.TempDir(), server(planted))
+		t.Setenv("PGHERD_PG_BINDIR", dir)
+		tools, missing := Look(root)
+		if got := tools.Postgres == filepath.Join(dir, "postgres"); got != found {
+			t.Errorf("PostgreSQL %s in PGHERD_PG_BINDIR taken: %v, want %v", planted, got, found)
+		}
+		if got := len(missing) > 0 && missing[0].Part == Server; got == found {
+			t.Errorf("PostgreSQL %s in PGHERD_PG_BINDIR missing: %v, want %v", planted, got, !found)
+		}
+	}
+}
+
+func TestProgramsOfDifferentBuildsAreNotMixed(t *testing.T) {
+	versions := server("16.3")
+	delete(versions, "pg_ctl")
+	t.Setenv("PGHERD_PG_BINDIR", plant(t, t.TempDir(), versions))
+	tools, missing := Look("")
+	if tools.Initdb != "" || len(missing) == 0 || !strings.Contains(missing[0].Error(), "pg_ctl") {
+		t.Errorf("initdb %q, missing %v", tools.Initdb, missing)
+	}
+}
+
+func TestFetchedToolsAreFound(t *testing.T) {
+	t.Setenv("PATH", "/nowhere")
+	t.Setenv("PGHERD_PGBOUNCER", "")
+	root := t.TempDir()
+	plant(t, filepath.Join(root, Dir, "client", "bin"), map[string]string{"pg_dump": "99.1", "psql": "99.1", "pgbouncer": "99.1.0"})
+	tools, missing := Look(root)
+	for _, m := range missing {
+		if m.Part == Client {
+			t.Errorf("not found: %v", m)
+		}
+	}
+	if tools.PgBouncer == "" || tools.PgDump == "" {
+		t.Errorf("tools are %+v", tools)
+	}
+}
+
+func TestErrorIsOneLineThatSaysWhatToDo(t *testing.T) {
+	t.Setenv("PGHERD_PG_BINDIR", t.TempDir())
+	_, err := Find()
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "make toolchain") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestFindWorksInAnyFolder(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(root, "hosts"))
+	if again, err := Root(); err != nil || again != root {
+		t.Errorf("root is %s, want %s (%v)", again, root, err)
+	}
+	t.Chdir("/")
+	if outside, err := Root(); err == nil {
+		t.Errorf("root of / is %s", outside)
+	}
+}
