@@ -1,0 +1,201 @@
+package dev_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// program builds pgherd once for all tests.
+func program(t *testing.T, root string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "pgherd")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./hosts/pgherd")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return file
+}
+
+// developer runs "pgherd dev" in a folder of its own, on ports that are free.
+type developer struct {
+	t       *testing.T
+	program string
+	root    string // of the repository, where the tools are
+	dir     string
+	flags   []string
+	out     *bytes.Buffer
+	cmd     *exec.Cmd
+	ended   chan error
+}
+
+func newDeveloper(t *testing.T, root, program string) *developer {
+	t.Helper()
+	d := &developer{t: t, program: program, root: root, dir: t.TempDir()}
+	d.flags = []string{"--state-dir=" + filepath.Join(d.dir, ".pgherd", "dev")}
+	for _, flag := range []string{"api-port", "ops-port", "agent-port", "pooler-port", "postgres-port"} {
+		port, err := cluster.FreePort("127.0.0.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.flags = append(d.flags, "--"+flag+"="+strconv.Itoa(port))
+	}
+	return d
+}
+
+func (d *developer) start() {
+	d.t.Helper()
+	d.out, d.ended = &bytes.Buffer{}, make(chan error, 1)
+	d.cmd = exec.CommandContext(context.WithoutCancel(d.t.Context()), d.program,
+		append([]string{"dev"}, d.flags...)...)
+	d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = d.root, d.out, d.out
+	ready, done := filepath.Join(d.dir, ".pgherd/dev/env"), make(chan error, 1)
+	before := modified(ready)
+	if err := d.cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	go func() { done <- d.cmd.Wait() }()
+	d.ended = done
+	d.t.Cleanup(func() { _ = d.cmd.Process.Kill() })
+	for deadline := time.Now().Add(2 * time.Minute); modified(ready).Equal(before) || !d.answers(); {
+		select {
+		case err := <-done:
+			d.t.Fatalf("pgherd dev ended: %v\n%s", err, d.out)
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("pgherd dev is not ready\n%s", d.out)
+		}
+	}
+}
+
+func modified(file string) time.Time {
+	info, err := os.Stat(file)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+func (d *developer) answers() bool {
+	conn, err := net.Dial("tcp", "127.0.0.1:"+strings.TrimPrefix(d.flags[1], "--api-port="))
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+// stop presses Ctrl-C once.
+func (d *developer) stop() {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		d.t.Fatal(err)
+	}
+	select {
+	case err := <-d.ended:
+		if err != nil {
+			d.t.Fatalf("one Ctrl-C should end it cleanly: %v\n%s", err, d.out)
+		}
+	case <-time.After(time.Minute):
+		d.t.Fatalf("one Ctrl-C did not end it\n%s", d.out)
+	}
+}
+
+// shell runs what a reader copies.
+func (d *developer) shell(script string) string {
+	d.t.Helper()
+	tools, err := toolchain.Find()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(d.t.Context(), "bash", "-euo", "pipefail", "-c", script)
+	cmd.Dir = d.dir
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(tools.Psql)+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		d.t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// session is the first session of the README, as a reader copies it.
+func session(t *testing.T, root string) string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(readme), "```sh\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !ok || !closed {
+		t.Fatal("the README has no session")
+	}
+	return block
+}
+
+func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
+	root, err := toolchain.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDeveloper(t, root, program(t, root))
+	d.start()
+	const count = `psql "${PGHERD_SERVER_URL%/*}/copy" -Atc 'SELECT count(*) FROM item'`
+	out := d.shell(session(t, root) + "\necho restored=$(" + count + ")\n")
+	if !strings.Contains(out, "restored=1000") {
+		t.Errorf("the backup did not come back whole:\n%s", out)
+	}
+	keys := d.shell(`. .pgherd/dev/env; echo $PGHERD_API_KEY $PGHERD_CI_KEY $PGHERD_ACCOUNT_ID`)
+	d.stop()
+	d.start()
+	defer d.stop()
+	if again := d.shell(`. .pgherd/dev/env; echo $PGHERD_API_KEY $PGHERD_CI_KEY $PGHERD_ACCOUNT_ID`); again != keys {
+		t.Error("a restart made other keys")
+	}
+	out = d.shell(`set -a; . .pgherd/dev/env; set +a
+		url=$(sed 's/.*"connectionString":"\([^"]*\)".*/\1/' shop.json)
+		psql "$url&sslrootcert=$PGHERD_CA_FILE" -Atc 'SELECT count(*) FROM item'`)
+	if strings.TrimSpace(out) != "1000" {
+		t.Errorf("the database has %q rows after a restart", out)
+	}
+}
+
+func TestAPortInUseIsOneClearLineAndNothingStarts(t *testing.T) {
+	root, err := toolchain.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDeveloper(t, root, program(t, root))
+	taken, err := net.Listen("tcp", "127.0.0.1:"+strings.TrimPrefix(d.flags[4], "--pooler-port="))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	cmd := exec.CommandContext(t.Context(), d.program, append([]string{"dev"}, d.flags...)...)
+	cmd.Dir = d.root
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text := strings.TrimSpace(string(out))
+	if strings.Count(text, "\n") != 0 || !strings.Contains(text, "--pooler-port") {
+		t.Errorf("want one line that names the flag, got:\n%s", text)
+	}
+	if _, err := os.Stat(filepath.Join(d.dir, ".pgherd/dev/postgres")); err == nil {
+		t.Error("something was started")
+	}
+}
