@@ -163,9 +163,7 @@ func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, 
 			return report, err
 		}
 		if n == backupAttempts {
-			return protocol.BackupReport{
-				State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: "the database could not be dumped",
-			}, nil
+			return x.giveUp(ctx, j.backup)
 		}
 		select {
 		case <-ctx.Done():
@@ -173,6 +171,14 @@ func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, 
 		case <-time.After(attemptPause):
 		}
 	}
+}
+
+// giveUp reports failure once nothing of the backup is left: a file whose verification could not be carried out goes, too.
+func (x *Executor) giveUp(ctx context.Context, b Backup) (protocol.BackupReport, error) {
+	return protocol.BackupReport{
+		State: protocol.BackupFailed, Reason: protocol.ReasonFailed,
+		Message: "the database could not be dumped, or the file not be checked; the agent's log says why",
+	}, x.backups.Discard(ctx, b)
 }
 
 // tell keeps the latest news only.
