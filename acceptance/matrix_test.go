@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -30,11 +31,18 @@ var matrix = []row{
 		spec.RunsRealSQL: noDatabase,
 	}},
 	{name: "http", world: driver.HTTP, lacks: map[spec.Ability]string{spec.RunsRealSQL: noDatabase}},
+	{name: "stack", world: driver.Stack, shared: true, lacks: map[spec.Ability]string{
+		spec.MovesTime:    "its processes go by the machine's clock, which no test moves",
+		spec.BreaksThings: "its agent is the real one, of this version, and answers all that it does",
+	}},
 }
 
 func TestMain(m *testing.M) {
 	status := m.Run()
-	driver.StopStack()
+	if err := driver.StopStack(); err != nil {
+		fmt.Fprintln(os.Stderr, "stack:", err)
+		status = 1
+	}
 	os.Exit(status)
 }
 

@@ -157,7 +157,9 @@ func (c client) SetLifecycle(id, action string) (string, error) {
 	return answer.Data.Status, err
 }
 
-func allowlistPath(database string) string { return databasesPath + "/" + database + "/network/allowlist" }
+func allowlistPath(database string) string {
+	return databasesPath + "/" + database + "/network/allowlist"
+}
 
 // Allowlist implements spec.AllowlistAPI.
 func (c client) Allowlist(database string) ([]spec.Entry, error) {

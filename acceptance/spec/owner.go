@@ -3,6 +3,11 @@ package spec
 import "strings"
 
 var owning = []Scenario{
+	{Name: "psql takes the connection string as it stands", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
+		made := s.Customer("pro").Creates("orders")
+		out, err := s.SQL.Psql(made.ConnectionString, "SELECT current_user || ' ' || current_database() || ' ' || version()")
+		s.That(err == nil && strings.HasPrefix(out, made.Name+" "+made.Name+" PostgreSQL 16."), "psql says %q (%v)", out, err)
+	}},
 	{Name: "an owner does what an owner needs", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 		made := s.Customer("pro").Creates("orders")
 		rows, err := s.SQL.Run(made.Login(),

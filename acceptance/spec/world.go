@@ -131,6 +131,8 @@ type SQL interface {
 	Run(l Login, statements ...string) ([]string, error)
 	// Direct does the same without the pooler, on PostgreSQL's own port.
 	Direct(l Login, statements ...string) ([]string, error)
+	// Psql runs a statement with psql, which is given the connection string as it stands and the service's CA.
+	Psql(connectionString, statement string) (string, error)
 	// State returns the SQLSTATE of an error, empty where PostgreSQL gave none.
 	State(err error) string
 }

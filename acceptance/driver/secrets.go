@@ -1,0 +1,59 @@
+package driver
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// secrets are texts that no log of the service may hold.
+type secrets struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// shortest is the length from which a text is no coincidence.
+const shortest = 16
+
+func (s *secrets) add(secret string) {
+	if len(secret) < shortest {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[string]bool{}
+	}
+	s.known[secret] = true
+}
+
+// inLogs looks for every secret in every log file below a folder.
+func (s *secrets) inLogs(dir string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	logs := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".log") {
+			return err
+		}
+		logs++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for secret := range s.known {
+			if bytes.Contains(text, []byte(secret)) {
+				return fmt.Errorf("%s holds a secret that begins with %.4s", filepath.Base(path), secret)
+			}
+		}
+		return nil
+	})
+	if err == nil && logs == 0 {
+		err = fmt.Errorf("there is no log in %s", dir)
+	}
+	return err
+}

@@ -1,0 +1,240 @@
+package driver
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/acceptance/spec"
+)
+
+// applications connect to the real service.
+type applications struct {
+	r        *real
+	restores *atomic.Int64
+}
+
+const statementTime = 20 * time.Second
+
+// pooled is the connector of a log-in through the pooler: with verified TLS, from the application's address.
+func (a applications) pooled(l spec.Login) (*pq.Connector, error) {
+	u := url.URL{
+		Scheme: "postgresql", User: url.UserPassword(l.Username, l.Password), Path: "/" + l.Database,
+		Host: net.JoinHostPort(publicHost, strconv.Itoa(a.r.poolerPort)),
+		RawQuery: url.Values{
+			"sslmode": {"verify-full"}, "sslrootcert": {a.r.ca.CertFile()}, "connect_timeout": {"10"},
+		}.Encode(),
+	}
+	a.r.secrets.add(l.Password)
+	connector, err := pq.NewConnector(u.String())
+	if err == nil {
+		connector.Dialer(from{address: l.From, to: net.JoinHostPort(loopback, strconv.Itoa(a.r.poolerPort))})
+	}
+	return connector, err
+}
+
+// from dials the pooler from a given address.
+type from struct {
+	address netip.Addr
+	to      string
+}
+
+func (f from) Dial(network, _ string) (net.Conn, error) {
+	return f.DialTimeout(network, "", statementTime)
+}
+
+func (f from) DialTimeout(network, _ string, limit time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: limit, LocalAddr: &net.TCPAddr{IP: f.address.AsSlice()}}
+	return d.Dial(network, f.to)
+}
+
+// connect implements spec.World.Connect.
+func (a applications) connect(l spec.Login) (spec.Session, error) {
+	connector, err := a.pooled(l)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	pool := sql.OpenDB(connector)
+	connection, err := pool.Conn(ctx)
+	if err == nil {
+		_, err = connection.ExecContext(ctx, "SELECT 1")
+	}
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return session{pool: pool, connection: connection}, nil
+}
+
+// session implements spec.Session.
+type session struct {
+	pool       *sql.DB
+	connection *sql.Conn
+}
+
+func (s session) exec(statement string, args ...any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	_, err := s.connection.ExecContext(ctx, statement, args...)
+	return err
+}
+
+// Write implements spec.Session.
+func (s session) Write(notes ...string) error {
+	err := s.exec("CREATE TABLE IF NOT EXISTS note (body text)")
+	for _, note := range notes {
+		err = errors.Join(err, s.exec("INSERT INTO note VALUES ($1)", note))
+	}
+	return err
+}
+
+// Alive implements spec.Session.
+func (s session) Alive() bool { return s.exec("SELECT 1") == nil }
+
+// Close implements spec.Session.
+func (s session) Close() {
+	_ = s.connection.Close() // it may be closed already: that is what stories are about
+	_ = s.pool.Close()
+}
+
+// holdBackup locks the application's table, so that no dump gets past it.
+func (a applications) holdBackup(db spec.Created) (release func(), err error) {
+	opened, err := a.connect(db.Login())
+	if err != nil {
+		return nil, err
+	}
+	holder := opened.(session)
+	for _, statement := range []string{"BEGIN", "LOCK TABLE note IN ACCESS EXCLUSIVE MODE"} {
+		if err := holder.exec(statement); err != nil {
+			holder.Close()
+			return nil, err
+		}
+	}
+	return holder.Close, nil
+}
+
+// spoil makes a constraint that holds now, and that no restore can check: it looks at another table, which is still empty then.
+func (a applications) spoil(db spec.Created) error {
+	_, err := a.Run(db.Login(),
+		"CREATE TABLE b_parent (id int)", "INSERT INTO b_parent VALUES (1)",
+		"CREATE FUNCTION known(n int) RETURNS boolean LANGUAGE plpgsql AS "+
+			"'BEGIN RETURN EXISTS (SELECT FROM public.b_parent WHERE id = n); END'",
+		"CREATE TABLE a_child (id int CHECK (public.known(id)))", "INSERT INTO a_child VALUES (1)")
+	return err
+}
+
+// restore loads a file with psql into an empty database of a server that knows none of our logins.
+func (a applications) restore(file []byte) ([]string, error) {
+	name := fmt.Sprintf("restored_%d", a.restores.Add(1))
+	if _, err := query(a.r.metadata.URL("postgres"), statementTime, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	dump, err := io.ReadAll(z)
+	if err != nil {
+		return nil, err
+	}
+	psql := exec.Command(a.r.tools.Psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", a.r.metadata.URL(name))
+	psql.Stdin = bytes.NewReader(dump)
+	if out, err := psql.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("psql: %w: %s", err, out)
+	}
+	return query(a.r.metadata.URL(name), statementTime, "SELECT body FROM note")
+}
+
+// Run implements spec.SQL.
+func (a applications) Run(l spec.Login, statements ...string) ([]string, error) {
+	connector, err := a.pooled(l)
+	if err != nil {
+		return nil, err
+	}
+	return statementsOn(sql.OpenDB(connector), statementTime, statements...)
+}
+
+// Direct implements spec.SQL.
+func (a applications) Direct(l spec.Login, statements ...string) ([]string, error) {
+	return query(a.r.server.URLFor(l.Username, l.Password, l.Database), statementTime, statements...)
+}
+
+// Psql implements spec.SQL.
+func (a applications) Psql(connectionString, statement string) (string, error) {
+	psql := exec.Command(a.r.tools.Psql, "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement)
+	psql.Env = append(os.Environ(), "PGSSLROOTCERT="+a.r.ca.CertFile(), "PGCONNECT_TIMEOUT=10")
+	psql.Args = append(psql.Args, "-d", connectionString)
+	out, err := psql.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// State implements spec.SQL.
+func (a applications) State(err error) string {
+	if p := pq.As(err); p != nil {
+		return string(p.Code)
+	}
+	return ""
+}
+
+// query runs statements over a connection of their own and returns the first column of the last one's rows.
+func query(connection string, limit time.Duration, statements ...string) ([]string, error) {
+	pool, err := sql.Open("postgres", connection)
+	if err != nil {
+		return nil, err
+	}
+	return statementsOn(pool, limit, statements...)
+}
+
+func statementsOn(pool *sql.DB, limit time.Duration, statements ...string) (rows []string, err error) {
+	pool.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	for _, statement := range statements {
+		if rows, err = firstColumn(ctx, pool, statement); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+func firstColumn(ctx context.Context, pool *sql.DB, statement string) (values []string, err error) {
+	rows, err := pool.QueryContext(ctx, statement)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		row := make([]any, max(1, len(columns)))
+		var first sql.NullString
+		row[0] = &first
+		for i := range row[1:] {
+			row[1+i] = new(any)
+		}
+		if err := rows.Scan(row...); err != nil {
+			return nil, err
+		}
+		values = append(values, first.String)
+	}
+	return values, rows.Err()
+}
