@@ -2,11 +2,13 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -46,7 +48,7 @@ func (d *Databases) reserveLifecycle(
 		}
 		status = cell.Next
 		if len(cell.Effects) == 0 {
-			return nil
+			return d.noneUnderWay(ctx, tx, record.ID)
 		}
 		record.AccessGeneration++
 		if err := tx.Databases().Save(ctx, record); err != nil {
@@ -58,6 +60,19 @@ func (d *Databases) reserveLifecycle(
 		return tx.Operations().Add(ctx, o)
 	})
 	return status, work, err
+}
+
+// noneUnderWay returns DATABASE_STATE_CONFLICT while an action is open: the status that a database has already is then not
+// the one that it will have.
+func (d *Databases) noneUnderWay(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
+	open, err := tx.Operations().Open(ctx, db)
+	switch {
+	case errors.Is(err, ports.ErrNoRow):
+		return nil
+	case err == nil && open.Kind == operation.Lifecycle:
+		return fault.New(fault.DatabaseStateConflict, "another lifecycle action of the database is under way")
+	}
+	return err
 }
 
 func lifecycleError(err error) error {
