@@ -33,10 +33,11 @@ var operating = []Scenario{
 		o, err := ada.CancelOperation(started.ID)
 		s.OK(err)
 		s.That(o.Status == "running" || o.Status == "canceled", "it is %s", o.Status)
-		release()
 		done := ada.Follows(started)
 		s.That(done.Status == "canceled" && done.Error == nil, "it ended as %s: %+v", done.Status, done.Error)
 		s.That(len(ada.ListsBackups(made.ID)) == 0, "a file is listed")
+		release()
+		ada.FinishesBackup(made.ID)
 	}},
 	{Name: "what is final cannot be canceled, what is canceled stays so", Alone: true, Play: func(s *Stage) {
 		ada := s.Customer("pro")
