@@ -46,15 +46,15 @@ func TestAFleetKeepsConnectionsAndFollowsTheRecord(t *testing.T) {
 }
 
 func TestAFleetFollowsURLAndCA(t *testing.T) {
-	old, new := newWire(t, answer(200, `{"bytes":1}`)), newWire(t, answer(200, `{"bytes":2}`))
+	before, after := newWire(t, answer(200, `{"bytes":1}`)), newWire(t, answer(200, `{"bytes":2}`))
 	fleet := newFleet(t, agentclient.Options{})
-	s := old.record(t)
+	s := before.record(t)
 	if a, err := fleet.Agent(s); err != nil {
 		t.Fatal(err)
 	} else if n, err := a.DatabaseSize(brief(t), database); err != nil || n != 1 {
 		t.Fatalf("got %d (%v)", n, err)
 	}
-	s.AgentURL = new.URL
+	s.AgentURL = after.URL
 	if a, err := fleet.Agent(s); err != nil {
 		t.Fatal(err)
 	} else if n, err := a.DatabaseSize(brief(t), database); err != nil || n != 2 {

@@ -57,12 +57,8 @@ func (r route) refusal(resp *http.Response) error {
 }
 
 func readRefusal(resp *http.Response) (*ports.AgentRefusal, bool) {
-	text, err := readBounded(resp.Body, maxRefusal)
-	if err != nil {
-		return nil, false
-	}
 	var no protocol.Refusal
-	if err := json.Unmarshal(text, &no); err != nil {
+	if text, err := readBounded(resp.Body, maxRefusal); err != nil || json.Unmarshal(text, &no) != nil {
 		return nil, false
 	}
 	reason, ok := reasons[no.Reason]

@@ -92,7 +92,7 @@ func (r *Request) refuseBody() error {
 	r.setReadDeadline(r.server.limits.BodyTimeout)
 	var one [1]byte
 	switch _, err := io.ReadFull(r.raw.RequestBodyStream(), one[:]); {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		r.body.readToEnd = true
 		return nil
 	case err == nil:
@@ -192,7 +192,7 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	n, err := r.raw.RequestBodyStream().Read(b)
 	p.got += int64(n)
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		r.body.readToEnd = true
 	case err != nil:
 		err = unreadable(err)

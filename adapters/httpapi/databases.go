@@ -159,6 +159,7 @@ func (d databases) setLifecycle(r *Request) (Answer, error) {
 	return OK(told[lifecycleView]{message, lifecycleView{r.reached().Record().ID, status}}), nil
 }
 
+//exhaustive:ignore the other events are no actions of this route
 var lifecycleMessages = map[database.Event]string{
 	database.Start:   "The database is started.",
 	database.Stop:    "The database is stopped.",

@@ -163,7 +163,7 @@ func (s *Server) serveUnparsed(raw *fasthttp.RequestCtx, err error) {
 	shown := unparsed(err)
 	raw.Response.Reset()
 	raw.Response.Header.Set(headerRequestID, s.requestID())
-	refuse(&raw.Response, shown, false)
+	_ = refuse(&raw.Response, shown, false) // a fault of the client, which is no cause to log
 	closeAfterAnswer(raw, raw.Conn())
 	s.metrics.unparsed(shown)
 }

@@ -41,7 +41,7 @@ func oneObject(text []byte) ([]byte, error) {
 	d := lenient(text)
 	value, err := d.ReadValue()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil, fault.New(fault.InvalidJSON, "the body is empty")
 	case err != nil:
 		return nil, fault.New(fault.InvalidJSON, "the body is not valid JSON (near byte %d)", d.InputOffset())
