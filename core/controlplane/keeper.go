@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -48,9 +49,9 @@ func (k *Keeper) Once(ctx context.Context) error {
 	)
 }
 
-func (k *Keeper) due(ctx context.Context, what ports.DueWork) (list []database.Record, err error) {
+func (k *Keeper) due(ctx context.Context, what ports.DueWork, limit int) (list []database.Record, err error) {
 	err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Databases().Due(ctx, what, k.Clock.Now(), keepBatch)
+		list, err = tx.Databases().Due(ctx, what, k.Clock.Now(), limit)
 		return err
 	})
 	return list, err
@@ -58,7 +59,7 @@ func (k *Keeper) due(ctx context.Context, what ports.DueWork) (list []database.R
 
 // scheduleBackups queues the daily backups whose time has come. Days that were missed are made up by one backup.
 func (k *Keeper) scheduleBackups(ctx context.Context) error {
-	list, err := k.due(ctx, ports.DueBackup)
+	list, err := k.due(ctx, ports.DueBackup, keepBatch)
 	for _, r := range list {
 		_, one := k.queueBackup(ctx, r, audit.System, "", backup.Scheduled, k.reschedule)
 		if one != nil && !isSettled(one) {
@@ -88,33 +89,48 @@ func isSettled(err error) bool {
 }
 
 func (k *Keeper) pushAllowlists(ctx context.Context) error {
-	list, err := k.due(ctx, ports.DueAllowlist)
-	for _, r := range list {
-		if one := k.pushAllowlist(ctx, r.ID); one != nil && !isSettled(one) {
-			k.journal(ctx, "allowlist.pending", r.ID, one)
+	out := outage{}
+	return round(func(limit int) (list []database.Record, err error) {
+		return k.due(ctx, ports.DueAllowlist, limit)
+	}, func(r database.Record) bool {
+		if out.of(r.ServerID) {
+			return false
 		}
-	}
-	return err
+		err := out.note(r.ServerID, k.pushAllowlist(ctx, r.ID))
+		if err != nil && !isSettled(err) {
+			k.journal(ctx, "allowlist.pending", r.ID, err)
+		}
+		return err == nil
+	})
 }
 
 // eraseBackups removes the files of backups that have expired or were deleted.
 func (k *Keeper) eraseBackups(ctx context.Context) error {
-	var doomed []backup.Backup
-	err := k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		doomed, err = tx.Backups().Doomed(ctx, k.Clock.Now(), keepBatch)
-		return err
-	})
-	for _, b := range doomed {
-		if one := k.eraseOne(ctx, b); one != nil && !isSettled(one) {
-			k.journal(ctx, "backup.not_erased", b.DatabaseID, one)
+	out, stuck := outage{}, map[id.DatabaseID]bool{}
+	return round(func(limit int) (list []backup.Backup, err error) {
+		err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+			list, err = tx.Backups().Doomed(ctx, k.Clock.Now(), limit)
+			return err
+		})
+		return list, err
+	}, func(b backup.Backup) bool {
+		if stuck[b.DatabaseID] {
+			return false
 		}
-	}
-	return err
+		err := k.eraseOne(ctx, b, out)
+		if err != nil && !isSettled(err) {
+			stuck[b.DatabaseID] = true
+			if !errors.Is(err, errNoAnswer) {
+				k.journal(ctx, "backup.not_erased", b.DatabaseID, err)
+			}
+		}
+		return err == nil
+	})
 }
 
-func (k *Keeper) eraseOne(ctx context.Context, b backup.Backup) error {
+func (k *Keeper) eraseOne(ctx context.Context, b backup.Backup, out outage) error {
 	what := audit.BackupDeleted
-	if b.DeletingAt == nil {
+	if b.DeletingAt == nil || b.Expired(*b.DeletingAt) {
 		what = audit.BackupExpired
 	}
 	var record database.Record
@@ -125,8 +141,11 @@ func (k *Keeper) eraseOne(ctx context.Context, b backup.Backup) error {
 		_, err = tx.Backups().MarkDeleting(ctx, b.DatabaseID, b.Filename, k.Clock.Now())
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case out.of(record.ServerID):
+		return errNoAnswer
 	}
-	return k.erase(ctx, record, b, audit.System, what)
+	return out.note(record.ServerID, k.erase(ctx, record, b, audit.System, what))
 }

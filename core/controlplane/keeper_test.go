@@ -1,0 +1,144 @@
+package controlplane_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// daily is a database with a daily backup.
+func (w *world) daily() controlplane.Reached {
+	w.t.Helper()
+	r := request("shop")
+	r.Schedule = database.Daily
+	return w.reached(must(w.Databases.Create(w.ctx, w.caller, r))(w.t).Record.ID)
+}
+
+func TestDailyBackups(t *testing.T) {
+	w := newWorld(t)
+	r := w.daily()
+	ok(t, w.Keeper.Once(w.ctx))
+	equal(t, "before its time", must(w.Worker.RunNext(w.ctx))(t), false)
+	for day := range 3 {
+		w.clock.Advance(24 * time.Hour)
+		other := w.process(quick())
+		ok(t, w.Keeper.Once(w.ctx))
+		ok(t, other.Keeper.Once(w.ctx)) // a second keeper does nothing twice
+		w.work(w.ControlPlane)
+		equal(t, "backups", len(w.backups(r)), day+1)
+	}
+	for _, b := range w.backups(r) {
+		equal(t, "trigger", b.Trigger, backup.Scheduled)
+	}
+}
+
+func TestMissedDaysAreMadeUpByOne(t *testing.T) {
+	w := newWorld(t)
+	r := w.daily()
+	w.clock.Advance(5 * 24 * time.Hour)
+	for range 3 {
+		ok(t, w.Keeper.Once(w.ctx))
+		w.runAll()
+	}
+	equal(t, "backups", len(w.backups(r)), 1)
+	next := w.reached(r.Record().ID).Record().NextBackupAt
+	if next == nil || !next.After(w.clock.Now()) || next.After(w.clock.Now().Add(24*time.Hour)) {
+		t.Errorf("the next one is due %v", next)
+	}
+}
+
+// runAll works on what is claimable now, without letting time pass.
+func (w *world) runAll() {
+	w.t.Helper()
+	for must(w.Worker.RunNext(w.ctx))(w.t) {
+	}
+}
+
+// An open operation is not disturbed; the backup is queued when it is over. A stopped database is backed up too.
+func TestScheduledBackupWaitsItsTurn(t *testing.T) {
+	w := newWorld(t)
+	r := w.daily()
+	must(w.Databases.SetLifecycle(w.ctx, r, database.Stop))(t)
+	w.clock.Advance(24 * time.Hour)
+	must(w.Backups.Start(w.ctx, r))(t)
+	ok(t, w.Keeper.Once(w.ctx))
+	w.runAll()
+	ok(t, w.Keeper.Once(w.ctx))
+	w.runAll()
+	var triggers []backup.Trigger
+	for _, b := range w.backups(r) {
+		triggers = append(triggers, b.Trigger)
+	}
+	if slices.Sort(triggers); !slices.Equal(triggers, []backup.Trigger{backup.Manual, backup.Scheduled}) {
+		t.Error(triggers)
+	}
+}
+
+func TestExpiredBackupsAreErased(t *testing.T) {
+	w := newWorld(t)
+	r, _ := w.started()
+	w.work(w.ControlPlane)
+	b := w.backups(r)[0]
+	w.clock.Advance(b.ExpiresAt.Sub(w.clock.Now()) - time.Second)
+	ok(t, w.Keeper.Once(w.ctx))
+	equal(t, "listed before it expires", len(w.backups(r)), 1)
+	w.clock.Advance(time.Second)
+	w.server.SetUnreachable(true)
+	ok(t, w.Keeper.Once(w.ctx))
+	w.server.SetUnreachable(false)
+	ok(t, w.Keeper.Once(w.ctx))
+	equal(t, "listed", len(w.backups(r)), 0)
+	agent := must(w.fleet.Agent(w.machine))(t)
+	_, err := agent.OpenBackup(w.ctx, r.Record().ID, string(b.Filename))
+	equal(t, "the file is gone", ports.RefusedFor(err, ports.ReasonNotFound), true)
+	log := w.activity(r.Record().ID)
+	equal(t, "expiries in the log", count(log, audit.BackupExpired), 1)
+	equal(t, "deletions in the log", count(log, audit.BackupDeleted), 0)
+}
+
+// One server that does not answer keeps the keeper from nothing on another, however much it has to do there.
+func TestADeadServerStarvesNoOther(t *testing.T) {
+	w := newWorld(t)
+	dead := w.made("dead")
+	for range 110 {
+		w.clock.Advance(time.Second)
+		must(w.Backups.Start(w.ctx, w.reached(dead.Record.ID)))(t)
+		w.runAll()
+	}
+	must(w.Operator.AddServer(w.ctx, controlplane.NewServer{
+		Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 100_000,
+	}))(t)
+	alive := w.made("alive")
+	if alive.Record.ServerID == dead.Record.ServerID {
+		t.Fatal("both are on one server")
+	}
+	r := w.reached(alive.Record.ID)
+	must(w.Backups.Start(w.ctx, r))(t)
+	w.runAll()
+	w.server.SetUnreachable(true)
+	w.clock.Advance(40 * 24 * time.Hour)
+	for range 5 {
+		ok(t, w.Keeper.Once(w.ctx))
+		w.clock.Advance(time.Minute)
+	}
+	equal(t, "expired backups on the other server", count(w.activity(alive.Record.ID), audit.BackupExpired), 1)
+}
+
+func TestKeeperLeavesFinishedWorkAlone(t *testing.T) {
+	w := newWorld(t)
+	r, work := w.started()
+	w.work(w.ControlPlane)
+	before := w.operation(work.ID)
+	ok(t, w.Keeper.Once(w.ctx))
+	after := w.operation(work.ID)
+	equal(t, "status", after.Status, operation.Succeeded)
+	equal(t, "epoch", after.Epoch, before.Epoch)
+	equal(t, "backups", len(w.backups(r)), 1)
+}
