@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"time"
+)
+
+const mostSizeDifference = 0.1
+
+// measureBackup takes backups through the API, from the request until the operation is seen to have succeeded, and with the same
+// pg_dump and gzip, in turn.
+func measureBackup(ctx context.Context, b *bench) ([]row, error) {
+	text, err := b.withText(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var byAPI, byHand []time.Duration
+	var size int64
+	for range (b.runs + 1) / 2 {
+		began := time.Now()
+		if size, err = b.dumpByHand(ctx, text.Name); err != nil {
+			return nil, err
+		}
+		byHand = append(byHand, time.Since(began))
+		began = time.Now()
+		done, err := b.client.backup(ctx, text.ID)
+		if err != nil {
+			return nil, err
+		}
+		byAPI = append(byAPI, time.Since(began))
+		text.last = &done
+	}
+	ours, baseline := median(byAPI), median(byHand)
+	sizes := float64(text.last.Result.SizeBytes) / float64(size)
+	return []row{
+		atMost(fmt.Sprintf("backup of a database of %s, unverified, against pg_dump | gzip -6 (median of %d)", amount(text.size), len(byAPI)),
+			span(ours), span(baseline), ours.Seconds()/baseline.Seconds(), 0.5),
+		{
+			measure: "  size of its file", ours: amount(text.last.Result.SizeBytes).String(), baseline: amount(size).String(),
+			ratio: fmt.Sprintf("%.2f", sizes), limit: "1 ± 0.10", met: sizes >= 1-mostSizeDifference && sizes <= 1+mostSizeDifference,
+		},
+	}, nil
+}
+
+// dumpByHand is the baseline: no snapshot of its own, no manifest, no digest, no fsync. It returns the size of the file.
+func (b *bench) dumpByHand(ctx context.Context, database string) (int64, error) {
+	file := b.path("by-hand.sql.gz")
+	server, err := url.Parse(b.stack.Server.URL(database))
+	if err != nil {
+		return 0, err
+	}
+	password, _ := server.User.Password()
+	server.User = url.User(server.User.Username())
+	cmd := exec.CommandContext(ctx, "sh", "-c", `"$1" --no-owner --no-privileges "$2" | gzip -6 > "$3"`, "sh", b.tools.PgDump,
+		server.String(), file)
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+password)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		return 0, fmt.Errorf("pg_dump | gzip: %v: %s", err, out)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), os.Remove(file)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// bench is a running pgherd with one account.
+type bench struct {
+	dir     string
+	runs    int
+	tools   toolchain.Tools
+	stack   *stack.Stack
+	api     *stack.Host
+	account stack.Account
+	client  client
+	text    *textDatabase // made by the first part that needs it
+	table   table
+}
+
+// start builds the program from the tree and brings everything up with fsync on, in a folder below the repository: the system's
+// folder for temporary files may be in memory, where an fsync costs nothing.
+func start(ctx context.Context, runs int) (b *bench, err error) {
+	root, err := toolchain.Root()
+	if err != nil {
+		return nil, err
+	}
+	state := filepath.Join(root, ".pgherd")
+	if err := os.MkdirAll(state, 0o755); err != nil {
+		return nil, err
+	}
+	b = &bench{runs: runs}
+	if b.dir, err = os.MkdirTemp(state, "bench-"); err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context) error{b.prepare, b.raise, b.enter} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, b.stop())
+		}
+	}
+	return b, nil
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *bench) prepare(context.Context) (err error) {
+	if b.tools, err = toolchain.Find(); err != nil {
+		return err
+	}
+	// PostgreSQL's system user passes through the folder.
+	return errors.Join(os.Chmod(b.dir, 0o755), os.Mkdir(b.path("stack"), 0o755))
+}
+
+func (b *bench) raise(ctx context.Context) error {
+	binary, err := stack.Build(ctx, b.dir)
+	if err != nil {
+		return err
+	}
+	if b.stack, err = stack.Start(ctx, stack.Options{Dir: b.path("stack"), Binary: binary, Durable: true}); err != nil {
+		return err
+	}
+	b.api, err = b.stack.StartAPI(ctx, "")
+	return err
+}
+
+// plentiful is more databases than any part makes.
+const plentiful = 1000
+
+func (b *bench) enter(ctx context.Context) (err error) {
+	b.account, err = b.stack.NewAccount(ctx, "bench", "business", plentiful)
+	b.client = client{base: b.api.URL + "/api/v1", key: b.account.Key}
+	return err
+}
+
+func (b *bench) stop() error {
+	var err error
+	if b.stack != nil {
+		err = b.stack.Stop()
+	}
+	if err != nil {
+		return fmt.Errorf("stopping; the logs are in %s: %w", b.dir, err)
+	}
+	return os.RemoveAll(b.dir)
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// pairsPerRun is how many databases each way are made for one of the runs asked for.
+const pairsPerRun = 5
+
+// measureCreate makes databases through the API and by hand, in turn, each way first every other time.
+func measureCreate(ctx context.Context, b *bench) ([]row, error) {
+	h, err := newHand(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	var byAPI, byHand []time.Duration
+	for n := range b.runs*pairsPerRun + 1 {
+		ways := []func() error{
+			func() error { return timed(&byAPI, h.throughAPI, ctx, b, fmt.Sprintf("api-%03d", n)) },
+			func() error { return timed(&byHand, h.byHand, ctx, b, fmt.Sprintf("hand-%03d", n)) },
+		}
+		for i := range ways {
+			if err := ways[(i+n)%2](); err != nil {
+				return nil, err
+			}
+		}
+	}
+	ours, baseline := median(byAPI[1:]), median(byHand[1:]) // the first of each warms up
+	ratio := ours.Seconds() / baseline.Seconds()
+	return []row{atMost(
+		fmt.Sprintf("POST /databases against the same SQL by hand (median of %d)", len(byAPI)-1), span(ours), span(baseline), ratio, 1.5,
+	)}, nil
+}
+
+// maker makes one database and returns what drops it again.
+type maker func(ctx context.Context, b *bench, name string) (drop func(context.Context) error, err error)
+
+func timed(into *[]time.Duration, make maker, ctx context.Context, b *bench, name string) error {
+	began := time.Now()
+	drop, err := make(ctx, b, name)
+	took := time.Since(began)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	*into = append(*into, took)
+	return drop(ctx)
+}

@@ -1,0 +1,111 @@
+// Command bench measures a whole pgherd on this machine, real PostgreSQL, PgBouncer, agent, API and batch host, and prints each
+// figure as a ratio to a plain baseline that was measured in the same run. It exits with status 1 when a limit is missed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// part is one measurement.
+type part struct {
+	name string
+	what string
+	run  func(ctx context.Context, b *bench) ([]row, error)
+}
+
+var parts = []part{
+	{"a", "create a database", measureCreate},
+	{"b", "read a database", measureRead},
+	{"c", "back a database up", measureBackup},
+	{"d", "memory during downloads", measureDownload},
+	{"e", "5,000 databases in the pooler", measurePooler},
+}
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == plainHandler {
+		exit(servePlain(os.Stdin, os.Stdout))
+	}
+	only := flag.String("only", "", "parts to run, such as a,b; all of them where empty")
+	runs := flag.Int("runs", 3, "how often each comparison is repeated; medians count")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	exit(measure(ctx, *only, *runs))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+var errMissed = errors.New("a limit was missed")
+
+func measure(ctx context.Context, only string, runs int) (err error) {
+	chosen, err := choose(only)
+	if err != nil || runs < 1 {
+		return errors.Join(err, flagError(runs))
+	}
+	b, err := start(ctx, runs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.stop()) }()
+	facts, err := b.facts(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Print(facts)
+	missed := false
+	for _, p := range chosen {
+		fmt.Fprintf(os.Stderr, "measuring (%s): %s ...\n", p.name, p.what)
+		rows, err := p.run(ctx, b)
+		if err != nil {
+			return fmt.Errorf("(%s) %s: %w", p.name, p.what, err)
+		}
+		for _, r := range rows {
+			missed = missed || !r.met
+		}
+		b.table = append(b.table, section{p, rows, load()})
+	}
+	fmt.Print(b.table)
+	if missed {
+		return errMissed
+	}
+	return nil
+}
+
+func flagError(runs int) error {
+	if runs < 1 {
+		return errors.New("-runs must be 1 or more")
+	}
+	return nil
+}
+
+func choose(only string) ([]part, error) {
+	if only == "" {
+		return parts, nil
+	}
+	var chosen []part
+	for name := range strings.SplitSeq(only, ",") {
+		known := false
+		for _, p := range parts {
+			if p.name == strings.TrimSpace(name) {
+				chosen, known = append(chosen, p), true
+			}
+		}
+		if !known {
+			return nil, fmt.Errorf("-only: there is no part %q", name)
+		}
+	}
+	return chosen, nil
+}

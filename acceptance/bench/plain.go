@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	_ "github.com/lib/pq" // the driver "postgres"
+)
+
+// plainHandler is the argument that makes this program the baseline of part (b).
+const plainHandler = "plain-handler"
+
+// lookup is a statement as the API host sent it, with the arguments of one request. ClockAt is the place of the one that holds the
+// time in microseconds, or -1.
+type lookup struct {
+	SQL       string
+	Arguments []*string
+	ClockAt   int
+}
+
+// plainTask is what the baseline is told on its standard input.
+type plainTask struct {
+	MetadataURL string
+	Connections int
+	Lookups     []lookup
+}
+
+// servePlain is the least that can answer GET /databases/{id}: net/http and lib/pq, the API host's own statements, prepared, and
+// the record as JSON. It checks no key, has no limits, and logs, counts and traces nothing. It prints its address and ends when
+// its standard input does.
+func servePlain(in io.Reader, out io.Writer) error {
+	var task plainTask
+	decoder := json.NewDecoder(in)
+	if err := decoder.Decode(&task); err != nil {
+		return err
+	}
+	db, err := sql.Open("postgres", task.MetadataURL)
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(task.Connections)
+	db.SetMaxIdleConns(task.Connections)
+	handler := &plain{task: task}
+	for _, l := range task.Lookups {
+		statement, err := db.PrepareContext(context.Background(), l.SQL)
+		if err != nil {
+			return err
+		}
+		handler.statements = append(handler.statements, statement)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, listener.Addr()); err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /api/v1/databases/{id}", handler)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() {
+		_, _ = io.Copy(io.Discard, io.MultiReader(decoder.Buffered(), in)) // until the parent has gone
+		_ = server.Close()
+	}()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+type plain struct {
+	task       plainTask
+	statements []*sql.Stmt
+}
+
+// plainRecord is the answer of the API, by the names of the columns.
+type plainRecord struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	DisplayName string    `json:"displayName"`
+	Host        string    `json:"host"`
+	Port        int64     `json:"port"`
+	Database    string    `json:"database"`
+	Username    string    `json:"username"`
+	Status      string    `json:"status"`
+	SizeBytes   int64     `json:"sizeBytes"`
+	CreatedAt   time.Time `json:"createdAt"`
+	Environment *string   `json:"environment"`
+}
+
+func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var record plainRecord
+	for i := range p.statements {
+		if err := p.look(r.Context(), i, &record); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	}
+	if record.ID != r.PathValue("id") {
+		http.NotFound(w, r)
+		return
+	}
+	record.Database, record.Username = record.Name, record.Name
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(record) // a client that has left is no fault
+}
+
+// look runs one statement; of the last one's row, it takes what the record needs.
+func (p *plain) look(ctx context.Context, i int, record *plainRecord) error {
+	rows, err := p.statements[i].QueryContext(ctx, p.task.Lookups[i].arguments(time.Now())...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	if !rows.Next() {
+		return errors.Join(errors.New("no row"), rows.Err())
+	}
+	values := make([]any, len(columns))
+	for n, column := range columns {
+		values[n] = new(sql.RawBytes)
+		if i == len(p.statements)-1 {
+			values[n] = record.field(column)
+		}
+	}
+	return rows.Scan(values...)
+}
+
+// field is where a column of the database's row goes.
+func (r *plainRecord) field(column string) any {
+	switch column {
+	case "id":
+		return &r.ID
+	case "name":
+		return &r.Name
+	case "display_name":
+		return &r.DisplayName
+	case "host":
+		return &r.Host
+	case "port":
+		return &r.Port
+	case "status":
+		return &r.Status
+	case "size_bytes":
+		return &r.SizeBytes
+	case "created_at":
+		return &r.CreatedAt
+	case "environment":
+		return &r.Environment
+	default:
+		return new(sql.RawBytes)
+	}
+}
+
+func (l lookup) arguments(now time.Time) []any {
+	all := make([]any, len(l.Arguments))
+	for i, a := range l.Arguments {
+		switch {
+		case i == l.ClockAt:
+			all[i] = strconv.FormatInt(now.UnixMicro(), 10)
+		case a != nil:
+			all[i] = *a
+		}
+	}
+	return all
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/hosts/cluster"
+)
+
+const (
+	manyDatabases   = 5000
+	loginsOfEach    = 6
+	changesPerRun   = 5
+	mostForAChange  = time.Second
+	poolerLocalhost = "127.0.0.1"
+)
+
+// measurePooler changes one of 5,000 databases with 30,000 logins, over and over, in a PgBouncer of its own: each change renders
+// every file, writes it, reloads, and reads back that PgBouncer goes by it.
+func measurePooler(ctx context.Context, b *bench) ([]row, error) {
+	settings, owner, err := b.poolerSettings()
+	if err != nil {
+		return nil, err
+	}
+	p := pooler.New(settings, owner)
+	defer p.Close()
+	state := manyEntries(settings)
+	if err := p.Write(state); err != nil {
+		return nil, err
+	}
+	running, err := cluster.RunPooler(context.WithoutCancel(ctx), cluster.PoolerOptions{
+		Ini: pooler.ConfigFile(settings.Dir), Host: poolerLocalhost, Port: settings.ListenPort, Tools: b.tools,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var took []time.Duration
+	for n := range b.runs*changesPerRun + 1 {
+		state.Entries[n].Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+		began := time.Now()
+		if err = p.Apply(ctx, state); err != nil {
+			break
+		}
+		took = append(took, time.Since(began))
+	}
+	if err = errors.Join(err, running.Stop(context.WithoutCancel(ctx))); err != nil {
+		return nil, err
+	}
+	ours := median(took[1:])
+	return []row{{
+		measure: fmt.Sprintf("render, write, reload and read back %d databases, %d logins (median of %d)", manyDatabases,
+			manyDatabases*loginsOfEach, len(took)-1),
+		ours: span(ours).String(), limit: "< " + span(mostForAChange).String(), met: ours < mostForAChange,
+	}}, nil
+}
+
+func (b *bench) poolerSettings() (s pooler.Settings, owner *pooler.Owner, err error) {
+	s = pooler.DefaultSettings()
+	s.Dir, s.AuthPassword, s.AdminPassword = b.path("pooler"), "nobody asks", "the bench asks"
+	s.ServerPort = b.stack.Server.Port()
+	ca, err := cluster.OpenCA(b.path("pooler-ca"))
+	if err != nil {
+		return s, nil, err
+	}
+	certificate, err := ca.Issue("pooler", "localhost")
+	if err != nil {
+		return s, nil, err
+	}
+	s.TLSCertFile, s.TLSKeyFile = certificate.CertFile, certificate.KeyFile
+	if s.ListenPort, err = cluster.FreePort(poolerLocalhost); err != nil {
+		return s, nil, err
+	}
+	if s.SocketDir, err = cluster.SocketDir(b.path("pooler-socket")); err != nil {
+		return s, nil, err
+	}
+	uid, gid, switched, err := cluster.ChildUser()
+	if switched {
+		owner = &pooler.Owner{UID: uid, GID: gid}
+	}
+	return s, owner, errors.Join(err, os.MkdirAll(s.Dir, 0o700))
+}
+
+func manyEntries(s pooler.Settings) pooler.State {
+	state := pooler.State{Settings: s}
+	for n := range manyDatabases {
+		e := pooler.Entry{Database: fmt.Sprintf("database-%05d", n), ConnectionCap: 20}
+		e.Logins = append(e.Logins, pooler.Login{Name: e.Database, MaxConnections: 20})
+		for role := range loginsOfEach - 1 {
+			e.Logins = append(e.Logins, pooler.Login{Name: fmt.Sprintf("pgh_%032d_c%d", n, role), MaxConnections: 5})
+		}
+		state.Entries = append(state.Entries, e)
+	}
+	return state
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	readClients   = 8
+	readTime      = 3 * time.Second
+	countedReads  = 100
+	mostStatement = 2
+	// plainConnections are as many as an API host may have.
+	plainConnections = 16
+)
+
+// measureRead reads one database over and over from the API host and from a bare handler that looks the same things up.
+func measureRead(ctx context.Context, b *bench) ([]row, error) {
+	made, err := b.client.create(ctx, "read-me")
+	if err != nil {
+		return nil, err
+	}
+	path := "/api/v1/databases/" + made.ID
+	api := target{address: strings.TrimPrefix(b.api.URL, "http://"), path: path, key: b.account.Key}
+	if err := api.read(1); err != nil { // the size is read from the server now, and not again for a minute
+		return nil, err
+	}
+	all, err := b.heard(ctx, func() error { return api.read(countedReads) })
+	if err != nil {
+		return nil, err
+	}
+	each := float64(len(all)) / countedReads
+	address, end, err := b.startPlain(ctx, lastRequest(all, made.ID))
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	ours, baseline, err := compareRates(ctx, b.runs, api, target{address: address, path: path})
+	if err != nil {
+		return nil, err
+	}
+	ratio := ours / baseline
+	return []row{
+		{
+			measure: fmt.Sprintf("GET /databases/{id} at %d clients against bare net/http + lib/pq", readClients),
+			ours:    fmt.Sprintf("%.0f/s", ours), baseline: fmt.Sprintf("%.0f/s", baseline), ratio: fmt.Sprintf("%.2f", ratio),
+			limit: "≥ 0.60", met: ratio >= 0.6,
+		},
+		{
+			measure: "  metadata statements for each request, by the server's log", ours: fmt.Sprintf("%.2f", each),
+			limit: fmt.Sprintf("≤ %d", mostStatement), met: each <= mostStatement+0.05, // what the host does beside the requests
+		},
+	}, nil
+}
+
+// lastRequest is what the last request has sent: from the look-up of the key to that of the database.
+func lastRequest(all []lookup, database string) []lookup {
+	first, last := -1, -1
+	for i, l := range all {
+		if l.ClockAt >= 0 && strings.Contains(l.SQL, "rate_buckets") {
+			first = i
+		}
+		for _, a := range l.Arguments {
+			if a != nil && *a == database {
+				last = i
+			}
+		}
+	}
+	if first < 0 || last < first {
+		return nil
+	}
+	return all[first : last+1]
+}
+
+// startPlain starts this program again as the bare handler.
+func (b *bench) startPlain(ctx context.Context, lookups []lookup) (address string, end func(), err error) {
+	if len(lookups) == 0 {
+		return "", nil, errors.New("the server's log shows no look-ups of a request")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, plainHandler)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	end = func() {
+		_ = in.Close()
+		_ = cmd.Wait() // it has done its work
+	}
+	err = json.NewEncoder(in).Encode(plainTask{
+		MetadataURL: b.stack.MetadataURL(), Connections: plainConnections, Lookups: lookups,
+	})
+	if err == nil {
+		_, err = fmt.Fscanln(out, &address)
+	}
+	if err != nil {
+		end()
+		return "", nil, fmt.Errorf("the bare handler did not start: %w", err)
+	}
+	return address, end, nil
+}
+
+// compareRates returns the median requests a second of both, measured in turn.
+func compareRates(ctx context.Context, runs int, ours, baseline target) (float64, float64, error) {
+	targets, rates := []target{baseline, ours}, make([][]float64, 2)
+	for n := range runs + 1 {
+		for i, t := range targets {
+			rate, err := t.rate(ctx, readClients, readTime)
+			if err != nil {
+				return 0, 0, err
+			}
+			if n > 0 { // the first round warms up
+				rates[i] = append(rates[i], rate)
+			}
+		}
+	}
+	return median(rates[1]), median(rates[0]), nil
+}
