@@ -17,11 +17,15 @@ type NewKey struct {
 	Databases []id.DatabaseID
 }
 
-// CreateKey makes a key and returns its text, which is never to be had again.
+// CreateKey makes a key and returns its text, which is never to be had again. VALIDATION_ERROR on "label", "scope",
+// "account" or "database": the text is empty then.
 func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, text string, err error) {
 	label, err := account.ValidateLabel(n.Label)
 	if err != nil {
 		return key, "", err
+	}
+	if n.Scope != account.FullAccount && n.Scope != account.SelectedDatabases {
+		return key, "", fault.Invalid("scope", "must be full or selected")
 	}
 	if (n.Scope == account.SelectedDatabases) != (len(n.Databases) > 0) {
 		return key, "", fault.Invalid("database", "is given for a selected-database key, and only for one")
@@ -33,9 +37,12 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 			return notFound(err, fault.Invalid("account", "does not exist"))
 		}
 		key = o.newKey(credential, a, label, n.Scope)
-		return tx.Keys().Add(ctx, key, n.Databases)
+		return notFound(tx.Keys().Add(ctx, key, n.Databases), fault.Invalid("database", "does not exist"))
 	})
-	return key, text, err
+	if err != nil {
+		return account.Key{}, "", err
+	}
+	return key, text, nil
 }
 
 func (o *Operator) newKey(c account.Credential, a account.Account, label string, s account.Scope) account.Key {
@@ -59,7 +66,10 @@ func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID) (key account.Ke
 		key.ID, key.Hash, key.LastUsedAt = c.ID, c.Hash[:], nil
 		return tx.Keys().Replace(ctx, old, key)
 	})
-	return key, text, err
+	if err != nil {
+		return account.Key{}, "", err
+	}
+	return key, text, nil
 }
 
 // RevokeKey ends a key at once and for good.
@@ -127,5 +137,8 @@ func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (k
 		key.NamespaceID = n.ID
 		return tx.Keys().Add(ctx, key, nil)
 	})
-	return key, text, err
+	if err != nil {
+		return account.Key{}, "", err
+	}
+	return key, text, nil
 }

@@ -1,0 +1,285 @@
+package controlplane_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Every cause of a 401 answers with the same bytes.
+func TestUnauthorizedIsAlwaysTheSame(t *testing.T) {
+	w := newWorld(t)
+	unknown, _ := account.NewKey(account.AccountKey, strings.Repeat("z", account.KeyCharacters))
+	otherSecret, _ := account.NewKey(account.AccountKey, string(w.caller.Key.ID)+strings.Repeat("z", 32))
+	otherKind, _ := account.NewKey(account.CIKey, w.key[4:12]+w.key[13:45])
+	_, revoked, _ := w.newAccount("revoked@example.org", account.Pro)
+	ok(t, w.Operator.RevokeKey(w.ctx, id.KeyID(revoked[4:12])))
+	_, replaced, _ := w.newAccount("replaced@example.org", account.Pro)
+	_, fresh, err := w.Operator.ReplaceKey(w.ctx, id.KeyID(replaced[4:12]))
+	ok(t, err)
+	w.admit(fresh)
+	for name, key := range map[string]string{
+		"none": "", "malformed": "pgh_x", "bad checksum": w.key[:len(w.key)-1] + "!", "unknown": unknown,
+		"another secret": otherSecret, "another kind": otherKind, "revoked": revoked, "replaced": replaced,
+	} {
+		admission, err := w.Access.Admit(w.ctx, knock(key))
+		if err == nil || err.Error() != account.ErrUnauthorized().Error() || admission.Caller.Known() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	w := newWorld(t)
+	a := must(w.Access.Admit(w.ctx, knock(w.key)))(t)
+	if a.Caller.Account.ID != w.account.ID || a.Caller.Key.Hash != nil || a.Maintenance ||
+		string(a.Caller.Actor()) != "key:"+w.key[:12] {
+		t.Errorf("%+v", a)
+	}
+	ok(t, w.Operator.SetMaintenance(w.ctx, true))
+	equal(t, "maintenance", must(w.Access.Admit(w.ctx, knock(w.key)))(t).Maintenance, true)
+	ok(t, w.Operator.SetMaintenance(w.ctx, false))
+	equal(t, "maintenance", must(w.Access.Admit(w.ctx, knock(w.key)))(t).Maintenance, false)
+}
+
+func TestRateLimitOfAKey(t *testing.T) {
+	c := quick()
+	c.Limits = map[ratelimit.Class]ratelimit.Limit{ratelimit.Read: {Count: 3, Period: time.Minute}}
+	w := configured(t, c)
+	k := knock(w.key)
+	k.Class = ratelimit.Read
+	for i := range 3 {
+		equal(t, "remaining", must(w.Access.Admit(w.ctx, k))(t).Rate.Remaining, 2-i)
+	}
+	a, err := w.Access.Admit(w.ctx, k)
+	refused(t, err, fault.RateLimited)
+	if a.Rate.RetryAfter != 20*time.Second || !a.Caller.Known() {
+		t.Errorf("%+v", a.Rate)
+	}
+	w.admit(w.key) // another class has a bucket of its own
+	w.clock.Advance(a.Rate.RetryAfter)
+	must(w.Access.Admit(w.ctx, k))(t)
+}
+
+// Wrong keys are counted by address: an address that has used its attempts up does not keep a valid key out, nor anybody else.
+func TestUnauthorizedAttempts(t *testing.T) {
+	w := newWorld(t)
+	for range 30 {
+		_, err := w.Access.Admit(w.ctx, knock("wrong"))
+		refused(t, err, fault.Unauthorized)
+	}
+	for range 3 {
+		_, err := w.Access.Admit(w.ctx, knock("wrong"))
+		refused(t, err, fault.RateLimited)
+	}
+	w.admit(w.key)
+	other := knock("wrong")
+	other.Client = netip.MustParseAddr("203.0.113.8")
+	_, err := w.Access.Admit(w.ctx, other)
+	refused(t, err, fault.Unauthorized)
+	w.clock.Advance(2 * time.Second)
+	_, err = w.Access.Admit(w.ctx, knock("wrong"))
+	refused(t, err, fault.Unauthorized)
+}
+
+// An IPv6 host moves about in its /64; an IPv4 address written as IPv6 is the same address.
+func TestAddressesThatShareABucket(t *testing.T) {
+	for _, pair := range [][2]string{{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9"}, {"203.0.113.7", "::ffff:203.0.113.7"}} {
+		w := newWorld(t)
+		k := knock("wrong")
+		k.Client = netip.MustParseAddr(pair[0])
+		for range 30 {
+			_, err := w.Access.Admit(w.ctx, k)
+			refused(t, err, fault.Unauthorized)
+		}
+		k.Client = netip.MustParseAddr(pair[1])
+		_, err := w.Access.Admit(w.ctx, k)
+		refused(t, err, fault.RateLimited)
+	}
+}
+
+func TestLastUse(t *testing.T) {
+	w := newWorld(t)
+	w.clock.Advance(time.Hour)
+	w.admit(w.key)
+	ok(t, w.Access.FlushUsed(w.ctx))
+	list := must(w.Operator.Keys(w.ctx, w.account.ID))(t)
+	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.clock.Now()) || list[0].Hash != nil {
+		t.Errorf("%+v", list)
+	}
+}
+
+// A foreign database and one that does not exist give the same answer, on every way in.
+func TestScope(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.made("shop-a"), w.made("shop-b")
+	work := must(w.Backups.Start(w.ctx, w.reached(a.Record.ID)))(t)
+	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
+	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+		AccountID: w.account.ID, Label: "b", Scope: account.SelectedDatabases, Databases: ids(b),
+	})
+	ok(t, err)
+	selected := w.admit(key)
+	const missing = "0189abcd-ef01-4234-8567-89abcdef0123"
+	_, want := w.Access.Reach(w.ctx, w.caller, missing, account.See)
+	refused(t, want, fault.DatabaseNotFound)
+	_, wantOperation := w.Access.ReachOperation(w.ctx, w.caller, missing, account.See)
+	refused(t, wantOperation, fault.OperationNotFound)
+	for name, c := range map[string]controlplane.Caller{"stranger": stranger, "selected": selected, "nobody": {}} {
+		if _, err := w.Access.Reach(w.ctx, c, a.Record.ID, account.See); err == nil || err.Error() != want.Error() {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := w.Access.ReachOperation(w.ctx, c, work.ID, account.See); err == nil || err.Error() != wantOperation.Error() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(w.Access.Reach(w.ctx, selected, b.Record.ID, account.Own))(t)
+	list, _, err := w.Databases.List(w.ctx, selected, ports.Page{})
+	if err != nil || len(list) != 1 || list[0].ID != b.Record.ID {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// A Reached that nobody made reaches nothing.
+func TestZeroReached(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.Backups.Start(w.ctx, controlplane.Reached{})
+	refused(t, err, fault.DatabaseNotFound)
+	_, _, err = w.Activity.List(w.ctx, controlplane.Reached{}, ports.Page{})
+	refused(t, err, fault.DatabaseNotFound)
+	_, err = w.Operations.Cancel(w.ctx, controlplane.ReachedOperation{})
+	refused(t, err, fault.DatabaseNotFound)
+}
+
+// Pages put together are the whole list, in its order.
+func TestPages(t *testing.T) {
+	w := newWorld(t)
+	for i := range 5 {
+		w.made(fmt.Sprintf("shop-%d", i))
+	}
+	var names []string
+	p, pages := ports.Page{Limit: 2}, 0
+	for {
+		list, next, err := w.Databases.List(w.ctx, w.caller, p)
+		ok(t, err)
+		pages++
+		for _, r := range list {
+			names = append(names, r.Name)
+		}
+		if next == nil {
+			break
+		}
+		p.After = must(ports.ParseCursor(next.Cursor()))(t)
+	}
+	whole, next, err := w.Databases.List(w.ctx, w.caller, ports.Page{})
+	ok(t, err)
+	if len(names) != 5 || pages != 3 || next != nil {
+		t.Errorf("%v in %d pages", names, pages)
+	}
+	for i, r := range whole {
+		equal(t, "name", names[i], r.Name)
+	}
+}
+
+func TestOperator(t *testing.T) {
+	w := newWorld(t)
+	db := w.made("shop").Record.ID
+	_, _, err := w.Operator.CreateAccount(w.ctx, controlplane.NewAccount{Email: " OWNER@example.org", Name: "x", Plan: account.Pro})
+	refused(t, err, fault.ValidationError)
+	for name, n := range map[string]controlplane.NewKey{
+		"no label":           {AccountID: w.account.ID, Scope: account.FullAccount},
+		"no scope":           {AccountID: w.account.ID, Label: "x"},
+		"unknown scope":      {AccountID: w.account.ID, Label: "x", Scope: "everything"},
+		"selected, nothing":  {AccountID: w.account.ID, Label: "x", Scope: account.SelectedDatabases},
+		"full, and selected": {AccountID: w.account.ID, Label: "x", Scope: account.FullAccount, Databases: []id.DatabaseID{db}},
+		"no such account":    {AccountID: "none", Label: "x", Scope: account.FullAccount},
+		"no such database":   {AccountID: w.account.ID, Label: "x", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{"none"}},
+	} {
+		if _, text, err := w.Operator.CreateKey(w.ctx, n); !fault.Has(err, fault.ValidationError) || text != "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	refused(t, w.Operator.RevokeKey(w.ctx, "nothere0"), fault.ValidationError)
+	_, _, err = w.Operator.CreateCIKey(w.ctx, "none")
+	refused(t, err, fault.ValidationError)
+	refused(t, w.Operator.SetFeature(w.ctx, "flying", true), fault.ValidationError)
+	refused(t, w.Operator.Enroll(w.ctx, db, "flying"), fault.ValidationError)
+	ok(t, w.Operator.Enroll(w.ctx, db, "all"))
+	ok(t, w.Operator.Unenroll(w.ctx, db, "clone"))
+	ok(t, w.store.View(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+		for _, route := range controlplane.EnrollableRoutes {
+			on, err := tx.Switches().Enrolled(ctx, db, route)
+			if err != nil || on != (route != "clone") {
+				t.Errorf("%s: %v, %v", route, on, err)
+			}
+		}
+		return nil
+	}))
+	_, err = w.Operator.Operation(w.ctx, "none")
+	refused(t, err, fault.OperationNotFound)
+	_, err = w.Operator.CancelOperation(w.ctx, "none")
+	refused(t, err, fault.OperationNotFound)
+}
+
+func TestCIKey(t *testing.T) {
+	w := newWorld(t)
+	n := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "pipeline"))(t)
+	_, key, err := w.Operator.CreateCIKey(w.ctx, n.ID)
+	ok(t, err)
+	c := w.admit(key)
+	if !strings.HasPrefix(key, "pghci_") || c.Key.NamespaceID != n.ID || c.Key.Kind != account.CIKey {
+		t.Errorf("%+v", c.Key)
+	}
+	refused(t, c.RequireFullAccount(), fault.KeyScopeDenied)
+}
+
+// After sealing anew every secret still opens under its context, and none is the bytes that it was.
+func TestReseal(t *testing.T) {
+	w := newWorld(t)
+	first := w.made("shop")
+	before := w.sealed()
+	changed := must(w.Operator.Reseal(w.ctx))(t)
+	after := w.sealed()
+	equal(t, "changed", changed, 4) // three logins and a server
+	equal(t, "values", len(after), len(before))
+	for ref, v := range after {
+		if string(v) == string(before[ref]) {
+			t.Errorf("%s is as it was", ref)
+		}
+	}
+	r := request("other")
+	r.Key = "once"
+	must(w.Databases.Create(w.ctx, w.caller, r))(t)
+	must(w.Operator.Reseal(w.ctx))(t)
+	again := must(w.Databases.Create(w.ctx, w.caller, r))(t)
+	equal(t, "logs in after all that", w.logsIn(again) && w.logsIn(first), true)
+}
+
+func (w *world) sealed() map[string][]byte {
+	w.t.Helper()
+	values := map[string][]byte{}
+	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err := tx.Vault().Next(ctx, "", 100)
+		for _, v := range list {
+			values[v.Ref] = v.Sealed
+		}
+		return err
+	}))
+	return values
+}
+
+func TestPortsAreRequired(t *testing.T) {
+	if _, err := controlplane.New(controlplane.Ports{}, controlplane.Config{}); err == nil {
+		t.Error("a control plane without ports")
+	}
+}
