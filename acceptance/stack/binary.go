@@ -19,7 +19,7 @@ func Build(ctx context.Context, dir string, tags ...string) (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "pgherd")
-	args := []string{"build", "-trimpath", "-o", binary}
+	args := []string{"build", "-o", binary}
 	for _, tag := range tags {
 		args = append(args, "-tags", tag)
 	}

@@ -12,9 +12,13 @@ import (
 
 // command runs one command of the program to its end.
 func (s *Stack) command(ctx context.Context, args ...string) ([]byte, error) {
+	return s.commandWith(ctx, nil, args...)
+}
+
+func (s *Stack) commandWith(ctx context.Context, more []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.options.Binary, args...)
 	var said, failed bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = s.environment(), &said, &failed
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(s.environment(), more...), &said, &failed
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("pgherd %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(failed.Bytes()))
 	}

@@ -16,6 +16,7 @@ import (
 	_ "github.com/lib/pq" // the driver "postgres"
 
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -32,6 +33,8 @@ type Options struct {
 	TemplateDir string
 	// BackupDir is the folder of backup files, one in Dir where it is empty.
 	BackupDir string
+	// Durable keeps fsync on, as an operator does: for measurements.
+	Durable bool
 }
 
 // Stack is a whole pgherd. Agent, API and batch hosts are started by its methods; everything else runs after Start.
@@ -48,6 +51,8 @@ type Stack struct {
 	Metadata, Server *cluster.Postgres
 	// Pooler runs once the first agent has written its files.
 	Pooler *cluster.Pooler
+
+	firstAgent *Process
 
 	mu        sync.Mutex
 	processes []*Process
@@ -111,7 +116,7 @@ func (s *Stack) startClusters(ctx context.Context) error {
 	outlive := context.WithoutCancel(ctx)
 	run := func(name string, settings map[string]string) (*cluster.Postgres, error) {
 		return cluster.Run(outlive, cluster.Options{
-			Dir: s.path(name), Tools: s.tools, Settings: settings, Fast: true, TemplateDir: s.options.TemplateDir,
+			Dir: s.path(name), Tools: s.tools, Settings: settings, Fast: !s.options.Durable, TemplateDir: s.options.TemplateDir,
 		})
 	}
 	var err error
@@ -135,18 +140,22 @@ func (s *Stack) prepareMetadata(ctx context.Context) error {
 	return err
 }
 
+// prepareServer is the one step that gets the superuser's connection.
 func (s *Stack) prepareServer(ctx context.Context) error {
-	_, err := s.command(ctx, "agent", "init")
+	_, err := s.commandWith(ctx, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, "agent", "init")
 	return err
 }
 
 func (s *Stack) startFirstAgent(ctx context.Context) error {
-	agent, err := s.LaunchAgent("")
-	if err != nil {
+	var err error
+	if s.firstAgent, err = s.LaunchAgent(""); err != nil {
 		return err
 	}
-	return s.AwaitAgent(ctx, agent)
+	return s.AwaitAgent(ctx, s.firstAgent)
 }
+
+// FirstAgent is the one that Start started.
+func (s *Stack) FirstAgent() *Process { return s.firstAgent }
 
 func (s *Stack) startPooler(ctx context.Context) (err error) {
 	s.Pooler, err = cluster.RunPooler(context.WithoutCancel(ctx), cluster.PoolerOptions{
@@ -201,6 +210,15 @@ func (s *Stack) PoolerAddress() string {
 // PsqlPath is psql.
 func (s *Stack) PsqlPath() string { return s.tools.Psql }
 
+func (s *Stack) credentialsFile() string { return s.path("credentials.json") }
+
+// ConsoleDSN is a connection to PgBouncer's admin console, through its socket as the agent's are.
+func (s *Stack) ConsoleDSN() (string, error) {
+	secrets, err := setup.ReadCredentials(s.credentialsFile())
+	return fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
+		s.socketDir, s.poolerPort, setup.PoolerAdmin, secrets.PoolerAdminPassword), err
+}
+
 func (s *Stack) agentURL() string {
 	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(s.agentPort))
 }
@@ -221,8 +239,7 @@ func (s *Stack) environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
 		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.path("keyring.json"),
-		"PGHERD_SERVER_URL=" + s.Server.URL("postgres"), "PGHERD_CREDENTIALS_FILE=" + s.path("credentials.json"),
-		"PGHERD_AGENT_SECRET=" + s.agentSecret,
+		"PGHERD_CREDENTIALS_FILE=" + s.credentialsFile(), "PGHERD_AGENT_SECRET=" + s.agentSecret,
 	}
 	if s.options.LeaseHold > 0 {
 		env = append(env, "PGHERD_LEASE_HOLD="+s.options.LeaseHold.String())

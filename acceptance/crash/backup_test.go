@@ -1,0 +1,242 @@
+package crash_test
+
+import (
+	"compress/gzip"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/controlplane"
+)
+
+const (
+	load      = "CREATE TABLE item AS SELECT n, md5(n::text) AS word FROM generate_series(1, 5000) n"
+	sumOfRows = "SELECT count(*) || ' ' || md5(string_agg(n || word, ',' ORDER BY n)) FROM item"
+)
+
+// newLoadedGuest is a guest with rows in its database.
+func newLoadedGuest(t *testing.T, w *world, name string) guest {
+	t.Helper()
+	g := newGuest(t, w, name)
+	_, err := g.conn.ExecContext(soon(t), load)
+	noError(t, err)
+	return g
+}
+
+// holdUp keeps every dump of the database waiting until release.
+func (g guest) holdUp(t *testing.T) (release func()) {
+	t.Helper()
+	tx, err := g.conn.Begin()
+	noError(t, err)
+	_, err = tx.ExecContext(soon(t), "LOCK TABLE item IN ACCESS EXCLUSIVE MODE")
+	noError(t, err)
+	return func() { noError(t, tx.Rollback()) }
+}
+
+type operationAnswer struct {
+	ID, Type, Status, Stage string
+	Error                   *struct{ Code, Message string }
+}
+
+// backUp asks for a backup. The answer may be lost.
+func (g guest) backUp(t *testing.T, api *stack.Host) {
+	t.Helper()
+	a, err := g.user.try(soon(t), api, http.MethodPost, g.path("/backups"), "", nil)
+	mayHaveFailed(t, a, err, http.StatusAccepted)
+}
+
+// startBackup asks for a backup and returns its operation.
+func (g guest) startBackup(t *testing.T, api *stack.Host) operationAnswer {
+	t.Helper()
+	a := g.user.do(t, api, http.MethodPost, g.path("/backups"), "", nil).is(t, http.StatusAccepted)
+	return read[struct{ Operation operationAnswer }](t, a).Operation
+}
+
+func (g guest) operation(t *testing.T, api *stack.Host, id string) operationAnswer {
+	t.Helper()
+	return read[operationAnswer](t, g.user.do(t, api, http.MethodGet, "/operations/"+id, "", nil).is(t, http.StatusOK))
+}
+
+// operations are those of the database, newest first.
+func (g guest) operations(t *testing.T, api *stack.Host) []operationAnswer {
+	t.Helper()
+	a := g.user.do(t, api, http.MethodGet, g.path("/operations"), "", nil).is(t, http.StatusOK)
+	return read[struct{ Data []operationAnswer }](t, a).Data
+}
+
+type backupAnswer struct {
+	Filename   string
+	VerifiedAt *string
+}
+
+func (g guest) backups(t *testing.T, api *stack.Host) []backupAnswer {
+	t.Helper()
+	a := g.user.do(t, api, http.MethodGet, g.path("/backups"), "", nil).is(t, http.StatusOK)
+	return read[struct{ Data []backupAnswer }](t, a).Data
+}
+
+// restores downloads a backup, restores it into a bare cluster with psql, and compares.
+func (g guest) restores(t *testing.T, w *world, api *stack.Host, b backupAnswer) {
+	t.Helper()
+	file := g.user.do(t, api, http.MethodGet, g.path("/backups/"+b.Filename), "", nil).is(t, http.StatusOK)
+	target := "restore_" + strings.ReplaceAll(g.db.Name, "-", "_")
+	admin := open(t, w.Metadata.URL("postgres"))
+	_, err := admin.ExecContext(soon(t), "CREATE DATABASE "+target+" TEMPLATE template0")
+	noError(t, err)
+	noError(t, restore(soon(t), w, w.Metadata.URL(target), file.text))
+	copied, err := sql.Open("postgres", w.Metadata.URL(target))
+	noError(t, err)
+	var want, got string
+	noError(t, g.conn.QueryRowContext(soon(t), sumOfRows).Scan(&want))
+	if err := copied.QueryRowContext(soon(t), sumOfRows).Scan(&got); err != nil || got != want {
+		t.Errorf("the restored rows are %s, want %s: %v", got, want, err)
+	}
+	noError(t, copied.Close())
+	_, err = admin.ExecContext(soon(t), "DROP DATABASE "+target)
+	noError(t, err)
+}
+
+func restore(ctx context.Context, w *world, url string, file []byte) error {
+	text, err := gzip.NewReader(strings.NewReader(string(file)))
+	if err != nil {
+		return err
+	}
+	psql := exec.CommandContext(ctx, w.PsqlPath(), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", os.DevNull)
+	psql.Env = append(os.Environ(), "PGDATABASE="+url)
+	psql.Stdin = text
+	out, err := psql.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("psql: %w: %s", err, out)
+	}
+	_, err = io.Copy(io.Discard, text) // what psql left unread, to its checksum
+	return err
+}
+
+// backupFlow makes a backup, which must come to be whatever happens.
+type backupFlow struct {
+	slow bool // the dump waits until whoever should die has died
+	guest
+	release func()
+}
+
+func (f *backupFlow) ready(t *testing.T, w *world) {
+	f.guest = newLoadedGuest(t, w, "backup")
+	f.release = func() {}
+	if f.slow {
+		f.release = f.holdUp(t)
+	}
+}
+
+func (f *backupFlow) act(t *testing.T, w *world, api *stack.Host) {
+	f.backUp(t, api)
+	if f.slow {
+		eventually(t, "the host dies", func() (bool, string) { return !w.batch.Running(), "it runs" })
+		f.release()
+	}
+}
+
+func (f *backupFlow) check(t *testing.T, w *world, api *stack.Host) {
+	list := f.backups(t, api)
+	if len(list) != 1 || list[0].VerifiedAt == nil {
+		t.Fatalf("backups: %+v", list)
+	}
+	if all := f.operations(t, api); len(all) != 1 || all[0].Status != "succeeded" {
+		t.Errorf("operations: %+v", all)
+	}
+	f.restores(t, w, api, list[0])
+}
+
+// cancelFlow cancels a backup while it is dumped.
+type cancelFlow struct{ guest }
+
+func (f *cancelFlow) ready(t *testing.T, w *world) { f.guest = newLoadedGuest(t, w, "cancel") }
+
+func (f *cancelFlow) act(t *testing.T, w *world, api *stack.Host) {
+	t.Cleanup(f.holdUp(t)) // to the end of the test: a canceled backup does not wait for its dump
+	o := f.startBackup(t, api)
+	eventually(t, "the backup is being dumped", func() (bool, string) {
+		o = f.operation(t, api, o.ID)
+		return o.Status == "running" && o.Stage == artifact.StageDumping, fmt.Sprint(o)
+	})
+	f.user.do(t, api, http.MethodPost, "/operations/"+o.ID+"/cancel", "", nil).is(t, http.StatusAccepted)
+}
+
+func (f *cancelFlow) check(t *testing.T, _ *world, api *stack.Host) {
+	if all := f.operations(t, api); len(all) != 1 || all[0].Status != "canceled" {
+		t.Errorf("operations: %+v", all)
+	}
+	if list := f.backups(t, api); len(list) != 0 {
+		t.Errorf("backups: %+v", list)
+	}
+}
+
+// eraseFlow deletes a backup, or lets it expire.
+type eraseFlow struct {
+	expire bool
+	guest
+	backup backupAnswer
+}
+
+func (f *eraseFlow) ready(t *testing.T, w *world) {
+	f.guest = newLoadedGuest(t, w, "erase")
+	f.startBackup(t, w.api)
+	w.quiet(t)
+	f.backup = f.backups(t, w.api)[0]
+}
+
+func (f *eraseFlow) act(t *testing.T, w *world, api *stack.Host) {
+	if f.expire {
+		const query = "UPDATE backups SET expires_at = created_at WHERE database_id = $1"
+		_, err := w.meta.ExecContext(soon(t), query, f.db.ID)
+		noError(t, err)
+		return
+	}
+	a, err := f.user.try(soon(t), api, http.MethodDelete, f.path("/backups/"+f.backup.Filename), "", nil)
+	mayHaveFailed(t, a, err, http.StatusNoContent)
+}
+
+func (f *eraseFlow) check(t *testing.T, w *world, api *stack.Host) {
+	if list := f.backups(t, api); len(list) != 0 {
+		t.Errorf("backups: %+v", list)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		f.user.do(t, api, method, f.path("/backups/"+f.backup.Filename), "", nil).is(t, http.StatusNotFound)
+	}
+	if _, err := os.Stat(filepath.Join(w.BackupDir(), f.db.ID, f.backup.Filename)); !os.IsNotExist(err) {
+		t.Errorf("the file: %v", err)
+	}
+	f.startBackup(t, api) // and a next one is possible
+}
+
+func backingUp() []killing {
+	var cases []killing
+	add := func(in part, what string, f func() flow, points ...string) {
+		for _, p := range points {
+			cases = append(cases, killing{in, []string{p}, what, f()})
+		}
+	}
+	plain := func() flow { return &backupFlow{} }
+	add(inAPI, "backup", plain, controlplane.CrashBackupQueued)
+	add(inBatch, "backup", plain, controlplane.CrashBackupClaimed, controlplane.CrashBackupReported,
+		controlplane.CrashBackupCommitted)
+	add(inBatch, "slow backup", func() flow { return &backupFlow{slow: true} }, controlplane.CrashBackupStarted)
+	add(inBatch, "cancel", func() flow { return &cancelFlow{} }, controlplane.CrashBackupClosed)
+	add(inAPI, "delete", func() flow { return &eraseFlow{} }, controlplane.CrashBackupDoomed, controlplane.CrashBackupErased)
+	add(inBatch, "expire", func() flow { return &eraseFlow{expire: true} }, controlplane.CrashBackupErased)
+	add(inAgent, "backup", plain, crash.BackupAdmitted, crash.BackupStarted, crash.BackupFinished, crash.BackupReply)
+	for _, p := range artifact.CrashPoints {
+		add(inAgent, "backup", plain, "agent."+p)
+	}
+	add(inAgent, "cancel", func() flow { return &cancelFlow{} }, crash.CloseRecorded, crash.CloseEmptied, crash.CloseReply)
+	return cases
+}

@@ -1,0 +1,158 @@
+package crash_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/controlplane"
+)
+
+// request is a create with an Idempotency-Key, of an account that may have two databases.
+type request struct {
+	user *user
+	key  string
+	body createBody
+}
+
+func newRequest(t *testing.T, w *world, model string) request {
+	t.Helper()
+	name := newName("new")
+	return request{user: w.newUser(t, 2), key: "key of " + name, body: createBody{Name: name, DisplayName: "New", RoleModel: model}}
+}
+
+func (r request) send(t *testing.T, api *stack.Host) (answer, error) {
+	t.Helper()
+	return r.user.try(soon(t), api, http.MethodPost, "/databases", r.key, r.body)
+}
+
+// mayHaveFailed accepts what a caller may hear when somebody dies: the outcome, nothing, or that it is not confirmed yet.
+func mayHaveFailed(t *testing.T, a answer, err error, success int) {
+	t.Helper()
+	switch {
+	case errors.Is(err, errNoAnswer), err == nil && a.status == success, err == nil && a.code() == "AGENT_ERROR":
+	default:
+		t.Errorf("the caller was told %d %s, %v", a.status, a.text, err)
+	}
+}
+
+// fills creates databases until the quota of two is used up, and fails the test unless the next is refused.
+func (r request) fills(t *testing.T, api *stack.Host, existing int) {
+	t.Helper()
+	for range 2 - existing {
+		r.user.create(t, api, newName("fill"))
+	}
+	one := newName("excess")
+	a := r.user.do(t, api, http.MethodPost, "/databases", "", createBody{Name: one, DisplayName: one})
+	if a.status != http.StatusForbidden || a.code() != "PLAN_LIMIT" {
+		t.Errorf("one more than the quota: %d %s", a.status, a.text)
+	}
+}
+
+// createFlow makes a database, which must come to be whatever happens.
+type createFlow struct {
+	model string
+	request
+}
+
+func (f *createFlow) ready(t *testing.T, w *world) { f.request = newRequest(t, w, f.model) }
+
+func (f *createFlow) act(t *testing.T, _ *world, api *stack.Host) {
+	a, err := f.send(t, api)
+	mayHaveFailed(t, a, err, http.StatusCreated)
+}
+
+func (f *createFlow) check(t *testing.T, w *world, api *stack.Host) {
+	a, err := f.send(t, api)
+	noError(t, err)
+	made := read[databaseAnswer](t, a.is(t, http.StatusCreated))
+	if made.Status != "active" || made.Name != f.body.Name {
+		t.Errorf("%s is %s", made.Name, made.Status)
+	}
+	w.logsIn(t, made)
+	again, err := f.send(t, w.api)
+	noError(t, err)
+	if second := read[databaseAnswer](t, again.is(t, http.StatusCreated)); second != made {
+		t.Error("another replay is answered differently")
+	}
+	f.fills(t, api, 1)
+}
+
+// refusedFlow asks for a database whose name something on the server has that is none of ours.
+type refusedFlow struct {
+	late bool // it appears only after the work has begun
+	request
+}
+
+func (f *refusedFlow) ready(t *testing.T, w *world) {
+	f.request = newRequest(t, w, "managed")
+	if !f.late {
+		f.squat(t, w)
+	}
+}
+
+func (f *refusedFlow) squat(t *testing.T, w *world) {
+	t.Helper()
+	_, err := w.server.ExecContext(soon(t), `CREATE DATABASE "`+f.body.Name+`" TEMPLATE template0`)
+	noError(t, err)
+	w.foreign[f.body.Name] = true
+}
+
+func (f *refusedFlow) between(t *testing.T, w *world) {
+	if !w.foreign[f.body.Name] {
+		f.squat(t, w)
+	}
+}
+
+func (f *refusedFlow) act(t *testing.T, _ *world, api *stack.Host) {
+	if a, err := f.send(t, api); err == nil && a.status == http.StatusCreated {
+		t.Error("a database was made over something that is none of ours")
+	}
+}
+
+func (f *refusedFlow) check(t *testing.T, w *world, api *stack.Host) {
+	a, err := f.send(t, api)
+	if err != nil || a.status < 400 {
+		t.Errorf("the replay of a refused create: %d %s, %v", a.status, a.text, err)
+	}
+	_, err = w.server.ExecContext(soon(t), `DROP DATABASE "`+f.body.Name+`"`)
+	noError(t, err)
+	delete(w.foreign, f.body.Name)
+	w.logsIn(t, f.user.create(t, api, f.body.Name)) // the name is free, and nothing of the first attempt is in the way
+	f.fills(t, api, 1)
+}
+
+func creating() []killing {
+	var cases []killing
+	for _, model := range []string{"managed", "single_login"} {
+		add := func(in part, points ...string) {
+			cases = append(cases, killing{in, points, model, &createFlow{model: model}})
+		}
+		for _, p := range []string{
+			controlplane.CrashCreateReserved, controlplane.CrashCreateConfirmed, controlplane.CrashCreateCommitted,
+		} {
+			add(inAPI, p)
+		}
+		for _, p := range []string{
+			crash.CreateAdmitted, crash.CreateLogins, crash.CreateDatabase, crash.CreateRights, crash.CreateRenamed,
+			crash.CreatePooled, crash.CreateProved, crash.CreateReply,
+		} {
+			add(inAgent, p)
+		}
+	}
+	for _, p := range []string{controlplane.CrashCreateClearing, controlplane.CrashCreateCleared} {
+		cases = append(cases, killing{inAPI, []string{p}, "name taken", &refusedFlow{}})
+	}
+	for _, p := range []string{crash.CloseRecorded, crash.CloseReply} {
+		cases = append(cases, killing{inAgent, []string{p}, "name taken", &refusedFlow{}})
+	}
+	for _, p := range []string{crash.CloseRecorded, crash.CloseEmptied, crash.CloseDropped, crash.CloseUndone, crash.CloseReply} {
+		cases = append(cases, killing{inAgent, []string{crash.CreateDatabase, p}, "name taken late", &refusedFlow{late: true}})
+	}
+	for _, p := range []string{crash.StartNamed, crash.StartEnded, crash.StartLocked} {
+		cases = append(cases, killing{inAgent, []string{crash.CreateRights, p}, "managed", &createFlow{model: "managed"}})
+	}
+	return cases
+}

@@ -1,0 +1,265 @@
+package crash_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// quiet waits until nobody has anything left to do.
+func (w *world) quiet(t testing.TB) {
+	t.Helper()
+	const query = `SELECT coalesce(string_agg(what, '; '), '') FROM (
+		SELECT format('%s %s is %s at %s, attempt %s', kind, id, status, stage, attempts) AS what FROM operations
+		 WHERE status IN ('queued', 'running')
+		UNION ALL SELECT format('allowlist of %s', name) FROM databases WHERE allowlist_applied < allowlist_generation
+		UNION ALL SELECT format('deletion of %s', filename) FROM backups WHERE deleting_at IS NOT NULL OR expires_at < now()) open`
+	eventually(t, "the work is finished", func() (bool, string) {
+		var open string
+		err := w.meta.QueryRowContext(t.Context(), query).Scan(&open)
+		return err == nil && open == "", fmt.Sprint(open, " ", err)
+	})
+}
+
+// settled waits until the work is finished, then compares all that exists with what the metadata say: not one thing more, not
+// one less.
+func (w *world) settled(t testing.TB) {
+	t.Helper()
+	w.quiet(t)
+	known := w.databases(t)
+	w.checkServer(t, known)
+	w.checkGates(t, known)
+	w.checkPooler(t, known)
+	w.checkFiles(t)
+	w.checkRecords(t)
+}
+
+// databaseRow is a database as the metadata have it.
+type databaseRow struct{ id, name, model, status string }
+
+func (d databaseRow) logins() []string {
+	names := database.RoleNames(id.DatabaseID(d.id), d.name)
+	var logins []string
+	for _, l := range database.RoleModel(d.model).Logins() {
+		logins = append(logins, names.Of(l))
+	}
+	return logins
+}
+
+func (d databaseRow) roles() []string {
+	names := database.RoleNames(id.DatabaseID(d.id), d.name)
+	roles := append(d.logins(), names.Holder)
+	if database.RoleModel(d.model) == database.Managed {
+		roles = append(roles, names.ReadGroup, names.WriteGroup)
+	}
+	return roles
+}
+
+// databases reads the metadata. Where nobody works, a database is active or stopped.
+func (w *world) databases(t testing.TB) []databaseRow {
+	t.Helper()
+	var known []databaseRow
+	for _, row := range rows(t, w.meta, "SELECT id, name, role_model, status FROM databases") {
+		d := databaseRow{row[0], row[1], row[2], row[3]}
+		if d.status != string(database.Active) && d.status != string(database.Stopped) {
+			t.Errorf("database %s is %s although nobody works on it", d.name, d.status)
+		}
+		known = append(known, d)
+	}
+	return known
+}
+
+// checkServer compares PostgreSQL's databases and roles, and the agent's ledger, with the metadata.
+func (w *world) checkServer(t testing.TB, known []databaseRow) {
+	t.Helper()
+	databases, roles, open := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, d := range known {
+		databases[d.name] = true
+		for _, r := range d.roles() {
+			roles[r] = true
+		}
+		for _, l := range d.logins() {
+			open[l] = d.status == string(database.Active)
+		}
+	}
+	w.same(t, "databases of PostgreSQL", databases, column(t, w.server, `SELECT datname FROM pg_database
+		WHERE NOT datistemplate AND datname NOT IN ('postgres', 'pgherd_maintenance')`))
+	w.same(t, "roles of PostgreSQL", roles, column(t, w.server, `SELECT rolname FROM pg_roles
+		WHERE rolname !~ '^(pg|pgherd)_' AND rolname <> 'postgres'`))
+	w.same(t, "databases of the ledger", databases, column(t, w.maintenance, "SELECT name FROM ledger.database"))
+	w.same(t, "roles of the ledger", roles, column(t, w.maintenance, "SELECT name FROM ledger.role"))
+	for _, row := range rows(t, w.server, "SELECT rolname, rolcanlogin FROM pg_roles WHERE rolname !~ '^(pg|pgherd)_'") {
+		if may := row[1] == "true"; !w.foreign[row[0]] && row[0] != "postgres" && may != open[row[0]] {
+			t.Errorf("role %s: LOGIN is %t, want %t", row[0], may, open[row[0]])
+		}
+	}
+}
+
+// checkGates looks that the pooler lets in exactly the logins of active databases.
+func (w *world) checkGates(t testing.TB, known []databaseRow) {
+	t.Helper()
+	gates := map[string]bool{}
+	for _, d := range known {
+		for _, l := range d.logins() {
+			gates[fmt.Sprint(l, " at ", d.name, " open ", d.status == string(database.Active))] = true
+		}
+	}
+	w.same(t, "gates", gates, column(t, w.maintenance, "SELECT format('%s at %s open %s', login, database, open::text) FROM pooler.gate"))
+}
+
+// checkPooler asks PgBouncer itself for its entries.
+func (w *world) checkPooler(t testing.TB, known []databaseRow) {
+	t.Helper()
+	entries := map[string]bool{}
+	for _, d := range known {
+		entries[d.name], entries[d.name+".transaction"] = true, true
+	}
+	var found []string
+	for _, row := range rows(t, w.console, "SHOW DATABASES") {
+		if row[0] != "pgbouncer" && !strings.HasPrefix(row[0], "pgherd_") {
+			found = append(found, row[0])
+		}
+	}
+	w.same(t, "entries of PgBouncer", entries, found)
+}
+
+// checkFiles looks that each listed backup is on disk, whole, with its companions, and that nothing else is.
+func (w *world) checkFiles(t testing.TB) {
+	t.Helper()
+	want := map[string]bool{}
+	for _, row := range rows(t, w.meta, "SELECT database_id, filename, checksum_sha256, verified_at IS NOT NULL FROM backups") {
+		file := filepath.Join(row[0], row[1])
+		stem := strings.TrimSuffix(file, ".sql.gz")
+		want[file], want[stem+".schema.sql.gz"], want[stem+".manifest.json"] = true, true, true
+		want[stem+".verified.json"] = row[3] == "true"
+		text, err := os.ReadFile(filepath.Join(w.BackupDir(), file))
+		if sum := sha256.Sum256(text); err != nil || hex.EncodeToString(sum[:]) != row[2] {
+			t.Errorf("backup %s is not the file that is listed: %v", file, err)
+		}
+	}
+	maps.DeleteFunc(want, func(_ string, exists bool) bool { return !exists })
+	var found []string
+	noError(t, filepath.WalkDir(w.BackupDir(), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			relative, _ := filepath.Rel(w.BackupDir(), path) // path is below it
+			found = append(found, relative)
+		}
+		return err
+	}))
+	w.same(t, "files of backups", want, found)
+}
+
+// wrongRecords are looks at the metadata that must find nothing: each final outcome has its one audit entry and its one event.
+var wrongRecords = map[string]string{
+	"event of an operation": `SELECT o.kind, o.status, o.id, count(e.id) FROM operations o
+		LEFT JOIN outbox_events e ON e.operation_id = o.id AND e.name = o.kind || '.' || o.status
+		GROUP BY o.id HAVING count(e.id) <> CASE WHEN o.kind IN ('create', 'lifecycle') THEN 0 ELSE 1 END`,
+	"event of no outcome": `SELECT e.name, e.operation_id FROM outbox_events e JOIN operations o ON o.id = e.operation_id
+		WHERE e.name <> o.kind || '.' || o.status`,
+	"audit of a database": `SELECT d.name, count(a.id) FROM databases d
+		LEFT JOIN audit_entries a ON a.database_id = d.id AND a.action = 'database.created' GROUP BY d.id HAVING count(a.id) <> 1`,
+	"audit of a create": `SELECT o.id, o.status, o.error_text, count(a.id) FROM operations o LEFT JOIN audit_entries a
+		ON a.database_id = o.database_id AND a.action IN ('database.created', 'database.create_failed')
+		WHERE o.kind = 'create' AND o.error_text NOT LIKE '%nothing was made' GROUP BY o.id HAVING count(a.id) <> 1`,
+	"audit of a lifecycle action": `SELECT o.database_id, o.input->>'action', count(*) FROM operations o
+		WHERE o.kind = 'lifecycle' AND o.status = 'succeeded' GROUP BY 1, 2
+		HAVING count(*) <> (SELECT count(*) FROM audit_entries a WHERE a.database_id = o.database_id AND a.action = CASE
+		o.input->>'action' WHEN 'stop' THEN 'database.stopped' WHEN 'start' THEN 'database.started' ELSE 'database.restarted' END)`,
+	"audit of a backup": `SELECT o.id, o.status, count(a.id) FROM operations o LEFT JOIN audit_entries a
+		ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
+		AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE 'backup.finished' END
+		WHERE o.kind = 'backup' GROUP BY o.id HAVING count(a.id) <> 1`,
+	"audit of a deleted backup": `SELECT o.id, count(a.id) FROM operations o LEFT JOIN audit_entries a
+		ON a.database_id = o.database_id AND a.details->>'filename' = o.result->>'filename'
+		AND a.action IN ('backup.deleted', 'backup.expired')
+		WHERE o.kind = 'backup' AND o.status = 'succeeded' GROUP BY o.id
+		HAVING count(a.id) <> CASE WHEN EXISTS (SELECT FROM backups b WHERE b.operation_id = o.id) THEN 0 ELSE 1 END`,
+	"audit of an allowlist": `SELECT d.name, count(a.id) FROM databases d
+		JOIN audit_entries a ON a.database_id = d.id AND a.action LIKE 'allowlist.%' GROUP BY d.id
+		HAVING sum(CASE a.action WHEN 'allowlist.added' THEN 1 ELSE -1 END) <>
+		(SELECT count(*) FROM allowlist_entries e WHERE e.database_id = d.id)`,
+	"backup without its operation": `SELECT b.filename FROM backups b LEFT JOIN operations o ON o.id = b.operation_id
+		WHERE o.id IS NULL OR o.status NOT IN ('succeeded', 'failed')`,
+}
+
+func (w *world) checkRecords(t testing.TB) {
+	t.Helper()
+	for _, what := range slices.Sorted(maps.Keys(wrongRecords)) {
+		for _, row := range rows(t, w.meta, wrongRecords[what]) {
+			t.Errorf("%s: %s", what, strings.Join(row, ", "))
+		}
+	}
+}
+
+// same fails the test where the two sets differ in anything that the test did not make itself.
+func (w *world) same(t testing.TB, what string, want map[string]bool, found []string) {
+	t.Helper()
+	missing := maps.Clone(want)
+	for _, name := range found {
+		if !want[name] && !w.foreign[name] {
+			t.Errorf("%s: %s is left over", what, name)
+		}
+		delete(missing, name)
+	}
+	for name := range missing {
+		t.Errorf("%s: %s is missing", what, name)
+	}
+}
+
+func column(t testing.TB, db *sql.DB, query string) []string {
+	t.Helper()
+	var first []string
+	for _, row := range rows(t, db, query) {
+		first = append(first, row[0])
+	}
+	return first
+}
+
+// rows runs a query without arguments, which PgBouncer's console understands too.
+func rows(t testing.TB, db *sql.DB, query string) [][]string {
+	t.Helper()
+	found, err := allRows(t.Context(), db, query)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return found
+}
+
+func allRows(ctx context.Context, db *sql.DB, query string) (found [][]string, err error) {
+	r, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	names, err := r.Columns()
+	if err != nil {
+		return nil, err
+	}
+	for r.Next() {
+		values, targets := make([]sql.NullString, len(names)), make([]any, len(names))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		if err := r.Scan(targets...); err != nil {
+			return nil, err
+		}
+		row := make([]string, len(names))
+		for i, v := range values {
+			row[i] = v.String
+		}
+		found = append(found, row)
+	}
+	return found, r.Err()
+}

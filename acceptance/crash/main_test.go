@@ -1,0 +1,77 @@
+// Package crash_test kills the parts of a real pgherd, one at a time and at the worst moments, and shows that the next start
+// finishes or cleanly fails the work: nothing is lost, nothing is left over, and no outcome is made up.
+package crash_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+)
+
+// program builds the program once for all tests, so that it can be armed.
+var program = sync.OnceValues(func() (string, error) {
+	return stack.Build(context.Background(), binaries, stack.CrashPoints)
+})
+
+var binaries string
+
+func TestMain(m *testing.M) {
+	status := 1
+	defer func() { os.Exit(status) }()
+	var err error
+	if binaries, err = os.MkdirTemp("", "pgherd-crash-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	defer os.RemoveAll(binaries)
+	status = m.Run()
+}
+
+// leaseHold is short, because tests wait for leases to end.
+const leaseHold = 2 * time.Second
+
+// patience bounds every single wait: it is long for a busy machine, and only a failing test waits for its end.
+const patience = time.Minute
+
+// startStack runs a stack of the test's own.
+func startStack(t *testing.T, change ...func(*stack.Options)) *world {
+	t.Helper()
+	binary, err := program()
+	noError(t, err)
+	dir, err := os.MkdirTemp("", "pgherd-crash-") // t.TempDir has a long path, and sockets need a short one
+	noError(t, err)
+	t.Cleanup(func() { noError(t, os.RemoveAll(dir)) })
+	noError(t, os.Chmod(dir, 0o755))
+	options := stack.Options{Dir: dir, Binary: binary, LeaseHold: leaseHold, TemplateDir: templateDir()}
+	for _, c := range change {
+		c(&options)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	s, err := stack.Start(ctx, options)
+	t.Cleanup(func() { noError(t, s.Stop()) })
+	noError(t, err)
+	return newWorld(t, s)
+}
+
+// templateDir is the user's own cache, so that no other user can put a cluster there for us to run.
+func templateDir() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(cache, "pgherd", "clusters")
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,171 @@
+package crash_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/controlplane"
+)
+
+// flow is one thing that the service does, and how to see that it was done right.
+type flow interface {
+	// ready makes what the flow needs.
+	ready(t *testing.T, w *world)
+	// act asks for it. Whoever is asked may die over it.
+	act(t *testing.T, w *world, api *stack.Host)
+	// check sees whether the promise was kept, once everybody runs again and the work is finished.
+	check(t *testing.T, w *world, api *stack.Host)
+}
+
+// interrupted is a flow that has something to do between one death and the next.
+type interrupted interface{ between(t *testing.T, w *world) }
+
+// part is a process that can be killed.
+type part string
+
+const (
+	inAPI   part = "api"
+	inBatch part = "batch"
+	inAgent part = "agent"
+)
+
+// killing is one case: the part dies at each of the points, one after the other, while the flow is under way.
+type killing struct {
+	in     part
+	points []string
+	what   string
+	flow   flow
+}
+
+func (k killing) name() string { return strings.Join(k.points, ",then,") + "/" + k.what }
+
+func (k killing) run(t *testing.T, w *world) {
+	k.flow.ready(t, w)
+	api := w.api
+	switch k.in {
+	case inAPI:
+		api = k.killAPI(t, w)
+	case inBatch:
+		k.killBatch(t, w)
+	case inAgent:
+		k.killAgent(t, w)
+	}
+	w.settled(t)
+	k.flow.check(t, w, api)
+	w.settled(t)
+	if api != w.api {
+		noError(t, api.Stop(soon(t)))
+	}
+}
+
+// killAPI kills a host of the case's own, which runs beside the others, and starts it again.
+func (k killing) killAPI(t *testing.T, w *world) *stack.Host {
+	t.Helper()
+	host, err := w.StartAPI(soon(t), k.points[0])
+	noError(t, err)
+	k.flow.act(t, w, host)
+	dies(t, host.Process, k.points[0])
+	noError(t, host.Restart(soon(t), ""))
+	return host
+}
+
+func (k killing) killBatch(t *testing.T, w *world) {
+	t.Helper()
+	noError(t, w.batch.Stop(soon(t)))
+	noError(t, w.batch.Restart(soon(t), k.points[0]))
+	k.flow.act(t, w, w.api)
+	dies(t, w.batch.Process, k.points[0])
+	noError(t, w.batch.Restart(soon(t), ""))
+}
+
+func (k killing) killAgent(t *testing.T, w *world) {
+	t.Helper()
+	noError(t, w.agent.Stop(soon(t)))
+	for i, point := range k.points {
+		if more, ok := k.flow.(interrupted); ok && i > 0 {
+			more.between(t, w)
+		}
+		var err error
+		w.agent, err = w.LaunchAgent(point)
+		noError(t, err)
+		if i == 0 {
+			noError(t, w.AwaitAgent(soon(t), w.agent))
+			k.flow.act(t, w, w.api)
+		}
+		dies(t, w.agent, point)
+	}
+	w.restartAgent(t)
+}
+
+// restartAgent starts an agent where none runs.
+func (w *world) restartAgent(t testing.TB, extra ...string) {
+	t.Helper()
+	var err error
+	w.agent, err = w.LaunchAgent("", extra...)
+	noError(t, err)
+	noError(t, w.AwaitAgent(soon(t), w.agent))
+}
+
+// dies fails the test unless the process kills itself: a point that is never reached proves nothing.
+func dies(t *testing.T, p *stack.Process, point string) {
+	t.Helper()
+	if err := p.AwaitEnd(soon(t)); err != nil {
+		t.Fatalf("%s was never reached: %v", point, err)
+	}
+	if !p.Killed() {
+		t.Fatalf("%s ended otherwise than by SIGKILL at %s", p.Name, point)
+	}
+	t.Logf("%s was killed at %s", p.Name, point)
+}
+
+func runAll(t *testing.T, cases []killing) {
+	w := startStack(t)
+	for _, k := range cases {
+		if !t.Run(k.name(), func(t *testing.T) { k.run(t, w) }) {
+			t.Fatal("what this left would only confuse the next")
+		}
+	}
+}
+
+func TestKilledWhileCreating(t *testing.T) {
+	t.Parallel()
+	runAll(t, creating())
+}
+
+func TestKilledWhileOpeningAndClosing(t *testing.T) {
+	t.Parallel()
+	runAll(t, append(openingAndClosing(), allowing()...))
+}
+
+func TestKilledWhileBackingUp(t *testing.T) {
+	t.Parallel()
+	runAll(t, backingUp())
+}
+
+// Every point that the program has is hit by a case.
+func TestEveryPointHasItsCase(t *testing.T) {
+	t.Parallel()
+	hit := map[string]bool{}
+	for _, k := range slices.Concat(creating(), openingAndClosing(), allowing(), backingUp()) {
+		for _, p := range k.points {
+			hit[p] = true
+		}
+	}
+	points := slices.Concat(controlplane.CrashPoints, crash.Points)
+	for _, p := range artifact.CrashPoints {
+		points = append(points, "agent."+p)
+	}
+	for _, p := range points {
+		if !hit[p] {
+			t.Errorf("no case kills at %s", p)
+		}
+		delete(hit, p)
+	}
+	for p := range hit {
+		t.Errorf("a case kills at %s, which is no point of the program", p)
+	}
+}

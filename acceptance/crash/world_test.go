@@ -1,0 +1,240 @@
+package crash_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/agent/setup"
+)
+
+// world is a running stack with one host of each kind, and what a test looks at it with.
+type world struct {
+	*stack.Stack
+	api, batch *stack.Host
+	agent      *stack.Process
+
+	meta, server, maintenance, console *sql.DB // as their administrators
+
+	foreign map[string]bool // databases and roles on the server that the test made itself
+}
+
+func newWorld(t *testing.T, s *stack.Stack) *world {
+	t.Helper()
+	w := &world{Stack: s, agent: s.FirstAgent(), foreign: map[string]bool{}}
+	w.meta, w.server = open(t, s.MetadataURL()), open(t, s.Server.URL("postgres"))
+	w.maintenance = open(t, s.Server.URL(setup.MaintenanceDatabase))
+	dsn, err := s.ConsoleDSN()
+	noError(t, err)
+	w.console = open(t, dsn)
+	ctx := soon(t)
+	w.api, err = s.StartAPI(ctx, "")
+	noError(t, err)
+	w.batch, err = s.StartBatch(ctx, "")
+	noError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.showLogs(t)
+		}
+	})
+	return w
+}
+
+// showLogs prints the end of what every part has logged.
+func (w *world) showLogs(t *testing.T) {
+	t.Helper()
+	const most = 6000
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(w.PoolerDir()), "*.log"))
+	noError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		noError(t, err)
+		t.Logf("%s:\n%s", filepath.Base(file), text[max(0, len(text)-most):])
+	}
+}
+
+// soon is a context for one wait.
+func soon(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("postgres", dsn)
+	noError(t, err)
+	t.Cleanup(func() { noError(t, db.Close()) })
+	return db
+}
+
+// eventually looks again and again until the condition holds; why says what is missing.
+func eventually(t testing.TB, what string, condition func() (ok bool, why string)) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		ok, why := condition()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s: %s", what, patience, why)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// answer is what the API said.
+type answer struct {
+	status int
+	text   []byte
+}
+
+// is fails the test unless the answer has the status.
+func (a answer) is(t testing.TB, status int) answer {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("answer %d, want %d: %s", a.status, status, a.text)
+	}
+	return a
+}
+
+// code is that of an error answer.
+func (a answer) code() string {
+	var body struct{ Error struct{ Code string } }
+	_ = json.Unmarshal(a.text, &body) // no JSON has no code
+	return body.Error.Code
+}
+
+func read[T any](t testing.TB, a answer) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(a.text, &v); err != nil {
+		t.Fatalf("answer %d is not what was expected: %v: %s", a.status, err, a.text)
+	}
+	return v
+}
+
+// user calls the API of one host with one key.
+type user struct {
+	stack.Account
+	client *http.Client
+}
+
+var userNumber atomic.Int64
+
+// newUser is the owner of a new account that may have so many databases.
+func (w *world) newUser(t testing.TB, databases int) *user {
+	t.Helper()
+	name := fmt.Sprintf("owner-%d", userNumber.Add(1))
+	a, err := w.NewAccount(soon(t), name, "business", databases)
+	noError(t, err)
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &user{Account: a, client: &http.Client{Transport: transport, Timeout: 2 * patience}}
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// try sends a request. A host that dies over it gives errNoAnswer.
+func (u *user) try(ctx context.Context, host *stack.Host, method, path, key string, body any) (answer, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, host.URL+"/api/v1"+path, content)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+u.Key)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := u.client.Do(request)
+	if err != nil {
+		return answer{}, errors.Join(errNoAnswer, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, errors.Join(errNoAnswer, err)
+	}
+	return answer{response.StatusCode, text}, nil
+}
+
+// do sends a request that must be answered.
+func (u *user) do(t testing.TB, host *stack.Host, method, path, key string, body any) answer {
+	t.Helper()
+	a, err := u.try(soon(t), host, method, path, key, body)
+	noError(t, err)
+	return a
+}
+
+// databaseAnswer is a database as create gives it.
+type databaseAnswer struct {
+	ID, Name, Status, Username, Password, ConnectionString string
+}
+
+type createBody struct {
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName"`
+	RoleModel   string `json:"roleModel,omitempty"`
+}
+
+// create makes a database that must come to be.
+func (u *user) create(t testing.TB, host *stack.Host, name string) databaseAnswer {
+	t.Helper()
+	a := u.do(t, host, http.MethodPost, "/databases", "", createBody{Name: name, DisplayName: name})
+	return read[databaseAnswer](t, a.is(t, http.StatusCreated))
+}
+
+// customer opens one connection through the pooler, with TLS and the server's name checked.
+func (w *world) customer(t testing.TB, connectionString string) *sql.DB {
+	t.Helper()
+	u, err := url.Parse(connectionString)
+	noError(t, err)
+	query := u.Query()
+	if query.Get("sslmode") != "verify-full" {
+		t.Fatalf("the connection string does not ask for verify-full: %s", u.Redacted())
+	}
+	query.Set("sslrootcert", w.CAFile())
+	query.Set("connect_timeout", "10")
+	u.RawQuery = query.Encode()
+	db := open(t, u.String())
+	db.SetMaxOpenConns(1)
+	return db
+}
+
+// logsIn fails the test unless the database lets its owner in.
+func (w *world) logsIn(t testing.TB, d databaseAnswer) {
+	t.Helper()
+	var who, where string
+	err := w.customer(t, d.ConnectionString).QueryRowContext(soon(t), "SELECT current_user, current_database()").Scan(&who, &where)
+	if err != nil || who != d.Username || where != d.Name {
+		t.Fatalf("logged in as %q at %q: %v", who, where, err)
+	}
+}
+
+var nameNumber atomic.Int64
+
+// newName is a name that no database of this run has.
+func newName(prefix string) string { return fmt.Sprintf("%s-%d", prefix, nameNumber.Add(1)) }
