@@ -122,7 +122,7 @@ func (a *Agent) lead(ctx context.Context) error {
 	a.inCharge.Store(true)
 	close(a.started)
 	a.log.Info("in charge")
-	go a.pooler.Watch(ctx, watchPause, func(err error) {
+	go a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, func(err error) {
 		if err != nil {
 			a.log.Warn("PgBouncer does not go by the desired state", zap.Error(err))
 			return

@@ -46,7 +46,10 @@ func (l *Leader) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.conn, err = connector.Connect(ctx)
+	conn, err := connector.Connect(ctx)
+	if err == nil { // otherwise it is no interface that is nil
+		l.conn = conn
+	}
 	return err
 }
 

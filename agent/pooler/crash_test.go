@@ -14,7 +14,10 @@ func TestCrashOfPgBouncerIsRecovered(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	changes := make(chan error, 10)
 	var wg sync.WaitGroup
-	wg.Go(func() { s.pooler.Watch(ctx, 30*time.Millisecond, func(err error) { changes <- err }) })
+	state := s.defaultState()
+	state.Entries[0].Logins[1].MaxConnections = 5
+	read := func(context.Context) (State, error) { return state, nil }
+	wg.Go(func() { s.pooler.Watch(ctx, 30*time.Millisecond, read, func(err error) { changes <- err }) })
 	defer wg.Wait()
 	defer cancel()
 
@@ -22,8 +25,6 @@ func TestCrashOfPgBouncerIsRecovered(t *testing.T) {
 	if err := <-changes; !errors.Is(err, ErrUnreachable) {
 		t.Errorf("after the crash: %v", err)
 	}
-	state := s.defaultState()
-	state.Entries[0].Logins[1].MaxConnections = 5
 	if err := s.pooler.Apply(ctx, state); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("Apply without PgBouncer: %v", err)
 	}

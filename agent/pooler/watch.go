@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Watch looks at PgBouncer at every interval until ctx ends, and applies the desired state again where PgBouncer is back
-// after an absence or goes by another state: after a crash, a start with old files, somebody's hand. It calls changed, if
-// not nil, whenever the answer to "does PgBouncer go by the desired state?" changes; err says why not.
-func (p *Pooler) Watch(ctx context.Context, interval time.Duration, changed func(err error)) {
+// Watch looks at PgBouncer at every interval until ctx ends, and applies the desired state, read anew, where PgBouncer is back
+// after an absence or goes by another state than was applied last: after a crash, a start with old files, somebody's hand. An
+// agent that is no longer in charge cannot read, and so changes nothing. Watch calls changed, if not nil, whenever the answer
+// to "does PgBouncer go by the desired state?" changes; err says why not.
+func (p *Pooler) Watch(ctx context.Context, interval time.Duration, read Read, changed func(err error)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var last error
@@ -18,7 +19,7 @@ func (p *Pooler) Watch(ctx context.Context, interval time.Duration, changed func
 			return
 		case <-tick.C:
 		}
-		err := p.look(ctx, last != nil)
+		err := p.look(ctx, read, last != nil)
 		if ctx.Err() != nil {
 			return
 		}
@@ -30,7 +31,7 @@ func (p *Pooler) Watch(ctx context.Context, interval time.Duration, changed func
 }
 
 // look compares the mark, which is cheap, and applies the desired state where that differs or PgBouncer was away.
-func (p *Pooler) look(ctx context.Context, wasAway bool) error {
+func (p *Pooler) look(ctx context.Context, read Read, wasAway bool) error {
 	mark, err := p.mark(ctx)
 	if err != nil {
 		return err
@@ -41,12 +42,5 @@ func (p *Pooler) look(ctx context.Context, wasAway bool) error {
 	if desired == nil || busy || mark == desired.files.Mark && !wasAway {
 		return nil
 	}
-	return wait(ctx, p.join(p.again, false))
-}
-
-// again reads the state that was written last.
-func (p *Pooler) again(context.Context) (State, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.desired.state, nil
+	return wait(ctx, p.join(read, false))
 }
