@@ -29,13 +29,24 @@ func eachStore(t *testing.T, suite func(*testing.T, conformance.Metadata)) {
 	}
 }
 
-func TestStore(t *testing.T)      { eachStore(t, conformance.Store) }
-func TestAccounts(t *testing.T)   { eachStore(t, conformance.Accounts) }
-func TestKeys(t *testing.T)       { eachStore(t, conformance.Keys) }
-func TestDatabases(t *testing.T)  { eachStore(t, conformance.Databases) }
-func TestVisibility(t *testing.T) { eachStore(t, conformance.Visibility) }
-func TestLogins(t *testing.T)     { eachStore(t, conformance.Logins) }
-func TestAllowlist(t *testing.T)  { eachStore(t, conformance.Allowlist) }
+func TestStore(t *testing.T)       { eachStore(t, conformance.Store) }
+func TestAccounts(t *testing.T)    { eachStore(t, conformance.Accounts) }
+func TestKeys(t *testing.T)        { eachStore(t, conformance.Keys) }
+func TestDatabases(t *testing.T)   { eachStore(t, conformance.Databases) }
+func TestVisibility(t *testing.T)  { eachStore(t, conformance.Visibility) }
+func TestLogins(t *testing.T)      { eachStore(t, conformance.Logins) }
+func TestAllowlist(t *testing.T)   { eachStore(t, conformance.Allowlist) }
+func TestBackups(t *testing.T)     { eachStore(t, conformance.Backups) }
+func TestOperations(t *testing.T)  { eachStore(t, conformance.Operations) }
+func TestQueue(t *testing.T)       { eachStore(t, conformance.Queue) }
+func TestIdempotency(t *testing.T) { eachStore(t, conformance.Idempotency) }
+func TestAudit(t *testing.T)       { eachStore(t, conformance.Audit) }
+func TestOutbox(t *testing.T)      { eachStore(t, conformance.Outbox) }
+func TestServers(t *testing.T)     { eachStore(t, conformance.Servers) }
+func TestSwitches(t *testing.T)    { eachStore(t, conformance.Switches) }
+func TestVault(t *testing.T)       { eachStore(t, conformance.Vault) }
+func TestAdmissions(t *testing.T)  { eachStore(t, conformance.Admissions) }
+func TestNotifier(t *testing.T)    { eachStore(t, conformance.Notifier) }
 
 func inMemory(open func() *memstore.Store) conformance.Metadata {
 	return func(*testing.T) func(*testing.T) conformance.Host {

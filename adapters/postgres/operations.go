@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	sq "github.com/Masterminds/squirrel"
@@ -65,20 +66,30 @@ var (
 
 type operations struct{ session }
 
+// plain is the operation as it was given: what was empty is stored as null.
+func plain(o operation.Operation, err error) (operation.Operation, error) {
+	for _, text := range []*json.RawMessage{&o.Input, &o.Result} {
+		if string(*text) == "null" {
+			*text = nil
+		}
+	}
+	return o, err
+}
+
 func (o operations) Add(ctx context.Context, op operation.Operation) error {
 	return o.write(ctx, addOperation, operationTable.values(op)...)
 }
 
 func (o operations) Get(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	return one[operation.Operation](ctx, o.session, getOperation, op)
+	return plain(one[operation.Operation](ctx, o.session, getOperation, op))
 }
 
 func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	return held[operation.Operation](ctx, o.session, lockOperation, op)
+	return plain(held[operation.Operation](ctx, o.session, lockOperation, op))
 }
 
 func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error) {
-	return one[operation.Operation](ctx, o.session, openOperation, db)
+	return plain(one[operation.Operation](ctx, o.session, openOperation, db))
 }
 
 func (o operations) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
@@ -86,13 +97,17 @@ func (o operations) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([
 	if err != nil {
 		return nil, err
 	}
-	return all[operation.Operation](ctx, o.session, listOperations, append([]any{db}, page...)...)
+	list, err := all[operation.Operation](ctx, o.session, listOperations, append([]any{db}, page...)...)
+	for i := range list {
+		list[i], _ = plain(list[i], nil)
+	}
+	return list, err
 }
 
 func (o operations) ClaimNext(
 	ctx context.Context, owner string, now time.Time, hold time.Duration,
 ) (operation.Operation, error) {
-	return held[operation.Operation](ctx, o.session, claimOperation, owner, now, now.Add(hold))
+	return plain(held[operation.Operation](ctx, o.session, claimOperation, owner, now, now.Add(hold)))
 }
 
 func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {

@@ -1,0 +1,207 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Admissions is the suite of ports.Admissions.
+func Admissions(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"a key is found with all that the checks need", keyIsAdmitted},
+		{"a bucket decides as the core does", bucketIsTheCores},
+		{"buckets of keys and classes are apart", bucketsAreApart},
+		{"nobody drains the bucket of a key that he does not know", bucketIsGuarded},
+		{"50 parallel requests take exactly what is there", parallelTakesAreExact},
+		{"a clock that was moved back shuts no bucket for long", clockMovedBack},
+		{"the last use of a key only grows", lastUseGrows},
+		{"a sweep forgets full buckets alone", sweepForgetsFull},
+	})
+}
+
+var sixAnHour = ratelimit.Limit{Count: 6, Period: time.Hour}
+
+func (w *world) admit(k account.Key, now time.Time) ports.Admission {
+	w.Helper()
+	a, err := w.Admissions.Admit(w.Context(), knock(k, ratelimit.Reservation, now))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return a
+}
+
+func knock(k account.Key, class ratelimit.Class, now time.Time) ports.AdmissionRequest {
+	return ports.AdmissionRequest{
+		Credential: account.Credential{Kind: k.Kind, ID: k.ID, Hash: [32]byte(k.Hash)},
+		Class:      class, Limit: sixAnHour, Now: now,
+	}
+}
+
+func keyIsAdmitted(w *world) {
+	k := w.addKey(account.SelectedDatabases, w.account)
+	limit := 3
+	w.account.MaxDatabases = &limit
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().Save(ctx, w.account) })
+	for i, maintenance := range []bool{false, true, false} {
+		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Switches().SetMaintenance(ctx, maintenance) })
+		a := w.admit(k, epoch)
+		w.equal("the key", a.Key, k)
+		w.equal("the account", a.Account, w.account)
+		w.equal("the maintenance window", a.Maintenance, maintenance)
+		w.equal("what is left", a.Decision.Remaining, 5-i)
+	}
+	unknown := k
+	unknown.ID = "00000000"
+	if _, err := w.Admissions.Admit(w.Context(), knock(unknown, ratelimit.Read, epoch)); !errors.Is(err, ports.ErrNoRow) {
+		w.Errorf("an unknown key: %v", err)
+	}
+}
+
+// bucketIsTheCores goes through a burst, refusals and drops that drain, and compares each answer with ratelimit.Decide.
+func bucketIsTheCores(w *world) {
+	k := w.addKey(account.FullAccount, w.account)
+	var tat time.Time
+	now := epoch
+	for i, wait := range []time.Duration{
+		0, 0, 0, 0, 0, 0, 0, 0, 9*time.Minute + 59*time.Second, time.Second, 0, 25 * time.Minute, 0, 0, 0, 3 * time.Hour, 0, 0,
+		0, 0, 0, 0, 10 * time.Minute, 0,
+	} {
+		now = now.Add(wait)
+		want := ratelimit.Decide(sixAnHour, tat, now)
+		tat = want.TAT
+		w.equal("the key's bucket at step "+numbered(i), w.admit(k, now).Decision, want)
+		got, err := w.Admissions.Take(w.Context(), "address/192.0.2.1", sixAnHour, now)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.equal("the address's bucket at step "+numbered(i), got, want)
+	}
+}
+
+func bucketsAreApart(w *world) {
+	one, other := w.addKey(account.FullAccount, w.account), w.addKey(account.FullAccount, w.account)
+	for range 7 {
+		w.admit(one, epoch)
+	}
+	w.equal("the drained bucket", w.admit(one, epoch).Decision.Allowed, false)
+	w.equal("another key's", w.admit(other, epoch).Decision.Remaining, 5)
+	a, err := w.Admissions.Admit(w.Context(), knock(one, ratelimit.Read, epoch))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.equal("another class's", a.Decision.Remaining, 5)
+	on := w.another(w.T)
+	a, err = on.Admissions.Admit(w.Context(), knock(one, ratelimit.Reservation, epoch))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.equal("the drained bucket, on another host", a.Decision.Allowed, false)
+}
+
+func bucketIsGuarded(w *world) {
+	k, revoked := w.addKey(account.FullAccount, w.account), w.addKey(account.FullAccount, w.account)
+	at := minutes(1)
+	revoked.RevokedAt = &at
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Revoke(ctx, revoked) })
+	guessed := k
+	guessed.Hash = make([]byte, 32)
+	for range 10 {
+		a := w.admit(guessed, epoch)
+		if a.Key.Accepts([32]byte(guessed.Hash)) {
+			w.Error("a guessed secret is accepted")
+		}
+		if a = w.admit(revoked, epoch); a.Key.Accepts([32]byte(revoked.Hash)) {
+			w.Error("a revoked key is accepted")
+		}
+	}
+	w.equal("what is left after ten guesses", w.admit(k, epoch).Decision.Remaining, 5)
+	revoked.RevokedAt = nil
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Revoke(ctx, revoked) })
+	w.equal("what is left of the revoked key's", w.admit(revoked, epoch).Decision.Remaining, 5)
+}
+
+func parallelTakesAreExact(w *world) {
+	const requests = 50
+	k := w.addKey(account.FullAccount, w.account)
+	hosts := []ports.Admissions{w.Admissions, w.another(w.T).Admissions}
+	var admitted, taken, unexplained atomic.Int64
+	together(w.T, requests, func(i int) {
+		a, err := hosts[i%2].Admit(w.Context(), knock(k, ratelimit.Reservation, epoch))
+		tally(w, a.Decision, err, &admitted, &unexplained)
+		d, err := hosts[i%2].Take(w.Context(), "address/192.0.2.1", sixAnHour, epoch)
+		tally(w, d, err, &taken, &unexplained)
+	})
+	w.equal("admitted in one hour", admitted.Load(), int64(6))
+	w.equal("taken in one hour", taken.Load(), int64(6))
+	w.equal("refusals that do not say when to come again", unexplained.Load(), int64(0))
+}
+
+func tally(w *world, d ratelimit.Decision, err error, allowed, unexplained *atomic.Int64) {
+	switch {
+	case err != nil:
+		w.Error(err)
+	case d.Allowed:
+		allowed.Add(1)
+	case d.RetryAfter != 10*time.Minute || d.Reset != time.Hour || d.Limit != 6 || d.Remaining != 0:
+		unexplained.Add(1)
+	}
+}
+
+func clockMovedBack(w *world) {
+	k := w.addKey(account.FullAccount, w.account)
+	w.admit(k, epoch.Add(1000*time.Hour))
+	d := w.admit(k, epoch).Decision
+	if d.Allowed || d.RetryAfter > time.Hour {
+		w.Errorf("after the clock was moved back: allowed %v, again in %v", d.Allowed, d.RetryAfter)
+	}
+	w.equal("an hour later", w.admit(k, epoch.Add(time.Hour)).Decision.Allowed, true)
+}
+
+func lastUseGrows(w *world) {
+	k, unused := w.addKey(account.FullAccount, w.account), w.addKey(account.FullAccount, w.account)
+	for _, minute := range []int{5, 3, 9} {
+		err := w.Admissions.Touch(w.Context(), map[id.KeyID]time.Time{k.ID: minutes(minute), "00000000": epoch})
+		if err != nil {
+			w.Fatal(err)
+		}
+	}
+	last := minutes(9)
+	k.LastUsedAt = &last
+	w.equal("the used key", getKey(w, k.ID), k)
+	w.equal("the unused key", getKey(w, unused.ID), unused)
+	w.equal("the used key, admitted", w.admit(k, epoch).Key, k)
+	if err := w.Admissions.Touch(w.Context(), nil); err != nil {
+		w.Error(err)
+	}
+	together(w.T, 8, func(i int) {
+		used := map[id.KeyID]time.Time{k.ID: minutes(10 + i), unused.ID: minutes(10 + i)}
+		if err := w.Admissions.Touch(w.Context(), used); err != nil {
+			w.Error(err)
+		}
+	})
+	w.equal("the last of many uses", *getKey(w, unused.ID).LastUsedAt, minutes(17))
+}
+
+func sweepForgetsFull(w *world) {
+	k := w.addKey(account.FullAccount, w.account)
+	w.admit(k, epoch)
+	w.admit(k, epoch)
+	for _, now := range []time.Time{epoch, minutes(19)} {
+		if err := w.Admissions.Sweep(w.Context(), now); err != nil {
+			w.Fatal(err)
+		}
+	}
+	w.equal("what is left after a sweep of full buckets", w.admit(k, epoch).Decision.Remaining, 3)
+	if err := w.Admissions.Sweep(w.Context(), minutes(60)); err != nil {
+		w.Fatal(err)
+	}
+	w.equal("what is left after the bucket was swept", w.admit(k, epoch).Decision.Remaining, 5)
+}

@@ -1,0 +1,76 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Audit is the suite of ports.Audit.
+func Audit(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"a list has the entries of its database, in pages", auditPages},
+		{"an entry may concern no database", auditOfNoDatabase},
+		{"an entry needs its transaction", auditNeedsTransaction},
+	})
+}
+
+func (w *world) entry(db id.DatabaseID, minute int) audit.Entry {
+	return audit.Entry{
+		ID: newID[id.AuditID](), At: minutes(minute), AccountID: w.account.ID, DatabaseID: db,
+		Actor: audit.ByKey("pgh_ABCDEFGH"), Action: audit.EnvironmentChanged,
+		Details: audit.Details{"from": "", "to": "production", "<&>": "ü\n\"\\"},
+	}
+}
+
+func (w *world) addEntryOfLog(e audit.Entry) audit.Entry {
+	w.Helper()
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Audit().Add(ctx, e) })
+	return e
+}
+
+func auditPages(w *world) {
+	db, other := newID[id.DatabaseID](), newID[id.DatabaseID]()
+	w.addEntryOfLog(w.entry(other, 0))
+	var want []audit.Entry
+	for i := range 6 {
+		want = append(want, w.addEntryOfLog(w.entry(db, i/3)))
+	}
+	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
+	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {
+		return tx.Audit().List(ctx, db, p)
+	})
+}
+
+func auditOfNoDatabase(w *world) {
+	e := w.entry("", 0)
+	e.AccountID, e.Details = "", nil
+	w.addEntryOfLog(e)
+	db := newID[id.DatabaseID]()
+	bare := w.entry(db, 0)
+	bare.AccountID, bare.Details = "", nil
+	w.addEntryOfLog(bare)
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Audit().List(ctx, db, ports.Page{})
+		w.equal("an entry of no account and without details", got, []audit.Entry{bare})
+		return err
+	})
+}
+
+func auditNeedsTransaction(w *world) {
+	e := w.entry(newID[id.DatabaseID](), 0)
+	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Audit().Add(ctx, e); err != nil {
+			return err
+		}
+		return errChanged
+	})
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Audit().List(ctx, e.DatabaseID, ports.Page{})
+		w.equal("the log after the rollback", len(got), 0)
+		return err
+	})
+}

@@ -1,0 +1,159 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Operations is the suite of ports.Operations; the queue's part of it is that of Queue.
+func Operations(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"an operation comes back as it was stored", operationComesBack},
+		{"one operation of a database is open", oneIsOpen},
+		{"a list has the public kinds, in pages", operationPages},
+		{"a cancellation is recorded", cancellationIsRecorded},
+		{"a cancellation outlives the worker's next write", cancellationOutlivesSave},
+	})
+}
+
+func getWork(w *world, op id.OperationID) (got operation.Operation) {
+	w.Helper()
+	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
+		got, err = tx.Operations().Get(ctx, op)
+		return err
+	})
+	return got
+}
+
+func operationComesBack(w *world) {
+	o := w.addWork(w.addDatabase("shop").ID)
+	w.equal("as added", getWork(w, o.ID), o)
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Operations().Open(ctx, o.DatabaseID)
+		w.equal("as the open one", got, o)
+		return err
+	})
+	started, finished := minutes(1), minutes(3)
+	o.Status, o.Stage, o.Progress, o.Result = operation.Succeeded, "finished", 100, []byte(`{ "filename":"x" }`)
+	o.Input, o.StartedAt, o.FinishedAt = []byte(`{"step":2}`), &started, &finished
+	o.ErrorCode, o.ErrorText, o.CancelRequested = fault.AgentError, "it went wrong: ünicode", true
+	o.Owner, o.Attempts, o.NotBefore = "worker-1", 4, minutes(7)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, o) })
+	w.equal("as saved", getWork(w, o.ID), o)
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Operations().Lock(ctx, o.ID)
+		w.equal("as locked", got, o)
+		return err
+	})
+	for what, read := range map[string]func(ctx context.Context, tx ports.Tx) error{
+		"an unknown operation": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Operations().Get(ctx, newID[id.OperationID]())
+			return err
+		},
+		"an open operation, where it is final": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Operations().Open(ctx, o.DatabaseID)
+			return err
+		},
+	} {
+		w.missing(what, read)
+	}
+	w.refused("locking an unknown operation", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Operations().Lock(ctx, newID[id.OperationID]())
+		return err
+	})
+}
+
+func oneIsOpen(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	conflict := fault.New(fault.DatabaseStateConflict, "")
+	first := w.addWork(r.ID)
+	w.addWork(other.ID)
+	w.refused("a second open operation", conflict, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Operations().Add(ctx, w.work(r.ID))
+	})
+	claimed := w.work(r.ID).Claimed("worker-1", epoch, time.Minute)
+	w.refused("a second one, claimed already", conflict, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Operations().Add(ctx, claimed)
+	})
+	first.Status = operation.Failed
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Operations().SaveLeased(ctx, first); err != nil {
+			return err
+		}
+		return tx.Operations().Add(ctx, claimed)
+	})
+	w.equal("one that was added claimed", getWork(w, claimed.ID), claimed)
+
+	raced, won := w.addDatabase("raced"), make([]error, 8)
+	together(w.T, len(won), func(i int) {
+		won[i] = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+			return tx.Operations().Add(ctx, w.work(raced.ID))
+		})
+	})
+	winners := 0
+	for _, err := range won {
+		switch {
+		case err == nil:
+			winners++
+		case !sameError(err, conflict):
+			w.Errorf("a lost race: %v", err)
+		}
+	}
+	w.equal("winners of a race for a database", winners, 1)
+}
+
+func operationPages(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	w.addWork(other.ID)
+	var want []operation.Operation
+	kinds := append([]operation.Kind{operation.Create, operation.Lifecycle}, operation.PublicKinds...)
+	for i, kind := range kinds {
+		o := w.addWork(r.ID, func(o *operation.Operation) {
+			o.Kind, o.Status, o.CreatedAt = kind, operation.Succeeded, minutes(i/3)
+		})
+		if kind.Public() {
+			want = append(want, o)
+		}
+	}
+	position := func(o operation.Operation) ports.Position { return ports.Position{At: o.CreatedAt, ID: string(o.ID)} }
+	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]operation.Operation, error) {
+		return tx.Operations().List(ctx, r.ID, p)
+	})
+}
+
+func cancellationIsRecorded(w *world) {
+	finished := minutes(1)
+	queued := w.addWork(w.addDatabase("queued").ID)
+	queued.Status, queued.Stage, queued.FinishedAt = operation.Canceled, operation.StageFinished, &finished
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().RequestCancel(ctx, queued) })
+	w.equal("a queued operation", getWork(w, queued.ID), queued)
+	w.refused("canceling what is final", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Operations().RequestCancel(ctx, queued)
+	})
+
+	running := w.work(w.addDatabase("running").ID).Claimed("worker-1", epoch, time.Minute)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Add(ctx, running) })
+	running.CancelRequested = true
+	asked := running
+	asked.Status, asked.FinishedAt, asked.Stage = operation.Canceled, &finished, "elsewhere"
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().RequestCancel(ctx, asked) })
+	w.equal("a running operation: the wish alone", getWork(w, running.ID), running)
+}
+
+func cancellationOutlivesSave(w *world) {
+	held := w.work(w.addDatabase("shop").ID).Claimed("worker-1", epoch, time.Minute)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Add(ctx, held) })
+	asked := held
+	asked.CancelRequested = true
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().RequestCancel(ctx, asked) })
+	held.Stage, held.Progress = "dumping", 40
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, held) })
+	held.CancelRequested = true
+	w.equal("after a write that did not know of the wish", getWork(w, held.ID), held)
+}

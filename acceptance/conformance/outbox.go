@@ -1,0 +1,61 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/event"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Outbox is the suite of ports.Outbox.
+func Outbox(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"an event is kept byte for byte", eventIsKept},
+		{"an event needs its transaction", eventNeedsTransaction},
+		{"an operation makes an event once", eventIsMadeOnce},
+	})
+}
+
+func (w *world) event(minute int) ports.OutboxEvent {
+	return ports.OutboxEvent{
+		ID: newID[id.EventID](), AccountID: w.account.ID, DatabaseID: newID[id.DatabaseID](),
+		OperationID: newID[id.OperationID](), Name: event.NameOf(operation.Backup, operation.Succeeded),
+		Payload: []byte(`{"id": "x",  "z":1, "a":[null, "é\u00e9"]}`), CreatedAt: minutes(minute),
+	}
+}
+
+func addEvent(e ports.OutboxEvent) func(ctx context.Context, tx ports.Tx) error {
+	return func(ctx context.Context, tx ports.Tx) error { return tx.Outbox().Add(ctx, e) }
+}
+
+func eventIsKept(w *world) {
+	second, first := w.event(2), w.event(1)
+	w.update(addEvent(second))
+	w.update(addEvent(first))
+	w.equal("the outbox", w.Events(w.T), []ports.OutboxEvent{first, second})
+}
+
+func eventNeedsTransaction(w *world) {
+	e := w.event(1)
+	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Outbox().Add(ctx, e); err != nil {
+			return err
+		}
+		return errChanged
+	})
+	w.equal("events of a rolled-back transaction", len(w.Events(w.T)), 0)
+}
+
+func eventIsMadeOnce(w *world) {
+	e := w.event(1)
+	w.update(addEvent(e))
+	again := e
+	again.ID = newID[id.EventID]()
+	if err := w.Store.Update(w.Context(), addEvent(again)); err == nil {
+		w.Error("the same event of one operation was stored twice")
+	}
+	w.equal("the outbox", w.Events(w.T), []ports.OutboxEvent{e})
+}

@@ -1,0 +1,187 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Queue is the suite of claims, leases and epochs.
+func Queue(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"a claim leaves what the core says", claimIsTheCores},
+		{"what has waited longest is claimed first", longestFirst},
+		{"what rests, is held or is final is not claimed", restingIsLeft},
+		{"a lease that is over is claimed again", leaseIsTakenOver},
+		{"a lost lease writes nothing", lostLeaseWritesNothing},
+		{"many workers of two hosts never claim one twice", noneIsClaimedTwice},
+		{"epochs fence workers that race", epochsFence},
+	})
+}
+
+const hold = 30 * time.Second
+
+func (w *world) claim(owner string, now time.Time) (operation.Operation, error) {
+	return claimAt(w.Context(), w.Store, owner, now)
+}
+
+func claimAt(ctx context.Context, s ports.Store, owner string, now time.Time) (o operation.Operation, err error) {
+	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		o, err = tx.Operations().ClaimNext(ctx, owner, now, hold)
+		return err
+	})
+	return o, err
+}
+
+func (w *world) mustClaim(owner string, now time.Time) operation.Operation {
+	w.Helper()
+	o, err := w.claim(owner, now)
+	if err != nil {
+		w.Fatalf("claiming at %v: %v", now, err)
+	}
+	return o
+}
+
+func (w *world) nothingToClaim(what string, now time.Time) {
+	w.Helper()
+	if o, err := w.claim("worker-0", now); !errors.Is(err, ports.ErrNoRow) {
+		w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
+	}
+}
+
+func claimIsTheCores(w *world) {
+	w.nothingToClaim("an empty queue", epoch)
+	o := w.addWork(w.addDatabase("shop").ID)
+	want := o.Claimed("worker-1", minutes(1), hold)
+	w.equal("the claimed operation", w.mustClaim("worker-1", minutes(1)), want)
+	w.equal("as stored", getWork(w, o.ID), want)
+	later := minutes(2)
+	want = want.Claimed("worker-2", later, hold)
+	w.equal("claimed again", w.mustClaim("worker-2", later), want)
+}
+
+func longestFirst(w *world) {
+	add := func(name string, created, notBefore int) id.OperationID {
+		return w.addWork(w.addDatabase(name).ID, func(o *operation.Operation) {
+			o.CreatedAt, o.NotBefore = minutes(created), minutes(notBefore)
+		}).ID
+	}
+	rested := add("rested", 0, 6)
+	third, first, second := add("third", 5, 5), add("first", 1, 1), add("second", 2, 2)
+	abandoned := w.work(w.addDatabase("abandoned").ID).Claimed("worker-9", minutes(3), 30*time.Second)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Add(ctx, abandoned) })
+	for i, want := range []id.OperationID{first, second, abandoned.ID, third, rested} {
+		w.equal(fmt.Sprintf("claim %d", i+1), w.mustClaim("worker-1", minutes(10)).ID, want)
+	}
+	w.nothingToClaim("after all are claimed", minutes(10))
+}
+
+func restingIsLeft(w *world) {
+	w.addWork(w.addDatabase("resting").ID, func(o *operation.Operation) { o.NotBefore = minutes(5) })
+	w.addWork(w.addDatabase("final").ID, func(o *operation.Operation) { o.Status = operation.Succeeded })
+	w.nothingToClaim("before it is due", minutes(5).Add(-time.Microsecond))
+	held := w.mustClaim("worker-1", minutes(5))
+	w.nothingToClaim("while it is held", held.Until.Add(-time.Microsecond))
+	held.Until, held.NotBefore = nil, minutes(8)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, held) })
+	w.nothingToClaim("while it rests again", minutes(8).Add(-time.Microsecond))
+	w.equal("when it has rested", w.mustClaim("worker-2", minutes(8)).Epoch, int64(2))
+}
+
+func leaseIsTakenOver(w *world) {
+	w.addWork(w.addDatabase("shop").ID)
+	first := w.mustClaim("worker-1", minutes(1))
+	second := w.mustClaim("worker-2", *first.Until)
+	w.equal("the same operation", second.ID, first.ID)
+	w.equal("the epoch", second.Epoch, first.Epoch+1)
+	w.equal("the attempts", second.Attempts, 2)
+	w.equal("when the work began", *second.StartedAt, *first.StartedAt)
+	w.equal("the owner", second.Owner, "worker-2")
+}
+
+func lostLeaseWritesNothing(w *world) {
+	w.addWork(w.addDatabase("shop").ID)
+	slept := w.mustClaim("worker-1", minutes(1))
+	current := w.mustClaim("worker-2", *slept.Until)
+	slept.Status, slept.Stage = operation.Succeeded, operation.StageFinished
+	save := func(o operation.Operation) func(ctx context.Context, tx ports.Tx) error {
+		return func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, o) }
+	}
+	w.refused("a write under the old epoch", ports.ErrLeaseLost, save(slept))
+	w.equal("as the new owner left it", getWork(w, current.ID), current)
+
+	ahead := current
+	ahead.Epoch++
+	w.refused("a write under an epoch that never was", ports.ErrLeaseLost, save(ahead))
+	final := current
+	final.Status = operation.Failed
+	w.update(save(final))
+	w.refused("a write after the end", ports.ErrLeaseLost, save(current))
+	ghost := current
+	ghost.ID = newID[id.OperationID]()
+	w.refused("a write to an operation that does not exist", ports.ErrLeaseLost, save(ghost))
+}
+
+func noneIsClaimedTwice(w *world) {
+	const works, workers = 60, 4
+	for i := range works {
+		w.addWork(w.addDatabase(numbered(i)).ID)
+	}
+	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	var mu sync.Mutex
+	claims := map[id.OperationID]int{}
+	together(w.T, workers*len(hosts), func(i int) {
+		for {
+			o, err := claimAt(w.Context(), hosts[i%len(hosts)], fmt.Sprint("worker-", i), minutes(1))
+			if errors.Is(err, ports.ErrNoRow) {
+				return
+			}
+			if err != nil {
+				w.Error(err)
+				return
+			}
+			mu.Lock()
+			claims[o.ID]++
+			mu.Unlock()
+		}
+	})
+	w.equal("operations that were claimed", len(claims), works)
+	for op, n := range claims {
+		if n != 1 {
+			w.Errorf("%s was claimed %d times", op, n)
+		}
+	}
+}
+
+// epochsFence lets workers claim, sleep past their lease, and write: exactly the latest claim's write may succeed.
+func epochsFence(w *world) {
+	o := w.addWork(w.addDatabase("shop").ID)
+	const rounds = 12
+	held := make([]operation.Operation, rounds)
+	now := minutes(1)
+	for i := range held {
+		held[i] = w.mustClaim(fmt.Sprint("worker-", i), now)
+		now = now.Add(hold)
+	}
+	saved := make([]error, rounds)
+	together(w.T, rounds, func(i int) {
+		saved[i] = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+			mine := held[i]
+			mine.Stage = mine.Owner
+			return tx.Operations().SaveLeased(ctx, mine)
+		})
+	})
+	for i, err := range saved {
+		if last := i == rounds-1; last && err != nil || !last && !errors.Is(err, ports.ErrLeaseLost) {
+			w.Errorf("the write under epoch %d of %d: %v", held[i].Epoch, rounds, err)
+		}
+	}
+	w.equal("the stage", getWork(w, o.ID).Stage, fmt.Sprint("worker-", rounds-1))
+}
