@@ -1,0 +1,189 @@
+package setup_test
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/lib/pq" // the driver "postgres"
+
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+
+func prepare(t *testing.T, pg *cluster.Postgres, file string) (setup.Report, setup.Credentials) {
+	t.Helper()
+	report, err := setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := setup.ReadCredentials(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report, c
+}
+
+func text(t *testing.T, url, query string) (s string) {
+	t.Helper()
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(t.Context(), query).Scan(&s); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return s
+}
+
+func TestPreparedServerGivesNobodyMoreThanItNeeds(t *testing.T) {
+	pg := clustertest.New(t, nil)
+	report, c := prepare(t, pg, filepath.Join(t.TempDir(), "credentials"))
+	if len(report.Warnings) > 0 {
+		t.Errorf("warnings on loopback: %v", report.Warnings)
+	}
+	admin := pg.URL("postgres")
+	for query, want := range map[string]string{
+		`SELECT concat(rolsuper, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication) FROM pg_roles
+			WHERE rolname = 'pgherd_agent'`: "ftttf",
+		`SELECT concat(rolsuper, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication) FROM pg_roles
+			WHERE rolname = 'pgherd_pooler'`: "fffff",
+		`SELECT string_agg(r.rolname, ' ' ORDER BY r.rolname) FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
+			WHERE m.member = 'pgherd_agent'::regrole`: "pg_monitor pg_read_all_data pg_signal_backend pg_use_reserved_connections",
+		// PUBLIC may neither connect nor make temporary tables anywhere.
+		`SELECT count(*) FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a
+			WHERE a.grantee = 0 AND d.datallowconn`: "0",
+	} {
+		if got := text(t, admin, query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	mine := pg.URLFor(setup.AgentLogin, c.AgentPassword, setup.MaintenanceDatabase)
+	for setting, want := range map[string]string{
+		"search_path": "pg_catalog, pg_temp", "createrole_self_grant": "set, inherit", "statement_timeout": "0", "lock_timeout": "0",
+		"restrict_nonsystem_relation_kind": "view, foreign-table", "log_statement": "none", "log_min_error_statement": "panic",
+	} {
+		if got := text(t, mine, "SHOW "+setting); got != want {
+			t.Errorf("%s = %q, want %q", setting, got, want)
+		}
+	}
+	pooler := pg.URLFor(setup.PoolerLogin, c.PoolerPassword, setup.MaintenanceDatabase)
+	if got := text(t, pooler, "SELECT count(*) FROM pooler.login_secret('pgherd_agent', 'x')"); got != "0" {
+		t.Error("PgBouncer's account reads the agent's verifier")
+	}
+	if got := text(t, pooler, "SELECT has_schema_privilege('ledger', 'USAGE')::text"); got != "false" {
+		t.Error("PgBouncer's account reaches the ledger")
+	}
+}
+
+func TestRunAgainRepairsAndKeepsPasswords(t *testing.T) {
+	pg := clustertest.New(t, nil)
+	file := filepath.Join(t.TempDir(), "credentials")
+	_, first := prepare(t, pg, file)
+	admin := pg.URL("postgres")
+	const verifier = "SELECT rolpassword FROM pg_authid WHERE rolname = 'pgherd_agent'"
+	before := text(t, admin, verifier)
+	clustertest.Exec(t, admin, "ALTER ROLE pgherd_agent NOCREATEDB", "ALTER ROLE pgherd_pooler PASSWORD 'other'",
+		"GRANT CONNECT ON DATABASE postgres TO PUBLIC", "CREATE DATABASE later", "ALTER ROLE pgherd_agent RESET search_path")
+	clustertest.Exec(t, pg.URL(setup.MaintenanceDatabase), "INSERT INTO ledger.operation VALUES ('kept', 1)")
+	_, again := prepare(t, pg, file)
+	if first != again {
+		t.Error("the passwords changed")
+	}
+	if text(t, admin, verifier) != before {
+		t.Error("a password that was right was set again")
+	}
+	text(t, pg.URLFor(setup.PoolerLogin, again.PoolerPassword, setup.MaintenanceDatabase), "SELECT 1")
+	const open = `SELECT count(*) FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a
+		WHERE a.grantee = 0 AND d.datallowconn`
+	if n := text(t, admin, open); n != "0" {
+		t.Errorf("PUBLIC has %s privileges", n)
+	}
+	if got := text(t, admin, "SELECT rolcreatedb::text FROM pg_roles WHERE rolname = 'pgherd_agent'"); got != "true" {
+		t.Error("CREATEDB was not repaired")
+	}
+	if got := text(t, pg.URL(setup.MaintenanceDatabase), "SELECT id FROM ledger.operation"); got != "kept" {
+		t.Error("the ledger lost its rows")
+	}
+}
+
+func TestUnsafeServersAreRefused(t *testing.T) {
+	for what, c := range map[string]struct {
+		settings map[string]string
+		change   string
+		want     string
+	}{
+		"few reserved connections": {settings: map[string]string{"reserved_connections": "2"}, want: "reserved_connections"},
+		"no superuser":             {change: "CREATE ROLE plain LOGIN PASSWORD 'plain'; GRANT pg_read_all_settings TO plain", want: "superuser"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			pg := clustertest.New(t, c.settings)
+			url := pg.URL("postgres")
+			if c.change != "" {
+				clustertest.Exec(t, url, c.change)
+				url = pg.URLFor("plain", "plain", "postgres")
+			}
+			refused(t, url, c.want)
+		})
+	}
+	t.Run("trust", func(t *testing.T) {
+		pg := clustertest.New(t, nil)
+		path := text(t, pg.URL("postgres"), "SHOW hba_file")
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.WriteString("\nhost all all 10.0.0.0/8 trust\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, pg.URL("postgres"), "trust")
+	})
+}
+
+// refused also demands that nothing was made.
+func refused(t *testing.T, url, want string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "credentials")
+	_, err := setup.Init(context.Background(), setup.Options{DSN: url, CredentialsFile: file})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want a refusal about %s", err, want)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("passwords were written all the same")
+	}
+}
+
+func TestCredentialsFileIsPrivate(t *testing.T) {
+	pg := clustertest.New(t, nil)
+	file := filepath.Join(t.TempDir(), "credentials")
+	prepare(t, pg, file)
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := setup.ReadCredentials(file); err == nil {
+		t.Error("a file that others can read was accepted")
+	}
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := setup.ReadCredentials(file); err == nil {
+		t.Error("a file without passwords was accepted")
+	}
+}
