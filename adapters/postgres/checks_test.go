@@ -1,0 +1,105 @@
+package postgres_test
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// allowed is what each column with a CHECK list may hold: the states and names of the core, all of them.
+var allowed = map[string][]string{
+	"accounts.plan":         texts(account.Free, account.Pro, account.Business),
+	"api_keys.kind":         texts(account.AccountKey, account.CIKey),
+	"api_keys.scope":        texts(account.FullAccount, account.SelectedDatabases),
+	"memberships.role":      texts(memberRoles()...),
+	"databases.status":      texts(database.Statuses...),
+	"databases.role_model":  texts(database.Managed, database.SingleLogin),
+	"databases.schedule":    texts(database.NoSchedule, database.Daily),
+	"databases.environment": texts("", database.Production, database.Staging, database.Development, database.Other),
+	"database_logins.login": texts(database.Managed.Logins()...),
+	"operations.status":     texts(operation.Statuses...),
+	"operations.kind":       texts(append([]operation.Kind{operation.Create, operation.Lifecycle}, operation.PublicKinds...)...),
+	"backups.trigger":       texts(backup.Triggers...),
+	"backups.format":        {backup.FormatSQLGzip},
+}
+
+func memberRoles() (roles []account.Standing) {
+	for role := range account.Permissions[account.See] {
+		if _, err := account.ParseMemberRole(string(role)); err == nil {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+func texts[T ~string](values ...T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
+
+var literal = regexp.MustCompile(`'([^']*)'::text`)
+
+func TestChecksHoldTheStatesOfTheCore(t *testing.T) {
+	rows, err := migrated(t).Open(t).Query(`
+		SELECT c.conrelid::regclass || '.' || a.attname, pg_get_constraintdef(c.oid)
+		FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+		WHERE c.contype = 'c' AND cardinality(c.conkey) = 1 AND c.connamespace = 'public'::regnamespace`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	checked := map[string]bool{}
+	for rows.Next() {
+		var column, definition string
+		if err := rows.Scan(&column, &definition); err != nil {
+			t.Fatal(err)
+		}
+		var listed []string
+		for _, match := range literal.FindAllStringSubmatch(definition, -1) {
+			listed = append(listed, match[1])
+		}
+		if len(listed) == 0 {
+			continue // a range, not a list
+		}
+		checked[column] = true
+		want := slices.Clone(allowed[column])
+		slices.Sort(want)
+		slices.Sort(listed)
+		if !slices.Equal(listed, want) {
+			t.Errorf("%s may hold %q, the core has %q", column, listed, want)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for column := range allowed {
+		if !checked[column] {
+			t.Errorf("%s has no CHECK list", column)
+		}
+	}
+}
+
+func TestTheServersClockIsNeverAsked(t *testing.T) {
+	db := migrated(t).Open(t)
+	var defaults int
+	row := db.QueryRow(`SELECT count(*) FROM information_schema.columns
+		WHERE table_schema = 'public' AND table_name <> 'goose_db_version' AND column_default IS NOT NULL`)
+	if err := row.Scan(&defaults); err != nil || defaults != 0 {
+		t.Errorf("%d columns have defaults (%v)", defaults, err)
+	}
+	var naive int
+	row = db.QueryRow(`SELECT count(*) FROM information_schema.columns
+		WHERE table_schema = 'public' AND table_name <> 'goose_db_version'
+		AND data_type IN ('timestamp without time zone', 'date', 'time without time zone')`)
+	if err := row.Scan(&naive); err != nil || naive != 0 {
+		t.Errorf("%d columns have times without a zone (%v)", naive, err)
+	}
+}
