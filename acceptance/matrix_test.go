@@ -24,13 +24,19 @@ type row struct {
 
 const noDatabase = "its database server is in memory and knows no SQL; the stack tries it on PostgreSQL"
 
+const noProcesses = "its store and its database server are part of the test's own process, and cannot go away alone"
+
 // matrix is the one list of what runs where.
 var matrix = []row{
 	{name: "core", world: driver.Core, lacks: map[spec.Ability]string{
 		spec.SpeaksHTTP:  "use cases are called directly: routes, headers, bodies and the gate before them are HTTP's",
 		spec.RunsRealSQL: noDatabase,
+		spec.HasOutages:  noProcesses,
 	}},
-	{name: "http", world: driver.HTTP, lacks: map[spec.Ability]string{spec.RunsRealSQL: noDatabase}},
+	{name: "http", world: driver.HTTP, lacks: map[spec.Ability]string{
+		spec.RunsRealSQL: noDatabase,
+		spec.HasOutages:  noProcesses,
+	}},
 	{name: "stack", world: driver.Stack, shared: true, lacks: map[spec.Ability]string{
 		spec.MovesTime:    "its processes go by the machine's clock, which no test moves",
 		spec.BreaksThings: "its agent is the real one, of this version, and answers all that it does",

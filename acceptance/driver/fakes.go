@@ -61,6 +61,27 @@ func (o fakeOperator) RevokeKey(k spec.Key) error {
 	return o.use().RevokeKey(context.Background(), id.KeyID(k.ID))
 }
 
+// NewCIKey implements spec.Operator.
+func (o fakeOperator) NewCIKey(a spec.Account) (spec.Key, error) {
+	n, err := o.use().CreateNamespace(context.Background(), id.AccountID(a.ID), "pipeline")
+	if err != nil {
+		return spec.Key{}, err
+	}
+	key, text, err := o.use().CreateCIKey(context.Background(), n.ID)
+	return spec.Key{ID: string(key.ID), Text: text}, err
+}
+
+// RotateSecrets implements spec.Operator. The fake ring has one key for ever; what it encrypts is new all the same.
+func (o fakeOperator) RotateSecrets() error {
+	_, err := o.use().Reseal(context.Background())
+	return err
+}
+
+// DropOldSecretKeys implements spec.Operator.
+func (o fakeOperator) DropOldSecretKeys() error {
+	return o.use().EachSealed(context.Background(), func([]byte) error { return nil })
+}
+
 // MakeMember implements spec.Operator.
 func (o fakeOperator) MakeMember(database string, of spec.Account, role string) error {
 	return o.s.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {

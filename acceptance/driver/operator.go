@@ -3,7 +3,8 @@ package driver
 import (
 	"crypto/rand"
 	"database/sql"
-	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,27 +14,24 @@ import (
 // operator runs the operator's commands, as one would on a command line.
 type operator struct{ r *real }
 
-// admin runs "pgherd admin", and reads its JSON answer into out unless that is nil.
-func (o operator) admin(out any, args ...string) error {
-	text, err := run("", o.r.program, o.r.env, append(append([]string{"admin"}, args...), "--json")...)
-	if err != nil || out == nil {
-		return err
-	}
-	return json.Unmarshal(text, out)
+// admin runs one command and returns what it answers.
+func (o operator) admin(args ...string) (map[string]any, error) {
+	ctx, cancel := soon()
+	defer cancel()
+	return o.r.Admin(ctx, args...)
 }
 
 // NewAccount implements spec.Operator.
 func (o operator) NewAccount(plan string) (spec.Account, error) {
-	var answer struct{ AccountID, UserID string }
 	email := strings.ToLower(rand.Text()) + "@example.org"
-	err := o.admin(&answer, "account", "create", "--email", email, "--name", "Somebody", "--plan", plan)
-	return spec.Account{ID: answer.AccountID, UserID: answer.UserID}, err
+	made, err := o.admin("account", "create", "--email", email, "--name", "Somebody", "--plan", plan)
+	return spec.Account{ID: fmt.Sprint(made["accountId"]), UserID: fmt.Sprint(made["userId"])}, err
 }
 
 // SetQuota implements spec.Operator.
 func (o operator) SetQuota(a spec.Account, databases int) error {
-	text, _ := json.Marshal(databases) // a number always encodes
-	return o.admin(nil, "account", "set", "--account", a.ID, "--max-databases", string(text))
+	_, err := o.admin("account", "set", "--account", a.ID, "--max-databases", strconv.Itoa(databases))
+	return err
 }
 
 // NewKey implements spec.Operator.
@@ -54,14 +52,38 @@ func (o operator) ReplaceKey(k spec.Key) (spec.Key, error) {
 }
 
 func (o operator) key(args ...string) (spec.Key, error) {
-	var answer struct{ KeyID, APIKey string }
-	err := o.admin(&answer, args...)
-	o.r.secrets.add(answer.APIKey)
-	return spec.Key{ID: answer.KeyID, Text: answer.APIKey}, err
+	made, err := o.admin(args...)
+	key := spec.Key{ID: fmt.Sprint(made["keyId"]), Text: fmt.Sprint(made["apiKey"])}
+	o.r.secrets.add(key.Text)
+	return key, err
 }
 
 // RevokeKey implements spec.Operator.
-func (o operator) RevokeKey(k spec.Key) error { return o.admin(nil, "key", "revoke", "--key", k.ID) }
+func (o operator) RevokeKey(k spec.Key) error {
+	_, err := o.admin("key", "revoke", "--key", k.ID)
+	return err
+}
+
+// NewCIKey implements spec.Operator.
+func (o operator) NewCIKey(a spec.Account) (spec.Key, error) {
+	made, err := o.admin("ci-namespace", "create", "--account", a.ID, "--name", rand.Text())
+	if err != nil {
+		return spec.Key{}, err
+	}
+	return o.key("ci-key", "create", "--namespace", fmt.Sprint(made["namespaceId"]))
+}
+
+// RotateSecrets implements spec.Operator.
+func (o operator) RotateSecrets() error {
+	_, err := o.admin("secrets", "rotate")
+	return err
+}
+
+// DropOldSecretKeys implements spec.Operator.
+func (o operator) DropOldSecretKeys() error {
+	_, err := o.admin("secrets", "prune")
+	return err
+}
 
 // SetMaintenance implements spec.Operator.
 func (o operator) SetMaintenance(on bool) error {
@@ -69,13 +91,14 @@ func (o operator) SetMaintenance(on bool) error {
 	if on {
 		word = "on"
 	}
-	return o.admin(nil, "maintenance", word)
+	_, err := o.admin("maintenance", word)
+	return err
 }
 
 // MakeMember implements spec.Operator. There is no command for it: members are invited through the API, which has no routes for
 // that yet.
 func (o operator) MakeMember(database string, of spec.Account, role string) error {
-	db, err := sql.Open("postgres", o.r.metadataURL)
+	db, err := sql.Open("postgres", o.r.MetadataURL())
 	if err != nil {
 		return err
 	}
@@ -87,7 +110,7 @@ func (o operator) MakeMember(database string, of spec.Account, role string) erro
 
 // ServerObjects implements spec.Operator.
 func (o operator) ServerObjects() ([]string, error) {
-	return query(o.r.server.URL("postgres"), 10*time.Second, `
+	return query(o.r.Server.URL("postgres"), 10*time.Second, `
 		SELECT 'database ' || datname FROM pg_database
 		UNION ALL
 		SELECT CASE WHEN rolcanlogin THEN 'login ' ELSE 'role ' END || rolname FROM pg_roles`)

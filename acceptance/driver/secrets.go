@@ -52,8 +52,8 @@ func (s *secrets) inLogs(dir string) error {
 		}
 		return nil
 	})
-	if err == nil && logs == 0 {
-		err = fmt.Errorf("there is no log in %s", dir)
+	if err == nil && (logs == 0 || len(s.known) == 0) {
+		err = fmt.Errorf("%d logs were searched for %d secrets", logs, len(s.known))
 	}
 	return err
 }

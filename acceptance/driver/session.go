@@ -13,9 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/lib/pq"
@@ -24,10 +22,7 @@ import (
 )
 
 // applications connect to the real service.
-type applications struct {
-	r        *real
-	restores *atomic.Int64
-}
+type applications struct{ r *real }
 
 const statementTime = 20 * time.Second
 
@@ -35,32 +30,33 @@ const statementTime = 20 * time.Second
 func (a applications) pooled(l spec.Login) (*pq.Connector, error) {
 	u := url.URL{
 		Scheme: "postgresql", User: url.UserPassword(l.Username, l.Password), Path: "/" + l.Database,
-		Host: net.JoinHostPort(publicHost, strconv.Itoa(a.r.poolerPort)),
+		Host: a.r.PoolerAddress(),
 		RawQuery: url.Values{
-			"sslmode": {"verify-full"}, "sslrootcert": {a.r.ca.CertFile()}, "connect_timeout": {"10"},
+			"sslmode": {"verify-full"}, "sslrootcert": {a.r.CAFile()}, "connect_timeout": {"10"},
 		}.Encode(),
 	}
 	a.r.secrets.add(l.Password)
 	connector, err := pq.NewConnector(u.String())
 	if err == nil {
-		connector.Dialer(from{address: l.From, to: net.JoinHostPort(loopback, strconv.Itoa(a.r.poolerPort))})
+		connector.Dialer(from{address: l.From})
 	}
 	return connector, err
 }
 
-// from dials the pooler from a given address.
-type from struct {
-	address netip.Addr
-	to      string
+// from dials from a given address. The pooler's host name stands for the loopback address 127.0.0.1.
+type from struct{ address netip.Addr }
+
+func (f from) Dial(network, to string) (net.Conn, error) {
+	return f.DialTimeout(network, to, statementTime)
 }
 
-func (f from) Dial(network, _ string) (net.Conn, error) {
-	return f.DialTimeout(network, "", statementTime)
-}
-
-func (f from) DialTimeout(network, _ string, limit time.Duration) (net.Conn, error) {
+func (f from) DialTimeout(network, to string, limit time.Duration) (net.Conn, error) {
+	_, port, err := net.SplitHostPort(to)
+	if err != nil {
+		return nil, err
+	}
 	d := net.Dialer{Timeout: limit, LocalAddr: &net.TCPAddr{IP: f.address.AsSlice()}}
-	return d.Dial(network, f.to)
+	return d.Dial(network, net.JoinHostPort("127.0.0.1", port))
 }
 
 // connect implements spec.World.Connect.
@@ -141,8 +137,8 @@ func (a applications) spoil(db spec.Created) error {
 
 // restore loads a file with psql into an empty database of a server that knows none of our logins.
 func (a applications) restore(file []byte) ([]string, error) {
-	name := fmt.Sprintf("restored_%d", a.restores.Add(1))
-	if _, err := query(a.r.metadata.URL("postgres"), statementTime, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+	name := fmt.Sprintf("restored_%d", a.r.restores.Add(1))
+	if _, err := query(a.r.Metadata.URL("postgres"), statementTime, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
 		return nil, err
 	}
 	z, err := gzip.NewReader(bytes.NewReader(file))
@@ -153,12 +149,12 @@ func (a applications) restore(file []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	psql := exec.Command(a.r.tools.Psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", a.r.metadata.URL(name))
+	psql := exec.Command(a.r.PsqlPath(), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", a.r.Metadata.URL(name))
 	psql.Stdin = bytes.NewReader(dump)
 	if out, err := psql.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("psql: %w: %s", err, out)
 	}
-	return query(a.r.metadata.URL(name), statementTime, "SELECT body FROM note")
+	return query(a.r.Metadata.URL(name), statementTime, "SELECT body FROM note")
 }
 
 // Run implements spec.SQL.
@@ -172,13 +168,13 @@ func (a applications) Run(l spec.Login, statements ...string) ([]string, error) 
 
 // Direct implements spec.SQL.
 func (a applications) Direct(l spec.Login, statements ...string) ([]string, error) {
-	return query(a.r.server.URLFor(l.Username, l.Password, l.Database), statementTime, statements...)
+	return query(a.r.Server.URLFor(l.Username, l.Password, l.Database), statementTime, statements...)
 }
 
 // Psql implements spec.SQL.
 func (a applications) Psql(connectionString, statement string) (string, error) {
-	psql := exec.Command(a.r.tools.Psql, "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement)
-	psql.Env = append(os.Environ(), "PGSSLROOTCERT="+a.r.ca.CertFile(), "PGCONNECT_TIMEOUT=10")
+	psql := exec.Command(a.r.PsqlPath(), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement)
+	psql.Env = append(os.Environ(), "PGSSLROOTCERT="+a.r.CAFile(), "PGCONNECT_TIMEOUT=10")
 	psql.Args = append(psql.Args, "-d", connectionString)
 	out, err := psql.CombinedOutput()
 	return strings.TrimSpace(string(out)), err

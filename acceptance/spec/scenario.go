@@ -21,7 +21,7 @@ func Scenarios() []Scenario {
 		of("schedule", scheduling), of("storage", runningOutOfRoom), of("agent", losingTheAgent),
 		of("operation", operating), of("member", sharing), of("key", changingKeys), of("rate", limiting),
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),
-		of("body", reading), of("owner", owning),
+		of("order", checking), of("body", reading), of("owner", owning), of("secret", keepingSecrets), of("outage", losingParts),
 	)
 }
 

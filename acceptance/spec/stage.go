@@ -54,13 +54,15 @@ func (s *Stage) Refused(err error, code string, fields ...string) *Refusal {
 	switch {
 	case err == nil:
 		s.Fatalf("went through; want %s", code)
-	case !errors.As(err, &r) || r.Code != code:
+	case !asRefusal(err, &r) || r.Code != code:
 		s.Fatalf("got %v; want %s", err, code)
 	case len(fields) > 0 && !slices.Equal(r.Fields, fields):
 		s.Fatalf("got %v; want %s because of %v", err, code, fields)
 	}
 	return r
 }
+
+func asRefusal(err error, r **Refusal) bool { return errors.As(err, r) }
 
 // Name makes a database name that nobody else uses.
 func (s *Stage) Name(word string) string { return word + "-" + strings.ToLower(rand.Text()[:10]) }

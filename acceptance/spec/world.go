@@ -33,6 +33,8 @@ type World struct {
 	Faults Faults
 	Wire   Wire
 	SQL    SQL
+	// Outages take parts of the service away.
+	Outages Outages
 }
 
 // Ability is something that only some drivers can do.
@@ -44,12 +46,14 @@ const (
 	BreaksThings Ability = "breaks things" // Faults
 	SpeaksHTTP   Ability = "speaks HTTP"   // Wire
 	RunsRealSQL  Ability = "runs real SQL" // SQL
+	HasOutages   Ability = "has outages"   // Outages
 )
 
 // Abilities says what the world can do beyond the rest.
 func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
 		MovesTime: w.Clock != nil, BreaksThings: w.Faults != nil, SpeaksHTTP: w.Wire != nil, RunsRealSQL: w.SQL != nil,
+		HasOutages: w.Outages != nil,
 	}
 }
 
@@ -65,7 +69,12 @@ type Operator interface {
 	RevokeKey(k Key) error
 	// MakeMember gives the user of an account a role on a database of somebody else.
 	MakeMember(database string, of Account, role string) error
+	// NewCIKey makes a preview CI key.
+	NewCIKey(a Account) (Key, error)
 	SetMaintenance(on bool) error
+	// RotateSecrets encrypts every stored secret with a new key, while the service runs; DropOldSecretKeys then forgets the old.
+	RotateSecrets() error
+	DropOldSecretKeys() error
 	// ServerObjects returns the names of the databases and logins that exist on the database server.
 	ServerObjects() ([]string, error)
 }
@@ -123,6 +132,13 @@ type Faults interface {
 	LoseReplies(n int)
 	// OldAgent takes away the routes that an agent of an early version lacks.
 	OldAgent(on bool)
+}
+
+// Outages take a part of the service away, without a warning, and bring it back.
+type Outages interface {
+	Metadata(gone bool) error // the metadata database
+	Server(gone bool) error   // PostgreSQL on the database server
+	Pooler(gone bool) error   // PgBouncer
 }
 
 // SQL runs statements of an application. An error is PostgreSQL's own; its SQLSTATE comes with it.
