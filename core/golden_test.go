@@ -100,8 +100,8 @@ func TestGoldenErrors(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Error codes\n\n" +
 		"Generated from the table in `core/fault`; `make generate` rewrites this file. An answer with one of these codes has\n" +
-		"the body `{\"error\": {\"code\", \"message\", \"details\"}}`. A code without a status appears only as `error.code` inside a\n" +
-		"failed operation.\n\n| status | code | meaning |\n| - | - | - |\n")
+		"the body `{\"error\": {\"code\", \"message\", \"details\"}}`. A code without a status appears only as `error.code` inside\n" +
+		"a failed operation.\n\n| status | code | meaning |\n| - | - | - |\n")
 	for _, e := range fault.Table {
 		status := "-"
 		if e.Status != 0 {

@@ -203,7 +203,9 @@ func TestOperator(t *testing.T) {
 		"selected, nothing":  {AccountID: w.account.ID, Label: "x", Scope: account.SelectedDatabases},
 		"full, and selected": {AccountID: w.account.ID, Label: "x", Scope: account.FullAccount, Databases: []id.DatabaseID{db}},
 		"no such account":    {AccountID: "none", Label: "x", Scope: account.FullAccount},
-		"no such database":   {AccountID: w.account.ID, Label: "x", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{"none"}},
+		"no such database": {
+			AccountID: w.account.ID, Label: "x", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{"none"},
+		},
 	} {
 		if _, text, err := w.Operator.CreateKey(w.ctx, n); !fault.Has(err, fault.ValidationError) || text != "" {
 			t.Errorf("%s: %v", name, err)

@@ -254,6 +254,23 @@ func TestLostReplyIsFinishedInTheBackground(t *testing.T) {
 	equal(t, "databases on the server", len(w.server.Databases()), 1)
 }
 
+// Only the first worker can know that a command was never delivered: after a lost reply an unreachable server proves nothing.
+func TestUnreachableLaterForgetsNothing(t *testing.T) {
+	w := newWorld(t)
+	r := request("shop")
+	r.Key = "once"
+	w.server.LoseReplies(1)
+	_, err := w.Databases.Create(w.ctx, w.caller, r)
+	refused(t, err, fault.AgentError)
+	w.server.SetUnreachable(true)
+	w.clock.Advance(time.Minute)
+	w.runOnce()
+	equal(t, "databases", w.databases(), 1)
+	w.server.SetUnreachable(false)
+	w.work(w.ControlPlane)
+	equal(t, "logs in", w.logsIn(must(w.Databases.Create(w.ctx, w.caller, r))(t)), true)
+}
+
 // A replay that comes while the first request is at work waits for it.
 func TestReplayWaitsForTheFirst(t *testing.T) {
 	w := newWorld(t)

@@ -94,7 +94,8 @@ func TestAdmitEntry(t *testing.T) {
 }
 
 func TestDescriptions(t *testing.T) {
-	for in, want := range map[string]string{"": "", "  ": "", " office ": "office", strings.Repeat("é", 200): strings.Repeat("é", 200)} {
+	longest := strings.Repeat("é", 200)
+	for in, want := range map[string]string{"": "", "  ": "", " office ": "office", longest: longest} {
 		if got, err := ValidateDescription(in); err != nil || got != want {
 			t.Errorf("%q: %q, %v", in, got, err)
 		}

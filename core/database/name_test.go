@@ -157,7 +157,8 @@ func TestLoginsOfAModel(t *testing.T) {
 // Whatever stands in a password, a reader of URLs finds the same parts again.
 func TestConnectionString(t *testing.T) {
 	r := Record{Name: "shop", Host: "db.example.org", Port: 6432}
-	if got, want := r.ConnectionString("shop", "s3cret"), "postgresql://shop:s3cret@db.example.org:6432/shop?sslmode=verify-full"; got != want {
+	want := "postgresql://shop:s3cret@db.example.org:6432/shop?sslmode=verify-full"
+	if got := r.ConnectionString("shop", "s3cret"); got != want {
 		t.Error(got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
