@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -11,8 +12,6 @@ import (
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
-
-	"encoding/json"
 
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/executor"
@@ -179,7 +178,7 @@ func (a *Agent) untilDone(ctx context.Context, what string, fn func(context.Cont
 // gated lets requests through once the agent is in charge.
 type gated struct{ *Agent }
 
-var errNotInCharge = &executor.Refusal{Reason: protocol.ReasonUnavailable, Message: "the agent is not in charge of PostgreSQL yet"}
+var errNotInCharge = &executor.Refusal{Reason: protocol.ReasonUnavailable, Message: "the agent is not yet in charge"}
 
 func (g gated) pass() error {
 	if !g.inCharge.Load() {

@@ -75,9 +75,7 @@ func TestBackupIsMadeVerifiedDownloadedAndDeleted(t *testing.T) {
 		t.Error("the rows are not in the dump")
 	}
 	for range 2 {
-		if status, _, err := s.request(http.MethodDelete, backupPath(w, backupName), nil); err != nil || status != http.StatusNoContent {
-			t.Errorf("delete: %d %v", status, err)
-		}
+		s.deleteFile(t, w)
 	}
 	status, body, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
 	if err != nil || status != http.StatusNotFound || !strings.Contains(string(body), protocol.ReasonNotFound) {
@@ -114,6 +112,14 @@ func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
 	eventually(t, "sessions of the dump are left", func() bool {
 		return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'") == "0"
 	})
+}
+
+func (s *stack) deleteFile(t testing.TB, w wanted) {
+	t.Helper()
+	status, _, err := s.request(http.MethodDelete, backupPath(w, backupName), nil)
+	if err != nil || status != http.StatusNoContent {
+		t.Errorf("delete: %d %v", status, err)
+	}
 }
 
 // noFiles checks that nothing of a database's backups is left.
@@ -168,9 +174,7 @@ func TestCrashWhileBackingUp(t *testing.T) {
 				t.Errorf("%+v", report)
 			}
 			s.noOrphans(t)
-			if status, _, err := s.request(http.MethodDelete, backupPath(w, backupName), nil); err != nil || status != http.StatusNoContent {
-				t.Errorf("delete: %d %v", status, err)
-			}
+			s.deleteFile(t, w)
 			s.noFiles(t, w)
 		})
 	}

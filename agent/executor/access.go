@@ -105,7 +105,7 @@ func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string,
 		if !inTheWay(err) {
 			return err
 		}
-		if err := x.endSessions(ctx, d); err != nil {
+		if err := x.endVisible(ctx, d); err != nil {
 			return err
 		}
 		select {

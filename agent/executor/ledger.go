@@ -34,17 +34,16 @@ func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, erro
 	if err != nil {
 		return verdict{}, fmt.Errorf("ledger: %w", err)
 	}
-	switch {
-	case word == "go":
+	switch word {
+	case "go":
 		return verdict{goOn: true}, nil
-	case word == "done":
+	case "done":
 		return verdict{result: json.RawMessage(result.String)}, nil
-	default:
-		if no, known := verdictRefusals[word]; known {
-			return verdict{}, no
-		}
-		return verdict{}, fmt.Errorf("ledger: unknown verdict %q", word)
 	}
+	if no, known := verdictRefusals[word]; known {
+		return verdict{}, no
+	}
+	return verdict{}, fmt.Errorf("ledger: unknown verdict %q", word)
 }
 
 // noResult is the result of commands that have nothing to tell.

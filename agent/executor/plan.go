@@ -24,7 +24,8 @@ type plan struct {
 // spareConnections of a capped database are for the agent; the pooler uses the cap alone.
 const spareConnections = 5
 
-var verifierPattern = regexp.MustCompile(`^SCRAM-SHA-256\$[0-9]{1,8}:[A-Za-z0-9+/=]{4,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$`)
+var verifierPattern = regexp.MustCompile(
+	`^SCRAM-SHA-256\$[0-9]{1,8}:[A-Za-z0-9+/=]{4,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$`)
 
 func readPlan(c protocol.Command) (plan, error) {
 	var w protocol.DatabasePayload

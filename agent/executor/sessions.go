@@ -18,8 +18,25 @@ const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid 
 // sessionPause is between two looks; a terminated session needs a moment to go.
 const sessionPause = 2 * time.Millisecond
 
-// endSessions terminates customers' sessions of a database until none is left.
+// lateSession is longer than PostgreSQL needs between the moment where it admits a log-in and the one where it shows the
+// session.
+const lateSession = 50 * time.Millisecond
+
+// endSessions terminates customers' sessions of a database until none is left, also none that was about to begin. Close the
+// logins first.
 func (x *Executor) endSessions(ctx context.Context, d databaseRow) error {
+	if err := x.endVisible(ctx, d); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(lateSession):
+		return x.endVisible(ctx, d)
+	}
+}
+
+func (x *Executor) endVisible(ctx context.Context, d databaseRow) error {
 	return x.until(ctx, "sessions are still open", func() (int, error) {
 		var n int
 		err := x.db.QueryRowContext(ctx, "SELECT count(pg_terminate_backend(a.pid))"+foreignSessions, d.Name, d.ID).Scan(&n)

@@ -126,8 +126,8 @@ func (r running) do(t *testing.T, method, path, token, body string) (int, string
 	return answer.StatusCode, string(text)
 }
 
-const valid = `{"kind":"database.ensure","operationId":"o","epoch":1,"step":"s","resource":"r","generation":1,"payloadHash":"h",` +
-	`"payload":{"verifier":"SCRAM-SHA-256$x"},"secrets":{"u":"p4ssw0rd"}}`
+const valid = `{"kind":"database.ensure","operationId":"o","epoch":1,"step":"s","resource":"r","generation":1,` +
+	`"payloadHash":"h","payload":{"verifier":"SCRAM-SHA-256$x"},"secrets":{"u":"p4ssw0rd"}}`
 
 func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	r := start(t, &work{})
@@ -145,7 +145,9 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 		if path == "/healthz" {
 			continue
 		}
-		for _, token := range []string{"", "Bearer ", "Bearer wrong", "Bearer " + secret + "x", secret[:len(secret)-1], "Basic " + secret} {
+		for _, token := range []string{
+			"", "Bearer ", "Bearer wrong", "Bearer " + secret + "x", secret[:len(secret)-1], "Basic " + secret,
+		} {
 			if status, body := r.do(t, method, path, token, valid); status != http.StatusUnauthorized || body != "" {
 				t.Errorf("%s with %q: %d %s", route, token, status, body)
 			}
@@ -161,7 +163,8 @@ func TestCommandsAreReadStrictly(t *testing.T) {
 	r := start(t, w)
 	for what, body := range map[string]string{
 		"empty": "", "no object": "[]", "trailing": valid + "{}", "unknown field": strings.Replace(valid, `"step"`, `"stepp"`, 1),
-		"other case": strings.Replace(valid, `"step"`, `"Step"`, 1), "twice": strings.Replace(valid, `"epoch":1`, `"epoch":1,"epoch":2`, 1),
+		"other case": strings.Replace(valid, `"step"`, `"Step"`, 1),
+		"twice":      strings.Replace(valid, `"epoch":1`, `"epoch":1,"epoch":2`, 1),
 		"wrong type": strings.Replace(valid, `"epoch":1`, `"epoch":"1"`, 1), "too long": valid + strings.Repeat(" ", 1<<20),
 		"twice in the payload": strings.Replace(valid, `{"verifier"`, `{"verifier":"","verifier"`, 1),
 	} {
@@ -232,7 +235,8 @@ func TestFileThatBreaksOffBreaksTheConnection(t *testing.T) {
 		t.Errorf("a part passes for the whole: %d bytes", len(body))
 	}
 	for _, bad := range []string{"x", "..%2f..%2fpasswd", "20261301_120000.sql.gz"} {
-		if status, _ := whole.do(t, "GET", "/v1/databases/"+database+"/backups/"+bad, "Bearer "+secret, ""); status != http.StatusBadRequest {
+		status, _ := whole.do(t, "GET", "/v1/databases/"+database+"/backups/"+bad, "Bearer "+secret, "")
+		if status != http.StatusBadRequest {
 			t.Errorf("%s: %d", bad, status)
 		}
 	}

@@ -121,7 +121,9 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 		want     string
 	}{
 		"few reserved connections": {settings: map[string]string{"reserved_connections": "2"}, want: "reserved_connections"},
-		"no superuser":             {change: "CREATE ROLE plain LOGIN PASSWORD 'plain'; GRANT pg_read_all_settings TO plain", want: "superuser"},
+		"no superuser": {
+			change: "CREATE ROLE plain LOGIN PASSWORD 'plain'; GRANT pg_read_all_settings TO plain", want: "superuser",
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			pg := clustertest.New(t, c.settings)
