@@ -115,10 +115,11 @@ func membershipChanges(w *world) {
 			return err
 		})
 	}
-	for what, m := range map[string]ports.Membership{
-		"a member of no database": {ID: newID[id.MembershipID](), DatabaseID: newID[id.DatabaseID](), UserID: other.ID, Role: account.Admin},
-		"a member who is nobody":  {ID: newID[id.MembershipID](), DatabaseID: r.ID, UserID: newID[id.UserID](), Role: account.Admin},
-	} {
+	nowhere := ports.Membership{ID: newID[id.MembershipID](), UserID: other.ID, Role: account.Admin}
+	nobody := nowhere
+	nowhere.DatabaseID = newID[id.DatabaseID]()
+	nobody.DatabaseID, nobody.UserID = r.ID, newID[id.UserID]()
+	for what, m := range map[string]ports.Membership{"a member of no database": nowhere, "a member who is nobody": nobody} {
 		w.refused(what, ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().SetMember(ctx, m) })
 	}
 }

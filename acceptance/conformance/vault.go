@@ -21,12 +21,10 @@ func Vault(t *testing.T, m Metadata) {
 // fillVault stores two databases with two logins each and a second server.
 func fillVault(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
-	for _, s := range []ports.SealedValue{
-		{Ref: "server/" + string(w.server.ID), Context: w.server.SecretContext(), Sealed: w.server.SealedSecret},
-		{Ref: "server/" + string(second.ID), Context: second.SecretContext(), Sealed: second.SealedSecret},
-	} {
-		want = append(want, s)
-	}
+	want = append(want,
+		ports.SealedValue{Ref: "server/" + string(w.server.ID), Context: w.server.SecretContext(), Sealed: w.server.SealedSecret},
+		ports.SealedValue{Ref: "server/" + string(second.ID), Context: second.SecretContext(), Sealed: second.SealedSecret},
+	)
 	for i := range 2 {
 		r := w.addDatabase(numbered(i))
 		for _, login := range []database.Login{database.OwnerLogin, database.ReadonlyLogin} {

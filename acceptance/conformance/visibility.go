@@ -68,7 +68,8 @@ func viewersSee(w *world) {
 			ID: newID[id.MembershipID](), DatabaseID: shared.ID, UserID: w.user.ID, Role: account.Developer,
 		})
 	})
-	full, selected := w.addKey(account.FullAccount, w.account), w.addKey(account.SelectedDatabases, w.account, mine.ID, shared.ID, foreign.ID)
+	full := w.addKey(account.FullAccount, w.account)
+	selected := w.addKey(account.SelectedDatabases, w.account, mine.ID, shared.ID, foreign.ID)
 	empty := w.addKey(account.SelectedDatabases, w.account)
 
 	viewer := func(k account.Key) ports.Viewer {
@@ -78,8 +79,8 @@ func viewersSee(w *world) {
 	w.wantSeen("the selected-database key", viewer(selected), every,
 		seen{mine.ID: account.Owner, shared.ID: account.Developer})
 	w.wantSeen("the key bound to nothing", viewer(empty), every, seen{})
-	w.wantSeen("the other account", ports.Viewer{AccountID: theirs.ID, UserID: bob.ID, KeyID: "00000000", Scope: account.FullAccount},
-		every, seen{shared.ID: account.Owner, foreign.ID: account.Owner})
+	other := ports.Viewer{AccountID: theirs.ID, UserID: bob.ID, KeyID: "00000000", Scope: account.FullAccount}
+	w.wantSeen("the other account", other, every, seen{shared.ID: account.Owner, foreign.ID: account.Owner})
 }
 
 func deletingIsGone(w *world) {

@@ -49,8 +49,8 @@ func translate(ctx context.Context, err error) error {
 		return ports.ErrNoRow
 	}
 	if e := pq.As(err, pqerror.UniqueViolation); e != nil {
-		if make, ok := broken[e.Constraint]; ok {
-			return make()
+		if refusal, ok := broken[e.Constraint]; ok {
+			return refusal()
 		}
 	}
 	// What a row refers to does not exist; a text that is no UUID identifies nothing.

@@ -19,6 +19,7 @@ const (
 type Notifier struct {
 	listener *pq.Listener
 	closed   chan struct{}
+	close    sync.Once
 	running  sync.WaitGroup
 
 	mu      sync.Mutex
@@ -39,10 +40,12 @@ func NewNotifier(c Config) (*Notifier, error) {
 }
 
 // Close ends the connection. Whoever waits is not woken again.
-func (n *Notifier) Close() error {
-	close(n.closed)
-	err := n.listener.Close()
-	n.running.Wait()
+func (n *Notifier) Close() (err error) {
+	n.close.Do(func() {
+		close(n.closed)
+		err = n.listener.Close()
+		n.running.Wait()
+	})
 	return err
 }
 

@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// Work that lost a race is tried up to maxRaces times, work that lost its connection up to maxOutages times: a restart that
-// takes longer is the caller's to wait for.
+// Work that lost a race or its connection is tried up to maxAttempts times, which takes a second and a half. While the server
+// cannot be reached it is not begun again after maxOutage: an outage that takes longer is the caller's to wait for.
 const (
-	maxRaces   = 12
-	maxOutages = 6
-	maxPause   = 250 * time.Millisecond
+	maxAttempts = 12
+	maxOutage   = 2 * time.Second
+	maxPause    = 250 * time.Millisecond
 )
 
 // again runs work until it succeeds or fails for a reason that another attempt would not change. Work leaves nothing
 // behind when it fails.
 func (s *Store) again(ctx context.Context, work func() error) error {
+	begun := time.Now()
 	for attempt := 1; ; attempt++ {
 		set := s.current.Load()
 		err := work()
-		if err == nil || ctx.Err() != nil || attempt >= s.attempts(ctx, set, err) {
+		if err == nil || ctx.Err() != nil || attempt == maxAttempts || !s.worthAnother(ctx, set, err, time.Since(begun)) {
 			return err
 		}
 		select {
@@ -32,23 +33,21 @@ func (s *Store) again(ctx context.Context, work func() error) error {
 	}
 }
 
-// attempts is how often work that failed with err is worth trying.
-func (s *Store) attempts(ctx context.Context, set *prepared, err error) int {
+// worthAnother reports whether work that failed with err may succeed when it is done again.
+func (s *Store) worthAnother(ctx context.Context, set *prepared, err error, took time.Duration) bool {
 	switch {
 	case errors.Is(err, ErrCommitUnknown):
-		return 1
+		return false
 	case rolledBack(err):
-		return maxRaces
+		return true
 	case disconnected(err):
-		return maxOutages
-	case stalePlan(err) && s.prepare(ctx, set) == nil:
-		return maxOutages
+		return took < maxOutage
 	}
-	return 1
+	return stalePlan(err) && s.prepare(ctx, set) == nil
 }
 
 // pause doubles from 4 ms to maxPause and is spread over half of that, so that those who raced do not meet again.
 func pause(attempt int) time.Duration {
 	longest := min(maxPause, 2*time.Millisecond<<min(attempt, 10))
-	return longest/2 + rand.N(longest/2)
+	return longest/2 + rand.N(longest/2) //nolint:gosec // nobody gains by foretelling a pause
 }

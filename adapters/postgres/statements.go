@@ -54,7 +54,7 @@ func (s *Store) prepare(ctx context.Context, old *prepared) error {
 	}
 	set := make(prepared, len(statements))
 	for i, statement := range statements {
-		stmt, err := s.db.PreparexContext(ctx, statement.text())
+		stmt, err := s.db.PreparexContext(ctx, statement.text()) //nolint:sqlclosecheck // it ends with the pool
 		if err != nil {
 			return fmt.Errorf("preparing %q: %w", statement.text(), err)
 		}

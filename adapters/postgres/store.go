@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -47,11 +48,17 @@ func (s *Store) transact(ctx context.Context, fn func(ctx context.Context, tx po
 	if err := fn(ctx, session); err != nil {
 		return err
 	}
-	err = tx.Commit()
-	if err != nil && !rolledBack(err) && (disconnected(err) || ctx.Err() != nil) {
-		return fmt.Errorf("%w: %v", ErrCommitUnknown, err)
+	return committed(ctx, tx.Commit())
+}
+
+// committed tells what the error of a commit means. One that database/sql refused itself, because the context had ended, was
+// never sent.
+func committed(ctx context.Context, err error) error {
+	unsent := errors.Is(err, sql.ErrTxDone) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if err == nil || unsent || rolledBack(err) || !disconnected(err) && ctx.Err() == nil {
+		return translate(ctx, err)
 	}
-	return translate(ctx, err)
+	return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 }
 
 // View runs fn without a transaction. A statement whose connection was lost is sent again.

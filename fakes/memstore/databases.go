@@ -83,7 +83,8 @@ func (d databases) Visible(ctx context.Context, v ports.Viewer, p ports.Page) ([
 	list := s.records(seen, func(a, b database.Record) int {
 		return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
 	})
-	return paged(list, p, func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }, 1), nil
+	position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
+	return paged(list, p, position, 1), nil
 }
 
 func (s *state) records(match func(database.Record) bool, order func(a, b database.Record) int) []database.Record {
