@@ -1,0 +1,183 @@
+package admin_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/hosts/admin"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+
+// console is an operator at a terminal.
+type console struct {
+	t            *testing.T
+	url, keyring string
+}
+
+func newConsole(t *testing.T) console {
+	t.Helper()
+	url := clustertest.NewDatabase(t).URL
+	if err := postgres.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	c := console{t: t, url: url, keyring: filepath.Join(t.TempDir(), "keyring.json")}
+	c.does("secrets", "init")
+	return c
+}
+
+func (c console) run(args ...string) (string, error) {
+	cmd, out := admin.Command(), &bytes.Buffer{}
+	cmd.SetArgs(append(args, "--metadata-url="+c.url, "--keyring-file="+c.keyring))
+	cmd.SetOut(out)
+	cmd.SetErr(out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(c.t.Context())
+	return out.String(), err
+}
+
+// does runs a command that works, and returns what it prints with --json.
+func (c console) does(args ...string) map[string]any {
+	c.t.Helper()
+	out, err := c.run(append(args, "--json")...)
+	if err != nil {
+		c.t.Fatalf("%v: %v", args, err)
+	}
+	var answer map[string]any
+	if err := json.Unmarshal([]byte(out), &answer); err != nil {
+		c.t.Fatalf("%v prints no JSON object: %s", args, out)
+	}
+	return answer
+}
+
+// refuses runs a command that must fail, saying why.
+func (c console) refuses(want string, args ...string) {
+	c.t.Helper()
+	out, err := c.run(args...)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		c.t.Errorf("%v: want an error with %q, got %v\n%s", args, want, err, out)
+	}
+}
+
+func text(t *testing.T, answer map[string]any, field string) string {
+	t.Helper()
+	v, ok := answer[field].(string)
+	if !ok || v == "" {
+		t.Fatalf("no %s in %v", field, answer)
+	}
+	return v
+}
+
+func TestAnOperatorMakesAccountsAndKeys(t *testing.T) {
+	c := newConsole(t)
+	made := c.does("account", "create", "--email=a@example.com", "--name=A", "--plan=pro")
+	account := text(t, made, "accountId")
+	text(t, made, "userId")
+	c.refuses("email", "account", "create", "--email=A@example.com", "--name=A", "--plan=pro")
+	c.refuses("plan", "account", "create", "--email=b@example.com", "--name=B", "--plan=gold")
+	c.refuses("email", "account", "create", "--email=nobody", "--name=B", "--plan=pro")
+
+	user := c.does("user", "create", "--email=c@example.com", "--name=C")
+	if user["plan"] != "free" {
+		t.Errorf("a user's own account is on %v", user["plan"])
+	}
+
+	key := c.does("key", "create", "--account="+account, "--label=deploy", "--scope=full")
+	secret := text(t, key, "apiKey")
+	if prefix := text(t, key, "prefix"); !strings.HasPrefix(secret, prefix+"_") || prefix != "pgh_"+text(t, key, "keyId") {
+		t.Errorf("prefix %s of key %s", prefix, secret)
+	}
+	c.refuses("database", "key", "create", "--account="+account, "--label=x", "--scope=selected")
+	c.refuses("scope", "key", "create", "--account="+account, "--label=x", "--scope=some")
+	c.refuses("account", "key", "create", "--account=00000000-0000-4000-8000-000000000000", "--label=x")
+
+	replaced := c.does("key", "replace", "--key="+text(t, key, "keyId"))
+	if text(t, replaced, "apiKey") == secret {
+		t.Error("replace returned the old key")
+	}
+	c.refuses("does not exist", "key", "replace", "--key="+text(t, key, "keyId"))
+	c.does("key", "revoke", "--key="+text(t, replaced, "keyId"))
+	c.refuses("is revoked", "key", "revoke", "--key="+text(t, replaced, "keyId"))
+
+	out, err := c.run("key", "list", "--account="+account)
+	if err != nil || !strings.Contains(out, "deploy") || strings.Contains(out, secret) {
+		t.Errorf("key list: %v\n%s", err, out)
+	}
+}
+
+func TestAnOperatorChangesWhatAPlanAllows(t *testing.T) {
+	c := newConsole(t)
+	account := text(t, c.does("account", "create", "--email=a@example.com", "--name=A", "--plan=pro"), "accountId")
+	changed := c.does("account", "set", "--account="+account, "--max-databases=3", "--credential-validity=1h")
+	if changed["maxDatabases"] != 3.0 || changed["credentialValidity"] != "1h0m0s" || changed["connectionCap"] != 60.0 {
+		t.Errorf("got %v", changed)
+	}
+	changed = c.does("account", "set", "--account="+account, "--max-databases=-1", "--plan=business")
+	if changed["maxDatabases"] != 100.0 || changed["plan"] != "business" || changed["credentialValidity"] != "1h0m0s" {
+		t.Errorf("got %v", changed)
+	}
+	c.refuses("at least 0", "account", "set", "--account="+account, "--backup-days=-2")
+}
+
+func TestAnOperatorMakesNamespacesAndCIKeys(t *testing.T) {
+	c := newConsole(t)
+	account := text(t, c.does("account", "create", "--email=a@example.com", "--name=A", "--plan=pro"), "accountId")
+	namespace := text(t, c.does("ci-namespace", "create", "--account="+account, "--name=web"), "namespaceId")
+	c.refuses("name", "ci-namespace", "create", "--account="+account, "--name=web")
+	if key := text(t, c.does("ci-key", "create", "--namespace="+namespace), "apiKey"); !strings.HasPrefix(key, "pghci_") {
+		t.Errorf("got %s", key)
+	}
+}
+
+func TestAnOperatorRegistersServers(t *testing.T) {
+	c := newConsole(t)
+	add := []string{
+		"server", "add", "--name=db1", "--agent-url=https://127.0.0.1:8090", "--agent-secret=0123456789abcdef",
+		"--public-host=db1.example.com", "--capacity=5",
+	}
+	server := text(t, c.does(add...), "serverId")
+	c.refuses("name", add...)
+	c.refuses("agentUrl", "server", "add", "--name=x", "--agent-url=http://127.0.0.1", "--agent-secret=s", "--public-host=h")
+	c.refuses("secret", "server", "add", "--name=x", "--agent-url=https://127.0.0.1", "--public-host=h")
+	if got := c.does("server", "disable", "--server="+server); got["enabled"] != false {
+		t.Errorf("got %v", got)
+	}
+	out, err := c.run("server", "list")
+	if err != nil || !strings.Contains(out, "db1.example.com") || strings.Contains(out, "0123456789abcdef") {
+		t.Errorf("server list: %v\n%s", err, out)
+	}
+}
+
+func TestAnOperatorChangesTheKeyRing(t *testing.T) {
+	c := newConsole(t)
+	c.does("server", "add", "--name=db1", "--agent-url=https://127.0.0.1:8090", "--agent-secret=0123456789abcdef",
+		"--public-host=db1.example.com")
+	if got := c.does("secrets", "rotate"); got["resealed"] != 1.0 {
+		t.Errorf("got %v", got)
+	}
+	c.does("secrets", "prune")
+	c.refuses("exists", "secrets", "init")
+}
+
+func TestSwitchesAreNamedExactly(t *testing.T) {
+	c := newConsole(t)
+	c.does("feature", "enable", "clone")
+	c.does("feature", "disable", "clone")
+	c.refuses("feature", "feature", "enable", "clones")
+	c.does("maintenance", "on")
+	c.does("maintenance", "off")
+	c.refuses("on or off", "maintenance", "maybe")
+	c.refuses("route", "enroll", "--database=00000000-0000-4000-8000-000000000000", "--route=everything")
+	c.refuses("OPERATION_NOT_FOUND", "operation", "show", "--operation=00000000-0000-4000-8000-000000000000")
+}
+
+func TestASchemaThatIsMissingIsSaidPlainly(t *testing.T) {
+	c := console{t: t, url: clustertest.NewDatabase(t).URL, keyring: filepath.Join(t.TempDir(), "none")}
+	c.refuses("pgherd migrate", "feature", "enable", "clone")
+}
