@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -24,9 +25,9 @@ func (t target) rate(ctx context.Context, clients int, during time.Duration) (fl
 	began := time.Now()
 	for range clients {
 		group.Go(func() error {
-			return t.connected(func(ask func() error) error {
+			return t.connected(func(ask func() ([]byte, error)) error {
 				for time.Since(began) < during && ctx.Err() == nil {
-					if err := ask(); err != nil {
+					if _, err := ask(); err != nil {
 						return err
 					}
 					answered.Add(1)
@@ -41,9 +42,9 @@ func (t target) rate(ctx context.Context, clients int, during time.Duration) (fl
 
 // read sends so many requests, one after the other.
 func (t target) read(times int) error {
-	return t.connected(func(ask func() error) error {
+	return t.connected(func(ask func() ([]byte, error)) error {
 		for range times {
-			if err := ask(); err != nil {
+			if _, err := ask(); err != nil {
 				return err
 			}
 		}
@@ -51,8 +52,31 @@ func (t target) read(times int) error {
 	})
 }
 
-// connected calls fn with what sends one request and reads its answer, over one connection.
-func (t target) connected(fn func(ask func() error) error) error {
+// sameRecord fails where the two do not answer with the same record.
+func sameRecord(a, b target) error {
+	var records [2]plainRecord
+	for i, t := range []target{a, b} {
+		err := t.connected(func(ask func() ([]byte, error)) error {
+			body, err := ask()
+			if err != nil {
+				return err
+			}
+			return json.Unmarshal(body, &records[i])
+		})
+		if err != nil {
+			return err
+		}
+		records[i].Environment = nil // an empty one is null in the API's answer
+		records[i].CreatedAt = records[i].CreatedAt.UTC().Truncate(time.Millisecond)
+	}
+	if records[0] != records[1] {
+		return fmt.Errorf("the bare handler does not look the same up: %+v and %+v", records[0], records[1])
+	}
+	return nil
+}
+
+// connected calls fn with what sends one request and returns its answer, which is good until the next, over one connection.
+func (t target) connected(fn func(ask func() ([]byte, error)) error) error {
 	conn, err := net.Dial("tcp", t.address)
 	if err != nil {
 		return err
@@ -64,17 +88,17 @@ func (t target) connected(fn func(ask func() error) error) error {
 	request = append(request, "\r\n"...)
 	answers := bufio.NewReader(conn)
 	var answer fasthttp.Response
-	err = fn(func() error {
+	err = fn(func() ([]byte, error) {
 		if _, err := conn.Write(request); err != nil {
-			return err
+			return nil, err
 		}
 		if err := answer.Read(answers); err != nil {
-			return err
+			return nil, err
 		}
 		if answer.StatusCode() != http.StatusOK {
-			return fmt.Errorf("GET %s: %d: %s", t.path, answer.StatusCode(), answer.Body())
+			return nil, fmt.Errorf("GET %s: %d: %s", t.path, answer.StatusCode(), answer.Body())
 		}
-		return nil
+		return answer.Body(), nil
 	})
 	return errors.Join(err, conn.Close())
 }

@@ -41,7 +41,7 @@ func (b *bench) heard(ctx context.Context, fn func() error) ([]lookup, error) {
 const settle = 300 * time.Millisecond
 
 func (b *bench) logStatements(ctx context.Context, db *sql.DB, which string) error {
-	_, set := db.ExecContext(ctx, "ALTER SYSTEM SET log_statement = "+which)
+	_, set := db.ExecContext(ctx, "ALTER SYSTEM SET log_statement = '"+which+"'")
 	_, told := db.ExecContext(ctx, "SELECT pg_reload_conf()")
 	time.Sleep(settle)
 	return errors.Join(set, told)
