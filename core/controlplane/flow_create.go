@@ -22,8 +22,8 @@ func (w *Worker) create(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	if record.Status == database.Error {
-		return w.clear(ctx, h, agent, record, fault.New(fault.AgentError, "the database could not be made"))
+	if f := h.operation().Failure(); record.Status == database.Error && f != nil {
+		return w.clear(ctx, h, agent, record, fault.New(f.Code, "%s", f.Message))
 	}
 	fence, err := h.fence()
 	if err != nil {
@@ -90,11 +90,12 @@ func (w *Worker) created(ctx context.Context, h *held, record database.Record, e
 func (w *Worker) giveUp(
 	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
 ) error {
-	err := h.save(ctx, func(o *operation.Operation) { o.Stage = "clearing" },
-		func(ctx context.Context, tx ports.Tx) error {
-			details := audit.Details{"code": string(cause.Code), "reason": cause.Message}
-			return w.move(ctx, tx, h.op, database.CreateFailed, audit.DatabaseCreateFail, details)
-		})
+	err := h.save(ctx, func(o *operation.Operation) {
+		o.Stage, o.ErrorCode, o.ErrorText = "clearing", cause.Code, cause.Message
+	}, func(ctx context.Context, tx ports.Tx) error {
+		details := audit.Details{"code": string(cause.Code), "reason": cause.Message}
+		return w.move(ctx, tx, h.op, database.CreateFailed, audit.DatabaseCreateFail, details)
+	})
 	if err != nil {
 		return err
 	}

@@ -94,11 +94,15 @@ func (h *held) save(
 	next := h.op
 	change(&next)
 	err := h.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Operations().SaveLeased(ctx, next); err != nil {
+		if also == nil {
+			return tx.Operations().SaveLeased(ctx, next)
+		}
+		// The database before its operation, as everywhere: two that lock in different orders wait for each other.
+		if _, err := tx.Databases().Lock(ctx, next.DatabaseID); err != nil && !errors.Is(err, ports.ErrNoRow) {
 			return err
 		}
-		if also == nil {
-			return nil
+		if err := tx.Operations().SaveLeased(ctx, next); err != nil {
+			return err
 		}
 		return also(ctx, tx)
 	})
@@ -141,7 +145,7 @@ func (h *held) finish(ctx context.Context, databaseName string, e ending) error 
 		o.Status, o.FinishedAt, o.Until, o.Result = cell.Next, &now, nil, e.result
 		o.Stage = operation.StageFinished
 		if o.Status == operation.Succeeded {
-			o.Progress = 100
+			o.Progress, o.ErrorCode, o.ErrorText = 100, "", ""
 		}
 		if e.cause != nil {
 			o.ErrorCode, o.ErrorText = e.cause.Code, e.cause.Message

@@ -160,13 +160,18 @@ func (o *Operator) Operation(ctx context.Context, op id.OperationID) (work opera
 func (o *Operator) CancelOperation(ctx context.Context, op id.OperationID) (operation.Operation, error) {
 	var work operation.Operation
 	err := o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		locked, err := tx.Operations().Lock(ctx, op)
+		missing := fault.New(fault.OperationNotFound, "no such operation")
+		found, err := tx.Operations().Get(ctx, op)
 		if err != nil {
-			return notFound(err, fault.New(fault.OperationNotFound, "no such operation"))
+			return notFound(err, missing)
 		}
-		record, err := tx.Databases().Lock(ctx, locked.DatabaseID)
+		record, err := tx.Databases().Lock(ctx, found.DatabaseID)
 		if err != nil {
 			return notFound(err, errDatabaseNotFound())
+		}
+		locked, err := tx.Operations().Lock(ctx, op)
+		if err != nil {
+			return notFound(err, missing)
 		}
 		work, err = o.cancel(ctx, tx, locked, record, audit.Operator)
 		return err
