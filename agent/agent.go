@@ -150,6 +150,9 @@ func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.backups.open(ctx, a.artifacts); err != nil {
 		return err
 	}
+	if err := a.executor.SweepDead(ctx); err != nil {
+		return err
+	}
 	err := a.pooler.Sync(ctx, a.executor.PoolerState)
 	if errors.Is(err, pooler.ErrUnreachable) {
 		return nil

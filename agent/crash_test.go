@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/crash"
@@ -138,5 +139,37 @@ func TestCrashWhileStarting(t *testing.T) {
 	next := s.child(t, "")
 	defer next.kill()
 	s.done(t, w.create())
+	s.noOrphans(t)
+}
+
+// Anyone can grant to a role whose name they know, and so keep it from being dropped; that must not keep the close from ending,
+// nor the name from being free again.
+func TestGrantOfAStrangerDoesNotKeepALoginAlive(t *testing.T) {
+	s := crashStack(t)
+	maker := s.child(t, "")
+	stranger, w := want(database.SingleLogin), want(database.Managed)
+	s.done(t, stranger.create())
+	maker.kill()
+	s.crashAt(t, crash.CreateLogins, w.create())
+	owner, password := stranger.login(database.OwnerLogin)
+	theirs := s.direct(t, stranger.name, owner, password)
+	must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait (id int); GRANT SELECT ON bait TO %q", w.name)))(t)
+
+	next := s.child(t, "")
+	s.done(t, closing(w.operation))
+	s.noTrace(t, w)
+	s.noOrphans(t)
+	if n := s.one(t, "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'pgh\\_dead\\_%' AND NOT rolcanlogin"); n != "1" {
+		t.Errorf("%s dead roles", n)
+	}
+	again := want(database.Managed)
+	again.name = w.name
+	s.done(t, again.create())
+	must(theirs.Exec("DROP TABLE bait"))(t)
+	next.kill()
+	defer s.child(t, "").kill()
+	if n := s.one(t, "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'pgh\\_dead\\_%'"); n != "0" {
+		t.Errorf("%s dead roles after the sweep", n)
+	}
 	s.noOrphans(t)
 }

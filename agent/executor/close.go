@@ -105,10 +105,14 @@ func (x *Executor) backupOf(ctx context.Context, operation string) (Backup, bool
 func (x *Executor) undoCreate(ctx context.Context, operation string) error {
 	const query = "SELECT id FROM ledger.database WHERE made_by = $1"
 	ids, err := x.names(ctx, query, operation)
-	if err != nil || len(ids) == 0 {
-		return err
+	for _, id := range ids {
+		err = errors.Join(err, x.undoDatabase(ctx, id, operation))
 	}
-	d, _, err := x.database(ctx, ids[0])
+	return err
+}
+
+func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error {
+	d, _, err := x.database(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -150,20 +154,4 @@ func (x *Executor) dropMade(ctx context.Context, d databaseRow, operation string
 		}
 	}
 	return nil
-}
-
-// dropLogins drops the roles of a database that are still those we made, and forgets the database: all or nothing.
-func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
-	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
-		WHERE p.database_id = $1 ORDER BY 1`
-	roles, err := x.names(ctx, query, d.ID)
-	if err != nil {
-		return err
-	}
-	statements := []string{"DELETE FROM pooler.gate WHERE database = " + quote(d.Name)}
-	for _, r := range roles {
-		statements = append(statements, "DROP ROLE "+ident(r))
-	}
-	return atomically(ctx, x.db, append(statements, "DELETE FROM ledger.role WHERE database_id = "+quote(d.ID),
-		"DELETE FROM ledger.database WHERE id = "+quote(d.ID))...)
 }

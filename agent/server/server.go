@@ -181,6 +181,6 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusInternalServerError
 	}
 	s.config.Log.Info("refused", zap.String("path", r.URL.Path), zap.String("reason", no.Reason),
-		zap.String("message", no.Message), zap.NamedError("cause", errors.Unwrap(err)))
+		zap.String("message", no.Message), zap.Error(err), zap.NamedError("cause", errors.Unwrap(err)))
 	answer(w, status, no)
 }

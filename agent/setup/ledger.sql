@@ -55,6 +55,13 @@ CREATE TABLE IF NOT EXISTS ledger.role (
 );
 CREATE INDEX IF NOT EXISTS role_database ON ledger.role (database_id);
 
+-- Roles of databases that are gone, which a grant in somebody else's database keeps from being dropped. They have lost login,
+-- password and name.
+CREATE TABLE IF NOT EXISTS ledger.dead_role (
+    name text NOT NULL PRIMARY KEY,
+    oid  oid  NOT NULL UNIQUE
+);
+
 -- Backups that were begun, so that closing their operation finds what they left.
 CREATE TABLE IF NOT EXISTS ledger.backup (
     operation_id text NOT NULL PRIMARY KEY,
