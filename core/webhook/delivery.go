@@ -1,0 +1,126 @@
+package webhook
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pgherd/pgherd/core/event"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Delivery is one event on its way to one endpoint; there is never a second one of the same event to the same endpoint. Its ID
+// is the Service-Event-Id of every attempt, redeliveries included.
+type Delivery struct {
+	ID         id.DeliveryID   `db:"id"`
+	WebhookID  id.WebhookID    `db:"webhook_id"`
+	AccountID  id.AccountID    `db:"account_id"`
+	EventID    id.EventID      `db:"event_id"`
+	Event      event.Name      `db:"event"`
+	Body       json.RawMessage `db:"body"` // exactly what is sent and signed
+	Status     DeliveryStatus  `db:"status"`
+	Used       int             `db:"attempts_used"` // failed attempts since it was made or last redelivered
+	Total      int             `db:"attempts_total"`
+	CreatedAt  time.Time       `db:"created_at"`
+	FinishedAt *time.Time      `db:"finished_at"`
+	Lease
+}
+
+// Attempt is one attempt that came to an end. One whose dispatcher died has none, and is made again.
+type Attempt struct {
+	DeliveryID  id.DeliveryID `db:"delivery_id"`
+	Number      int           `db:"number"` // 1 for the first
+	At          time.Time     `db:"at"`
+	Took        time.Duration `db:"took_ns"`
+	StatusCode  int           `db:"status_code"` // 0: there was no answer
+	Error       string        `db:"error"`       // "" for a success; fit for the customer
+	NextAttempt *time.Time    `db:"next_attempt"`
+}
+
+// Outcome is what an attempt came to. Error is empty exactly for a success.
+type Outcome struct {
+	StatusCode int
+	Error      string
+	Took       time.Duration
+}
+
+// Delivers reports whether an answer with this status counts as delivered: exactly 2xx.
+func Delivers(statusCode int) bool { return statusCode >= 200 && statusCode <= 299 }
+
+// NewDelivery makes the delivery of an event to an endpoint, due at once.
+func NewDelivery(d id.DeliveryID, e Endpoint, ev id.EventID, name event.Name, body json.RawMessage, now time.Time) Delivery {
+	return Delivery{
+		ID: d, WebhookID: e.ID, AccountID: e.AccountID, EventID: ev, Event: name, Body: body,
+		Status: Pending, CreatedAt: now, Lease: Lease{NotBefore: now},
+	}
+}
+
+// Settled is what an attempt leaves: the delivery, its endpoint, and the record of the attempt.
+type Settled struct {
+	Delivery Delivery
+	Endpoint Endpoint
+	Attempt  Attempt
+}
+
+// Settle records the outcome of an attempt that began at the given time: delivered, due again after the schedule's delay, or
+// failed for good, which may disable the endpoint. A disabled endpoint gets no further attempt. jitter is from 0 to 1.
+func Settle(d Delivery, e Endpoint, o Outcome, began, now time.Time, jitter float64) (Settled, error) {
+	d.Total++
+	s := Settled{Endpoint: e.Succeeded(now), Attempt: Attempt{
+		DeliveryID: d.ID, Number: d.Total, At: began, Took: o.Took, StatusCode: o.StatusCode, Error: o.Error,
+	}}
+	on, next := Deliver, now
+	if o.Error != "" || !Delivers(o.StatusCode) {
+		d.Used++
+		on, next = d.afterFailure(e, now, jitter)
+		s.Endpoint = e.Failed(d.Used >= MaxAttempts, now)
+	}
+	cell, err := DeliveryTransitions.Decide(d.Status, on)
+	if err != nil {
+		return Settled{}, err
+	}
+	s.Delivery = d.become(cell.Next, now)
+	if on == Retry {
+		s.Delivery.NotBefore, s.Attempt.NextAttempt = next, &next
+	}
+	return s, nil
+}
+
+func (d Delivery) afterFailure(e Endpoint, now time.Time, jitter float64) (DeliveryEvent, time.Time) {
+	delay, left := Delay(d.Used, jitter)
+	if !left || e.Status() == Disabled {
+		return Exhaust, now
+	}
+	return Retry, now.Add(delay)
+}
+
+// become is the delivery in another status, held by nobody.
+func (d Delivery) become(s DeliveryStatus, now time.Time) Delivery {
+	d.Status, d.Owner, d.Until, d.FinishedAt = s, "", nil, nil
+	if s.Final() {
+		d.FinishedAt = &now
+	}
+	return d
+}
+
+// Abandoned is a delivery whose endpoint was disabled. One under way keeps its lease.
+func (d Delivery) Abandoned(now time.Time) Delivery {
+	if d.Status != Pending {
+		return d
+	}
+	return d.become(Failed, now)
+}
+
+// Redelivered is the delivery as a user's wish to have it once more leaves it: due now, with all attempts. One under way stays
+// as it is. A disabled endpoint is INVALID_WEBHOOK_ENDPOINT.
+func (d Delivery) Redelivered(e Endpoint, now time.Time) (Delivery, error) {
+	if e.Status() == Disabled {
+		return Delivery{}, fault.New(fault.InvalidWebhookEndpoint, "the endpoint is disabled; rotate its secret to enable it")
+	}
+	if d.Status == Delivering {
+		return d, nil
+	}
+	d = d.become(Pending, now)
+	d.Used, d.NotBefore = 0, now
+	return d, nil
+}

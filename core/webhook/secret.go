@@ -1,0 +1,15 @@
+package webhook
+
+import "github.com/pgherd/pgherd/core/id"
+
+// SecretPrefix begins every signing secret, and is part of the key that signs.
+const SecretPrefix = "whsec_"
+
+// SecretCharacters is how many random base62 characters a secret has: over 190 bits.
+const SecretCharacters = 32
+
+// NewSecret builds a signing secret from SecretCharacters random base62 characters.
+func NewSecret(random string) string { return SecretPrefix + random[:SecretCharacters] }
+
+// SecretContext is what a stored secret is bound to: it opens for no other endpoint.
+func SecretContext(w id.WebhookID) string { return "webhook/" + string(w) }

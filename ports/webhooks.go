@@ -1,0 +1,87 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/core/event"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
+)
+
+// WebhookSender makes single attempts. It decides nothing about retries.
+type WebhookSender interface {
+	// Check applies every URL rule, the look-up of the host name included. A refusal is INVALID_WEBHOOK_ENDPOINT and says why.
+	Check(ctx context.Context, url string) (webhook.Target, error)
+	// Send makes one attempt: one connection of its own, one request, signed at r.At. The address is checked again, on the one
+	// that is really dialled. Whatever the receiver, the network or the URL rules do is an outcome. An error says that the
+	// caller's context ended first: the outcome is not known, and the attempt is to be made again.
+	Send(ctx context.Context, r WebhookRequest) (webhook.Outcome, error)
+}
+
+// WebhookRequest is one attempt.
+type WebhookRequest struct {
+	URL     string
+	Secret  string        // whole, with its prefix; signs and goes nowhere else
+	EventID id.DeliveryID // Service-Event-Id: the same for every attempt of one event at one endpoint
+	Body    []byte
+	At      time.Time // when it is signed
+}
+
+// Webhooks keeps endpoints.
+type Webhooks interface {
+	Add(ctx context.Context, e webhook.Endpoint) error
+	// Get returns an endpoint of an account; ErrNoRow when there is none.
+	Get(ctx context.Context, account id.AccountID, w id.WebhookID) (webhook.Endpoint, error)
+	// Lock returns an endpoint, whatever its account, and holds it until the transaction ends; ErrNoRow when there is none.
+	Lock(ctx context.Context, w id.WebhookID) (webhook.Endpoint, error)
+	// List returns the endpoints of an account, disabled ones too, oldest first.
+	List(ctx context.Context, account id.AccountID, p Page) ([]webhook.Endpoint, error)
+	// LockEnabled returns how many endpoints of an account are enabled, and holds off every other caller of it for the same
+	// account until the transaction ends, so that two cannot both take the last place.
+	LockEnabled(ctx context.Context, account id.AccountID) (int, error)
+	// Wanting returns the endpoints for which webhook.Endpoint.Wants is true, oldest first.
+	Wanting(ctx context.Context, account id.AccountID, db id.DatabaseID) ([]webhook.Endpoint, error)
+	// Save writes every field that can change: secret, failures, disabled and updated. ErrNoRow when there is none.
+	Save(ctx context.Context, e webhook.Endpoint) error
+}
+
+// Deliveries keeps events on their way to endpoints, and the attempts that were made.
+type Deliveries interface {
+	// TakeEvents returns up to limit outbox events that have no deliveries yet, oldest first, and marks them as taken. Two
+	// transactions never take the same one; one that rolls back leaves it for the next.
+	TakeEvents(ctx context.Context, limit int) ([]OutboxEvent, error)
+	// Add stores deliveries and wakes dispatchers when the transaction commits. One whose event has a delivery to the same
+	// endpoint already is left out.
+	Add(ctx context.Context, ds []webhook.Delivery) error
+	// ClaimNext takes a claimable delivery to an enabled endpoint, as webhook.Delivery.Claimed leaves it; ErrNoRow when there
+	// is none. It is fair: among the endpoints with fewer than perEndpoint deliveries held at the time it serves the one with
+	// the fewest, and of that the delivery that has been due longest. Two dispatchers never claim the same one.
+	ClaimNext(ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int) (webhook.Delivery, error)
+	// Lock returns a delivery and holds it until the transaction ends; ErrNoRow when there is none. Where both are locked, the
+	// endpoint comes first.
+	Lock(ctx context.Context, d id.DeliveryID) (webhook.Delivery, error)
+	// SaveLeased writes every field that can change, with the attempt where there was one, provided that the stored epoch is
+	// still d.Epoch; ErrLeaseLost otherwise, and nothing is written. A delivery that is held by nobody is saved the same way.
+	SaveLeased(ctx context.Context, d webhook.Delivery, a *webhook.Attempt) error
+	// Abandon does what webhook.Delivery.Abandoned says to every delivery of an endpoint.
+	Abandon(ctx context.Context, w id.WebhookID, now time.Time) error
+	// Attempts returns the attempts at an endpoint, newest first.
+	Attempts(ctx context.Context, w id.WebhookID, p Page) ([]WebhookAttempt, error)
+	// Backlog returns how many deliveries to enabled endpoints are not final, and since when the oldest of them waits.
+	Backlog(ctx context.Context) (WebhookBacklog, error)
+}
+
+// WebhookAttempt is an attempt with what it tried to deliver. Its position in a list is its time and the delivery's ID.
+type WebhookAttempt struct {
+	webhook.Attempt
+	EventID id.EventID             `db:"event_id"`
+	Event   event.Name             `db:"event"`
+	Status  webhook.DeliveryStatus `db:"status"` // of the delivery
+}
+
+// WebhookBacklog is what has not been delivered yet, events without deliveries included.
+type WebhookBacklog struct {
+	Open   int        `db:"open"`
+	Oldest *time.Time `db:"oldest"` // nil: nothing waits
+}
