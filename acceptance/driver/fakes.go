@@ -97,6 +97,9 @@ func (o fakeOperator) SetMaintenance(on bool) error {
 	return o.use().SetMaintenance(context.Background(), on)
 }
 
+// MakeForeign implements spec.Operator.
+func (o fakeOperator) MakeForeign(name string) error { o.s.agent.AddForeign(name); return nil }
+
 // ServerObjects implements spec.Operator.
 func (o fakeOperator) ServerObjects() (names []string, err error) {
 	for _, name := range o.s.agent.Databases() {

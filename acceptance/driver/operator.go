@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lib/pq"
+
 	"github.com/pgherd/pgherd/acceptance/spec"
 )
 
@@ -105,6 +107,12 @@ func (o operator) MakeMember(database string, of spec.Account, role string) erro
 	defer func() { _ = db.Close() }() // it only gives its connections back
 	_, err = db.Exec("INSERT INTO memberships (id, database_id, user_id, role) VALUES (gen_random_uuid(), $1, $2, $3)",
 		database, of.UserID, role)
+	return err
+}
+
+// MakeForeign implements spec.Operator: an administrator makes a database by hand.
+func (o operator) MakeForeign(name string) error {
+	_, err := query(o.r.Server.URL("postgres"), statementTime, "CREATE DATABASE "+pq.QuoteIdentifier(name))
 	return err
 }
 

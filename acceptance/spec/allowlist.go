@@ -36,6 +36,39 @@ var allowlisting = []Scenario{
 		s.That(near.Alive(), "a connection ended that is still allowed")
 		s.That(!far.Alive(), "a connection is open that no entry allows")
 	}},
+	{Name: "many changes at once all hold, for both entries of the pooler", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		errs := s.atOnce(10, func(i int) error {
+			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).AddToAllowlist(made.ID, fmt.Sprintf("10.0.%d.0/24", i), "")
+			return err
+		})
+		for _, err := range errs {
+			s.OK(err)
+		}
+		list, err := ada.Allowlist(made.ID)
+		s.OK(err)
+		s.That(len(list) == 10, "the list has %d entries", len(list))
+		second := made.Login()
+		second.Database += ".transaction"
+		s.ShutOut(made.Login())
+		s.ShutOut(second)
+		ada.Allows(made.ID, Home.String())
+		s.Connects(made.Login())
+		s.Connects(second)
+	}},
+	{Name: "a change while the database is stopped holds when it is started", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ada.Sets(made.ID, "stop", "stopped")
+		ada.Allows(made.ID, Away.String())
+		away := made.Login()
+		away.From = Away
+		s.ShutOut(away)
+		ada.Sets(made.ID, "start", "active")
+		s.ShutOut(made.Login())
+		s.Connects(away)
+	}},
 	{Name: "the list shows its entries, oldest first, with their notes", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")

@@ -74,6 +74,19 @@ var talkingHTTP = []Scenario{
 			s.That(answer.Status == c.status, "%s %s is %d; want %d", c.method, c.path, answer.Status, c.status)
 		}
 	}},
+	{Name: "the service describes every route", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		answer := s.sends(Request{Method: "GET", Path: "/api/v1/openapi.json", From: s.someAddress()})
+		var description struct {
+			OpenAPI string
+			Paths   map[string]map[string]json.RawMessage
+		}
+		s.OK(json.Unmarshal(answer.Body, &description))
+		s.That(strings.HasPrefix(description.OpenAPI, "3.1"), "it is OpenAPI %q", description.OpenAPI)
+		for _, route := range s.Wire.Routes() {
+			_, described := description.Paths[route.Path][strings.ToLower(route.Method)]
+			s.That(described, "%s is not described", route)
+		}
+	}},
 	{Name: "a backup comes as a gzip attachment", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")

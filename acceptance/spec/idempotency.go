@@ -1,9 +1,6 @@
 package spec
 
-import (
-	"strings"
-	"sync"
-)
+import "strings"
 
 var repeating = []Scenario{
 	{Name: "a repeated request with the same key gets the same database and password", Play: func(s *Stage) {
@@ -70,13 +67,11 @@ var repeating = []Scenario{
 // allAsk sends the same request n times at once, to all hosts.
 func (s *Stage) allAsk(c *Customer, ask NewDatabase, n int) []Created {
 	s.Helper()
-	var all sync.WaitGroup
-	answers, errs := make([]Created, n), make([]error, n)
-	for i := range n {
-		host := s.Hosts[i%len(s.Hosts)](c.Key.Text)
-		all.Go(func() { answers[i], errs[i] = host.CreateDatabase(ask) })
-	}
-	all.Wait()
+	answers := make([]Created, n)
+	errs := s.atOnce(n, func(i int) (err error) {
+		answers[i], err = s.Hosts[i%len(s.Hosts)](c.Key.Text).CreateDatabase(ask)
+		return err
+	})
 	for _, err := range errs {
 		s.OK(err)
 	}

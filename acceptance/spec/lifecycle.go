@@ -14,6 +14,41 @@ var startingAndStopping = []Scenario{
 		ada.Sets(made.ID, "start", "active")
 		s.Connects(made.Login())
 	}},
+	{Name: "a stop shuts both entries of the pooler", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		second := made.Login()
+		second.Database += ".transaction"
+		open := s.Connects(second)
+		ada.Sets(made.ID, "stop", "stopped")
+		s.That(!open.Alive(), "a connection to the second entry outlived the stop")
+		s.ShutOut(second)
+		ada.Sets(made.ID, "start", "active")
+		s.Connects(second)
+	}},
+	{Name: "of many actions at once each is done or refused, and the last one holds", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		actions := []string{"stop", "start", "restart"}
+		errs := s.atOnce(12, func(i int) error {
+			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).SetLifecycle(made.ID, actions[i%len(actions)])
+			return err
+		})
+		for _, err := range errs {
+			if err != nil {
+				s.Refused(err, "DATABASE_STATE_CONFLICT")
+			}
+		}
+		if ada.Sees(made.ID).Status == "active" {
+			s.Connects(made.Login())
+		} else {
+			s.ShutOut(made.Login())
+		}
+		ada.Sets(made.ID, "stop", "stopped")
+		s.ShutOut(made.Login())
+		ada.Sets(made.ID, "start", "active")
+		s.Connects(made.Login())
+	}},
 	{Name: "a restart closes the connections and stays open", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")

@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 var naming = []Scenario{
 	{Name: "a name has 3-50 lowercase letters, digits and hyphens, and begins and ends well", Play: func(s *Stage) {
@@ -41,6 +44,36 @@ var naming = []Scenario{
 		}
 		s.That(len(bob.SeesAll()) == 0, "bob sees %v", bob.SeesAll())
 		s.Connects(made.Login())
+	}},
+	{Name: "two customers who want one name at once: one gets it", Play: func(s *Stage) {
+		crowd := []*Customer{s.Customer("pro"), s.Customer("pro"), s.Customer("pro"), s.Customer("pro")}
+		ask := NewDatabase{Name: s.Name("wanted"), DisplayName: "D"}
+		errs := s.atOnce(len(crowd), func(i int) error {
+			_, err := crowd[i].CreateDatabase(ask)
+			return err
+		})
+		made := 0
+		for i, err := range errs {
+			if err == nil {
+				made++
+				s.That(len(crowd[i].SeesAll()) == 1, "the winner sees %v", crowd[i].SeesAll())
+				continue
+			}
+			s.Refused(err, "VALIDATION_ERROR", "name")
+			s.That(len(crowd[i].SeesAll()) == 0, "a loser sees %v", crowd[i].SeesAll())
+		}
+		s.That(made == 1, "%d got it", made)
+	}},
+	{Name: "a name that something else on the server has is taken; that stays as it is, and nothing is left", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		s.OK(s.Operator.SetQuota(ada.Account, 1))
+		name := s.Name("foreign")
+		s.OK(s.Operator.MakeForeign(name))
+		_, err := ada.CreateDatabase(NewDatabase{Name: name, DisplayName: "D"})
+		s.Refused(err, "VALIDATION_ERROR", "name")
+		s.That(len(ada.SeesAll()) == 0, "ada sees %v", ada.SeesAll())
+		s.That(!slices.Contains(s.serverObjects(), "login "+name), "a login was left behind")
+		ada.Creates("another")
 	}},
 	{Name: "a display name has 1-64 characters and no control characters", Play: func(s *Stage) {
 		ada := s.Customer("pro")

@@ -1,7 +1,5 @@
 package spec
 
-import "sync"
-
 var quotas = []Scenario{
 	{Name: "a free account has no access to the API", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
 		eve := s.Customer("free")
@@ -41,15 +39,10 @@ var quotas = []Scenario{
 // manyCreate asks for n databases at once, on all hosts, and counts what came of it.
 func (s *Stage) manyCreate(c *Customer, n int) (made, refused int) {
 	s.Helper()
-	var all sync.WaitGroup
-	errs := make([]error, n)
-	for i := range n {
-		host := s.Hosts[i%len(s.Hosts)](c.Key.Text)
-		all.Go(func() {
-			_, errs[i] = host.CreateDatabase(NewDatabase{Name: s.Name("crowd"), DisplayName: "D"})
-		})
-	}
-	all.Wait()
+	errs := s.atOnce(n, func(i int) error {
+		_, err := s.Hosts[i%len(s.Hosts)](c.Key.Text).CreateDatabase(NewDatabase{Name: s.Name("crowd"), DisplayName: "D"})
+		return err
+	})
 	for _, err := range errs {
 		if err == nil {
 			made++

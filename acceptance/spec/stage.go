@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -66,6 +67,17 @@ func asRefusal(err error, r **Refusal) bool { return errors.As(err, r) }
 
 // Name makes a database name that nobody else uses.
 func (s *Stage) Name(word string) string { return word + "-" + strings.ToLower(rand.Text()[:10]) }
+
+// atOnce does something n times at the same time.
+func (s *Stage) atOnce(n int, do func(i int) error) []error {
+	var all sync.WaitGroup
+	errs := make([]error, n)
+	for i := range n {
+		all.Go(func() { errs[i] = do(i) })
+	}
+	all.Wait()
+	return errs
+}
 
 // Connects opens a connection, which ends with the story.
 func (s *Stage) Connects(l Login) Session {

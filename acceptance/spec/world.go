@@ -75,6 +75,8 @@ type Operator interface {
 	// RotateSecrets encrypts every stored secret with a new key, while the service runs; DropOldSecretKeys then forgets the old.
 	RotateSecrets() error
 	DropOldSecretKeys() error
+	// MakeForeign puts a database on the server that the service did not make.
+	MakeForeign(name string) error
 	// ServerObjects returns the names of the databases and logins that exist on the database server.
 	ServerObjects() ([]string, error)
 }

@@ -22,7 +22,8 @@ type held struct {
 
 	mu      sync.Mutex
 	op      operation.Operation
-	reached bool // a command may have been delivered under this lease
+	reached bool         // a command may have been delivered under this lease
+	cause   *fault.Error // what it failed with here, with the details that its record does not keep
 }
 
 func (w *Worker) hold(ctx context.Context, o operation.Operation) *held {
@@ -161,6 +162,7 @@ func (h *held) finish(ctx context.Context, databaseName string, e ending) error 
 		return e.also(ctx, tx)
 	})
 	if err == nil {
+		h.cause = e.cause
 		h.record("operation."+string(final.Status), errOrNil(e.cause))
 	}
 	return err
@@ -181,10 +183,14 @@ func (b *base) emit(ctx context.Context, tx ports.Tx, o operation.Operation, nam
 // outcome is what the caller of a finished operation is told: nil, or the *fault.Error that it failed with.
 func (h *held) outcome() error {
 	o := h.operation()
-	if f := o.Failure(); f != nil {
+	switch f := o.Failure(); {
+	case f == nil:
+		return nil
+	case h.cause != nil:
+		return h.cause
+	default:
 		return fault.New(f.Code, "%s", f.Message)
 	}
-	return nil
 }
 
 // putDown gives the lease back, so that the operation is claimed again after a pause. It works after the flow's context
