@@ -42,7 +42,8 @@ var reasons = map[string]ports.AgentReason{
 // refusal reads an answer that is no success.
 func (r route) refusal(resp *http.Response) error {
 	if resp.StatusCode >= http.StatusBadRequest {
-		if no, ok := readRefusal(resp); ok {
+		var no *ports.AgentRefusal
+		if err := readRefusal(resp); errors.As(err, &no) {
 			return no
 		}
 	}
@@ -56,12 +57,20 @@ func (r route) refusal(resp *http.Response) error {
 	}
 }
 
-func readRefusal(resp *http.Response) (*ports.AgentRefusal, bool) {
+// readRefusal returns the refusal that an answer holds as an error, or another error where it holds none.
+func readRefusal(resp *http.Response) error {
+	text, err := readBounded(resp.Body, maxRefusal)
+	if err != nil {
+		return err
+	}
 	var no protocol.Refusal
-	if text, err := readBounded(resp.Body, maxRefusal); err != nil || json.Unmarshal(text, &no) != nil {
-		return nil, false
+	if err := json.Unmarshal(text, &no); err != nil {
+		return err
 	}
 	reason, ok := reasons[no.Reason]
+	if !ok {
+		return errors.New("a reason of a newer agent")
+	}
 	message := strings.ToValidUTF8(no.Message[:min(len(no.Message), maxMessage)], "")
-	return &ports.AgentRefusal{Reason: reason, Message: message}, ok
+	return &ports.AgentRefusal{Reason: reason, Message: message}
 }

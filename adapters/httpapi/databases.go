@@ -5,7 +5,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -147,21 +146,24 @@ type lifecycleView struct {
 }
 
 func (d databases) setLifecycle(r *Request) (Answer, error) {
-	action := database.Event(*Decoded[lifecycleBody](r).Action)
-	message, known := lifecycleMessages[action]
-	if !known {
-		return Answer{}, fault.Invalid("action", "must be start, stop or restart")
+	action, err := database.ParseLifecycle(*Decoded[lifecycleBody](r).Action)
+	if err != nil {
+		return Answer{}, err
 	}
 	status, err := d.use.SetLifecycle(r.Context(), r.reached(), action)
 	if err != nil {
 		return Answer{}, err
 	}
-	return OK(told[lifecycleView]{message, lifecycleView{r.reached().Record().ID, status}}), nil
+	return OK(told[lifecycleView]{lifecycleMessage(action), lifecycleView{r.reached().Record().ID, status}}), nil
 }
 
-//exhaustive:ignore the other events are no actions of this route
-var lifecycleMessages = map[database.Event]string{
-	database.Start:   "The database is started.",
-	database.Stop:    "The database is stopped.",
-	database.Restart: "The database was restarted.",
+func lifecycleMessage(action database.Event) string {
+	switch action {
+	case database.Start:
+		return "The database is started."
+	case database.Stop:
+		return "The database is stopped."
+	default:
+		return "The database was restarted."
+	}
 }
