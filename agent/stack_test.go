@@ -124,12 +124,16 @@ func (s *stack) startBouncer(t testing.TB, ctx context.Context) {
 // pooled opens a pool of one connection through PgBouncer with TLS, as a customer does.
 func (s *stack) pooled(t testing.TB, entry, login, password string) *sql.DB {
 	t.Helper()
+	return open(t, s.pooledURL(entry, login, password))
+}
+
+func (s *stack) pooledURL(entry, login, password string) string {
 	u := url.URL{
 		Scheme: "postgresql", User: url.UserPassword(login, password), Path: "/" + entry,
 		Host:     "localhost:" + strconv.Itoa(s.config.Pooler.ListenPort),
 		RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {s.ca.CertFile()}, "connect_timeout": {"10"}}.Encode(),
 	}
-	return open(t, u.String())
+	return u.String()
 }
 
 // direct opens a pool of one connection to PostgreSQL itself.

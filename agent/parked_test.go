@@ -1,0 +1,115 @@
+package agent_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// parking is a connection that waits before its n-th write, so that a log-in stands still in the middle.
+type parking struct {
+	net.Conn
+	writes, at      int
+	parked, release chan struct{}
+}
+
+func (p *parking) Write(b []byte) (int, error) {
+	p.writes++
+	if p.writes == p.at {
+		close(p.parked)
+		<-p.release
+	}
+	return p.Conn.Write(b)
+}
+
+// parkingDialer dials one parking connection.
+type parkingDialer struct {
+	at              int
+	parked, release chan struct{}
+}
+
+func (d parkingDialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+func (d parkingDialer) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return d.DialContext(ctx, network, address)
+}
+
+func (d parkingDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	return &parking{Conn: c, at: d.at, parked: d.parked, release: d.release}, err
+}
+
+// login is a log-in that stands still before its n-th write until release is closed; in then has what came of it.
+type login struct {
+	parked chan struct{}
+	in     chan bool
+}
+
+func startLogin(t *testing.T, dsn string, at int, release chan struct{}) login {
+	t.Helper()
+	connector := must(pq.NewConnector(dsn))(t)
+	l := login{parked: make(chan struct{}), in: make(chan bool, 1)}
+	connector.Dialer(parkingDialer{at, l.parked, release})
+	go func() {
+		conn, err := connector.Connect(context.Background())
+		if err == nil {
+			_, err = conn.(driver.QueryerContext).QueryContext(context.Background(), "SELECT 1", nil)
+			_ = conn.Close() // it has served
+		}
+		l.in <- err == nil
+	}()
+	return l
+}
+
+// Whoever stands in the middle of a log-in over the whole of a stop, at whatever step of it, does not get in afterwards, with
+// the right password and all.
+func TestNobodyParkedInALoginGetsInAfterAStop(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.SingleLogin)
+	name, password := w.login(database.OwnerLogin)
+	pooled, direct := s.pooledURL(w.name, name, password), s.pg.URLFor(name, password, w.name)
+	release := make(chan struct{})
+	logins := map[string]login{}
+	// Through the pooler: request for TLS, the handshake, startup message, first and last message of SCRAM.
+	for at := 1; at <= 7; at++ {
+		logins["pooled "+string(rune('0'+at))] = startLogin(t, pooled, at, release)
+	}
+	// Directly: startup message, first and last message of SCRAM.
+	for at := 1; at <= 3; at++ {
+		logins["direct "+string(rune('0'+at))] = startLogin(t, direct, at, release)
+	}
+	stood := 0
+	for what, l := range logins {
+		select {
+		case <-l.parked:
+			stood++
+		case in := <-l.in:
+			if !in {
+				t.Errorf("%s: refused before the stop", what)
+			}
+			delete(logins, what) // it has fewer steps
+		case <-time.After(4 * time.Second):
+			t.Fatalf("%s neither stands nor is in", what)
+		}
+	}
+	if stood < 8 {
+		t.Fatalf("only %d log-ins stand", stood)
+	}
+	s.done(t, w.access(2, false, true))
+	close(release)
+	for what, l := range logins {
+		if <-l.in {
+			t.Errorf("%s: got in after the stop", what)
+		}
+	}
+}
