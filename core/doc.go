@@ -13,6 +13,7 @@
 //	operation     the operation machine, leases and fencing epochs
 //	backup        file names, manifest, the verification rule, retention
 //	event         the catalogue of operation events and their payload
+//	webhook       endpoints, URL and address rules, signatures, the delivery schedule
 //	audit         the activity log
 //	health        healthy or degraded
 //	controlplane  the use cases: what an embedder imports

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/webhook"
 )
 
 // The files under docs that follow from tables in the core. "make generate" sets the variable; -update does the same for
@@ -56,6 +57,18 @@ var operationStates = []meaning[operation.Status]{
 	{operation.Canceled, "final: a user ended it before it changed anything"},
 }
 
+var endpointStates = []meaning[webhook.Status]{
+	{webhook.Enabled, "gets the events of its databases"},
+	{webhook.Disabled, "stays listed and gets nothing, until its secret is rotated"},
+}
+
+var deliveryStates = []meaning[webhook.DeliveryStatus]{
+	{webhook.Pending, "waits for its next attempt"},
+	{webhook.Delivering, "a dispatcher holds it under a lease"},
+	{webhook.Delivered, "final: the receiver answered with 2xx in time"},
+	{webhook.Failed, "final: no attempt is left, or the endpoint was disabled"},
+}
+
 func TestGoldenStates(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# States and transitions\n\n" +
@@ -68,6 +81,10 @@ func TestGoldenStates(t *testing.T) {
 		operation.Transitions.Markdown(operation.Statuses, operation.Events))
 	b.WriteString("\nA running operation takes a wish to cancel only while its kind has changed nothing: " + cancelable() +
 		". Every other kind\nanswers `DATABASE_STATE_CONFLICT` once it runs.\n")
+	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses,
+		webhook.Transitions.Markdown(webhook.Statuses, webhook.Events))
+	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses,
+		webhook.DeliveryTransitions.Markdown(webhook.DeliveryStatuses, webhook.DeliveryEvents))
 	golden(t, "states.md", b.String())
 }
 

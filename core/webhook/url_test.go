@@ -150,11 +150,12 @@ func TestAllowedURLs(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
+	four, six := netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("2606:4700::1111")
 	cases := map[string]Target{
 		"https://Example.com./x":         {URL: "https://example.com/x", Host: "example.com", Port: "443"},
 		"https://example.com:8443":       {URL: "https://example.com:8443", Host: "example.com", Port: "8443"},
-		"https://8.8.8.8/":               {URL: "https://8.8.8.8/", Host: "8.8.8.8", Port: "443", Address: netip.MustParseAddr("8.8.8.8")},
-		"https://[2606:4700::1111]:444/": {URL: "https://[2606:4700::1111]:444/", Host: "2606:4700::1111", Port: "444", Address: netip.MustParseAddr("2606:4700::1111")},
+		"https://8.8.8.8/":               {URL: "https://8.8.8.8/", Host: "8.8.8.8", Port: "443", Address: four},
+		"https://[2606:4700::1111]:444/": {URL: "https://[2606:4700::1111]:444/", Host: six.String(), Port: "444", Address: six},
 	}
 	for raw, want := range cases {
 		if got, err := (Policy{}).ParseURL(raw); err != nil || got != want {
