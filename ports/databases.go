@@ -24,7 +24,7 @@ type Databases interface {
 	Add(ctx context.Context, r database.Record) error
 	// Reach returns a database that the viewer can see, and what the viewer is to it. ErrNoRow covers missing, foreign and
 	// out of scope alike. A selected-database key reaches only what it is bound to: databases of its own account, and
-	// those on which its user is a member.
+	// those on which its user is a member, as long as they are not being deleted.
 	Reach(ctx context.Context, v Viewer, db id.DatabaseID) (database.Record, account.Standing, error)
 	// Visible lists what Reach would return, by creation time and ID.
 	Visible(ctx context.Context, v Viewer, p Page) ([]database.Record, error)

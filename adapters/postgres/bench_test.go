@@ -7,20 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// crowd is a store with one account, one full-account key and so many databases, each with a queued operation.
-func crowd(b *testing.B, databases int) (*postgres.Store, account.Credential, ports.Viewer) {
-	b.Helper()
-	db := migrated(b)
+// populate makes one account, one full-account key and so many databases, each with a queued operation.
+func populate(t testing.TB, db clustertest.Database, databases int) (account.Credential, ports.Viewer) {
+	t.Helper()
 	_, credential := account.NewKey(account.AccountKey, fakeentropy.New().Base62(account.KeyCharacters))
-	clustertest.Exec(b, db.URL,
+	clustertest.Exec(t, db.URL,
 		`INSERT INTO users SELECT '00000000-0000-4000-8000-000000000001', 'a@example.com', 'A', 'epoch'`,
 		`INSERT INTO accounts (id, owner_id, plan, created_at)
 			SELECT '00000000-0000-4000-8000-000000000002', id, 'business', 'epoch' FROM users`,
@@ -33,39 +30,31 @@ func crowd(b *testing.B, databases int) (*postgres.Store, account.Credential, po
 		`INSERT INTO operations SELECT d.id, d.account_id, d.id, 'backup', 'queued', 'queued', 0, 'null', 'null', '', '', 'x', 'r',
 			'epoch', NULL, NULL, false, '', 0, NULL, 0, 'epoch' FROM databases d`,
 		"ANALYZE")
-	viewer := ports.Viewer{
+	return credential, ports.Viewer{
 		AccountID: "00000000-0000-4000-8000-000000000002", UserID: "00000000-0000-4000-8000-000000000001",
 		KeyID: credential.ID, Scope: account.FullAccount,
 	}
-	return open(b, db), credential, viewer
 }
 
 // BenchmarkAdmitAndReach is what a read of one database costs the store.
 func BenchmarkAdmitAndReach(b *testing.B) {
-	store, credential, viewer := crowd(b, 5000)
-	unlimited := ratelimit.Limit{Count: 1_000_000, Period: time.Second}
+	db := migrated(b)
+	credential, viewer := populate(b, db, 5000)
+	store := open(b, db)
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			a, err := store.Admit(b.Context(), ports.AdmissionRequest{
-				Credential: credential, Class: ratelimit.Read, Limit: unlimited, Now: time.Now(),
-			})
-			if err != nil || !a.Decision.Allowed {
-				b.Errorf("not admitted: %v", err)
-			}
-			err = store.View(b.Context(), func(ctx context.Context, tx ports.Tx) error {
-				_, _, err := tx.Databases().Reach(ctx, viewer, "10000000-0000-4000-8000-000000004711")
-				return err
-			})
-			if err != nil {
-				b.Error(err)
-			}
+			readOne(b, store, credential, viewer)
 		}
 	})
 }
 
 // BenchmarkClaim claims from a queue of many operations, as eight workers do.
 func BenchmarkClaim(b *testing.B) {
-	store, _, _ := crowd(b, 20_000)
+	db := migrated(b)
+	populate(b, db, 20_000)
+	store := open(b, db)
+	b.ResetTimer()
 	b.SetParallelism(4)
 	now := time.Unix(1, 0).UTC()
 	b.RunParallel(func(pb *testing.PB) {

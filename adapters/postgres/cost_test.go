@@ -1,0 +1,79 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// TestReadCostsTwoStatements counts what the server commits: outside a transaction each statement is one commit.
+func TestReadCostsTwoStatements(t *testing.T) {
+	pg := clustertest.New(t, map[string]string{"autovacuum": "off"}) // whose commits would be counted
+	clustertest.Exec(t, pg.URL("postgres"), "CREATE DATABASE metadata")
+	db := clustertest.Database{Name: "metadata", URL: pg.URL("metadata"), Cluster: pg}
+	if err := postgres.Migrate(t.Context(), db.URL); err != nil {
+		t.Fatal(err)
+	}
+	credential, viewer := populate(t, db, 3)
+	commits := func(reads int) int {
+		before := committedOn(t, db)
+		store, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range reads {
+			readOne(t, store, credential, viewer)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return committedOn(t, db) - before
+	}
+	const reads = 50
+	opening := commits(0)
+	if got := commits(reads) - opening; got != 2*reads {
+		t.Errorf("%d reads cost %d statements, want %d", reads, got, 2*reads)
+	}
+}
+
+// readOne does what a read of one database asks of the store.
+func readOne(t testing.TB, store *postgres.Store, credential account.Credential, viewer ports.Viewer) {
+	t.Helper()
+	a, err := store.Admit(t.Context(), ports.AdmissionRequest{
+		Credential: credential, Class: ratelimit.Read, Limit: ratelimit.Limit{Count: 1_000_000, Period: time.Second}, Now: time.Now(),
+	})
+	if err != nil || !a.Decision.Allowed {
+		t.Errorf("not admitted: %v", err)
+	}
+	err = store.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		_, _, err := tx.Databases().Reach(ctx, viewer, "10000000-0000-4000-8000-000000000002")
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// committedOn is how many transactions the database has committed, once the sessions that ended have reported.
+func committedOn(t *testing.T, db clustertest.Database) (n int) {
+	t.Helper()
+	pool := clustertest.Database{URL: db.Cluster.URL("postgres")}.Open(t)
+	for sessions := 1; sessions > 0; time.Sleep(20 * time.Millisecond) {
+		err := pool.QueryRow(`SELECT xact_commit, (SELECT count(*) FROM pg_stat_activity a WHERE a.datname = d.datname)
+			FROM pg_stat_database d WHERE d.datname = $1`, db.Name).Scan(&n, &sessions)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := pool.QueryRow("SELECT xact_commit FROM pg_stat_database WHERE datname = $1", db.Name).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
