@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	_ "github.com/lib/pq" // the driver "postgres"
@@ -113,7 +115,7 @@ func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(record) // a client that has left is no fault
 }
 
-// look runs one statement; of the last one's row, it takes what the record needs.
+// look runs one statement. The first must say that the key was admitted; of the last one's row, it takes what the record needs.
 func (p *plain) look(ctx context.Context, i int, record *plainRecord) error {
 	rows, err := p.statements[i].QueryContext(ctx, p.task.Lookups[i].arguments(time.Now())...)
 	if err != nil {
@@ -127,14 +129,23 @@ func (p *plain) look(ctx context.Context, i int, record *plainRecord) error {
 	if !rows.Next() {
 		return errors.Join(errors.New("no row"), rows.Err())
 	}
+	admitted := i > 0
 	values := make([]any, len(columns))
 	for n, column := range columns {
 		values[n] = new(sql.RawBytes)
 		if i == len(p.statements)-1 {
 			values[n] = record.field(column)
+		} else if column == "taken" {
+			values[n] = &admitted
 		}
 	}
-	return rows.Scan(values...)
+	if err := rows.Scan(values...); err != nil {
+		return err
+	}
+	if !admitted {
+		return errors.New("the key was not admitted")
+	}
+	return nil
 }
 
 // field is where a column of the database's row goes.
@@ -169,9 +180,20 @@ func (l lookup) arguments(now time.Time) []any {
 		switch {
 		case i == l.ClockAt:
 			all[i] = strconv.FormatInt(now.UnixMicro(), 10)
+		case a != nil && strings.HasPrefix(*a, `\x`):
+			all[i] = unhex(*a)
 		case a != nil:
 			all[i] = *a
 		}
 	}
 	return all
+}
+
+// unhex reads the server's form of bytes: lib/pq would send the text itself as bytes.
+func unhex(text string) []byte {
+	raw, err := hex.DecodeString(text[2:])
+	if err != nil {
+		return []byte(text)
+	}
+	return raw
 }
