@@ -58,8 +58,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// play plays the driver's scenarios. Those that want the shared world for themselves play first, one after another; the others wait
-// for the end of this function and play at the same time.
+// play plays the driver's scenarios. Those that want the shared world for themselves play first, one after another; the others
+// wait for the end of this function and play at the same time.
 func (r row) play(t *testing.T) {
 	for _, sc := range spec.Scenarios() {
 		if r.lacking(sc) != "" {

@@ -14,7 +14,7 @@ import (
 )
 
 // operator runs the operator's commands, as one would on a command line.
-type operator struct{ r *real }
+type operator struct{ r *realService }
 
 // admin runs one command and returns what it answers.
 func (o operator) admin(args ...string) (map[string]any, error) {

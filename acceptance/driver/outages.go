@@ -7,7 +7,7 @@ import (
 )
 
 // outages implements spec.Outages.
-type outages struct{ r *real }
+type outages struct{ r *realService }
 
 // Metadata implements spec.Outages.
 func (o outages) Metadata(gone bool) error { return postgresGone(o.r.Metadata, gone) }

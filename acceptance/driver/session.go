@@ -22,7 +22,7 @@ import (
 )
 
 // applications connect to the real service.
-type applications struct{ r *real }
+type applications struct{ r *realService }
 
 const statementTime = 20 * time.Second
 

@@ -19,10 +19,10 @@ func list[E, V any](
 	d direct, db string, p spec.Page,
 	read func(context.Context, controlplane.Reached, ports.Page) ([]E, *ports.Position, error), show func(E) V,
 ) (spec.Listed[V], error) {
-	return reach(d, ratelimit.Read, db, account.See, func(ctx context.Context, r controlplane.Reached) (l spec.Listed[V], err error) {
+	return reach(d, ratelimit.Read, db, account.See, func(ctx context.Context, r controlplane.Reached) (spec.Listed[V], error) {
 		at, err := page(p)
 		if err != nil {
-			return l, err
+			return spec.Listed[V]{}, err
 		}
 		entries, next, err := read(ctx, r, at)
 		return listed(entries, next, show), err

@@ -20,8 +20,8 @@ import (
 // batchHosts is how many batch hosts the real service has: they share the queue.
 const batchHosts = 2
 
-// real is a whole service of real processes: two PostgreSQLs, PgBouncer, the agent, two API hosts and two batch hosts.
-type real struct {
+// realService is a whole service of real processes: two PostgreSQLs, PgBouncer, the agent, two API hosts and two batch hosts.
+type realService struct {
 	*stack.Stack
 	dir      string
 	secrets  *secrets
@@ -33,7 +33,7 @@ type real struct {
 
 var theStack struct {
 	once sync.Once
-	real *real
+	real *realService
 	err  error
 }
 
@@ -72,7 +72,7 @@ func startStack() error {
 	if err != nil {
 		return err
 	}
-	r := &real{dir: dir, secrets: &secrets{}}
+	r := &realService{dir: dir, secrets: &secrets{}}
 	theStack.real = r
 	ctx, cancel := soon()
 	defer cancel()
@@ -93,7 +93,7 @@ func startStack() error {
 	return errors.Join(r.startHosts(ctx), r.knowPasswords(o.Dir))
 }
 
-func (r *real) startHosts(ctx context.Context) error {
+func (r *realService) startHosts(ctx context.Context) error {
 	limits := fmt.Sprintf("write=%d/1m,create=10000/1m,unauthorized=30/1m", writesAMinute)
 	for range apiHosts {
 		h, err := r.StartAPI(ctx, "", "--rate-limits", limits, "--trusted-proxies", "127.0.0.0/8")
@@ -113,7 +113,7 @@ func (r *real) startHosts(ctx context.Context) error {
 }
 
 // knowPasswords remembers the platform's own passwords, to look for them in the logs.
-func (r *real) knowPasswords(dir string) error {
+func (r *realService) knowPasswords(dir string) error {
 	c, err := setup.ReadCredentials(filepath.Join(dir, "credentials.json"))
 	for _, password := range []string{c.AgentPassword, c.PoolerPassword, c.PoolerAdminPassword} {
 		r.secrets.add(password)
@@ -121,7 +121,7 @@ func (r *real) knowPasswords(dir string) error {
 	return err
 }
 
-func (r *real) world() spec.World {
+func (r *realService) world() spec.World {
 	apps := applications{r}
 	w := spec.World{
 		Operator: operator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,

@@ -91,7 +91,8 @@ var talkingHTTP = []Scenario{
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		backup := ada.FinishesBackup(made.ID)
-		answer := s.sends(Request{Method: "GET", Path: "/api/v1/databases/" + made.ID + "/backups/" + backup.Filename, Key: ada.Key.Text})
+		path := "/api/v1/databases/" + made.ID + "/backups/" + backup.Filename
+		answer := s.sends(Request{Method: "GET", Path: path, Key: ada.Key.Text})
 		s.That(answer.Status == 200 && answer.Header.Get("Content-Type") == "application/gzip" &&
 			strings.HasPrefix(answer.Header.Get("Content-Disposition"), "attachment") &&
 			strings.Contains(answer.Header.Get("Content-Disposition"), backup.Filename) &&

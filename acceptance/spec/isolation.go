@@ -47,7 +47,7 @@ var isolating = []Scenario{
 			s.sameAnswer(route, one, other)
 		}
 	}},
-	{Name: "on every route a key for other databases gets what a missing ID gets", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "on every route a key for others gets what a missing ID gets", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		inside, outside := ada.Creates("inside"), ada.Creates("outside")
 		work := ada.Follows(ada.BacksUp(outside.ID))

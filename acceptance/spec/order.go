@@ -9,6 +9,7 @@ var checking = []Scenario{
 		viewer := s.WithKey(bob.Account, made.ID)
 		ada.Sets(made.ID, "stop", "stopped")
 
+		lifecycle := "/api/v1/databases/" + made.ID + "/lifecycle"
 		environment := func(id string) string { return "/api/v1/databases/" + id + "/environment" }
 		for _, c := range []struct {
 			what         string
@@ -22,12 +23,13 @@ var checking = []Scenario{
 			{"a malformed ID, a bad body", "PATCH", environment("X"), ada.Key.Text, "{", "VALIDATION_ERROR"},
 			{"nothing there, a bad body", "PATCH", environment(nobodysID), ada.Key.Text, "{", "DATABASE_NOT_FOUND"},
 			{"no right, a bad body", "PATCH", environment(made.ID), viewer.Key.Text, "{", "FORBIDDEN"},
-			{"a bad body, a state that forbids it", "POST", "/api/v1/databases/" + made.ID + "/lifecycle", ada.Key.Text, "{", "INVALID_JSON"},
-			{"a state that forbids it", "POST", "/api/v1/databases/" + made.ID + "/lifecycle", ada.Key.Text,
-				`{"action":"restart"}`, "DATABASE_STATE_CONFLICT"},
+			{"a bad body, a state that forbids it", "POST", lifecycle, ada.Key.Text, "{", "INVALID_JSON"},
+			{"a state that forbids it", "POST", lifecycle, ada.Key.Text, `{"action":"restart"}`, "DATABASE_STATE_CONFLICT"},
 		} {
 			s.Log(c.what)
-			answer := s.sends(Request{Method: c.method, Path: c.path, Key: c.key, From: s.someAddress(), Header: jsonHeader, Body: []byte(c.body)})
+			answer := s.sends(Request{
+				Method: c.method, Path: c.path, Key: c.key, From: s.someAddress(), Header: jsonHeader, Body: []byte(c.body),
+			})
 			s.Refused(answer.refusal(), c.code)
 		}
 	}},

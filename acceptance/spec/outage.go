@@ -8,8 +8,8 @@ import (
 )
 
 var losingParts = []Scenario{
-	{Name: "without PgBouncer a creation goes on when it is back, and a stop is carried out", Alone: true, Needs: []Ability{HasOutages},
-		Play: func(s *Stage) {
+	{Name: "without PgBouncer a creation goes on when it is back, and a stop is carried out", Alone: true,
+		Needs: []Ability{HasOutages}, Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")
 			ask := NewDatabase{Name: s.Name("later"), DisplayName: "Later", IdempotencyKey: "deploy-1"}
@@ -44,8 +44,8 @@ var losingParts = []Scenario{
 			s.Connects(made.Login())
 			s.holds(ada.Downloads(made.ID, s.backsUpInTheEnd(ada, made.ID)), "kept")
 		}},
-	{Name: "without the metadata database the API says so and no more, databases work on, and all is well when it is back", Alone: true,
-		Needs: []Ability{HasOutages}, Play: func(s *Stage) {
+	{Name: "without the metadata database the API says so and no more, databases work on, and it heals by itself",
+		Alone: true, Needs: []Ability{HasOutages}, Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")
 			s.loses(s.Outages.Metadata)
