@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -153,11 +152,7 @@ func TestCrashWhileBackingUp(t *testing.T) {
 	maker := s.child(t, "")
 	w := s.filledDatabase(t)
 	maker.kill()
-	points := pointsOf("backup")
-	for _, p := range artifact.CrashPoints {
-		points = append(points, "agent."+p)
-	}
-	for _, point := range points {
+	for _, point := range pointsOf("backup") {
 		t.Run(point, func(t *testing.T) {
 			c := w.backup(newUUID(), backupName, true)
 			victim := s.child(t, point)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/crash"
 )
 
@@ -104,7 +105,7 @@ func (s *stack) noOrphans(t testing.TB) {
 
 func pointsOf(flow string) []string {
 	var points []string
-	for _, p := range crash.Points {
+	for _, p := range agent.CrashPoints() {
 		if strings.HasPrefix(p, "agent."+flow+".") {
 			points = append(points, p)
 		}

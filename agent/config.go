@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -85,5 +86,16 @@ func (c *Config) artifacts(password string, now func() time.Time) artifact.Confi
 	}
 }
 
+// CrashPoints lists every point where PGHERD_CRASH_AT can kill an agent: those of its flows and those of a backup.
+func CrashPoints() []string {
+	points := slices.Clone(crash.Points)
+	for _, p := range artifact.CrashPoints {
+		points = append(points, backupPoint(p))
+	}
+	return points
+}
+
+func backupPoint(p string) string { return "agent." + p }
+
 // crash hands the points of backups to the same switch as the agent's own.
-func (c *Config) crash(point string) { crash.Point("agent." + point) }
+func (c *Config) crash(point string) { crash.Point(backupPoint(point)) }

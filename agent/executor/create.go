@@ -81,7 +81,8 @@ func nameTaken(p plan) error {
 // makeDatabase creates the database under its temporary name, hardens it there, and gives it its name together with the
 // ledger's row. Customers can reach it at no moment before.
 func (x *Executor) makeDatabase(ctx context.Context, p plan) error {
-	_, err := x.db.ExecContext(ctx, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+" TEMPLATE template0")
+	_, err := x.db.ExecContext(ctx, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+
+		" TEMPLATE template0 ENCODING 'UTF8'")
 	if sqlState(err) == duplicateDatabase || sqlState(err) == uniqueViolation {
 		err = x.recognize(ctx, p)
 	}
