@@ -16,17 +16,24 @@ type dispatch struct {
 	row        int   // failed attempts since the last success or rotation
 	used       []int // of each delivery, since it was made or redelivered
 	disabled   bool
+	times      int // that it was disabled
 }
 
-// attempt claims a delivery that is due and settles it.
+// attempt waits until a delivery is due, claims and settles it. Most attempts fail, so that failures pile up.
 func (w *dispatch) attempt(t *rapid.T) {
 	i := rapid.IntRange(0, len(w.deliveries)-1).Draw(t, "delivery")
-	if w.disabled || !w.deliveries[i].Claimable(w.now) {
+	if w.disabled || w.deliveries[i].Status.Final() {
 		return
+	}
+	if due := w.deliveries[i].NotBefore; due.After(w.now) {
+		w.now = due
+	}
+	if !w.deliveries[i].Claimable(w.now) {
+		t.Fatalf("not claimable when it is due: %+v", w.deliveries[i])
 	}
 	jitter := rapid.Float64Range(0, 1).Draw(t, "jitter")
 	o := success
-	if rapid.IntRange(0, 3).Draw(t, "fails") > 0 {
+	if rapid.IntRange(0, 19).Draw(t, "fails") > 0 {
 		o = refusal
 	}
 	s, err := Settle(w.deliveries[i].Claimed("one", w.now, Hold), w.endpoint, o, w.now, w.now, jitter)
@@ -52,6 +59,7 @@ func (w *dispatch) count(i int, delivered bool) {
 	w.used[i]++
 	if w.used[i] == 5 && w.row >= 10 {
 		w.disabled = true
+		w.times++
 	}
 }
 
@@ -67,7 +75,7 @@ func (w *dispatch) checkNext(t *rapid.T, i int, a Attempt) {
 }
 
 func (w *dispatch) add(*rapid.T) {
-	if w.disabled {
+	if w.disabled || len(w.deliveries) == 4 {
 		return
 	}
 	w.deliveries = append(w.deliveries, NewDelivery("d", w.endpoint, "e", "backup.failed", nil, w.now))
@@ -83,6 +91,9 @@ func (w *dispatch) rotate(*rapid.T) {
 }
 
 func (w *dispatch) redeliver(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "redelivers") > 0 {
+		return
+	}
 	i := rapid.IntRange(0, len(w.deliveries)-1).Draw(t, "delivery")
 	d, err := w.deliveries[i].Redelivered(w.endpoint, w.now)
 	if (err != nil) != w.disabled {
@@ -108,19 +119,24 @@ func (w *dispatch) check(t *rapid.T) {
 }
 
 func TestSchedulesAndDisablingInAnyOrder(t *testing.T) {
+	disabled := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := &dispatch{now: noon, endpoint: endpoint()}
 		w.add(t)
+		defer func() { disabled += w.times }()
 		t.Repeat(map[string]func(*rapid.T){
-			"": w.check, "attempt": w.attempt, "again": w.attempt, "add": w.add, "wait": w.wait, "rotate": w.rotateSeldom,
+			"": w.check, "attempt": w.attempt, "again": w.attempt, "once more": w.attempt, "and more": w.attempt, "add": w.add, "wait": w.wait, "rotate": w.rotateSeldom,
 			"redeliver": w.redeliver,
 		})
 	})
+	if disabled == 0 {
+		t.Error("no sequence ever disabled the endpoint")
+	}
 }
 
 // rotateSeldom lets failures pile up.
 func (w *dispatch) rotateSeldom(t *rapid.T) {
-	if w.disabled || rapid.IntRange(0, 9).Draw(t, "rotates") == 0 {
+	if rapid.IntRange(0, 9).Draw(t, "rotates") == 0 {
 		w.rotate(t)
 	}
 }

@@ -10,8 +10,10 @@ import (
 
 // refusedURLs is everything that must never become an endpoint, with a word of the reason.
 var refusedURLs = map[string][]string{
-	"empty":           {""},
-	"more than 2048":  {"https://example.com/" + strings.Repeat("a", MaxURLLength), "https://example.com/" + strings.Repeat("ä", 1000)},
+	"empty": {""},
+	"more than 2048": {
+		"https://example.com/" + strings.Repeat("a", MaxURLLength), "https://example.com/" + strings.Repeat("ä", 1000),
+	},
 	"not valid UTF-8": {"https://example.com/\xff", "https://\xc3\x28.com/"},
 	"begin with https://": {
 		"http://example.com/", "HTTP://example.com", "ftp://example.com/", "ws://example.com/", "wss://example.com/",
