@@ -89,7 +89,8 @@ func (s *stack) noOrphans(t testing.TB) {
 	for what, query := range map[string]string{
 		"roles": `SELECT coalesce(string_agg(coalesce(r.rolname, l.name), ' '), '') FROM
 			(SELECT * FROM pg_roles WHERE rolname !~ '^(pg_|pgherd_|postgres$)') r FULL JOIN
-			(SELECT name, oid FROM ledger.role UNION ALL SELECT name, oid FROM ledger.dead_role) l ON l.oid = r.oid AND l.name = r.rolname WHERE l.oid IS NULL OR r.oid IS NULL`,
+			(SELECT name, oid FROM ledger.role UNION ALL SELECT name, oid FROM ledger.dead_role) l
+			ON l.oid = r.oid AND l.name = r.rolname WHERE l.oid IS NULL OR r.oid IS NULL`,
 		"databases": `SELECT coalesce(string_agg(coalesce(d.datname, l.name), ' '), '') FROM
 			(SELECT * FROM pg_database WHERE datname !~ '^(template[01]|postgres|pgherd_maintenance)$') d
 			FULL JOIN ledger.database l ON l.oid = d.oid AND l.name = d.datname WHERE l.oid IS NULL OR d.oid IS NULL`,

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/lib/pq"
@@ -134,10 +135,17 @@ func shutOutPublic(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
+// unlogged keeps the statements of a session, which hold verifiers, out of the server's log from its beginning.
+var unlogged = map[string]string{
+	"log_statement": "none", "log_min_error_statement": "panic", "log_min_duration_statement": "-1",
+	"log_min_duration_sample": "-1", "log_transaction_sample_rate": "0",
+}
+
 // prepareMaintenance does everything inside the maintenance database, in one transaction.
 func prepareMaintenance(ctx context.Context, cfg pq.Config, secrets Credentials) error {
 	cfg = cfg.Clone()
 	cfg.Database = MaintenanceDatabase
+	maps.Copy(cfg.Runtime, unlogged)
 	db, err := open(ctx, cfg)
 	if err != nil {
 		return err
@@ -151,8 +159,6 @@ func prepareMaintenance(ctx context.Context, cfg pq.Config, secrets Credentials)
 	statements := []string{
 		// Two at a time would meet in "tuple concurrently updated".
 		"SELECT pg_catalog.pg_advisory_xact_lock(7450017)",
-		// Verifiers are in what follows.
-		"SET LOCAL log_statement = 'none'; SET LOCAL log_min_error_statement = 'panic'; SET LOCAL log_min_duration_statement = -1",
 		clusterSQL, pooler.SchemaSQL,
 		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
 		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,

@@ -1,0 +1,56 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestLocksSerializeOneNameOnly(t *testing.T) {
+	var l locks
+	release, err := l.take(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := l.take(t.Context(), "b")
+	if err != nil {
+		t.Fatal("another name waits: ", err)
+	}
+	other()
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := l.take(short, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a held lock was given: %v", err)
+	}
+	release()
+	if len(l.held) != 0 {
+		t.Errorf("%d locks are remembered after their last use", len(l.held))
+	}
+}
+
+func TestLocksUnderLoad(t *testing.T) {
+	var l locks
+	var group sync.WaitGroup
+	counts := map[string]int{"a": 0, "b": 0}
+	for _, name := range []string{"a", "b"} {
+		n := 0
+		for range 50 {
+			group.Go(func() {
+				release, err := l.take(t.Context(), name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer release()
+				n++ // the race detector watches
+			})
+		}
+		group.Wait()
+		counts[name] = n
+	}
+	if counts["a"] != 50 || counts["b"] != 50 || len(l.held) != 0 {
+		t.Errorf("%v, %d left", counts, len(l.held))
+	}
+}
