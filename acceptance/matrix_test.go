@@ -62,7 +62,8 @@ func TestMatrix(t *testing.T) {
 // wait for the end of this function and play at the same time.
 func (r row) play(t *testing.T) {
 	for _, sc := range spec.Scenarios() {
-		if r.lacking(sc) != "" {
+		if lacking := r.lacking(sc); lacking != "" {
+			t.Logf("not here: %s/%s %s, and %s", sc.Area, sc.Name, lacking, r.lacks[lacking])
 			continue
 		}
 		t.Run(sc.Area+"/"+sc.Name, func(t *testing.T) {
@@ -96,9 +97,10 @@ func (r row) check(t *testing.T, w spec.World) {
 	}
 }
 
-// TestEveryScenarioHasItsDrivers keeps the matrix honest: every scenario has a name of its own and plays on the real stack,
-// or the matrix says why not, and then on another driver.
+// TestEveryScenarioHasItsDrivers keeps the matrix honest: all drivers stand in it, whatever one lacks has a reason, and every
+// scenario has a name of its own and a driver to play on.
 func TestEveryScenarioHasItsDrivers(t *testing.T) {
+	checkDrivers(t)
 	var names []string
 	for _, sc := range spec.Scenarios() {
 		name := sc.Area + "/" + sc.Name
@@ -109,5 +111,22 @@ func TestEveryScenarioHasItsDrivers(t *testing.T) {
 		if !slices.ContainsFunc(matrix, func(r row) bool { return r.lacking(sc) == "" }) {
 			t.Errorf("%q plays on no driver", name)
 		}
+	}
+}
+
+func checkDrivers(t *testing.T) {
+	t.Helper()
+	var drivers []string
+	known := spec.World{}.Abilities()
+	for _, r := range matrix {
+		drivers = append(drivers, r.name)
+		for ability, reason := range r.lacks {
+			if _, ok := known[ability]; !ok || reason == "" {
+				t.Errorf("%s lacks %q, which is no ability, or gives no reason", r.name, ability)
+			}
+		}
+	}
+	if want := []string{"core", "http", "stack"}; !slices.Equal(drivers, want) {
+		t.Errorf("the matrix has %v; want %v", drivers, want)
 	}
 }

@@ -80,10 +80,13 @@ func passing(err error) bool {
 	return false
 }
 
-// Close stops accepting; open connections go on.
-func (l *guardedListener) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return l.Listener.Close()
+// Close stops accepting; open connections go on. To close again is no error.
+func (l *guardedListener) Close() (err error) {
+	l.once.Do(func() {
+		close(l.done)
+		err = l.Listener.Close()
+	})
+	return err
 }
 
 // cut closes every connection that is still open, without draining.

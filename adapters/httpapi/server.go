@@ -47,6 +47,7 @@ type Server struct {
 	cutOff    context.CancelFunc
 	mu        sync.Mutex
 	listeners []*guardedListener
+	stopped   bool
 }
 
 // New builds the server from the table; it fails where the table does not make sense.
@@ -168,12 +169,16 @@ func (s *Server) serveUnparsed(raw *fasthttp.RequestCtx, err error) {
 	s.metrics.unparsed(shown)
 }
 
-// Serve accepts connections until Shutdown. It returns nil then.
+// Serve accepts connections until Shutdown, and none where that came before. It returns nil then.
 func (s *Server) Serve(ln net.Listener) error {
 	g := guard(ln, s.limits)
 	s.mu.Lock()
+	stopped := s.stopped
 	s.listeners = append(s.listeners, g)
 	s.mu.Unlock()
+	if stopped {
+		return g.Close()
+	}
 	if s.tls == nil {
 		return s.app.Server().Serve(g)
 	}
@@ -183,6 +188,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // Shutdown stops accepting, lets the requests that are being served finish until ctx ends, then ends their contexts and
 // closes their connections. It returns an error that says how many were cut.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.stopAccepting()
 	err := s.app.Server().ShutdownWithContext(ctx)
 	s.cutOff()
 	s.mu.Lock()
@@ -195,6 +201,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return fmt.Errorf("%d connections were cut: %w", cut, err)
 	}
 	return err
+}
+
+// stopAccepting closes the listeners itself: fasthttp knows nothing yet of one whose Serve has only just begun.
+func (s *Server) stopAccepting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	for _, g := range s.listeners {
+		_ = g.Close() // closed already is as good
+	}
 }
 
 // LoadTLS reads certificate and key for the API's own TLS: 1.2 or later, HTTP/1.1.

@@ -64,6 +64,30 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 	}
 }
 
+func TestServeEndsWhereShutdownCameFirst(t *testing.T) {
+	st := open(t)
+	if err := st.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- st.Serve(ln) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("it serves after its shutdown")
+	}
+	if _, err := net.DialTimeout("tcp", ln.Addr().String(), time.Second); err == nil {
+		t.Error("the listener is open")
+	}
+}
+
 func TestShutdownCutsWhatOutlivesItsGrace(t *testing.T) {
 	entered := make(chan context.Context, 1)
 	st := open(t, slow(entered, nil))
