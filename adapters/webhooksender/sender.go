@@ -1,0 +1,160 @@
+package webhooksender
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	maxHeader = 64 << 10        // of an answer, in bytes
+	maxBody   = 64 << 10        // of an answer's body that is read, in bytes
+	linger    = 1 * time.Second // for reading it
+)
+
+// Resolver looks host names up; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Options of a sender. The zero value is what every host but a development one uses.
+type Options struct {
+	Policy   webhook.Policy
+	ExtraCA  []byte        // PEM certificates trusted beside the system's; development only
+	Resolver Resolver      // nil: the system's
+	Timeout  time.Duration // of one attempt in total; 0: webhook.Timeout
+}
+
+// Sender implements ports.WebhookSender. It is safe for concurrent use and keeps nothing between attempts.
+type Sender struct {
+	policy   webhook.Policy
+	roots    *x509.CertPool
+	resolver Resolver
+	timeout  time.Duration
+}
+
+var _ ports.WebhookSender = (*Sender)(nil)
+
+// New makes a sender. It fails where ExtraCA holds no certificate or the system's certificates cannot be read.
+func New(o Options) (*Sender, error) {
+	s := &Sender{policy: o.Policy, resolver: o.Resolver, timeout: o.Timeout}
+	if s.resolver == nil {
+		s.resolver = net.DefaultResolver
+	}
+	if s.timeout == 0 {
+		s.timeout = webhook.Timeout
+	}
+	if len(o.ExtraCA) == 0 {
+		return s, nil
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("the system's certificates: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(o.ExtraCA) {
+		return nil, errors.New("the extra CA for webhooks holds no PEM certificate")
+	}
+	s.roots = roots
+	return s, nil
+}
+
+// Check implements ports.WebhookSender.
+func (s *Sender) Check(ctx context.Context, url string) (webhook.Target, error) {
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	t, err := s.policy.ParseURL(url)
+	if err != nil {
+		return webhook.Target{}, err
+	}
+	if _, err := s.addresses(limited, t); err != nil {
+		if ctx.Err() != nil {
+			return webhook.Target{}, ctx.Err()
+		}
+		return webhook.Target{}, asFault(err)
+	}
+	return t, nil
+}
+
+// Send implements ports.WebhookSender.
+func (s *Sender) Send(ctx context.Context, r ports.WebhookRequest) (webhook.Outcome, error) {
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	status, err := s.attempt(limited, r)
+	if err != nil && ctx.Err() != nil {
+		return webhook.Outcome{}, fmt.Errorf("the attempt was broken off: %w", ctx.Err())
+	}
+	return webhook.Outcome{StatusCode: status, Error: s.explain(status, err), Took: time.Since(began)}, nil
+}
+
+// attempt makes the connection and the one request on it, and returns the status of the answer.
+func (s *Sender) attempt(ctx context.Context, r ports.WebhookRequest) (int, error) {
+	t, err := s.policy.ParseURL(r.URL)
+	if err != nil {
+		return 0, err
+	}
+	req, err := newRequest(ctx, t, r)
+	if err != nil {
+		return 0, err
+	}
+	conn, err := s.connect(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	resp, err := over(conn).RoundTrip(req)
+	if err != nil {
+		return 0, failed(exchanging, err)
+	}
+	defer resp.Body.Close()
+	readALittle(conn, resp.Body)
+	return resp.StatusCode, nil
+}
+
+func newRequest(ctx context.Context, t webhook.Target, r ports.WebhookRequest) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, failed(exchanging, err)
+	}
+	timestamp := webhook.Timestamp(r.At)
+	req.Header.Set("Content-Type", webhook.ContentType)
+	req.Header.Set("User-Agent", webhook.UserAgent)
+	req.Header.Set(webhook.HeaderEventID, string(r.EventID))
+	req.Header.Set(webhook.HeaderTimestamp, timestamp)
+	req.Header.Set(webhook.HeaderSignature, webhook.Sign(r.Secret, timestamp, r.Body))
+	return req, nil
+}
+
+// over is a transport of one connection and one request. A transport follows no redirect.
+func over(conn net.Conn) *http.Transport {
+	used := false
+	return &http.Transport{
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+			if used {
+				return nil, errors.New("an attempt has one connection")
+			}
+			used = true
+			return conn, nil
+		},
+		DisableKeepAlives:      true,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+}
+
+// readALittle lets a receiver write a short answer to its end; what becomes of it does not matter any more.
+func readALittle(conn net.Conn, body io.Reader) {
+	if conn.SetReadDeadline(time.Now().Add(linger)) == nil {
+		_, _ = io.CopyN(io.Discard, body, maxBody)
+	}
+}
