@@ -27,20 +27,21 @@ func newGuest(t *testing.T, w *world, name string) guest {
 
 func (g guest) path(rest string) string { return "/databases/" + g.db.ID + rest }
 
-// session is what PostgreSQL calls the customer's session now.
-func (g guest) session(t *testing.T) (pid int) {
+// stay opens a connection that the customer keeps.
+func (g guest) stay(t *testing.T) *sql.Conn {
 	t.Helper()
-	noError(t, g.conn.QueryRowContext(soon(t), "SELECT pg_backend_pid()").Scan(&pid))
-	return pid
+	conn, err := g.conn.Conn(soon(t))
+	noError(t, err)
+	t.Cleanup(func() { _ = conn.Close() }) // it may have been ended
+	noError(t, conn.PingContext(soon(t)))
+	return conn
 }
 
-// ended fails the test while a session lives on.
-func (w *world) ended(t *testing.T, pid int) {
+// isEnded fails the test where a connection of before still works.
+func isEnded(t *testing.T, conn *sql.Conn) {
 	t.Helper()
-	var alive bool
-	noError(t, w.server.QueryRowContext(soon(t), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)", pid).Scan(&alive))
-	if alive {
-		t.Error("a session of before is still open")
+	if _, err := conn.ExecContext(soon(t), "SELECT 1"); err == nil {
+		t.Error("a connection of before still works")
 	}
 }
 
@@ -55,12 +56,12 @@ func (g guest) comesIn(t *testing.T, w *world) error {
 type lifecycleFlow struct {
 	action string
 	guest
-	pid int
+	before *sql.Conn
 }
 
 func (f *lifecycleFlow) ready(t *testing.T, w *world) {
 	f.guest = newGuest(t, w, f.action)
-	f.pid = f.session(t)
+	f.before = f.stay(t)
 	if f.action == "start" {
 		f.user.do(t, w.api, http.MethodPost, f.path("/lifecycle"), "", map[string]string{"action": "stop"}).is(t, http.StatusOK)
 	}
@@ -77,7 +78,7 @@ func (f *lifecycleFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if got := read[databaseAnswer](t, a.is(t, http.StatusOK)); got.Status != want {
 		t.Errorf("after %s it is %s", f.action, got.Status)
 	}
-	w.ended(t, f.pid)
+	isEnded(t, f.before)
 	if err := f.comesIn(t, w); (err == nil) != (want == "active") {
 		t.Errorf("after %s a customer gets in: %v", f.action, err)
 	}
@@ -109,13 +110,13 @@ const elsewhere = "192.0.2.0/24"
 type allowFlow struct {
 	remove bool
 	guest
-	entry string
-	pid   int
+	entry  string
+	before *sql.Conn
 }
 
 func (f *allowFlow) ready(t *testing.T, w *world) {
 	f.guest = newGuest(t, w, "allow")
-	f.pid = f.session(t)
+	f.before = f.stay(t)
 	if f.remove {
 		a := f.user.do(t, w.api, http.MethodPost, f.path("/network/allowlist"), "", map[string]string{"cidr": elsewhere})
 		f.entry = read[struct{ Data struct{ ID string } }](t, a.is(t, http.StatusCreated)).Data.ID
@@ -138,7 +139,7 @@ func (f *allowFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if open := len(entries) == 0; open != f.remove {
 		t.Errorf("the list is %v", entries)
 	}
-	w.ended(t, f.pid)
+	isEnded(t, f.before)
 	if err := f.comesIn(t, w); (err == nil) != f.remove {
 		t.Errorf("a customer from elsewhere gets in: %v", err)
 	}

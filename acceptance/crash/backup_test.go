@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 const (
@@ -74,6 +76,16 @@ func (g guest) operations(t *testing.T, api *stack.Host) []operationAnswer {
 	return read[struct{ Data []operationAnswer }](t, a).Data
 }
 
+// atWork waits until the agent works on a backup.
+func (w *world) atWork(t *testing.T, o operationAnswer) {
+	t.Helper()
+	const query = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1)"
+	eventually(t, "the agent works on the backup", func() (begun bool, why string) {
+		err := w.server.QueryRowContext(t.Context(), query, "pgherd-backup-"+o.ID).Scan(&begun)
+		return begun, fmt.Sprint("no session of it ", err)
+	})
+}
+
 type backupAnswer struct {
 	Filename   string
 	VerifiedAt *string
@@ -93,7 +105,7 @@ func (g guest) restores(t *testing.T, w *world, api *stack.Host, b backupAnswer)
 	admin := open(t, w.Metadata.URL("postgres"))
 	_, err := admin.ExecContext(soon(t), "CREATE DATABASE "+target+" TEMPLATE template0")
 	noError(t, err)
-	noError(t, restore(soon(t), w, w.Metadata.URL(target), file.text))
+	noError(t, restore(soon(t), w, target, file.text))
 	copied, err := sql.Open("postgres", w.Metadata.URL(target))
 	noError(t, err)
 	var want, got string
@@ -106,13 +118,15 @@ func (g guest) restores(t *testing.T, w *world, api *stack.Host, b backupAnswer)
 	noError(t, err)
 }
 
-func restore(ctx context.Context, w *world, url string, file []byte) error {
+// restore runs a backup file into a database of the cluster that has the metadata: it knows none of the roles.
+func restore(ctx context.Context, w *world, target string, file []byte) error {
 	text, err := gzip.NewReader(strings.NewReader(string(file)))
 	if err != nil {
 		return err
 	}
 	psql := exec.CommandContext(ctx, w.PsqlPath(), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", os.DevNull)
-	psql.Env = append(os.Environ(), "PGDATABASE="+url)
+	psql.Env = append(os.Environ(), "PGHOST="+w.Metadata.Host(), "PGPORT="+strconv.Itoa(w.Metadata.Port()),
+		"PGUSER="+cluster.Superuser, "PGPASSWORD="+w.Metadata.Password(), "PGDATABASE="+target)
 	psql.Stdin = text
 	out, err := psql.CombinedOutput()
 	if err != nil {
@@ -164,10 +178,7 @@ func (f *cancelFlow) ready(t *testing.T, w *world) { f.guest = newLoadedGuest(t,
 func (f *cancelFlow) act(t *testing.T, w *world, api *stack.Host) {
 	t.Cleanup(f.holdUp(t)) // to the end of the test: a canceled backup does not wait for its dump
 	o := f.startBackup(t, api)
-	eventually(t, "the backup is being dumped", func() (bool, string) {
-		o = f.operation(t, api, o.ID)
-		return o.Status == "running" && o.Stage == artifact.StageDumping, fmt.Sprint(o)
-	})
+	w.atWork(t, o)
 	f.user.do(t, api, http.MethodPost, "/operations/"+o.ID+"/cancel", "", nil).is(t, http.StatusAccepted)
 }
 

@@ -173,10 +173,11 @@ var wrongRecords = map[string]string{
 	"audit of a create": `SELECT o.id, o.status, o.error_text, count(a.id) FROM operations o LEFT JOIN audit_entries a
 		ON a.database_id = o.database_id AND a.action IN ('database.created', 'database.create_failed')
 		WHERE o.kind = 'create' AND o.error_text NOT LIKE '%nothing was made' GROUP BY o.id HAVING count(a.id) <> 1`,
-	"audit of a lifecycle action": `SELECT o.database_id, o.input->>'action', count(*) FROM operations o
-		WHERE o.kind = 'lifecycle' AND o.status = 'succeeded' GROUP BY 1, 2
-		HAVING count(*) <> (SELECT count(*) FROM audit_entries a WHERE a.database_id = o.database_id AND a.action = CASE
-		o.input->>'action' WHEN 'stop' THEN 'database.stopped' WHEN 'start' THEN 'database.started' ELSE 'database.restarted' END)`,
+	"audit of a lifecycle action": `WITH done AS (SELECT database_id, CASE input->>'action' WHEN 'stop' THEN 'database.stopped'
+		WHEN 'start' THEN 'database.started' ELSE 'database.restarted' END AS action FROM operations
+		WHERE kind = 'lifecycle' AND status = 'succeeded')
+		SELECT d.database_id, d.action, count(*) FROM done d GROUP BY 1, 2 HAVING count(*) <>
+		(SELECT count(*) FROM audit_entries a WHERE a.database_id = d.database_id AND a.action = d.action)`,
 	"audit of a backup": `SELECT o.id, o.status, count(a.id) FROM operations o LEFT JOIN audit_entries a
 		ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
 		AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE 'backup.finished' END

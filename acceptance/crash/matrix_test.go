@@ -125,9 +125,7 @@ func dies(t *testing.T, p *stack.Process, point string) {
 func runAll(t *testing.T, cases []killing) {
 	w := startStack(t)
 	for _, k := range cases {
-		if !t.Run(k.name(), func(t *testing.T) { k.run(t, w) }) {
-			t.Fatal("what this left would only confuse the next")
-		}
+		t.Run(k.name(), func(t *testing.T) { k.run(t, w) })
 	}
 }
 
