@@ -16,6 +16,8 @@ type JournalEvent struct {
 	What        string // "operation.claimed", "operation.succeeded", "allowlist.applied" ...
 	DatabaseID  id.DatabaseID
 	OperationID id.OperationID
+	WebhookID   id.WebhookID
+	DeliveryID  id.DeliveryID
 	Kind        string
 	RequestID   string
 	Epoch       int64

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/event"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/webhook"
 )
@@ -84,4 +85,17 @@ type WebhookAttempt struct {
 type WebhookBacklog struct {
 	Open   int        `db:"open"`
 	Oldest *time.Time `db:"oldest"` // nil: nothing waits
+}
+
+// NoWebhooks is the sender of an installation that sends none: it refuses every endpoint.
+type NoWebhooks struct{}
+
+// Check refuses with INVALID_WEBHOOK_ENDPOINT.
+func (NoWebhooks) Check(context.Context, string) (webhook.Target, error) {
+	return webhook.Target{}, fault.New(fault.InvalidWebhookEndpoint, "this installation sends no webhooks")
+}
+
+// Send fails.
+func (NoWebhooks) Send(context.Context, WebhookRequest) (webhook.Outcome, error) {
+	return webhook.Outcome{Error: "this installation sends no webhooks"}, nil
 }

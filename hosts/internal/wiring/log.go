@@ -51,7 +51,7 @@ func (j *Journal) Record(_ context.Context, e ports.JournalEvent) {
 	fields := make([]zap.Field, 0, 6)
 	for _, f := range []struct{ name, value string }{
 		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"kind", e.Kind},
-		{"requestId", e.RequestID},
+		{"webhookId", string(e.WebhookID)}, {"deliveryId", string(e.DeliveryID)}, {"requestId", e.RequestID},
 	} {
 		if f.value != "" {
 			fields = append(fields, zap.String(f.name, f.value))
