@@ -88,7 +88,8 @@ func TestTheGuardAtTheSocket(t *testing.T) {
 }
 
 func TestAddressesOfTheOperatorAreNotDialled(t *testing.T) {
-	s := newSender(t, Options{Policy: webhook.Policy{AllowPrivate: true, Refused: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
+	own := netip.MustParsePrefix("127.0.0.0/8")
+	s := newSender(t, Options{Policy: webhook.Policy{AllowPrivate: true, Refused: []netip.Prefix{own}}})
 	port, reached := victim(t, "127.0.0.1:0")
 	if conn, err := s.dial(t.Context(), "127.0.0.1:"+port); !errors.Is(err, errNotAllowed) || reached.Load() != 0 {
 		t.Errorf("%v, %v", conn, err)

@@ -125,8 +125,8 @@ func TestSchedulesAndDisablingInAnyOrder(t *testing.T) {
 		w.add(t)
 		defer func() { disabled += w.times }()
 		t.Repeat(map[string]func(*rapid.T){
-			"": w.check, "attempt": w.attempt, "again": w.attempt, "once more": w.attempt, "and more": w.attempt, "add": w.add, "wait": w.wait, "rotate": w.rotateSeldom,
-			"redeliver": w.redeliver,
+			"": w.check, "attempt": w.attempt, "again": w.attempt, "once more": w.attempt, "and more": w.attempt,
+			"add": w.add, "wait": w.wait, "rotate": w.rotateSeldom, "redeliver": w.redeliver,
 		})
 	})
 	if disabled == 0 {

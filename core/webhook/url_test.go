@@ -99,7 +99,7 @@ func TestRefusedURLs(t *testing.T) {
 
 func TestARefusalNamesTheField(t *testing.T) {
 	_, err := Policy{}.ParseURL("https://10.0.0.1/")
-	e, ok := err.(*fault.Error) //nolint:errorlint // the very type is what callers see
+	e, ok := err.(*fault.Error)
 	if !ok || len(e.Details) != 1 || e.Details[0].Field != "url" || e.Details[0].Issue != "its address is not public (private use)" {
 		t.Errorf("%+v", err)
 	}

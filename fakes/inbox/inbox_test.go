@@ -22,12 +22,13 @@ func newFixture(*testing.T) conformance.SenderFixture {
 	strict.Resolve("mixed.example.com", public, private)
 	strict.Resolve("nowhere.example.com")
 	n := 0
-	return conformance.SenderFixture{Sender: box, Strict: strict, Receive: func(_ *testing.T, r conformance.Reply) conformance.Receiver {
+	newReceiver := func(_ *testing.T, r conformance.Reply) conformance.Receiver {
 		n++
 		url := fmt.Sprintf("https://receiver%d.example.com/hook", n)
 		box.On(url, answer(r))
 		return conformance.Receiver{URL: url, Arrivals: func() []conformance.Arrival { return arrivals(box, url) }}
-	}}
+	}
+	return conformance.SenderFixture{Sender: box, Strict: strict, Receive: newReceiver}
 }
 
 func answer(r conformance.Reply) inbox.Answer {
