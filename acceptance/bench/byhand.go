@@ -18,9 +18,9 @@ import (
 
 // hand makes databases with plain SQL, as the same login as the agent's and on the same server. What counts as its time: all six
 // roles with verifiers in one transaction, CREATE DATABASE from template0 under a temporary name, the rights inside it in one
-// transaction over a connection opened for that, and grants, limit and rename in one transaction. Each transaction is one message
-// to the server, over one connection that is open already. What does not count: verifiers are computed before. It records
-// nothing anywhere, tells PgBouncer nothing, and proves no log-in.
+// transaction over a connection opened for that, and grants, limit and rename in one transaction. The statements are sent one after
+// the other, over one connection that is open already. What does not count: verifiers are computed before. It records nothing
+// anywhere, tells PgBouncer nothing, and proves no log-in.
 type hand struct {
 	agent       *sql.DB // one connection, to the maintenance database
 	super       *sql.DB // drops, between the measurements
@@ -86,12 +86,12 @@ func (h *hand) byHand(ctx context.Context, _ *bench, name string) (func(context.
 	names := database.RoleNames(id.DatabaseID(uuid.NewString()), name)
 	temporary := "tmp_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	for _, step := range []func() error{
-		func() error { return run(ctx, h.agent, transaction(h.roles(names))) },
+		func() error { return transact(ctx, h.agent, h.roles(names)) },
 		func() error {
 			return run(ctx, h.agent, "CREATE DATABASE "+ident(temporary)+" OWNER "+ident(names.Holder)+" TEMPLATE template0")
 		},
 		func() error { return h.harden(ctx, temporary, names) },
-		func() error { return run(ctx, h.agent, transaction(finish(temporary, names))) },
+		func() error { return transact(ctx, h.agent, finish(temporary, names)) },
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (h *hand) harden(ctx context.Context, temporary string, n database.Names) e
 	if err != nil {
 		return err
 	}
-	return errors.Join(run(ctx, db, transaction(rights(temporary, n))), db.Close())
+	return errors.Join(transact(ctx, db, rights(temporary, n)), db.Close())
 }
 
 func (h *hand) roles(n database.Names) []string {
@@ -161,8 +161,19 @@ func (h *hand) drop(ctx context.Context, name string, n database.Names) error {
 	return run(ctx, h.super, "DROP ROLE "+strings.Join(roles, ","))
 }
 
-func transaction(statements []string) string {
-	return "BEGIN;" + strings.Join(statements, ";") + ";COMMIT"
+// transact sends statements one after the other, in one transaction.
+func transact(ctx context.Context, db *sql.DB, statements []string) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for _, s := range statements {
+		if _, err := tx.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }
 
 func run(ctx context.Context, db *sql.DB, statements string) error {

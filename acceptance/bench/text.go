@@ -125,7 +125,7 @@ var syllables = strings.Fields("a ba ber cal con da del dor e en er fi ga ha in 
 
 func newWords() *words {
 	w := &words{chance: rand.New(rand.NewPCG(1, 2))}
-	w.frequent = rand.NewZipf(w.chance, 1.15, 3, vocabularySize-1)
+	w.frequent = rand.NewZipf(w.chance, 1.3, 4, vocabularySize-1)
 	for n := range vocabularySize {
 		var word strings.Builder
 		for range 1 + min(4, (n+9)/40) - w.chance.IntN(1+min(2, n/200)) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
@@ -105,12 +106,12 @@ func (p plan) loginStatements() []string {
 	s := []string{fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES (%s,%s,%s,%d,%s)",
 		quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation))}
 	for _, r := range p.others() {
-		s = append(s, "CREATE ROLE "+ident(r.name)+" NOLOGIN"+harmless, p.markStatement(r))
+		s = append(s, "CREATE ROLE "+ident(r.name)+" NOLOGIN"+harmless)
 	}
 	for _, r := range p.logins() {
-		s = append(s, "CREATE ROLE "+ident(r.name)+" LOGIN"+harmless+" PASSWORD "+quote(p.verifiers[r.name]), p.markStatement(r),
-			fmt.Sprintf("INSERT INTO pooler.gate (login, database, open) VALUES (%s,%s,false)", quote(r.name), quote(p.names.Owner)))
+		s = append(s, "CREATE ROLE "+ident(r.name)+" LOGIN"+harmless+" PASSWORD "+quote(p.verifiers[r.name]))
 	}
+	s = append(s, p.markStatement(), p.gateStatement())
 	if p.model == database.Managed {
 		s = append(s,
 			"GRANT "+ident(p.names.WriteGroup)+" TO "+ident(p.names.Runtime)+" WITH INHERIT TRUE, SET FALSE",
@@ -119,10 +120,23 @@ func (p plan) loginStatements() []string {
 	return s
 }
 
-// markStatement writes the oid of a role that this transaction made.
-func (p plan) markStatement(r part) string {
-	return fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part) SELECT rolname, oid, %s, %s FROM pg_roles"+
-		" WHERE rolname = %s", quote(p.id), quote(r.as), quote(r.name))
+// markStatement writes the oids of the roles that this transaction made.
+func (p plan) markStatement() string {
+	var rows []string
+	for _, r := range slices.Concat(p.others(), p.logins()) {
+		rows = append(rows, "("+quote(r.name)+","+quote(r.as)+")")
+	}
+	return fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part) SELECT r.rolname, r.oid, %s, made.part FROM pg_roles r"+
+		" JOIN (VALUES %s) made (name, part) ON r.rolname = made.name::name", quote(p.id), strings.Join(rows, ","))
+}
+
+// gateStatement writes closed gates.
+func (p plan) gateStatement() string {
+	var rows []string
+	for _, r := range p.logins() {
+		rows = append(rows, "("+quote(r.name)+","+quote(p.names.Owner)+",false)")
+	}
+	return "INSERT INTO pooler.gate (login, database, open) VALUES " + strings.Join(rows, ",")
 }
 
 // rightsStatements run inside the database while it has its temporary name. They may run again.
