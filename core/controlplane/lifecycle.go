@@ -89,11 +89,7 @@ func (w *Worker) lifecycle(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	record, err := w.record(ctx, h.operation().DatabaseID)
-	if err != nil {
-		return err
-	}
-	agent, err := w.agentOf(ctx, record.ServerID)
+	record, agent, err := w.site(ctx, h.operation())
 	if err != nil {
 		return err
 	}

@@ -143,13 +143,16 @@ func (w *Worker) flow(k operation.Kind) flow {
 	}
 }
 
-// record reads a database.
-func (w *Worker) record(ctx context.Context, db id.DatabaseID) (record database.Record, err error) {
+// site is where the work of an operation is done: its database, and the agent of its server.
+func (w *Worker) site(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
 	err = w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err = tx.Databases().Lock(ctx, db)
+		record, err = tx.Databases().Lock(ctx, o.DatabaseID)
 		return err
 	})
-	return record, err
+	if err == nil {
+		agent, err = w.agentOf(ctx, record.ServerID)
+	}
+	return record, agent, err
 }
 
 // agentSaysLost reports whether the agent has heard a worker with a newer lease.
