@@ -88,7 +88,8 @@ func (h *hand) byHand(ctx context.Context, _ *bench, name string) (func(context.
 	for _, step := range []func() error{
 		func() error { return transact(ctx, h.agent, h.roles(names)) },
 		func() error {
-			return run(ctx, h.agent, "CREATE DATABASE "+ident(temporary)+" OWNER "+ident(names.Holder)+" TEMPLATE template0")
+			return run(ctx, h.agent, "CREATE DATABASE "+ident(temporary)+" OWNER "+ident(names.Holder)+
+				" TEMPLATE template0 ENCODING 'UTF8'")
 		},
 		func() error { return h.harden(ctx, temporary, names) },
 		func() error { return transact(ctx, h.agent, finish(temporary, names)) },

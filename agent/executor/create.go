@@ -30,35 +30,19 @@ func (x *Executor) ensure(ctx context.Context, c protocol.Command, plan plan) (j
 	}
 	crash.Point(crash.CreateAdmitted)
 	if !found {
-		if err := x.makeLogins(ctx, plan); err != nil {
+		if err := x.begin(ctx, plan); err != nil {
 			return nil, err
 		}
 	}
-	crash.Point(crash.CreateLogins)
 	if err := x.makeAndPool(ctx, plan, known.named()); err != nil {
 		return nil, err
 	}
 	return noResult, x.prove(ctx, c, plan)
 }
 
-// makeAndPool makes the database while PgBouncer takes up its entries: the gates are closed until it has its name.
-func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
-	var both errgroup.Group
-	both.Go(func() error { return x.syncPooler(ctx) })
-	if !made {
-		if err := x.makeDatabase(ctx, p); err != nil {
-			return errors.Join(err, both.Wait())
-		}
-	}
-	crash.Point(crash.CreateRenamed)
-	err := both.Wait()
-	crash.Point(crash.CreatePooled)
-	return err
-}
-
-// makeLogins creates all roles of a database and their rows, gates closed. It is one transaction: there are all or none.
-func (x *Executor) makeLogins(ctx context.Context, p plan) error {
-	const query = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`
+// begin makes the database's row and its holder, by which everything made later is recognized.
+func (x *Executor) begin(ctx context.Context, p plan) error {
+	const query = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1) OR EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`
 	var taken bool
 	if err := x.db.QueryRowContext(ctx, query, p.names.Owner).Scan(&taken); err != nil {
 		return err
@@ -66,9 +50,52 @@ func (x *Executor) makeLogins(ctx context.Context, p plan) error {
 	if taken {
 		return nameTaken(p)
 	}
-	err := atomically(ctx, x.db, p.loginStatements()...)
+	return orNameTaken(atomically(ctx, x.db, p.beginStatements()...), p)
+}
+
+// makeAndPool makes the database while its logins are made and PgBouncer takes up its entries: the gates are closed until it
+// has its name.
+func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
+	var logins, pooled errgroup.Group
+	if !made {
+		logins.Go(func() error { return x.makeLogins(ctx, p) })
+	}
+	pooled.Go(func() error {
+		if logins.Wait() != nil {
+			return nil // told below
+		}
+		return x.syncPooler(ctx)
+	})
+	if !made {
+		if err := x.makeDatabase(ctx, p, logins.Wait); err != nil {
+			return errors.Join(err, pooled.Wait())
+		}
+	}
+	crash.Point(crash.CreateRenamed)
+	err := pooled.Wait()
+	crash.Point(crash.CreatePooled)
+	return err
+}
+
+// makeLogins creates the roles that a database has beside its holder, and their rows, gates closed. It is one transaction: there
+// are all or none.
+func (x *Executor) makeLogins(ctx context.Context, p plan) error {
+	const query = `SELECT EXISTS (SELECT FROM ledger.role WHERE database_id = $1 AND part = 'owner')`
+	var made bool
+	err := x.db.QueryRowContext(ctx, query, p.id).Scan(&made)
+	if err == nil && !made {
+		err = orNameTaken(atomically(ctx, x.db, p.loginStatements()...), p)
+	}
+	if err == nil {
+		crash.Point(crash.CreateLogins)
+	}
+	return err
+}
+
+// orNameTaken gives the refusal for an error that says so.
+func orNameTaken(err error, p plan) error {
 	switch sqlState(err) {
-	case duplicateObject, uniqueViolation:
+	case duplicateObject, uniqueViolation, duplicateDatabase:
 		return nameTaken(p)
 	}
 	return err
@@ -78,13 +105,12 @@ func nameTaken(p plan) error {
 	return refuse(protocol.ReasonNameTaken, "the server has a database or login named %s that is not ours to use", p.names.Owner)
 }
 
-// makeDatabase creates the database under its temporary name, hardens it there, and gives it its name together with the
-// ledger's row. Customers can reach it at no moment before.
-func (x *Executor) makeDatabase(ctx context.Context, p plan) error {
-	_, err := x.db.ExecContext(ctx, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+
-		" TEMPLATE template0 ENCODING 'UTF8'")
-	if sqlState(err) == duplicateDatabase || sqlState(err) == uniqueViolation {
-		err = x.recognize(ctx, p)
+// makeDatabase creates the database under its temporary name, hardens it there once the logins stand, and gives it its name
+// together with the ledger's row. Customers can reach it at no moment before.
+func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error) error {
+	err := x.createTemporary(ctx, p)
+	if failed := logins(); failed != nil {
+		return failed
 	}
 	if err != nil {
 		return err
@@ -100,6 +126,16 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan) error {
 	err = atomically(ctx, x.db, p.renameStatements()...)
 	if sqlState(err) == duplicateDatabase {
 		return nameTaken(p)
+	}
+	return err
+}
+
+// createTemporary creates the database under its temporary name, or finds it there.
+func (x *Executor) createTemporary(ctx context.Context, p plan) error {
+	_, err := x.db.ExecContext(ctx, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+
+		" TEMPLATE template0 ENCODING 'UTF8'")
+	if sqlState(err) == duplicateDatabase || sqlState(err) == uniqueViolation {
+		return x.recognize(ctx, p)
 	}
 	return err
 }

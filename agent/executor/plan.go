@@ -90,28 +90,39 @@ func (p plan) logins() []part {
 	return parts
 }
 
-// others are the roles that nobody logs in as.
-func (p plan) others() []part {
-	holder := part{p.names.Holder, "holder"}
+// holder owns the database.
+func (p plan) holder() part { return part{p.names.Holder, "holder"} }
+
+// groups hold the rights that logins inherit.
+func (p plan) groups() []part {
 	if p.model == database.SingleLogin {
-		return []part{holder}
+		return nil
 	}
-	return []part{holder, {p.names.ReadGroup, "read_group"}, {p.names.WriteGroup, "write_group"}}
+	return []part{{p.names.ReadGroup, "read_group"}, {p.names.WriteGroup, "write_group"}}
 }
 
 const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
 
-// loginStatements make the roles, their rows and closed gates.
+// beginStatements record that the database is being made, and make the one role that it cannot be made without.
+func (p plan) beginStatements() []string {
+	return []string{
+		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES (%s,%s,%s,%d,%s)",
+			quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation)),
+		"CREATE ROLE " + ident(p.names.Holder) + " NOLOGIN" + harmless,
+		p.markStatement(p.holder()),
+	}
+}
+
+// loginStatements make the other roles, their rows and closed gates.
 func (p plan) loginStatements() []string {
-	s := []string{fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES (%s,%s,%s,%d,%s)",
-		quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation))}
-	for _, r := range p.others() {
+	var s []string
+	for _, r := range p.groups() {
 		s = append(s, "CREATE ROLE "+ident(r.name)+" NOLOGIN"+harmless)
 	}
 	for _, r := range p.logins() {
 		s = append(s, "CREATE ROLE "+ident(r.name)+" LOGIN"+harmless+" PASSWORD "+quote(p.verifiers[r.name]))
 	}
-	s = append(s, p.markStatement(), p.gateStatement())
+	s = append(s, p.markStatement(slices.Concat(p.groups(), p.logins())...), p.gateStatement())
 	if p.model == database.Managed {
 		s = append(s,
 			"GRANT "+ident(p.names.WriteGroup)+" TO "+ident(p.names.Runtime)+" WITH INHERIT TRUE, SET FALSE",
@@ -121,9 +132,9 @@ func (p plan) loginStatements() []string {
 }
 
 // markStatement writes the oids of the roles that this transaction made.
-func (p plan) markStatement() string {
+func (p plan) markStatement(parts ...part) string {
 	var rows []string
-	for _, r := range slices.Concat(p.others(), p.logins()) {
+	for _, r := range parts {
 		rows = append(rows, "("+quote(r.name)+","+quote(r.as)+")")
 	}
 	return fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part) SELECT r.rolname, r.oid, %s, made.part FROM pg_roles r"+
