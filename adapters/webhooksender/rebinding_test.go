@@ -96,6 +96,19 @@ func TestAddressesOfTheOperatorAreNotDialled(t *testing.T) {
 	}
 }
 
+// Some resolvers write every IPv4 address in IPv6 form; that alone makes no address private, and no private one public.
+func TestIPv4InIPv6Form(t *testing.T) {
+	s := newSender(t, Options{Resolver: &names{answers: map[string][][]netip.Addr{
+		"public.example.com.": {addresses("::ffff:8.8.8.8")}, "private.example.com.": {addresses("::ffff:10.0.0.1")},
+	}}})
+	if _, err := s.Check(t.Context(), "https://public.example.com/"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Check(t.Context(), "https://private.example.com/"); !fault.Has(err, fault.InvalidWebhookEndpoint) {
+		t.Error(err)
+	}
+}
+
 // Names are looked up as full ones, so that "metadata.google" never becomes "metadata.google.internal".
 func TestNamesAreFullOnes(t *testing.T) {
 	resolver := &names{answers: map[string][][]netip.Addr{"metadata.google": {addresses("8.8.8.8")}}}

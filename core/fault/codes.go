@@ -73,7 +73,7 @@ var Table = []Entry{
 	{ValidationError, 400, "missing or invalid field, invalid ID, unexpected body field, missing confirmation, missing or invalid Idempotency-Key, non-empty body where none is allowed"},
 	{InvalidJSON, 400, "body is not valid JSON"},
 	{InvalidBackupFilename, 400, "filename not in backup format"},
-	{InvalidWebhookEndpoint, 400, "URL breaks a URL rule, or databaseId is not owned"},
+	{InvalidWebhookEndpoint, 400, "URL breaks a URL rule, databaseId is not owned, too many endpoints are enabled, or the endpoint is disabled"},
 	{Unauthorized, 401, "missing or invalid key"},
 	{KeyScopeDenied, 403, "valid key lacks full-account scope"},
 	{PlanAPIAccessRequired, 403, "account not on Pro or Business"},

@@ -201,6 +201,16 @@ func TestNetworksOfTheOperatorAreRefused(t *testing.T) {
 	}
 }
 
+// A network of one family has no part in the other, though their first bytes are the same.
+func TestNetworksOfTheOtherFamily(t *testing.T) {
+	p := Policy{Refused: []netip.Prefix{netip.MustParsePrefix("38.6.0.0/16"), netip.MustParsePrefix("808:808::/64")}}
+	for a, allowed := range map[string]bool{"2606:4700::1": true, "8.8.8.8": true, "38.6.0.1": false} {
+		if p.Allows(netip.MustParseAddr(a)) != allowed {
+			t.Errorf("%s: %v", a, !allowed)
+		}
+	}
+}
+
 func TestEveryAddressOfANameMustBePublic(t *testing.T) {
 	public, other, private := netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("2a00:1450::8"), netip.MustParseAddr("10.0.0.1")
 	cases := []struct {
