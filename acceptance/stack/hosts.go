@@ -93,6 +93,25 @@ func freeAddress() (string, error) {
 // LaunchAgent starts an agent and waits for nothing: it may be armed to die while it starts, and may take over from another.
 // At most one listens on the agent's address; extra flags come last and win.
 func (s *Stack) LaunchAgent(crashAt string, extra ...string) (*Process, error) {
+	args, err := s.agentArguments()
+	if err != nil {
+		return nil, err
+	}
+	return s.launch("agent", crashAt, append(args, extra...)...)
+}
+
+// LaunchAgentWithFileLimit starts an agent that can write no file longer than so many blocks, of 512 or 1024 bytes as the
+// shell has it.
+func (s *Stack) LaunchAgentWithFileLimit(blocks int) (*Process, error) {
+	args, err := s.agentArguments()
+	if err != nil {
+		return nil, err
+	}
+	script := fmt.Sprintf(`ulimit -f %d && exec "$0" "$@"`, blocks)
+	return s.launchProgram("agent", "/bin/sh", s.environment(), append([]string{"-c", script, s.options.Binary}, args...)...)
+}
+
+func (s *Stack) agentArguments() ([]string, error) {
 	args := []string{
 		"agent", "--listen", net.JoinHostPort(loopback, strconv.Itoa(s.agentPort)),
 		"--tls-cert-file", s.path("ca", "agent.crt"), "--tls-key-file", s.path("ca", "agent.key"),
@@ -113,7 +132,7 @@ func (s *Stack) LaunchAgent(crashAt string, extra ...string) (*Process, error) {
 		}
 		args = append(args, "--pooler-user", owner.Username)
 	}
-	return s.launch("agent", crashAt, append(args, extra...)...)
+	return args, nil
 }
 
 // noDatabase is an ID that no database has.
@@ -121,12 +140,17 @@ const noDatabase = "00000000-0000-4000-8000-000000000000"
 
 // AwaitAgent waits until the agent is in charge of the server and answers commands.
 func (s *Stack) AwaitAgent(ctx context.Context, p *Process) error {
+	return s.AwaitAgentAt(ctx, p, s.AgentURL())
+}
+
+// AwaitAgentAt does the same for an agent that listens elsewhere.
+func (s *Stack) AwaitAgentAt(ctx context.Context, p *Process, agentURL string) error {
 	client, err := s.agentClient()
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	url := s.agentURL() + "/v1/databases/" + noDatabase + "/size"
+	url := agentURL + "/v1/databases/" + noDatabase + "/size"
 	return p.await(ctx, func() error { return get(ctx, client, url, s.agentSecret, http.StatusNotFound) })
 }
 
@@ -147,7 +171,11 @@ func (s *Stack) launch(name, crashAt string, args ...string) (*Process, error) {
 	if crashAt != "" {
 		env = append(env, crashVariable+"="+crashAt)
 	}
-	p, err := launch(name, s.options.Binary, s.path(name+".log"), env, args...)
+	return s.launchProgram(name, s.options.Binary, env, args...)
+}
+
+func (s *Stack) launchProgram(name, program string, env []string, args ...string) (*Process, error) {
+	p, err := launch(name, program, s.path(name+".log"), env, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func (s *Stack) startPooler(ctx context.Context) (err error) {
 }
 
 func (s *Stack) register(ctx context.Context) error {
-	_, err := s.Admin(ctx, "server", "add", "--name", "first", "--agent-url", s.agentURL(), "--agent-ca-file", s.ca.CertFile(),
+	_, err := s.Admin(ctx, "server", "add", "--name", "first", "--agent-url", s.AgentURL(), "--agent-ca-file", s.ca.CertFile(),
 		"--public-host", PublicHost, "--public-port", strconv.Itoa(s.poolerPort))
 	return err
 }
@@ -219,7 +219,11 @@ func (s *Stack) ConsoleDSN() (string, error) {
 		s.socketDir, s.poolerPort, setup.PoolerAdmin, secrets.PoolerAdminPassword), err
 }
 
-func (s *Stack) agentURL() string {
+// AgentSecret is what the agent asks of the control plane.
+func (s *Stack) AgentSecret() string { return s.agentSecret }
+
+// AgentURL is where the agent listens.
+func (s *Stack) AgentURL() string {
 	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(s.agentPort))
 }
 

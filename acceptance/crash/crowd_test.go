@@ -1,0 +1,125 @@
+package crash_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+)
+
+// Whoever repeats a request while the first is still at work, even on another host, gets the same database.
+func TestOneKeyMakesOneDatabase(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	other, err := w.StartAPI(soon(t), "")
+	noError(t, err)
+	r := newRequest(t, w, "managed")
+	const requests = 200
+	answers := make([]answer, requests)
+	var crowd sync.WaitGroup
+	for i := range requests {
+		host := []*stack.Host{w.api, other}[i%2]
+		crowd.Go(func() {
+			var err error
+			if answers[i], err = r.send(t, host); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	crowd.Wait()
+	for _, a := range answers {
+		if a.status != http.StatusCreated || !bytes.Equal(a.text, answers[0].text) {
+			t.Fatalf("one was told %d %s, another %d %s", answers[0].status, answers[0].text, a.status, a.text)
+		}
+	}
+	w.logsIn(t, read[databaseAnswer](t, answers[0]))
+	w.settled(t)
+	if known := w.databases(t); len(known) != 1 {
+		t.Errorf("there are %d databases", len(known))
+	}
+	r.fills(t, other, 1)
+}
+
+// Two batch hosts share the queue: each operation is claimed once, by one of them, and reaches the agent as one command.
+func TestTwoBatchHostsRunNothingTwice(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	const databases = 16
+	u := w.newUser(t, databases)
+	other, err := w.StartBatch(soon(t), "")
+	noError(t, err)
+	var crowd sync.WaitGroup
+	for range databases {
+		crowd.Go(func() {
+			g := guest{user: u, db: u.create(t, w.api, newName("queue"))}
+			g.startBackup(t, w.api)
+		})
+	}
+	crowd.Wait()
+	w.settled(t)
+	claims := map[string]int{}
+	for _, host := range []*stack.Host{w.batch, other} {
+		mine := logged(t, host.Process, "operation.claimed", "backup")
+		if len(mine) == 0 {
+			t.Errorf("%s has done nothing", host.Name)
+		}
+		for _, o := range mine {
+			claims[o]++
+		}
+	}
+	done := rows(t, w.meta, "SELECT id, lease_epoch FROM operations WHERE kind = 'backup' AND status = 'succeeded'")
+	if len(done) != databases {
+		t.Errorf("%d of %d backups have succeeded", len(done), databases)
+	}
+	for _, row := range done {
+		if claims[row[0]] != 1 || row[1] != "1" {
+			t.Errorf("backup %s was claimed %d times, its epoch is %s", row[0], claims[row[0]], row[1])
+		}
+	}
+	const twice = `SELECT operation_id FROM ledger.command GROUP BY operation_id HAVING count(*) > 1
+		UNION ALL SELECT id FROM ledger.operation WHERE epoch > 1`
+	if again := column(t, w.maintenance, twice); len(again) > 0 {
+		t.Errorf("the agent heard more than once of %v", again)
+	}
+}
+
+// logged lists the operations of which a host has logged an event.
+func logged(t *testing.T, p *stack.Process, event, kind string) (operations []string) {
+	t.Helper()
+	text, err := p.Log()
+	noError(t, err)
+	for line := range bytes.Lines(text) {
+		var entry struct {
+			Msg, OperationID, Kind string
+			Epoch                  int
+		}
+		if json.Unmarshal(line, &entry) == nil && entry.Msg == event && (kind == "" || entry.Kind == kind) {
+			operations = append(operations, entry.OperationID)
+		}
+	}
+	return operations
+}
+
+// records is all that the metadata say of a database's work.
+func (w *world) records(t *testing.T) string {
+	t.Helper()
+	const query = `SELECT (SELECT json_agg(o ORDER BY o.id) FROM operations o)::text, (SELECT json_agg(b ORDER BY b.filename)
+		FROM backups b)::text, (SELECT json_agg(a ORDER BY a.id) FROM audit_entries a)::text,
+		(SELECT json_agg(e ORDER BY e.id) FROM outbox_events e)::text, (SELECT json_agg(d ORDER BY d.id) FROM databases d)::text`
+	return fmt.Sprint(rows(t, w.meta, query))
+}
+
+// awaitEpoch waits until the operation is claimed for the given time.
+func (w *world) awaitEpoch(t *testing.T, operation string, epoch int) {
+	t.Helper()
+	eventually(t, "another worker takes the operation", func() (bool, string) {
+		var now int
+		err := w.meta.QueryRowContext(t.Context(), "SELECT lease_epoch FROM operations WHERE id = $1", operation).Scan(&now)
+		return err == nil && now >= epoch, strconv.Itoa(now)
+	})
+}

@@ -1,0 +1,155 @@
+package crash_test
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// client reaches the agent as the control plane does.
+func (w *world) client(t *testing.T) ports.Agent {
+	t.Helper()
+	ca, err := os.ReadFile(w.CAFile())
+	noError(t, err)
+	box := fakebox.New()
+	record := server.Server{ID: "33333333-3333-4333-8333-333333333333", AgentURL: w.AgentURL(), CA: string(ca)}
+	record.SealedSecret, err = box.Seal([]byte(w.AgentSecret()), record.SecretContext())
+	noError(t, err)
+	fleet := agentclient.New(box, agentclient.Options{})
+	t.Cleanup(fleet.Close)
+	agent, err := fleet.Agent(record)
+	noError(t, err)
+	return agent
+}
+
+// isFenced fails the test unless the agent refuses a worker of an earlier epoch.
+func (w *world) isFenced(t *testing.T, operation string, epoch int64) {
+	t.Helper()
+	err := w.client(t).Close(soon(t), ports.Fence{OperationID: id.OperationID(operation), Epoch: epoch})
+	if !ports.RefusedFor(err, ports.ReasonFenced) {
+		t.Errorf("the agent answers a worker of epoch %d: %v", epoch, err)
+	}
+}
+
+// awaitLost waits until a host has found out that it lost the lease of an operation.
+func awaitLost(t *testing.T, p *stack.Process, operation string) {
+	t.Helper()
+	eventually(t, "the sleeper finds out", func() (bool, string) {
+		return slices.Contains(logged(t, p, "operation.lease_lost", ""), operation), "no line in its log"
+	})
+}
+
+// A worker that slept past its lease writes nothing when it wakes, and the agent does not hear it.
+func TestSleepingWorkerWritesNothing(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	g := newLoadedGuest(t, w, "sleep")
+	release := g.holdUp(t)
+	o := g.startBackup(t, w.api)
+	w.atWork(t, o)
+	noError(t, w.batch.Freeze())
+	next, err := w.StartBatch(soon(t), "", "--lease-hold", "10m")
+	noError(t, err)
+	w.awaitEpoch(t, o.ID, 2)
+	noError(t, next.Freeze()) // it keeps its long lease, and now nobody else changes anything
+	before := w.records(t)
+	noError(t, w.batch.Thaw())
+	awaitLost(t, w.batch.Process, o.ID)
+	if after := w.records(t); after != before {
+		t.Errorf("the sleeper wrote:\n%s\nwhere there was\n%s", after, before)
+	}
+	noError(t, w.batch.Kill())
+	noError(t, next.Thaw())
+	release()
+	w.settled(t)
+	w.isFenced(t, o.ID, 1)
+	if done := g.operation(t, w.api, o.ID); done.Status != "succeeded" {
+		t.Errorf("the backup: %+v", done)
+	}
+	g.restores(t, w, w.api, g.backups(t, w.api)[0])
+}
+
+// An API host that slept while the agent made a database finds that another has finished the work.
+func TestSleepingHostWritesNothing(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	r := newRequest(t, w, "managed")
+	host, err := w.StartAPI(soon(t), "")
+	noError(t, err)
+	noError(t, w.agent.Freeze())
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		a, err := r.send(t, host)
+		mayHaveFailed(t, a, err, http.StatusCreated)
+	}()
+	var operation string
+	eventually(t, "the work has begun", func() (bool, string) {
+		found := column(t, w.meta, "SELECT id FROM operations")
+		if len(found) == 1 {
+			operation = found[0]
+		}
+		return len(found) == 1, "no operation"
+	})
+	noError(t, host.Freeze())
+	w.awaitEpoch(t, operation, 2)
+	noError(t, w.agent.Thaw())
+	w.settled(t)
+	before := w.records(t)
+	noError(t, host.Thaw())
+	<-told
+	awaitLost(t, host.Process, operation)
+	if after := w.records(t); after != before {
+		t.Errorf("the sleeper wrote:\n%s\nwhere there was\n%s", after, before)
+	}
+	w.isFenced(t, operation, 1)
+	a, err := r.send(t, host)
+	noError(t, err)
+	w.logsIn(t, read[databaseAnswer](t, a.is(t, http.StatusCreated)))
+	w.settled(t)
+}
+
+// An agent that hangs is replaced. When it wakes it ends itself, and spoils nothing of its successor's work.
+func TestSleepingAgentIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	g := newLoadedGuest(t, w, "replace")
+	release := g.holdUp(t)
+	o := g.startBackup(t, w.api)
+	w.atWork(t, o)
+	sleeper := w.agent
+	noError(t, sleeper.Freeze())
+	port, err := cluster.FreePort("127.0.0.1")
+	noError(t, err)
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	w.agent, err = w.LaunchAgent("", "--listen", address)
+	noError(t, err)
+	noError(t, w.AwaitAgentAt(soon(t), w.agent, "https://"+address))
+	_, err = w.meta.ExecContext(soon(t), "UPDATE servers SET agent_url = $1", "https://"+address)
+	noError(t, err)
+	w.atWork(t, o)
+	noError(t, sleeper.Thaw())
+	noError(t, sleeper.AwaitEnd(soon(t)))
+	if sleeper.Killed() {
+		t.Error("the sleeper did not end by itself")
+	}
+	release()
+	w.settled(t)
+	if done := g.operation(t, w.api, o.ID); done.Status != "succeeded" {
+		t.Errorf("the backup: %+v", done)
+	}
+	g.restores(t, w, w.api, g.backups(t, w.api)[0])
+	w.logsIn(t, w.newUser(t, 1).create(t, w.api, newName("replace")))
+	w.settled(t)
+}
