@@ -138,6 +138,8 @@ func TestSleepingAgentIsReplaced(t *testing.T) {
 	noError(t, w.AwaitAgentAt(soon(t), w.agent, "https://"+address))
 	_, err = w.meta.ExecContext(soon(t), "UPDATE servers SET agent_url = $1", "https://"+address)
 	noError(t, err)
+	noError(t, w.batch.Kill()) // it waits for an answer of the sleeper
+	noError(t, w.batch.Restart(soon(t), ""))
 	w.atWork(t, o)
 	noError(t, sleeper.Thaw())
 	noError(t, sleeper.AwaitEnd(soon(t)))

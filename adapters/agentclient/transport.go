@@ -15,6 +15,9 @@ const (
 	idleTimeout = 30 * time.Second
 	// maxIdle is how many connections a pool keeps between calls.
 	maxIdle = 4
+	// answerTimeout is how long an agent may take to begin its answer. One that hangs must not hold a worker for ever; what it
+	// did is unknown then, and the command is sent again.
+	answerTimeout = 2 * time.Minute
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
 )
@@ -29,6 +32,7 @@ func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int) *h
 		MaxConnsPerHost:        limit,
 		MaxIdleConnsPerHost:    min(limit, maxIdle),
 		IdleConnTimeout:        idleTimeout,
+		ResponseHeaderTimeout:  answerTimeout,
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         64 << 10,
 	}

@@ -112,7 +112,7 @@ func (w *Worker) run(ctx context.Context, o operation.Operation) error {
 	switch {
 	case err == nil:
 		return h.outcome()
-	case errors.Is(err, ports.ErrLeaseLost), agentSaysLost(err):
+	case errors.Is(err, ports.ErrLeaseLost), errors.Is(context.Cause(h.ctx), ports.ErrLeaseLost), agentSaysLost(err):
 		h.record("operation.lease_lost", err)
 		return ports.ErrLeaseLost
 	default:
