@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -36,9 +37,10 @@ func measureBackup(ctx context.Context, b *bench) ([]row, error) {
 	}
 	ours, baseline := median(byAPI), median(byHand)
 	sizes := float64(text.last.Result.SizeBytes) / float64(size)
+	what := fmt.Sprintf("backup of a database of %s, unverified, against pg_dump | gzip -6 (median of %d)",
+		amount(text.size), len(byAPI))
 	return []row{
-		atMost(fmt.Sprintf("backup of a database of %s, unverified, against pg_dump | gzip -6 (median of %d)", amount(text.size), len(byAPI)),
-			span(ours), span(baseline), ours.Seconds()/baseline.Seconds(), 0.5),
+		atMost(what, span(ours), span(baseline), ours.Seconds()/baseline.Seconds(), 0.5),
 		{
 			measure: "  size of its file", ours: amount(text.last.Result.SizeBytes).String(), baseline: amount(size).String(),
 			ratio: fmt.Sprintf("%.2f", sizes), limit: "1 ± 0.10", met: sizes >= 1-mostSizeDifference && sizes <= 1+mostSizeDifference,
@@ -59,7 +61,7 @@ func (b *bench) dumpByHand(ctx context.Context, database string) (int64, error) 
 		server.String(), file)
 	cmd.Env = append(os.Environ(), "PGPASSWORD="+password)
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		return 0, fmt.Errorf("pg_dump | gzip: %v: %s", err, out)
+		return 0, errors.Join(fmt.Errorf("pg_dump | gzip: %s", out), err)
 	}
 	info, err := os.Stat(file)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 
 // hand makes databases with plain SQL, as the same login as the agent's and on the same server. What counts as its time: all six
 // roles with verifiers in one transaction, CREATE DATABASE from template0 under a temporary name, the rights inside it in one
-// transaction over a connection opened for that, and grants, limit and rename in one transaction. The statements are sent one after
-// the other, over one connection that is open already. What does not count: verifiers are computed before. It records nothing
-// anywhere, tells PgBouncer nothing, and proves no log-in.
+// transaction over a connection opened for that, and grants, limit and rename in one transaction. The statements are sent one
+// after the other, over one connection that is open already. What does not count: verifiers are computed before. It records
+// nothing anywhere, tells PgBouncer nothing, and proves no log-in.
 type hand struct {
 	agent       *sql.DB // one connection, to the maintenance database
 	super       *sql.DB // drops, between the measurements

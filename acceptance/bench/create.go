@@ -19,8 +19,8 @@ func measureCreate(ctx context.Context, b *bench) ([]row, error) {
 	var byAPI, byHand []time.Duration
 	for n := range b.runs*pairsPerRun + 1 {
 		ways := []func() error{
-			func() error { return timed(&byAPI, h.throughAPI, ctx, b, fmt.Sprintf("api-%03d", n)) },
-			func() error { return timed(&byHand, h.byHand, ctx, b, fmt.Sprintf("hand-%03d", n)) },
+			func() error { return timed(ctx, &byAPI, h.throughAPI, b, fmt.Sprintf("api-%03d", n)) },
+			func() error { return timed(ctx, &byHand, h.byHand, b, fmt.Sprintf("hand-%03d", n)) },
 		}
 		for i := range ways {
 			if err := ways[(i+n)%2](); err != nil {
@@ -40,9 +40,9 @@ func measureCreate(ctx context.Context, b *bench) ([]row, error) {
 // maker makes one database and returns what drops it again.
 type maker func(ctx context.Context, b *bench, name string) (drop func(context.Context) error, err error)
 
-func timed(into *[]time.Duration, make maker, ctx context.Context, b *bench, name string) error {
+func timed(ctx context.Context, into *[]time.Duration, way maker, b *bench, name string) error {
 	began := time.Now()
-	drop, err := make(ctx, b, name)
+	drop, err := way(ctx, b, name)
 	took := time.Since(began)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -40,8 +40,9 @@ func (b *bench) settings(ctx context.Context) (text string, err error) {
 		return "", err
 	}
 	defer db.Close()
-	const query = `SELECT format('PostgreSQL %s (fsync %s, synchronous_commit %s, shared_buffers %s)', current_setting('server_version'),
-		current_setting('fsync'), current_setting('synchronous_commit'), current_setting('shared_buffers'))`
+	const query = `SELECT format('PostgreSQL %s (fsync %s, synchronous_commit %s, shared_buffers %s)',
+		current_setting('server_version'), current_setting('fsync'),
+		current_setting('synchronous_commit'), current_setting('shared_buffers'))`
 	return text, db.QueryRowContext(ctx, query).Scan(&text)
 }
 

@@ -20,8 +20,8 @@ import (
 // plainHandler is the argument that makes this program the baseline of part (b).
 const plainHandler = "plain-handler"
 
-// lookup is a statement as the API host sent it, with the arguments of one request. ClockAt is the place of the one that holds the
-// time in microseconds, or -1.
+// lookup is a statement as the API host sent it, with the arguments of one request. ClockAt is the place of the one that holds
+// the time in microseconds, or -1.
 type lookup struct {
 	SQL       string
 	Arguments []*string

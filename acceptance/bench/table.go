@@ -38,7 +38,8 @@ func (t table) String() string {
 			if !r.met {
 				verdict = "MISSED"
 			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.name, r.measure, r.ours, r.baseline, r.ratio, r.limit, verdict, s.load)
+			cells := []string{s.name, r.measure, r.ours, r.baseline, r.ratio, r.limit, verdict, s.load}
+			_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
 		}
 	}
 	_ = w.Flush() // into memory

@@ -26,7 +26,8 @@ type textDatabase struct {
 // textBytes is how much COPY text goes in. On disk, and in a dump, it is a little more.
 const textBytes = 560_000_000
 
-const textTables = `CREATE TABLE article (id bigint, at timestamptz, author text, title text, body text, price numeric(12,2), tags jsonb);
+const textTables = `CREATE TABLE article (id bigint, at timestamptz, author text, title text, body text, price numeric(12,2),
+		tags jsonb);
 	CREATE TABLE visit (id bigint, at timestamptz, article bigint, seconds double precision, client inet, agent text)`
 
 // withText makes the database once and returns it to every part that asks.
@@ -52,7 +53,8 @@ func (b *bench) withText(ctx context.Context) (*textDatabase, error) {
 	return text, nil
 }
 
-// fill writes the rows as the owner, and leaves the database as a quiet one is: hint bits set, nothing dirty, all of it read once.
+// fill writes the rows as the owner, and leaves the database as a quiet one is: hint bits set, nothing dirty, all of it read
+// once.
 func fill(ctx context.Context, server *cluster.Postgres, name string) (size int64, err error) {
 	conn, err := pgconn.Connect(ctx, server.URL(name))
 	if err != nil {
@@ -120,8 +122,8 @@ type words struct {
 
 const vocabularySize = 20_000
 
-var syllables = strings.Fields("a ba ber cal con da del dor e en er fi ga ha in ka la len lo ma men mi na ne nor o or pa per ra re " +
-	"ri ro sa sen ser so sta ta te ten ter ti to tra u un va ven ver vi za")
+var syllables = strings.Fields("a ba ber cal con da del dor e en er fi ga ha in ka la len lo ma men mi na ne nor o or pa per " +
+	"ra re ri ro sa sen ser so sta ta te ten ter ti to tra u un va ven ver vi za")
 
 func newWords() *words {
 	w := &words{chance: rand.New(rand.NewPCG(1, 2))}
@@ -162,13 +164,16 @@ func (w *words) at(n int) string {
 }
 
 func (w *words) article(out io.Writer, n int) {
-	_, _ = fmt.Fprintf(out, "%d\t%s\t%s.%s@example.org\t%s\t%s\t%d.%02d\t{\"topic\": \"%s\", \"views\": %d, \"draft\": %t}\n", // into memory
+	const form = "%d\t%s\t%s.%s@example.org\t%s\t%s\t%d.%02d\t" + `{"topic": "%s", "views": %d, "draft": %t}` + "\n"
+	_, _ = fmt.Fprintf(out, form, // counter keeps the error
 		n, w.at(n), w.word(), w.word(), w.sentence(3+w.chance.IntN(6)), w.sentence(30+w.chance.IntN(80)), w.chance.IntN(1000),
 		w.chance.IntN(100), w.word(), w.chance.IntN(100_000), w.chance.IntN(9) == 0)
 }
 
 func (w *words) visit(out io.Writer, n int) {
-	_, _ = fmt.Fprintf(out, "%d\t%s\t%d\t%.3f\t10.%d.%d.%d\tMozilla/5.0 (%s; %s) %s/%d.%d\n", n, w.at(n), w.chance.IntN(500_000), // as above
-		w.chance.ExpFloat64()*40, w.chance.IntN(4), w.chance.IntN(256), w.chance.IntN(256), w.word(), w.word(), w.word(),
+	const form = "%d\t%s\t%d\t%.3f\t10.%d.%d.%d\tMozilla/5.0 (%s; %s) %s/%d.%d\n"
+	_, _ = fmt.Fprintf(out, form, // counter keeps the error
+		n, w.at(n), w.chance.IntN(500_000), w.chance.ExpFloat64()*40, w.chance.IntN(4), w.chance.IntN(256), w.chance.IntN(256),
+		w.word(), w.word(), w.word(),
 		w.chance.IntN(150), w.chance.IntN(10))
 }

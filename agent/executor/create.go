@@ -61,14 +61,14 @@ func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
 		logins.Go(func() error { return x.makeLogins(ctx, p) })
 	}
 	pooled.Go(func() error {
-		if logins.Wait() != nil {
-			return nil // told below
+		if err := logins.Wait(); err != nil {
+			return err
 		}
 		return x.syncPooler(ctx)
 	})
 	if !made {
 		if err := x.makeDatabase(ctx, p, logins.Wait); err != nil {
-			return errors.Join(err, pooled.Wait())
+			return errors.Join(err, pooled.Wait()) // where the logins failed, both say the same
 		}
 	}
 	crash.Point(crash.CreateRenamed)

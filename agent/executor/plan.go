@@ -137,8 +137,8 @@ func (p plan) markStatement(parts ...part) string {
 	for _, r := range parts {
 		rows = append(rows, "("+quote(r.name)+","+quote(r.as)+")")
 	}
-	return fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part) SELECT r.rolname, r.oid, %s, made.part FROM pg_roles r"+
-		" JOIN (VALUES %s) made (name, part) ON r.rolname = made.name::name", quote(p.id), strings.Join(rows, ","))
+	return fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part) SELECT r.rolname, r.oid, %s, made.part"+
+		" FROM pg_roles r JOIN (VALUES %s) made (name, part) ON r.rolname = made.name::name", quote(p.id), strings.Join(rows, ","))
 }
 
 // gateStatement writes closed gates.
