@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -165,6 +166,31 @@ func TestACanceledBackupLeavesNothing(t *testing.T) {
 		if left := w.leftovers(); left != "" {
 			t.Errorf("canceled while %s leaves %s", stage, left)
 		}
+	}
+}
+
+// A customer who keeps a table locked holds a backup up for a bounded time.
+func TestALockedTableIsNotWaitedForForEver(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (n int)`)
+	tx, err := w.Open(t).Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it only holds the lock
+	if _, err := tx.Exec("LOCK TABLE t IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	config := w.config()
+	config.LockWait = 200 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = artifact.New(config, w.files).Run(ctx, w.request(), func(string, int) {})
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("with a table locked: %v, %v", err, ctx.Err())
+	}
+	if left := w.leftovers(); left != "" {
+		t.Errorf("it leaves %s", left)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/lib/pq"
@@ -26,7 +27,7 @@ type Config struct {
 	Maintenance string // the database from which copies are created and dropped
 	PgDump      string // path of pg_dump 16 or later
 
-	LockWait    time.Duration    // how long pg_dump waits for a table's lock; 0 means 30 s
+	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
 	RestoreTime time.Duration    // how long a verifying restore may take; 0 means 6 h
 	Now         func() time.Time `json:"-"` // nil means the system's clock
 }
@@ -45,6 +46,9 @@ func (c *Config) complete() {
 		c.Now = time.Now
 	}
 }
+
+// lockWait is LockWait in milliseconds, as PostgreSQL's settings have it.
+func (c *Config) lockWait() string { return strconv.FormatInt(c.LockWait.Milliseconds(), 10) }
 
 // sessionOptions keep a customer's defaults away from the agent's sessions.
 const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +

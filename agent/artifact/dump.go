@@ -74,6 +74,10 @@ func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, prog
 	}
 	defer tx.Rollback()
 	run := pgDump{cfg: &b.cfg, database: req.Database, op: req.OperationID}
+	// A customer who keeps a table locked may hold up a backup as long as pg_dump waits, and not for ever.
+	if _, err := tx.ExecContext(ctx, `SELECT set_config('lock_timeout', $1, true)`, b.cfg.lockWait()); err != nil {
+		return backup.Manifest{}, fmt.Errorf("limit the wait for locks: %w", err)
+	}
 	if err := tx.QueryRowContext(ctx, `SELECT pg_export_snapshot()`).Scan(&run.snapshot); err != nil {
 		return backup.Manifest{}, fmt.Errorf("export snapshot: %w", err)
 	}

@@ -72,7 +72,7 @@ func supervise(cmd *exec.Cmd, in io.Closer) <-chan error {
 func (d pgDump) args() []string {
 	return []string{
 		"--format=plain", "--no-password", "--no-subscriptions", "--no-tablespaces", "--encoding=UTF8", "--snapshot=" + d.snapshot,
-		"--lock-wait-timeout=" + strconv.FormatInt(d.cfg.LockWait.Milliseconds(), 10),
+		"--lock-wait-timeout=" + d.cfg.lockWait(),
 	}
 }
 

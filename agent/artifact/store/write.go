@@ -98,9 +98,9 @@ func (f *File) Close() error {
 	return nil
 }
 
-// full turns "no space left" and "quota exceeded" into BACKUP_STORAGE_FULL.
+// full turns "no space left", "quota exceeded" and "file too large" into BACKUP_STORAGE_FULL.
 func full(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fault.Wrap(err, fault.BackupStorageFull, "the server has no room for another backup")
 	}
 	return err
