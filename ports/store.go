@@ -26,4 +26,6 @@ type Tx interface {
 	Servers() Servers
 	Switches() Switches
 	Vault() Vault
+	Webhooks() Webhooks
+	Deliveries() Deliveries
 }

@@ -10,8 +10,8 @@ type Vault interface {
 	Replace(ctx context.Context, v SealedValue, sealed []byte) error
 }
 
-// SealedValue is one encrypted value. Ref names its row ("login/<database>/<login>", "server/<id>"), Context is what it is
-// bound to.
+// SealedValue is one encrypted value. Ref names its row ("login/<database>/<login>", "server/<id>", "webhook/<id>"), Context is
+// what it is bound to.
 type SealedValue struct {
 	Ref     string
 	Context string

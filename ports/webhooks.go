@@ -29,7 +29,7 @@ type WebhookRequest struct {
 	At      time.Time // when it is signed
 }
 
-// Webhooks keeps endpoints.
+// Webhooks keeps endpoints. One that is bound to a database outlives it, enabled as it was.
 type Webhooks interface {
 	Add(ctx context.Context, e webhook.Endpoint) error
 	// Get returns an endpoint of an account; ErrNoRow when there is none.
@@ -41,7 +41,8 @@ type Webhooks interface {
 	// LockEnabled returns how many endpoints of an account are enabled, and holds off every other caller of it for the same
 	// account until the transaction ends, so that two cannot both take the last place.
 	LockEnabled(ctx context.Context, account id.AccountID) (int, error)
-	// Wanting returns the endpoints for which webhook.Endpoint.Wants is true, oldest first.
+	// Wanting returns the endpoints for which webhook.Endpoint.Wants is true, oldest first. In an update none of them is
+	// disabled before the transaction ends, so Abandon misses no delivery that is added for them.
 	Wanting(ctx context.Context, account id.AccountID, db id.DatabaseID) ([]webhook.Endpoint, error)
 	// Save writes every field that can change: secret, failures, disabled and updated. ErrNoRow when there is none.
 	Save(ctx context.Context, e webhook.Endpoint) error
@@ -52,24 +53,27 @@ type Deliveries interface {
 	// TakeEvents returns up to limit outbox events that have no deliveries yet, oldest first, and marks them as taken. Two
 	// transactions never take the same one; one that rolls back leaves it for the next.
 	TakeEvents(ctx context.Context, limit int) ([]OutboxEvent, error)
-	// Add stores deliveries and wakes dispatchers when the transaction commits. One whose event has a delivery to the same
-	// endpoint already is left out.
+	// Add stores deliveries and wakes dispatchers when the transaction commits, as Outbox.Add does. One whose event has a
+	// delivery to the same endpoint already is left out. ErrNoRow where there is no such endpoint.
 	Add(ctx context.Context, ds []webhook.Delivery) error
 	// ClaimNext takes a claimable delivery to an enabled endpoint, as webhook.Delivery.Claimed leaves it; ErrNoRow when there
 	// is none. It is fair: among the endpoints with fewer than perEndpoint deliveries held at the time it serves the one with
-	// the fewest, and of that the delivery that has been due longest. Two dispatchers never claim the same one.
+	// the fewest, of several such the one that was served longest ago, and of that the delivery that has been due longest. Two
+	// dispatchers never claim the same one, nor do they together exceed perEndpoint.
 	ClaimNext(ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int) (webhook.Delivery, error)
 	// Lock returns a delivery and holds it until the transaction ends; ErrNoRow when there is none. Where both are locked, the
 	// endpoint comes first.
 	Lock(ctx context.Context, d id.DeliveryID) (webhook.Delivery, error)
 	// SaveLeased writes every field that can change, with the attempt where there was one, provided that the stored epoch is
-	// still d.Epoch; ErrLeaseLost otherwise, and nothing is written. A delivery that is held by nobody is saved the same way.
+	// still d.Epoch; ErrLeaseLost otherwise, and nothing is written. A delivery that is held by nobody is saved the same way;
+	// one with all its attempts before it wakes dispatchers.
 	SaveLeased(ctx context.Context, d webhook.Delivery, a *webhook.Attempt) error
 	// Abandon does what webhook.Delivery.Abandoned says to every delivery of an endpoint.
 	Abandon(ctx context.Context, w id.WebhookID, now time.Time) error
 	// Attempts returns the attempts at an endpoint, newest first.
 	Attempts(ctx context.Context, w id.WebhookID, p Page) ([]WebhookAttempt, error)
-	// Backlog returns how many deliveries to enabled endpoints are not final, and since when the oldest of them waits.
+	// Backlog returns how many events wait for their deliveries and how many deliveries to enabled endpoints are not final,
+	// and when the oldest of them was made.
 	Backlog(ctx context.Context) (WebhookBacklog, error)
 }
 

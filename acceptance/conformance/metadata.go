@@ -25,7 +25,9 @@ type Host struct {
 	Store      ports.Store
 	Admissions ports.Admissions
 	Notifier   ports.Notifier
-	// Events reads the outbox, oldest first: its readers are no part of the ports yet.
+	// Dispatchers wakes for events and deliveries of webhooks.
+	Dispatchers ports.Notifier
+	// Events reads the whole outbox, oldest first, which no port does.
 	Events func(t *testing.T) []ports.OutboxEvent
 }
 

@@ -45,6 +45,9 @@ func TestOutbox(t *testing.T)      { eachStore(t, conformance.Outbox) }
 func TestServers(t *testing.T)     { eachStore(t, conformance.Servers) }
 func TestSwitches(t *testing.T)    { eachStore(t, conformance.Switches) }
 func TestVault(t *testing.T)       { eachStore(t, conformance.Vault) }
+func TestWebhooks(t *testing.T)    { eachStore(t, conformance.Webhooks) }
+func TestDeliveries(t *testing.T)  { eachStore(t, conformance.Deliveries) }
+func TestDispatch(t *testing.T)    { eachStore(t, conformance.Dispatch) }
 func TestAdmissions(t *testing.T)  { eachStore(t, conformance.Admissions) }
 func TestNotifier(t *testing.T)    { eachStore(t, conformance.Notifier) }
 
@@ -53,7 +56,8 @@ func inMemory(open func() *memstore.Store) conformance.Metadata {
 		s := open()
 		return func(*testing.T) conformance.Host {
 			return conformance.Host{
-				Store: s, Admissions: s, Notifier: s, Events: func(*testing.T) []ports.OutboxEvent { return s.Events() },
+				Store: s, Admissions: s, Notifier: s, Dispatchers: s.Dispatchers(),
+				Events: func(*testing.T) []ports.OutboxEvent { return s.Events() },
 			}
 		}
 	}
@@ -101,7 +105,7 @@ func openPostgres(t *testing.T, url string) conformance.Host {
 		}
 	})
 	return conformance.Host{
-		Store: store, Admissions: store, Notifier: notifier,
+		Store: store, Admissions: store, Notifier: notifier, Dispatchers: notifier.Dispatchers(),
 		Events: func(t *testing.T) []ports.OutboxEvent { return storedEvents(t, url) },
 	}
 }
@@ -115,7 +119,9 @@ func storedEvents(t *testing.T, url string) []ports.OutboxEvent {
 	}
 	defer db.Close()
 	var events []ports.OutboxEvent
-	if err := db.Select(&events, "SELECT * FROM outbox_events ORDER BY created_at, id"); err != nil {
+	err = db.Select(&events, `SELECT id, account_id, database_id, operation_id, name, payload, created_at
+		FROM outbox_events ORDER BY created_at, id`)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range events {

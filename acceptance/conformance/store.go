@@ -98,6 +98,8 @@ func refusalEndsTransaction(w *world) {
 func viewCannotWrite(w *world) {
 	r := w.addDatabase("shop")
 	o := w.addWork(r.ID)
+	e := w.addEndpoint()
+	d := w.addDelivery(e)
 	for name, write := range map[string]func(ctx context.Context, tx ports.Tx) error{
 		"AddUser": func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().AddUser(ctx, w.user) },
 		"LockForQuota": func(ctx context.Context, tx ports.Tx) error {
@@ -126,6 +128,22 @@ func viewCannotWrite(w *world) {
 		"Replace": func(ctx context.Context, tx ports.Tx) error {
 			return tx.Vault().Replace(ctx, ports.SealedValue{Ref: "server/" + string(w.server.ID)}, nil)
 		},
+		"Add endpoint":  func(ctx context.Context, tx ports.Tx) error { return tx.Webhooks().Add(ctx, w.endpoint()) },
+		"Lock endpoint": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Webhooks().Lock(ctx, e.ID); return err },
+		"LockEnabled": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Webhooks().LockEnabled(ctx, w.account.ID)
+			return err
+		},
+		"Save endpoint": saveEndpoint(e),
+		"TakeEvents":    func(ctx context.Context, tx ports.Tx) error { _, err := tx.Deliveries().TakeEvents(ctx, 1); return err },
+		"Add delivery":  addDeliveries(newDelivery(e, epoch)),
+		"ClaimNext delivery": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Deliveries().ClaimNext(ctx, "d", epoch, 1, 1)
+			return err
+		},
+		"Lock delivery": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Deliveries().Lock(ctx, d.ID); return err },
+		"Save delivery": saveDelivery(d, nil),
+		"Abandon":       func(ctx context.Context, tx ports.Tx) error { return tx.Deliveries().Abandon(ctx, e.ID, epoch) },
 	} {
 		if err := w.Store.View(w.Context(), write); !errors.Is(err, ports.ErrReadOnly) {
 			w.Errorf("%s in a view: %v", name, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -18,7 +19,7 @@ func Vault(t *testing.T, m Metadata) {
 	})
 }
 
-// fillVault stores two databases with two logins each and a second server.
+// fillVault stores two databases with two logins each, a second server and two endpoints.
 func fillVault(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
 	want = append(want,
@@ -26,6 +27,9 @@ func fillVault(w *world) (want []ports.SealedValue) {
 		ports.SealedValue{Ref: "server/" + string(second.ID), Context: second.SecretContext(), Sealed: second.SealedSecret},
 	)
 	for i := range 2 {
+		e := w.addEndpoint(func(e *webhook.Endpoint) { e.SealedSecret = []byte{byte(i)} })
+		ref := "webhook/" + string(e.ID)
+		want = append(want, ports.SealedValue{Ref: ref, Context: webhook.SecretContext(e.ID), Sealed: e.SealedSecret})
 		r := w.addDatabase(numbered(i))
 		for _, login := range []database.Login{database.OwnerLogin, database.ReadonlyLogin} {
 			l := ownerOf(r.ID)

@@ -118,6 +118,14 @@ func cursorIsChecked(w *world) {
 			},
 			"operations": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Operations().List(ctx, r.ID, p); return err },
 			"audit":      func(ctx context.Context, tx ports.Tx) error { _, err := tx.Audit().List(ctx, r.ID, p); return err },
+			"endpoints": func(ctx context.Context, tx ports.Tx) error {
+				_, err := tx.Webhooks().List(ctx, w.account.ID, p)
+				return err
+			},
+			"attempts": func(ctx context.Context, tx ports.Tx) error {
+				_, err := tx.Deliveries().Attempts(ctx, newID[id.WebhookID](), p)
+				return err
+			},
 		} {
 			if err := w.Store.View(w.Context(), read); !sameError(err, invalid("cursor")) {
 				w.Errorf("%s after %q: %v", list, bad, err)

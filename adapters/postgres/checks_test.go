@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/webhook"
 )
 
 // allowed is what each column with a CHECK list may hold: the states and names of the core, all of them.
@@ -26,6 +27,8 @@ var allowed = map[string][]string{
 	"operations.kind":       texts(append([]operation.Kind{operation.Create, operation.Lifecycle}, operation.PublicKinds...)...),
 	"backups.trigger":       texts(backup.Triggers...),
 	"backups.format":        {backup.FormatSQLGzip},
+
+	"webhook_deliveries.status": texts(webhook.DeliveryStatuses...),
 }
 
 func memberRoles() (roles []account.Standing) {

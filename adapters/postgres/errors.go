@@ -30,6 +30,7 @@ var broken = map[string]func() error{
 	"allowlist_entries_cidr_unique":  func() error { return fault.Invalid("cidr", "is already on the allowlist") },
 	"backups_filename_unique":        func() error { return fault.New(fault.BackupConflict, "a backup of that name exists") },
 	"outbox_events_operation_unique": func() error { return errors.New("the operation has made this event already") },
+	"webhook_attempts_once":          func() error { return errors.New("the attempt is recorded already") },
 }
 
 func errOperationOpen() error {

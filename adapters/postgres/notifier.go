@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/ports"
 )
 
 // The listener connects again after a pause that doubles from minReconnect to maxReconnect. It asks the server every
@@ -15,15 +17,15 @@ const (
 	pingEvery    = 20 * time.Second
 )
 
-// Notifier is ports.Notifier on LISTEN. It has one connection of its own.
+// Notifier is ports.Notifier on LISTEN, for workers on operations and for dispatchers of webhooks. It has one connection of
+// its own for both.
 type Notifier struct {
 	listener *pq.Listener
 	closed   chan struct{}
 	close    sync.Once
 	running  sync.WaitGroup
 
-	mu      sync.Mutex
-	waiting map[chan struct{}]struct{}
+	workers, dispatchers sleepers
 }
 
 // NewNotifier starts to listen in the background: it does not wait for the server, and connects again when it must.
@@ -32,9 +34,13 @@ func NewNotifier(c Config) (*Notifier, error) {
 	if _, err := c.withDefaults().driverConfig(); err != nil {
 		return nil, err
 	}
-	n := &Notifier{closed: make(chan struct{}), waiting: map[chan struct{}]struct{}{}}
+	n := &Notifier{closed: make(chan struct{})}
 	n.listener = pq.NewListener(c.URL, minReconnect, maxReconnect, nil)
-	n.running.Go(func() { _ = n.listener.Listen(queueChannel) }) // it fails only when the listener is closed
+	n.running.Go(func() {
+		for _, channel := range []string{queueChannel, dispatchChannel} {
+			_ = n.listener.Listen(channel) // it fails only when the listener is closed
+		}
+	})
 	n.running.Go(n.pass)
 	return n, nil
 }
@@ -49,18 +55,11 @@ func (n *Notifier) Close() (err error) {
 	return err
 }
 
-// Wake implements ports.Notifier.
-func (n *Notifier) Wake() (<-chan struct{}, func()) {
-	c := make(chan struct{}, 1)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.waiting[c] = struct{}{}
-	return c, func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.waiting, c)
-	}
-}
+// Wake implements ports.Notifier: it wakes for operations.
+func (n *Notifier) Wake() (<-chan struct{}, func()) { return n.workers.Wake() }
+
+// Dispatchers wakes for events and deliveries of webhooks. It lasts as long as the Notifier.
+func (n *Notifier) Dispatchers() ports.Notifier { return &n.dispatchers }
 
 // pass wakes everybody for each notification, and for the nil that follows a reconnect: what was sent meanwhile is lost.
 func (n *Notifier) pass() {
@@ -70,18 +69,45 @@ func (n *Notifier) pass() {
 		select {
 		case <-n.closed:
 			return
-		case <-n.listener.Notify:
-			n.wakeAll()
+		case got := <-n.listener.Notify:
+			if got == nil || got.Channel == queueChannel {
+				n.workers.wakeAll()
+			}
+			if got == nil || got.Channel == dispatchChannel {
+				n.dispatchers.wakeAll()
+			}
 		case <-ping.C:
 			_ = n.listener.Ping() // an error makes the listener connect again
 		}
 	}
 }
 
-func (n *Notifier) wakeAll() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for c := range n.waiting {
+// sleepers are those who wait for one kind of work.
+type sleepers struct {
+	mu      sync.Mutex
+	waiting map[chan struct{}]struct{}
+}
+
+// Wake implements ports.Notifier.
+func (s *sleepers) Wake() (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == nil {
+		s.waiting = map[chan struct{}]struct{}{}
+	}
+	s.waiting[c] = struct{}{}
+	return c, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.waiting, c)
+	}
+}
+
+func (s *sleepers) wakeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.waiting {
 		select {
 		case c <- struct{}{}:
 		default: // one that was not taken yet is enough

@@ -80,3 +80,5 @@ func (s session) Outbox() ports.Outbox           { return outbox{s} }
 func (s session) Servers() ports.Servers         { return servers{s} }
 func (s session) Switches() ports.Switches       { return switches{s} }
 func (s session) Vault() ports.Vault             { return vault{s} }
+func (s session) Webhooks() ports.Webhooks       { return webhooks{s} }
+func (s session) Deliveries() ports.Deliveries   { return deliveries{s} }

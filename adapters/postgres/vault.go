@@ -7,15 +7,9 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
-)
-
-// The first parts of a Ref, in their order.
-const (
-	loginRef  = "login/"
-	serverRef = "server/"
 )
 
 var (
@@ -25,67 +19,108 @@ var (
 	sealedServers = define(func() sq.Sqlizer {
 		return serverTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
 	})
-	resealLogin  = written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
-	resealServer = written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
+	sealedWebhooks = define(func() sq.Sqlizer {
+		return webhookTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
+	})
+	resealLogin   = written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
+	resealServer  = written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
+	resealWebhook = written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
 )
+
+// sealedRows are the encrypted values of one table. The key of a row is what follows the first slash of its Ref, cut at the
+// slashes.
+type sealedRows struct {
+	kind   string   // what a Ref begins with
+	first  []string // sorts before every key
+	read   func(v vault, ctx context.Context, after []any) ([]ports.SealedValue, error)
+	reseal *statement
+}
+
+// sealedTables are in the order of their Refs.
+var sealedTables = []sealedRows{
+	{"login", []string{firstUUID, ""}, vault.logins, resealLogin},
+	{"server", []string{firstUUID}, vault.servers, resealServer},
+	{"webhook", []string{firstUUID}, vault.webhooks, resealWebhook},
+}
 
 type vault struct{ session }
 
-// Next reads logins until there are no more, then servers: that is the order of their Refs.
+// Next reads one table until there is no more of it, then the one behind it.
 func (v vault) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
-	if of, ok := strings.CutPrefix(after, serverRef); ok {
-		return v.servers(ctx, of, limit)
+	table, key, err := placeOf(after)
+	if err != nil {
+		return nil, err
 	}
-	db, login := firstUUID, ""
-	if after != "" {
-		var err error
-		if db, login, err = cutLoginRef(after); err != nil {
+	var values []ports.SealedValue
+	for ; table < len(sealedTables) && len(values) < limit; table++ {
+		if key == nil {
+			key = sealedTables[table].first
+		}
+		more, err := sealedTables[table].read(v, ctx, append(arguments(key), limit-len(values)))
+		if err != nil {
 			return nil, err
 		}
+		values, key = append(values, more...), nil
 	}
-	values, err := v.logins(ctx, db, login, limit)
-	if err != nil || len(values) == limit {
-		return values, err
-	}
-	more, err := v.servers(ctx, firstUUID, limit-len(values))
-	return append(values, more...), err
+	return values, nil
 }
 
-func cutLoginRef(ref string) (db, login string, err error) {
-	rest, isLogin := strings.CutPrefix(ref, loginRef)
-	db, login, found := strings.Cut(rest, "/")
-	if !isLogin || !found {
-		return "", "", fmt.Errorf("%q is no reference to an encrypted value", ref)
+// placeOf finds the table and the key that a Ref names; the empty Ref is before the first of all.
+func placeOf(ref string) (table int, key []string, err error) {
+	if ref == "" {
+		return 0, nil, nil
 	}
-	return db, login, nil
+	parts := strings.Split(ref, "/")
+	for i, t := range sealedTables {
+		if t.kind == parts[0] && len(t.first) == len(parts)-1 {
+			return i, parts[1:], nil
+		}
+	}
+	return 0, nil, fmt.Errorf("%q is no reference to an encrypted value", ref)
 }
 
-func (v vault) logins(ctx context.Context, db, login string, limit int) ([]ports.SealedValue, error) {
-	rows, err := all[ports.LoginSecret](ctx, v.session, sealedLogins, db, login, limit)
+func arguments(key []string) []any {
+	list := make([]any, len(key), len(key)+2)
+	for i, part := range key {
+		list[i] = part
+	}
+	return list
+}
+
+func (v vault) Replace(ctx context.Context, value ports.SealedValue, sealed []byte) error {
+	table, key, err := placeOf(value.Ref)
+	if err != nil {
+		return err
+	}
+	return v.write(ctx, sealedTables[table].reseal, append(append([]any{sealed}, arguments(key)...), value.Sealed)...)
+}
+
+func (v vault) logins(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+	rows, err := all[ports.LoginSecret](ctx, v.session, sealedLogins, after...)
 	values := make([]ports.SealedValue, len(rows))
 	for i, r := range rows {
-		ref := loginRef + string(r.DatabaseID) + "/" + string(r.Login)
+		ref := "login/" + string(r.DatabaseID) + "/" + string(r.Login)
 		values[i] = ports.SealedValue{Ref: ref, Context: r.Context(), Sealed: r.Sealed}
 	}
 	return values, err
 }
 
-func (v vault) servers(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
-	rows, err := all[server.Server](ctx, v.session, sealedServers, after, limit)
+func (v vault) servers(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+	rows, err := all[server.Server](ctx, v.session, sealedServers, after...)
 	values := make([]ports.SealedValue, len(rows))
 	for i, r := range rows {
-		values[i] = ports.SealedValue{Ref: serverRef + string(r.ID), Context: r.SecretContext(), Sealed: r.SealedSecret}
+		values[i] = ports.SealedValue{Ref: "server/" + string(r.ID), Context: r.SecretContext(), Sealed: r.SealedSecret}
 	}
 	return values, err
 }
 
-func (v vault) Replace(ctx context.Context, value ports.SealedValue, sealed []byte) error {
-	if of, ok := strings.CutPrefix(value.Ref, serverRef); ok {
-		return v.write(ctx, resealServer, sealed, id.ServerID(of), value.Sealed)
+func (v vault) webhooks(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+	rows, err := all[webhook.Endpoint](ctx, v.session, sealedWebhooks, after...)
+	values := make([]ports.SealedValue, len(rows))
+	for i, r := range rows {
+		values[i] = ports.SealedValue{
+			Ref: "webhook/" + string(r.ID), Context: webhook.SecretContext(r.ID), Sealed: r.SealedSecret,
+		}
 	}
-	db, login, err := cutLoginRef(value.Ref)
-	if err != nil {
-		return err
-	}
-	return v.write(ctx, resealLogin, sealed, db, login, value.Sealed)
+	return values, err
 }

@@ -23,5 +23,28 @@ func (o outbox) Add(ctx context.Context, e ports.OutboxEvent) error {
 	}
 	e.Payload = bytes.Clone(e.Payload)
 	s.events.put(e.ID, e)
+	o.tx.announced = true
 	return nil
+}
+
+func (d deliveries) TakeEvents(ctx context.Context, limit int) ([]ports.OutboxEvent, error) {
+	s, err := d.writing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waiting := s.waitingEvents()
+	waiting = waiting[:min(limit, len(waiting))]
+	for i, e := range waiting {
+		s.taken.put(e.ID, e.ID)
+		waiting[i].Payload = bytes.Clone(e.Payload)
+	}
+	return waiting, nil
+}
+
+// waitingEvents are the events that nobody has taken, oldest first.
+func (s *state) waitingEvents() []ports.OutboxEvent {
+	waits := func(e ports.OutboxEvent) bool { _, taken := s.taken.get(e.ID); return !taken }
+	return s.events.having(waits, func(a, b ports.OutboxEvent) int {
+		return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -29,6 +30,11 @@ type state struct {
 	requests    rows[requestKey, idempotency.Record]
 	audit       rows[id.AuditID, audit.Entry]
 	events      rows[id.EventID, ports.OutboxEvent]
+	taken       rows[id.EventID, id.EventID] // events of which deliveries were made
+	webhooks    rows[id.WebhookID, lane]
+	deliveries  rows[id.DeliveryID, webhook.Delivery]
+	attempts    rows[attemptKey, ports.WebhookAttempt]
+	turns       int64 // claims of deliveries so far
 	features    rows[string, string]
 	enrolments  rows[enrolment, enrolment]
 	autoEnroll  rows[id.AccountID, id.AccountID]
@@ -66,11 +72,23 @@ type enrolment struct {
 	route    string
 }
 
+// lane is an endpoint, with the turn at which it was last served.
+type lane struct {
+	webhook.Endpoint
+	turn int64
+}
+
+type attemptKey struct {
+	delivery id.DeliveryID
+	number   int
+}
+
 // begin returns a copy whose tables are copied when they are first written.
 func (s state) begin() *state {
 	s.users.own, s.accounts.own, s.namespaces.own, s.keys.own, s.bindings.own = false, false, false, false, false
 	s.servers.own, s.databases.own, s.memberships.own, s.logins.own, s.allowlist.own = false, false, false, false, false
 	s.operations.own, s.backups.own, s.requests.own, s.audit.own, s.events.own = false, false, false, false, false
 	s.features.own, s.enrolments.own, s.autoEnroll.own = false, false, false
+	s.taken.own, s.webhooks.own, s.deliveries.own, s.attempts.own = false, false, false, false
 	return &s
 }

@@ -20,18 +20,16 @@ type Store struct {
 	committed atomic.Pointer[state]
 	rerun     bool
 
+	workers, dispatchers sleepers
+
 	mu      sync.Mutex // of what follows, which belongs to no transaction
 	buckets map[string]time.Time
-	waiting map[chan struct{}]struct{}
 	used    map[id.KeyID]time.Time
 }
 
 // New makes an empty store.
 func New() *Store {
-	s := &Store{
-		turn: make(chan struct{}, 1), buckets: map[string]time.Time{}, waiting: map[chan struct{}]struct{}{},
-		used: map[id.KeyID]time.Time{},
-	}
+	s := &Store{turn: make(chan struct{}, 1), buckets: map[string]time.Time{}, used: map[id.KeyID]time.Time{}}
 	s.committed.Store(&state{})
 	return s
 }
@@ -64,7 +62,10 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	}
 	s.committed.Store(tx.state)
 	if tx.queued {
-		s.wakeAll()
+		s.workers.wakeAll()
+	}
+	if tx.announced {
+		s.dispatchers.wakeAll()
 	}
 	return nil
 }
@@ -84,9 +85,10 @@ func (s *Store) Events() []ports.OutboxEvent {
 
 // transaction is the copy that an update works on.
 type transaction struct {
-	state  *state
-	queued bool  // work was queued: wake the workers on commit
-	ended  error // why nothing more can happen
+	state     *state
+	queued    bool  // work was queued: wake the workers on commit
+	announced bool  // an event or a delivery waits: wake the dispatchers on commit
+	ended     error // why nothing more can happen
 }
 
 // session runs statements: in a transaction, or each by itself where tx is nil.
@@ -136,3 +138,5 @@ func (s session) Outbox() ports.Outbox           { return outbox{s} }
 func (s session) Servers() ports.Servers         { return servers{s} }
 func (s session) Switches() ports.Switches       { return switches{s} }
 func (s session) Vault() ports.Vault             { return vault{s} }
+func (s session) Webhooks() ports.Webhooks       { return webhooks{s} }
+func (s session) Deliveries() ports.Deliveries   { return deliveries{s} }

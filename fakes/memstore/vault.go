@@ -6,10 +6,43 @@ import (
 	"context"
 	"slices"
 
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
 type vault struct{ session }
+
+// sealed is an encrypted value with what stores another one in its place.
+type sealed struct {
+	ports.SealedValue
+	put func(*state, []byte)
+}
+
+// sealed are the encrypted values in no order.
+func (s *state) sealed() (list []sealed) {
+	add := func(ref, boundTo string, value []byte, put func(*state, []byte)) {
+		list = append(list, sealed{ports.SealedValue{Ref: ref, Context: boundTo, Sealed: bytes.Clone(value)}, put})
+	}
+	for key, l := range s.logins.byKey {
+		add("login/"+string(l.DatabaseID)+"/"+string(l.Login), l.Context(), l.Sealed, func(s *state, value []byte) {
+			l.Sealed = value
+			s.logins.put(key, l)
+		})
+	}
+	for key, r := range s.servers.byKey {
+		add("server/"+string(r.ID), r.SecretContext(), r.SealedSecret, func(s *state, value []byte) {
+			r.SealedSecret = value
+			s.servers.put(key, r)
+		})
+	}
+	for key, w := range s.webhooks.byKey {
+		add("webhook/"+string(w.ID), webhook.SecretContext(w.ID), w.SealedSecret, func(s *state, value []byte) {
+			w.SealedSecret = value
+			s.webhooks.put(key, w)
+		})
+	}
+	return list
+}
 
 func (v vault) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
 	s, err := v.reading(ctx)
@@ -17,38 +50,23 @@ func (v vault) Next(ctx context.Context, after string, limit int) ([]ports.Seale
 		return nil, err
 	}
 	var values []ports.SealedValue
-	for _, l := range s.logins.byKey {
-		ref := "login/" + string(l.DatabaseID) + "/" + string(l.Login)
-		values = append(values, ports.SealedValue{Ref: ref, Context: l.Context(), Sealed: bytes.Clone(l.Sealed)})
+	for _, row := range s.sealed() {
+		if row.Ref > after {
+			values = append(values, row.SealedValue)
+		}
 	}
-	for _, r := range s.servers.byKey {
-		ref := "server/" + string(r.ID)
-		values = append(values, ports.SealedValue{Ref: ref, Context: r.SecretContext(), Sealed: bytes.Clone(r.SealedSecret)})
-	}
-	values = slices.DeleteFunc(values, func(value ports.SealedValue) bool { return value.Ref <= after })
 	slices.SortFunc(values, func(a, b ports.SealedValue) int { return cmp.Compare(a.Ref, b.Ref) })
 	return first(values, limit), nil
 }
 
-func (v vault) Replace(ctx context.Context, value ports.SealedValue, sealed []byte) error {
+func (v vault) Replace(ctx context.Context, value ports.SealedValue, with []byte) error {
 	s, err := v.writing(ctx)
 	if err != nil {
 		return err
 	}
-	sealed = bytes.Clone(sealed)
-	for key, l := range s.logins.byKey {
-		ref := "login/" + string(l.DatabaseID) + "/" + string(l.Login)
-		if ref == value.Ref && bytes.Equal(l.Sealed, value.Sealed) {
-			l.Sealed = sealed
-			s.logins.put(key, l)
-			return nil
-		}
-	}
-	for key, r := range s.servers.byKey {
-		if "server/"+string(r.ID) == value.Ref && bytes.Equal(r.SealedSecret, value.Sealed) {
-			r.SealedSecret = sealed
-			s.servers.put(key, r)
-			return nil
+	for _, row := range s.sealed() {
+		if row.Ref == value.Ref && bytes.Equal(row.Sealed, value.Sealed) {
+			row.put(s, bytes.Clone(with))
 		}
 	}
 	return nil

@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	sq "github.com/Masterminds/squirrel"
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// dispatchChannel is where committed events and deliveries are announced; see Notifier.Dispatchers.
+const dispatchChannel = "pgherd_webhooks"
+
+var (
+	deliveryTable = tableOf[webhook.Delivery]("webhook_deliveries")
+	attemptTable  = tableOf[webhook.Attempt]("webhook_attempts")
+
+	deliveryChanges = []string{
+		"status", "attempts_used", "attempts_total", "finished_at", "lease_owner", "lease_until", "not_before",
+	}
+)
+
+const undelivered = "status IN ('pending', 'delivering')"
+
+var (
+	// Its arguments are arrays, one for each column.
+	addDeliveries = written(`
+		INSERT INTO webhook_deliveries (` + strings.Join(deliveryTable.columns, ", ") + `)
+		SELECT * FROM unnest(` + deliveryArrays() + `)
+		ON CONFLICT (event_id, webhook_id) DO NOTHING
+		RETURNING pg_notify('` + dispatchChannel + `', '')`)
+	lockDelivery = define(func() sq.Sqlizer {
+		return deliveryTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE")
+	})
+	// A delivery that was asked for once more is due at once.
+	saveDelivery = define(func() sq.Sqlizer {
+		return deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix(
+			"RETURNING CASE WHEN status = 'pending' AND attempts_used = 0 THEN pg_notify('" + dispatchChannel + "', '') END")
+	})
+	addAttempt = define(func() sq.Sqlizer {
+		return dollar.Insert("webhook_attempts").Columns(append([]string{"webhook_id"}, attemptTable.columns...)...).
+			Values(make([]any, 1+len(attemptTable.columns))...)
+	})
+	abandonDeliveries = written(`
+		UPDATE webhook_deliveries SET status = 'failed', finished_at = $2, lease_owner = '', lease_until = NULL
+		WHERE webhook_id = $1 AND ` + undelivered + ` AND status = 'pending'`)
+	listAttempts = define(func() sq.Sqlizer {
+		return attemptTable.read().Columns("d.event_id", "d.event", "d.status").
+			Join("webhook_deliveries d ON d.id = t.delivery_id").
+			Where("t.webhook_id = ? AND (t.at, t.delivery_id) < (?, ?)").
+			OrderBy("t.at DESC", "t.delivery_id DESC", "t.number DESC").Suffix("LIMIT ?")
+	})
+	backlog = written(`
+		SELECT count(*) AS open, min(w.created_at) AS oldest FROM (
+			SELECT d.created_at FROM webhook_deliveries d
+			JOIN webhook_endpoints e ON e.id = d.webhook_id AND e.disabled_at IS NULL
+			WHERE d.` + undelivered + `
+			UNION ALL SELECT created_at FROM outbox_events WHERE taken IS NULL) w`)
+)
+
+// deliveryArrays are the parameters of addDeliveries, with their types in the order of the columns.
+func deliveryArrays() string {
+	types := map[string]string{
+		"id": "uuid", "webhook_id": "uuid", "account_id": "uuid", "event_id": "uuid", "body": "json",
+		"attempts_used": "integer", "attempts_total": "integer", "lease_epoch": "bigint", "created_at": "timestamptz",
+		"finished_at": "timestamptz", "lease_until": "timestamptz", "not_before": "timestamptz",
+	}
+	arrays := make([]string, len(deliveryTable.columns))
+	for i, column := range deliveryTable.columns {
+		kind, ok := types[column]
+		if !ok {
+			kind = "text"
+		}
+		arrays[i] = fmt.Sprintf("$%d::%s[]", i+1, kind)
+	}
+	return strings.Join(arrays, ", ")
+}
+
+type deliveries struct{ session }
+
+func (d deliveries) Add(ctx context.Context, ds []webhook.Delivery) error {
+	columns := make([][]any, len(deliveryTable.columns))
+	for _, row := range ds {
+		for i, value := range deliveryTable.values(row) {
+			columns[i] = append(columns[i], value)
+		}
+	}
+	arguments := make([]any, len(columns))
+	for i := range columns {
+		arguments[i] = pq.Array(columns[i])
+	}
+	return d.write(ctx, addDeliveries, arguments...)
+}
+
+func (d deliveries) Lock(ctx context.Context, of id.DeliveryID) (webhook.Delivery, error) {
+	return held[webhook.Delivery](ctx, d.session, lockDelivery, of)
+}
+
+func (d deliveries) SaveLeased(ctx context.Context, row webhook.Delivery, a *webhook.Attempt) error {
+	arguments := append(valuesOf(row, deliveryChanges), row.ID, row.Epoch)
+	if err := d.mustChange(ctx, ports.ErrLeaseLost, saveDelivery, arguments...); err != nil || a == nil {
+		return err
+	}
+	return d.write(ctx, addAttempt, append([]any{row.WebhookID}, attemptTable.values(*a)...)...)
+}
+
+func (d deliveries) Abandon(ctx context.Context, w id.WebhookID, now time.Time) error {
+	return d.write(ctx, abandonDeliveries, w, now)
+}
+
+func (d deliveries) Attempts(ctx context.Context, w id.WebhookID, p ports.Page) ([]ports.WebhookAttempt, error) {
+	page, err := backward(p)
+	if err != nil {
+		return nil, err
+	}
+	return all[ports.WebhookAttempt](ctx, d.session, listAttempts, append([]any{w}, page...)...)
+}
+
+func (d deliveries) Backlog(ctx context.Context) (ports.WebhookBacklog, error) {
+	return one[ports.WebhookBacklog](ctx, d.session, backlog)
+}

@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// nextDelivery names CTEs whose last, fair, has a row for each endpoint that may be served now: the delivery that has been
+// due longest, how many are held, and the turn. It jumps from endpoint to endpoint through the index, so it costs the same
+// whether an endpoint has one delivery waiting or ten thousand. Its parameters are $1 now and $2 perEndpoint.
+const nextDelivery = `
+	WITH RECURSIVE waiting AS (
+		(SELECT webhook_id FROM webhook_deliveries WHERE ` + undelivered + ` ORDER BY webhook_id LIMIT 1)
+		UNION ALL
+		SELECT (SELECT d.webhook_id FROM webhook_deliveries d
+			WHERE d.` + undelivered + ` AND d.webhook_id > w.webhook_id ORDER BY d.webhook_id LIMIT 1)
+		FROM waiting w WHERE w.webhook_id IS NOT NULL
+	), busy AS (
+		SELECT webhook_id, count(*) AS held FROM webhook_deliveries
+		WHERE status = 'delivering' AND lease_until > $1 GROUP BY webhook_id
+	), fair AS MATERIALIZED (
+		SELECT w.webhook_id, first.id, first.due, l.turn, coalesce(b.held, 0) AS held
+		FROM waiting w
+		JOIN webhook_endpoints e ON e.id = w.webhook_id AND e.disabled_at IS NULL
+		JOIN webhook_lanes l ON l.webhook_id = w.webhook_id
+		LEFT JOIN busy b ON b.webhook_id = w.webhook_id
+		CROSS JOIN LATERAL (
+			SELECT d.id, greatest(d.not_before, d.lease_until) AS due FROM webhook_deliveries d
+			WHERE d.webhook_id = w.webhook_id AND d.` + undelivered + ` AND greatest(d.not_before, d.lease_until) <= $1
+			ORDER BY greatest(d.not_before, d.lease_until), d.created_at, d.id LIMIT 1) first
+		WHERE coalesce(b.held, 0) < $2
+	)`
+
+const fairest = " ORDER BY f.held, f.turn, f.due, f.webhook_id LIMIT 1 FOR NO KEY UPDATE OF l"
+
+var (
+	// Claims for different endpoints pass each other: SKIP LOCKED gives each another lane. A lane whose turn is no longer the
+	// one that was read was served meanwhile, so what was counted of it is out of date; it is passed over too.
+	claimDelivery = written(nextDelivery + `, chosen AS (
+			SELECT f.webhook_id, f.id FROM fair f JOIN webhook_lanes l ON l.webhook_id = f.webhook_id AND l.turn = f.turn
+			` + fairest + ` SKIP LOCKED
+		), served AS (
+			UPDATE webhook_lanes l SET turn = nextval('webhook_turns') FROM chosen c WHERE l.webhook_id = c.webhook_id
+		)
+		UPDATE webhook_deliveries t
+		SET status = 'delivering', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4
+		FROM chosen c
+		WHERE t.id = c.id AND t.` + undelivered + ` AND greatest(t.not_before, t.lease_until) <= $1
+		RETURNING ` + deliveryTable.row("t"))
+	// It waits for whoever serves the fairest lane.
+	awaitLane = written(nextDelivery + `
+		SELECT l.webhook_id FROM fair f JOIN webhook_lanes l ON l.webhook_id = f.webhook_id` + fairest)
+)
+
+// ClaimNext claims in one statement. Where that finds nothing it may be that other claims are in the way: then it waits for
+// the lane that it would have taken and looks again, until there is no such lane.
+func (d deliveries) ClaimNext(
+	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int,
+) (webhook.Delivery, error) {
+	for {
+		claimed, err := held[webhook.Delivery](ctx, d.session, claimDelivery, now, perEndpoint, owner, now.Add(hold))
+		if !errors.Is(err, ports.ErrNoRow) {
+			return claimed, err
+		}
+		if _, err := held[id.WebhookID](ctx, d.session, awaitLane, now, perEndpoint); err != nil {
+			return webhook.Delivery{}, err
+		}
+	}
+}
