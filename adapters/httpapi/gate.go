@@ -41,6 +41,8 @@ func (g gate) Reach(ctx context.Context, c controlplane.Caller, n Need) (found a
 		found, err = g.Access.Reach(ctx, c, id.DatabaseID(n.ID), n.Action)
 	case Operation:
 		found, err = g.ReachOperation(ctx, c, id.OperationID(n.ID), n.Action)
+	case Webhook:
+		found, err = g.ReachWebhook(ctx, c, id.WebhookID(n.ID))
 	case NoTarget:
 	}
 	if n.Feature != "" && (err == nil || fault.Has(err, fault.Forbidden)) { // fails closed: nothing says that it is enrolled

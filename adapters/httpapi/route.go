@@ -72,6 +72,7 @@ const (
 	NoTarget  TargetKind = iota
 	Database             // missing or out of reach: DATABASE_NOT_FOUND
 	Operation            // OPERATION_NOT_FOUND
+	Webhook              // WEBHOOK_NOT_FOUND
 )
 
 // Presence of a header or parameter.

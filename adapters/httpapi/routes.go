@@ -11,7 +11,7 @@ import (
 // Routes is the one table of the API's routes (spec, section "Endpoints").
 func Routes(uc *controlplane.ControlPlane) []Route {
 	d, a, b := databases{uc.Databases}, allowlist{uc.Allowlist}, backups{uc.Backups}
-	o, l := operations{uc.Operations}, activity{uc.Activity}
+	o, l, w := operations{uc.Operations}, activity{uc.Activity}, webhooks{uc.Webhooks}
 	const (
 		list    = keyed + "/databases"
 		one     = list + "/{id}"
@@ -19,6 +19,9 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		files   = one + "/backups"
 		file    = files + "/{filename}"
 		work    = keyed + "/operations/{id}"
+		hooks   = keyed + "/webhooks"
+		hook    = hooks + "/{id}"
+		sent    = hook + "/deliveries"
 	)
 	return []Route{
 		{
@@ -96,6 +99,39 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 			Method: http.MethodGet, Path: one + "/activity", Class: ratelimit.Read, Target: Database, Action: account.See,
 			Query: PageParameters, Handle: l.list,
 			Summary: "The activity log of a database, newest first", Answers: documented(http.StatusOK, Listed[activityView]{}),
+		},
+		{
+			Method: http.MethodGet, Path: hooks, Class: ratelimit.Read, Key: FullAccount, Query: PageParameters, Handle: w.list,
+			Summary: "The account's webhook endpoints, disabled ones too", Answers: documented(http.StatusOK, Listed[endpointView]{}),
+		},
+		{
+			Method: http.MethodPost, Path: hooks, Class: ratelimit.Write, Key: FullAccount, Body: JSON[endpointBody](), NoStore: true,
+			Handle:  w.create,
+			Summary: "Make a webhook endpoint", Answers: documented(http.StatusCreated, data[secretView]{}),
+		},
+		{
+			Method: http.MethodPost, Path: hook + "/rotate", Class: ratelimit.Write, Key: FullAccount, Target: Webhook, NoStore: true,
+			Handle:  w.rotate,
+			Summary: "Replace the signing secret, and enable the endpoint again",
+			Answers: documented(http.StatusOK, told[secretView]{}),
+		},
+		{
+			Method: http.MethodDelete, Path: hook, Class: ratelimit.Write, Key: FullAccount, Target: Webhook, Handle: w.disable,
+			Summary: "Disable an endpoint", Answers: documented(http.StatusNoContent, nil),
+		},
+		{
+			Method: http.MethodPost, Path: hook + "/test", Class: ratelimit.Write, Key: FullAccount, Target: Webhook, Handle: w.test,
+			Summary: "Send a webhook.test event", Answers: documented(http.StatusAccepted, told[deliveryView]{}),
+		},
+		{
+			Method: http.MethodGet, Path: sent, Class: ratelimit.Read, Key: FullAccount, Target: Webhook,
+			Query: PageParameters, Handle: w.attempts,
+			Summary: "The attempts at an endpoint, newest first", Answers: documented(http.StatusOK, Listed[attemptView]{}),
+		},
+		{
+			Method: http.MethodPost, Path: sent + "/{deliveryId}/redeliver", Class: ratelimit.Write, Key: FullAccount, Target: Webhook,
+			Handle:  w.redeliver,
+			Summary: "Send an event once more", Answers: documented(http.StatusAccepted, told[deliveryView]{}),
 		},
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal may be nil; every other one is required.
+// Ports are what the use cases need. Journal and Sender may be nil, an embedder without webhooks has none; every other one is
+// required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -19,6 +20,7 @@ type Ports struct {
 	Entropy    ports.Entropy
 	Secrets    ports.SecretBox
 	Journal    ports.Journal
+	Sender     ports.WebhookSender
 }
 
 // Config is what an installation chooses. The zero value of a field takes the default.
@@ -52,6 +54,8 @@ type ControlPlane struct {
 	Backups    *Backups
 	Operations *Operations
 	Activity   *Activity
+	Webhooks   *Webhooks
+	Dispatcher *Dispatcher
 	Worker     *Worker
 	Keeper     *Keeper
 	Operator   *Operator
@@ -71,6 +75,9 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	if p.Journal == nil {
 		p.Journal = ports.NoJournal{}
 	}
+	if p.Sender == nil {
+		p.Sender = ports.NoWebhooks{}
+	}
 	b := &base{Ports: p, Config: withDefaults(c, p.Entropy)}
 	worker := newWorker(b)
 	return &ControlPlane{
@@ -80,6 +87,8 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Backups:    &Backups{base: b},
 		Operations: &Operations{base: b},
 		Activity:   &Activity{base: b},
+		Webhooks:   &Webhooks{base: b},
+		Dispatcher: &Dispatcher{base: b},
 		Worker:     worker,
 		Keeper:     &Keeper{base: b},
 		Operator:   &Operator{base: b},

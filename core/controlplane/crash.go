@@ -19,13 +19,19 @@ const (
 	CrashLifecycleQueued  = "lifecycle.reserved" // intent committed, agent not yet asked
 	CrashLifecycleApplied = "lifecycle.applied"  // agent has done it, outcome not committed
 	CrashAllowlistStored  = "allowlist.stored"   // change committed, agent not yet asked
+	CrashWebhookFannedOut = "webhook.fanned-out" // deliveries made, none attempted
+	CrashWebhookClaimed   = "webhook.claimed"    // leased, nothing sent
+	CrashWebhookSent      = "webhook.sent"       // the receiver has it, outcome not committed
 	CrashAllowlistApplied = "allowlist.applied"  // agent enforces it, not yet recorded
 )
 
-// CrashPoints lists every point.
+// CrashPoints lists every point of operations, allowlists and backup files.
 var CrashPoints = []string{
 	CrashCreateReserved, CrashCreateConfirmed, CrashCreateCommitted, CrashCreateClearing, CrashCreateCleared,
 	CrashBackupQueued, CrashBackupClaimed, CrashBackupStarted, CrashBackupReported, CrashBackupCommitted, CrashBackupClosed,
 	CrashBackupDoomed, CrashBackupErased, CrashLifecycleQueued, CrashLifecycleApplied, CrashAllowlistStored,
 	CrashAllowlistApplied,
 }
+
+// DispatchCrashPoints lists those of webhooks.
+var DispatchCrashPoints = []string{CrashWebhookFannedOut, CrashWebhookClaimed, CrashWebhookSent}

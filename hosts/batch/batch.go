@@ -1,4 +1,4 @@
-// Package batch is the host that does the work of the queue and what time brings. Any number of batch hosts run side by
+// Package batch is the host that does the work of the queue, sends webhooks, and does what time brings. Any number of batch hosts run side by
 // side.
 package batch
 
@@ -9,24 +9,28 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // Settings of the batch host.
 type Settings struct {
 	wiring.Settings
-	Workers int
+	Workers    int
+	Deliveries int // webhook attempts at a time
 }
+
+// DefaultDeliveries is how many webhook attempts a host makes at a time.
+const DefaultDeliveries = 64
 
 // Command is "pgherd batch".
 func Command() *cobra.Command {
 	var s Settings
 	cmd := &cobra.Command{
 		Use:   "batch",
-		Short: "work on queued operations, scheduled backups and retention",
+		Short: "work on queued operations, webhooks, scheduled backups and retention",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.Load(cmd); err != nil {
@@ -37,18 +41,24 @@ func Command() *cobra.Command {
 	}
 	s.Flags(cmd)
 	cmd.Flags().IntVar(&s.Workers, "workers", 4, "how many operations this host works on at a time")
+	cmd.Flags().IntVar(&s.Deliveries, "deliveries", DefaultDeliveries, "how many webhook attempts this host makes at a time")
 	return cmd
 }
 
-// Module is the batch host's own part: workers and keeper.
+// Module is the batch host's own part: workers, dispatcher and keeper.
 func Module(s Settings) fx.Option {
 	return fx.Module("batch",
 		fx.Provide(wiring.NewNotifier),
+		fx.Invoke(wiring.WatchBacklog),
 		fx.Invoke(func(
-			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, cp *controlplane.ControlPlane, n ports.Notifier,
+			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, cp *controlplane.ControlPlane, n *postgres.Notifier,
 		) {
 			wiring.Attach(lc, stop, log, wiring.Part{Name: "workers", Run: func(ctx context.Context) error {
 				cp.Worker.Run(ctx, n, s.Workers)
+				return nil
+			}})
+			wiring.Attach(lc, stop, log, wiring.Part{Name: "dispatcher", Run: func(ctx context.Context) error {
+				cp.Dispatcher.Run(ctx, n.Dispatchers(), s.Deliveries)
 				return nil
 			}})
 			wiring.Attach(lc, stop, log, wiring.Part{Name: "keeper", Run: func(ctx context.Context) error {

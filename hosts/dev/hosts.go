@@ -3,6 +3,7 @@ package dev
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"go.uber.org/fx"
@@ -12,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/adapters/webhooksender"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -28,7 +30,9 @@ import (
 const shutdownGrace = 5 * time.Second
 
 // hosts are API and batch host in one, on the seed of the first start.
-func (s Settings) hosts(ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock) (fx.Option, error) {
+func (s Settings) hosts(
+	ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock,
+) (o fx.Option, err error) {
 	if err := s.sow(ctx, g, clock); err != nil {
 		return nil, err
 	}
@@ -36,13 +40,25 @@ func (s Settings) hosts(ctx context.Context, g *ground, log *zap.Logger, clock *
 		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
 		Limits: api.TenTimes(ratelimit.Defaults()),
 	}
+	if base.Webhooks, err = s.webhooks(); err != nil {
+		return nil, err
+	}
 	return fx.Options(
 		wiring.Base(base, clock),
 		fx.Replace(log),
 		api.Module(api.Settings{Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace}),
-		batch.Module(batch.Settings{Settings: base, Workers: 4}),
+		batch.Module(batch.Settings{Settings: base, Workers: 4, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
 	), nil
+}
+
+// webhooks says where webhooks may go; without the flags, where those of every other host may.
+func (s Settings) webhooks() (o webhooksender.Options, err error) {
+	o.Policy.AllowPrivate = s.AllowPrivateWebhooks
+	if s.WebhookCAFile != "" {
+		o.ExtraCA, err = os.ReadFile(s.WebhookCAFile)
+	}
+	return o, err
 }
 
 // sow makes what the first start makes, brings the server's record up to date, and writes the facts for a shell.

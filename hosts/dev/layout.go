@@ -18,6 +18,9 @@ type Settings struct {
 	PoolerPort   int
 	PostgresPort int
 	LogLevel     string
+	// AllowPrivateWebhooks lets webhooks reach private addresses; WebhookCAFile names a CA that receivers' certificates may have.
+	AllowPrivateWebhooks bool
+	WebhookCAFile        string
 }
 
 const loopback = "127.0.0.1"

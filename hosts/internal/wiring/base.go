@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/adapters/webhooksender"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -32,6 +34,8 @@ type Settings struct {
 	// UnverifiedPlans are the plans whose backups are not verified.
 	UnverifiedPlans []string
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
+	// Webhooks is for the development host to change; every other host sends to public addresses only.
+	Webhooks  webhooksender.Options
 	LeaseHold time.Duration
 	Limits    map[ratelimit.Class]ratelimit.Limit
 }
@@ -58,7 +62,22 @@ func (s *Settings) Load(cmd *cobra.Command) error {
 	if s.LeaseHold < minLeaseHold {
 		return fmt.Errorf("--lease-hold must be at least %s", minLeaseHold)
 	}
+	if err := refuseDevelopmentOnly(); err != nil {
+		return err
+	}
 	return settings.Require(cmd, "metadata-url", "keyring-file")
+}
+
+// developmentOnly are the settings that weaken what webhooks may reach.
+var developmentOnly = []string{"allow-private-webhooks", "webhook-ca-file"}
+
+func refuseDevelopmentOnly() error {
+	for _, flag := range developmentOnly {
+		if name := settings.Variable(flag); os.Getenv(name) != "" {
+			return fmt.Errorf("%s is for the development host only", name)
+		}
+	}
+	return nil
 }
 
 // Registry collects the metrics of one host.
@@ -118,6 +137,10 @@ func openKeyring(file string) (*secretbox.Box, error) {
 func newControlPlane(
 	s Settings, store *postgres.Store, fleet ports.Fleet, clock *system.Clock, box *secretbox.Box, j *Journal,
 ) (*controlplane.ControlPlane, error) {
+	sender, err := webhooksender.New(s.Webhooks)
+	if err != nil {
+		return nil, err
+	}
 	var unverified []account.Plan
 	for _, name := range s.UnverifiedPlans {
 		plan, err := account.ParsePlan(name)
@@ -128,7 +151,7 @@ func newControlPlane(
 	}
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box,
-		Journal: j,
+		Journal: j, Sender: sender,
 	}, controlplane.Config{Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, Crash: CrashHook()})
 }
 

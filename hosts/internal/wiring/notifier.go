@@ -4,11 +4,10 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/pgherd/pgherd/adapters/postgres"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // NewNotifier listens for work that other processes commit, for as long as the host runs.
-func NewNotifier(lc fx.Lifecycle, s Settings) (ports.Notifier, error) {
+func NewNotifier(lc fx.Lifecycle, s Settings) (*postgres.Notifier, error) {
 	n, err := postgres.NewNotifier(postgres.Config{URL: s.MetadataURL})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,219 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Dispatcher brings events to the endpoints that want them: each at least once, in no promised order. Any number of
+// dispatchers, in any number of processes, share the work: a delivery is claimed under a lease, so one that dies in the middle
+// of an attempt loses nothing, and the receiver knows a repeated one by its Service-Event-Id.
+type Dispatcher struct{ *base }
+
+const (
+	// perEndpoint bounds the attempts at one endpoint that are under way at a time, so that one that hangs holds up only
+	// itself.
+	perEndpoint = 4
+	// fanOutBatch bounds one transaction that makes deliveries of events.
+	fanOutBatch = 100
+	// dispatchPoll is how long a dispatcher waits when nothing woke it.
+	dispatchPoll = 500 * time.Millisecond
+)
+
+// Run makes deliveries of events and attempts them, up to parallel at a time, until the context ends. It returns when the
+// attempts under way are over.
+func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
+	wake, stop := n.Wake()
+	defer stop()
+	tick := time.NewTicker(dispatchPoll)
+	defer tick.Stop()
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
+	slots, freed := make(chan struct{}, parallel), make(chan struct{}, 1)
+	for ctx.Err() == nil {
+		if d.round(ctx, slots, func(claimed webhook.Delivery) {
+			underWay.Go(func() {
+				d.attempt(ctx, claimed)
+				<-slots
+				signal(freed)
+			})
+		}) {
+			continue
+		}
+		select {
+		case <-wake:
+		case <-freed:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // one is waiting to be heard already
+	}
+}
+
+// round makes deliveries of new events and starts one attempt. It reports whether there may be more to do at once.
+func (d *Dispatcher) round(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) bool {
+	fanned, err := d.FanOut(ctx)
+	if err != nil && ctx.Err() == nil {
+		d.Journal.Record(ctx, ports.JournalEvent{What: "webhook.events_unreadable", Err: err})
+	}
+	select {
+	case slots <- struct{}{}:
+	default:
+		return fanned > 0
+	}
+	claimed, err := d.claim(ctx)
+	if err != nil {
+		<-slots
+		if !errors.Is(err, ports.ErrNoRow) && ctx.Err() == nil {
+			d.Journal.Record(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
+		}
+		return fanned > 0
+	}
+	start(claimed)
+	return true
+}
+
+// FanOut makes deliveries of events that have none yet, one for each enabled endpoint that wants the event, and returns how
+// many events it took.
+func (d *Dispatcher) FanOut(ctx context.Context) (taken int, err error) {
+	err = d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		events, err := tx.Deliveries().TakeEvents(ctx, fanOutBatch)
+		if err != nil {
+			return err
+		}
+		taken = len(events)
+		var made []webhook.Delivery
+		for _, e := range events {
+			endpoints, err := tx.Webhooks().Wanting(ctx, e.AccountID, e.DatabaseID)
+			if err != nil {
+				return err
+			}
+			for _, endpoint := range endpoints {
+				made = append(made, webhook.NewDelivery(
+					newID[id.DeliveryID](d.Entropy), endpoint, e.ID, e.Name, e.Payload, d.Clock.Now()))
+			}
+		}
+		if len(made) == 0 {
+			return nil
+		}
+		return tx.Deliveries().Add(ctx, made)
+	})
+	if err == nil && taken > 0 {
+		d.Crash(CrashWebhookFannedOut)
+	}
+	return taken, err
+}
+
+func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err error) {
+	err = d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		claimed, err = tx.Deliveries().ClaimNext(ctx, d.Instance, d.Clock.Now(), webhook.Hold, perEndpoint)
+		return err
+	})
+	return claimed, err
+}
+
+// attempt makes one attempt and records what it came to. Where that cannot be recorded, the lease ends and the attempt is made
+// again.
+func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
+	d.Crash(CrashWebhookClaimed)
+	began := d.Clock.Now()
+	outcome, err := d.send(ctx, claimed, began)
+	if err == nil {
+		d.Crash(CrashWebhookSent)
+		err = d.settle(context.WithoutCancel(ctx), claimed, outcome, began)
+	}
+	if err != nil && ctx.Err() == nil {
+		d.record(ctx, "webhook.unsettled", claimed, err)
+	}
+}
+
+// send reads the secret at the last moment, so that a rotation stops the old one for retries too.
+func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began time.Time) (webhook.Outcome, error) {
+	var e webhook.Endpoint
+	err := d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		e, err = tx.Webhooks().Get(ctx, claimed.AccountID, claimed.WebhookID)
+		return err
+	})
+	if err != nil {
+		return webhook.Outcome{}, err
+	}
+	secret, err := d.Secrets.Open(e.SealedSecret, webhook.SecretContext(e.ID))
+	if err != nil {
+		return webhook.Outcome{}, err
+	}
+	return d.Sender.Send(ctx, ports.WebhookRequest{
+		URL: e.URL, Secret: string(secret), EventID: claimed.ID, Body: claimed.Body, At: began,
+	})
+}
+
+// settle records an attempt: delivery, endpoint and, where the endpoint is disabled by it, the activity log, in one
+// transaction.
+func (d *Dispatcher) settle(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
+	jitter := webhook.Jitter(d.Entropy.UUID())
+	var settled webhook.Settled
+	err := d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		endpoint, err := tx.Webhooks().Lock(ctx, claimed.WebhookID)
+		if err != nil {
+			return err
+		}
+		stored, err := tx.Deliveries().Lock(ctx, claimed.ID)
+		if err != nil {
+			return err
+		}
+		if stored.Epoch != claimed.Epoch {
+			return ports.ErrLeaseLost
+		}
+		now := d.Clock.Now()
+		if settled, err = webhook.Settle(stored, endpoint, o, began, now, jitter); err != nil {
+			return err
+		}
+		if err := tx.Deliveries().SaveLeased(ctx, settled.Delivery, &settled.Attempt); err != nil {
+			return err
+		}
+		return d.saveEndpoint(ctx, tx, endpoint, settled.Endpoint, now)
+	})
+	if err != nil {
+		return err
+	}
+	what, cause := "webhook.delivered", error(nil)
+	if settled.Attempt.Error != "" {
+		what, cause = "webhook.failed", errors.New(settled.Attempt.Error)
+	}
+	d.record(ctx, what, claimed, cause)
+	return nil
+}
+
+func (d *Dispatcher) saveEndpoint(ctx context.Context, tx ports.Tx, before, after webhook.Endpoint, now time.Time) error {
+	if before.ConsecutiveFailures == after.ConsecutiveFailures && before.Status() == after.Status() {
+		return nil
+	}
+	if err := tx.Webhooks().Save(ctx, after); err != nil {
+		return err
+	}
+	if after.Status() == before.Status() {
+		return nil
+	}
+	if err := tx.Deliveries().Abandon(ctx, after.ID, now); err != nil {
+		return err
+	}
+	return d.auditWebhook(ctx, tx, audit.System, audit.WebhookDisabled, after)
+}
+
+func (d *Dispatcher) record(ctx context.Context, what string, w webhook.Delivery, err error) {
+	d.Journal.Record(ctx, ports.JournalEvent{
+		What: what, Kind: string(w.Event), WebhookID: w.WebhookID, DeliveryID: w.ID, Epoch: w.Epoch, Err: err,
+	})
+}

@@ -1,0 +1,277 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Webhooks keeps the endpoints that are told of results (spec, section "Webhooks"). Everything here needs a full-account key.
+type Webhooks struct{ *base }
+
+// ReachedWebhook is an endpoint of the caller's account: the proof that scope was checked, which only Access.ReachWebhook
+// makes.
+type ReachedWebhook struct {
+	caller   Caller
+	endpoint webhook.Endpoint
+}
+
+// ReachWebhook finds an endpoint of the caller's account. KEY_SCOPE_DENIED: not a full-account key. WEBHOOK_NOT_FOUND covers
+// missing and foreign alike.
+func (a *Access) ReachWebhook(ctx context.Context, c Caller, w id.WebhookID) (ReachedWebhook, error) {
+	if err := c.RequireFullAccount(); err != nil {
+		return ReachedWebhook{}, err
+	}
+	reached := ReachedWebhook{caller: c}
+	err := a.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		reached.endpoint, err = tx.Webhooks().Get(ctx, c.Account.ID, w)
+		return err
+	})
+	return reached, notFound(err, errWebhookNotFound())
+}
+
+func errWebhookNotFound() error { return fault.New(fault.WebhookNotFound, "no such webhook endpoint") }
+
+// SecretEndpoint is an endpoint with its signing secret, which is never to be had again.
+type SecretEndpoint struct {
+	Endpoint webhook.Endpoint
+	Secret   string
+}
+
+// List returns the account's endpoints, disabled ones too, oldest first, and the position of the last one where there are
+// more. KEY_SCOPE_DENIED.
+func (w *Webhooks) List(
+	ctx context.Context, c Caller, p ports.Page,
+) (list []webhook.Endpoint, next *ports.Position, err error) {
+	if err := c.RequireFullAccount(); err != nil {
+		return nil, nil, err
+	}
+	err = w.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Webhooks().List(ctx, c.Account.ID, onePastEnd(p))
+		return err
+	})
+	list, next = cut(list, p, func(e webhook.Endpoint) ports.Position {
+		return ports.Position{At: e.CreatedAt, ID: string(e.ID)}
+	})
+	return list, next, err
+}
+
+// Create makes an endpoint for one database of the account, or for all. KEY_SCOPE_DENIED. INVALID_WEBHOOK_ENDPOINT: the URL
+// breaks a rule, its host does not resolve to public addresses only, the database is not the account's, or the account has
+// webhook.MaxEnabled enabled endpoints.
+func (w *Webhooks) Create(ctx context.Context, c Caller, rawURL string, db *id.DatabaseID) (SecretEndpoint, error) {
+	if err := c.RequireFullAccount(); err != nil {
+		return SecretEndpoint{}, err
+	}
+	target, err := w.Sender.Check(ctx, rawURL)
+	if err != nil {
+		return SecretEndpoint{}, err
+	}
+	now := w.Clock.Now()
+	e := webhook.Endpoint{
+		ID: newID[id.WebhookID](w.Entropy), AccountID: c.Account.ID, DatabaseID: db, URL: target.URL,
+		CreatedAt: now, UpdatedAt: now,
+	}
+	secret, sealed, err := w.newSecret(e.ID)
+	if err != nil {
+		return SecretEndpoint{}, err
+	}
+	e.SealedSecret = sealed
+	err = w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if err := w.checkOwned(ctx, tx, c, db); err != nil {
+			return err
+		}
+		if err := w.checkRoom(ctx, tx, e); err != nil {
+			return err
+		}
+		if err := tx.Webhooks().Add(ctx, e); err != nil {
+			return err
+		}
+		return w.auditWebhook(ctx, tx, c.Actor(), audit.WebhookCreated, e)
+	})
+	return SecretEndpoint{e, secret}, err
+}
+
+func (w *Webhooks) checkOwned(ctx context.Context, tx ports.Tx, c Caller, db *id.DatabaseID) error {
+	if db == nil {
+		return nil
+	}
+	_, _, err := tx.Databases().Reach(ctx, c.viewer(), *db)
+	refused := fault.Invalid("databaseId", "is no database of this account")
+	refused.Code = fault.InvalidWebhookEndpoint
+	return notFound(err, refused)
+}
+
+func (w *Webhooks) checkRoom(ctx context.Context, tx ports.Tx, e webhook.Endpoint) error {
+	enabled, err := tx.Webhooks().LockEnabled(ctx, e.AccountID)
+	if err != nil {
+		return err
+	}
+	return webhook.DecideRoom(enabled)
+}
+
+func (w *Webhooks) newSecret(e id.WebhookID) (secret string, sealed []byte, err error) {
+	secret = webhook.NewSecret(w.Entropy.Base62(webhook.SecretCharacters))
+	sealed, err = w.Secrets.Seal([]byte(secret), webhook.SecretContext(e))
+	return secret, sealed, err
+}
+
+// Rotate gives an endpoint a new secret; the old one signs nothing any more, retries included. A disabled endpoint is enabled
+// again. INVALID_WEBHOOK_ENDPOINT: enabling it would be one too many. WEBHOOK_ROTATION_FAILED: try again; the old secret may
+// still be in force.
+func (w *Webhooks) Rotate(ctx context.Context, r ReachedWebhook) (SecretEndpoint, error) {
+	secret, sealed, err := w.newSecret(r.endpoint.ID)
+	if err != nil {
+		return SecretEndpoint{}, err
+	}
+	e, err := w.change(ctx, r, audit.WebhookRotated, func(ctx context.Context, tx ports.Tx, e webhook.Endpoint) (
+		webhook.Endpoint, error,
+	) {
+		if e.Status() == webhook.Disabled {
+			if err := w.checkRoom(ctx, tx, e); err != nil {
+				return e, err
+			}
+		}
+		return e.Rotated(sealed, w.Clock.Now()), nil
+	})
+	return SecretEndpoint{e, secret}, retryable(err, fault.WebhookRotationFailed, "the secret could not be rotated; retry")
+}
+
+// Disable takes an endpoint out of use; it stays listed, and what waited for it is given up. One that is disabled already
+// stays as it is. WEBHOOK_UPDATE_FAILED: try again.
+func (w *Webhooks) Disable(ctx context.Context, r ReachedWebhook) error {
+	_, err := w.change(ctx, r, audit.WebhookDisabled, func(ctx context.Context, tx ports.Tx, e webhook.Endpoint) (
+		webhook.Endpoint, error,
+	) {
+		if e.Status() == webhook.Disabled {
+			return e, errUnchanged
+		}
+		now := w.Clock.Now()
+		return e.DisabledByUser(now), tx.Deliveries().Abandon(ctx, e.ID, now)
+	})
+	if errors.Is(err, errUnchanged) {
+		return nil
+	}
+	return retryable(err, fault.WebhookUpdateFailed, "the endpoint could not be disabled; retry")
+}
+
+// errUnchanged rolls a change back that would change nothing.
+var errUnchanged = errors.New("nothing to change")
+
+// change locks an endpoint, lets apply make another of it, and writes it into the activity log.
+func (w *Webhooks) change(
+	ctx context.Context, r ReachedWebhook, what audit.Action,
+	apply func(context.Context, ports.Tx, webhook.Endpoint) (webhook.Endpoint, error),
+) (changed webhook.Endpoint, err error) {
+	err = w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
+		if err != nil {
+			return notFound(err, errWebhookNotFound())
+		}
+		if changed, err = apply(ctx, tx, e); err != nil {
+			return err
+		}
+		if err := tx.Webhooks().Save(ctx, changed); err != nil {
+			return err
+		}
+		return w.auditWebhook(ctx, tx, r.caller.Actor(), what, changed)
+	})
+	return changed, err
+}
+
+// retryable puts the route's own code in the place of INTERNAL_ERROR.
+func retryable(err error, code fault.Code, message string) error {
+	var known *fault.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return fault.Wrap(err, code, "%s", message)
+}
+
+// hostOf returns the host of a URL that was checked.
+func hostOf(checked string) string {
+	u, err := url.Parse(checked)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// auditWebhook writes about an endpoint. Its URL may hold a secret in path or query, so only its host is told.
+func (b *base) auditWebhook(
+	ctx context.Context, tx ports.Tx, by audit.Actor, what audit.Action, e webhook.Endpoint,
+) error {
+	entry := audit.Entry{
+		ID: newID[id.AuditID](b.Entropy), At: b.Clock.Now(), AccountID: e.AccountID, Actor: by, Action: what,
+		Details: audit.Details{"webhookId": string(e.ID), "host": hostOf(e.URL)},
+	}
+	if e.DatabaseID != nil {
+		entry.DatabaseID = *e.DatabaseID
+	}
+	return tx.Audit().Add(ctx, entry)
+}
+
+// Test sends a webhook.test event to the endpoint, through the same queue as every other. INVALID_WEBHOOK_ENDPOINT: it is
+// disabled.
+func (w *Webhooks) Test(ctx context.Context, r ReachedWebhook) (webhook.Delivery, error) {
+	var made webhook.Delivery
+	eventID := newID[id.EventID](w.Entropy)
+	delivery := newID[id.DeliveryID](w.Entropy)
+	err := w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
+		if err != nil {
+			return notFound(err, errWebhookNotFound())
+		}
+		if e.Status() == webhook.Disabled {
+			return fault.New(fault.InvalidWebhookEndpoint, "the endpoint is disabled; rotate its secret to enable it")
+		}
+		now := w.Clock.Now()
+		payload := webhook.TestPayload(e, id.OperationID(eventID), now)
+		made = webhook.NewDelivery(delivery, e, eventID, payload.Event, operation.Encode(payload), now)
+		return tx.Deliveries().Add(ctx, []webhook.Delivery{made})
+	})
+	return made, err
+}
+
+// Attempts lists what was tried at the endpoint, newest first, and the position of the last one where there are more.
+func (w *Webhooks) Attempts(
+	ctx context.Context, r ReachedWebhook, p ports.Page,
+) (list []ports.WebhookAttempt, next *ports.Position, err error) {
+	err = w.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Deliveries().Attempts(ctx, r.endpoint.ID, onePastEnd(p))
+		return err
+	})
+	list, next = cut(list, p, func(a ports.WebhookAttempt) ports.Position {
+		return ports.Position{At: a.At, ID: string(a.DeliveryID)}
+	})
+	return list, next, err
+}
+
+// Redeliver sends an event to the endpoint once more, with all attempts, under the Service-Event-Id that it had.
+// WEBHOOK_NOT_FOUND: the endpoint has no such delivery. INVALID_WEBHOOK_ENDPOINT: it is disabled.
+func (w *Webhooks) Redeliver(ctx context.Context, r ReachedWebhook, d id.DeliveryID) (webhook.Delivery, error) {
+	missing := fault.New(fault.WebhookNotFound, "no such delivery at this endpoint")
+	var again webhook.Delivery
+	err := w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
+		if err != nil {
+			return notFound(err, errWebhookNotFound())
+		}
+		stored, err := tx.Deliveries().Lock(ctx, d)
+		if err != nil || stored.WebhookID != e.ID {
+			return notFound(errors.Join(err, ports.ErrNoRow), missing)
+		}
+		if again, err = stored.Redelivered(e, w.Clock.Now()); err != nil {
+			return err
+		}
+		return tx.Deliveries().SaveLeased(ctx, again, nil)
+	})
+	return again, err
+}
