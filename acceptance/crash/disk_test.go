@@ -8,7 +8,8 @@ import (
 )
 
 // A dump that does not fit ends with BACKUP_STORAGE_FULL and leaves nothing; when there is room again, the next one works. The
-// room runs out in the midst of the file: the look before a dump takes its rows for as compressible as most are, and they are not.
+// room runs out in the midst of the file: the look before a dump takes rows to be as compressible as most are, and these are
+// not.
 func TestDiskFullDuringADump(t *testing.T) {
 	t.Parallel()
 	change, grow, ok := smallDisk(t)

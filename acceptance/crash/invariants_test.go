@@ -116,7 +116,8 @@ func (w *world) checkGates(t testing.TB, known []databaseRow) {
 			gates[fmt.Sprint(l, " at ", d.name, " open ", d.status == string(database.Active))] = true
 		}
 	}
-	w.same(t, "gates", gates, column(t, w.maintenance, "SELECT format('%s at %s open %s', login, database, open::text) FROM pooler.gate"))
+	const query = "SELECT format('%s at %s open %s', login, database, open::text) FROM pooler.gate"
+	w.same(t, "gates", gates, column(t, w.maintenance, query))
 }
 
 // checkPooler asks PgBouncer itself for its entries.
@@ -184,7 +185,7 @@ var wrongRecords = map[string]string{
 		WHERE o.kind = 'backup' GROUP BY o.id HAVING count(a.id) <> 1`,
 	"audit of a deleted backup": `SELECT o.id, count(a.id) FROM operations o LEFT JOIN audit_entries a
 		ON a.database_id = o.database_id AND a.details->>'filename' = o.result->>'filename'
-		AND a.action IN ('backup.deleted', 'backup.expired')
+		AND a.action IN ('backup.deleted', 'backup.expired') AND a.at > o.created_at -- a name is free again after a deletion
 		WHERE o.kind = 'backup' AND o.status = 'succeeded' GROUP BY o.id
 		HAVING count(a.id) <> CASE WHEN EXISTS (SELECT FROM backups b WHERE b.operation_id = o.id) THEN 0 ELSE 1 END`,
 	"audit of an allowlist": `SELECT d.name, count(a.id) FROM databases d

@@ -125,7 +125,9 @@ func dies(t *testing.T, p *stack.Process, point string) {
 func runAll(t *testing.T, cases []killing) {
 	w := startStack(t)
 	for _, k := range cases {
-		t.Run(k.name(), func(t *testing.T) { k.run(t, w) })
+		if !t.Run(k.name(), func(t *testing.T) { k.run(t, w) }) {
+			t.Fatal("what this left would only confuse the next")
+		}
 	}
 }
 
