@@ -66,7 +66,7 @@ func (w webhooks) List(ctx context.Context, account id.AccountID, p ports.Page) 
 
 // LockEnabled locks the account. It counts in a statement of its own, which sees what whoever held the lock has committed.
 func (w webhooks) LockEnabled(ctx context.Context, account id.AccountID) (int, error) {
-	if _, err := (accounts{w.session}).LockForQuota(ctx, account); err != nil {
+	if _, err := accounts(w).LockForQuota(ctx, account); err != nil {
 		return 0, err
 	}
 	return one[int](ctx, w.session, countEnabled, account)

@@ -48,8 +48,8 @@ func (w *Worker) create(ctx context.Context, h *held) error {
 func (w *Worker) databaseSpec(ctx context.Context, o operation.Operation) (database.Record, ports.DatabaseSpec, error) {
 	var record database.Record
 	var logins []ports.LoginSecret
-	err := w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if record, err = tx.Databases().Lock(ctx, o.DatabaseID); err != nil {
+	err := w.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if record, err = ofOperation(ctx, tx, o); err != nil {
 			return err
 		}
 		logins, err = tx.Logins().List(ctx, o.DatabaseID)

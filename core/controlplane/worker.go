@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -145,14 +146,21 @@ func (w *Worker) flow(k operation.Kind) flow {
 
 // site is where the work of an operation is done: its database, and the agent of its server.
 func (w *Worker) site(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
-	err = w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err = tx.Databases().Lock(ctx, o.DatabaseID)
+	err = w.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err = ofOperation(ctx, tx, o)
 		return err
 	})
 	if err == nil {
 		agent, err = w.agentOf(ctx, record.ServerID)
 	}
 	return record, agent, err
+}
+
+// ofOperation reads an operation's database as its owner sees it. Nothing is locked: the lease keeps other work off.
+func ofOperation(ctx context.Context, tx ports.Tx, o operation.Operation) (database.Record, error) {
+	owner := ports.Viewer{AccountID: o.AccountID, Scope: account.FullAccount}
+	record, _, err := tx.Databases().Reach(ctx, owner, o.DatabaseID)
+	return record, err
 }
 
 // agentSaysLost reports whether the agent has heard a worker with a newer lease.

@@ -1,5 +1,5 @@
-// Package batch is the host that does the work of the queue, sends webhooks, and does what time brings. Any number of batch hosts run side by
-// side.
+// Package batch is the host that does the work of the queue, sends webhooks, and does what time brings. Any number of batch hosts
+// run side by side.
 package batch
 
 import (
