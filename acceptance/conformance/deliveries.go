@@ -168,7 +168,8 @@ func lostLeaseRecordsNothing(w *world) {
 	ahead.Epoch++
 	w.refused("one under an epoch that never was", ports.ErrLeaseLost, saveDelivery(ahead, nil))
 	ghost.ID = newID[id.DeliveryID]()
-	w.refused("one of an unknown delivery", ports.ErrLeaseLost, saveDelivery(ghost, &webhook.Attempt{DeliveryID: ghost.ID, Number: 1}))
+	attempt := webhook.Attempt{DeliveryID: ghost.ID, Number: 1}
+	w.refused("one of an unknown delivery", ports.ErrLeaseLost, saveDelivery(ghost, &attempt))
 	w.equal("as the new owner has it", getDelivery(w, current.ID), current)
 	w.equal("recorded attempts", len(attemptsAt(w, e.ID)), 0)
 	won := w.settle(current, e, 200, minutes(3))
@@ -262,8 +263,8 @@ func backlogCounts(w *world) {
 }
 
 func dispatchersWake(w *world) {
-	e, final := w.addEndpoint(), webhook.Delivery{}
-	final = w.addDelivery(e, func(d *webhook.Delivery) { d.Status = webhook.Failed })
+	e := w.addEndpoint()
+	final := w.addDelivery(e, func(d *webhook.Delivery) { d.Status = webhook.Failed })
 	again, err := final.Redelivered(e, minutes(1))
 	if err != nil {
 		w.Fatal(err)

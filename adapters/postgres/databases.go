@@ -39,7 +39,14 @@ func inView(q sq.SelectBuilder) sq.SelectBuilder {
 				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`)
 }
 
-func viewerArguments(v ports.Viewer) []any { return []any{v.UserID, v.AccountID, v.Scope, v.KeyID} }
+// viewerArguments are what the view starts from. A viewer who is nobody in particular, as a worker is, is no member anywhere.
+func viewerArguments(v ports.Viewer) []any {
+	var user any
+	if v.UserID != "" {
+		user = v.UserID
+	}
+	return []any{user, v.AccountID, v.Scope, v.KeyID}
+}
 
 var (
 	addDatabase   = define(func() sq.Sqlizer { return databaseTable.insert() })

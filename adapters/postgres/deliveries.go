@@ -43,9 +43,14 @@ var (
 		return deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix(
 			"RETURNING CASE WHEN status = 'pending' AND attempts_used = 0 THEN pg_notify('" + dispatchChannel + "', '') END")
 	})
-	addAttempt = define(func() sq.Sqlizer {
+	saveWithAttempt = define(func() sq.Sqlizer {
+		saved := deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix("RETURNING webhook_id")
+		attempt := sq.Select("webhook_id").From("saved")
+		for range attemptTable.columns {
+			attempt = attempt.Column("?", nil)
+		}
 		return dollar.Insert("webhook_attempts").Columns(append([]string{"webhook_id"}, attemptTable.columns...)...).
-			Values(make([]any, 1+len(attemptTable.columns))...)
+			PrefixExpr(sq.Expr("WITH saved AS (?)", saved.PlaceholderFormat(sq.Question))).Select(attempt)
 	})
 	abandonDeliveries = written(`
 		UPDATE webhook_deliveries SET status = 'failed', finished_at = $2, lease_owner = '', lease_until = NULL
@@ -103,11 +108,11 @@ func (d deliveries) Lock(ctx context.Context, of id.DeliveryID) (webhook.Deliver
 }
 
 func (d deliveries) SaveLeased(ctx context.Context, row webhook.Delivery, a *webhook.Attempt) error {
-	arguments := append(valuesOf(row, deliveryChanges), row.ID, row.Epoch)
-	if err := d.mustChange(ctx, ports.ErrLeaseLost, saveDelivery, arguments...); err != nil || a == nil {
-		return err
+	arguments, statement := append(valuesOf(row, deliveryChanges), row.ID, row.Epoch), saveDelivery
+	if a != nil {
+		arguments, statement = append(arguments, attemptTable.values(*a)...), saveWithAttempt
 	}
-	return d.write(ctx, addAttempt, append([]any{row.WebhookID}, attemptTable.values(*a)...)...)
+	return d.mustChange(ctx, ports.ErrLeaseLost, statement, arguments...)
 }
 
 func (d deliveries) Abandon(ctx context.Context, w id.WebhookID, now time.Time) error {

@@ -10,30 +10,32 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
+const dueSince = "greatest(d.not_before, d.lease_until)"
+
 // nextDelivery names CTEs whose last, fair, has a row for each endpoint that may be served now: the delivery that has been
-// due longest, how many are held, and the turn. It jumps from endpoint to endpoint through the index, so it costs the same
-// whether an endpoint has one delivery waiting or ten thousand. Its parameters are $1 now and $2 perEndpoint.
+// due longest, the endpoint's turn, and how many are held. It jumps from endpoint to endpoint through the index, so it costs
+// the same whether an endpoint has one delivery waiting or ten thousand. Its parameters are $1 now and $2 perEndpoint.
+//
+// Each jump and each count is a short scan of its own: such a scan marks the index entries of finished deliveries as dead, and
+// no later one visits them. One scan over all that is held would visit them until the next vacuum.
 const nextDelivery = `
-	WITH RECURSIVE waiting AS (
-		(SELECT webhook_id FROM webhook_deliveries WHERE ` + undelivered + ` ORDER BY webhook_id LIMIT 1)
+	WITH RECURSIVE first AS (
+		(SELECT d.webhook_id, d.id, ` + dueSince + ` AS due FROM webhook_deliveries d
+			WHERE d.` + undelivered + ` ORDER BY d.webhook_id, ` + dueSince + `, d.created_at, d.id LIMIT 1)
 		UNION ALL
-		SELECT (SELECT d.webhook_id FROM webhook_deliveries d
-			WHERE d.` + undelivered + ` AND d.webhook_id > w.webhook_id ORDER BY d.webhook_id LIMIT 1)
-		FROM waiting w WHERE w.webhook_id IS NOT NULL
-	), busy AS (
-		SELECT webhook_id, count(*) AS held FROM webhook_deliveries
-		WHERE status = 'delivering' AND lease_until > $1 GROUP BY webhook_id
+		SELECT n.webhook_id, n.id, n.due FROM first f CROSS JOIN LATERAL (
+			SELECT d.webhook_id, d.id, ` + dueSince + ` AS due FROM webhook_deliveries d
+			WHERE d.` + undelivered + ` AND d.webhook_id > f.webhook_id
+			ORDER BY d.webhook_id, ` + dueSince + `, d.created_at, d.id LIMIT 1) n
 	), fair AS MATERIALIZED (
-		SELECT w.webhook_id, first.id, first.due, l.turn, coalesce(b.held, 0) AS held
-		FROM waiting w
-		JOIN webhook_endpoints e ON e.id = w.webhook_id AND e.disabled_at IS NULL
-		JOIN webhook_lanes l ON l.webhook_id = w.webhook_id
-		LEFT JOIN busy b ON b.webhook_id = w.webhook_id
+		SELECT f.webhook_id, f.id, f.due, l.turn, b.held
+		FROM first f
+		JOIN webhook_endpoints e ON e.id = f.webhook_id AND e.disabled_at IS NULL
+		JOIN webhook_lanes l ON l.webhook_id = f.webhook_id
 		CROSS JOIN LATERAL (
-			SELECT d.id, greatest(d.not_before, d.lease_until) AS due FROM webhook_deliveries d
-			WHERE d.webhook_id = w.webhook_id AND d.` + undelivered + ` AND greatest(d.not_before, d.lease_until) <= $1
-			ORDER BY greatest(d.not_before, d.lease_until), d.created_at, d.id LIMIT 1) first
-		WHERE coalesce(b.held, 0) < $2
+			SELECT count(*) AS held FROM webhook_deliveries h
+			WHERE h.webhook_id = f.webhook_id AND h.status = 'delivering' AND h.lease_until > $1) b
+		WHERE f.due <= $1 AND b.held < $2
 	)`
 
 const fairest = " ORDER BY f.held, f.turn, f.due, f.webhook_id LIMIT 1 FOR NO KEY UPDATE OF l"
