@@ -177,7 +177,7 @@ func TestALockedTableIsNotWaitedForForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback() //nolint:errcheck // it only holds the lock
+	defer tx.Rollback() // it only holds the lock
 	if _, err := tx.Exec("LOCK TABLE t IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
