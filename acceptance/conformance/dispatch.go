@@ -28,6 +28,7 @@ func Dispatch(t *testing.T, m Metadata) {
 		{"endpoints take turns", endpointsTakeTurns},
 		{"a backlog of thousands keeps nobody waiting", backlogKeepsNobodyWaiting},
 		{"many dispatchers never claim one delivery twice, nor exceed the cap", noDeliveryIsClaimedTwice},
+		{"of many who race for places as many get one as there are", placesAreRacedFor},
 		{"epochs fence dispatchers that race", epochsFenceDispatchers},
 		{"a claim that races with an outcome claims nothing final", claimRacesWithOutcome},
 	})
@@ -332,6 +333,43 @@ func noDeliveryIsClaimedTwice(w *world) {
 		if n != 1 {
 			w.Errorf("%s was claimed %d times", d, n)
 		}
+	}
+}
+
+// placesAreRacedFor has many dispatchers ask once each for the places of one endpoint, at which more is due, and which gets
+// deliveries that have been due longer all the while: whoever asks gets one until none is left.
+func placesAreRacedFor(w *world) {
+	const dispatchers, late = 8, 4
+	e := w.addEndpoint()
+	for round := range 3 * dispatchers {
+		var ds []webhook.Delivery
+		for range dispatchers {
+			ds = append(ds, newDelivery(e, epoch))
+		}
+		w.update(addDeliveries(ds...))
+		places := 1 + round%dispatchers
+		claimed, errs := make([]webhook.Delivery, dispatchers), make([]error, dispatchers)
+		together(w.T, dispatchers+late, func(i int) {
+			if i < dispatchers {
+				claimed[i], errs[i] = claimDeliveryAt(w.Context(), w.Store, fmt.Sprint("dispatcher-", i), minutes(1), places)
+				return
+			}
+			older := newDelivery(e, minutes(-1-late*round-i))
+			if err := w.Store.Update(w.Context(), addDeliveries(older)); err != nil {
+				w.Error(err)
+			}
+		})
+		won := 0
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				won++
+				w.settle(claimed[i], e, 200, minutes(1))
+			case !errors.Is(err, ports.ErrNoRow):
+				w.Error(err)
+			}
+		}
+		w.equal("how many got a place", won, places)
 	}
 }
 
