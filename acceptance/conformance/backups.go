@@ -117,7 +117,7 @@ func namesAreTaken(w *world) {
 	w.addBackup(r.ID, minutes(2))
 	w.addBackup(other.ID, minutes(3))
 	done := w.addWork(r.ID, promise(minutes(4)))
-	done.Status = operation.Canceled
+	done = ended(done, operation.Canceled)
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Operations().RequestCancel(ctx, done); err != nil {
 			return err

@@ -217,7 +217,8 @@ func backupsBecomeDue(w *world) {
 	w.equal("due, at most one", due(w, ports.DueBackup, minutes(2), 1), []id.DatabaseID{first.ID})
 	w.equal("due at the last moment", due(w, ports.DueBackup, minutes(30), 10), []id.DatabaseID{first.ID, second.ID, later.ID})
 
-	work.Status, work.CancelRequested = operation.Canceled, true
+	work = ended(work, operation.Canceled)
+	work.CancelRequested = true
 	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().RequestCancel(ctx, work) })
 	if got := due(w, ports.DueBackup, minutes(1), 10); len(got) != 2 {
 		w.Errorf("%d are due after the open operation ended, want 2", len(got))

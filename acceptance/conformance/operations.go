@@ -81,7 +81,7 @@ func oneIsOpen(w *world) {
 	w.refused("a second one, claimed already", conflict, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Operations().Add(ctx, claimed)
 	})
-	first.Status = operation.Failed
+	first = ended(first, operation.Failed)
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Operations().SaveLeased(ctx, first); err != nil {
 			return err
@@ -108,6 +108,13 @@ func oneIsOpen(w *world) {
 	w.equal("winners of a race for a database", winners, 1)
 }
 
+// ended is an operation as its last write leaves it.
+func ended(o operation.Operation, s operation.Status) operation.Operation {
+	at := minutes(30)
+	o.Status, o.FinishedAt = s, &at
+	return o
+}
+
 func operationPages(w *world) {
 	r, other := w.addDatabase("shop"), w.addDatabase("other")
 	w.addWork(other.ID)
@@ -115,7 +122,8 @@ func operationPages(w *world) {
 	kinds := append([]operation.Kind{operation.Create, operation.Lifecycle}, operation.PublicKinds...)
 	for i, kind := range kinds {
 		o := w.addWork(r.ID, func(o *operation.Operation) {
-			o.Kind, o.Status, o.CreatedAt = kind, operation.Succeeded, minutes(i/3)
+			*o = ended(*o, operation.Succeeded)
+			o.Kind, o.CreatedAt = kind, minutes(i/3)
 		})
 		if kind.Public() {
 			want = append(want, o)

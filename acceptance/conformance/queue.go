@@ -85,7 +85,7 @@ func longestFirst(w *world) {
 
 func restingIsLeft(w *world) {
 	w.addWork(w.addDatabase("resting").ID, func(o *operation.Operation) { o.NotBefore = minutes(5) })
-	w.addWork(w.addDatabase("final").ID, func(o *operation.Operation) { o.Status = operation.Succeeded })
+	w.addWork(w.addDatabase("final").ID, func(o *operation.Operation) { *o = ended(*o, operation.Succeeded) })
 	w.nothingToClaim("before it is due", minutes(5).Add(-time.Microsecond))
 	held := w.mustClaim("worker-1", minutes(5))
 	w.nothingToClaim("while it is held", held.Until.Add(-time.Microsecond))
@@ -120,8 +120,7 @@ func lostLeaseWritesNothing(w *world) {
 	ahead := current
 	ahead.Epoch++
 	w.refused("a write under an epoch that never was", ports.ErrLeaseLost, save(ahead))
-	final := current
-	final.Status = operation.Failed
+	final := ended(current, operation.Failed)
 	w.update(save(final))
 	w.refused("a write after the end", ports.ErrLeaseLost, save(current))
 	ghost := current

@@ -144,7 +144,8 @@ CREATE TABLE operations (
     lease_epoch      bigint NOT NULL,
     lease_until      timestamptz,
     attempts         integer NOT NULL,
-    not_before       timestamptz NOT NULL
+    not_before       timestamptz NOT NULL,
+    CONSTRAINT operations_end CHECK ((finished_at IS NOT NULL) = (status IN ('succeeded', 'failed', 'canceled')))
 );
 CREATE UNIQUE INDEX operations_one_open ON operations (database_id) WHERE status IN ('queued', 'running');
 CREATE INDEX operations_of_database ON operations (database_id, created_at, id);
