@@ -31,7 +31,7 @@ func Command() *cobra.Command {
 		Use:   "admin",
 		Short: "manage accounts, keys, servers and switches in the metadata database",
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return settings.Apply(cmd)
+			return errors.Join(settings.Apply(cmd), settings.RefuseDevelopmentOnly())
 		},
 	}
 	f := cmd.PersistentFlags()

@@ -59,3 +59,17 @@ func Require(cmd *cobra.Command, flags ...string) error {
 	}
 	return nil
 }
+
+// developmentOnly are the flags that weaken what webhooks may reach.
+var developmentOnly = []string{"allow-private-webhooks", "webhook-ca-file"}
+
+// RefuseDevelopmentOnly returns an error that names the first variable that is set and is for the development host only: on
+// any other host it would go unheard.
+func RefuseDevelopmentOnly() error {
+	for _, flag := range developmentOnly {
+		if name := Variable(flag); os.Getenv(name) != "" {
+			return fmt.Errorf("%s is for the development host only", name)
+		}
+	}
+	return nil
+}

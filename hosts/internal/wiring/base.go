@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,9 +32,9 @@ type Settings struct {
 	LogLevel    string
 	// UnverifiedPlans are the plans whose backups are not verified.
 	UnverifiedPlans []string
-	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	// Webhooks is for the development host to change; every other host sends to public addresses only.
-	Webhooks  webhooksender.Options
+	Webhooks webhooksender.Options
+	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	LeaseHold time.Duration
 	Limits    map[ratelimit.Class]ratelimit.Limit
 }
@@ -62,22 +61,10 @@ func (s *Settings) Load(cmd *cobra.Command) error {
 	if s.LeaseHold < minLeaseHold {
 		return fmt.Errorf("--lease-hold must be at least %s", minLeaseHold)
 	}
-	if err := refuseDevelopmentOnly(); err != nil {
+	if err := settings.RefuseDevelopmentOnly(); err != nil {
 		return err
 	}
 	return settings.Require(cmd, "metadata-url", "keyring-file")
-}
-
-// developmentOnly are the settings that weaken what webhooks may reach.
-var developmentOnly = []string{"allow-private-webhooks", "webhook-ca-file"}
-
-func refuseDevelopmentOnly() error {
-	for _, flag := range developmentOnly {
-		if name := settings.Variable(flag); os.Getenv(name) != "" {
-			return fmt.Errorf("%s is for the development host only", name)
-		}
-	}
-	return nil
 }
 
 // Registry collects the metrics of one host.

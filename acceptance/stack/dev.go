@@ -1,0 +1,95 @@
+package stack
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
+)
+
+// DevOptions say what development host to run.
+type DevOptions struct {
+	// Dir holds everything that it writes. PostgreSQL's system user passes through it.
+	Dir string
+	// Binary is the program, as Build made it.
+	Binary string
+	// Flags are more flags of "pgherd dev".
+	Flags []string
+}
+
+// Dev is a development host: a whole pgherd in one process, whose PostgreSQL and PgBouncer die with it.
+type Dev struct {
+	*Process
+	// URL and OpsURL are those of the API and of the operations listener.
+	URL, OpsURL string
+	// Facts are the variables of the file env.
+	Facts map[string]string
+
+	options DevOptions
+	args    []string
+}
+
+// StartDev starts a development host on free ports and waits until it is ready.
+func StartDev(ctx context.Context, o DevOptions) (*Dev, error) {
+	d := &Dev{options: o, args: []string{"dev", "--state-dir=" + filepath.Join(o.Dir, "dev")}}
+	at := map[string]string{}
+	for _, flag := range []string{"api-port", "ops-port", "agent-port", "pooler-port", "postgres-port"} {
+		port, err := cluster.FreePort(loopback)
+		if err != nil {
+			return nil, err
+		}
+		at[flag] = "http://" + loopback + ":" + strconv.Itoa(port)
+		d.args = append(d.args, "--"+flag+"="+strconv.Itoa(port))
+	}
+	d.args = append(d.args, o.Flags...)
+	d.URL, d.OpsURL = at["api-port"], at["ops-port"]
+	return d, d.Restart(ctx, "")
+}
+
+// Restart starts the host again, with the same state and at the same addresses, after it has ended. crashAt arms a crash
+// point, in a program built with the tag CrashPoints.
+func (d *Dev) Restart(ctx context.Context, crashAt string) (err error) {
+	if d.Process != nil && d.Running() {
+		return fmt.Errorf("%s runs already", d.Name)
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TZ=UTC"}
+	if crashAt != "" {
+		env = append(env, crashVariable+"="+crashAt)
+	}
+	if d.Process, err = launch("dev", d.options.Binary, filepath.Join(d.options.Dir, "dev.out"), env, d.args...); err != nil {
+		return err
+	}
+	err = d.await(ctx, func() error {
+		if err := get(ctx, http.DefaultClient, d.OpsURL+"/readyz", "", http.StatusOK); err != nil {
+			return err
+		}
+		return get(ctx, http.DefaultClient, d.URL+"/api/v1/databases", "", http.StatusUnauthorized)
+	})
+	if err != nil {
+		return err
+	}
+	d.Facts, err = readFacts(filepath.Join(d.options.Dir, "dev", "env"))
+	return err
+}
+
+// readFacts reads lines of NAME=value.
+func readFacts(name string) (map[string]string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	facts := map[string]string{}
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), "=")
+		facts[key] = strings.Trim(value, "'")
+	}
+	return facts, lines.Err()
+}

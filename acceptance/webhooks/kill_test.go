@@ -1,0 +1,58 @@
+package webhooks_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/webhook"
+)
+
+// Whenever the dispatcher is killed, the event arrives, and one that arrives twice is recognisable.
+func TestKilledDispatcher(t *testing.T) {
+	w := newWorld(t)
+	d := w.createDatabase(t, "killed")
+	arrivals := map[string]int{
+		controlplane.CrashWebhookFannedOut: 1, controlplane.CrashWebhookClaimed: 1, controlplane.CrashWebhookSent: 2,
+	}
+	for _, point := range controlplane.DispatchCrashPoints {
+		t.Run(point, func(t *testing.T) {
+			want, known := arrivals[point]
+			if !known {
+				t.Fatal("no test knows what happens here")
+			}
+			path := "/ok/" + point
+			e := w.register(t, path, "")
+			noError(t, w.Stop(soon(t)))
+			noError(t, w.Restart(soon(t), point))
+			o := w.startBackup(t, d)
+			noError(t, w.AwaitEnd(soon(t)))
+			if !w.Killed() {
+				t.Fatal("the host ended by itself")
+			}
+			if n := len(w.receiver.At(path)); n != want-1 {
+				t.Fatalf("%d requests before the kill, want %d", n, want-1)
+			}
+			noError(t, w.Restart(soon(t), ""))
+			if point != controlplane.CrashWebhookFannedOut {
+				w.advance(t, webhook.Hold+time.Second) // the dead dispatcher holds it no longer
+			}
+			list := w.awaitArrivals(t, path, want)
+			for _, r := range list {
+				if r.Header.Get(webhook.HeaderEventID) != list[0].Header.Get(webhook.HeaderEventID) {
+					t.Error("the second one has another Service-Event-Id")
+				}
+				checkPayload(t, r.Body, d, w.ended(t, o.ID, "succeeded"))
+				if !signed(r, e.Secret) {
+					t.Error("the signature does not verify")
+				}
+			}
+			if a := w.awaitAttempts(t, e, 1); a.Status != "delivered" || a.Attempt != 1 {
+				t.Errorf("it is recorded as %+v", a)
+			}
+			time.Sleep(quiet)
+			w.awaitArrivals(t, path, want)
+			w.disable(t, e)
+		})
+	}
+}
