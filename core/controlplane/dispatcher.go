@@ -117,6 +117,19 @@ func (d *Dispatcher) FanOut(ctx context.Context) (taken int, err error) {
 	return taken, err
 }
 
+// RunNext claims one delivery and makes its next attempt. It reports false when none was claimable.
+func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
+	claimed, err := d.claim(ctx)
+	if errors.Is(err, ports.ErrNoRow) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	d.attempt(ctx, claimed)
+	return true, nil
+}
+
 func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err error) {
 	err = d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		claimed, err = tx.Deliveries().ClaimNext(ctx, d.Instance, d.Clock.Now(), webhook.Hold, perEndpoint)

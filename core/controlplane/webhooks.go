@@ -265,8 +265,11 @@ func (w *Webhooks) Redeliver(ctx context.Context, r ReachedWebhook, d id.Deliver
 			return notFound(err, errWebhookNotFound())
 		}
 		stored, err := tx.Deliveries().Lock(ctx, d)
-		if err != nil || stored.WebhookID != e.ID {
-			return notFound(errors.Join(err, ports.ErrNoRow), missing)
+		if err != nil {
+			return notFound(err, missing)
+		}
+		if stored.WebhookID != e.ID {
+			return missing
 		}
 		if again, err = stored.Redelivered(e, w.Clock.Now()); err != nil {
 			return err

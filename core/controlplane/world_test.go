@@ -16,10 +16,12 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -32,6 +34,7 @@ type world struct {
 	ctx     context.Context
 	store   *memstore.Store
 	fleet   *fakeagent.Fleet
+	inbox   *inbox.Inbox
 	clock   *fakeclock.Clock
 	ports   controlplane.Ports
 	machine server.Server
@@ -56,9 +59,10 @@ func newWorld(t *testing.T) *world { return configured(t, quick()) }
 func configured(t *testing.T, c controlplane.Config) *world {
 	t.Helper()
 	w := &world{t: t, ctx: t.Context(), store: memstore.NewRerunning(), clock: fakeclock.New()}
-	w.fleet = fakeagent.New(w.clock)
+	w.fleet, w.inbox = fakeagent.New(w.clock), inbox.New(webhook.Policy{})
 	w.ports = controlplane.Ports{
 		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
+		Sender: w.inbox,
 	}
 	w.ControlPlane = w.process(c)
 	w.machine = must(w.Operator.AddServer(w.ctx, controlplane.NewServer{

@@ -1,0 +1,311 @@
+package controlplane_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/event"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/fakes/inbox"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func TestCreateWebhook(t *testing.T) {
+	w := newWorld(t)
+	db := w.made("shop").Record.ID
+	for _, of := range [][]id.DatabaseID{nil, {db}} {
+		made := w.hook("HTTPS://Hooks.Example.Com/in?token=hidden#part", of...)
+		e := made.Endpoint
+		if e.URL != receiver || e.Status() != webhook.Enabled || e.ConsecutiveFailures != 0 || !e.CreatedAt.Equal(w.clock.Now()) ||
+			!e.UpdatedAt.Equal(e.CreatedAt) || (e.DatabaseID == nil) != (of == nil) {
+			t.Errorf("%+v", e)
+		}
+		if !strings.HasPrefix(made.Secret, webhook.SecretPrefix) ||
+			len(made.Secret) != len(webhook.SecretPrefix)+webhook.SecretCharacters {
+			t.Errorf("the secret has %d characters", len(made.Secret))
+		}
+		w.expectSealed(made)
+	}
+}
+
+// expectSealed checks that the store has the secret in no shape but the sealed one, bound to its endpoint.
+func (w *world) expectSealed(made controlplane.SecretEndpoint) {
+	w.t.Helper()
+	stored := w.endpoint(made)
+	if text := fmt.Sprintf("%+v %s", stored, stored.SealedSecret); strings.Contains(text, made.Secret) {
+		w.t.Error("the store shows the secret")
+	}
+	plain := must(w.ports.Secrets.Open(stored.SealedSecret, webhook.SecretContext(stored.ID)))(w.t)
+	equal(w.t, "the sealed secret is the one that was shown", string(plain) == made.Secret, true)
+	if _, err := w.ports.Secrets.Open(stored.SealedSecret, webhook.SecretContext("another")); err == nil {
+		w.t.Error("the secret opens for another endpoint")
+	}
+}
+
+func TestRefusedWebhooks(t *testing.T) {
+	w := newWorld(t)
+	private := netip.MustParseAddr("10.0.0.1")
+	w.inbox.Resolve("mixed.example.com", netip.MustParseAddr("8.8.4.4"), private)
+	w.inbox.Resolve("nowhere.example.com")
+	for _, url := range []string{
+		"", "hooks.example.com", "http://hooks.example.com/", "https://user:pass@hooks.example.com/", "https://localhost/",
+		"https://a.localhost/", "https://printer.local/", "https://db.internal/", "https://127.0.0.1/", "https://[::1]/",
+		"https://169.254.169.254/", "https://0x7f.1/", "https://mixed.example.com/", "https://nowhere.example.com/",
+	} {
+		_, err := w.Webhooks.Create(w.ctx, w.caller, url, nil)
+		refused(t, err, fault.InvalidWebhookEndpoint)
+	}
+	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
+	db := w.made("shop").Record.ID
+	for _, foreign := range []id.DatabaseID{db, "99999999-8888-4777-8666-555555555555"} {
+		_, err := w.Webhooks.Create(w.ctx, stranger, receiver, &foreign)
+		refused(t, err, fault.InvalidWebhookEndpoint)
+	}
+	for _, caller := range []controlplane.Caller{w.caller, stranger} {
+		list, _, err := w.Webhooks.List(w.ctx, caller, ports.Page{})
+		ok(t, err)
+		equal(t, "endpoints", len(list), 0)
+	}
+	equal(t, "entries in the log", len(w.hookLog(""))+len(w.hookLog(db)), 0)
+}
+
+// At most 50 are enabled: creating and enabling again both need room, rotating an enabled one does not.
+func TestRoomForWebhooks(t *testing.T) {
+	w := newWorld(t)
+	var all []controlplane.SecretEndpoint
+	for range webhook.MaxEnabled {
+		all = append(all, w.hook(receiver))
+	}
+	_, err := w.Webhooks.Create(w.ctx, w.caller, receiver, nil)
+	refused(t, err, fault.InvalidWebhookEndpoint)
+	must(w.Webhooks.Rotate(w.ctx, w.reachedHook(all[0])))(t)
+	ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(all[0])))
+	w.hook(receiver)
+	_, err = w.Webhooks.Rotate(w.ctx, w.reachedHook(all[0]))
+	refused(t, err, fault.InvalidWebhookEndpoint)
+	equal(t, "status", w.endpoint(all[0]).Status(), webhook.Disabled)
+	_, _, other := w.newAccount("other@example.org", account.Pro)
+	must(w.Webhooks.Create(w.ctx, other, receiver, nil))(t)
+}
+
+func TestListWebhooks(t *testing.T) {
+	w := newWorld(t)
+	var want []id.WebhookID
+	for range 3 {
+		made := w.hook(receiver)
+		want = append(want, made.Endpoint.ID)
+		ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
+		w.clock.Advance(time.Second)
+	}
+	var got []id.WebhookID
+	p := ports.Page{Limit: 2}
+	for {
+		list, next, err := w.Webhooks.List(w.ctx, w.caller, p)
+		ok(t, err)
+		for _, e := range list {
+			got = append(got, e.ID)
+			equal(t, "disabled", e.DisabledAt != nil, true)
+		}
+		if p.After = next; next == nil {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestWebhooksOfOthers(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	_, _, stranger := w.newAccount("stranger@example.org", account.Business)
+	for _, unseen := range []id.WebhookID{made.Endpoint.ID, "99999999-8888-4777-8666-555555555555"} {
+		_, err := w.Access.ReachWebhook(w.ctx, stranger, unseen)
+		refused(t, err, fault.WebhookNotFound)
+	}
+	db := w.made("shop").Record.ID
+	_, text, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+		AccountID: w.account.ID, Label: "narrow", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
+	})
+	ok(t, err)
+	narrow := w.admit(text)
+	_, err = w.Access.ReachWebhook(w.ctx, narrow, made.Endpoint.ID)
+	refused(t, err, fault.KeyScopeDenied)
+	_, _, err = w.Webhooks.List(w.ctx, narrow, ports.Page{})
+	refused(t, err, fault.KeyScopeDenied)
+	_, err = w.Webhooks.Create(w.ctx, narrow, receiver, &db)
+	refused(t, err, fault.KeyScopeDenied)
+}
+
+// A rotation in the middle of the retries: the next attempt is signed with the new secret and with nothing else.
+func TestRotateStopsTheOldSecret(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, inbox.Status(500))
+	w.fires(w.reached(w.made("shop").Record.ID))
+	w.dispatch(w.ControlPlane)
+	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 1)
+	w.clock.Advance(10 * time.Second)
+
+	rotated := must(w.Webhooks.Rotate(w.ctx, w.reachedHook(made)))(t)
+	e := rotated.Endpoint
+	if e.ConsecutiveFailures != 0 || e.Status() != webhook.Enabled || !e.UpdatedAt.Equal(w.clock.Now()) ||
+		rotated.Secret == made.Secret {
+		t.Errorf("%+v", e)
+	}
+	w.expectSealed(rotated)
+	w.clock.Advance(30 * time.Second)
+	w.dispatch(w.ControlPlane)
+	got := w.inbox.Requests(receiver)
+	if len(got) != 2 {
+		t.Fatalf("%d requests", len(got))
+	}
+	signedBy(t, got[0], made.Secret, true)
+	signedBy(t, got[1], made.Secret, false)
+	signedBy(t, got[1], rotated.Secret, true)
+	equal(t, "event ID", got[1].EventID, got[0].EventID)
+	equal(t, "same body", bytes.Equal(got[1].Body, got[0].Body), true)
+}
+
+// What waits for a disabled endpoint is given up; a rotation brings the endpoint back, and not what was given up.
+func TestDisableWebhook(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	r := w.reached(w.made("shop").Record.ID)
+	w.fires(r)
+	must(w.Dispatcher.FanOut(w.ctx))(t)
+	w.clock.Advance(time.Second)
+	ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
+	at := w.clock.Now()
+	w.clock.Advance(time.Second)
+	ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made))) // once more changes nothing
+	if e := w.endpoint(made); e.DisabledAt == nil || !e.DisabledAt.Equal(at) || !e.UpdatedAt.Equal(at) {
+		t.Errorf("%+v", e)
+	}
+	w.fires(r)
+	w.clock.Advance(time.Hour)
+	w.dispatch(w.ControlPlane)
+	_, err := w.Webhooks.Test(w.ctx, w.reachedHook(made))
+	refused(t, err, fault.InvalidWebhookEndpoint)
+
+	must(w.Webhooks.Rotate(w.ctx, w.reachedHook(made)))(t)
+	w.dispatch(w.ControlPlane)
+	equal(t, "requests", len(w.inbox.Requests("")), 0)
+	w.fires(r)
+	w.dispatch(w.ControlPlane)
+	equal(t, "requests", len(w.inbox.Requests("")), 1)
+}
+
+func TestWebhooksInTheActivityLog(t *testing.T) {
+	w := newWorld(t)
+	db := w.made("shop").Record.ID
+	for _, of := range [][]id.DatabaseID{nil, {db}} {
+		made := w.hook(receiver, of...)
+		rotated := must(w.Webhooks.Rotate(w.ctx, w.reachedHook(made)))(t)
+		ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
+		ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
+		log := w.hookLog(append(of, "")[0])
+		var actions []audit.Action
+		for _, e := range log {
+			actions = append(actions, e.Action)
+			text := string(must(json.Marshal(e))(t))
+			for _, secret := range []string{"hidden", "/in", made.Secret, rotated.Secret} {
+				equal(t, "an entry shows "+secret, strings.Contains(text, secret), false)
+			}
+			if e.Actor != w.caller.Actor() || e.AccountID != w.account.ID || e.Details["host"] != "hooks.example.com" ||
+				e.Details["webhookId"] != string(made.Endpoint.ID) {
+				t.Errorf("%+v", e)
+			}
+		}
+		slices.Sort(actions)
+		if want := []audit.Action{audit.WebhookCreated, audit.WebhookDisabled, audit.WebhookRotated}; !slices.Equal(actions, want) {
+			t.Error(actions)
+		}
+	}
+}
+
+func TestTestEvent(t *testing.T) {
+	w := newWorld(t)
+	made, other := w.hook(receiver), "https://other.example.com/"
+	w.hook(other)
+	queued := must(w.Webhooks.Test(w.ctx, w.reachedHook(made)))(t)
+	equal(t, "status", queued.Status, webhook.Pending)
+	w.dispatch(w.ControlPlane)
+	equal(t, "at another endpoint", len(w.inbox.Requests(other)), 0)
+	got := w.inbox.Requests(receiver)
+	if len(got) != 1 || got[0].EventID != string(queued.ID) {
+		t.Fatalf("%+v", got)
+	}
+	signedBy(t, got[0], made.Secret, true)
+	equal(t, "name", must(operationEvent(got[0]))(t).Event, webhook.TestEvent)
+	equal(t, "in the outbox", len(w.events()), 0)
+}
+
+func TestAttemptsAndRedeliver(t *testing.T) {
+	w := newWorld(t)
+	made, bystander := w.hook(receiver), w.hook("https://other.example.com/")
+	w.inbox.On(receiver, func(_ context.Context, n int) webhook.Outcome {
+		return map[bool]webhook.Outcome{true: {StatusCode: 503, Error: "busy"}, false: {StatusCode: 200}}[n == 1]
+	})
+	w.fires(w.reached(w.made("shop").Record.ID))
+	w.dispatch(w.ControlPlane)
+	w.clock.Advance(time.Minute)
+	w.dispatch(w.ControlPlane)
+	list := w.attempts(made)
+	if len(list) != 2 || list[0].Number != 2 || list[0].StatusCode != 200 || list[0].Error != "" || list[0].NextAttempt != nil ||
+		list[1].Number != 1 || list[1].StatusCode != 503 || list[1].Error != "busy" || list[1].NextAttempt == nil ||
+		list[0].Event != "backup.canceled" || list[0].Status != webhook.Delivered {
+		t.Fatalf("%+v", list)
+	}
+	d := list[0].DeliveryID
+	for _, missing := range []id.DeliveryID{w.attempts(bystander)[0].DeliveryID, "99999999-8888-4777-8666-555555555555"} {
+		_, err := w.Webhooks.Redeliver(w.ctx, w.reachedHook(made), missing)
+		refused(t, err, fault.WebhookNotFound)
+	}
+	again := must(w.Webhooks.Redeliver(w.ctx, w.reachedHook(made), d))(t)
+	equal(t, "status", again.Status, webhook.Pending)
+	w.dispatch(w.ControlPlane)
+	got := w.inbox.Requests(receiver)
+	if len(got) != 3 || got[2].EventID != string(d) || !bytes.Equal(got[2].Body, got[0].Body) {
+		t.Fatalf("%+v", got)
+	}
+	equal(t, "at the bystander", len(w.inbox.Requests("https://other.example.com/")), 1)
+	ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
+	_, err := w.Webhooks.Redeliver(w.ctx, w.reachedHook(made), d)
+	refused(t, err, fault.InvalidWebhookEndpoint)
+}
+
+func operationEvent(r inbox.Request) (p event.Payload, err error) {
+	err = json.Unmarshal(r.Body, &p)
+	return p, err
+}
+
+// A store that fails is the route's own code, and not a missing endpoint.
+func TestWebhookChangesThatFail(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	r := w.reachedHook(made)
+	gone, cancel := context.WithCancel(w.ctx)
+	cancel()
+	_, err := w.Webhooks.Rotate(gone, r)
+	refused(t, err, fault.WebhookRotationFailed)
+	refused(t, w.Webhooks.Disable(gone, r), fault.WebhookUpdateFailed)
+	_, err = w.Webhooks.Redeliver(gone, r, "99999999-8888-4777-8666-555555555555")
+	if !errors.Is(err, context.Canceled) || fault.Has(err, fault.WebhookNotFound) {
+		t.Error(err)
+	}
+	w.expectSealed(made)
+}
