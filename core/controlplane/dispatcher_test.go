@@ -1,0 +1,358 @@
+package controlplane_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/fakes/inbox"
+)
+
+// Second by second: five attempts, each as long after the one before as the schedule says, and up to a fifth longer.
+func TestTheScheduleOfAttempts(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, inbox.Status(500))
+	w.fires(w.reached(w.made("shop").Record.ID))
+	times := w.attemptTimes(20 * time.Minute)
+	delays := []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute}
+	if len(times) != len(delays)+1 {
+		t.Fatalf("%d attempts: %v", len(times), times)
+	}
+	equal(t, "the first", times[0], 0)
+	for i, want := range delays {
+		if got := times[i+1] - times[i]; got < want || got > want+want/5+time.Second {
+			t.Errorf("attempt %d came %s after the one before, want about %s", i+2, got, want)
+		}
+	}
+	list := w.attempts(made)
+	equal(t, "attempts told", len(list), 5)
+	equal(t, "delivery", list[0].Status, webhook.Failed)
+	equal(t, "next of the last", list[0].NextAttempt == nil, true)
+	e := w.endpoint(made)
+	equal(t, "failures", e.ConsecutiveFailures, 5)
+	equal(t, "status with five failures", e.Status(), webhook.Enabled)
+	first := w.inbox.Requests(receiver)[0]
+	for _, r := range w.inbox.Requests(receiver) {
+		equal(t, "event ID", r.EventID, first.EventID)
+		equal(t, "body", string(r.Body), string(first.Body))
+		signedBy(t, r, made.Secret, true)
+	}
+	equal(t, "signed anew", w.inbox.Requests(receiver)[4].Timestamp != first.Timestamp, true)
+}
+
+// attemptTimes lets time pass, second by second, and returns when requests came.
+func (w *world) attemptTimes(during time.Duration) (times []time.Duration) {
+	w.t.Helper()
+	for at := time.Duration(0); at <= during; at += time.Second {
+		before := len(w.inbox.Requests(""))
+		w.dispatch(w.ControlPlane)
+		for range len(w.inbox.Requests("")) - before {
+			times = append(times, at)
+		}
+		w.clock.Advance(time.Second)
+	}
+	return times
+}
+
+func TestJitterSpreadsAttempts(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, inbox.Status(500))
+	r := w.reached(w.made("shop").Record.ID)
+	for range 20 {
+		w.fires(r)
+	}
+	w.dispatch(w.ControlPlane)
+	next := map[time.Time]bool{}
+	for _, a := range w.attempts(made) {
+		next[*a.NextAttempt] = true
+		if d := a.NextAttempt.Sub(a.At); d < 30*time.Second || d > 36*time.Second {
+			t.Errorf("the second attempt comes after %s", d)
+		}
+	}
+	if len(next) < 15 {
+		t.Errorf("20 deliveries come again at %d times", len(next))
+	}
+}
+
+// Two deliveries after each other: the tenth failure is the second one's last attempt, and disables the endpoint.
+func TestDisabledAtTenFailures(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, inbox.Status(500))
+	r := w.reached(w.made("shop").Record.ID)
+	for n := range 10 {
+		if n%5 == 0 {
+			w.fires(r)
+		}
+		equal(t, "failures", w.endpoint(made).ConsecutiveFailures, n)
+		equal(t, "status", w.endpoint(made).Status(), webhook.Enabled)
+		w.dispatch(w.ControlPlane)
+		if n != 9 {
+			w.clock.Advance(6 * time.Minute)
+		}
+	}
+	e := w.endpoint(made)
+	equal(t, "failures", e.ConsecutiveFailures, 10)
+	if e.DisabledAt == nil || !e.DisabledAt.Equal(w.clock.Now()) || !e.UpdatedAt.Equal(*e.DisabledAt) {
+		t.Fatalf("%+v", e)
+	}
+	var by []audit.Actor
+	for _, entry := range w.hookLog("") {
+		if entry.Action == audit.WebhookDisabled {
+			by = append(by, entry.Actor)
+		}
+	}
+	if len(by) != 1 || by[0] != audit.System {
+		t.Errorf("disabled by %v", by)
+	}
+	w.fires(r)
+	w.clock.Advance(time.Hour)
+	w.dispatch(w.ControlPlane)
+	equal(t, "requests", len(w.inbox.Requests(receiver)), 10)
+
+	rotated := must(w.Webhooks.Rotate(w.ctx, w.reachedHook(made)))(t)
+	equal(t, "failures", rotated.Endpoint.ConsecutiveFailures, 0)
+	equal(t, "status", w.endpoint(made).Status(), webhook.Enabled)
+	w.inbox.On(receiver, inbox.Status(200))
+	w.fires(r)
+	w.dispatch(w.ControlPlane)
+	equal(t, "requests", len(w.inbox.Requests(receiver)), 11)
+}
+
+// Ten failures or more disable nothing while every delivery has attempts left; the first that is exhausted does, and what
+// waits for the endpoint is given up.
+func TestNotDisabledBeforeADeliveryIsExhausted(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, inbox.Status(500))
+	r := w.reached(w.made("shop").Record.ID)
+	const deliveries = 6
+	for range deliveries {
+		w.fires(r)
+	}
+	for round := 1; round <= webhook.MaxAttempts-1; round++ {
+		w.dispatch(w.ControlPlane)
+		equal(t, "failures", w.endpoint(made).ConsecutiveFailures, deliveries*round)
+		equal(t, "status", w.endpoint(made).Status(), webhook.Enabled)
+		w.clock.Advance(6 * time.Minute)
+	}
+	w.dispatch(w.ControlPlane)
+	e := w.endpoint(made)
+	equal(t, "status", e.Status(), webhook.Disabled)
+	equal(t, "failures", e.ConsecutiveFailures, deliveries*(webhook.MaxAttempts-1)+1)
+	for _, a := range w.attempts(made) {
+		equal(t, "delivery", a.Status, webhook.Failed)
+	}
+}
+
+func TestSuccessResetsFailures(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, func(_ context.Context, n int) webhook.Outcome {
+		if n%5 == 0 {
+			return webhook.Outcome{StatusCode: 200}
+		}
+		return webhook.Outcome{Error: "no answer"}
+	})
+	r := w.reached(w.made("shop").Record.ID)
+	for n := 1; n <= 25; n++ {
+		if n%5 == 1 {
+			w.fires(r)
+		}
+		w.dispatch(w.ControlPlane)
+		equal(t, "failures", w.endpoint(made).ConsecutiveFailures, n%5)
+		w.clock.Advance(6 * time.Minute)
+	}
+	equal(t, "status", w.endpoint(made).Status(), webhook.Enabled)
+	equal(t, "requests", len(w.inbox.Requests(receiver)), 25)
+}
+
+// Many dispatchers at the same time: every event arrives once at each endpoint.
+func TestDispatchersShareTheWork(t *testing.T) {
+	w := newWorld(t)
+	for _, url := range []string{"https://one.example.com/", "https://two.example.com/"} {
+		w.hook(url)
+	}
+	r := w.reached(w.made("shop").Record.ID)
+	const events = 60
+	var running sync.WaitGroup
+	ctx, stop := context.WithCancel(w.ctx)
+	for range 2 {
+		cp := w.process(quick())
+		running.Go(func() { cp.Dispatcher.Run(ctx, w.store.Dispatchers(), 4) })
+	}
+	for range events {
+		w.fires(r)
+	}
+	w.awaitRequests("", 2*events)
+	stop()
+	running.Wait()
+	seen := map[string]bool{}
+	for _, got := range w.inbox.Requests("") {
+		equal(t, "twice", seen[got.EventID], false)
+		seen[got.EventID] = true
+	}
+	equal(t, "requests", len(seen), 2*events)
+}
+
+// awaitRequests waits until a URL has got so many requests.
+func (w *world) awaitRequests(url string, n int) {
+	w.t.Helper()
+	for until := time.Now().Add(20 * time.Second); len(w.inbox.Requests(url)) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			w.t.Fatalf("%d requests of %d came", len(w.inbox.Requests(url)), n)
+		}
+	}
+}
+
+// A receiver that never answers has a few requests under way, and no other one waits for it.
+func TestADeadReceiverHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	const dead, alive, events = "https://dead.example.com/", "https://alive.example.com/", 40
+	w.hook(dead)
+	w.hook(alive)
+	w.inbox.On(dead, func(ctx context.Context, _ int) webhook.Outcome {
+		<-ctx.Done()
+		return webhook.Outcome{Error: "no answer"}
+	})
+	r := w.reached(w.made("shop").Record.ID)
+	for range events {
+		w.fires(r)
+	}
+	var running sync.WaitGroup
+	ctx, stop := context.WithCancel(w.ctx)
+	running.Go(func() { w.Dispatcher.Run(ctx, w.store.Dispatchers(), 8) })
+	w.awaitRequests(alive, events)
+	if n := len(w.inbox.Requests(dead)); n == 0 || n > 4 {
+		t.Errorf("%d requests are under way at the dead receiver", n)
+	}
+	stop()
+	running.Wait()
+}
+
+// The process dies at each point, before and after the receiver has the event: it arrives all the same, and a repeated request
+// is known by its Service-Event-Id.
+func TestADispatcherThatDiesLosesNothing(t *testing.T) {
+	for _, point := range controlplane.DispatchCrashPoints {
+		t.Run(point, func(t *testing.T) {
+			w := newWorld(t)
+			made := w.hook(receiver)
+			work := w.fires(w.reached(w.made("shop").Record.ID))
+			dead := w.process(mortal(point))
+			equal(t, "died", dies(func() { w.dispatch(dead) }), true)
+			sent := len(w.inbox.Requests(receiver))
+			equal(t, "sent before the death", sent, map[bool]int{true: 1}[point == controlplane.CrashWebhookSent])
+			w.clock.Advance(webhook.Hold)
+			w.dispatch(w.process(quick()))
+			got := w.inbox.Requests(receiver)
+			if len(got) != sent+1 {
+				t.Fatalf("%d requests", len(got))
+			}
+			for _, r := range got {
+				equal(t, "event ID", r.EventID, got[0].EventID)
+				equal(t, "operation", must(operationEvent(r))(t).ID, work.ID)
+				signedBy(t, r, made.Secret, true)
+			}
+			list := w.attempts(made)
+			if len(list) != 1 || list[0].Number != 1 || list[0].Status != webhook.Delivered {
+				t.Errorf("%+v", list)
+			}
+			w.clock.Advance(time.Hour)
+			w.dispatch(w.ControlPlane)
+			equal(t, "requests in the end", len(w.inbox.Requests(receiver)), sent+1)
+		})
+	}
+}
+
+// A dispatcher that dies once at every point in turn does not use up the attempts of a delivery.
+func TestADeathIsNoFailedAttempt(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.fires(w.reached(w.made("shop").Record.ID))
+	for range 2 * webhook.MaxAttempts {
+		dead := w.process(mortal(controlplane.CrashWebhookSent))
+		equal(t, "died", dies(func() { w.dispatch(dead) }), true)
+		w.clock.Advance(webhook.Hold)
+	}
+	w.dispatch(w.ControlPlane)
+	equal(t, "attempts", len(w.attempts(made)), 1)
+	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
+}
+
+// A dispatcher sleeps in the middle of an attempt, until another has done its work: what it brings then counts for nothing.
+func TestADispatcherThatSleptRecordsNothing(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	other := w.process(quick())
+	w.inbox.On(receiver, func(_ context.Context, n int) webhook.Outcome {
+		if n > 1 {
+			return webhook.Outcome{StatusCode: 200}
+		}
+		w.clock.Advance(webhook.Hold)
+		equal(t, "the other claims it", must(other.Dispatcher.RunNext(w.ctx))(t), true)
+		return webhook.Outcome{StatusCode: 500, Error: "too late"}
+	})
+	w.fires(w.reached(w.made("shop").Record.ID))
+	w.dispatch(w.ControlPlane)
+	got := w.inbox.Requests(receiver)
+	if len(got) != 2 || got[0].EventID != got[1].EventID {
+		t.Fatalf("%+v", got)
+	}
+	list := w.attempts(made)
+	if len(list) != 1 || list[0].StatusCode != 200 || list[0].Status != webhook.Delivered {
+		t.Errorf("%+v", list)
+	}
+	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
+}
+
+// A dispatcher that is told to stop breaks its attempts off; they are made again, and count as none.
+func TestStoppingADispatcher(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, func(ctx context.Context, n int) webhook.Outcome {
+		if n > 1 {
+			return webhook.Outcome{StatusCode: 200}
+		}
+		<-ctx.Done()
+		return webhook.Outcome{Error: "no answer"}
+	})
+	w.fires(w.reached(w.made("shop").Record.ID))
+	ctx, stop := context.WithCancel(w.ctx)
+	var running sync.WaitGroup
+	running.Go(func() { w.Dispatcher.Run(ctx, w.store.Dispatchers(), 2) })
+	w.awaitRequests(receiver, 1)
+	stop()
+	running.Wait()
+	equal(t, "attempts recorded", len(w.attempts(made)), 0)
+	w.clock.Advance(webhook.Hold)
+	w.dispatch(w.ControlPlane)
+	list := w.attempts(made)
+	if len(list) != 1 || list[0].Status != webhook.Delivered || w.endpoint(made).ConsecutiveFailures != 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// An endpoint is disabled while its attempt is under way: the outcome is recorded, and no other attempt follows.
+func TestDisabledDuringAnAttempt(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, func(context.Context, int) webhook.Outcome {
+		ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
+		return webhook.Outcome{StatusCode: 500, Error: "the receiver answered 500"}
+	})
+	w.fires(w.reached(w.made("shop").Record.ID))
+	w.dispatch(w.ControlPlane)
+	list := w.attempts(made)
+	if len(list) != 1 || list[0].Status != webhook.Failed || list[0].NextAttempt != nil {
+		t.Errorf("%+v", list)
+	}
+	w.clock.Advance(time.Hour)
+	w.dispatch(w.ControlPlane)
+	equal(t, "requests", len(w.inbox.Requests(receiver)), 1)
+}
