@@ -26,6 +26,7 @@ var parts = []part{
 	{"c", "back a database up", measureBackup},
 	{"d", "memory during downloads", measureDownload},
 	{"e", "5,000 databases in the pooler", measurePooler},
+	{"w", "deliver webhooks", measureWebhooks},
 }
 
 func main() {

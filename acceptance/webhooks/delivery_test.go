@@ -183,8 +183,7 @@ func TestUnhappyEndsAreTold(t *testing.T) {
 	checkDelivery(t, w.awaitArrivals(t, "/ok/unhappy", 1)[0], e.Secret, d, w.ended(t, canceled.ID, "canceled"))
 
 	failing := w.startBackup(t, d)
-	w.endDump(t, failing.ID)
-	o := w.ended(t, failing.ID, "failed")
+	o := w.endDumps(t, failing.ID)
 	if o.Error == nil || o.Error.Code == "" {
 		t.Fatalf("a failed operation has no error: %+v", o)
 	}
@@ -220,17 +219,19 @@ func (w *world) customer(t testing.TB, d database) *sql.DB {
 	return db
 }
 
-// endDump ends the session of a dump that waits for a lock.
-func (w *world) endDump(t testing.TB, operationID string) {
+// endDumps ends every session of a dump that waits for a lock, until the backup has failed.
+func (w *world) endDumps(t testing.TB, operationID string) (o operation) {
 	t.Helper()
 	server, err := sql.Open("postgres", w.Facts["PGHERD_SERVER_URL"])
 	noError(t, err)
 	defer server.Close()
-	const end = `SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-		WHERE application_name = $1 AND wait_event_type = 'Lock') ended`
-	eventually(t, "a dump that waits and is ended", func() bool {
-		var ended int
-		noError(t, server.QueryRowContext(soon(t), end, "pgherd-backup-"+operationID).Scan(&ended))
-		return ended > 0
+	const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE application_name = $1 AND wait_event_type = 'Lock'`
+	eventually(t, "a backup that fails", func() bool {
+		_, err := server.ExecContext(soon(t), end, "pgherd-backup-"+operationID)
+		noError(t, err)
+		o = w.operation(t, operationID)
+		return o.Status == "failed"
 	})
+	return o
 }

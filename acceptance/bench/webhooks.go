@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	prompt = 49 // endpoints that answer at once; one more is another in each run
+
+	burst        = 60 // events at once, for the rate
+	steady       = 30 // events one after the other, for the latency
+	steadyPause  = time.Second / 3
+	leastPerSec  = 300
+	mostDeferred = 1.5 // how much later deliveries may arrive because of the endpoint that hangs
+)
+
+// measureWebhooks counts deliveries to 50 endpoints, one of which hangs, and how much later the others get theirs because of it.
+func measureWebhooks(ctx context.Context, b *bench) (_ []row, err error) {
+	p, err := newPost(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.close(ctx)) }()
+	if _, err := p.rate(ctx, "ok"); err != nil { // warms up
+		return nil, err
+	}
+	var rates, plain, ratios []float64
+	var alone, beside []time.Duration
+	for range b.runs {
+		without, err := p.latency(ctx, "ok")
+		if err != nil {
+			return nil, err
+		}
+		with, err := p.latency(ctx, "hang")
+		if err != nil {
+			return nil, err
+		}
+		alone, beside = append(alone, without), append(beside, with)
+		ratios = append(ratios, with.Seconds()/without.Seconds())
+		perSecond, err := p.rate(ctx, "hang")
+		if err != nil {
+			return nil, err
+		}
+		bare, err := p.bareRate(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rates, plain = append(rates, perSecond), append(plain, bare)
+	}
+	rate, bare := median(rates), median(plain)
+	return []row{
+		{
+			measure: "deliveries to 50 endpoints, one of which hangs, against bare POSTs", ours: perSecond(rate), baseline: perSecond(bare),
+			ratio: fmt.Sprintf("%.2f", rate/bare), limit: fmt.Sprintf("≥ %d/s", leastPerSec), met: rate >= leastPerSec,
+		},
+		atMost(fmt.Sprintf("p99 until delivered, beside one that hangs against beside none (%d events to 49)", steady),
+			span(median(beside)), span(median(alone)), median(ratios), mostDeferred),
+	}, nil
+}
+
+func perSecond(rate float64) string { return fmt.Sprintf("%.0f/s", rate) }
