@@ -42,35 +42,66 @@ const fairest = " ORDER BY f.held, f.turn, f.due, f.webhook_id LIMIT 1 FOR NO KE
 
 var (
 	// Claims for different endpoints pass each other: SKIP LOCKED gives each another lane. A lane whose turn is no longer the
-	// one that was read was served meanwhile, so what was counted of it is out of date; it is passed over too.
+	// one that was read was served meanwhile, so what was counted of it is out of date: then nothing is claimed, and the lane
+	// is kept.
 	claimDelivery = written(nextDelivery + `, chosen AS (
-			SELECT f.webhook_id, f.id FROM fair f JOIN webhook_lanes l ON l.webhook_id = f.webhook_id AND l.turn = f.turn
+			SELECT f.webhook_id, f.id, l.turn = f.turn AS counted FROM fair f JOIN webhook_lanes l ON l.webhook_id = f.webhook_id
 			` + fairest + ` SKIP LOCKED
 		), served AS (
 			UPDATE webhook_lanes l SET turn = nextval('webhook_turns') FROM chosen c WHERE l.webhook_id = c.webhook_id
+		), claimed AS (
+			UPDATE webhook_deliveries t
+			SET status = 'delivering', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4
+			FROM chosen c
+			WHERE c.counted AND t.id = c.id AND t.` + undelivered + ` AND greatest(t.not_before, t.lease_until) <= $1
+			RETURNING ` + deliveryTable.row("t") + `
 		)
-		UPDATE webhook_deliveries t
-		SET status = 'delivering', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4
-		FROM chosen c
-		WHERE t.id = c.id AND t.` + undelivered + ` AND greatest(t.not_before, t.lease_until) <= $1
-		RETURNING ` + deliveryTable.row("t"))
+		SELECT ` + deliveryTable.row("t") + `, true AS claimed FROM claimed t
+		UNION ALL
+		SELECT ` + deliveryTable.row("t") + `, false FROM webhook_deliveries t JOIN chosen c ON c.id = t.id
+		WHERE NOT EXISTS (SELECT FROM claimed)`)
 	// It waits for whoever serves the fairest lane.
 	awaitLane = written(nextDelivery + `
 		SELECT l.webhook_id FROM fair f JOIN webhook_lanes l ON l.webhook_id = f.webhook_id` + fairest)
+	anyLane = written(nextDelivery + "SELECT webhook_id FROM fair LIMIT 1")
 )
 
+// errContended says that other transactions were in the way of a claim. The transaction is run again.
+var errContended = errors.New("other transactions are in the way of the claim")
+
+// maxLooks is how often a claim looks before it lets its transaction be run again.
+const maxLooks = 4
+
 // ClaimNext claims in one statement. Where that finds nothing it may be that other claims are in the way: then it waits for
-// the lane that it would have taken and looks again, until there is no such lane.
+// the lane that it would have taken, and looks again. It never waits for a lane while it keeps one.
 func (d deliveries) ClaimNext(
 	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int,
 ) (webhook.Delivery, error) {
-	for {
-		claimed, err := held[webhook.Delivery](ctx, d.session, claimDelivery, now, perEndpoint, owner, now.Add(hold))
-		if !errors.Is(err, ports.ErrNoRow) {
-			return claimed, err
+	keepsLane := false
+	for range maxLooks {
+		row, err := held[struct {
+			webhook.Delivery
+			Claimed bool `db:"claimed"`
+		}](ctx, d.session, claimDelivery, now, perEndpoint, owner, now.Add(hold))
+		switch {
+		case err == nil && row.Claimed || err != nil && !errors.Is(err, ports.ErrNoRow):
+			return row.Delivery, err
+		case err != nil && keepsLane:
+			return webhook.Delivery{}, d.contended(ctx, now, perEndpoint)
+		case err != nil:
+			if _, err := held[id.WebhookID](ctx, d.session, awaitLane, now, perEndpoint); err != nil {
+				return webhook.Delivery{}, err
+			}
 		}
-		if _, err := held[id.WebhookID](ctx, d.session, awaitLane, now, perEndpoint); err != nil {
-			return webhook.Delivery{}, err
-		}
+		keepsLane = true
 	}
+	return webhook.Delivery{}, errContended
+}
+
+// contended tells whether there is nothing to claim or others are in the way.
+func (d deliveries) contended(ctx context.Context, now time.Time, perEndpoint int) error {
+	if _, err := held[id.WebhookID](ctx, d.session, anyLane, now, perEndpoint); err != nil {
+		return err
+	}
+	return errContended
 }

@@ -61,9 +61,9 @@ func translate(ctx context.Context, err error) error {
 	return err
 }
 
-// rolledBack reports whether the server has undone the transaction for reasons of concurrency, so that it may run again.
+// rolledBack reports whether the transaction was undone for reasons of concurrency, so that it may run again.
 func rolledBack(err error) bool {
-	return pq.As(err, pqerror.TRSerializationFailure, pqerror.TRDeadlockDetected) != nil
+	return pq.As(err, pqerror.TRSerializationFailure, pqerror.TRDeadlockDetected) != nil || errors.Is(err, errContended)
 }
 
 // disconnected reports whether the connection is gone, or could not be made because the server stops or starts.
