@@ -23,6 +23,8 @@ const (
 	perEndpoint = 4
 	// fanOutBatch bounds one transaction that makes deliveries of events.
 	fanOutBatch = 100
+	// claimers is how many claims one dispatcher makes at a time.
+	claimers = 4
 	// dispatchPoll is how long a dispatcher waits when nothing woke it.
 	dispatchPoll = 500 * time.Millisecond
 )
@@ -30,26 +32,31 @@ const (
 // Run makes deliveries of events and attempts them, up to parallel at a time, until the context ends. It returns when the
 // attempts under way are over.
 func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
+	slots, freed := make(chan struct{}, parallel), make(chan struct{}, 1)
+	start := func(claimed webhook.Delivery) {
+		underWay.Go(func() {
+			d.attempt(ctx, claimed)
+			<-slots
+			signal(freed)
+		})
+	}
+	underWay.Go(func() { whenWoken(ctx, n, nil, func() { d.fanOutAll(ctx) }) })
+	whenWoken(ctx, n, freed, func() { d.startAll(ctx, slots, start) })
+}
+
+// whenWoken works at once, then each time that something may have to be done, until the context ends.
+func whenWoken(ctx context.Context, n ports.Notifier, also <-chan struct{}, work func()) {
 	wake, stop := n.Wake()
 	defer stop()
 	tick := time.NewTicker(dispatchPoll)
 	defer tick.Stop()
-	var underWay sync.WaitGroup
-	defer underWay.Wait()
-	slots, freed := make(chan struct{}, parallel), make(chan struct{}, 1)
 	for ctx.Err() == nil {
-		if d.round(ctx, slots, func(claimed webhook.Delivery) {
-			underWay.Go(func() {
-				d.attempt(ctx, claimed)
-				<-slots
-				signal(freed)
-			})
-		}) {
-			continue
-		}
+		work()
 		select {
 		case <-wake:
-		case <-freed:
+		case <-also:
 		case <-tick.C:
 		case <-ctx.Done():
 		}
@@ -63,16 +70,41 @@ func signal(c chan struct{}) {
 	}
 }
 
-// round makes deliveries of new events and starts one attempt. It reports whether there may be more to do at once.
-func (d *Dispatcher) round(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) bool {
-	fanned, err := d.FanOut(ctx)
-	if err != nil && ctx.Err() == nil {
-		d.Journal.Record(ctx, ports.JournalEvent{What: "webhook.events_unreadable", Err: err})
+// fanOutAll makes deliveries of events until none is left.
+func (d *Dispatcher) fanOutAll(ctx context.Context) {
+	for taken := 1; taken > 0; {
+		var err error
+		if taken, err = d.FanOut(ctx); err != nil {
+			if ctx.Err() == nil {
+				d.Journal.Record(ctx, ports.JournalEvent{What: "webhook.events_unreadable", Err: err})
+			}
+			return
+		}
 	}
+}
+
+// startAll starts attempts until none is due or no slot is free. The first claim is alone, so that an idle dispatcher asks
+// little; where there is work, claims go side by side, because each waits for the disk.
+func (d *Dispatcher) startAll(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) {
+	if !d.startNext(ctx, slots, start) {
+		return
+	}
+	var claiming sync.WaitGroup
+	defer claiming.Wait()
+	for range claimers {
+		claiming.Go(func() {
+			for d.startNext(ctx, slots, start) {
+			}
+		})
+	}
+}
+
+// startNext starts one attempt and reports whether it did.
+func (d *Dispatcher) startNext(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) bool {
 	select {
 	case slots <- struct{}{}:
 	default:
-		return fanned > 0
+		return false
 	}
 	claimed, err := d.claim(ctx)
 	if err != nil {
@@ -80,7 +112,7 @@ func (d *Dispatcher) round(ctx context.Context, slots chan struct{}, start func(
 		if !errors.Is(err, ports.ErrNoRow) && ctx.Err() == nil {
 			d.Journal.Record(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
 		}
-		return fanned > 0
+		return false
 	}
 	start(claimed)
 	return true
