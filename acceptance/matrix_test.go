@@ -40,6 +40,8 @@ var matrix = []row{
 	{name: "stack", world: driver.Stack, shared: true, lacks: map[spec.Ability]string{
 		spec.MovesTime:    "its processes go by the machine's clock, which no test moves",
 		spec.BreaksThings: "its agent is the real one, of this version, and answers all that it does",
+		spec.HasReceivers: "it sends to public addresses only, as in production, and no test has a receiver at one; package webhooks " +
+			"has real receivers and the development host",
 	}},
 }
 

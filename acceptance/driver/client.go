@@ -17,8 +17,9 @@ import (
 
 // wire speaks HTTP with one API host. It stands for the service's proxy, too: it tells the host the client's address.
 type wire struct {
-	base   string
-	client *http.Client
+	base    string
+	client  *http.Client
+	secrets *secrets // that no log may hold; nil where the service writes none
 }
 
 func newWire(base string) wire {

@@ -67,7 +67,7 @@ type table struct{ wire }
 // Routes implements spec.Wire.
 func (table) Routes() (routes []spec.Route) {
 	targets := map[httpapi.TargetKind]string{
-		httpapi.NoTarget: "", httpapi.Database: "database", httpapi.Operation: "operation",
+		httpapi.NoTarget: "", httpapi.Database: "database", httpapi.Operation: "operation", httpapi.Webhook: "webhook",
 	}
 	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
 		routes = append(routes, spec.Route{

@@ -12,10 +12,12 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
 )
 
@@ -38,15 +40,17 @@ type service struct {
 	hosts   []*controlplane.ControlPlane
 	batch   *fakeBatch
 	agent   *fakeagent.Server
+	inbox   *inbox.Inbox
 	entropy *fakeentropy.Entropy
 }
 
 func newService(t testing.TB, store *memstore.Store) *service {
 	t.Helper()
-	s := &service{store: store, clock: fakeclock.New(), entropy: fakeentropy.New()}
+	s := &service{store: store, clock: fakeclock.New(), entropy: fakeentropy.New(), inbox: inbox.New(webhook.Policy{})}
 	fleet := fakeagent.New(s.clock)
 	ports := controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: s.clock, Entropy: s.entropy, Secrets: fakebox.New(),
+		Sender: s.inbox,
 	}
 	for range apiHosts + 1 {
 		cp, err := controlplane.New(ports, controlplane.Config{Limits: limits, PollEvery: time.Millisecond})
@@ -83,7 +87,7 @@ func (s *service) world() spec.World {
 	return spec.World{
 		Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
 		HoldBackup: s.holdBackup, Spoil: s.spoil, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
-		Clock: fakeTime{s}, Faults: fakeFaults{s.agent},
+		Clock: fakeTime{s}, Faults: fakeFaults{s.agent}, Receivers: fakeReceivers{s.inbox},
 	}
 }
 
@@ -141,6 +145,7 @@ func (b *fakeBatch) Start() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { b.host.Worker.Run(ctx, b.store, 2) })
+	running.Go(func() { b.host.Dispatcher.Run(ctx, b.store.Dispatchers(), 4) })
 	b.stop = func() { cancel(); running.Wait() }
 	return nil
 }

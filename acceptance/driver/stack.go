@@ -130,6 +130,7 @@ func (r *realService) world() spec.World {
 	}
 	for _, api := range r.apis {
 		host := newWire(api.URL)
+		host.secrets = r.secrets
 		w.Hosts, w.Wire = append(w.Hosts, host.host), table{host}
 	}
 	return w

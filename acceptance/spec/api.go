@@ -14,6 +14,7 @@ type API interface {
 	AllowlistAPI
 	BackupAPI
 	OperationAPI
+	WebhookAPI
 	// Activity is the activity log of a database, newest first.
 	Activity(database string, p Page) (Listed[Activity], error)
 }

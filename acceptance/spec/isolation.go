@@ -11,6 +11,7 @@ var goodBodies = map[string]string{
 	"PATCH /api/v1/databases/{id}/environment":      `{"environment":"staging"}`,
 	"POST /api/v1/databases/{id}/lifecycle":         `{"action":"start"}`,
 	"POST /api/v1/databases/{id}/network/allowlist": `{"cidr":"192.0.2.0/24"}`,
+	"POST /api/v1/webhooks":                         `{"url":"` + quietURL + `"}`,
 }
 
 var isolating = []Scenario{
@@ -36,11 +37,9 @@ var isolating = []Scenario{
 		ada, mallory := s.Customer("pro"), s.Customer("pro")
 		made := ada.Creates("orders")
 		work := ada.Follows(ada.BacksUp(made.ID))
+		ids := map[string]string{"database": made.ID, "operation": work.ID, "webhook": ada.Hooks(quietURL, made.ID).ID}
 		for _, route := range s.targeted() {
-			foreign := made.ID
-			if route.Target == "operation" {
-				foreign = work.ID
-			}
+			foreign := ids[route.Target]
 			one := s.sends(s.request(route, foreign, nobodysID, mallory.Key.Text))
 			other := s.sends(s.request(route, nobodysID, nobodysID, mallory.Key.Text))
 			s.That(one.Status == 404, "%s with a foreign ID is %d: %s", route, one.Status, one.Body)
@@ -87,7 +86,7 @@ func (s *Stage) targeted() (routes []Route) {
 func (s *Stage) request(r Route, id, part, key string) Request {
 	s.Helper()
 	path := strings.Replace(r.Path, "{id}", id, 1)
-	path = strings.NewReplacer("{filename}", "20260101_000000.sql.gz", "{entryId}", part).Replace(path)
+	path = strings.NewReplacer("{filename}", "20260101_000000.sql.gz", "{entryId}", part, "{deliveryId}", part).Replace(path)
 	s.That(!strings.Contains(path, "{"), "%s has a parameter that this scenario does not know", r)
 	request := Request{Method: r.Method, Path: path, Key: key, From: s.someAddress()}
 	if r.JSON {

@@ -22,6 +22,7 @@ func Scenarios() []Scenario {
 		of("operation", operating), of("member", sharing), of("key", changingKeys), of("rate", limiting),
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),
 		of("order", checking), of("body", reading), of("owner", owning), of("secret", keepingSecrets), of("outage", losingParts),
+		of("webhook", keepingWebhooks), of("event", hearing),
 	)
 }
 

@@ -13,7 +13,7 @@ type Wire interface {
 type Route struct {
 	Method, Path string
 	FullAccount  bool   // full-account keys only
-	Target       string // what the first parameter names: "database", "operation" or ""
+	Target       string // what the first parameter names: "database", "operation", "webhook" or ""
 	JSON         bool   // takes a JSON body
 }
 

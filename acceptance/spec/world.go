@@ -35,6 +35,8 @@ type World struct {
 	SQL    SQL
 	// Outages take parts of the service away.
 	Outages Outages
+	// Receivers hear of finished operations.
+	Receivers Receivers
 }
 
 // Ability is something that only some drivers can do.
@@ -47,13 +49,14 @@ const (
 	SpeaksHTTP   Ability = "speaks HTTP"   // Wire
 	RunsRealSQL  Ability = "runs real SQL" // SQL
 	HasOutages   Ability = "has outages"   // Outages
+	HasReceivers Ability = "has receivers" // Receivers
 )
 
 // Abilities says what the world can do beyond the rest.
 func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
 		MovesTime: w.Clock != nil, BreaksThings: w.Faults != nil, SpeaksHTTP: w.Wire != nil, RunsRealSQL: w.SQL != nil,
-		HasOutages: w.Outages != nil,
+		HasOutages: w.Outages != nil, HasReceivers: w.Receivers != nil,
 	}
 }
 
