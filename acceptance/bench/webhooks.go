@@ -53,7 +53,8 @@ func measureWebhooks(ctx context.Context, b *bench) (_ []row, err error) {
 	rate, bare := median(rates), median(plain)
 	return []row{
 		{
-			measure: "deliveries to 50 endpoints, one of which hangs, against bare POSTs", ours: perSecond(rate), baseline: perSecond(bare),
+			measure: "deliveries to 50 endpoints, one of which hangs, against bare POSTs",
+			ours:    perSecond(rate), baseline: perSecond(bare),
 			ratio: fmt.Sprintf("%.2f", rate/bare), limit: fmt.Sprintf("≥ %d/s", leastPerSec), met: rate >= leastPerSec,
 		},
 		atMost(fmt.Sprintf("p99 until delivered, beside one that hangs against beside none (%d events to 49)", steady),

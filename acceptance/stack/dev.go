@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,8 @@ type Dev struct {
 	URL, OpsURL string
 	// Facts are the variables of the file env.
 	Facts map[string]string
+	// Flags are those of the options; a change holds from the next Restart on.
+	Flags []string
 
 	options DevOptions
 	args    []string
@@ -37,7 +40,7 @@ type Dev struct {
 
 // StartDev starts a development host on free ports and waits until it is ready.
 func StartDev(ctx context.Context, o DevOptions) (*Dev, error) {
-	d := &Dev{options: o, args: []string{"dev", "--state-dir=" + filepath.Join(o.Dir, "dev")}}
+	d := &Dev{options: o, Flags: o.Flags, args: []string{"dev", "--state-dir=" + filepath.Join(o.Dir, "dev")}}
 	at := map[string]string{}
 	for _, flag := range []string{"api-port", "ops-port", "agent-port", "pooler-port", "postgres-port"} {
 		port, err := cluster.FreePort(loopback)
@@ -47,7 +50,6 @@ func StartDev(ctx context.Context, o DevOptions) (*Dev, error) {
 		at[flag] = "http://" + loopback + ":" + strconv.Itoa(port)
 		d.args = append(d.args, "--"+flag+"="+strconv.Itoa(port))
 	}
-	d.args = append(d.args, o.Flags...)
 	d.URL, d.OpsURL = at["api-port"], at["ops-port"]
 	return d, d.Restart(ctx, "")
 }
@@ -62,7 +64,8 @@ func (d *Dev) Restart(ctx context.Context, crashAt string) (err error) {
 	if crashAt != "" {
 		env = append(env, crashVariable+"="+crashAt)
 	}
-	if d.Process, err = launch("dev", d.options.Binary, filepath.Join(d.options.Dir, "dev.out"), env, d.args...); err != nil {
+	said, args := filepath.Join(d.options.Dir, "dev.out"), slices.Concat(d.args, d.Flags)
+	if d.Process, err = launch("dev", d.options.Binary, said, env, args...); err != nil {
 		return err
 	}
 	err = d.await(ctx, func() error {

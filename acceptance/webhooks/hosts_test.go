@@ -2,6 +2,7 @@ package webhooks_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,5 +32,30 @@ func TestOtherHostsRefuseWhatIsForDevelopment(t *testing.T) {
 				t.Errorf("%s with %s: %v\n%s", command, name, err, out)
 			}
 		}
+	}
+}
+
+// Without its permission, a host sends to no private address: not to a new endpoint, and not to one that was made before.
+func TestPrivateAddressesAreRefusedAtEveryAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.createDatabase(t, "private")
+	const path = "/ok/private"
+	e := w.register(t, path, "")
+	noError(t, w.Stop(soon(t)))
+	w.Flags = nil
+	noError(t, w.Restart(soon(t), ""))
+	refused := call[struct{ Error failure }](
+		t, w, http.MethodPost, "/webhooks", map[string]string{"url": w.receiver.URL + path}, http.StatusBadRequest)
+	if refused.Error.Code != "INVALID_WEBHOOK_ENDPOINT" {
+		t.Errorf("refused with %+v", refused)
+	}
+	w.backUp(t, d)
+	a := w.awaitAttempts(t, e, 1)
+	if a.StatusCode != nil || a.Error == nil || !strings.Contains(*a.Error, "the URL cannot be used") || a.Status != "pending" {
+		t.Errorf("the attempt is recorded as %+v", a)
+	}
+	if n := len(w.receiver.At(path)); n != 0 {
+		t.Errorf("%d requests at a private address", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 // Whenever the dispatcher is killed, the event arrives, and one that arrives twice is recognisable.
 func TestKilledDispatcher(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d := w.createDatabase(t, "killed")
 	arrivals := map[string]int{

@@ -15,6 +15,7 @@ const quiet = 1200 * time.Millisecond
 // Five attempts in all under one Service-Event-Id, none of them early; ten failures disable; a rotation enables again; what
 // failed is delivered when it is asked for once more.
 func TestRetriesDisableRotateRedeliver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d := w.createDatabase(t, "retried")
 	const path = "/fail/retried"
@@ -96,6 +97,7 @@ func (w *world) followSchedule(t *testing.T, e endpoint, path string, before int
 
 // A rotation stops the old secret for retries too, and a success forgets the failures before it.
 func TestRotationHoldsForRetries(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d := w.createDatabase(t, "rotated")
 	const path = "/reset/rotated"

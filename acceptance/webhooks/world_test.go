@@ -256,7 +256,8 @@ type database struct{ ID, Name, ConnectionString string }
 
 func (w *world) createDatabase(t testing.TB, name string) database {
 	t.Helper()
-	return call[database](t, w, http.MethodPost, "/databases", map[string]string{"name": name, "displayName": name}, http.StatusCreated)
+	body := map[string]string{"name": name, "displayName": name}
+	return call[database](t, w, http.MethodPost, "/databases", body, http.StatusCreated)
 }
 
 type operation struct {
