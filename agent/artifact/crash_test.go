@@ -71,7 +71,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			if err := errors.Join(next.EndPredecessor(t.Context()), next.Sweep(t.Context())); err != nil {
 				t.Fatal(err)
 			}
-			if left := w.settledLeftovers(); left != "" {
+			if left := w.leftovers(); left != "" {
 				t.Errorf("after the sweep: %s", left)
 			}
 			w.checkSet(point)
@@ -79,7 +79,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			if err != nil || result.VerifiedAt == nil || result.Manifest.Contents.Rows["public.t"] != 20000 {
 				t.Fatalf("%+v, %v", result, err)
 			}
-			if left := w.settledLeftovers(); left != "" {
+			if left := w.leftovers(); left != "" {
 				t.Errorf("at the end: %s", left)
 			}
 		})
@@ -100,17 +100,6 @@ func (w *world) kill(point string) {
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		w.t.Fatalf("not killed at %s: %v\n%s", point, err, out)
 	}
-}
-
-// settledLeftovers waits for sessions that are being ended.
-func (w *world) settledLeftovers() (left string) {
-	for range 500 {
-		if left = w.leftovers(); left == "" {
-			return ""
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return left
 }
 
 // checkSet holds what the store kept against the commit point: all of the set after it, nothing before.
@@ -166,7 +155,7 @@ func TestASuccessorEndsADump(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the dump goes on")
 	}
-	if left := w.settledLeftovers(); left != "" {
+	if left := w.leftovers(); left != "" {
 		t.Errorf("left: %s", left)
 	}
 }
@@ -190,7 +179,7 @@ func TestDiscardUndoesAnUnfinishedBackup(t *testing.T) {
 		if got, err := next.Committed(w.request()); err != nil || got != committed {
 			t.Errorf("%s: committed %v, %v", point, got, err)
 		}
-		if left := w.settledLeftovers(); left != "" {
+		if left := w.leftovers(); left != "" {
 			t.Errorf("%s leaves %s", point, left)
 		}
 	}

@@ -158,7 +158,7 @@ func TestARestoreThatNeverEndsIsEnded(t *testing.T) {
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	if left := w.settledLeftovers(); left != "" {
+	if left := w.leftovers(); left != "" {
 		t.Errorf("left: %s", left)
 	}
 }

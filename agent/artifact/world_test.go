@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"database/sql"
 	"io"
 	"os"
 	"os/exec"
@@ -49,11 +50,11 @@ func newWorld(t *testing.T) *world {
 	db := clustertest.NewDatabase(t)
 	super := db.Cluster.URL("postgres")
 	roles(t, super)
+	clustertest.Exec(t, db.URL, `ALTER SCHEMA public OWNER TO shop`)
 	clustertest.Exec(t, super, `REVOKE ALL ON DATABASE `+db.Name+` FROM PUBLIC`,
 		`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE `+db.Name+` TO shop WITH GRANT OPTION`,
 		`ALTER DATABASE `+db.Name+` SET statement_timeout = '1ms'`, // must not reach the agent
 		`ALTER ROLE shop IN DATABASE `+db.Name+` SET work_mem = '8MB'`)
-	clustertest.Exec(t, db.URL, `ALTER SCHEMA public OWNER TO shop`)
 	w := &world{Database: db, t: t, root: t.TempDir()}
 	w.files = w.open(store.Options{Reserve: 1})
 	w.agent = artifact.New(w.config(), w.files)
@@ -206,10 +207,21 @@ func (w *world) replace(change func(text string) string) {
 	}
 }
 
-// leftovers are databases, roles and sessions that a backup must not leave behind.
-func (w *world) leftovers() string {
+// leftovers are databases, roles and sessions that a backup must not leave behind. The server notices a little later that a
+// session's client has gone.
+func (w *world) leftovers() (left string) {
 	w.t.Helper()
 	db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(w.t)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left, sessions := w.count(db)
+		if sessions == 0 || time.Now().After(deadline) {
+			return left
+		}
+	}
+}
+
+func (w *world) count(db *sql.DB) (left string, ofSessions int) {
+	w.t.Helper()
 	var databases, roles, sessions int
 	for query, n := range map[string]*int{
 		`SELECT count(*) FROM pg_database WHERE datname LIKE 'verify\_%'`:                     &databases,
@@ -221,7 +233,7 @@ func (w *world) leftovers() string {
 		}
 	}
 	if databases+roles+sessions == 0 {
-		return ""
+		return "", 0
 	}
-	return strconv.Itoa(databases) + " databases, " + strconv.Itoa(roles) + " roles, " + strconv.Itoa(sessions) + " sessions"
+	return strconv.Itoa(databases) + " databases, " + strconv.Itoa(roles) + " roles, " + strconv.Itoa(sessions) + " sessions", sessions
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -21,16 +20,16 @@ func TestCrashOfPgBouncerIsRecovered(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 
-	s.killBouncer()
+	if err := s.bouncer.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	if err := <-changes; !errors.Is(err, ErrUnreachable) {
 		t.Errorf("after the crash: %v", err)
 	}
 	if err := s.pooler.Apply(ctx, state); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("Apply without PgBouncer: %v", err)
 	}
-	s.bouncer = s.command(s.tools.PgBouncer, "-q", ConfigFile(s.settings.Dir))
-	s.bouncer.SysProcAttr.Setpgid = true
-	if err := s.bouncer.Start(); err != nil {
+	if err := s.bouncer.Start(context.WithoutCancel(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -81,8 +80,8 @@ func execute(t testing.TB, s *stack, statement string) {
 // freeze stops PgBouncer's process in its tracks until the test ends.
 func freeze(t *testing.T, s *stack) {
 	t.Helper()
-	if err := syscall.Kill(-s.bouncer.Process.Pid, syscall.SIGSTOP); err != nil {
+	if err := s.bouncer.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(-s.bouncer.Process.Pid, syscall.SIGCONT) })
+	t.Cleanup(func() { _ = s.bouncer.Thaw() })
 }

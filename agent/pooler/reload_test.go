@@ -63,7 +63,7 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 	} {
 		spoilt := spoil(files)
 		_ = os.Remove(filepath.Join(s.settings.Dir, files.Parts[0].Name))
-		if err := writeFiles(s.settings.Dir, spoilt, s.owner()); err != nil {
+		if err := writeFiles(s.settings.Dir, spoilt, s.owner); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.pooler.reload(ctx); err != nil {
