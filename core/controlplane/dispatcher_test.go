@@ -311,6 +311,32 @@ func TestADispatcherThatSleptRecordsNothing(t *testing.T) {
 	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
 }
 
+// A dispatcher wakes up while another one holds the delivery: what it brings neither counts nor ends the other's lease.
+func TestADispatcherThatSleptLeavesTheHolderAlone(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	holder := w.process(mortal(controlplane.CrashWebhookClaimed))
+	w.inbox.On(receiver, func(_ context.Context, n int) webhook.Outcome {
+		if n > 1 {
+			return webhook.Outcome{StatusCode: 200}
+		}
+		w.clock.Advance(webhook.Hold)
+		equal(t, "the holder claims it", dies(func() { w.dispatch(holder) }), true)
+		return webhook.Outcome{StatusCode: 500, Error: "too late"}
+	})
+	w.fires(w.reached(w.made("shop").Record.ID))
+	w.dispatch(w.ControlPlane)
+	equal(t, "attempts recorded", len(w.attempts(made)), 0)
+	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
+	equal(t, "requests while it is held", len(w.inbox.Requests(receiver)), 1)
+	w.clock.Advance(webhook.Hold)
+	w.dispatch(w.ControlPlane)
+	list := w.attempts(made)
+	if len(list) != 1 || list[0].StatusCode != 200 || list[0].Number != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
 // A dispatcher that is told to stop breaks its attempts off; they are made again, and count as none.
 func TestStoppingADispatcher(t *testing.T) {
 	w := newWorld(t)
