@@ -5,10 +5,10 @@ import (
 	"compress/gzip"
 	"context"
 	"database/sql"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -235,5 +235,5 @@ func (w *world) count(db *sql.DB) (left string, ofSessions int) {
 	if databases+roles+sessions == 0 {
 		return "", 0
 	}
-	return strconv.Itoa(databases) + " databases, " + strconv.Itoa(roles) + " roles, " + strconv.Itoa(sessions) + " sessions", sessions
+	return fmt.Sprintf("%d databases, %d roles, %d sessions", databases, roles, sessions), sessions
 }
