@@ -85,67 +85,64 @@ func (p *post) register(ctx context.Context, path string) (id string, err error)
 	return made.Data.ID, err
 }
 
-// beside runs fn while there is a fiftieth endpoint of a kind.
-func (p *post) beside(ctx context.Context, kind string, fn func() error) error {
+// figures are what one run measures at the endpoints that answer.
+type figures struct {
+	rate float64       // deliveries a second, when there are many events at once
+	p99  time.Duration // from an event to its arrival, when there is one every now and then
+}
+
+// beside measures while there is a fiftieth endpoint of a kind. One that hangs has the whole burst before it all the time,
+// which is more than there are attempts at a time.
+func (p *post) beside(ctx context.Context, kind string) (f figures, err error) {
 	id, err := p.register(ctx, "/"+kind+"/fiftieth")
 	if err != nil {
-		return err
+		return f, err
 	}
-	err = fn()
+	if f.rate, err = p.rate(ctx); err == nil {
+		f.p99, err = p.latency(ctx)
+	}
 	response, deleted := p.client.send(ctx, http.MethodDelete, "/webhooks/"+id, nil)
 	if deleted == nil {
 		deleted = response.Body.Close()
 	}
-	p.receiver.Forget()
-	return errors.Join(err, deleted)
+	return f, errors.Join(err, deleted)
 }
 
-// rate is how many deliveries a second arrive at the endpoints that answer, when there are many events at once.
-func (p *post) rate(ctx context.Context, kind string) (perSecond float64, err error) {
-	err = p.beside(ctx, kind, func() error {
-		began := time.Now()
-		for range burst {
-			if _, err := p.tell(ctx); err != nil {
-				return err
-			}
+func (p *post) rate(ctx context.Context) (perSecond float64, err error) {
+	began := time.Now()
+	for range burst {
+		if _, err := p.tell(ctx); err != nil {
+			return 0, err
 		}
-		if _, err := p.await(ctx, burst*prompt); err != nil {
-			return err
-		}
-		perSecond = burst * prompt / time.Since(began).Seconds()
-		return nil
-	})
-	return perSecond, err
+	}
+	if _, err := p.await(ctx, burst*prompt); err != nil {
+		return 0, err
+	}
+	return burst * prompt / time.Since(began).Seconds(), nil
 }
 
-// latency is the 99th percentile of the time from an event to its arrival at an endpoint that answers, when there is an event
-// every now and then.
-func (p *post) latency(ctx context.Context, kind string) (p99 time.Duration, err error) {
-	err = p.beside(ctx, kind, func() error {
-		told := map[string]time.Time{}
-		tick := time.NewTicker(steadyPause)
-		defer tick.Stop()
-		for range steady {
-			at := time.Now()
-			id, err := p.tell(ctx)
-			if err != nil {
-				return err
-			}
-			told[id] = at
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		arrived, err := p.await(ctx, steady*prompt)
+func (p *post) latency(ctx context.Context) (time.Duration, error) {
+	told := map[string]time.Time{}
+	tick := time.NewTicker(steadyPause)
+	defer tick.Stop()
+	for range steady {
+		at := time.Now()
+		id, err := p.tell(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		p99, err = percentile99(told, arrived)
-		return err
-	})
-	return p99, err
+		told[id] = at
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	arrived, err := p.await(ctx, steady*prompt)
+	if err != nil {
+		return 0, err
+	}
+	return percentile99(told, arrived)
 }
 
 func percentile99(told map[string]time.Time, arrived []webhooks.Received) (time.Duration, error) {
@@ -177,7 +174,8 @@ func eventOf(id string) string {
 		`"stage":"backup_verified","progress":100,"error":null}}`, id)
 }
 
-// await waits until so many requests have arrived at the endpoints that answer in every run, and returns them.
+// await waits until so many requests have arrived at the endpoints that answer in every run, returns them, and
+// forgets what has arrived.
 func (p *post) await(ctx context.Context, n int) ([]webhooks.Received, error) {
 	const patience = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -192,6 +190,7 @@ func (p *post) await(ctx context.Context, n int) ([]webhooks.Received, error) {
 			}
 		})
 		if len(arrived) == n {
+			p.receiver.Forget()
 			return arrived, nil
 		}
 		if len(arrived) > n {
