@@ -178,7 +178,7 @@ func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
 	outcome, err := d.send(ctx, claimed, began)
 	if err == nil {
 		d.Crash(CrashWebhookSent)
-		err = d.settle(context.WithoutCancel(ctx), claimed, outcome, began)
+		err = d.settleInTime(ctx, claimed, outcome, began)
 	}
 	if err != nil && ctx.Err() == nil {
 		d.record(ctx, "webhook.unsettled", claimed, err)
@@ -202,6 +202,14 @@ func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began t
 	return d.Sender.Send(ctx, ports.WebhookRequest{
 		URL: e.URL, Secret: string(secret), EventID: claimed.ID, Body: claimed.Body, At: began,
 	})
+}
+
+// settleInTime records an attempt also when the dispatcher is told to stop, and for no longer than a lease lasts: a store that
+// hangs keeps neither a slot nor the process.
+func (d *Dispatcher) settleInTime(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhook.Hold)
+	defer cancel()
+	return d.settle(ctx, claimed, o, began)
 }
 
 // settle records an attempt: delivery, endpoint and, where the endpoint is disabled by it, the activity log, in one

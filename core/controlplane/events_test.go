@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/event"
@@ -110,11 +111,16 @@ func (s withoutOutbox) Update(ctx context.Context, fn func(context.Context, port
 	return s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return fn(ctx, txWithoutOutbox{tx, s.err}) })
 }
 
-func (t txWithoutOutbox) Outbox() ports.Outbox { return brokenOutbox{t.err} }
+func (t txWithoutOutbox) Outbox() ports.Outbox { return brokenOutbox{t.Tx.Outbox(), t.err} }
 
-type brokenOutbox struct{ err error }
+type brokenOutbox struct {
+	ports.Outbox
+	err error
+}
 
 func (o brokenOutbox) Add(context.Context, ports.OutboxEvent) error { return o.err }
+
+func (o brokenOutbox) Forget(context.Context, time.Time, int) error { return o.err }
 
 // An event goes to the endpoints of its account, for all databases or for its own, and to no other.
 func TestWhoHearsOfAnEvent(t *testing.T) {
