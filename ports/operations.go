@@ -52,6 +52,9 @@ type Audit interface {
 // Outbox keeps events until they are delivered. Adding one is part of the transaction that makes its operation final.
 type Outbox interface {
 	Add(ctx context.Context, e OutboxEvent) error
+	// Forget removes up to limit deliveries that became final before the given time, with their attempts, and up to limit
+	// events made before it that were taken and have no delivery any more.
+	Forget(ctx context.Context, before time.Time, limit int) error
 }
 
 // OutboxEvent is an event with the body that every delivery sends.

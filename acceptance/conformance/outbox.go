@@ -3,10 +3,12 @@ package conformance
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -16,6 +18,7 @@ func Outbox(t *testing.T, m Metadata) {
 		{"an event is kept byte for byte", eventIsKept},
 		{"an event needs its transaction", eventNeedsTransaction},
 		{"an operation makes an event once", eventIsMadeOnce},
+		{"what is over is forgotten in its time", oldEventsAreForgotten},
 	})
 }
 
@@ -58,4 +61,40 @@ func eventIsMadeOnce(w *world) {
 		w.Error("the same event of one operation was stored twice")
 	}
 	w.equal("the outbox", w.Events(w.T), []ports.OutboxEvent{e})
+}
+
+func oldEventsAreForgotten(w *world) {
+	w.update(addEvent(w.event(1)))
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Deliveries().TakeEvents(ctx, 10)
+		return err
+	})
+	untaken := w.event(2)
+	w.update(addEvent(untaken))
+	e := w.addEndpoint()
+	open := newDelivery(e, minutes(1))
+	finished := minutes(5)
+	over := newDelivery(e, minutes(1))
+	w.update(addDeliveries(open, over))
+	over.Status, over.FinishedAt = webhook.Delivered, &finished
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		return tx.Deliveries().SaveLeased(ctx, over, &webhook.Attempt{DeliveryID: over.ID, Number: 1, At: minutes(4)})
+	})
+	forget := func(before time.Time) {
+		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Outbox().Forget(ctx, before, 10) })
+	}
+	forget(minutes(1))
+	w.equal("events before their time", len(w.Events(w.T)), 2)
+	w.equal("attempts before their time", len(attemptsAt(w, e.ID)), 1)
+	forget(minutes(6))
+	w.equal("events that wait stay", w.Events(w.T), []ports.OutboxEvent{untaken})
+	w.equal("attempts after their time", len(attemptsAt(w, e.ID)), 0)
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Deliveries().Lock(ctx, open.ID)
+		return err
+	})
+	w.refused("the delivery that is over", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Deliveries().Lock(ctx, over.ID)
+		return err
+	})
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	sq "github.com/Masterminds/squirrel"
 
@@ -14,6 +15,19 @@ var (
 	addEvent = define(func() sq.Sqlizer {
 		return outboxTable.insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')")
 	})
+	forgetDeliveries = written(`
+		WITH old AS MATERIALIZED (
+			SELECT id FROM webhook_deliveries WHERE finished_at < $1 AND status IN ('delivered', 'failed')
+			ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		), attempts AS (
+			DELETE FROM webhook_attempts a USING old WHERE a.delivery_id = old.id
+		)
+		DELETE FROM webhook_deliveries d USING old WHERE d.id = old.id`)
+	forgetEvents = written(`
+		DELETE FROM outbox_events WHERE id IN (
+			SELECT e.id FROM outbox_events e WHERE e.taken AND e.created_at < $1
+				AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id)
+			ORDER BY e.created_at, e.id LIMIT $2 FOR UPDATE SKIP LOCKED)`)
 	takeEvents = written(`
 		WITH waiting AS MATERIALIZED (
 			SELECT id FROM outbox_events WHERE taken IS NULL
@@ -29,6 +43,13 @@ type outbox struct{ session }
 
 func (o outbox) Add(ctx context.Context, e ports.OutboxEvent) error {
 	return o.write(ctx, addEvent, outboxTable.values(e)...)
+}
+
+func (o outbox) Forget(ctx context.Context, before time.Time, limit int) error {
+	if err := o.write(ctx, forgetDeliveries, before, limit); err != nil {
+		return err
+	}
+	return o.write(ctx, forgetEvents, before, limit)
 }
 
 func (d deliveries) TakeEvents(ctx context.Context, limit int) ([]ports.OutboxEvent, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -45,8 +46,16 @@ func (k *Keeper) Once(ctx context.Context) error {
 		k.scheduleBackups(ctx),
 		k.pushAllowlists(ctx),
 		k.eraseBackups(ctx),
+		k.forgetEvents(ctx),
 		k.Admissions.Sweep(ctx, k.Clock.Now()),
 	)
+}
+
+// forgetEvents removes what was delivered, or given up, webhook.Retention ago.
+func (k *Keeper) forgetEvents(ctx context.Context) error {
+	return k.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Outbox().Forget(ctx, k.Clock.Now().Add(-webhook.Retention), keepBatch)
+	})
 }
 
 func (k *Keeper) due(ctx context.Context, what ports.DueWork, limit int) (list []database.Record, err error) {

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -24,6 +27,29 @@ func (o outbox) Add(ctx context.Context, e ports.OutboxEvent) error {
 	e.Payload = bytes.Clone(e.Payload)
 	s.events.put(e.ID, e)
 	o.tx.announced = true
+	return nil
+}
+
+func (o outbox) Forget(ctx context.Context, before time.Time, limit int) error {
+	s, err := o.writing(ctx)
+	if err != nil {
+		return err
+	}
+	ended := s.deliveries.having(func(d webhook.Delivery) bool {
+		return d.Status.Final() && d.FinishedAt != nil && d.FinishedAt.Before(before)
+	}, func(a, b webhook.Delivery) int { return a.FinishedAt.Compare(*b.FinishedAt) })
+	for _, old := range ended[:min(limit, len(ended))] {
+		s.attempts.remove(func(k attemptKey, _ ports.WebhookAttempt) bool { return k.delivery == old.ID })
+		s.deliveries.remove(func(k id.DeliveryID, _ webhook.Delivery) bool { return k == old.ID })
+	}
+	done := s.events.having(func(e ports.OutboxEvent) bool {
+		_, taken := s.taken.get(e.ID)
+		return taken && e.CreatedAt.Before(before) &&
+			!s.deliveries.any(func(d webhook.Delivery) bool { return d.EventID == e.ID })
+	}, func(a, b ports.OutboxEvent) int { return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)) })
+	for _, old := range done[:min(limit, len(done))] {
+		s.events.remove(func(k id.EventID, _ ports.OutboxEvent) bool { return k == old.ID })
+	}
 	return nil
 }
 

@@ -53,6 +53,7 @@ CREATE TABLE webhook_deliveries (
 -- What has been due longest at each endpoint: a delivery is due since it may be claimed and nobody holds it.
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, greatest(not_before, lease_until), created_at, id)
     WHERE status IN ('pending', 'delivering');
+CREATE INDEX webhook_deliveries_ended ON webhook_deliveries (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_held ON webhook_deliveries (webhook_id, lease_until) WHERE status = 'delivering';
 
 CREATE TABLE webhook_attempts (
