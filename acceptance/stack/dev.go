@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
@@ -64,21 +65,36 @@ func (d *Dev) Restart(ctx context.Context, crashAt string) (err error) {
 	if crashAt != "" {
 		env = append(env, crashVariable+"="+crashAt)
 	}
-	said, args := filepath.Join(d.options.Dir, "dev.out"), slices.Concat(d.args, d.Flags)
-	if d.Process, err = launch("dev", d.options.Binary, said, env, args...); err != nil {
-		return err
-	}
-	err = d.await(ctx, func() error {
-		if err := get(ctx, http.DefaultClient, d.OpsURL+"/readyz", "", http.StatusOK); err != nil {
-			return err
+	for {
+		err = d.start(ctx, env)
+		if err == nil || ctx.Err() != nil || d.Running() || !strings.Contains(d.tail(), "is in use by another program") {
+			break
 		}
-		return get(ctx, http.DefaultClient, d.URL+"/api/v1/databases", "", http.StatusUnauthorized)
-	})
+		// The PostgreSQL of one that was killed dies a moment after it, and a connection may have taken a port meanwhile.
+		time.Sleep(pollPause)
+	}
 	if err != nil {
 		return err
 	}
 	d.Facts, err = readFacts(filepath.Join(d.options.Dir, "dev", "env"))
 	return err
+}
+
+// start starts the process and waits until it is ready.
+func (d *Dev) start(ctx context.Context, env []string) (err error) {
+	said := filepath.Join(d.options.Dir, "dev.out")
+	if err := os.RemoveAll(said); err != nil {
+		return err
+	}
+	if d.Process, err = launch("dev", d.options.Binary, said, env, slices.Concat(d.args, d.Flags)...); err != nil {
+		return err
+	}
+	return d.await(ctx, func() error {
+		if err := get(ctx, http.DefaultClient, d.OpsURL+"/readyz", "", http.StatusOK); err != nil {
+			return err
+		}
+		return get(ctx, http.DefaultClient, d.URL+"/api/v1/databases", "", http.StatusUnauthorized)
+	})
 }
 
 // readFacts reads lines of NAME=value.
