@@ -93,8 +93,30 @@ func transaction(statements []string) string {
 	return "BEGIN;" + strings.Join(statements, ";") + ";COMMIT"
 }
 
+// insufficientPrivilege can be out of date: PostgreSQL may keep a list of a login's roles that it was reading while another
+// session added to it. The connection that says so is given up, and freshly tries another.
+const (
+	insufficientPrivilege = "42501"
+	freshTries            = 5
+)
+
+// freshly runs fn again where a connection's list of roles may be behind.
+func freshly(fn func() error) (err error) {
+	for range freshTries {
+		if err = fn(); sqlState(err) != insufficientPrivilege {
+			return err
+		}
+	}
+	return err
+}
+
 // atomically runs statements in one transaction and one message. The values in them are quoted by their makers.
 func atomically(ctx context.Context, db *sql.DB, statements ...string) error {
+	return send(ctx, db, transaction(statements))
+}
+
+// send sends one message over a connection of the pool.
+func send(ctx context.Context, db *sql.DB, text string) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -105,12 +127,12 @@ func atomically(ctx context.Context, db *sql.DB, statements ...string) error {
 		if !ok {
 			return errors.New("the driver has no bare connection")
 		}
-		err := run(ctx, bare, transaction(statements))
+		err := run(ctx, bare, text)
 		if err == nil {
 			return nil
 		}
 		// An error in the middle leaves the transaction open. One that cannot be rolled back ends with its connection.
-		if run(context.WithoutCancel(ctx), bare, "ROLLBACK") != nil {
+		if run(context.WithoutCancel(ctx), bare, "ROLLBACK") != nil || sqlState(err) == insufficientPrivilege {
 			return discard{err}
 		}
 		return err

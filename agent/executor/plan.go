@@ -103,14 +103,9 @@ func (p plan) groups() []part {
 
 const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
 
-// flushLater spares a transaction its wait for the disk. What a crash of PostgreSQL can take back is the end of its log, so
-// nothing of a create is kept without everything before it, and the transaction that gives the database its name waits.
-const flushLater = "SET LOCAL synchronous_commit = off"
-
 // beginStatements record that the database is being made, and make the one role that it cannot be made without.
 func (p plan) beginStatements() []string {
 	return []string{
-		flushLater,
 		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES (%s,%s,%s,%d,%s)",
 			quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation)),
 		"CREATE ROLE " + ident(p.names.Holder) + " NOLOGIN" + harmless,
@@ -120,7 +115,7 @@ func (p plan) beginStatements() []string {
 
 // loginStatements make the other roles, their rows and closed gates.
 func (p plan) loginStatements() []string {
-	s := []string{flushLater}
+	var s []string
 	for _, r := range p.groups() {
 		s = append(s, "CREATE ROLE "+ident(r.name)+" NOLOGIN"+harmless)
 	}
@@ -159,7 +154,6 @@ func (p plan) gateStatement() string {
 func (p plan) rightsStatements() []string {
 	db, owner := ident(p.temporary), ident(p.names.Owner)
 	s := []string{
-		flushLater,
 		"REVOKE CONNECT, TEMPORARY ON DATABASE " + db + " FROM PUBLIC",
 		"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE " + db + " TO " + owner + " WITH GRANT OPTION",
 		"ALTER SCHEMA public OWNER TO " + owner,
