@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -158,7 +159,12 @@ func (s *stack) startBouncer() (err error) {
 	if err != nil {
 		return err
 	}
-	return s.pooler.Ping(context.Background())
+	// Its TCP port takes connections a moment before its socket is there.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if err = s.pooler.Ping(context.Background()); err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 func (s *stack) stop() {
