@@ -4,28 +4,11 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/machine/machinetest"
 )
 
 func TestMachineIsComplete(t *testing.T) {
-	if holes := Transitions.Holes(Statuses, Events); len(holes) > 0 {
-		t.Errorf("missing cells: %v", holes)
-	}
-	if len(Transitions) != len(Statuses) {
-		t.Errorf("%d rows for %d statuses", len(Transitions), len(Statuses))
-	}
-	for s, row := range Transitions {
-		if len(row) != len(Events) {
-			t.Errorf("%s: %d cells for %d events", s, len(row), len(Events))
-		}
-		for e, cell := range row {
-			switch {
-			case cell.Code != "" && (!cell.Code.Known() || cell.Next != ""):
-				t.Errorf("%s/%s: %+v", s, e, cell)
-			case cell.Code == "" && Transitions[cell.Next] == nil:
-				t.Errorf("%s/%s leads to %q", s, e, cell.Next)
-			}
-		}
-	}
+	machinetest.Complete(t, Transitions, Statuses, Events)
 }
 
 // moves is every way from one status to another, written a second time.
@@ -38,18 +21,7 @@ var moves = map[Status]map[Event]Status{
 }
 
 func TestMoves(t *testing.T) {
-	for _, s := range Statuses {
-		for _, e := range Events {
-			cell, err := s.Decide(e)
-			next, allowed := moves[s][e]
-			switch {
-			case allowed && (err != nil || cell.Next != next):
-				t.Errorf("%s/%s: %s, %v", s, e, cell.Next, err)
-			case !allowed && !fault.Has(err, fault.DatabaseStateConflict):
-				t.Errorf("%s/%s: %s, %v", s, e, cell.Next, err)
-			}
-		}
-	}
+	machinetest.Moves(t, Transitions, Statuses, Events, moves, fault.DatabaseStateConflict)
 }
 
 // A lifecycle action has an effect exactly where something has to be done on the server.

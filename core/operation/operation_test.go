@@ -7,27 +7,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/machine/machinetest"
 )
 
 var start = time.Date(2026, 1, 5, 9, 30, 0, 0, time.UTC)
 
 func TestMachineIsComplete(t *testing.T) {
-	if holes := Transitions.Holes(Statuses, Events); len(holes) > 0 {
-		t.Errorf("missing cells: %v", holes)
-	}
-	if len(Transitions) != len(Statuses) {
-		t.Errorf("%d rows for %d statuses", len(Transitions), len(Statuses))
-	}
-	for s, row := range Transitions {
-		if len(row) != len(Events) {
-			t.Errorf("%s: %d cells for %d events", s, len(row), len(Events))
-		}
-		for e, cell := range row {
-			if cell.Code != "" && (!cell.Code.Known() || cell.Next != "") {
-				t.Errorf("%s/%s: %+v", s, e, cell)
-			}
-		}
-	}
+	machinetest.Complete(t, Transitions, Statuses, Events)
 }
 
 var moves = map[Status]map[Event]Status{
@@ -37,18 +23,7 @@ var moves = map[Status]map[Event]Status{
 }
 
 func TestMoves(t *testing.T) {
-	for _, s := range Statuses {
-		for _, e := range Events {
-			cell, err := Transitions.Decide(s, e)
-			next, allowed := moves[s][e]
-			switch {
-			case allowed && (err != nil || cell.Next != next):
-				t.Errorf("%s/%s: %s, %v", s, e, cell.Next, err)
-			case !allowed && !fault.Has(err, fault.DatabaseStateConflict):
-				t.Errorf("%s/%s: %s, %v", s, e, cell.Next, err)
-			}
-		}
-	}
+	machinetest.Moves(t, Transitions, Statuses, Events, moves, fault.DatabaseStateConflict)
 }
 
 // Nothing leaves a final status, and each step into one emits an event, exactly once.

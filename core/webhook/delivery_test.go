@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/machine/machinetest"
 )
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -27,13 +28,9 @@ var (
 	success = Outcome{StatusCode: 204, Took: time.Second}
 )
 
-func TestTheMachinesHaveNoHoles(t *testing.T) {
-	if holes := Transitions.Holes(Statuses, Events); holes != nil {
-		t.Error(holes)
-	}
-	if holes := DeliveryTransitions.Holes(DeliveryStatuses, DeliveryEvents); holes != nil {
-		t.Error(holes)
-	}
+func TestTheMachinesAreComplete(t *testing.T) {
+	machinetest.Complete(t, Transitions, Statuses, Events)
+	machinetest.Complete(t, DeliveryTransitions, DeliveryStatuses, DeliveryEvents)
 }
 
 func TestTheSchedule(t *testing.T) {
