@@ -148,7 +148,7 @@ func (x *Executor) dropMade(ctx context.Context, d databaseRow, operation string
 		return err
 	}
 	for _, name := range names {
-		_, err := x.db.ExecContext(ctx, "DROP DATABASE "+ident(name)+" WITH (FORCE)")
+		err := send(ctx, x.db, "DROP DATABASE "+ident(name)+" WITH (FORCE)")
 		if err != nil && sqlState(err) != undefinedDatabase {
 			return err
 		}

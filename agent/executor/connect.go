@@ -82,11 +82,13 @@ func (s Server) once(ctx context.Context, database string, statements ...string)
 	if err != nil {
 		return err
 	}
-	conn, err := connector.Connect(ctx)
-	if err != nil {
-		return fmt.Errorf("connecting to %s: %w", database, err)
-	}
-	return errors.Join(run(ctx, conn, transaction(statements)), conn.Close())
+	return freshly(func() error {
+		conn, err := connector.Connect(ctx)
+		if err != nil {
+			return fmt.Errorf("connecting to %s: %w", database, err)
+		}
+		return errors.Join(run(ctx, conn, transaction(statements)), conn.Close())
+	})
 }
 
 func transaction(statements []string) string {
@@ -94,16 +96,17 @@ func transaction(statements []string) string {
 }
 
 // insufficientPrivilege can be out of date: PostgreSQL may keep a list of a login's roles that it was reading while another
-// session added to it. The connection that says so is given up, and freshly tries another.
-const (
-	insufficientPrivilege = "42501"
-	freshTries            = 5
-)
+// session added to it.
+const insufficientPrivilege = "42501"
 
-// freshly runs fn again where a connection's list of roles may be behind.
-func freshly(fn func() error) (err error) {
+// freshTries is one more than the pool holds, in case each of its connections has such a list.
+const freshTries = maxConnections + 1
+
+// freshly sends again what was refused for want of a privilege, each time over another connection: send must give up the one
+// that said so. Such a refusal has changed nothing.
+func freshly(send func() error) (err error) {
 	for range freshTries {
-		if err = fn(); sqlState(err) != insufficientPrivilege {
+		if err = send(); sqlState(err) != insufficientPrivilege {
 			return err
 		}
 	}
@@ -117,26 +120,30 @@ func atomically(ctx context.Context, db *sql.DB, statements ...string) error {
 
 // send sends one message over a connection of the pool.
 func send(ctx context.Context, db *sql.DB, text string) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return conn.Raw(func(c any) error {
-		bare, ok := c.(driver.Conn)
-		if !ok {
-			return errors.New("the driver has no bare connection")
+	return freshly(func() error {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
 		}
-		err := run(ctx, bare, text)
-		if err == nil {
-			return nil
-		}
-		// An error in the middle leaves the transaction open. One that cannot be rolled back ends with its connection.
-		if run(context.WithoutCancel(ctx), bare, "ROLLBACK") != nil || sqlState(err) == insufficientPrivilege {
-			return discard{err}
-		}
-		return err
+		defer conn.Close()
+		return conn.Raw(func(c any) error { return sendOver(ctx, c, text) })
 	})
+}
+
+func sendOver(ctx context.Context, c any, text string) error {
+	conn, ok := c.(driver.Conn)
+	if !ok {
+		return errors.New("the driver has no bare connection")
+	}
+	err := run(ctx, conn, text)
+	if err == nil {
+		return nil
+	}
+	// An error in the middle leaves the transaction open. One that cannot be rolled back ends with its connection.
+	if run(context.WithoutCancel(ctx), conn, "ROLLBACK") != nil || sqlState(err) == insufficientPrivilege {
+		return discard{err}
+	}
+	return err
 }
 
 // discard makes database/sql give up the connection, and keeps the cause.

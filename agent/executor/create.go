@@ -123,7 +123,7 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 	if err := x.awaitEmpty(ctx, p.temporary); err != nil {
 		return err
 	}
-	err = freshly(func() error { return atomically(ctx, x.db, p.renameStatements()...) })
+	err = atomically(ctx, x.db, p.renameStatements()...)
 	if sqlState(err) == duplicateDatabase {
 		return nameTaken(p)
 	}
@@ -132,8 +132,8 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 
 // createTemporary creates the database under its temporary name, or finds it there.
 func (x *Executor) createTemporary(ctx context.Context, p plan) error {
-	statement := "CREATE DATABASE " + ident(p.temporary) + " OWNER " + ident(p.names.Holder) + " TEMPLATE template0 ENCODING 'UTF8'"
-	err := freshly(func() error { return send(ctx, x.db, statement) })
+	err := send(ctx, x.db, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+
+		" TEMPLATE template0 ENCODING 'UTF8'")
 	if sqlState(err) == duplicateDatabase || sqlState(err) == uniqueViolation {
 		return x.recognize(ctx, p)
 	}
