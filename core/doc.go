@@ -11,6 +11,7 @@
 //	server        a registered database server
 //	database      names, the status machine, environment, lifecycle, allowlist
 //	operation     the operation machine, leases and fencing epochs
+//	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention
 //	event         the catalogue of operation events and their payload
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule

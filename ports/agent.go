@@ -152,6 +152,9 @@ const (
 	ReasonNoRoute     AgentReason = "no_route"     // the agent does not know this command
 	ReasonInvalid     AgentReason = "invalid"      // the agent cannot read the command
 	ReasonFailed      AgentReason = "failed"       // it went wrong for good; Message says how
+
+	ReasonConnectRequired AgentReason = "connect_required" // the owner has withdrawn CONNECT from the role
+	ReasonDatabaseClosed  AgentReason = "database_closed"  // the database is stopped
 )
 
 // AgentRefusal is an agent's definite no.

@@ -56,6 +56,8 @@ type Logins interface {
 	Get(ctx context.Context, db id.DatabaseID, login database.Login) (LoginSecret, error)
 	// List returns the logins of a database, the owner first.
 	List(ctx context.Context, db id.DatabaseID) ([]LoginSecret, error)
+	// Replace writes generation, verifier and password of a login; ErrNoRow when there is none.
+	Replace(ctx context.Context, l LoginSecret) error
 }
 
 // LoginSecret is a login and its password. Verifier is what PostgreSQL gets; Sealed is the password, encrypted and bound to

@@ -17,6 +17,8 @@ type Tx interface {
 	Keys() Keys
 	Databases() Databases
 	Logins() Logins
+	Roles() Roles
+	RoleChanges() RoleChanges
 	Allowlist() Allowlist
 	Backups() Backups
 	Operations() Operations

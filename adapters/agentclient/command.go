@@ -1,6 +1,7 @@
 package agentclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,10 +11,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// command is a protocol.Command before its payload is written. Its step is its kind: no operation has two commands of one
-// kind, resource and generation.
+// command is a protocol.Command before its payload is written. Its step is its kind unless one is given: no operation has two
+// commands of one step, resource and generation.
 type command struct {
 	kind       protocol.Kind
+	step       string
 	fence      ports.Fence // zero for a command of no operation
 	resource   string
 	generation int64
@@ -32,7 +34,7 @@ func (c command) encode() ([]byte, error) {
 		Kind:        c.kind,
 		OperationID: string(c.fence.OperationID),
 		Epoch:       c.fence.Epoch,
-		Step:        string(c.kind),
+		Step:        cmp.Or(c.step, string(c.kind)),
 		Resource:    c.resource,
 		Generation:  c.generation,
 		PayloadHash: protocol.Hash(payload),

@@ -25,18 +25,20 @@ type route struct {
 // reasons lists the words that this version understands. Another word of a newer agent leaves the outcome unknown: nobody
 // here could tell whether it is final.
 var reasons = map[string]ports.AgentReason{
-	protocol.ReasonStale:       ports.ReasonStale,
-	protocol.ReasonFenced:      ports.ReasonFenced,
-	protocol.ReasonConflict:    ports.ReasonConflict,
-	protocol.ReasonClosed:      ports.ReasonClosed,
-	protocol.ReasonCompleted:   ports.ReasonCompleted,
-	protocol.ReasonNameTaken:   ports.ReasonNameTaken,
-	protocol.ReasonNotFound:    ports.ReasonNotFound,
-	protocol.ReasonStorageFull: ports.ReasonStorageFull,
-	protocol.ReasonUnavailable: ports.ReasonUnavailable,
-	protocol.ReasonNoRoute:     ports.ReasonNoRoute,
-	protocol.ReasonInvalid:     ports.ReasonInvalid,
-	protocol.ReasonFailed:      ports.ReasonFailed,
+	protocol.ReasonStale:           ports.ReasonStale,
+	protocol.ReasonFenced:          ports.ReasonFenced,
+	protocol.ReasonConflict:        ports.ReasonConflict,
+	protocol.ReasonClosed:          ports.ReasonClosed,
+	protocol.ReasonCompleted:       ports.ReasonCompleted,
+	protocol.ReasonNameTaken:       ports.ReasonNameTaken,
+	protocol.ReasonNotFound:        ports.ReasonNotFound,
+	protocol.ReasonStorageFull:     ports.ReasonStorageFull,
+	protocol.ReasonUnavailable:     ports.ReasonUnavailable,
+	protocol.ReasonNoRoute:         ports.ReasonNoRoute,
+	protocol.ReasonInvalid:         ports.ReasonInvalid,
+	protocol.ReasonFailed:          ports.ReasonFailed,
+	protocol.ReasonConnectRequired: ports.ReasonConnectRequired,
+	protocol.ReasonDatabaseClosed:  ports.ReasonDatabaseClosed,
 }
 
 // refusal reads an answer that is no success.

@@ -25,7 +25,7 @@ func populate(t testing.TB, db clustertest.Database, databases int) (account.Cre
 		fmt.Sprintf(`INSERT INTO api_keys (id, kind, account_id, user_id, label, scope, hash, created_at)
 			SELECT '%s', 'account', id, owner_id, 'l', 'full', '\x%x', 'epoch' FROM accounts`, credential.ID, credential.Hash),
 		fmt.Sprintf(`INSERT INTO databases SELECT ('10000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, a.id, s.id, 'n' || n,
-			'd', 'managed', '', 'none', 'active', 'epoch', 0, 0, NULL, NULL, 0, 0, 0
+			'd', 'managed', '', 'none', 'active', 'epoch', 0, 0, NULL, NULL, 0, 0, 0, 0, 0, false
 			FROM accounts a, servers s, generate_series(1, %d) n`, databases),
 		`INSERT INTO operations SELECT d.id, d.account_id, d.id, 'backup', 'queued', 'queued', 0, 'null', 'null', '', '', 'x', 'r',
 			'epoch', NULL, NULL, false, '', 0, NULL, 0, 'epoch' FROM databases d`,

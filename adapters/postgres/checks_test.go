@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
@@ -27,6 +28,12 @@ var allowed = map[string][]string{
 	"operations.kind":       texts(append([]operation.Kind{operation.Create, operation.Lifecycle}, operation.PublicKinds...)...),
 	"backups.trigger":       texts(backup.Triggers...),
 	"backups.format":        {backup.FormatSQLGzip},
+
+	"roles.status":         texts(role.Statuses...),
+	"roles.access_profile": texts(role.ReadOnly, role.ReadWrite, role.Custom),
+	"role_changes.kind":    texts(role.Kinds...),
+	"role_changes.status":  texts(role.ChangeStatuses...),
+	"role_changes.login":   texts(append([]database.Login{""}, database.Managed.Logins()...)...),
 
 	"webhook_deliveries.status": texts(webhook.DeliveryStatuses...),
 }

@@ -19,6 +19,7 @@ var (
 	databaseChanges = []string{
 		"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
 		"access_generation", "allowlist_generation", "allowlist_applied",
+		"role_generation", "role_ordinal", "roles_barred",
 	}
 )
 

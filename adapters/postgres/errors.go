@@ -30,7 +30,13 @@ var broken = map[string]func() error{
 	"allowlist_entries_cidr_unique":  func() error { return fault.Invalid("cidr", "is already on the allowlist") },
 	"backups_filename_unique":        func() error { return fault.New(fault.BackupConflict, "a backup of that name exists") },
 	"outbox_events_operation_unique": func() error { return errors.New("the operation has made this event already") },
+	"role_changes_one_pending":       errChangeUnfinished,
+	"role_changes_key_unique":        errChangeUnfinished,
 	"webhook_attempts_once":          func() error { return errors.New("the attempt is recorded already") },
+}
+
+func errChangeUnfinished() error {
+	return fault.New(fault.ManagedRoleConflict, "another change of the database's logins is unfinished")
 }
 
 func errOperationOpen() error {

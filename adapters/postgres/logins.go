@@ -13,6 +13,8 @@ import (
 var loginTable = tableOf[ports.LoginSecret]("database_logins")
 
 var (
+	replaceLogin = written(
+		"UPDATE database_logins SET generation = $1, verifier = $2, sealed = $3 WHERE database_id = $4 AND login = $5")
 	addLogin   = define(func() sq.Sqlizer { return loginTable.insert() })
 	getLogin   = define(func() sq.Sqlizer { return loginTable.read().Where("t.database_id = ? AND t.login = ?") })
 	listLogins = define(func() sq.Sqlizer {
@@ -33,4 +35,9 @@ func (l logins) Get(ctx context.Context, db id.DatabaseID, login database.Login)
 
 func (l logins) List(ctx context.Context, db id.DatabaseID) ([]ports.LoginSecret, error) {
 	return all[ports.LoginSecret](ctx, l.session, listLogins, db)
+}
+
+func (l logins) Replace(ctx context.Context, secret ports.LoginSecret) error {
+	return l.mustChange(ctx, ports.ErrNoRow, replaceLogin,
+		secret.Generation, secret.Verifier, secret.Sealed, secret.DatabaseID, secret.Login)
 }

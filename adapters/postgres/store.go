@@ -71,6 +71,8 @@ func (s session) Accounts() ports.Accounts       { return accounts{s} }
 func (s session) Keys() ports.Keys               { return keys{s} }
 func (s session) Databases() ports.Databases     { return databases{s} }
 func (s session) Logins() ports.Logins           { return logins{s} }
+func (s session) Roles() ports.Roles             { return roles{s} }
+func (s session) RoleChanges() ports.RoleChanges { return roleChanges{s} }
 func (s session) Allowlist() ports.Allowlist     { return allowlist{s} }
 func (s session) Backups() ports.Backups         { return backups{s} }
 func (s session) Operations() ports.Operations   { return operations{s} }

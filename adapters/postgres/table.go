@@ -75,7 +75,11 @@ func (t table[T]) values(row T) []any { return valuesOf(row, t.columns) }
 func (t table[T]) update(columns []string, where string) sq.UpdateBuilder {
 	update := dollar.Update(t.name)
 	for _, column := range columns {
-		update = update.Set(column, nil)
+		var value any
+		if slices.Contains(t.optional, column) {
+			value = sq.Expr("nullif(?, '')::uuid", nil)
+		}
+		update = update.Set(column, value)
 	}
 	return update.Where(where)
 }

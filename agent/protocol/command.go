@@ -19,7 +19,7 @@ const (
 )
 
 // Kinds lists the commands of this version; Capabilities answers with it.
-var Kinds = []Kind{EnsureDatabase, SetAccess, SetAllowlist, RunBackup, CloseOperation}
+var Kinds = []Kind{EnsureDatabase, SetAccess, SetAllowlist, EnsureLogin, RunBackup, CloseOperation}
 
 // Command is declarative: it says what shall be. Its identity is operation, step, resource, generation and payload hash;
 // the same command again has the same reply. Epoch is the lease epoch of the worker that sends it: an agent refuses a lower

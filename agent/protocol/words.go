@@ -14,6 +14,9 @@ const (
 	ReasonNoRoute     = "no_route"
 	ReasonInvalid     = "invalid"
 	ReasonFailed      = "failed"
+
+	ReasonConnectRequired = "connect_required"
+	ReasonDatabaseClosed  = "database_closed"
 )
 
 // The states of a BackupReport. They are the words of ports.BackupState; the same test keeps them equal.

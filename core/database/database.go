@@ -68,6 +68,12 @@ type Record struct {
 	AllowlistGeneration int64 `db:"allowlist_generation"`
 	AllowlistApplied    int64 `db:"allowlist_applied"`
 
+	// RoleGeneration grows with every change of the additional roles and of the logins' passwords; RoleOrdinal is the last
+	// ordinal that was given. RolesBarred: it is a clone of a backup that predates additional roles.
+	RoleGeneration int64 `db:"role_generation"`
+	RoleOrdinal    int   `db:"role_ordinal"`
+	RolesBarred    bool  `db:"roles_barred"`
+
 	Host string `db:"host"`
 	Port int    `db:"port"`
 }

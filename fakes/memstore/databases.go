@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -147,6 +148,8 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 	}
 	s.databases.remove(func(of id.DatabaseID, _ database.Record) bool { return of == db })
 	s.logins.remove(func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })
+	s.roles.remove(func(_ id.RoleID, r role.Role) bool { return r.DatabaseID == db })
+	s.roleChanges.remove(func(_ id.OperationID, c role.Change) bool { return c.DatabaseID == db })
 	s.allowlist.remove(func(_ id.AllowlistEntryID, e database.AllowlistEntry) bool { return e.DatabaseID == db })
 	s.memberships.remove(func(k membershipKey, _ ports.Membership) bool { return k.database == db })
 	s.bindings.remove(func(b, _ binding) bool { return b.database == db })

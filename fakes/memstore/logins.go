@@ -50,3 +50,18 @@ func (l logins) List(ctx context.Context, db id.DatabaseID) ([]ports.LoginSecret
 			return cmp.Compare(slices.Index(order, a.Login), slices.Index(order, b.Login))
 		}), nil
 }
+
+func (l logins) Replace(ctx context.Context, secret ports.LoginSecret) error {
+	s, err := l.writing(ctx)
+	if err != nil {
+		return err
+	}
+	key := loginKey{secret.DatabaseID, secret.Login}
+	stored, ok := s.logins.get(key)
+	if !ok {
+		return ports.ErrNoRow
+	}
+	stored.Generation, stored.Verifier, stored.Sealed = secret.Generation, secret.Verifier, bytes.Clone(secret.Sealed)
+	s.logins.put(key, stored)
+	return nil
+}

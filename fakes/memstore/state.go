@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
@@ -24,6 +25,8 @@ type state struct {
 	databases   rows[id.DatabaseID, database.Record]
 	memberships rows[membershipKey, ports.Membership]
 	logins      rows[loginKey, ports.LoginSecret]
+	roles       rows[id.RoleID, role.Role]
+	roleChanges rows[id.OperationID, role.Change]
 	allowlist   rows[id.AllowlistEntryID, database.AllowlistEntry]
 	operations  rows[id.OperationID, operation.Operation]
 	backups     rows[backupKey, backup.Backup]
@@ -89,6 +92,7 @@ func (s state) begin() *state {
 	s.servers.own, s.databases.own, s.memberships.own, s.logins.own, s.allowlist.own = false, false, false, false, false
 	s.operations.own, s.backups.own, s.requests.own, s.audit.own, s.events.own = false, false, false, false, false
 	s.features.own, s.enrolments.own, s.autoEnroll.own = false, false, false
+	s.roles.own, s.roleChanges.own = false, false
 	s.taken.own, s.webhooks.own, s.deliveries.own, s.attempts.own = false, false, false, false
 	return &s
 }

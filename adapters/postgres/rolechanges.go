@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	sq "github.com/Masterminds/squirrel"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+var (
+	roleChangeTable   = tableOf[role.Change]("role_changes").withOptional("role_id")
+	roleChangeChanged = []string{"status", "verifier", "sealed", "revealed", "ended_at", "attempts", "not_before"}
+)
+
+var (
+	addRoleChange   = define(func() sq.Sqlizer { return roleChangeTable.insert() })
+	getRoleChange   = define(func() sq.Sqlizer { return roleChangeTable.read().Where("t.database_id = ? AND t.id = ?") })
+	roleChangeByKey = define(func() sq.Sqlizer {
+		return roleChangeTable.read().Where("t.database_id = ? AND t.idempotency_key = ?")
+	})
+	pendingRoleChange = define(func() sq.Sqlizer {
+		return roleChangeTable.read().Where("t.database_id = ? AND t.status = 'pending'")
+	})
+	saveRoleChange = define(func() sq.Sqlizer {
+		return roleChangeTable.update(roleChangeChanged, "id = ? AND database_id = ?")
+	})
+	dueRoleChanges = define(func() sq.Sqlizer {
+		return roleChangeTable.read().Where("t.status = 'pending' AND t.not_before <= ?").
+			OrderBy("t.not_before", "t.id").Suffix("LIMIT ?")
+	})
+)
+
+type roleChanges struct{ session }
+
+func (c roleChanges) Add(ctx context.Context, row role.Change) error {
+	return c.write(ctx, addRoleChange, roleChangeTable.values(row)...)
+}
+
+func (c roleChanges) Get(ctx context.Context, db id.DatabaseID, change id.OperationID) (role.Change, error) {
+	return one[role.Change](ctx, c.session, getRoleChange, db, change)
+}
+
+func (c roleChanges) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Change, error) {
+	return one[role.Change](ctx, c.session, roleChangeByKey, db, key)
+}
+
+func (c roleChanges) Pending(ctx context.Context, db id.DatabaseID) (role.Change, error) {
+	return one[role.Change](ctx, c.session, pendingRoleChange, db)
+}
+
+func (c roleChanges) Save(ctx context.Context, row role.Change) error {
+	return c.mustChange(ctx, ports.ErrNoRow, saveRoleChange,
+		append(valuesOf(row, roleChangeChanged), row.ID, row.DatabaseID)...)
+}
+
+func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]role.Change, error) {
+	return all[role.Change](ctx, c.session, dueRoleChanges, now, limit)
+}

@@ -1,0 +1,110 @@
+package role
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+)
+
+// Kind is what a change does. Users ask for the first two; the others are the service's own.
+type Kind string
+
+// The kinds.
+const (
+	Rotation   Kind = "rotate" // a new password; the old one and every connection made with it are proven dead
+	Revocation Kind = "revoke" // no password at all
+	Expiry     Kind = "expire" // as a revocation, because the credential's validity has ended
+	Removal    Kind = "remove" // the role itself goes, unless something depends on it
+)
+
+// Kinds lists every kind.
+var Kinds = []Kind{Rotation, Revocation, Expiry, Removal}
+
+// Public reports whether users can ask for changes of this kind, and read them.
+func (k Kind) Public() bool { return k == Rotation || k == Revocation }
+
+// ChangeStatus is the status of a change.
+type ChangeStatus string
+
+// The statuses of a change. A pending change goes on until its outcome is known: it never fails for want of an answer.
+const (
+	Pending   ChangeStatus = "pending"
+	Completed ChangeStatus = "completed" // final: the agent has proven it
+	Refused   ChangeStatus = "refused"   // final: nothing was changed, because the role is not there or has dependencies
+)
+
+// ChangeStatuses lists every status.
+var ChangeStatuses = []ChangeStatus{Pending, Completed, Refused}
+
+// Change is one change of one login. At most one of a database is pending. Exactly one of RoleID and Login is set.
+type Change struct {
+	ID         id.OperationID `db:"id"`
+	DatabaseID id.DatabaseID  `db:"database_id"`
+	RoleID     id.RoleID      `db:"role_id"` // of an additional role
+	Login      database.Login `db:"login"`   // of a login that came with the database
+	Username   string         `db:"username"`
+	Kind       Kind           `db:"kind"`
+	Status     ChangeStatus   `db:"status"`
+
+	// Key is that of the request; the service's own changes have keys with idempotency.InternalPrefix.
+	Key idempotency.Key `db:"idempotency_key"`
+
+	// Generation is the role-set generation: an agent refuses a command of a lower one than it has seen of the login.
+	Generation int64 `db:"generation"`
+	// CredentialGeneration is the one that the change produces; that of the password in force where it makes none.
+	CredentialGeneration int64 `db:"credential_generation"`
+
+	// Verifier and Sealed are the password that a rotation makes, and ExpiresAt the end of its validity. The first two are
+	// empty once the change has ended.
+	Verifier  string     `db:"verifier"`
+	Sealed    []byte     `db:"sealed"`
+	ExpiresAt *time.Time `db:"expires_at"`
+	// Revealed says that an answer has carried the owner's new password, which no other answer does.
+	Revealed bool `db:"revealed"`
+
+	Actor     audit.Actor `db:"actor"`
+	RequestID string      `db:"request_id"`
+	CreatedAt time.Time   `db:"created_at"`
+	EndedAt   *time.Time  `db:"ended_at"`
+
+	// Attempts counts those whose outcome is not known; the batch host makes none before NotBefore.
+	Attempts  int       `db:"attempts"`
+	NotBefore time.Time `db:"not_before"`
+}
+
+// Open reports whether the change has not ended.
+func (c Change) Open() bool { return c.Status == Pending }
+
+// Ended returns the change in a final status, without its password.
+func (c Change) Ended(s ChangeStatus, now time.Time) Change {
+	c.Status, c.EndedAt, c.Verifier, c.Sealed = s, &now, "", nil
+	return c
+}
+
+// Grace is how long the request that began a change has it for itself; then the batch host goes on with it.
+const Grace = 5 * time.Second
+
+// Backoff is how long the batch host leaves a change alone whose outcome it could not learn: one second, doubling, at most one
+// minute. It never gives up.
+func Backoff(attempts int) time.Duration {
+	return min(time.Minute, time.Second<<min(max(attempts, 1)-1, 6))
+}
+
+// Proof is what the agent saw before it called a change done; what was proven stands in the audit entry.
+type Proof struct {
+	ClientsClosed int `json:"clientsClosed"` // of the pooler
+	SessionsEnded int `json:"sessionsEnded"` // of PostgreSQL
+	// NoneLeft: no client and no session of the old credential is left, and none can still come.
+	NoneLeft bool `json:"noneLeft"`
+	// OldRefused: a log-in with the old password was refused, directly and through the pooler.
+	OldRefused bool `json:"oldRefused"`
+	// NewAccepted: a log-in with the new password works, directly and through the pooler. False where there is none.
+	NewAccepted bool `json:"newAccepted"`
+	// ConnectMissing: the new password is accepted, but the owner has withdrawn CONNECT.
+	ConnectMissing bool `json:"connectMissing"`
+	// Absent: the server has no such role; nobody can log in as it.
+	Absent bool `json:"absent"`
+}

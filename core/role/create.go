@@ -1,0 +1,140 @@
+package role
+
+import (
+	"strconv"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// Limits of additional roles (spec, "Limits").
+const (
+	MaxRoles = 10 // of one database, revoked ones counted
+	// MaxUncapped is how many there may be while the database has no connection cap.
+	MaxUncapped = 3
+	// UncappedBudget is the role budget of a database without a connection cap.
+	UncappedBudget = 20
+)
+
+// Request is what a user asks for.
+type Request struct {
+	DisplayName     string
+	AccessProfile   AccessProfile
+	ConnectionLimit int
+	Key             idempotency.Key
+}
+
+// Check trims and checks what does not depend on the database. VALIDATION_ERROR names the field.
+func (r Request) Check() (Request, error) {
+	name, err := ValidateDisplayName(r.DisplayName)
+	if err != nil {
+		return r, err
+	}
+	r.DisplayName = name
+	if _, err := ParseAccessProfile(string(r.AccessProfile)); err != nil {
+		return r, err
+	}
+	if r.ConnectionLimit < 1 {
+		return r, fault.Invalid("connectionLimit", "must be an integer of 1 or more")
+	}
+	return r, nil
+}
+
+// Fingerprint identifies what is asked for.
+func (r Request) Fingerprint() idempotency.Fingerprint {
+	return idempotency.NewFingerprint(r.DisplayName, string(r.AccessProfile), strconv.Itoa(r.ConnectionLimit))
+}
+
+// Budget is what the connection limits of a database's additional roles may add up to: half of its connection cap.
+func Budget(connectionCap int) int {
+	if connectionCap == 0 {
+		return UncappedBudget
+	}
+	return connectionCap / 2
+}
+
+// Scene is everything on a database that decides what may happen to its roles.
+type Scene struct {
+	Database database.Record
+	Roles    []Role         // all but the removed ones
+	Change   *Change        // the pending one of the database
+	Open     operation.Kind // of the open operation; empty where none is open
+}
+
+// Admits decides about a new role (spec, rules 3 and 7-9 for create). VALIDATION_ERROR: the label or the limit.
+// CUSTOM_ROLE_REQUIRES_V3_CLONE. MANAGED_ROLE_CONFLICT: everything else.
+func (s Scene) Admits(r Request) error {
+	if s.Database.RolesBarred {
+		return fault.New(fault.CustomRoleRequiresV3Clone,
+			"the database was cloned from a backup that predates additional roles")
+	}
+	if err := s.calm(); err != nil {
+		return err
+	}
+	if err := s.nameFree(r.DisplayName, Role{}); err != nil {
+		return err
+	}
+	if len(s.Roles) >= MaxRoles {
+		return conflictf("the database has %d additional roles, revoked ones counted; more are not possible", MaxRoles)
+	}
+	for _, other := range s.Roles {
+		if other.Status == Reserved || other.Status == SQLReady {
+			return conflictf("role %s is still being made: repeat its request, or delete it", other.ID)
+		}
+	}
+	return s.affords(r.ConnectionLimit)
+}
+
+// affords checks a connection limit against the budget.
+func (s Scene) affords(limit int) error {
+	left := Budget(s.Database.ConnectionCap)
+	for _, r := range s.Roles {
+		left -= r.ConnectionLimit
+	}
+	if s.Database.ConnectionCap > 0 {
+		if limit > left {
+			return fault.Invalid("connectionLimit", "must be at most %d: the additional roles of this database share %d connections",
+				max(left, 0), Budget(s.Database.ConnectionCap))
+		}
+		return nil
+	}
+	if limit > left || len(s.Roles) >= MaxUncapped {
+		return conflictf("without a connection cap, a database has at most %d additional roles with %d connections together",
+			MaxUncapped, UncappedBudget)
+	}
+	return nil
+}
+
+// nameFree refuses a label that another role has.
+func (s Scene) nameFree(name string, own Role) error {
+	for _, r := range s.Roles {
+		if r.ID != own.ID && NameKey(r.DisplayName) == NameKey(name) {
+			return conflictf("another role of the database has this displayName")
+		}
+	}
+	return nil
+}
+
+// calm refuses what needs an active database with managed roles, no restore and no unfinished change.
+func (s Scene) calm() error {
+	switch {
+	case s.Database.RoleModel != database.Managed:
+		return conflictf("the database has no managed SQL roles")
+	case s.Database.Status != database.Active:
+		return conflictf("the database is not active: its status is %s", s.Database.Status)
+	case s.Open != "" && !harmless(s.Open):
+		return conflictf("a %s operation of the database is open", s.Open)
+	case s.Change != nil:
+		return conflictf("another change of the database's logins is unfinished: operation %s", s.Change.ID)
+	}
+	return nil
+}
+
+// harmless reports whether roles may change while an operation of the kind is open: a backup only reads.
+func harmless(k operation.Kind) bool { return k == operation.Backup }
+
+func conflictf(format string, args ...any) error {
+	return fault.New(fault.ManagedRoleConflict, format, args...)
+}

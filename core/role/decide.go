@@ -1,0 +1,77 @@
+package role
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/machine"
+)
+
+// AdmitsSetup decides about making a reserved role, or admitting a prepared one (the event says which).
+func (s Scene) AdmitsSetup(r Role, e Event) (machine.Cell[Status], error) {
+	cell, err := r.Status.Decide(e)
+	switch {
+	case err != nil:
+		return cell, err
+	case r.ChangeID != "":
+		return cell, conflictf("the role is being removed")
+	case len(cell.Effects) == 0:
+		return cell, nil
+	}
+	return cell, s.calm()
+}
+
+// AdmitsRename decides about a new label, which is checked already.
+func (s Scene) AdmitsRename(r Role, name string) error {
+	if _, err := r.Status.Decide(Rename); err != nil {
+		return err
+	}
+	return s.nameFree(name, r)
+}
+
+// AdmitsReveal decides about showing the password: of a ready role without a pending change whose validity has not ended.
+func (s Scene) AdmitsReveal(r Role, now time.Time) error {
+	if _, err := r.Status.Decide(Reveal); err != nil {
+		return err
+	}
+	if r.ValidityEnded(now) {
+		return conflictf("the credential's validity has ended")
+	}
+	return nil
+}
+
+// AdmitsChange decides about a rotation or revocation that a user asks for.
+func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status], error) {
+	event := Rotate
+	if k == Revocation {
+		event = Revoke
+	}
+	cell, err := r.Status.Decide(event)
+	if err != nil {
+		return cell, err
+	}
+	if k == Rotation && r.ValidityEnded(now) {
+		return cell, conflictf("the credential's validity has ended; it can no longer be rotated")
+	}
+	return cell, s.calm()
+}
+
+// AdmitsLoginChange decides about the rotation of a login that came with the database.
+func (s Scene) AdmitsLoginChange() error { return s.calm() }
+
+// AdmitsRemoval decides about the removal of a role: event is Delete or Remove. A cell without effects says that the role is
+// removed already.
+func (s Scene) AdmitsRemoval(r Role, e Event) (machine.Cell[Status], error) {
+	cell, err := r.Status.Decide(e)
+	if err != nil || len(cell.Effects) == 0 {
+		return cell, err
+	}
+	return cell, s.calm()
+}
+
+// AdmitsExpiry decides whether the batch host may begin to end a credential whose validity is over. It waits for other work.
+func (s Scene) AdmitsExpiry(r Role, now time.Time) (cell machine.Cell[Status], ok bool) {
+	cell, err := r.Status.Decide(Expire)
+	return cell, err == nil && r.ValidityEnded(now) && s.Change == nil && s.Database.Status == database.Active &&
+		(s.Open == "" || harmless(s.Open))
+}

@@ -1,0 +1,100 @@
+// Package role holds the additional logins of a managed database: their machine, the rules of their creation, the changes of
+// their passwords, and what keeps one from being removed (spec, sections "Additional role (managed roles)", "Role change",
+// "Role dependency", "Managed additional roles").
+package role
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+)
+
+// Profile is what the spec calls the profile of every additional role.
+const Profile = "custom"
+
+// AccessProfile says what a role may do with the owner's tables, those made later too. No profile grants CREATE or TEMPORARY.
+type AccessProfile string
+
+// The access profiles. All of them may connect.
+const (
+	ReadOnly  AccessProfile = "read_only"  // SELECT
+	ReadWrite AccessProfile = "read_write" // SELECT, INSERT, UPDATE, DELETE; USAGE and SELECT on sequences
+	Custom    AccessProfile = "custom"     // nothing but what the owner grants
+)
+
+// ParseAccessProfile accepts the three profiles; anything else is VALIDATION_ERROR on "accessProfile".
+func ParseAccessProfile(s string) (AccessProfile, error) {
+	switch p := AccessProfile(s); p {
+	case ReadOnly, ReadWrite, Custom:
+		return p, nil
+	default:
+		return "", fault.Invalid("accessProfile", "must be read_only, read_write or custom")
+	}
+}
+
+// Role is an additional login of one database. A removed one stays as a record without a password: neither its ordinal nor its
+// idempotency key is used again.
+type Role struct {
+	ID              id.RoleID     `db:"id"`
+	DatabaseID      id.DatabaseID `db:"database_id"`
+	Ordinal         int           `db:"ordinal"` // 1, 2, 3 ... of its database
+	Username        string        `db:"username"`
+	DisplayName     string        `db:"display_name"`
+	AccessProfile   AccessProfile `db:"access_profile"`
+	ConnectionLimit int           `db:"connection_limit"`
+	Status          Status        `db:"status"`
+	CreatedAt       time.Time     `db:"created_at"`
+
+	// Key and Fingerprint are those of the request that made the role.
+	Key         idempotency.Key         `db:"idempotency_key"`
+	Fingerprint idempotency.Fingerprint `db:"fingerprint"`
+
+	// SetupID names the making of the role at the agent, and Generation is the role-set generation that it carries there.
+	SetupID    id.OperationID `db:"setup_id"`
+	Generation int64          `db:"generation"`
+
+	// ChangeID is the change that has not ended yet; empty where there is none.
+	ChangeID id.OperationID `db:"change_id"`
+
+	// CredentialGeneration grows by one with every password. CredentialExpiresAt is when this password's validity ends; nil
+	// means never.
+	CredentialGeneration int64      `db:"credential_generation"`
+	CredentialExpiresAt  *time.Time `db:"credential_expires_at"`
+
+	// Verifier is what PostgreSQL has, Sealed the password, encrypted and bound to SecretContext. Both are empty once the role
+	// is revoked or removed.
+	Verifier string `db:"verifier"`
+	Sealed   []byte `db:"sealed"`
+}
+
+// Username returns the PostgreSQL name of a role. It never changes.
+func Username(db id.DatabaseID, ordinal int) string {
+	return "pgh_" + id.Compact(db) + "_c" + strconv.Itoa(ordinal)
+}
+
+// SecretContext binds an encrypted password to database, role and credential generation.
+func SecretContext(db id.DatabaseID, role id.RoleID, credentialGeneration int64) string {
+	return "database/" + string(db) + "/role/" + string(role) + "/" + strconv.FormatInt(credentialGeneration, 10)
+}
+
+// SecretContext binds the role's current password.
+func (r Role) SecretContext() string {
+	return SecretContext(r.DatabaseID, r.ID, r.CredentialGeneration)
+}
+
+// ValidityEnded reports whether the credential can no longer be revealed or rotated, be the role's status behind or not.
+func (r Role) ValidityEnded(now time.Time) bool {
+	return r.CredentialExpiresAt != nil && !now.Before(*r.CredentialExpiresAt)
+}
+
+// Forgotten returns the role without its password.
+func (r Role) Forgotten() Role {
+	r.Verifier, r.Sealed = "", nil
+	return r
+}
+
+// ErrNotFound answers a role that does not exist, or no longer.
+func ErrNotFound() error { return fault.New(fault.RoleNotFound, "no such role on this database") }

@@ -1,0 +1,96 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type roles struct{ session }
+
+func (r roles) Add(ctx context.Context, added role.Role) error {
+	s, err := r.writing(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := s.databases.get(added.DatabaseID); !ok {
+		return r.refuse(ports.ErrNoRow)
+	}
+	used := s.roles.any(func(other role.Role) bool {
+		return other.ID == added.ID || other.Username == added.Username ||
+			other.DatabaseID == added.DatabaseID && (other.Ordinal == added.Ordinal || other.Key == added.Key)
+	})
+	if used {
+		return r.refuse(errors.New("the role, its ordinal, its key or its username exists"))
+	}
+	added.Sealed = bytes.Clone(added.Sealed)
+	s.roles.put(added.ID, added)
+	return nil
+}
+
+func (r roles) Get(ctx context.Context, db id.DatabaseID, of id.RoleID) (role.Role, error) {
+	s, err := r.reading(ctx)
+	if err != nil {
+		return role.Role{}, err
+	}
+	stored, ok := s.roles.get(of)
+	return found(stored, ok && stored.DatabaseID == db)
+}
+
+func (r roles) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Role, error) {
+	s, err := r.reading(ctx)
+	if err != nil {
+		return role.Role{}, err
+	}
+	list := s.roles.having(func(r role.Role) bool { return r.DatabaseID == db && r.Key == key }, byOrdinal)
+	if len(list) == 0 {
+		return role.Role{}, ports.ErrNoRow
+	}
+	return list[0], nil
+}
+
+func byOrdinal(a, b role.Role) int { return cmp.Compare(a.Ordinal, b.Ordinal) }
+
+func (r roles) List(ctx context.Context, db id.DatabaseID) ([]role.Role, error) {
+	s, err := r.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.roles.having(func(r role.Role) bool { return r.DatabaseID == db && r.Status != role.Removed }, byOrdinal), nil
+}
+
+func (r roles) Save(ctx context.Context, changed role.Role) error {
+	s, err := r.writing(ctx)
+	if err != nil {
+		return err
+	}
+	stored, ok := s.roles.get(changed.ID)
+	if !ok || stored.DatabaseID != changed.DatabaseID {
+		return ports.ErrNoRow
+	}
+	changed.Ordinal, changed.Username, changed.AccessProfile = stored.Ordinal, stored.Username, stored.AccessProfile
+	changed.ConnectionLimit, changed.CreatedAt, changed.Key = stored.ConnectionLimit, stored.CreatedAt, stored.Key
+	changed.Fingerprint, changed.SetupID = stored.Fingerprint, stored.SetupID
+	changed.Sealed = bytes.Clone(changed.Sealed)
+	s.roles.put(changed.ID, changed)
+	return nil
+}
+
+func (r roles) Expiring(ctx context.Context, now time.Time, limit int) ([]role.Role, error) {
+	s, err := r.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := s.roles.having(func(r role.Role) bool { return r.Status == role.Ready && r.ValidityEnded(now) },
+		func(a, b role.Role) int {
+			return byTime(*a.CredentialExpiresAt, string(a.ID), *b.CredentialExpiresAt, string(b.ID))
+		})
+	return first(list, limit), nil
+}

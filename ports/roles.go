@@ -1,0 +1,44 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// Roles keeps the additional roles of databases. Whoever writes holds the database with Databases.Lock, so that what was read
+// of its roles stays true until the transaction ends.
+type Roles interface {
+	// Add stores a new role. An ordinal or key that its database has used is an error.
+	Add(ctx context.Context, r role.Role) error
+	// Get returns a role of this database, a removed one too; ErrNoRow when there is none.
+	Get(ctx context.Context, db id.DatabaseID, role id.RoleID) (role.Role, error)
+	// ByKey returns the role that a request with this key made; ErrNoRow when there is none.
+	ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Role, error)
+	// List returns the roles that are not removed, by ordinal.
+	List(ctx context.Context, db id.DatabaseID) ([]role.Role, error)
+	// Save writes every field that can change; ErrNoRow when there is no such role.
+	Save(ctx context.Context, r role.Role) error
+	// Expiring lists up to limit ready roles whose credential's validity has ended, the earliest first.
+	Expiring(ctx context.Context, now time.Time, limit int) ([]role.Role, error)
+}
+
+// RoleChanges keeps the changes of roles and logins. Whoever writes holds the database, as for Roles.
+type RoleChanges interface {
+	// Add stores a change. A second pending one of a database, or a key that the database has used for a change, is
+	// MANAGED_ROLE_CONFLICT.
+	Add(ctx context.Context, c role.Change) error
+	// Get returns a change of this database; ErrNoRow when there is none.
+	Get(ctx context.Context, db id.DatabaseID, change id.OperationID) (role.Change, error)
+	// ByKey returns the change that a request with this key began; ErrNoRow when there is none.
+	ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Change, error)
+	// Pending returns the pending change of a database; ErrNoRow when none is.
+	Pending(ctx context.Context, db id.DatabaseID) (role.Change, error)
+	// Save writes every field that can change; ErrNoRow when there is no such change.
+	Save(ctx context.Context, c role.Change) error
+	// Due lists up to limit pending changes whose NotBefore has passed, the earliest first.
+	Due(ctx context.Context, now time.Time, limit int) ([]role.Change, error)
+}
