@@ -25,6 +25,7 @@ type Fleet interface {
 //   - every other error: the outcome is unknown; send the command again.
 type Agent interface {
 	DatabaseAgent
+	RoleAgent
 	BackupAgent
 	// Close undoes what the operation left unfinished on the server, ends its work there and refuses every later command of
 	// it. A backup that was already complete is refused with ReasonCompleted: it can no longer be undone.

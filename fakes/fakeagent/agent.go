@@ -83,7 +83,9 @@ func (s *Server) makeDatabase(f ports.Fence, spec, stored ports.DatabaseSpec) er
 	if err := proveLogIn(spec); err != nil {
 		return err
 	}
-	s.databases[spec.ID] = &databaseState{spec: stored, madeBy: f.OperationID, open: true, sessions: map[*Session]bool{}}
+	s.databases[spec.ID] = &databaseState{
+		spec: stored, madeBy: f.OperationID, logins: loginsOf(stored), open: true, sessions: map[*Session]bool{},
+	}
 	return nil
 }
 
@@ -92,7 +94,7 @@ func proveAgain(d *databaseState, spec ports.DatabaseSpec) error {
 		return refuse(ports.ReasonConflict, "the database stands under another name or role model")
 	}
 	for _, l := range spec.Logins {
-		if l.Login == database.OwnerLogin && d.open && matches(d.spec.Logins, l.Username, l.Password) {
+		if l.Login == database.OwnerLogin && d.admits(l.Username, l.Password) {
 			return nil
 		}
 	}

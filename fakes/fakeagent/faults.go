@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -19,6 +20,8 @@ type Call struct {
 	Fence     ports.Fence
 	Database  id.DatabaseID // empty for Close and Ready
 	Filename  string        // of OpenBackup, DeleteBackup and Backup
+	Username  string        // of the methods of ports.RoleAgent
+	Kind      role.Kind     // of ChangeLogin and RemoveRole
 	CallIndex int           // how many calls of this method the server has had before
 }
 

@@ -25,6 +25,7 @@ type operationState struct {
 type commandKey struct {
 	operation  id.OperationID // empty for a command of no operation
 	kind       string
+	step       string // where an operation has several commands of the kind
 	resource   string
 	generation int64
 }
@@ -32,8 +33,9 @@ type commandKey struct {
 type generationKey struct{ kind, resource string }
 
 type commandState struct {
-	hash [32]byte
-	done bool
+	hash   [32]byte
+	done   bool
+	result any // of a command that is done, where it has one
 }
 
 func newLedger() ledger {

@@ -1,6 +1,7 @@
 package fakeagent
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -25,8 +26,9 @@ type Server struct {
 
 // databaseState is a database that stands under its name.
 type databaseState struct {
-	spec     ports.DatabaseSpec // without passwords
+	spec     ports.DatabaseSpec // as it was made, without passwords
 	madeBy   id.OperationID
+	logins   map[string]*login
 	open     bool
 	networks []netip.Prefix
 	contents string // SQL text
@@ -58,9 +60,7 @@ func (s *Server) Logins() []string {
 	defer s.mu.Unlock()
 	names := []string{}
 	for _, d := range s.databases {
-		for _, l := range d.spec.Logins {
-			names = append(names, l.Username)
-		}
+		names = slices.AppendSeq(names, maps.Keys(d.logins))
 	}
 	slices.Sort(names)
 	return names
@@ -100,6 +100,9 @@ func (s *Server) taken(name string) bool {
 		return true
 	}
 	for _, d := range s.databases {
+		if d.logins[name] != nil {
+			return true
+		}
 		names := database.RoleNames(d.spec.ID, d.spec.Name)
 		if slices.Contains([]string{names.Owner, names.Runtime, names.Readonly}, name) {
 			return true

@@ -4,9 +4,6 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
-
-	"github.com/pgherd/pgherd/core/credential"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // ErrLogInRefused is all that a customer learns of a log-in that does not get in.
@@ -14,21 +11,28 @@ var ErrLogInRefused = errors.New("the log-in was refused")
 
 // Session is a customer's open connection.
 type Session struct {
-	server *Server
-	in     *databaseState
-	from   netip.Addr
+	server   *Server
+	in       *databaseState
+	from     netip.Addr
+	username string
+	shared   bool // by transaction: it holds no connection of its own
 }
 
 // Connect logs in through the pooler: database is "<name>" or "<name>.transaction". ErrLogInRefused where the database does
-// not exist or is closed, the login is not one of its own, the password is wrong or the address is not on its allowlist.
+// not exist or is closed, the login is not one of its own, is shut or may not connect, the password is wrong, the address is not
+// on its allowlist, or the login's connections are all in use.
 func (s *Server) Connect(from netip.Addr, database, username, password string) (*Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.named(strings.TrimSuffix(database, ".transaction"))
-	if d == nil || !d.open || !admits(d.networks, from) || !matches(d.spec.Logins, username, password) {
+	name, shared := strings.CutSuffix(database, ".transaction")
+	d := s.named(name)
+	if d == nil || !admits(d.networks, from) || !d.admits(username, password) {
 		return nil, ErrLogInRefused
 	}
-	session := &Session{server: s, in: d, from: from}
+	if l := d.logins[username]; l.limit > 0 && d.held(username) >= l.limit {
+		return nil, ErrLogInRefused
+	}
+	session := &Session{server: s, in: d, from: from, username: username, shared: shared}
 	d.sessions[session] = true
 	return session, nil
 }
@@ -64,13 +68,4 @@ func admits(networks []netip.Prefix, from netip.Addr) bool {
 		}
 	}
 	return len(networks) == 0
-}
-
-func matches(logins []ports.LoginSpec, username, password string) bool {
-	for _, l := range logins {
-		if l.Username == username {
-			return credential.Matches(l.Verifier, password)
-		}
-	}
-	return false
 }

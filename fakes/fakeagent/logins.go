@@ -1,0 +1,54 @@
+package fakeagent
+
+import (
+	"maps"
+
+	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// login is a login of a database: one that came with it, or an additional role. It lets nobody in by VALID UNTIL: PostgreSQL's
+// clock is not the platform's.
+type login struct {
+	verifier   string // empty: no password
+	open       bool   // LOGIN and the pooler's gate, as far as the login itself goes; the database may be closed all the same
+	connect    bool   // the owner lets it connect
+	additional bool
+
+	profile    role.AccessProfile // of an additional role
+	limit      int                // of an additional role
+	dependents []dependent
+}
+
+// loginsOf are the logins with which a database begins.
+func loginsOf(spec ports.DatabaseSpec) map[string]*login {
+	logins := map[string]*login{}
+	for _, l := range spec.Logins {
+		logins[l.Username] = &login{verifier: l.Verifier, open: true, connect: true}
+	}
+	return logins
+}
+
+// admits reports whether a log-in with this password gets in from anywhere.
+func (d *databaseState) admits(username, password string) bool {
+	l, found := d.logins[username]
+	return found && d.open && l.open && l.connect && credential.Matches(l.verifier, password)
+}
+
+// held counts the sessions of a login that keep a connection of the pooler's for themselves.
+func (d *databaseState) held(username string) (n int) {
+	for c := range d.sessions {
+		if c.username == username && !c.shared {
+			n++
+		}
+	}
+	return n
+}
+
+// disconnect ends the sessions of a login and counts them.
+func (d *databaseState) disconnect(username string) int {
+	before := len(d.sessions)
+	maps.DeleteFunc(d.sessions, func(c *Session, _ bool) bool { return c.username == username })
+	return before - len(d.sessions)
+}
