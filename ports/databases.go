@@ -2,7 +2,6 @@ package ports
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -34,7 +33,8 @@ type Databases interface {
 	Count(ctx context.Context, account id.AccountID) (int, error)
 	// Save writes every field that can change.
 	Save(ctx context.Context, r database.Record) error
-	// Remove deletes the record of a database that was never finished, with its logins and idempotency keys.
+	// Remove deletes the record of a database that was never finished, with its logins, its additional roles, all changes of
+	// both, and its idempotency keys.
 	Remove(ctx context.Context, db id.DatabaseID) error
 	// Due lists up to limit records that the batch host should look at: those that Due names.
 	Due(ctx context.Context, what DueWork, now time.Time, limit int) ([]database.Record, error)
@@ -73,7 +73,7 @@ type LoginSecret struct {
 
 // Context binds the encrypted password to database, login and credential generation.
 func (l LoginSecret) Context() string {
-	return "database/" + string(l.DatabaseID) + "/login/" + string(l.Login) + "/" + strconv.FormatInt(l.Generation, 10)
+	return database.LoginSecretContext(l.DatabaseID, l.Login, l.Generation)
 }
 
 // Allowlist keeps allowlist entries.

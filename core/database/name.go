@@ -3,6 +3,7 @@ package database
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -96,6 +97,11 @@ func (m RoleModel) Logins() []Login {
 		return []Login{OwnerLogin}
 	}
 	return []Login{OwnerLogin, RuntimeLogin, ReadonlyLogin}
+}
+
+// LoginSecretContext binds the encrypted password of a login to database, login and credential generation.
+func LoginSecretContext(db id.DatabaseID, login Login, credentialGeneration int64) string {
+	return "database/" + string(db) + "/login/" + string(login) + "/" + strconv.FormatInt(credentialGeneration, 10)
 }
 
 // Names are the PostgreSQL role names of one database. Holder owns the database and nobody logs in as it; the two groups

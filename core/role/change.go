@@ -39,7 +39,8 @@ const (
 // ChangeStatuses lists every status.
 var ChangeStatuses = []ChangeStatus{Pending, Completed, Refused}
 
-// Change is one change of one login. At most one of a database is pending. Exactly one of RoleID and Login is set.
+// Change is one change of one login. At most one of a database is pending. Exactly one of RoleID and Login is set. An ended
+// change stays as long as its database does: its key answers replays, and no time is promised after which it would not.
 type Change struct {
 	ID         id.OperationID `db:"id"`
 	DatabaseID id.DatabaseID  `db:"database_id"`
@@ -73,6 +74,15 @@ type Change struct {
 	// Attempts counts those whose outcome is not known; the batch host makes none before NotBefore.
 	Attempts  int       `db:"attempts"`
 	NotBefore time.Time `db:"not_before"`
+}
+
+// SecretContext binds the password that a rotation makes. It is that of the login once the rotation is completed, so that the
+// encrypted password moves there as it is.
+func (c Change) SecretContext() string {
+	if c.RoleID != "" {
+		return SecretContext(c.DatabaseID, c.RoleID, c.CredentialGeneration)
+	}
+	return database.LoginSecretContext(c.DatabaseID, c.Login, c.CredentialGeneration)
 }
 
 // Open reports whether the change has not ended.

@@ -35,12 +35,16 @@ type Dependencies struct {
 // Any reports whether something depends on the role.
 func (d Dependencies) Any() bool { return len(d.List) > 0 || d.Truncated }
 
-// Refusal is ROLE_DEPENDENCIES, with the list where listed is true. The role is revoked and stays.
+// Refusal is ROLE_DEPENDENCIES, with at most MaxDependencies of the list where listed is true. The role is revoked and stays.
 func (d Dependencies) Refusal(listed bool) error {
 	err := fault.New(fault.RoleDependencies,
 		"objects, grants or policies depend on the role; it is revoked and stays until the owner has removed them")
 	if listed {
-		err.Extra = map[string]any{"dependencies": d.List, "truncated": d.Truncated}
+		first := d.List[:min(len(d.List), MaxDependencies)]
+		err.Extra = map[string]any{
+			"dependencies": append([]Dependency{}, first...), // an empty list, never null
+			"truncated":    d.Truncated || len(d.List) > MaxDependencies,
+		}
 	}
 	return err
 }

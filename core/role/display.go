@@ -9,15 +9,15 @@ import (
 )
 
 // ValidateDisplayName trims and checks a role's label: 1-64 characters, no control characters. Beyond the rule for databases it
-// refuses what cannot be seen, since a label must tell roles apart: line and paragraph separators, and format characters but the
-// two joiners that scripts and emoji need.
+// refuses what cannot be seen, since a label must tell roles apart. Joiners and variation selectors may stand, because scripts
+// and emoji need them.
 func ValidateDisplayName(s string) (string, error) {
 	s, err := database.ValidateDisplayName(s)
 	if err != nil {
 		return "", err
 	}
 	if strings.ContainsFunc(s, unseen) {
-		return "", fault.Invalid("displayName", "must not contain control characters")
+		return "", fault.Invalid("displayName", "must not contain control or invisible characters")
 	}
 	if NameKey(s) == "" {
 		return "", fault.Invalid("displayName", "must have a character that can be seen")
@@ -25,20 +25,30 @@ func ValidateDisplayName(s string) (string, error) {
 	return s, nil
 }
 
-// NameKey is equal for labels that look alike but for joiners and the width of spaces. It must be unique among the roles of a
-// database that are not removed.
+// NameKey is equal for labels that look alike but for joiners, variation selectors and the width of spaces. It must be unique
+// among the roles of a database that are not removed. Letters that look alike, and the two ways to write an accent, stay apart.
 func NameKey(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if joiner(r) {
+		switch {
+		case shaping(r):
 			return -1
+		case r == blank:
+			return ' '
 		}
 		return r
 	}, s)
 	return strings.Join(strings.Fields(s), " ")
 }
 
-func joiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
+// blank is the braille cell without dots: a symbol by its class, a space to the eye.
+const blank = '\u2800'
 
+// shaping reports whether r only changes how its neighbours are drawn.
+func shaping(r rune) bool {
+	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// unseen reports whether r is a line or paragraph separator, a format character, or a letter or mark that is never drawn.
 func unseen(r rune) bool {
-	return !joiner(r) && unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+	return !shaping(r) && unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 }

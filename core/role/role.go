@@ -35,8 +35,8 @@ func ParseAccessProfile(s string) (AccessProfile, error) {
 	}
 }
 
-// Role is an additional login of one database. A removed one stays as a record without a password: neither its ordinal nor its
-// idempotency key is used again.
+// Role is an additional login of one database. A removed one stays as a record without a password, as long as its database does:
+// neither its ordinal nor its idempotency key is used again.
 type Role struct {
 	ID              id.RoleID     `db:"id"`
 	DatabaseID      id.DatabaseID `db:"database_id"`
