@@ -136,6 +136,24 @@ func required(cmd *cobra.Command, flags ...string) *cobra.Command {
 	return cmd
 }
 
+// onID makes a command one about a single thing. A flag of the given name holds its ID, which is checked before the metadata
+// database is asked.
+func onID[T ~string](
+	d *desk, cmd *cobra.Command, flag string, do func(context.Context, *controlplane.Operator, T) error,
+) *cobra.Command {
+	var text string
+	cmd.Flags().StringVar(&text, flag, "", flag+" ID")
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		thing, err := parse[T](flag, text)
+		if err != nil {
+			return err
+		}
+		return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error { return do(ctx, o, thing) })
+	}
+	return required(cmd, flag)
+}
+
 func parse[T ~string](flag, text string) (T, error) {
 	v, err := id.Parse[T](text)
 	if err != nil {

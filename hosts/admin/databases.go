@@ -24,25 +24,16 @@ func (d *desk) unenroll() *cobra.Command {
 func (d *desk) enrolment(
 	use, short string, do func(*controlplane.Operator, context.Context, id.DatabaseID, string) error,
 ) *cobra.Command {
-	var database, route string
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			db, err := parse[id.DatabaseID]("database", database)
-			if err != nil {
+	var route string
+	cmd := &cobra.Command{Use: use, Short: short}
+	cmd.Flags().StringVar(&route, "route", "", "restore, clone, delete, recover, restore-upload or all")
+	return onID(d, required(cmd, "route"), "database",
+		func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+			if err := do(o, ctx, db, route); err != nil {
 				return err
 			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
-				if err := do(o, ctx, db, route); err != nil {
-					return err
-				}
-				return d.show(cmd, record{{"databaseId", db}, {"route", route}, {"enrolled", use == "enroll"}})
-			})
-		},
-	}
-	cmd.Flags().StringVar(&database, "database", "", "database ID")
-	cmd.Flags().StringVar(&route, "route", "", "restore, clone, delete, recover, restore-upload or all")
-	return required(cmd, "database", "route")
+			return d.show(cmd, record{{"databaseId", db}, {"route", route}, {"enrolled", use == "enroll"}})
+		})
 }
 
 func (d *desk) operation() *cobra.Command {
@@ -65,25 +56,14 @@ func (d *desk) operationList() *cobra.Command {
 func (d *desk) operationOne(
 	use, short string, do func(*controlplane.Operator, context.Context, id.OperationID) (operation.Operation, error),
 ) *cobra.Command {
-	var operationID string
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			op, err := parse[id.OperationID]("operation", operationID)
-			if err != nil {
-				return err
-			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
-				found, err := do(o, ctx, op)
-				if err != nil {
-					return err
-				}
-				return d.show(cmd, operationRow(found))
-			})
-		},
-	}
-	cmd.Flags().StringVar(&operationID, "operation", "", "operation ID")
-	return required(cmd, "operation")
+	cmd := &cobra.Command{Use: use, Short: short}
+	return onID(d, cmd, "operation", func(ctx context.Context, o *controlplane.Operator, op id.OperationID) error {
+		found, err := do(o, ctx, op)
+		if err != nil {
+			return err
+		}
+		return d.show(cmd, operationRow(found))
+	})
 }
 
 func operationRow(o operation.Operation) record {
@@ -115,23 +95,12 @@ func (d *desk) ofDatabase(
 	use, short string,
 	do func(context.Context, *cobra.Command, *controlplane.Operator, id.DatabaseID, ports.Page) error,
 ) *cobra.Command {
-	var database string
 	var limit int
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			db, err := parse[id.DatabaseID]("database", database)
-			if err != nil {
-				return err
-			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
-				return do(ctx, cmd, o, db, ports.Page{Limit: limit})
-			})
-		},
-	}
-	cmd.Flags().StringVar(&database, "database", "", "database ID")
+	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 for all")
-	return required(cmd, "database")
+	return onID(d, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+		return do(ctx, cmd, o, db, ports.Page{Limit: limit})
+	})
 }
 
 // stamp writes a time as the API does; empty for none.

@@ -101,25 +101,14 @@ func (d *desk) keyRevoke() *cobra.Command {
 }
 
 func (d *desk) keyList() *cobra.Command {
-	var accountID string
-	cmd := &cobra.Command{
-		Use: "list", Short: "list the keys of an account", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := parse[id.AccountID]("account", accountID)
-			if err != nil {
-				return err
-			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
-				keys, err := o.Keys(ctx, a)
-				if err != nil {
-					return err
-				}
-				return list(d, cmd, keys, keyRow)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&accountID, "account", "", "account ID")
-	return required(cmd, "account")
+	cmd := &cobra.Command{Use: "list", Short: "list the keys of an account"}
+	return onID(d, cmd, "account", func(ctx context.Context, o *controlplane.Operator, a id.AccountID) error {
+		keys, err := o.Keys(ctx, a)
+		if err != nil {
+			return err
+		}
+		return list(d, cmd, keys, keyRow)
+	})
 }
 
 func keyRow(k account.Key) record {
@@ -130,46 +119,27 @@ func keyRow(k account.Key) record {
 }
 
 func (d *desk) namespace() *cobra.Command {
-	var accountID, name string
-	cmd := &cobra.Command{
-		Use: "create", Short: "make a namespace for the previews of one pipeline", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := parse[id.AccountID]("account", accountID)
+	var name string
+	cmd := &cobra.Command{Use: "create", Short: "make a namespace for the previews of one pipeline"}
+	cmd.Flags().StringVar(&name, "name", "", "name, unique in the account")
+	return group("ci-namespace", "namespaces of preview CI keys", onID(d, required(cmd, "name"), "account",
+		func(ctx context.Context, o *controlplane.Operator, a id.AccountID) error {
+			n, err := o.CreateNamespace(ctx, a, name)
 			if err != nil {
 				return err
 			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
-				n, err := o.CreateNamespace(ctx, a, name)
-				if err != nil {
-					return err
-				}
-				return d.show(cmd, record{{"namespaceId", n.ID}, {"name", n.Name}})
-			})
-		},
-	}
-	cmd.Flags().StringVar(&accountID, "account", "", "account ID")
-	cmd.Flags().StringVar(&name, "name", "", "name, unique in the account")
-	return group("ci-namespace", "namespaces of preview CI keys", required(cmd, "account", "name"))
+			return d.show(cmd, record{{"namespaceId", n.ID}, {"name", n.Name}})
+		}))
 }
 
 func (d *desk) ciKey() *cobra.Command {
-	var namespace string
-	cmd := &cobra.Command{
-		Use: "create", Short: "make a preview CI key and print it, once", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			n, err := parse[id.NamespaceID]("namespace", namespace)
+	cmd := &cobra.Command{Use: "create", Short: "make a preview CI key and print it, once"}
+	return group("ci-key", "preview CI keys", onID(d, cmd, "namespace",
+		func(ctx context.Context, o *controlplane.Operator, n id.NamespaceID) error {
+			key, text, err := o.CreateCIKey(ctx, n)
 			if err != nil {
 				return err
 			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
-				key, text, err := o.CreateCIKey(ctx, n)
-				if err != nil {
-					return err
-				}
-				return d.show(cmd, secretKey(key, text))
-			})
-		},
-	}
-	cmd.Flags().StringVar(&namespace, "namespace", "", "namespace ID")
-	return group("ci-key", "preview CI keys", required(cmd, "namespace"))
+			return d.show(cmd, secretKey(key, text))
+		}))
 }

@@ -74,25 +74,14 @@ func serverRow(s server.Server) record {
 }
 
 func (d *desk) serverSwitch(use, short string, enabled bool) *cobra.Command {
-	var serverID string
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := parse[id.ServerID]("server", serverID)
-			if err != nil {
-				return err
-			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
-				changed, err := o.ChangeServer(ctx, s, func(s *server.Server) { s.Enabled = enabled })
-				if err != nil {
-					return err
-				}
-				return d.show(cmd, serverRow(changed))
-			})
-		},
-	}
-	cmd.Flags().StringVar(&serverID, "server", "", "server ID")
-	return required(cmd, "server")
+	cmd := &cobra.Command{Use: use, Short: short}
+	return onID(d, cmd, "server", func(ctx context.Context, o *controlplane.Operator, s id.ServerID) error {
+		changed, err := o.ChangeServer(ctx, s, func(s *server.Server) { s.Enabled = enabled })
+		if err != nil {
+			return err
+		}
+		return d.show(cmd, serverRow(changed))
+	})
 }
 
 func (d *desk) feature() *cobra.Command {
