@@ -130,11 +130,11 @@ func TestDailyBackupComesOnceADay(t *testing.T) {
 		if !next.After(created) || next.Sub(created) > 24*time.Hour {
 			t.Fatalf("first backup of %s at %s", created, next)
 		}
-		if backup.Due(db, nil, created, next.Add(-1)) || !backup.Due(db, nil, created, next) {
-			t.Fatalf("not due exactly at %s", next)
+		if just := backup.NextDaily(db, next.Add(-1)); !just.Equal(next) {
+			t.Fatalf("just before %s the next is at %s", next, just)
 		}
-		if backup.Due(db, &next, created, next.Add(24*time.Hour-1)) || !backup.Due(db, &next, created, next.Add(24*time.Hour)) {
-			t.Fatalf("the second is not due a day after %s", next)
+		if second := backup.NextDaily(db, next); !second.Equal(next.Add(24 * time.Hour)) {
+			t.Fatalf("the one after %s is at %s", next, second)
 		}
 	})
 }

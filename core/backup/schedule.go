@@ -36,13 +36,3 @@ func NextDaily(db id.DatabaseID, after time.Time) time.Time {
 	}
 	return at
 }
-
-// Due reports whether a daily backup should start now, given when the last scheduled one started (nil: never) and when the
-// database was created.
-func Due(db id.DatabaseID, last *time.Time, createdAt, now time.Time) bool {
-	since := createdAt
-	if last != nil {
-		since = *last
-	}
-	return !now.Before(NextDaily(db, since))
-}
