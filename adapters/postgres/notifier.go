@@ -25,7 +25,7 @@ type Notifier struct {
 	close    sync.Once
 	running  sync.WaitGroup
 
-	workers, dispatchers sleepers
+	workers, dispatchers ports.Sleepers
 }
 
 // NewNotifier starts to listen in the background: it does not wait for the server, and connects again when it must.
@@ -71,46 +71,13 @@ func (n *Notifier) pass() {
 			return
 		case got := <-n.listener.Notify:
 			if got == nil || got.Channel == queueChannel {
-				n.workers.wakeAll()
+				n.workers.WakeAll()
 			}
 			if got == nil || got.Channel == dispatchChannel {
-				n.dispatchers.wakeAll()
+				n.dispatchers.WakeAll()
 			}
 		case <-ping.C:
 			_ = n.listener.Ping() // an error makes the listener connect again
-		}
-	}
-}
-
-// sleepers are those who wait for one kind of work.
-type sleepers struct {
-	mu      sync.Mutex
-	waiting map[chan struct{}]struct{}
-}
-
-// Wake implements ports.Notifier.
-func (s *sleepers) Wake() (<-chan struct{}, func()) {
-	c := make(chan struct{}, 1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting == nil {
-		s.waiting = map[chan struct{}]struct{}{}
-	}
-	s.waiting[c] = struct{}{}
-	return c, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.waiting, c)
-	}
-}
-
-func (s *sleepers) wakeAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.waiting {
-		select {
-		case c <- struct{}{}:
-		default: // one that was not taken yet is enough
 		}
 	}
 }

@@ -20,7 +20,7 @@ type Store struct {
 	committed atomic.Pointer[state]
 	rerun     bool
 
-	workers, dispatchers sleepers
+	workers, dispatchers ports.Sleepers
 
 	mu      sync.Mutex // of what follows, which belongs to no transaction
 	buckets map[string]time.Time
@@ -62,10 +62,10 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	}
 	s.committed.Store(tx.state)
 	if tx.queued {
-		s.workers.wakeAll()
+		s.workers.WakeAll()
 	}
 	if tx.announced {
-		s.dispatchers.wakeAll()
+		s.dispatchers.WakeAll()
 	}
 	return nil
 }
