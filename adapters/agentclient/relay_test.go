@@ -28,6 +28,15 @@ func relay(behind ports.Agent) http.Handler {
 		result, err := carryOut(r.Context(), behind, c)
 		reply(w, protocol.Reply{Result: encoded(result)}, err)
 	})
+	mux.HandleFunc("POST /v1/logins/inspect", func(w http.ResponseWriter, r *http.Request) {
+		var q protocol.LoginQuestion
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			reply(w, nil, &ports.AgentRefusal{Reason: ports.ReasonInvalid})
+			return
+		}
+		condition, err := behind.InspectLogin(r.Context(), id.DatabaseID(q.DatabaseID), q.Username, q.Verifier)
+		reply(w, protocol.LoginAnswer{Condition: string(condition)}, err)
+	})
 	mux.HandleFunc("GET /v1/databases/{id}/size", func(w http.ResponseWriter, r *http.Request) {
 		n, err := behind.DatabaseSize(r.Context(), databaseOf(r))
 		reply(w, protocol.Size{Bytes: n}, err)
@@ -94,6 +103,8 @@ func carryOut(ctx context.Context, behind ports.Agent, c protocol.Command) (any,
 			spec.Networks = append(spec.Networks, netip.MustParsePrefix(n))
 		}
 		return nil, behind.SetAllowlist(ctx, spec)
+	case protocol.EnsureLogin:
+		return ensureLogin(ctx, behind, fence, c)
 	case protocol.RunBackup:
 		p := decoded[protocol.BackupPayload](c)
 		r, err := behind.Backup(ctx, fence, ports.BackupSpec{

@@ -117,7 +117,7 @@ func compress(text string) []byte {
 
 // RoomForBackup implements ports.BackupAgent.
 func (a agent) RoomForBackup(ctx context.Context, db id.DatabaseID) error {
-	return a.s.backupRoute(ctx, Call{Method: "RoomForBackup", Database: db}, func() error {
+	return a.s.newerRoute(ctx, Call{Method: "RoomForBackup", Database: db}, func() error {
 		if _, err := a.s.standing(db); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (a agent) RoomForBackup(ctx context.Context, db id.DatabaseID) error {
 
 // DeleteBackup implements ports.BackupAgent.
 func (a agent) DeleteBackup(ctx context.Context, db id.DatabaseID, filename string) error {
-	return a.s.backupRoute(ctx, Call{Method: "DeleteBackup", Database: db, Filename: filename}, func() error {
+	return a.s.newerRoute(ctx, Call{Method: "DeleteBackup", Database: db, Filename: filename}, func() error {
 		delete(a.s.files, fileKey{db, filename})
 		return nil
 	})
@@ -139,7 +139,7 @@ func (a agent) DeleteBackup(ctx context.Context, db id.DatabaseID, filename stri
 // OpenBackup implements ports.BackupAgent.
 func (a agent) OpenBackup(ctx context.Context, db id.DatabaseID, filename string) (ports.BackupFile, error) {
 	var found *file
-	err := a.s.backupRoute(ctx, Call{Method: "OpenBackup", Database: db, Filename: filename}, func() error {
+	err := a.s.newerRoute(ctx, Call{Method: "OpenBackup", Database: db, Filename: filename}, func() error {
 		found = a.s.files[fileKey{db, filename}]
 		if found == nil {
 			return refuse(ports.ReasonNotFound, "there is no file %s", filename)
@@ -153,11 +153,11 @@ func (a agent) OpenBackup(ctx context.Context, db id.DatabaseID, filename string
 	return ports.BackupFile{Body: body, Size: int64(len(found.content))}, nil
 }
 
-// backupRoute is answer for the routes that an old agent does not have.
-func (s *Server) backupRoute(ctx context.Context, c Call, do func() error) error {
+// newerRoute is answer for what an old agent does not know.
+func (s *Server) newerRoute(ctx context.Context, c Call, do func() error) error {
 	return s.answer(ctx, c, func() error {
 		if s.faults.oldAgent {
-			return refuse(ports.ReasonNoRoute, "the agent does not know this route")
+			return refuse(ports.ReasonNoRoute, "the agent does not know this command")
 		}
 		return do()
 	})

@@ -55,7 +55,7 @@ func (s *Server) SetUnreachable(on bool) { s.set(func(f *faults) { f.unreachable
 // SetUnavailable makes the agent refuse every call that needs PostgreSQL or PgBouncer with ReasonUnavailable.
 func (s *Server) SetUnavailable(on bool) { s.set(func(f *faults) { f.unavailable = on }) }
 
-// SetOldAgent takes the routes away that an old agent does not have: ReasonNoRoute.
+// SetOldAgent takes away what an old agent does not know, the routes of backups and all of roles: ReasonNoRoute.
 func (s *Server) SetOldAgent(on bool) { s.set(func(f *faults) { f.oldAgent = on }) }
 
 // SetStorageFull leaves no room for backups: RoomForBackup refuses, and a backup fails before its file is written.

@@ -15,7 +15,7 @@ import (
 func loginCommand[T any](
 	ctx context.Context, s *Server, c Call, step string, generation int64, payload any, do func(*databaseState) (T, error),
 ) (result T, err error) {
-	err = s.answer(ctx, c, func() error {
+	err = s.newerRoute(ctx, c, func() error {
 		key := commandKey{kind: "login", step: step, resource: string(c.Database) + "/" + c.Username, generation: generation}
 		command, err := s.ledger.admit(c.Fence, key, payload)
 		if err != nil {
@@ -96,6 +96,7 @@ func (a agent) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginC
 			return d.rotate(spec)
 		case role.Revocation, role.Expiry:
 			return d.shut(spec), nil
+		case role.Removal:
 		}
 		return role.Proof{}, refuse(ports.ReasonInvalid, "no change of a login: %s", spec.Kind)
 	})
@@ -170,7 +171,7 @@ func (a agent) RemoveRole(ctx context.Context, f ports.Fence, spec ports.RoleRem
 func (a agent) InspectLogin(
 	ctx context.Context, db id.DatabaseID, username, verifier string,
 ) (condition ports.LoginCondition, err error) {
-	err = a.s.answer(ctx, Call{Method: "InspectLogin", Database: db, Username: username}, func() error {
+	err = a.s.newerRoute(ctx, Call{Method: "InspectLogin", Database: db, Username: username}, func() error {
 		d, err := a.s.standing(db)
 		if err == nil {
 			condition = d.condition(username, verifier)
