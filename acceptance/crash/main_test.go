@@ -4,34 +4,17 @@ package crash_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 )
 
-// program builds the program once for all tests, so that it can be armed.
-var program = sync.OnceValues(func() (string, error) {
-	return stack.Build(context.Background(), binaries, stack.CrashPoints)
-})
+var program = stack.NewProgram(stack.CrashPoints)
 
-var binaries string
-
-func TestMain(m *testing.M) {
-	status := 1
-	defer func() { os.Exit(status) }()
-	var err error
-	if binaries, err = os.MkdirTemp("", "pgherd-crash-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer os.RemoveAll(binaries)
-	status = m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 // leaseHold is short, because tests wait for leases to end.
 const leaseHold = 2 * time.Second
@@ -42,7 +25,7 @@ const patience = time.Minute
 // startStack runs a stack of the test's own.
 func startStack(t *testing.T, change ...func(*stack.Options)) *world {
 	t.Helper()
-	binary, err := program()
+	binary, err := program.Path()
 	noError(t, err)
 	dir, err := os.MkdirTemp("", "pgherd-crash-") // t.TempDir has a long path, and sockets need a short one
 	noError(t, err)

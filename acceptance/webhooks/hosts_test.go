@@ -12,7 +12,7 @@ import (
 
 // Only the development host may be told to send to private addresses or to trust another CA.
 func TestOtherHostsRefuseWhatIsForDevelopment(t *testing.T) {
-	binary, err := program()
+	binary, err := program.Path()
 	noError(t, err)
 	dir := t.TempDir()
 	commands := [][]string{{"api"}, {"batch"}, {"admin", "server", "list"}}

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,24 +22,9 @@ import (
 	"github.com/pgherd/pgherd/acceptance/webhooks"
 )
 
-// program builds the program once for all tests, so that it can be armed.
-var program = sync.OnceValues(func() (string, error) {
-	return stack.Build(context.Background(), binaries, stack.CrashPoints)
-})
+var program = stack.NewProgram(stack.CrashPoints)
 
-var binaries string
-
-func TestMain(m *testing.M) {
-	status := 1
-	defer func() { os.Exit(status) }()
-	var err error
-	if binaries, err = os.MkdirTemp("", "pgherd-webhooks-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	defer os.RemoveAll(binaries)
-	status = m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 // patience bounds every single wait; only a failing test waits for its end.
 const patience = time.Minute
@@ -53,7 +37,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	binary, err := program()
+	binary, err := program.Path()
 	noError(t, err)
 	dir, err := os.MkdirTemp("", "pgherd-webhooks-") // t.TempDir has a long path, and sockets need a short one
 	noError(t, err)
