@@ -55,6 +55,10 @@ func writeJSON(res *fasthttp.Response, text []byte) {
 	res.SetBodyRaw(text)
 }
 
+// forbidStoring keeps caches from storing an answer. An answer of no route is never stored either: its path may be one of a
+// route that has secrets, and another request of it may be right.
+func forbidStoring(res *fasthttp.Response) { res.Header.Set(fasthttp.HeaderCacheControl, "no-store") }
+
 // Names of the rate-limit headers; every answer to a valid key has them.
 const (
 	headerRateLimit     = "X-RateLimit-Limit"

@@ -16,7 +16,7 @@ type Gatekeeper interface {
 	// the Admission is filled in too.
 	Admit(ctx context.Context, k controlplane.Knock) (controlplane.Admission, error)
 	// Reach finds what a path names within the caller's reach, before the body is read. It returns, in this order, the
-	// 404 of the target's kind, FEATURE_NOT_AVAILABLE or FEATURE_DISABLED, and FORBIDDEN. What it found is handed to
+	// 404 of the target's kind, FEATURE_DISABLED, and FORBIDDEN. What it found is handed to
 	// the handler, so that nothing is looked up twice.
 	Reach(ctx context.Context, c controlplane.Caller, n Need) (any, error)
 }
@@ -26,7 +26,7 @@ type Need struct {
 	Target  TargetKind
 	ID      string // lower-case UUID, or empty where the route has no target
 	Action  account.Action
-	Feature string // the switch or enrolment that the route depends on; empty for none
+	Feature string // the operator's switch that the route depends on; empty for none
 }
 
 // NewGate makes the use cases the gatekeeper.
@@ -45,8 +45,10 @@ func (g gate) Reach(ctx context.Context, c controlplane.Caller, n Need) (found a
 		found, err = g.ReachWebhook(ctx, c, id.WebhookID(n.ID))
 	case NoTarget:
 	}
-	if n.Feature != "" && (err == nil || fault.Has(err, fault.Forbidden)) { // fails closed: nothing says that it is enrolled
-		return nil, fault.New(fault.FeatureNotAvailable, "this route is not available for this target")
+	if n.Feature != "" && (err == nil || fault.Has(err, fault.Forbidden)) { // out of scope comes before it, a right after it
+		if off := g.RequireFeature(ctx, n.Feature); off != nil {
+			return nil, off
+		}
 	}
 	return found, err
 }

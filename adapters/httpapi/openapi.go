@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -74,7 +75,7 @@ func Describe(routes []Route) ([]byte, error) {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "pgherd control plane", "version": "v1",
-			"description": "Managed PostgreSQL: databases, backups, operations.",
+			"description": "Managed PostgreSQL: databases, roles, backups, operations.",
 		},
 		"paths": paths,
 		"components": object{
@@ -124,8 +125,11 @@ func operationID(route *Route) string {
 func (route *Route) parameters() (list []object) {
 	for _, name := range parameterNames(route.Path) {
 		s := object{"type": "string", "format": "uuid"}
-		if name == filenameParameter {
+		switch name {
+		case filenameParameter:
 			s = object{"type": "string", "pattern": `^[0-9]{8}_[0-9]{6}\.sql\.gz$`}
+		case loginParameter:
+			s = object{"type": "string", "enum": database.Managed.Logins()}
 		}
 		list = append(list, object{"name": name, "in": "path", "required": true, "schema": s})
 	}

@@ -8,13 +8,21 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-const filenameParameter = "filename"
+// The parameters that are no UUIDs.
+const (
+	filenameParameter = "filename"
+	loginParameter    = "login"
+)
 
 // checkParameter decides whether a path parameter is well formed: VALIDATION_ERROR, or INVALID_BACKUP_FILENAME for a file name.
+// A login is a name: one that the database does not have is not found, whatever it looks like.
 func checkParameter(name, value string) error {
-	if name == filenameParameter {
+	switch name {
+	case filenameParameter:
 		_, err := backup.ParseFilename(value)
 		return err
+	case loginParameter:
+		return nil
 	}
 	if _, err := id.Parse[string](value); err != nil {
 		return fault.Invalid(name, "must be a lowercase UUID")

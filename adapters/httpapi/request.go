@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 )
 
@@ -42,6 +43,19 @@ func (r *Request) Param(name string) string { return r.fiber.Params(name) }
 
 // Query returns a query parameter, empty where it is absent.
 func (r *Request) Query(name string) string { return r.fiber.Query(name) }
+
+// Flag reads a query parameter that is exactly true, or absent. Anything else is VALIDATION_ERROR naming it, twice or without a
+// value too.
+func (r *Request) Flag(name string) (bool, error) {
+	values := r.raw.QueryArgs().PeekMulti(name)
+	switch {
+	case len(values) == 0:
+		return false, nil
+	case len(values) == 1 && string(values[0]) == "true":
+		return true, nil
+	}
+	return false, fault.Invalid(name, "must be true, or absent")
+}
 
 // Header returns a request header, empty where it is absent.
 func (r *Request) Header(name string) string { return string(r.raw.Request.Header.Peek(name)) }

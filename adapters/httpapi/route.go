@@ -11,14 +11,14 @@ import (
 // tests all come from it.
 type Route struct {
 	Method string // upper case
-	Path   string // with {parameters}; a parameter named filename is a backup file name, every other one a UUID
+	Path   string // with {parameters}; filename is a backup file name, login a managed login, any other one a UUID
 	Class  ratelimit.Class
 	Key    KeyClass
 	// PlanRefusal is the code for an account whose plan has no API access; PLAN_API_ACCESS_REQUIRED where empty.
 	PlanRefusal fault.Code
 
-	// Target is what the first path parameter names, Action the right that the caller needs on it, and Feature the switch
-	// or enrolment that the route depends on.
+	// Target is what the first path parameter names, Action the right that the caller needs on it, and Feature the operator's
+	// switch that the route depends on.
 	Target  TargetKind
 	Action  account.Action
 	Feature string

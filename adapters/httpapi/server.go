@@ -111,8 +111,8 @@ func (s *Server) register(route *Route) {
 func (s *Server) answer(r *Request, serve func(*Request) error) error {
 	s.limitTime(r)
 	res := &r.raw.Response
-	if r.route != nil && r.route.NoStore {
-		res.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	if r.route == nil || r.route.NoStore {
+		forbidStoring(res)
 	}
 	if err := serve(r); err != nil {
 		r.cause = refuse(res, err, r.route != nil && r.route.BareMaintenance)
@@ -131,6 +131,7 @@ func (s *Server) serve(raw *fasthttp.RequestCtx) {
 	defer s.finish(r)
 	if ambiguousHeader(&raw.Request.Header) {
 		r.body.readToEnd = false
+		forbidStoring(&raw.Response)
 		r.cause = refuse(&raw.Response, errNoHTTP, false)
 		return
 	}
@@ -164,6 +165,7 @@ func (s *Server) serveUnparsed(raw *fasthttp.RequestCtx, err error) {
 	shown := unparsed(err)
 	raw.Response.Reset()
 	raw.Response.Header.Set(headerRequestID, s.requestID())
+	forbidStoring(&raw.Response)
 	_ = refuse(&raw.Response, shown, false) // a fault of the client, which is no cause to log
 	closeAfterAnswer(raw, raw.Conn())
 	s.metrics.unparsed(shown)

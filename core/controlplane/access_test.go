@@ -52,6 +52,18 @@ func TestAdmission(t *testing.T) {
 	equal(t, "maintenance", must(w.Access.Admit(w.ctx, knock(w.key)))(t).Maintenance, false)
 }
 
+// A feature is off until the operator switches it on.
+func TestFeatures(t *testing.T) {
+	w := newWorld(t)
+	const feature = controlplane.FeatureAdditionalRoles
+	refused(t, w.Access.RequireFeature(w.ctx, feature), fault.FeatureDisabled)
+	ok(t, w.Operator.SetFeature(w.ctx, feature, true))
+	ok(t, w.Access.RequireFeature(w.ctx, feature))
+	refused(t, w.Access.RequireFeature(w.ctx, "legacy-roles"), fault.FeatureDisabled)
+	ok(t, w.Operator.SetFeature(w.ctx, feature, false))
+	refused(t, w.Access.RequireFeature(w.ctx, feature), fault.FeatureDisabled)
+}
+
 func TestRateLimitOfAKey(t *testing.T) {
 	c := quick()
 	c.Limits = map[ratelimit.Class]ratelimit.Limit{ratelimit.Read: {Count: 3, Period: time.Minute}}

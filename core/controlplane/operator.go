@@ -17,9 +17,12 @@ type Operator struct{ *base }
 // EnrollableRoutes are the limited-rollout routes that a database is enrolled for, one by one.
 var EnrollableRoutes = []string{"restore", "clone", "delete", "recover", "restore-upload"}
 
+// FeatureAdditionalRoles switches the routes of additional roles.
+const FeatureAdditionalRoles = "additional-roles"
+
 // FeatureNames are the features that are switched for the whole installation.
 var FeatureNames = []string{
-	"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery",
+	FeatureAdditionalRoles, "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery",
 	"legacy-roles",
 }
 
