@@ -40,7 +40,7 @@ func (x *Executor) ensure(ctx context.Context, c protocol.Command, plan plan) (j
 	return noResult, x.prove(ctx, c, plan)
 }
 
-// begin makes the database's row and its holder, by which everything made later is recognized.
+// begin makes the database's row and its holder, by which everything made later is recognized, and closed gates.
 func (x *Executor) begin(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1) OR EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`
 	var taken bool
@@ -57,18 +57,11 @@ func (x *Executor) begin(ctx context.Context, p plan) error {
 // has its name.
 func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
 	var logins, pooled errgroup.Group
+	pooled.Go(func() error { return x.syncPooler(ctx) })
 	if !made {
 		logins.Go(func() error { return x.makeLogins(ctx, p) })
-	}
-	pooled.Go(func() error {
-		if err := logins.Wait(); err != nil {
-			return err
-		}
-		return x.syncPooler(ctx)
-	})
-	if !made {
 		if err := x.makeDatabase(ctx, p, logins.Wait); err != nil {
-			return errors.Join(err, pooled.Wait()) // where the logins failed, both say the same
+			return errors.Join(err, pooled.Wait())
 		}
 	}
 	crash.Point(crash.CreateRenamed)
@@ -77,8 +70,8 @@ func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
 	return err
 }
 
-// makeLogins creates the roles that a database has beside its holder, and their rows, gates closed. It is one transaction: there
-// are all or none.
+// makeLogins creates the roles that a database has beside its holder, and their rows. It is one transaction: there are all or
+// none.
 func (x *Executor) makeLogins(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.role WHERE database_id = $1 AND part = 'owner')`
 	var made bool
@@ -164,7 +157,7 @@ func (x *Executor) prove(ctx context.Context, c protocol.Command, p plan) error 
 		return err
 	}
 	crash.Point(crash.CreateProved)
-	if err := atomically(ctx, x.db, outcome(c, noResult)); err != nil {
+	if err := atomically(ctx, x.db, flushLater, outcome(c, noResult)); err != nil {
 		return err
 	}
 	crash.Point(crash.CreateReply)

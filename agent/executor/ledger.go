@@ -26,7 +26,10 @@ var verdictRefusals = map[string]*Refusal{
 
 // admit writes the intent of a command, or tells what became of it.
 func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, error) {
-	const query = "SELECT verdict, result FROM ledger.admit($1, $2, $3, $4, $5, $6, $7, $8)"
+	query := "SELECT verdict, result FROM ledger.admit($1, $2, $3, $4, $5, $6, $7, $8)"
+	if c.Kind == protocol.EnsureDatabase {
+		query += ", " + flushLaterCall
+	}
 	var word string
 	var result sql.NullString
 	err := x.db.QueryRowContext(ctx, query, c.OperationID, c.Epoch, c.Kind == protocol.CloseOperation, c.Step, c.Resource,

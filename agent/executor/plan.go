@@ -103,26 +103,42 @@ func (p plan) groups() []part {
 
 const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
 
-// beginStatements record that the database is being made, and make the one role that it cannot be made without.
+// flushLater spares a transaction of a create its wait for the disk; so does flushLaterCall, in a query. A crash of PostgreSQL
+// or of the machine may then take the transaction back, with all that was committed after it: the log is lost from its end
+// only. That is harmless, because whoever finds less than was done goes on from there.
+//
+// CREATE DATABASE waits for the disk, and so does the rename. So no database stands without the row and the holder that make
+// it ours, and none is told of that has not its logins, rights and name on disk. An outcome that is lost is proven again.
+// Where an admission is lost with its epoch, a worker that slept past its lease may get the same command in, which does the
+// same; what would undo it, closing the operation, waits for the disk.
+const (
+	flushLater     = "SET LOCAL synchronous_commit = off"
+	flushLaterCall = "set_config('synchronous_commit', 'off', true)"
+)
+
+// beginStatements record that the database is being made, with closed gates, and make the one role that it cannot be made
+// without.
 func (p plan) beginStatements() []string {
 	return []string{
+		flushLater,
 		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES (%s,%s,%s,%d,%s)",
 			quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation)),
 		"CREATE ROLE " + ident(p.names.Holder) + " NOLOGIN" + harmless,
 		p.markStatement(p.holder()),
+		p.gateStatement(),
 	}
 }
 
-// loginStatements make the other roles, their rows and closed gates.
+// loginStatements make the other roles and their rows.
 func (p plan) loginStatements() []string {
-	var s []string
+	s := []string{flushLater}
 	for _, r := range p.groups() {
 		s = append(s, "CREATE ROLE "+ident(r.name)+" NOLOGIN"+harmless)
 	}
 	for _, r := range p.logins() {
 		s = append(s, "CREATE ROLE "+ident(r.name)+" LOGIN"+harmless+" PASSWORD "+quote(p.verifiers[r.name]))
 	}
-	s = append(s, p.markStatement(slices.Concat(p.groups(), p.logins())...), p.gateStatement())
+	s = append(s, p.markStatement(slices.Concat(p.groups(), p.logins())...))
 	if p.model == database.Managed {
 		s = append(s,
 			"GRANT "+ident(p.names.WriteGroup)+" TO "+ident(p.names.Runtime)+" WITH INHERIT TRUE, SET FALSE",
@@ -154,6 +170,7 @@ func (p plan) gateStatement() string {
 func (p plan) rightsStatements() []string {
 	db, owner := ident(p.temporary), ident(p.names.Owner)
 	s := []string{
+		flushLater,
 		"REVOKE CONNECT, TEMPORARY ON DATABASE " + db + " FROM PUBLIC",
 		"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE " + db + " TO " + owner + " WITH GRANT OPTION",
 		"ALTER SCHEMA public OWNER TO " + owner,

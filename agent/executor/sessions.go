@@ -16,7 +16,7 @@ const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid 
 	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
 
 // sessionPause is between two looks; a terminated session needs a moment to go.
-const sessionPause = 2 * time.Millisecond
+const sessionPause = 500 * time.Microsecond
 
 // lateSession is longer than PostgreSQL needs between the moment where it admits a log-in and the one where it shows the
 // session.

@@ -92,8 +92,9 @@ func (r CreateRequest) fingerprint() idempotency.Fingerprint {
 
 // draft is everything about a new database that must be stored before its server hears of it.
 type draft struct {
-	record database.Record
-	logins []ports.LoginSecret
+	record   database.Record
+	logins   []ports.LoginSecret
+	verified *sync.WaitGroup // until then the logins lack their verifiers
 }
 
 func (d *Databases) draft(c Caller, r CreateRequest) (draft, error) {
@@ -109,15 +110,15 @@ func (d *Databases) draft(c Caller, r CreateRequest) (draft, error) {
 		next := backup.NextDaily(record.ID, now)
 		record.NextBackupAt = &next
 	}
-	logins, err := d.newLogins(record)
-	return draft{record: record, logins: logins}, err
+	made := draft{record: record, verified: new(sync.WaitGroup)}
+	var err error
+	made.logins, err = d.newLogins(record, made.verified)
+	return made, err
 }
 
 // newLogins makes the passwords of a new database. Verifiers take a millisecond each to compute, so they are computed side by
-// side.
-func (d *Databases) newLogins(record database.Record) ([]ports.LoginSecret, error) {
-	var computing sync.WaitGroup
-	defer computing.Wait()
+// side, while the first statements of reserve are on their way.
+func (d *Databases) newLogins(record database.Record, computing *sync.WaitGroup) ([]ports.LoginSecret, error) {
 	names, models := database.RoleNames(record.ID, record.Name), record.RoleModel.Logins()
 	made := make([]ports.LoginSecret, len(models))
 	for i, login := range models {
@@ -150,16 +151,20 @@ func (d *Databases) reserve(
 		if err := tx.Databases().Add(ctx, record); err != nil {
 			return err
 		}
+		if err := d.autoEnroll(ctx, tx, record); err != nil {
+			return err
+		}
+		work = d.ownOperation(c, record, operation.Create, nil)
+		if err := tx.Operations().Add(ctx, work); err != nil {
+			return err
+		}
+		draft.verified.Wait()
 		for _, l := range draft.logins {
 			if err := tx.Logins().Add(ctx, l); err != nil {
 				return err
 			}
 		}
-		if err := d.autoEnroll(ctx, tx, record); err != nil {
-			return err
-		}
-		work = d.ownOperation(c, record, operation.Create, nil)
-		return tx.Operations().Add(ctx, work)
+		return nil
 	})
 	return work, known, err
 }
