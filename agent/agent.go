@@ -128,12 +128,33 @@ func (a *Agent) lead(ctx context.Context) error {
 		}
 		a.log.Info("PgBouncer goes by the desired state again")
 	})
+	go a.prune(ctx)
 	return leader.Watch(ctx)
+}
+
+// prune has the ledger forget what ended long ago, now and every day.
+func (a *Agent) prune(ctx context.Context) {
+	tick := time.NewTicker(prunePause)
+	defer tick.Stop()
+	for {
+		switch n, err := a.executor.Prune(ctx); {
+		case err != nil && ctx.Err() == nil:
+			a.log.Warn("the ledger is not pruned", zap.Error(err))
+		case n > 0:
+			a.log.Info("the ledger is pruned", zap.Int64("operations", n))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 const (
 	watchPause = time.Second
 	retryPause = time.Second
+	prunePause = 24 * time.Hour
 )
 
 // takeCharge returns nil where ctx ended first.

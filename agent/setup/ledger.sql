@@ -14,6 +14,8 @@ CREATE TABLE IF NOT EXISTS ledger.operation (
     epoch  bigint  NOT NULL,
     closed boolean NOT NULL DEFAULT false
 );
+-- When its last command came. What ended long ago is forgotten.
+ALTER TABLE ledger.operation ADD COLUMN IF NOT EXISTS spoken_at timestamptz NOT NULL DEFAULT now();
 
 -- Commands that were admitted. One without a result was begun: whoever gets it again observes and goes on.
 CREATE TABLE IF NOT EXISTS ledger.command (
@@ -82,7 +84,7 @@ DECLARE
 BEGIN
     IF p_operation <> '' THEN
         INSERT INTO ledger.operation AS o (id, epoch) VALUES (p_operation, p_epoch)
-            ON CONFLICT (id) DO UPDATE SET epoch = greatest(o.epoch, excluded.epoch)
+            ON CONFLICT (id) DO UPDATE SET epoch = greatest(o.epoch, excluded.epoch), spoken_at = now()
             RETURNING * INTO spoken;
         IF spoken.epoch > p_epoch THEN
             verdict := 'fenced';

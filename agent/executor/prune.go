@@ -1,0 +1,41 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// memory is how long the ledger remembers an operation after the last command of it. Forgetting one takes its epoch away, by
+// which a worker that slept past its lease is refused, and the results of its commands. So it has to be far longer than
+// anybody can sleep over a command: a lease and a request last minutes, an idle connection not longer, and a control plane
+// that has not heard an outcome asks again within minutes, which counts as a command. Thirty days also leave time to restore
+// a control plane from a backup.
+const memory = 30 * 24 * time.Hour
+
+// prune forgets operations that ended long ago. It keeps what is unfinished, however old: a command without a result, or a
+// close that has not undone everything. It keeps the one that made a database for as long as that stands, so that closing it
+// is refused as completed and drops nothing. Generations of databases stay too.
+const prune = `
+	WITH old AS (
+		SELECT o.id FROM ledger.operation o
+		WHERE o.spoken_at < now() - $1 * interval '1 second'
+		  AND NOT EXISTS (SELECT FROM ledger.database d WHERE d.made_by = o.id)
+		  AND CASE WHEN o.closed
+		      THEN EXISTS (SELECT FROM ledger.command c WHERE c.operation_id = o.id AND c.kind = $2 AND c.result IS NOT NULL)
+		      ELSE NOT EXISTS (SELECT FROM ledger.command c WHERE c.operation_id = o.id AND c.result IS NULL) END
+		FOR UPDATE OF o SKIP LOCKED),
+	commands AS (DELETE FROM ledger.command c USING old WHERE c.operation_id = old.id),
+	generations AS (DELETE FROM ledger.generation g USING old WHERE g.kind = $2 AND g.resource = $3 || old.id),
+	backups AS (DELETE FROM ledger.backup b USING old WHERE b.operation_id = old.id)
+	DELETE FROM ledger.operation o USING old WHERE o.id = old.id`
+
+// Prune forgets what the ledger need not remember any longer, and returns how many operations that were.
+func (x *Executor) Prune(ctx context.Context) (int64, error) {
+	done, err := x.db.ExecContext(ctx, prune, memory.Seconds(), string(protocol.CloseOperation), protocol.OperationResource(""))
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}

@@ -1,0 +1,114 @@
+package executor
+
+import (
+	"database/sql"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// ledger is a maintenance database as agent init makes it.
+func ledger(t *testing.T) *sql.DB {
+	t.Helper()
+	pg := clustertest.New(t, nil)
+	credentials := filepath.Join(t.TempDir(), "credentials.json")
+	if _, err := setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: credentials}); err != nil {
+		t.Fatal(err)
+	}
+	return clustertest.Database{URL: pg.URL(setup.MaintenanceDatabase)}.Open(t)
+}
+
+func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// speak has the ledger admit a command under an epoch, and says what it answered.
+func speak(t *testing.T, db *sql.DB, operation string, kind protocol.Kind, epoch int) (verdict string) {
+	t.Helper()
+	resource := "database/" + operation
+	if kind == protocol.CloseOperation {
+		resource = protocol.OperationResource(operation)
+	}
+	err := db.QueryRowContext(t.Context(), "SELECT verdict FROM ledger.admit($1, $2, $3, 'step', $4, 1, $5, 'hash')",
+		operation, epoch, kind == protocol.CloseOperation, resource, string(kind)).Scan(&verdict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verdict
+}
+
+const (
+	finish   = "UPDATE ledger.command SET result = '{}' WHERE operation_id = $1"
+	shut     = "UPDATE ledger.operation SET closed = true WHERE id = $1"
+	undone   = "UPDATE ledger.command SET result = '{}' WHERE operation_id = $1 AND kind = 'operation.close'"
+	stands   = "INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES ($1, $1, 'managed', 0, $1)"
+	backedUp = "INSERT INTO ledger.backup (operation_id, database_id, filename) VALUES ($1, 'd', 'f')"
+	longAgo  = "UPDATE ledger.operation SET spoken_at = now() - interval '30 days 1 second' WHERE id = $1"
+	lately   = "UPDATE ledger.operation SET spoken_at = now() - interval '29 days 23 hours' WHERE id = $1"
+)
+
+func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
+	db := ledger(t)
+	x := &Executor{db: db}
+	cases := map[string]struct {
+		kinds      []protocol.Kind
+		statements []string
+		forgotten  bool
+	}{
+		"finished":           {[]protocol.Kind{protocol.SetAccess}, []string{finish, longAgo}, true},
+		"backup":             {[]protocol.Kind{protocol.RunBackup}, []string{finish, backedUp, longAgo}, true},
+		"closed":             {[]protocol.Kind{protocol.EnsureDatabase, protocol.CloseOperation}, []string{shut, undone, longAgo}, true},
+		"finished lately":    {[]protocol.Kind{protocol.SetAccess}, []string{finish, lately}, false},
+		"under way":          {[]protocol.Kind{protocol.RunBackup}, []string{longAgo}, false},
+		"half undone":        {[]protocol.Kind{protocol.EnsureDatabase, protocol.CloseOperation}, []string{shut, longAgo}, false},
+		"made what stands":   {[]protocol.Kind{protocol.EnsureDatabase}, []string{finish, stands, longAgo}, false},
+		"spoke again lately": {[]protocol.Kind{protocol.SetAccess}, []string{finish, longAgo}, false},
+	}
+	var want []string
+	for name, c := range cases {
+		for _, kind := range c.kinds {
+			speak(t, db, name, kind, 2)
+		}
+		for _, statement := range c.statements {
+			exec(t, db, statement, name)
+		}
+		if c.forgotten {
+			want = append(want, name)
+		}
+	}
+	if got := speak(t, db, "spoke again lately", protocol.SetAccess, 2); got != "done" {
+		t.Error("the same command again: ", got)
+	}
+	if n, err := x.Prune(t.Context()); err != nil || n != int64(len(want)) {
+		t.Errorf("%d forgotten instead of %d: %v", n, len(want), err)
+	}
+	for name, c := range cases {
+		for what, query := range map[string]string{
+			"operation": "SELECT id FROM ledger.operation WHERE id = $1", "backup": "SELECT operation_id FROM ledger.backup WHERE operation_id = $1",
+			"command": "SELECT step FROM ledger.command WHERE operation_id = $1",
+			"close":   "SELECT kind FROM ledger.generation WHERE resource = 'operation/' || $1",
+		} {
+			expected := !c.forgotten && (what == "operation" || what == "command" ||
+				what == "close" && slices.Contains(c.kinds, protocol.CloseOperation))
+			left, err := x.names(t.Context(), query, name)
+			if err != nil || len(left) > 0 != expected {
+				t.Errorf("%s: %s left: %v, %v", name, what, left, err)
+			}
+		}
+		if !c.forgotten {
+			if got := speak(t, db, name, c.kinds[0], 1); got != "fenced" {
+				t.Errorf("%s: an older worker is answered %s", name, got)
+			}
+		}
+	}
+	if got := scan(t, db, "SELECT count(*) FROM ledger.generation WHERE resource = 'database/finished'"); got != 1 {
+		t.Error("the generation of a database is forgotten")
+	}
+}
