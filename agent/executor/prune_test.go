@@ -57,6 +57,7 @@ const (
 func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 	db := ledger(t)
 	x := &Executor{db: db}
+	makeAndClose := []protocol.Kind{protocol.EnsureDatabase, protocol.CloseOperation}
 	cases := map[string]struct {
 		kinds      []protocol.Kind
 		statements []string
@@ -64,10 +65,10 @@ func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 	}{
 		"finished":           {[]protocol.Kind{protocol.SetAccess}, []string{finish, longAgo}, true},
 		"backup":             {[]protocol.Kind{protocol.RunBackup}, []string{finish, backedUp, longAgo}, true},
-		"closed":             {[]protocol.Kind{protocol.EnsureDatabase, protocol.CloseOperation}, []string{shut, undone, longAgo}, true},
+		"closed":             {makeAndClose, []string{shut, undone, longAgo}, true},
 		"finished lately":    {[]protocol.Kind{protocol.SetAccess}, []string{finish, lately}, false},
 		"under way":          {[]protocol.Kind{protocol.RunBackup}, []string{longAgo}, false},
-		"half undone":        {[]protocol.Kind{protocol.EnsureDatabase, protocol.CloseOperation}, []string{shut, longAgo}, false},
+		"half undone":        {makeAndClose, []string{shut, longAgo}, false},
 		"made what stands":   {[]protocol.Kind{protocol.EnsureDatabase}, []string{finish, stands, longAgo}, false},
 		"spoke again lately": {[]protocol.Kind{protocol.SetAccess}, []string{finish, longAgo}, false},
 	}
@@ -91,9 +92,10 @@ func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 	}
 	for name, c := range cases {
 		for what, query := range map[string]string{
-			"operation": "SELECT id FROM ledger.operation WHERE id = $1", "backup": "SELECT operation_id FROM ledger.backup WHERE operation_id = $1",
-			"command": "SELECT step FROM ledger.command WHERE operation_id = $1",
-			"close":   "SELECT kind FROM ledger.generation WHERE resource = 'operation/' || $1",
+			"operation": "SELECT id FROM ledger.operation WHERE id = $1",
+			"backup":    "SELECT operation_id FROM ledger.backup WHERE operation_id = $1",
+			"command":   "SELECT step FROM ledger.command WHERE operation_id = $1",
+			"close":     "SELECT kind FROM ledger.generation WHERE resource = 'operation/' || $1",
 		} {
 			expected := !c.forgotten && (what == "operation" || what == "command" ||
 				what == "close" && slices.Contains(c.kinds, protocol.CloseOperation))
