@@ -95,7 +95,7 @@ func (s *stack) noOrphans(t testing.TB) {
 			(SELECT * FROM pg_database WHERE datname !~ '^(template[01]|postgres|pgherd_maintenance)$') d
 			FULL JOIN ledger.database l ON l.oid = d.oid AND l.name = d.datname WHERE l.oid IS NULL OR d.oid IS NULL`,
 		"gates": `SELECT coalesce(string_agg(coalesce(g.login, l.name), ' '), '') FROM pooler.gate g
-			FULL JOIN (SELECT * FROM ledger.role WHERE part IN ('owner', 'runtime', 'readonly')) l ON l.name = g.login
+			FULL JOIN (SELECT * FROM ledger.role WHERE part IN ('owner', 'runtime', 'readonly', 'additional')) l ON l.name = g.login
 			WHERE g.login IS NULL OR l.name IS NULL`,
 	} {
 		if orphans := s.one(t, query); orphans != "" {

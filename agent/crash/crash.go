@@ -33,6 +33,31 @@ const (
 	AllowlistEvicted = "agent.allowlist.evicted" // no client from elsewhere is left
 	AllowlistReply   = "agent.allowlist.reply"   // the outcome is stored, not told
 
+	PrepareAdmitted = "agent.login.prepare.admitted" // the command is in the ledger, nothing is made
+	PrepareMade     = "agent.login.prepare.made"     // the role stands without log-in
+	PreparePooled   = "agent.login.prepare.pooled"   // PgBouncer has its limit, the outcome is not stored
+	PrepareReply    = "agent.login.prepare.reply"    // the outcome is stored, not told
+
+	OpenAdmitted = "agent.login.open.admitted" // the command is in the ledger, the login is shut
+	OpenOpened   = "agent.login.open.opened"   // it has grants and password, and may log in
+	OpenProved   = "agent.login.open.proved"   // it has logged in, the outcome is not stored
+	OpenReply    = "agent.login.open.reply"    // the outcome is stored, not told
+
+	ChangeAdmitted   = "agent.login.change.admitted"   // the generation is in the ledger
+	ChangeGateClosed = "agent.login.change.gateclosed" // nobody new passes the pooler as the login
+	ChangeEvicted    = "agent.login.change.evicted"    // no client of the pooler is left
+	ChangeLoginOff   = "agent.login.change.loginoff"   // the login is NOLOGIN
+	ChangeEnded      = "agent.login.change.ended"      // no session is left
+	ChangeSet        = "agent.login.change.set"        // the login has the password, or lack of it, that it shall have
+	ChangeProved     = "agent.login.change.proved"     // log-ins have shown what works and what does not
+	ChangeSwept      = "agent.login.change.swept"      // no session of before is left, the outcome is not stored
+	ChangeReply      = "agent.login.change.reply"      // the outcome is stored, not told
+
+	RemoveAdmitted = "agent.login.remove.admitted" // the command is in the ledger, the role stands
+	RemoveShut     = "agent.login.remove.shut"     // nobody logs in as it
+	RemoveDropped  = "agent.login.remove.dropped"  // the role and its rows are gone, PgBouncer still has its limit
+	RemoveReply    = "agent.login.remove.reply"    // the outcome is stored, not told
+
 	BackupAdmitted = "agent.backup.admitted" // the command is in the ledger, no job runs
 	BackupStarted  = "agent.backup.started"  // the job runs
 	BackupFinished = "agent.backup.finished" // the job is over, its report is not stored
@@ -54,6 +79,10 @@ var Points = []string{
 	CreateAdmitted, CreateLogins, CreateDatabase, CreateRights, CreateRenamed, CreatePooled, CreateProved, CreateReply,
 	AccessAdmitted, AccessGateClosed, AccessEvicted, AccessLoginsOff, AccessEnded, AccessReply,
 	AllowlistStored, AllowlistApplied, AllowlistEvicted, AllowlistReply,
+	PrepareAdmitted, PrepareMade, PreparePooled, PrepareReply,
+	OpenAdmitted, OpenOpened, OpenProved, OpenReply,
+	ChangeAdmitted, ChangeGateClosed, ChangeEvicted, ChangeLoginOff, ChangeEnded, ChangeSet, ChangeProved, ChangeSwept, ChangeReply,
+	RemoveAdmitted, RemoveShut, RemoveDropped, RemoveReply,
 	BackupAdmitted, BackupStarted, BackupFinished, BackupReply,
 	CloseRecorded, CloseEmptied, CloseDropped, CloseUndone, CloseReply,
 	StartNamed, StartEnded, StartLocked,

@@ -48,12 +48,16 @@ func (x *Executor) access(ctx context.Context, c protocol.Command, w protocol.Ac
 	return noResult, nil
 }
 
+// gateStatement opens or closes a database in the ledger, and the gates of its logins: those that are enabled, and still the
+// roles that we made, or all.
 func gateStatement(d databaseRow, open bool) string {
-	word := "false"
-	if open {
-		word = "true"
+	if !open {
+		return "UPDATE ledger.database SET open = false WHERE id = " + quote(d.ID) +
+			";UPDATE pooler.gate SET open = false WHERE database = " + quote(d.Name)
 	}
-	return "UPDATE pooler.gate SET open = " + word + " WHERE database = " + quote(d.Name)
+	return "UPDATE ledger.database SET open = true WHERE id = " + quote(d.ID) +
+		";UPDATE pooler.gate g SET open = true FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name" +
+		" WHERE g.login = p.name AND p.enabled AND p.database_id = " + quote(d.ID)
 }
 
 // shut lets no new customer in.
@@ -87,10 +91,10 @@ func (x *Executor) expel(ctx context.Context, d databaseRow) error {
 	return nil
 }
 
-// changeLogins sets LOGIN or NOLOGIN for every login of a database that is still the one we made, in one transaction with
-// more statements. A customer's own open ALTER ROLE would block it for ever: whoever is in the way is ended.
+// changeLogins sets LOGIN for every enabled login of a database that is still the one we made, or NOLOGIN for every login, in one
+// transaction with more statements. A customer's own open ALTER ROLE would block it for ever: whoever is in the way is ended.
 func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string, more ...string) error {
-	names, err := x.loginsOf(ctx, d.ID)
+	names, err := x.loginsOf(ctx, d.ID, word == "NOLOGIN")
 	if err != nil {
 		return err
 	}
@@ -127,11 +131,14 @@ func inTheWay(err error) bool {
 	return false
 }
 
-// loginsOf returns the logins of a database that exist and are ours.
-func (x *Executor) loginsOf(ctx context.Context, id string) ([]string, error) {
+// loginParts are the parts of roles that customers log in as.
+const loginParts = "'owner', 'runtime', 'readonly', 'additional'"
+
+// loginsOf returns the logins of a database that exist and are ours: the enabled ones, or all.
+func (x *Executor) loginsOf(ctx context.Context, id string, all bool) ([]string, error) {
 	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
-		WHERE p.database_id = $1 AND p.part IN ('owner', 'runtime', 'readonly') ORDER BY 1`
-	return x.names(ctx, query, id)
+		WHERE p.database_id = $1 AND p.part IN (` + loginParts + `) AND (p.enabled OR $2) ORDER BY 1`
+	return x.names(ctx, query, id, all)
 }
 
 func (x *Executor) names(ctx context.Context, query string, args ...any) ([]string, error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ type Pooler interface {
 	Sync(ctx context.Context, read pooler.Read) error
 	Evict(ctx context.Context, who pooler.Who) error
 	Prove(ctx context.Context, entry, login, password string) error
+	ProveRefused(ctx context.Context, entry, login, password string) error
 }
 
 // Executor carries out commands. Those of one database or one operation run one after the other, all others in parallel.
@@ -93,7 +95,7 @@ type action func(ctx context.Context) (json.RawMessage, error)
 func (x *Executor) read(c protocol.Command) (action, error) {
 	kind := map[protocol.Kind]func(protocol.Command) (action, error){
 		protocol.EnsureDatabase: x.ensureDatabase, protocol.SetAccess: x.setAccess, protocol.SetAllowlist: x.setAllowlist,
-		protocol.RunBackup: x.runBackup, protocol.CloseOperation: x.closeOperation,
+		protocol.EnsureLogin: x.ensureLogin, protocol.RunBackup: x.runBackup, protocol.CloseOperation: x.closeOperation,
 	}[c.Kind]
 	if kind == nil {
 		return nil, refuse(protocol.ReasonNoRoute, "this agent does not know the command")
@@ -112,7 +114,8 @@ func (x *Executor) read(c protocol.Command) (action, error) {
 	return kind(c)
 }
 
-// lockFor takes the operation first and then the database, so that two commands never wait for each other.
+// lockFor takes the operation first and then the database, so that two commands never wait for each other. A login is locked
+// with its database: stopping that and changing a login exclude each other.
 func (x *Executor) lockFor(ctx context.Context, c protocol.Command) (func(), error) {
 	if c.OperationID == "" {
 		return x.locks.take(ctx, c.Resource)
@@ -121,7 +124,8 @@ func (x *Executor) lockFor(ctx context.Context, c protocol.Command) (func(), err
 	if err != nil || c.Kind == protocol.CloseOperation {
 		return first, err // the resource is the operation itself
 	}
-	second, err := x.locks.take(ctx, c.Resource)
+	database, _, _ := strings.Cut(c.Resource, "/login/")
+	second, err := x.locks.take(ctx, database)
 	if err != nil {
 		first()
 		return nil, err

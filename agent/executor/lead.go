@@ -54,11 +54,11 @@ func (l *Leader) connect(ctx context.Context) error {
 }
 
 func (l *Leader) takeOver(ctx context.Context) error {
+	if err := l.checkPrepared(ctx); err != nil {
+		return err
+	}
 	err := run(ctx, l.conn, "INSERT INTO ledger.agent (instance) VALUES ("+quote(l.server.Instance)+
 		") ON CONFLICT (single) DO UPDATE SET instance = excluded.instance, since = now()")
-	if sqlState(err) == undefinedTable || sqlState(err) == invalidSchema {
-		return fmt.Errorf("the maintenance database has no ledger; run pgherd agent init: %w", err)
-	}
 	if err != nil {
 		return err
 	}
@@ -75,9 +75,24 @@ func (l *Leader) takeOver(ctx context.Context) error {
 }
 
 const (
-	undefinedTable = "42P01"
-	invalidSchema  = "3F000"
+	undefinedTable    = "42P01"
+	undefinedColumn   = "42703"
+	undefinedFunction = "42883"
+	invalidSchema     = "3F000"
 )
+
+// checkPrepared refuses a server that agent init has not prepared, or one of an earlier version, before a predecessor loses
+// its hold on it.
+func (l *Leader) checkPrepared(ctx context.Context) error {
+	err := run(ctx, l.conn, "SELECT open, enabled FROM ledger.database, ledger.role LIMIT 0", "SELECT pooler.has_verifier('', '')")
+	switch sqlState(err) {
+	case undefinedTable, invalidSchema:
+		return fmt.Errorf("the maintenance database has no ledger; run pgherd agent init: %w", err)
+	case undefinedColumn, undefinedFunction:
+		return fmt.Errorf("an earlier version has prepared this server; run pgherd agent init again: %w", err)
+	}
+	return err
+}
 
 // endPredecessors terminates every other session of the agent's login until none is left.
 func (l *Leader) endPredecessors(ctx context.Context) error {

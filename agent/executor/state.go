@@ -13,8 +13,9 @@ import (
 // PoolerState reads what PgBouncer should know: every database with its logins. That of one which is being made is harmless,
 // as its gates are closed.
 func (x *Executor) PoolerState(ctx context.Context) (pooler.State, error) {
-	const query = `SELECT d.name, d.connection_cap, d.networks::text[], array_agg(g.login ORDER BY g.login)
-		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name GROUP BY d.id`
+	const query = `SELECT d.name, d.connection_cap, d.networks::text[], array_agg(g.login ORDER BY g.login),
+			array_agg(coalesce(p.connection_limit, 0) ORDER BY g.login)
+		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name LEFT JOIN ledger.role p ON p.name = g.login GROUP BY d.id`
 	rows, err := x.db.QueryContext(ctx, query)
 	if err != nil {
 		return pooler.State{}, err
@@ -24,14 +25,15 @@ func (x *Executor) PoolerState(ctx context.Context) (pooler.State, error) {
 	for rows.Next() {
 		var e pooler.Entry
 		var networks, logins pq.StringArray
-		if err := rows.Scan(&e.Database, &e.ConnectionCap, &networks, &logins); err != nil {
+		var limits pq.Int64Array
+		if err := rows.Scan(&e.Database, &e.ConnectionCap, &networks, &logins, &limits); err != nil {
 			return s, err
 		}
 		if e.Allow, err = parseNetworks(networks); err != nil {
 			return s, err
 		}
-		for _, name := range logins {
-			e.Logins = append(e.Logins, pooler.Login{Name: name})
+		for i, name := range logins {
+			e.Logins = append(e.Logins, pooler.Login{Name: name, MaxConnections: int(limits[i])})
 		}
 		s.Entries = append(s.Entries, e)
 	}

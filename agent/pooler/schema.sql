@@ -53,10 +53,27 @@ $$;
 ALTER FUNCTION pooler.login_secret(text, text) OWNER TO pgherd_secret_reader;
 REVOKE ALL ON FUNCTION pooler.login_secret(text, text) FROM PUBLIC;
 
+-- Says whether a customer login has the password that a verifier is of; null asks whether it has none. The agent, which
+-- cannot read passwords, proves with it what stands; the verifier itself is never given.
+CREATE OR REPLACE FUNCTION pooler.has_verifier(wanted_login text, wanted_verifier text) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT EXISTS (
+        SELECT FROM pooler.gate g
+          JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
+         WHERE g.login = wanted_login
+           AND NOT a.rolsuper
+           AND a.rolpassword IS NOT DISTINCT FROM wanted_verifier)
+$$;
+ALTER FUNCTION pooler.has_verifier(text, text) OWNER TO pgherd_secret_reader;
+REVOKE ALL ON FUNCTION pooler.has_verifier(text, text) FROM PUBLIC;
+
 GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agent;
 GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
 GRANT SELECT ON pooler.gate TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
+GRANT EXECUTE ON FUNCTION pooler.has_verifier(text, text) TO pgherd_agent;
 GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate TO pgherd_agent;
 
 DO $$

@@ -57,8 +57,34 @@ CREATE TABLE IF NOT EXISTS ledger.role (
 );
 CREATE INDEX IF NOT EXISTS role_database ON ledger.role (database_id);
 
--- Roles of databases that are gone, which a grant in somebody else's database keeps from being dropped. They have lost login,
--- password and name.
+-- Additional roles came later than the tables. A database is open while customers may log in; a login is enabled when it may log
+-- in while its database is open, which a prepared, revoked or expired one may not. changed_at is when its password changed, or
+-- its log-in ended, by this server's clock.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute
+                    WHERE attrelid = 'ledger.database'::pg_catalog.regclass AND attname = 'open' AND NOT attisdropped) THEN
+        ALTER TABLE ledger.database ADD COLUMN open boolean NOT NULL DEFAULT true;
+        UPDATE ledger.database d SET open = false
+         WHERE d.oid IS NOT NULL AND NOT EXISTS (SELECT FROM pooler.gate g WHERE g.database = d.name AND g.open);
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute
+                    WHERE attrelid = 'ledger.role'::pg_catalog.regclass AND attname = 'enabled' AND NOT attisdropped) THEN
+        ALTER TABLE ledger.role
+            ADD COLUMN connection_limit      integer NOT NULL DEFAULT 0 CHECK (connection_limit >= 0), -- 0: none of its own
+            ADD COLUMN enabled               boolean NOT NULL DEFAULT true,
+            ADD COLUMN credential_generation bigint  NOT NULL DEFAULT 0, -- of the last rotation
+            ADD COLUMN changed_at            timestamptz,
+            DROP CONSTRAINT role_part_check,
+            ADD CONSTRAINT role_part_check CHECK (part IN (
+                'owner', 'runtime', 'readonly', 'additional', 'holder', 'read_group', 'write_group'));
+        CREATE INDEX role_changed ON ledger.role (changed_at);
+    END IF;
+END
+$$;
+
+-- Roles that are gone for their database, which a grant in somebody else's database keeps from being dropped. They have lost
+-- login, password and name.
 CREATE TABLE IF NOT EXISTS ledger.dead_role (
     name text NOT NULL PRIMARY KEY,
     oid  oid  NOT NULL UNIQUE

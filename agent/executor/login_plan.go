@@ -1,0 +1,101 @@
+package executor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// loginPlan turns the actions on a login into statements of one transaction.
+type loginPlan struct {
+	loginRow
+	desired  role.Login
+	verifier string
+	group    string
+}
+
+// backstop is PostgreSQL's own limit of a login: a little above the pooler's, so that clients queue there and do not fail here.
+func backstop(connectionLimit int) int { return connectionLimit + spareConnections }
+
+// statements lead from what was observed to what is desired.
+func (p loginPlan) statements(observed role.Login) []string {
+	var all []string
+	for _, a := range role.Plan(p.desired, observed) {
+		all = append(all, p.statement(a)...)
+	}
+	return all
+}
+
+func (p loginPlan) statement(a role.Action) []string {
+	alter := "ALTER ROLE " + ident(p.name) + " "
+	switch a {
+	case role.CreateRole:
+		return p.createStatements()
+	case role.ForbidLogin:
+		return []string{alter + "NOLOGIN"}
+	case role.ClearPassword:
+		return []string{alter + "PASSWORD NULL"}
+	case role.SetLimit:
+		return []string{fmt.Sprintf("%sCONNECTION LIMIT %d", alter, p.desired.Limit)}
+	case role.JoinGroup:
+		return []string{"GRANT " + ident(p.group) + " TO " + ident(p.name) + " WITH INHERIT TRUE, SET FALSE"}
+	case role.SetPassword:
+		return []string{alter + "PASSWORD " + quote(p.verifier) + " VALID UNTIL " + quote(validity(p.desired.ValidUntil))}
+	case role.AllowLogin:
+		return []string{alter + "LOGIN"}
+	case role.RemoveRole:
+		return append(p.takeBackStatements(), "DROP ROLE "+ident(p.name))
+	}
+	return nil
+}
+
+// createStatements make the role without log-in, its mark, and a closed gate. A row that an earlier role of the name has left, one
+// that an administrator dropped, goes. The owner itself grants CONNECT: only then can it take that back later.
+func (p loginPlan) createStatements() []string {
+	s := p.forgetStatements()
+	return append(s,
+		"CREATE ROLE "+ident(p.name)+" NOLOGIN"+harmless,
+		fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part, enabled) SELECT rolname, oid, %s, 'additional', false"+
+			" FROM pg_roles WHERE rolname = %s", quote(p.db.ID), quote(p.name)),
+		fmt.Sprintf("INSERT INTO pooler.gate (login, database, open) VALUES (%s, %s, false)", quote(p.name), quote(p.db.Name)),
+		"SET LOCAL ROLE "+ident(p.names().Owner),
+		"GRANT CONNECT ON DATABASE "+ident(p.db.Name)+" TO "+ident(p.name),
+		"RESET ROLE",
+	)
+}
+
+// takeBackStatements take the platform's grants back, each as its grantor.
+func (p loginPlan) takeBackStatements() []string {
+	n := p.names()
+	return []string{
+		"SET LOCAL ROLE " + ident(n.Owner),
+		"REVOKE CONNECT ON DATABASE " + ident(p.db.Name) + " FROM " + ident(p.name),
+		"RESET ROLE",
+		"REVOKE " + ident(n.ReadGroup) + "," + ident(n.WriteGroup) + " FROM " + ident(p.name),
+	}
+}
+
+// forgetStatements remove the login's rows.
+func (p loginPlan) forgetStatements() []string {
+	return []string{
+		fmt.Sprintf("DELETE FROM pooler.gate WHERE login = %s AND database = %s", quote(p.name), quote(p.db.Name)),
+		fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", quote(p.name), quote(p.db.ID)),
+	}
+}
+
+func validity(t *time.Time) string {
+	if t == nil {
+		return "infinity"
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// rowStatement changes the ledger's row of the login.
+func (l loginRow) rowStatement(set string) string {
+	return fmt.Sprintf("UPDATE ledger.role SET %s WHERE name = %s AND oid = %d", set, quote(l.name), l.oid)
+}
+
+func (l loginRow) gateStatement(open bool) string {
+	return fmt.Sprintf("UPDATE pooler.gate SET open = %t WHERE login = %s AND database = %s", open, quote(l.name), quote(l.db.Name))
+}

@@ -1,0 +1,80 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// prepareLogin makes an additional role without log-in, or finds it there, and has PgBouncer take up its limit.
+func (x *Executor) prepareLogin(ctx context.Context, o loginOrder) (json.RawMessage, error) {
+	l, err := x.login(ctx, o.DatabaseID, o.Username)
+	switch {
+	case err != nil:
+		return nil, err
+	case l.db.RoleModel != string(database.Managed):
+		return nil, refuse(protocol.ReasonInvalid, "the database has no managed roles")
+	}
+	crash.Point(crash.PrepareAdmitted)
+	if err := x.makeLogin(ctx, l, o); err != nil {
+		return nil, err
+	}
+	crash.Point(crash.PrepareMade)
+	if err := x.syncPooler(ctx); err != nil {
+		return nil, err
+	}
+	crash.Point(crash.PreparePooled)
+	if err := atomically(ctx, x.db, outcome(o.command, noResult)); err != nil {
+		return nil, err
+	}
+	crash.Point(crash.PrepareReply)
+	return noResult, nil
+}
+
+// makeLogin is one transaction: the role stands with its row, its gate and CONNECT, or nothing does. CONNECT is granted only
+// when the role is made: what the owner takes back later stays taken.
+func (x *Executor) makeLogin(ctx context.Context, l loginRow, o loginOrder) error {
+	seen, err := x.observe(ctx, l, "", "")
+	if err != nil {
+		return err
+	}
+	desired := role.Login{Present: true, MayLogIn: seen.MayLogIn, Limit: backstop(o.ConnectionLimit)}
+	statements := loginPlan{loginRow: l, desired: desired}.statements(seen)
+	statements = append(statements, fmt.Sprintf("UPDATE ledger.role SET connection_limit = %d WHERE name = %s AND database_id = %s",
+		o.ConnectionLimit, quote(l.name), quote(l.db.ID)))
+	err = x.insist(ctx, statements...)
+	switch sqlState(err) {
+	case duplicateObject, uniqueViolation:
+		return refuse(protocol.ReasonNameTaken, "the server has a role named %s that is not ours", l.name)
+	}
+	return err
+}
+
+const (
+	lockTimeout = "SET LOCAL lock_timeout = '1s'"
+	// insistence is how often a customer's transaction may be in the way before the command is left for later.
+	insistence = 5
+)
+
+// insist runs statements in one transaction, some more times where a customer's own transaction is in the way, which it leaves
+// alone.
+func (x *Executor) insist(ctx context.Context, statements ...string) (err error) {
+	for range insistence {
+		err = atomically(ctx, x.db, append([]string{lockTimeout}, statements...)...)
+		if !inTheWay(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(sessionPause):
+		}
+	}
+	return &Refusal{protocol.ReasonUnavailable, "a customer's open transaction is in the way; send the command again", err}
+}

@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// proofTime bounds one proof log-in with all its attempts. In a full pool it waits like any client; what it could not prove by
+// then is proven when the command comes again.
+const proofTime = 10 * time.Second
+
+// proofPause is between two attempts where one failed for another reason than the log-in itself.
+const proofPause = 100 * time.Millisecond
+
+// proveAccepted logs in directly and through the pooler. Where the password is right, but the owner has withdrawn CONNECT,
+// connect is false. An error that nobody knows the reason of is "unavailable".
+func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password string) (connect bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*proofTime)
+	defer cancel()
+	err = x.patiently(ctx, func(ctx context.Context) error { return x.proveDirectly(ctx, l, password) })
+	if connect = !isConnectMissing(err); connect && err != nil {
+		return connect, notAccepted(err)
+	}
+	err = x.patiently(ctx, func(ctx context.Context) error { return x.pooler.Prove(ctx, l.db.Name, l.name, password) })
+	if !connect && isConnectMissing(err) {
+		err = nil
+	}
+	return connect, notAccepted(err)
+}
+
+// proveRefused demands that a password gets in neither directly nor through the pooler.
+func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*proofTime)
+	defer cancel()
+	err := x.patiently(ctx, func(ctx context.Context) error {
+		switch err := x.proveDirectly(ctx, l, password); {
+		case err == nil, isConnectMissing(err):
+			return pooler.ErrAdmitted
+		case errors.Is(err, pooler.ErrRefused):
+			return nil
+		default:
+			return err
+		}
+	})
+	if err == nil {
+		err = x.patiently(ctx, func(ctx context.Context) error {
+			return x.pooler.ProveRefused(ctx, l.db.Name, l.name, password)
+		})
+	}
+	if errors.Is(err, pooler.ErrAdmitted) {
+		return &Refusal{protocol.ReasonUnavailable, "the old password still gets in; send the command again", err}
+	}
+	return err
+}
+
+func notAccepted(err error) error {
+	if errors.Is(err, pooler.ErrRefused) {
+		return &Refusal{protocol.ReasonFailed, "the login could not log in with its new password", err}
+	}
+	return err
+}
+
+// patiently tries until a log-in has an answer of its own, for at most proofTime.
+func (x *Executor) patiently(ctx context.Context, prove func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, proofTime)
+	defer cancel()
+	for {
+		err := prove(ctx)
+		if err == nil || errors.Is(err, pooler.ErrRefused) || errors.Is(err, pooler.ErrAdmitted) || isConnectMissing(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		case <-time.After(proofPause):
+		}
+	}
+}
+
+// proveDirectly logs in to PostgreSQL at the address that the pooler uses. A refusal of the log-in itself is pooler.ErrRefused.
+func (x *Executor) proveDirectly(ctx context.Context, l loginRow, password string) error {
+	config := x.server.config(l.db.Name)
+	config.User, config.Password, config.ApplicationName = l.name, password, "pgherd-proof"
+	connector, err := pq.NewConnectorConfig(config)
+	if err != nil {
+		return err
+	}
+	conn, err := connector.Connect(ctx)
+	if err != nil {
+		if strings.HasPrefix(sqlState(err), "28") {
+			return fmt.Errorf("%w: directly, login %s: %w", pooler.ErrRefused, l.name, err)
+		}
+		return err
+	}
+	_ = conn.Close() // it has served
+	return nil
+}
+
+// isConnectMissing reports whether a log-in got as far as the database, which it may not enter. PostgreSQL asks for the password
+// first. PgBouncer passes its words on, with a SQLSTATE of its own.
+func isConnectMissing(err error) bool {
+	var p *pq.Error
+	return errors.As(err, &p) && (p.Code == insufficientPrivilege || strings.Contains(p.Message, "permission denied for database"))
+}

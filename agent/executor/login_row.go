@@ -1,0 +1,91 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// loginRow is a login of a database that stands, as the ledger has it.
+type loginRow struct {
+	db   databaseRow
+	open bool // customers may log in to the database
+	name string
+
+	part     string // empty: the ledger has no such login of this database
+	oid      uint32
+	standing bool // a role of this name has this oid; any other is none of ours
+	enabled  bool // may log in while the database is open
+	// credentialGeneration is that of the last rotation.
+	credentialGeneration int64
+}
+
+// login reads a login of a database; the database must stand.
+func (x *Executor) login(ctx context.Context, databaseID, username string) (loginRow, error) {
+	const query = `SELECT d.open, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL, coalesce(p.enabled, false),
+			coalesce(p.credential_generation, 0)
+		FROM ledger.database d LEFT JOIN ledger.role p ON p.database_id = d.id AND p.name = $2 AND p.part IN (` + loginParts + `)
+		LEFT JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name WHERE d.id = $1`
+	l := loginRow{name: username}
+	var err error
+	if l.db, err = x.madeDatabase(ctx, databaseID); err != nil {
+		return l, err
+	}
+	err = x.db.QueryRowContext(ctx, query, databaseID, username).Scan(&l.open, &l.part, &l.oid, &l.standing, &l.enabled,
+		&l.credentialGeneration)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = refuse(protocol.ReasonNotFound, "the server has no database %s", databaseID)
+	}
+	return l, err
+}
+
+// names are those of the database's roles.
+func (l loginRow) names() database.Names {
+	return database.RoleNames(id.DatabaseID(l.db.ID), l.db.Name)
+}
+
+// group is the role whose rights an access profile inherits; empty where it inherits none.
+func (l loginRow) group(p role.AccessProfile) string {
+	switch p {
+	case role.ReadOnly:
+		return l.names().ReadGroup
+	case role.ReadWrite:
+		return l.names().WriteGroup
+	case role.Custom:
+	}
+	return ""
+}
+
+// observe looks at the role itself. The verifier and the group are those that are asked about.
+func (x *Executor) observe(ctx context.Context, l loginRow, verifier, group string) (role.Login, error) {
+	if !l.standing {
+		return role.Login{}, nil
+	}
+	const query = `SELECT r.rolcanlogin, r.rolconnlimit, nullif(r.rolvaliduntil, 'infinity'),
+			pooler.has_verifier(r.rolname, nullif($3, '')), pooler.has_verifier(r.rolname, NULL),
+			EXISTS (SELECT FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
+				WHERE m.member = r.oid AND g.rolname = $4 AND m.inherit_option)
+		FROM pg_roles r WHERE r.oid = $1 AND r.rolname = $2`
+	seen := role.Login{Present: true}
+	var validUntil sql.NullTime
+	var ours, none bool
+	err := x.db.QueryRowContext(ctx, query, l.oid, l.name, verifier, group).
+		Scan(&seen.MayLogIn, &seen.Limit, &validUntil, &ours, &none, &seen.InGroup)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return role.Login{}, nil
+	case none:
+		seen.Password = role.NoPassword
+	case ours:
+		seen.Password = role.OurPassword
+	}
+	if validUntil.Valid {
+		seen.ValidUntil = &validUntil.Time
+	}
+	return seen, err
+}
