@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
@@ -57,6 +58,16 @@ var operationStates = []meaning[operation.Status]{
 	{operation.Canceled, "final: a user ended it before it changed anything"},
 }
 
+var roleStates = []meaning[role.Status]{
+	{role.Reserved, "is recorded with its password; what stands on the server is not known"},
+	{role.SQLReady, "stands on the server and cannot log in"},
+	{role.Ready, "can log in"},
+	{role.Updating, "a rotation or a revocation is not proven yet; nothing is revealed"},
+	{role.Revoked, "is proven to get in no more; keeps its place and what it owns, and has no password"},
+	{role.Expired, "its credential's validity has ended: the log-in is closed, or about to be; can be revoked and deleted"},
+	{role.Removed, "final: gone from the server; never listed, and its ordinal and key are not used again"},
+}
+
 var endpointStates = []meaning[webhook.Status]{
 	{webhook.Enabled, "gets the events of its databases"},
 	{webhook.Disabled, "stays listed and gets nothing, until its secret is rotated"},
@@ -81,6 +92,9 @@ func TestGoldenStates(t *testing.T) {
 		operation.Transitions.Markdown(operation.Statuses, operation.Events))
 	b.WriteString("\nA running operation takes a wish to cancel only while its kind has changed nothing: " + cancelable() +
 		". Every other kind\nanswers `DATABASE_STATE_CONFLICT` once it runs.\n")
+	section(t, &b, "Additional role", roleStates, role.Statuses, role.Transitions.Markdown(role.Statuses, role.Events))
+	b.WriteString("\nThe events from `rotated` on are answers of the agent: only what the pending change can bring happens. What\n" +
+		"`delete` begins for a role that can log in is a revocation; the removal follows when that is proven.\n")
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses,
 		webhook.Transitions.Markdown(webhook.Statuses, webhook.Events))
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses,
