@@ -15,7 +15,8 @@ type Journal interface {
 type JournalEvent struct {
 	What        string // "operation.claimed", "operation.succeeded", "allowlist.applied" ...
 	DatabaseID  id.DatabaseID
-	OperationID id.OperationID
+	OperationID id.OperationID // of a role: its set-up, or the change
+	RoleID      id.RoleID
 	WebhookID   id.WebhookID
 	DeliveryID  id.DeliveryID
 	Kind        string

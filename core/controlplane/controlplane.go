@@ -37,9 +37,11 @@ type Config struct {
 	PollEvery time.Duration
 	// CreateWait is how long a request waits for a create or a lifecycle action to finish: 60 s.
 	CreateWait time.Duration
+	// RoleWait is how long a request about a role or login waits for the agent, which goes on afterwards: 20 s.
+	RoleWait time.Duration
 	// SizeWait is how long a read of one database waits for the agent to tell its size: 300 ms.
 	SizeWait time.Duration
-	// Crash is called at each point of CrashPoints, so that tests can kill the process there.
+	// Crash is called at each point of CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill the process there.
 	Crash func(point string)
 }
 
@@ -48,17 +50,19 @@ const DefaultLeaseHold = 30 * time.Second
 
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {
-	Access     *Access
-	Databases  *Databases
-	Allowlist  *Allowlist
-	Backups    *Backups
-	Operations *Operations
-	Activity   *Activity
-	Webhooks   *Webhooks
-	Dispatcher *Dispatcher
-	Worker     *Worker
-	Keeper     *Keeper
-	Operator   *Operator
+	Access        *Access
+	Databases     *Databases
+	Allowlist     *Allowlist
+	Roles         *Roles
+	ManagedLogins *ManagedLogins
+	Backups       *Backups
+	Operations    *Operations
+	Activity      *Activity
+	Webhooks      *Webhooks
+	Dispatcher    *Dispatcher
+	Worker        *Worker
+	Keeper        *Keeper
+	Operator      *Operator
 }
 
 // base is what every use case is made from.
@@ -81,17 +85,19 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	b := &base{Ports: p, Config: withDefaults(c, p.Entropy)}
 	worker := newWorker(b)
 	return &ControlPlane{
-		Access:     newAccess(b),
-		Databases:  &Databases{base: b, worker: worker},
-		Allowlist:  &Allowlist{base: b},
-		Backups:    &Backups{base: b},
-		Operations: &Operations{base: b},
-		Activity:   &Activity{base: b},
-		Webhooks:   &Webhooks{base: b},
-		Dispatcher: &Dispatcher{base: b},
-		Worker:     worker,
-		Keeper:     &Keeper{base: b},
-		Operator:   &Operator{base: b},
+		Access:        newAccess(b),
+		Databases:     &Databases{base: b, worker: worker},
+		Allowlist:     &Allowlist{base: b},
+		Roles:         &Roles{base: b},
+		ManagedLogins: &ManagedLogins{base: b},
+		Backups:       &Backups{base: b},
+		Operations:    &Operations{base: b},
+		Activity:      &Activity{base: b},
+		Webhooks:      &Webhooks{base: b},
+		Dispatcher:    &Dispatcher{base: b},
+		Worker:        worker,
+		Keeper:        &Keeper{base: b},
+		Operator:      &Operator{base: b},
 	}, nil
 }
 
@@ -110,6 +116,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.LeaseHold, DefaultLeaseHold)
 	defaultTo(&c.PollEvery, 500*time.Millisecond)
 	defaultTo(&c.CreateWait, time.Minute)
+	defaultTo(&c.RoleWait, 20*time.Second)
 	defaultTo(&c.SizeWait, 300*time.Millisecond)
 	return c
 }

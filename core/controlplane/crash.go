@@ -35,3 +35,36 @@ var CrashPoints = []string{
 
 // DispatchCrashPoints lists those of webhooks.
 var DispatchCrashPoints = []string{CrashWebhookFannedOut, CrashWebhookClaimed, CrashWebhookSent}
+
+// steps are the three points of one thing that an agent does to a login.
+type steps struct {
+	reserved  string // intent committed, agent not yet asked
+	confirmed string // agent has answered, outcome not committed
+	committed string // outcome committed, caller not answered
+}
+
+func stepsOf(what string) steps {
+	return steps{"role." + what + ".reserved", "role." + what + ".confirmed", "role." + what + ".committed"}
+}
+
+// What an agent does to logins. The revocation with which a deletion begins has points of its own; the rotation of a login that
+// came with the database has those of a role's.
+var (
+	prepareSteps = stepsOf("prepare")
+	admitSteps   = stepsOf("admit")
+	rotateSteps  = stepsOf("rotate")
+	revokeSteps  = stepsOf("revoke")
+	deleteSteps  = stepsOf("delete")
+	removeSteps  = stepsOf("remove")
+	expireSteps  = stepsOf("expire")
+)
+
+// RoleCrashPoints lists those of additional roles and of logins.
+var RoleCrashPoints = pointsOf(prepareSteps, admitSteps, rotateSteps, revokeSteps, deleteSteps, removeSteps, expireSteps)
+
+func pointsOf(of ...steps) (points []string) {
+	for _, s := range of {
+		points = append(points, s.reserved, s.confirmed, s.committed)
+	}
+	return points
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Keeper does what time brings: scheduled backups, expired backups, changes that a crash or an outage left unfinished. Any
+// Keeper does what time brings: scheduled backups, expired backups and credentials, changes that a crash or an outage left unfinished. Any
 // number of keepers may run side by side: everything that they do can be done twice.
 type Keeper struct{ *base }
 
@@ -46,6 +46,7 @@ func (k *Keeper) Once(ctx context.Context) error {
 		k.scheduleBackups(ctx),
 		k.pushAllowlists(ctx),
 		k.eraseBackups(ctx),
+		k.keepRoles(ctx),
 		k.forgetEvents(ctx),
 		k.Admissions.Sweep(ctx, k.Clock.Now()),
 	)

@@ -50,6 +50,9 @@ func (d *Databases) reserveLifecycle(
 		if len(cell.Effects) == 0 {
 			return d.noneUnderWay(ctx, tx, record.ID)
 		}
+		if err := noChange(ctx, tx, record.ID); err != nil {
+			return err
+		}
 		record.AccessGeneration++
 		if err := tx.Databases().Save(ctx, record); err != nil {
 			return err
@@ -71,6 +74,15 @@ func (d *Databases) noneUnderWay(ctx context.Context, tx ports.Tx, db id.Databas
 		return nil
 	case err == nil && open.Kind == operation.Lifecycle:
 		return fault.New(fault.DatabaseStateConflict, "another lifecycle action of the database is under way")
+	}
+	return err
+}
+
+// noChange returns DATABASE_STATE_CONFLICT while a change of a login is unfinished: it needs the database as it is.
+func noChange(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
+	c, err := pendingChange(ctx, tx, db)
+	if err == nil && c != nil {
+		err = fault.New(fault.DatabaseStateConflict, "a change of a login of the database is unfinished: operation %s", c.ID)
 	}
 	return err
 }

@@ -87,6 +87,25 @@ func (s Scene) Admits(r Request) error {
 	return s.affords(r.ConnectionLimit)
 }
 
+// AdmitsReplay decides about a request whose key has made a role (spec, rule 6). One that is half made goes on only where a new one
+// could begin. MANAGED_ROLE_CONFLICT: the request was another one, the role was removed, or the database's state forbids it.
+func (s Scene) AdmitsReplay(known Role, r Request) error {
+	if known.Fingerprint != r.Fingerprint() {
+		return conflictf("this %s was used with a different request", idempotency.Header)
+	}
+	switch known.Status { //nolint:exhaustive // in every other status the role is made
+	case Removed:
+		return conflictf("the role that this %s made has been removed", idempotency.Header)
+	case Reserved:
+		_, err := s.AdmitsSetup(known, Prepare)
+		return err
+	case SQLReady:
+		_, err := s.AdmitsSetup(known, Admit)
+		return err
+	}
+	return nil
+}
+
 // affords checks a connection limit against the budget.
 func (s Scene) affords(limit int) error {
 	left := Budget(s.Database.ConnectionCap)

@@ -69,6 +69,19 @@ func (s Scene) AdmitsRemoval(r Role, e Event) (machine.Cell[Status], error) {
 	return cell, s.calm()
 }
 
+// ResumesRemoval reports whether a pending change of the role is one with which its removal goes on: the removal itself, or the
+// revocation before it.
+func (s Scene) ResumesRemoval(r Role, e Event) bool {
+	switch {
+	case s.Change == nil || s.Change.RoleID != r.ID:
+		return false
+	case s.Change.Kind == Revocation:
+		return e == Delete
+	}
+	_, err := r.Status.Decide(e)
+	return err == nil && s.Change.Kind == Removal
+}
+
 // AdmitsExpiry decides whether the batch host may begin to end a credential whose validity is over. It waits for other work.
 func (s Scene) AdmitsExpiry(r Role, now time.Time) (cell machine.Cell[Status], ok bool) {
 	cell, err := r.Status.Decide(Expire)

@@ -1,0 +1,143 @@
+package controlplane
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// conclude writes down what the agent has answered: change, login and activity entry commit in one transaction. Where another driver
+// was first, nothing is written.
+func (b *base) conclude(ctx context.Context, j changeJob, result role.Result) (outcome, error) {
+	ctx, cancel := b.settling(ctx)
+	defer cancel()
+	o, first := outcome{}, false
+	err := b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, c, err := lockChange(ctx, tx, j.record.ID, j.change.ID)
+		if err != nil {
+			return err
+		}
+		o = outcome{change: c, dependencies: result.Dependencies}
+		if first = c.Open(); !first {
+			return nil
+		}
+		status, on := c.Outcome(result)
+		o.change = c.Ended(status, b.Clock.Now())
+		if err := tx.RoleChanges().Save(ctx, o.change); err != nil {
+			return err
+		}
+		if c.RoleID != "" {
+			return b.concludeRole(ctx, tx, record, c, on, result)
+		}
+		return b.concludeLogin(ctx, tx, record, c, result)
+	})
+	if err == nil && first {
+		b.recordChange(ctx, "change."+string(o.change.Status), o.change, nil)
+	}
+	return o, err
+}
+
+func (b *base) concludeRole(
+	ctx context.Context, tx ports.Tx, record database.Record, c role.Change, on role.Event, result role.Result,
+) error {
+	before, err := tx.Roles().Get(ctx, record.ID, c.RoleID)
+	if err != nil {
+		return err
+	}
+	after, err := before.Concluded(c, on)
+	if err != nil {
+		return err
+	}
+	if err := tx.Roles().Save(ctx, after); err != nil {
+		return err
+	}
+	action, tell := roleActions[on]
+	if !tell || before.Status == after.Status && on == role.Kept {
+		return nil
+	}
+	details := roleDetails(after)
+	details["operationId"] = string(c.ID)
+	if c.Kind == role.Removal {
+		details["dependencies"] = strconv.FormatBool(result.Dependencies.Any())
+	} else {
+		prove(details, result.Proof)
+	}
+	if c.Kind == role.Expiry {
+		action = audit.RoleExpired
+	}
+	return b.audit(ctx, tx, record, c.Actor, action, details)
+}
+
+// roleActions are what the activity log says of the end of a change. A rotation that changed nothing is not in it.
+var roleActions = map[role.Event]audit.Action{ //nolint:exhaustive // the events that end a change
+	role.Rotated: audit.RoleRotated, role.Shut: audit.RoleRevoked, role.Kept: audit.RoleRevoked, role.Dropped: audit.RoleRemoved,
+}
+
+func (b *base) concludeLogin(
+	ctx context.Context, tx ports.Tx, record database.Record, c role.Change, result role.Result,
+) error {
+	if result.Missing {
+		return nil
+	}
+	err := tx.Logins().Replace(ctx, ports.LoginSecret{
+		DatabaseID: record.ID, Login: c.Login, Username: c.Username, Generation: c.CredentialGeneration,
+		Verifier: c.Verifier, Sealed: c.Sealed,
+	})
+	if err != nil {
+		return err
+	}
+	details := loginDetails(c.Login, c.Username, c.CredentialGeneration)
+	details["operationId"] = string(c.ID)
+	prove(details, result.Proof)
+	return b.audit(ctx, tx, record, c.Actor, audit.LoginRotated, details)
+}
+
+// roleDetails name a role in the activity log.
+func roleDetails(r role.Role) audit.Details {
+	return audit.Details{
+		"roleId": string(r.ID), "username": r.Username, "credentialGeneration": strconv.FormatInt(r.CredentialGeneration, 10),
+	}
+}
+
+// loginDetails name a login that came with its database.
+func loginDetails(l database.Login, username string, credentialGeneration int64) audit.Details {
+	return audit.Details{
+		"login": string(l), "username": username, "credentialGeneration": strconv.FormatInt(credentialGeneration, 10),
+	}
+}
+
+// prove adds what the agent has seen.
+func prove(d audit.Details, p role.Proof) {
+	d["clientsClosed"], d["sessionsEnded"] = strconv.Itoa(p.ClientsClosed), strconv.Itoa(p.SessionsEnded)
+	for name, seen := range map[string]bool{
+		"noneLeft": p.NoneLeft, "oldRefused": p.OldRefused, "newAccepted": p.NewAccepted, "connectMissing": p.ConnectMissing,
+		"absent": p.Absent,
+	} {
+		d[name] = strconv.FormatBool(seen)
+	}
+}
+
+// ownerOf sees a database as its account does.
+func ownerOf(record database.Record) ports.Viewer {
+	return ports.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}
+}
+
+// recordChange tells the operator how a change goes on.
+func (b *base) recordChange(ctx context.Context, what string, c role.Change, err error) {
+	b.Journal.Record(ctx, ports.JournalEvent{
+		What: what, DatabaseID: c.DatabaseID, OperationID: c.ID, RoleID: c.RoleID, Kind: string(c.Kind), RequestID: c.RequestID,
+		Err: err,
+	})
+}
+
+// recordSetup tells the operator how the making of a role goes on.
+func (b *base) recordSetup(ctx context.Context, what string, j setup, err error) {
+	b.Journal.Record(ctx, ports.JournalEvent{
+		What: what, DatabaseID: j.record.ID, OperationID: j.role.SetupID, RoleID: j.role.ID, RequestID: j.requestID, Err: err,
+	})
+}

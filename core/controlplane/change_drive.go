@@ -1,0 +1,191 @@
+package controlplane
+
+import (
+	"context"
+	"strings"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// outcome is what an attempt at a change has come to.
+type outcome struct {
+	change       role.Change // as it is stored now
+	dependencies role.Dependencies
+	cause        error // why it is still pending
+}
+
+// drive has the agent carry out a pending change and writes down what it answers. Any number of drivers may be at it: the agent does
+// it once, and the first answer counts. A change whose outcome is not known stays pending, and the keeper goes on with it.
+func (b *base) drive(ctx context.Context, j changeJob) (outcome, error) {
+	points := changePoints(j.change)
+	b.Crash(points.reserved)
+	result, err := b.carryOut(ctx, j)
+	if err != nil {
+		return b.postpone(ctx, j, err)
+	}
+	b.Crash(points.confirmed)
+	o, err := b.conclude(ctx, j, result)
+	if err == nil {
+		b.Crash(points.committed)
+	}
+	return o, err
+}
+
+func changePoints(c role.Change) steps {
+	switch {
+	case c.Kind == role.Rotation:
+		return rotateSteps
+	case c.Kind == role.Expiry:
+		return expireSteps
+	case c.Kind == role.Removal:
+		return removeSteps
+	case strings.HasPrefix(string(c.Key), idempotency.InternalPrefix):
+		return deleteSteps
+	}
+	return revokeSteps
+}
+
+// carryOut asks the agent. An error says that the outcome is not known, or that the agent cannot do it now.
+func (b *base) carryOut(ctx context.Context, j changeJob) (role.Result, error) {
+	agent, err := b.agentOf(ctx, j.record.ServerID)
+	if err != nil {
+		return role.Result{}, err
+	}
+	if j.change.Kind == role.Removal {
+		return b.removeRole(ctx, agent, j)
+	}
+	fresh, err := b.unseal(sealedPassword{j.change.Sealed, passwordContext(j.change)})
+	if err != nil {
+		return role.Result{}, err
+	}
+	old, err := b.unseal(j.current)
+	if err != nil {
+		return role.Result{}, err
+	}
+	proof, err := agent.ChangeLogin(ctx, ports.Fence{OperationID: j.change.ID}, ports.LoginChange{
+		DatabaseID: j.record.ID, Username: j.change.Username, Generation: j.change.Generation, Kind: j.change.Kind,
+		CredentialGeneration: j.change.CredentialGeneration, Verifier: j.change.Verifier, ValidUntil: j.change.ExpiresAt,
+		NewPassword: fresh, OldPassword: old,
+	})
+	result := role.Result{Proof: proof}
+	if j.change.Kind == role.Rotation && ports.RefusedFor(err, ports.ReasonNotFound) {
+		return role.Result{Missing: true}, nil
+	}
+	if err == nil && !j.change.Proves(result, old != "") {
+		err = errNotProven
+	}
+	return result, err
+}
+
+// errNotProven is about an agent that calls a change done without having seen that it is.
+var errNotProven = fault.New(fault.AgentError, "the agent has not proven the change")
+
+func (b *base) unseal(p sealedPassword) (string, error) {
+	if len(p.sealed) == 0 {
+		return "", nil
+	}
+	text, err := b.Secrets.Open(p.sealed, p.context)
+	return string(text), err
+}
+
+func (b *base) removeRole(ctx context.Context, agent ports.Agent, j changeJob) (role.Result, error) {
+	neighbours, err := b.neighbours(ctx, j.record)
+	if err != nil {
+		return role.Result{}, err
+	}
+	found, err := agent.RemoveRole(ctx, ports.Fence{OperationID: j.change.ID}, ports.RoleRemoval{
+		DatabaseID: j.record.ID, Username: j.change.Username, Generation: j.change.Generation, AccountDatabases: neighbours,
+	})
+	return role.Result{Dependencies: found}, err
+}
+
+// neighbours are the other databases of the account on the same server.
+func (b *base) neighbours(ctx context.Context, record database.Record) (list []id.DatabaseID, err error) {
+	err = b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		all, err := tx.Databases().Visible(ctx, ownerOf(record), ports.Page{})
+		for _, other := range all {
+			if other.ID != record.ID && other.ServerID == record.ServerID {
+				list = append(list, other.ID)
+			}
+		}
+		return err
+	})
+	return list, err
+}
+
+// loadChange reads what it takes to go on with a change, which may have ended by now.
+func (b *base) loadChange(ctx context.Context, db id.DatabaseID, change id.OperationID) (job changeJob, err error) {
+	err = b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, c, err := lockChange(ctx, tx, db, change)
+		if err != nil {
+			return err
+		}
+		job, err = jobOf(ctx, tx, record, c)
+		return err
+	})
+	return job, err
+}
+
+func lockChange(
+	ctx context.Context, tx ports.Tx, db id.DatabaseID, change id.OperationID,
+) (record database.Record, c role.Change, err error) {
+	if record, err = tx.Databases().Lock(ctx, db); err != nil {
+		return record, c, err
+	}
+	c, err = tx.RoleChanges().Get(ctx, db, change)
+	return record, c, err
+}
+
+// postpone writes down that the outcome is not known, unless somebody else has learnt it meanwhile.
+func (b *base) postpone(ctx context.Context, j changeJob, cause error) (outcome, error) {
+	ctx, cancel := b.settling(ctx)
+	defer cancel()
+	o := outcome{}
+	err := b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, c, err := lockChange(ctx, tx, j.record.ID, j.change.ID)
+		if err != nil {
+			return err
+		}
+		if o = (outcome{change: c}); !c.Open() {
+			return nil
+		}
+		o.cause = cause
+		if c.Kind == role.Removal && ports.RefusedFor(cause, ports.ReasonConflict) {
+			o.change, err = b.renewRemoval(ctx, tx, record, c)
+			return err
+		}
+		o.change.Attempts++
+		o.change.NotBefore = b.Clock.Now().Add(role.Backoff(o.change.Attempts))
+		return tx.RoleChanges().Save(ctx, o.change)
+	})
+	if err == nil && o.change.Open() {
+		b.recordChange(ctx, "change.unconfirmed", o.change, cause)
+	}
+	return o, err
+}
+
+// renewRemoval puts a new removal in the place of one that the agent has heard with another list of the account's databases: the
+// same command must never say two things.
+func (b *base) renewRemoval(
+	ctx context.Context, tx ports.Tx, record database.Record, c role.Change,
+) (role.Change, error) {
+	target, err := tx.Roles().Get(ctx, record.ID, c.RoleID)
+	if err != nil {
+		return c, err
+	}
+	if err := tx.RoleChanges().Save(ctx, c.Ended(role.Refused, b.Clock.Now())); err != nil {
+		return c, err
+	}
+	cell, err := target.Status.Decide(role.Delete)
+	if err != nil {
+		return c, err
+	}
+	again := wish{kind: role.Removal, key: b.internalKey("remove"), actor: c.Actor, requestID: c.RequestID}
+	job, err := b.changeRole(ctx, tx, record, target, cell, again)
+	return job.change, err
+}

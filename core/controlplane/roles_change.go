@@ -1,0 +1,158 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Change rotates or revokes a role's password. The change is completed when the server has proven that the old password and every
+// connection made with it are dead, and pending while that is not known; it then goes on in the background. The same request again
+// returns the same change.
+//
+// FORBIDDEN, ROLE_NOT_FOUND. VALIDATION_ERROR: the kind is neither. MANAGED_ROLE_CONFLICT: the role's or the database's state
+// forbids it, the key was used for another change, or the server has no such login to rotate.
+func (r *Roles) Change(
+	ctx context.Context, reached Reached, of id.RoleID, k role.Kind, key idempotency.Key,
+) (role.Change, error) {
+	if err := reached.Permit(account.Configure); err != nil {
+		return role.Change{}, err
+	}
+	if !k.Public() {
+		return role.Change{}, fault.Invalid("kind", "must be rotate or revoke")
+	}
+	key, err := idempotency.Parse(string(key))
+	if err != nil {
+		return role.Change{}, err
+	}
+	w := r.userWish(reached, k, key)
+	var job changeJob
+	var known bool
+	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		s, err := scene(ctx, tx, reached.record.ID)
+		if err != nil {
+			return err
+		}
+		target, err := livingRole(ctx, tx, s.Database.ID, of)
+		if err != nil {
+			return err
+		}
+		var c role.Change
+		c, known, err = changeByKey(ctx, tx, role.Change{DatabaseID: s.Database.ID, RoleID: of, Kind: k, Key: key})
+		if err != nil {
+			return err
+		}
+		if known {
+			job, err = jobOf(ctx, tx, s.Database, c)
+			return err
+		}
+		cell, err := s.AdmitsChange(target, k, r.Clock.Now())
+		if err != nil {
+			return err
+		}
+		job, err = r.changeRole(ctx, tx, s.Database, target, cell, w)
+		return err
+	})
+	if err != nil {
+		return role.Change{}, err
+	}
+	return r.answerChange(ctx, job, !known)
+}
+
+// ReadChange returns a change that a user asked for, or with which a deletion began; it does not go on with it. FORBIDDEN,
+// ROLE_NOT_FOUND. OPERATION_NOT_FOUND: the role has no such change. MANAGED_ROLE_CONFLICT: it changed nothing, because the server
+// has no such login.
+func (r *Roles) ReadChange(
+	ctx context.Context, reached Reached, of id.RoleID, change id.OperationID,
+) (role.Change, error) {
+	if err := reached.Permit(account.Configure); err != nil {
+		return role.Change{}, err
+	}
+	var c role.Change
+	err := r.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if _, err = livingRole(ctx, tx, reached.record.ID, of); err != nil {
+			return err
+		}
+		c, err = publicChange(ctx, tx, reached.record.ID, of, change)
+		return err
+	})
+	if err != nil {
+		return role.Change{}, err
+	}
+	return shown(c)
+}
+
+// ReplayChange goes on with a pending change, and returns a completed one as it is. Errors as for ReadChange.
+func (r *Roles) ReplayChange(
+	ctx context.Context, reached Reached, of id.RoleID, change id.OperationID,
+) (role.Change, error) {
+	if err := reached.Permit(account.Configure); err != nil {
+		return role.Change{}, err
+	}
+	var job changeJob
+	err := r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, reached.record.ID)
+		if err != nil {
+			return notFound(err, errDatabaseNotFound())
+		}
+		if _, err = livingRole(ctx, tx, record.ID, of); err != nil {
+			return err
+		}
+		c, err := publicChange(ctx, tx, record.ID, of, change)
+		if err != nil {
+			return err
+		}
+		job, err = jobOf(ctx, tx, record, c)
+		return err
+	})
+	if err != nil {
+		return role.Change{}, err
+	}
+	return r.answerChange(ctx, job, false)
+}
+
+func publicChange(
+	ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID, change id.OperationID,
+) (role.Change, error) {
+	missing := fault.New(fault.OperationNotFound, "no such change of this role")
+	c, err := tx.RoleChanges().Get(ctx, db, change)
+	if err != nil {
+		return c, notFound(err, missing)
+	}
+	if c.RoleID != of || !c.Kind.Public() {
+		return c, missing
+	}
+	return c, nil
+}
+
+// answerChange goes on with a change that is pending, for as long as a request waits.
+func (b *base) answerChange(ctx context.Context, job changeJob, begun bool) (role.Change, error) {
+	if begun {
+		b.recordChange(ctx, "change.begun", job.change, nil)
+	}
+	if !job.change.Open() {
+		return shown(job.change)
+	}
+	ctx, cancel := b.patient(ctx)
+	defer cancel()
+	o, err := b.drive(ctx, job)
+	if err != nil {
+		return role.Change{}, err
+	}
+	return shown(o.change)
+}
+
+// shown is a change as users see it: without its password, and an error where it changed nothing.
+func shown(c role.Change) (role.Change, error) {
+	if c.Status == role.Refused {
+		return role.Change{}, fault.New(fault.ManagedRoleConflict,
+			"the database server has no login %s, so its password cannot be changed; nothing was", c.Username)
+	}
+	c.Verifier, c.Sealed = "", nil
+	return c, nil
+}

@@ -1,0 +1,174 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Create makes a role and returns when a log-in with it has been proven. The same request again returns the same role, as it is
+// by then, and goes on with one that was left half made.
+//
+// FORBIDDEN: a developer or viewer. VALIDATION_ERROR: a field is wrong, or the limit exceeds the role budget.
+// MANAGED_ROLE_CONFLICT: rules 6 and 7 of the spec, or the key's role has been removed. CUSTOM_ROLE_REQUIRES_V3_CLONE.
+// CONNECT_GRANT_REQUIRED: the owner has withdrawn CONNECT; the role stays sql_ready. AGENT_ERROR: the server has not confirmed it;
+// the request can be repeated.
+func (r *Roles) Create(ctx context.Context, reached Reached, q role.Request) (RoleState, error) {
+	if err := reached.Permit(account.Configure); err != nil {
+		return RoleState{}, err
+	}
+	q, err := q.Check()
+	if err != nil {
+		return RoleState{}, err
+	}
+	if q.Key, err = idempotency.Parse(string(q.Key)); err != nil {
+		return RoleState{}, err
+	}
+	job, err := r.reserve(ctx, reached, q)
+	if err != nil || !settingUp(job.role) {
+		return job.state(), err
+	}
+	return r.setUp(ctx, job, role.Ready)
+}
+
+// Prepare makes a reserved role on the server, without log-in. One that is prepared already is returned as it is. FORBIDDEN,
+// ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role's or the database's state forbids it. AGENT_ERROR as for Create.
+func (r *Roles) Prepare(ctx context.Context, reached Reached, of id.RoleID) (RoleState, error) {
+	return r.resume(ctx, reached, of, role.Prepare, role.SQLReady)
+}
+
+// Admit opens a prepared role. One that is ready already is returned as it is. Errors as for Prepare, and
+// CONNECT_GRANT_REQUIRED.
+func (r *Roles) Admit(ctx context.Context, reached Reached, of id.RoleID) (RoleState, error) {
+	return r.resume(ctx, reached, of, role.Admit, role.Ready)
+}
+
+func (r *Roles) resume(
+	ctx context.Context, reached Reached, of id.RoleID, e role.Event, goal role.Status,
+) (RoleState, error) {
+	if err := reached.Permit(account.Configure); err != nil {
+		return RoleState{}, err
+	}
+	job, todo := r.newSetup(reached), false
+	err := r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		s, err := scene(ctx, tx, reached.record.ID)
+		if err != nil {
+			return err
+		}
+		target, err := roleOf(ctx, tx, s.Database.ID, of)
+		if err != nil {
+			return err
+		}
+		cell, err := s.AdmitsSetup(target, e)
+		job.record, job.role, todo = s.Database, target, len(cell.Effects) > 0
+		return err
+	})
+	if err != nil {
+		return RoleState{}, err
+	}
+	if !todo {
+		return job.state(), nil
+	}
+	return r.setUp(ctx, job, goal)
+}
+
+// setup is a role that is being made.
+type setup struct {
+	record    database.Record
+	role      role.Role
+	actor     audit.Actor
+	requestID string
+}
+
+func (r *Roles) newSetup(reached Reached) setup {
+	return setup{record: reached.record, actor: reached.caller.Actor(), requestID: reached.caller.RequestID}
+}
+
+func (j setup) state() RoleState {
+	if j.role.ID == "" {
+		return RoleState{}
+	}
+	return stateOf(j.role, j.record.RoleGeneration)
+}
+
+func settingUp(r role.Role) bool { return r.Status == role.Reserved || r.Status == role.SQLReady }
+
+// reserve commits the intent, password included, or finds the role that the key made.
+func (r *Roles) reserve(ctx context.Context, reached Reached, q role.Request) (setup, error) {
+	job, made := r.newSetup(reached), false
+	draft := role.Role{
+		ID: newID[id.RoleID](r.Entropy), DatabaseID: reached.record.ID, DisplayName: q.DisplayName, AccessProfile: q.AccessProfile,
+		ConnectionLimit: q.ConnectionLimit, Status: role.Reserved, Key: q.Key, Fingerprint: q.Fingerprint(),
+		SetupID: newID[id.OperationID](r.Entropy), CredentialGeneration: 1,
+	}
+	fresh := r.newPassword()
+	var err error
+	draft.Verifier = fresh.verifier
+	if draft.Sealed, err = r.Secrets.Seal([]byte(fresh.text), draft.SecretContext()); err != nil {
+		return setup{}, err
+	}
+	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		s, err := scene(ctx, tx, reached.record.ID)
+		if err != nil {
+			return err
+		}
+		known, err := tx.Roles().ByKey(ctx, s.Database.ID, q.Key)
+		if made = errors.Is(err, ports.ErrNoRow); !made {
+			job.record, job.role = s.Database, known
+			return errors.Join(err, s.AdmitsReplay(known, q))
+		}
+		if err := s.Admits(q); err != nil {
+			return err
+		}
+		job.record, job.role, err = r.addRole(ctx, tx, s.Database, draft)
+		return err
+	})
+	if err != nil {
+		return setup{}, err
+	}
+	if made {
+		r.recordSetup(ctx, "role.reserved", job, nil)
+	}
+	return job, nil
+}
+
+func (r *Roles) addRole(
+	ctx context.Context, tx ports.Tx, record database.Record, made role.Role,
+) (database.Record, role.Role, error) {
+	record.RoleGeneration++
+	record.RoleOrdinal++
+	if err := tx.Databases().Save(ctx, record); err != nil {
+		return record, made, err
+	}
+	made.Ordinal, made.Generation, made.CreatedAt = record.RoleOrdinal, record.RoleGeneration, r.Clock.Now()
+	made.Username = role.Username(record.ID, made.Ordinal)
+	var err error
+	if made.CredentialExpiresAt, err = r.validUntil(ctx, tx, record, made.CreatedAt); err != nil {
+		return record, made, err
+	}
+	return record, made, tx.Roles().Add(ctx, made)
+}
+
+// validUntil is when a password that is made now stops being valid; nil where its account's passwords never do.
+func (b *base) validUntil(
+	ctx context.Context, tx ports.Tx, record database.Record, now time.Time,
+) (*time.Time, error) {
+	owner, err := tx.Accounts().Get(ctx, record.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	validity := owner.Quotas().CredentialValidity
+	if validity == 0 {
+		return nil, nil
+	}
+	until := now.Add(validity).Truncate(time.Microsecond)
+	return &until, nil
+}

@@ -1,0 +1,117 @@
+package controlplane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Removal is how far a role's removal has come.
+type Removal struct {
+	RoleID id.RoleID
+	Done   bool // the role is removed
+	// Phase is RevokePhase or RemovePhase while it is not, and OperationID the change of the first.
+	Phase       string
+	OperationID id.OperationID
+}
+
+// The phases of a removal that is pending.
+const (
+	RevokePhase = "revoke"
+	RemovePhase = "remove"
+)
+
+// Delete revokes a role where that is needed, then removes it. The same call again goes on with what is pending. One that is
+// removed already is no error.
+//
+// FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the database's state or another unfinished change forbids it.
+// ROLE_DEPENDENCIES, with the list: the role is revoked and stays.
+func (r *Roles) Delete(ctx context.Context, reached Reached, of id.RoleID) (Removal, error) {
+	return r.remove(ctx, reached, of, role.Delete)
+}
+
+// Remove removes a role that is revoked. Errors as for Delete; ROLE_DEPENDENCIES comes without the list.
+func (r *Roles) Remove(ctx context.Context, reached Reached, of id.RoleID) (Removal, error) {
+	return r.remove(ctx, reached, of, role.Remove)
+}
+
+// removeRounds bounds how often a call looks again: revocation, removal, and either once more where somebody else was first.
+const removeRounds = 4
+
+func (r *Roles) remove(ctx context.Context, reached Reached, of id.RoleID, e role.Event) (Removal, error) {
+	if err := reached.Permit(account.Configure); err != nil {
+		return Removal{}, err
+	}
+	ctx, cancel := r.patient(ctx)
+	defer cancel()
+	for range removeRounds {
+		job, found, err := r.nextRemoval(ctx, reached, of, e)
+		if err != nil {
+			return Removal{}, err
+		}
+		if found == role.Removed {
+			return Removal{RoleID: of, Done: true}, nil
+		}
+		o, err := r.drive(ctx, job)
+		switch {
+		case err != nil:
+			return Removal{}, err
+		case o.change.Open() && o.change.ID == job.change.ID:
+			return pendingRemoval(o.change), nil
+		case o.dependencies.Any():
+			return Removal{}, o.dependencies.Refusal(e == role.Delete)
+		}
+	}
+	return Removal{}, errChangedMeanwhile()
+}
+
+func pendingRemoval(c role.Change) Removal {
+	if c.Kind == role.Removal {
+		return Removal{RoleID: c.RoleID, Phase: RemovePhase}
+	}
+	return Removal{RoleID: c.RoleID, Phase: RevokePhase, OperationID: c.ID}
+}
+
+// nextRemoval commits the next intent on the way to a removal, or finds the one that is pending. found is the role's status.
+func (r *Roles) nextRemoval(
+	ctx context.Context, reached Reached, of id.RoleID, e role.Event,
+) (job changeJob, found role.Status, err error) {
+	begun := false
+	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		begun = false
+		s, err := scene(ctx, tx, reached.record.ID)
+		if err != nil {
+			return err
+		}
+		target, err := roleOf(ctx, tx, s.Database.ID, of)
+		if err != nil {
+			return err
+		}
+		if found = target.Status; s.ResumesRemoval(target, e) {
+			job, err = jobOf(ctx, tx, s.Database, *s.Change)
+			return err
+		}
+		cell, err := s.AdmitsRemoval(target, e)
+		if err != nil || len(cell.Effects) == 0 {
+			return err
+		}
+		begun = true
+		job, err = r.changeRole(ctx, tx, s.Database, target, cell, r.removalWish(reached, target))
+		return err
+	})
+	if err == nil && begun {
+		r.recordChange(ctx, "change.begun", job.change, nil)
+	}
+	return job, found, err
+}
+
+// removalWish revokes a role that gets in, and removes every other.
+func (r *Roles) removalWish(reached Reached, target role.Role) wish {
+	if target.Status == role.Ready || target.Status == role.Expired {
+		return r.userWish(reached, role.Revocation, r.internalKey("delete"))
+	}
+	return r.userWish(reached, role.Removal, r.internalKey("remove"))
+}

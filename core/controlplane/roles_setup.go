@@ -1,0 +1,176 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// setUp takes a role that is being made to its goal, sql_ready or ready, step by step, also when the caller leaves meanwhile.
+func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (RoleState, error) {
+	ctx, cancel := r.patient(ctx)
+	defer cancel()
+	for settingUp(j.role) && j.role.Status != goal {
+		step := r.stepOf(j.role.Status)
+		r.Crash(step.points.reserved)
+		if err := step.command(ctx, j); err != nil {
+			r.recordSetup(ctx, "role.unconfirmed", j, err)
+			return RoleState{}, r.setupError(ctx, j, err)
+		}
+		r.Crash(step.points.confirmed)
+		next, err := r.commitSetup(ctx, j, step.event)
+		if err != nil {
+			return RoleState{}, err
+		}
+		r.recordSetup(ctx, step.done, next, nil)
+		r.Crash(step.points.committed)
+		j = next
+	}
+	return j.state(), nil
+}
+
+// setupStep is one arrow of the flow: reserved, sql_ready, ready.
+type setupStep struct {
+	event   role.Event
+	command func(context.Context, setup) error
+	points  steps
+	done    string // what the journal says
+}
+
+func (r *Roles) stepOf(s role.Status) setupStep {
+	if s == role.Reserved {
+		return setupStep{event: role.Prepare, command: r.prepare, points: prepareSteps, done: "role.prepared"}
+	}
+	return setupStep{event: role.Admit, command: r.admit, points: admitSteps, done: "role.admitted"}
+}
+
+func (r *Roles) prepare(ctx context.Context, j setup) error {
+	agent, err := r.agentOf(ctx, j.record.ServerID)
+	if err != nil {
+		return err
+	}
+	return agent.PrepareRole(ctx, ports.Fence{OperationID: j.role.SetupID}, specOf(j.role))
+}
+
+func (r *Roles) admit(ctx context.Context, j setup) error {
+	agent, err := r.agentOf(ctx, j.record.ServerID)
+	if err != nil {
+		return err
+	}
+	password, err := r.Secrets.Open(j.role.Sealed, j.role.SecretContext())
+	if err != nil {
+		return err
+	}
+	spec := specOf(j.role)
+	spec.Verifier, spec.ValidUntil, spec.Password = j.role.Verifier, j.role.CredentialExpiresAt, string(password)
+	return agent.AdmitRole(ctx, ports.Fence{OperationID: j.role.SetupID}, spec)
+}
+
+func specOf(r role.Role) ports.RoleSpec {
+	return ports.RoleSpec{
+		DatabaseID: r.DatabaseID, Username: r.Username, Generation: r.Generation,
+		AccessProfile: r.AccessProfile, ConnectionLimit: r.ConnectionLimit,
+	}
+}
+
+// commitSetup writes down what the server has confirmed. A role that somebody else has taken further stays as it is.
+func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup, error) {
+	ctx, cancel := r.settling(ctx)
+	defer cancel()
+	err := r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		var err error
+		if j.record, err = tx.Databases().Lock(ctx, j.record.ID); err != nil {
+			return notFound(err, errDatabaseNotFound())
+		}
+		if j.role, err = livingRole(ctx, tx, j.record.ID, j.role.ID); err != nil {
+			return err
+		}
+		if !settingUp(j.role) {
+			return nil
+		}
+		if j.role.ChangeID != "" {
+			return errBeingRemoved()
+		}
+		cell, err := j.role.Status.Decide(on)
+		if err != nil || len(cell.Effects) == 0 {
+			return err
+		}
+		j.role.Status = cell.Next
+		if err := tx.Roles().Save(ctx, j.role); err != nil || j.role.Status != role.Ready {
+			return err
+		}
+		return r.audit(ctx, tx, j.record, j.actor, audit.RoleCreated, createdDetails(j.role))
+	})
+	return j, err
+}
+
+func createdDetails(r role.Role) audit.Details {
+	d := roleDetails(r)
+	d["displayName"], d["accessProfile"] = r.DisplayName, string(r.AccessProfile)
+	d["connectionLimit"] = strconv.Itoa(r.ConnectionLimit)
+	return d
+}
+
+// setupError is what a caller is told of a step that the server has not confirmed.
+func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
+	var refusal *ports.AgentRefusal
+	if !errors.As(err, &refusal) {
+		return fault.Wrap(err, fault.AgentError,
+			"the database server has not confirmed the role: repeat the request with the same Idempotency-Key")
+	}
+	switch refusal.Reason { //nolint:exhaustive // every other reason is a failure of the server
+	case ports.ReasonConnectRequired:
+		return connectGrantRequired(j)
+	case ports.ReasonDatabaseClosed:
+		return fault.Wrap(err, fault.ManagedRoleConflict, "the database is not active")
+	case ports.ReasonNameTaken:
+		return fault.Wrap(err, fault.ManagedRoleConflict,
+			"the database server has a role %s that is not this one: delete this role and make another", j.role.Username)
+	case ports.ReasonNotFound:
+		return fault.Wrap(err, fault.ManagedRoleConflict,
+			"the database server no longer has the role: delete it and make another")
+	case ports.ReasonStale:
+		return r.overtaken(ctx, j)
+	case ports.ReasonUnavailable:
+		return fault.Wrap(err, fault.AgentError, "the database server is not available: repeat the request")
+	}
+	return fault.Wrap(err, fault.AgentError, "the database server could not make the role")
+}
+
+// overtaken says what has become of a role whose set-up a newer command of the same login has ended.
+func (r *Roles) overtaken(ctx context.Context, j setup) error {
+	ctx, cancel := r.settling(ctx)
+	defer cancel()
+	err := r.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		_, err := livingRole(ctx, tx, j.record.ID, j.role.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return errBeingRemoved()
+}
+
+func errBeingRemoved() error {
+	return fault.New(fault.ManagedRoleConflict, "the role is being removed")
+}
+
+// connectGrantRequired tells the owner which statement lets the set-up go on.
+func connectGrantRequired(j setup) error {
+	err := fault.New(fault.ConnectGrantRequired,
+		"CONNECT was withdrawn from the role: run grantSql as the database's owner, then repeat the request")
+	err.Extra = map[string]any{
+		"databaseName": j.record.Name, "username": j.role.Username,
+		"grantSql": "GRANT CONNECT ON DATABASE " + quoteIdentifier(j.record.Name) + " TO " + quoteIdentifier(j.role.Username) + ";",
+	}
+	return err
+}
+
+// quoteIdentifier writes a name as PostgreSQL reads it: database names have hyphens.
+func quoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

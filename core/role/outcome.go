@@ -1,0 +1,63 @@
+package role
+
+import (
+	"slices"
+
+	"github.com/pgherd/pgherd/core/machine"
+)
+
+// Result is a definite answer of the agent to a change.
+type Result struct {
+	Proof        Proof        // of every kind but a removal
+	Dependencies Dependencies // of a removal
+	Missing      bool         // of a rotation: the server has no such login, and nothing was changed
+}
+
+// Proves reports whether the result shows what its change needs to be called done. hadPassword: there was one that had to die.
+func (c Change) Proves(r Result, hadPassword bool) bool {
+	switch {
+	case c.Kind == Removal || r.Missing:
+		return true
+	case !r.Proof.NoneLeft, hadPassword && !r.Proof.OldRefused && !r.Proof.Absent:
+		return false
+	}
+	return c.Kind != Rotation || r.Proof.NewAccepted || r.Proof.ConnectMissing
+}
+
+// Outcome is what a result makes of a change: its final status, and what happens to its role.
+func (c Change) Outcome(r Result) (ChangeStatus, Event) {
+	switch {
+	case c.Kind == Removal && r.Dependencies.Any():
+		return Refused, Kept
+	case c.Kind == Removal:
+		return Completed, Dropped
+	case c.Kind == Rotation && r.Missing:
+		return Refused, Undone
+	case c.Kind == Rotation:
+		return Completed, Rotated
+	}
+	return Completed, Shut
+}
+
+// Begun returns the role as it stands while the change is pending.
+func (r Role) Begun(c Change, cell machine.Cell[Status]) Role {
+	r.Status, r.ChangeID = cell.Next, c.ID
+	return r
+}
+
+// Concluded returns the role as its change leaves it.
+func (r Role) Concluded(c Change, on Event) (Role, error) {
+	cell, err := r.Status.Decide(on)
+	if err != nil {
+		return r, err
+	}
+	r.Status, r.ChangeID = cell.Next, ""
+	if on == Rotated {
+		r.CredentialGeneration, r.CredentialExpiresAt = c.CredentialGeneration, c.ExpiresAt
+		r.Verifier, r.Sealed = c.Verifier, c.Sealed
+	}
+	if slices.Contains(cell.Effects, Forget) {
+		r = r.Forgotten()
+	}
+	return r, nil
+}
