@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"maps"
 	"net/netip"
 	"testing"
 
@@ -15,6 +16,7 @@ type AgentStand struct {
 
 // ServerView sees the effects of an agent's work as customers and operators see them.
 type ServerView interface {
+	RoleView
 	// Databases returns the names of all databases for customers.
 	Databases() []string
 	// Logins returns the names of all logins for customers.
@@ -37,7 +39,8 @@ type CustomerSession interface {
 // Agent is the suite of ports.Agent. newStand may return the same server each time: every test makes databases of its own
 // under random names, and leaves them behind.
 func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
-	for name, test := range map[string]func(t *testing.T, s AgentStand){
+	cases := maps.Clone(roleCases)
+	maps.Copy(cases, map[string]func(t *testing.T, s AgentStand){
 		"ready": func(t *testing.T, s AgentStand) { noError(t, s.Agent.Ready(bounded(t))) },
 
 		"ensure makes a managed database":         ensureManaged,
@@ -73,7 +76,8 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"backup complete cannot be closed":    backupComplete,
 		"backup deleted":                      backupDeleted,
 		"backup of another database":          backupOfAnother,
-	} {
+	})
+	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, newStand(t)) })
 	}
 }

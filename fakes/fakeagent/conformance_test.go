@@ -40,6 +40,8 @@ func (v view) From() netip.Addr { return netip.MustParseAddr("127.0.0.1") }
 
 func (v view) AddForeign(_ *testing.T, name string) { v.Server.AddForeign(name) }
 
+func (v view) AddForeignLogin(name string) { v.Server.AddForeign(name) }
+
 func (v view) LogIn(database, username, password string) (conformance.CustomerSession, error) {
 	session, err := v.Connect(v.From(), database, username, password)
 	if err != nil {

@@ -1,0 +1,176 @@
+package conformance
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// RoleView sees logins, and does what the owner of a database or an operator does to them without the agent.
+type RoleView interface {
+	// LogInDirectly reports whether PostgreSQL itself, past the pooler, lets a login into a database.
+	LogInDirectly(database, username, password string) bool
+	// Load runs SQL text in a database as its owner, and reports whether that went well.
+	Load(database, sql string) bool
+	// May reports whether a login has a privilege: "SELECT", "INSERT", "UPDATE", "DELETE" on a table of the owner, "USAGE" of the
+	// sequence of its column n, "CREATE" and "TEMPORARY" in the database.
+	May(username, privilege, table string) bool
+	// SetConnect has the owner grant CONNECT to a login, or withdraw it.
+	SetConnect(username string, on bool) bool
+	// AddDependencyIn makes a table of that name in schema public of a database, on which the login depends as the kind says: a
+	// grant of the owner's, an owned object, a policy of that name too.
+	AddDependencyIn(database, username string, d role.Dependency) bool
+	// DropDependencies removes what AddDependencyIn has made in the login's own database.
+	DropDependencies(username string) bool
+	// DriftPassword changes the password of a login.
+	DriftPassword(username, password string) bool
+	// DropLogin drops a login.
+	DropLogin(username string) bool
+	// AddForeignLogin makes a login of that name that is not the platform's. The suite leaves it behind.
+	AddForeignLogin(name string)
+}
+
+// stage is a database that stands, with one additional role.
+type stage struct {
+	AgentStand
+	spec  ports.DatabaseSpec
+	setUp ports.Fence
+	role  ports.RoleSpec
+	login ports.LoginSpec // the role's; its username and passwords are used alone
+	next  int64           // role-set generation
+}
+
+// stageOf makes a managed database and thinks of a role in it.
+func stageOf(t *testing.T, s AgentStand) *stage {
+	t.Helper()
+	spec := newSpec(database.Managed)
+	spec.ConnectionCap = 40 // for all the sessions of a test
+	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	g := &stage{AgentStand: s, spec: spec, setUp: changeFence(), next: 5}
+	g.login = newLogin("", role.Username(spec.ID, 1))
+	g.role = ports.RoleSpec{
+		DatabaseID: spec.ID, Username: g.login.Username, Generation: g.generation(), AccessProfile: role.Custom, ConnectionLimit: 4,
+		Verifier: g.login.Verifier, Password: g.login.Password,
+	}
+	return g
+}
+
+func (g *stage) generation() int64 {
+	g.next++
+	return g.next
+}
+
+// changeFence is the fence of a set-up or a change: neither has epochs.
+func changeFence() ports.Fence { return ports.Fence{OperationID: agentID[id.OperationID]()} }
+
+func (g *stage) prepare(t *testing.T) {
+	t.Helper()
+	noError(t, g.Agent.PrepareRole(bounded(t), g.setUp, g.role))
+}
+
+func (g *stage) admit(t *testing.T) {
+	t.Helper()
+	noError(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role))
+}
+
+// admitted is stageOf with a role that gets in.
+func admitted(t *testing.T, s AgentStand) *stage {
+	t.Helper()
+	g := stageOf(t, s)
+	g.prepare(t)
+	g.admit(t)
+	return g
+}
+
+// rotation is a rotation of the stage's role to a new password.
+func (g *stage) rotation() (ports.LoginChange, ports.LoginSpec) { return g.rotationOf(g.login) }
+
+func (g *stage) rotationOf(old ports.LoginSpec) (ports.LoginChange, ports.LoginSpec) {
+	fresh := newLogin(old.Login, old.Username)
+	return ports.LoginChange{
+		DatabaseID: g.spec.ID, Username: old.Username, Generation: g.generation(), Kind: role.Rotation, CredentialGeneration: 2,
+		Verifier: fresh.Verifier, NewPassword: fresh.Password, OldPassword: old.Password,
+	}, fresh
+}
+
+// shutting is a revocation or expiry of the stage's role.
+func (g *stage) shutting(kind role.Kind) ports.LoginChange {
+	return ports.LoginChange{
+		DatabaseID: g.spec.ID, Username: g.login.Username, Generation: g.generation(), Kind: kind, CredentialGeneration: 1,
+		OldPassword: g.login.Password,
+	}
+}
+
+func (g *stage) change(t *testing.T, c ports.LoginChange) role.Proof {
+	t.Helper()
+	proof, err := g.Agent.ChangeLogin(bounded(t), changeFence(), c)
+	noError(t, err)
+	return proof
+}
+
+func (g *stage) setAccess(t *testing.T, generation int64, open bool) {
+	t.Helper()
+	noError(t, g.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{
+		DatabaseID: g.spec.ID, Generation: generation, Open: open, Disconnect: !open,
+	}))
+}
+
+// wantIn tries a log-in at once, by session, by transaction and past the pooler: what the agent has answered is in force.
+func (g *stage) wantIn(t *testing.T, l ports.LoginSpec, want bool) {
+	t.Helper()
+	if got := canLogIn(t, g.Server, g.spec.Name, l); got != want {
+		t.Errorf("a pooled log-in as %s: %t, want %t", l.Username, got, want)
+	}
+	if got := g.Server.LogInDirectly(g.spec.Name, l.Username, l.Password); got != want {
+		t.Errorf("a direct log-in as %s: %t, want %t", l.Username, got, want)
+	}
+}
+
+func (g *stage) wantCondition(t *testing.T, l ports.LoginSpec, want ports.LoginCondition) {
+	t.Helper()
+	got, err := g.Agent.InspectLogin(bounded(t), g.spec.ID, l.Username, l.Verifier)
+	if err != nil || got != want {
+		t.Errorf("%s is %q (%v), want %q", l.Username, got, err, want)
+	}
+}
+
+func (g *stage) wantListed(t *testing.T, want bool) {
+	t.Helper()
+	if got := slices.Contains(g.Server.Logins(), g.login.Username); got != want {
+		t.Errorf("the server has the role: %t, want %t", got, want)
+	}
+}
+
+// sessions are one session of a login by session and one by transaction.
+func (g *stage) sessions(t *testing.T, l ports.LoginSpec) []CustomerSession {
+	t.Helper()
+	var open []CustomerSession
+	for _, entry := range []string{g.spec.Name, g.spec.Name + ".transaction"} {
+		session, err := g.Server.LogIn(entry, l.Username, l.Password)
+		noError(t, err)
+		t.Cleanup(session.Close)
+		open = append(open, session)
+	}
+	return open
+}
+
+func wantAlive(t *testing.T, sessions []CustomerSession, want bool) {
+	t.Helper()
+	for i, s := range sessions {
+		if s.Alive() != want {
+			t.Errorf("session %d is alive: %t, want %t", i, !want, want)
+		}
+	}
+}
+
+// must checks an act of the owner's or an operator's.
+func must(t *testing.T, done bool, act string) {
+	t.Helper()
+	if !done {
+		t.Fatalf("%s failed", act)
+	}
+}

@@ -1,0 +1,146 @@
+package conformance
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func (g *stage) removal(account ...id.DatabaseID) ports.RoleRemoval {
+	return ports.RoleRemoval{
+		DatabaseID: g.spec.ID, Username: g.login.Username, Generation: g.generation(), AccountDatabases: account,
+	}
+}
+
+func (g *stage) remove(t *testing.T, account ...id.DatabaseID) role.Dependencies {
+	t.Helper()
+	found, err := g.Agent.RemoveRole(bounded(t), changeFence(), g.removal(account...))
+	noError(t, err)
+	return found
+}
+
+// wantGone checks that a removal found nothing, and that the role is no more.
+func (g *stage) wantGone(t *testing.T, found role.Dependencies) {
+	t.Helper()
+	if found.Any() {
+		t.Errorf("got %+v", found)
+	}
+	g.wantListed(t, false)
+	g.wantIn(t, g.login, false)
+	g.wantCondition(t, g.login, ports.LoginAbsent)
+}
+
+// A role may stand open when it is removed: the reply to its admission can have been lost.
+func roleRemoved(t *testing.T, s AgentStand) {
+	for _, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
+		g := stageOf(t, s)
+		g.role.AccessProfile = profile
+		must(t, g.Server.Load(g.spec.Name, "CREATE TABLE early (n bigserial);\n"), "making a table")
+		g.prepare(t)
+		g.admit(t)
+		own, bystander := g.sessions(t, g.login), g.sessions(t, g.spec.Logins[0])
+		removal, fence := g.removal(), changeFence()
+		for range 2 { // the second time it is the same command
+			found, err := g.Agent.RemoveRole(bounded(t), fence, removal)
+			noError(t, err)
+			g.wantGone(t, found)
+		}
+		wantAlive(t, own, false)
+		wantAlive(t, bystander, true)
+	}
+}
+
+func roleRemovedUnopened(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	g.prepare(t)
+	g.wantGone(t, g.remove(t))
+
+	g = admitted(t, s)
+	g.change(t, g.shutting(role.Revocation))
+	g.wantGone(t, g.remove(t))
+}
+
+func roleRemovedAbsent(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	g.wantGone(t, g.remove(t))
+
+	g = admitted(t, s)
+	must(t, g.Server.DropLogin(g.login.Username), "dropping the login by hand")
+	g.wantGone(t, g.remove(t))
+}
+
+func roleKeptByGrant(t *testing.T, s AgentStand)  { roleKept(t, s, role.GrantDependency) }
+func roleKeptByObject(t *testing.T, s AgentStand) { roleKept(t, s, role.OwnedDependency) }
+func roleKeptByPolicy(t *testing.T, s AgentStand) { roleKept(t, s, role.PolicyDependency) }
+
+// roleKept has something depend on a role: it stays, shut, until that is gone and another operation removes it.
+func roleKept(t *testing.T, s AgentStand, kind role.DependencyKind) {
+	t.Helper()
+	g := admitted(t, s)
+	g.depend(t, g.spec, kind, "kept")
+	sessions := g.sessions(t, g.login)
+	removal, fence := g.removal(), changeFence()
+	for range 2 { // the second time it is the same command
+		found, err := g.Agent.RemoveRole(bounded(t), fence, removal)
+		noError(t, err)
+		wantDependency(t, found, kind, "kept")
+		g.wantListed(t, true)
+		g.wantIn(t, g.login, false)
+		g.wantCondition(t, g.login, ports.LoginDrifted)
+	}
+	wantAlive(t, sessions, false)
+
+	must(t, g.Server.DropDependencies(g.login.Username), "removing what depends on the role")
+	g.wantIn(t, g.login, false)
+	g.wantGone(t, g.remove(t))
+}
+
+// depend makes something in a database depend on the stage's role.
+func (g *stage) depend(t *testing.T, in ports.DatabaseSpec, kind role.DependencyKind, name string) {
+	t.Helper()
+	d := role.Dependency{Kind: kind, ObjectType: "table", Schema: "public", Name: name, Identity: "public." + name}
+	must(t, g.Server.AddDependencyIn(in.Name, g.login.Username, d), "making a dependency")
+}
+
+func wantDependency(t *testing.T, found role.Dependencies, kind role.DependencyKind, name string) {
+	t.Helper()
+	if len(found.List) != 1 || found.Truncated {
+		t.Fatalf("got %+v, want one dependency", found)
+	}
+	if d := found.List[0]; d.Kind != kind || d.Name != name || d.Schema != "public" || d.ObjectType == "" || d.Identity == "" {
+		t.Errorf("got %+v, want a %s of %s", d, kind, name)
+	}
+}
+
+// A list of dependencies ends after twenty, and says so.
+func roleKeptByMany(t *testing.T, s AgentStand) {
+	g := admitted(t, s)
+	for i := range role.MaxDependencies + 1 {
+		g.depend(t, g.spec, role.GrantDependency, fmt.Sprintf("kept%d", i))
+	}
+	if found := g.remove(t); len(found.List) != role.MaxDependencies || !found.Truncated {
+		t.Errorf("%d dependencies listed, truncated: %t", len(found.List), found.Truncated)
+	}
+	g.wantListed(t, true)
+	must(t, g.Server.DropDependencies(g.login.Username), "removing what depends on the role")
+	g.wantGone(t, g.remove(t))
+}
+
+// What depends on a role in another database counts where it is one of the account's; in any other it neither counts nor is told.
+func roleKeptElsewhere(t *testing.T, s AgentStand) {
+	g, other := admitted(t, s), newSpec(database.SingleLogin)
+	noError(t, g.Agent.EnsureDatabase(bounded(t), newFence(), other))
+	g.depend(t, other, role.GrantDependency, "kept")
+
+	found := g.remove(t, other.ID, g.spec.ID)
+	if len(found.List) != 1 || found.List[0].Kind != role.OtherDatabase {
+		t.Errorf("got %+v, want one dependency in another database", found)
+	}
+	g.wantListed(t, true)
+	g.wantIn(t, g.login, false)
+	g.wantGone(t, g.remove(t, g.spec.ID))
+}

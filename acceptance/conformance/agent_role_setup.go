@@ -1,0 +1,131 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func rolePrepared(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	g.wantCondition(t, g.login, ports.LoginAbsent)
+	for range 2 { // the second time it is the same command
+		g.prepare(t)
+		g.wantListed(t, true)
+		g.wantIn(t, g.login, false)
+		g.wantCondition(t, g.login, ports.LoginDrifted)
+	}
+	g.wantIn(t, g.spec.Logins[0], true)
+}
+
+func roleAdmitted(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	g.prepare(t)
+	g.admit(t)
+	g.wantIn(t, g.login, true)
+	g.wantCondition(t, g.login, ports.LoginInForce)
+	wrong := g.login
+	wrong.Password += "x"
+	g.wantIn(t, wrong, false)
+
+	sessions := g.sessions(t, g.login)
+	g.admit(t)
+	g.prepare(t) // late, and told that it is done
+	wantAlive(t, sessions, true)
+	g.wantIn(t, g.login, true)
+}
+
+func roleAdmittedUnprepared(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role), ports.ReasonNotFound)
+	g.wantListed(t, false)
+	g.prepare(t)
+	g.admit(t)
+	g.wantIn(t, g.login, true)
+}
+
+func roleConflict(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	g.prepare(t)
+	other := g.role
+	other.ConnectionLimit++
+	wantReason(t, g.Agent.PrepareRole(bounded(t), g.setUp, other), ports.ReasonConflict)
+	g.admit(t)
+	other = g.role
+	other.Verifier = newLogin("", g.login.Username).Verifier
+	wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, other), ports.ReasonConflict)
+	g.wantIn(t, g.login, true)
+}
+
+func roleNeedsConnect(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	g.prepare(t)
+	must(t, g.Server.SetConnect(g.login.Username, false), "withdrawing CONNECT")
+	for range 2 {
+		wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role), ports.ReasonConnectRequired)
+		g.wantIn(t, g.login, false)
+	}
+	must(t, g.Server.SetConnect(g.login.Username, true), "granting CONNECT")
+	g.wantIn(t, g.login, false) // the owner opens no login
+	g.admit(t)
+	g.wantIn(t, g.login, true)
+}
+
+func roleLosesConnect(t *testing.T, s AgentStand) {
+	g := admitted(t, s)
+	must(t, g.Server.SetConnect(g.login.Username, false), "withdrawing CONNECT")
+	if g.Server.LogInDirectly(g.spec.Name, g.login.Username, g.login.Password) {
+		t.Error("a login without CONNECT gets in")
+	}
+	rotation, fresh := g.rotation()
+	proof := g.change(t, rotation)
+	if !proof.NewAccepted || !proof.ConnectMissing || !proof.OldRefused || !proof.NoneLeft || proof.Absent {
+		t.Errorf("got %+v", proof)
+	}
+	must(t, g.Server.SetConnect(g.login.Username, true), "granting CONNECT")
+	eventually(t, func() bool { return canLogIn(t, g.Server, g.spec.Name, fresh) }, "the new password does not get in")
+	g.wantIn(t, g.login, false)
+}
+
+func roleForeignName(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	g.Server.AddForeignLogin(g.login.Username)
+	wantReason(t, g.Agent.PrepareRole(bounded(t), g.setUp, g.role), ports.ReasonNameTaken)
+	wantReason(t, g.Agent.PrepareRole(bounded(t), g.setUp, g.role), ports.ReasonNameTaken)
+	g.wantCondition(t, g.login, ports.LoginAbsent)
+	if found := g.remove(t); found.Any() {
+		t.Errorf("got %+v", found)
+	}
+	g.role.Generation = g.generation() // the foreign login is still there
+	wantReason(t, g.Agent.PrepareRole(bounded(t), changeFence(), g.role), ports.ReasonNameTaken)
+}
+
+func roleOfNothing(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	nothing := g.role
+	nothing.DatabaseID = agentID[id.DatabaseID]()
+	nothing.Username = role.Username(nothing.DatabaseID, 1)
+	wantReason(t, g.Agent.PrepareRole(bounded(t), g.setUp, nothing), ports.ReasonNotFound)
+	wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, nothing), ports.ReasonNotFound)
+	rotation, _ := g.rotation()
+	rotation.DatabaseID, rotation.Username = nothing.DatabaseID, nothing.Username
+	_, err := g.Agent.ChangeLogin(bounded(t), changeFence(), rotation)
+	wantReason(t, err, ports.ReasonNotFound)
+}
+
+func roleLimit(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	g.role.ConnectionLimit = 1
+	g.prepare(t)
+	g.admit(t)
+	held, err := g.Server.LogIn(g.spec.Name, g.login.Username, g.login.Password)
+	noError(t, err)
+	if second, err := g.Server.LogIn(g.spec.Name, g.login.Username, g.login.Password); err == nil {
+		second.Close()
+		t.Error("a login with a limit of 1 has two connections")
+	}
+	held.Close()
+	eventually(t, func() bool { return canLogIn(t, g.Server, g.spec.Name, g.login) }, "the connection is not given back")
+}
