@@ -118,8 +118,8 @@ func passwordContext(c role.Change) string {
 	return database.LoginSecretContext(c.DatabaseID, c.Login, c.CredentialGeneration)
 }
 
-// changeByKey returns the change that a key began, and false where it began none. MANAGED_ROLE_CONFLICT: the change was of another
-// kind or login.
+// changeByKey returns the change that a key began, and false where it began none. MANAGED_ROLE_CONFLICT: the change was of
+// another kind or login.
 func changeByKey(ctx context.Context, tx ports.Tx, c role.Change) (known role.Change, found bool, err error) {
 	known, err = tx.RoleChanges().ByKey(ctx, c.DatabaseID, c.Key)
 	switch {

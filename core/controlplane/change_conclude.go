@@ -11,8 +11,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// conclude writes down what the agent has answered: change, login and activity entry commit in one transaction. Where another driver
-// was first, nothing is written.
+// conclude writes down what the agent has answered: change, login and activity entry commit in one transaction. Where another
+// driver was first, nothing is written.
 func (b *base) conclude(ctx context.Context, j changeJob, result role.Result) (outcome, error) {
 	ctx, cancel := b.settling(ctx)
 	defer cancel()

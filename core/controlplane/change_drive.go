@@ -19,8 +19,8 @@ type outcome struct {
 	cause        error // why it is still pending
 }
 
-// drive has the agent carry out a pending change and writes down what it answers. Any number of drivers may be at it: the agent does
-// it once, and the first answer counts. A change whose outcome is not known stays pending, and the keeper goes on with it.
+// drive has the agent carry out a pending change and writes down what it answers. Any number of drivers may be at it: the agent
+// does it once, and the first answer counts. A change whose outcome is not known stays pending, and the keeper goes on with it.
 func (b *base) drive(ctx context.Context, j changeJob) (outcome, error) {
 	points := changePoints(j.change)
 	b.Crash(points.reserved)

@@ -41,7 +41,8 @@ type Config struct {
 	RoleWait time.Duration
 	// SizeWait is how long a read of one database waits for the agent to tell its size: 300 ms.
 	SizeWait time.Duration
-	// Crash is called at each point of CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill the process there.
+	// Crash is called at each point of CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill the process
+	// there.
 	Crash func(point string)
 }
 

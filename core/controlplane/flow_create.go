@@ -159,7 +159,8 @@ func refusedForGood(err error) bool {
 	case ports.ReasonNameTaken, ports.ReasonConflict, ports.ReasonClosed, ports.ReasonInvalid, ports.ReasonFailed,
 		ports.ReasonNotFound, ports.ReasonStorageFull, ports.ReasonStale:
 		return true
-	case ports.ReasonFenced, ports.ReasonCompleted, ports.ReasonUnavailable, ports.ReasonNoRoute:
+	case ports.ReasonFenced, ports.ReasonCompleted, ports.ReasonUnavailable, ports.ReasonNoRoute,
+		ports.ReasonConnectRequired, ports.ReasonDatabaseClosed:
 		return false
 	}
 	return false

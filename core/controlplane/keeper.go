@@ -14,8 +14,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Keeper does what time brings: scheduled backups, expired backups and credentials, changes that a crash or an outage left unfinished. Any
-// number of keepers may run side by side: everything that they do can be done twice.
+// Keeper does what time brings: scheduled backups, expired backups and credentials, changes that a crash or an outage left
+// unfinished. Any number of keepers may run side by side: everything that they do can be done twice.
 type Keeper struct{ *base }
 
 // keepEvery is how often the keeper looks.

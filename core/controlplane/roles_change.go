@@ -12,8 +12,8 @@ import (
 )
 
 // Change rotates or revokes a role's password. The change is completed when the server has proven that the old password and every
-// connection made with it are dead, and pending while that is not known; it then goes on in the background. The same request again
-// returns the same change.
+// connection made with it are dead, and pending while that is not known; it then goes on in the background. The same request
+// again returns the same change.
 //
 // FORBIDDEN, ROLE_NOT_FOUND. VALIDATION_ERROR: the kind is neither. MANAGED_ROLE_CONFLICT: the role's or the database's state
 // forbids it, the key was used for another change, or the server has no such login to rotate.

@@ -19,8 +19,8 @@ import (
 //
 // FORBIDDEN: a developer or viewer. VALIDATION_ERROR: a field is wrong, or the limit exceeds the role budget.
 // MANAGED_ROLE_CONFLICT: rules 6 and 7 of the spec, or the key's role has been removed. CUSTOM_ROLE_REQUIRES_V3_CLONE.
-// CONNECT_GRANT_REQUIRED: the owner has withdrawn CONNECT; the role stays sql_ready. AGENT_ERROR: the server has not confirmed it;
-// the request can be repeated.
+// CONNECT_GRANT_REQUIRED: the owner has withdrawn CONNECT; the role stays sql_ready. AGENT_ERROR: the server has not confirmed
+// it; the request can be repeated.
 func (r *Roles) Create(ctx context.Context, reached Reached, q role.Request) (RoleState, error) {
 	if err := reached.Permit(account.Configure); err != nil {
 		return RoleState{}, err
@@ -121,9 +121,12 @@ func (r *Roles) reserve(ctx context.Context, reached Reached, q role.Request) (s
 			return err
 		}
 		known, err := tx.Roles().ByKey(ctx, s.Database.ID, q.Key)
-		if made = errors.Is(err, ports.ErrNoRow); !made {
+		switch made = errors.Is(err, ports.ErrNoRow); {
+		case err == nil:
 			job.record, job.role = s.Database, known
-			return errors.Join(err, s.AdmitsReplay(known, q))
+			return s.AdmitsReplay(known, q)
+		case !made:
+			return err
 		}
 		if err := s.Admits(q); err != nil {
 			return err

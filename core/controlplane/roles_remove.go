@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
@@ -99,7 +100,7 @@ func (r *Roles) nextRemoval(
 			return err
 		}
 		begun = true
-		job, err = r.changeRole(ctx, tx, s.Database, target, cell, r.removalWish(reached, target))
+		job, err = r.changeRole(ctx, tx, s.Database, target, cell, r.removalWish(reached, cell.Effects))
 		return err
 	})
 	if err == nil && begun {
@@ -109,8 +110,8 @@ func (r *Roles) nextRemoval(
 }
 
 // removalWish revokes a role that gets in, and removes every other.
-func (r *Roles) removalWish(reached Reached, target role.Role) wish {
-	if target.Status == role.Ready || target.Status == role.Expired {
+func (r *Roles) removalWish(reached Reached, effects []string) wish {
+	if slices.Contains(effects, role.StartProof) {
 		return r.userWish(reached, role.Revocation, r.internalKey("delete"))
 	}
 	return r.userWish(reached, role.Removal, r.internalKey("remove"))

@@ -87,8 +87,8 @@ func (s Scene) Admits(r Request) error {
 	return s.affords(r.ConnectionLimit)
 }
 
-// AdmitsReplay decides about a request whose key has made a role (spec, rule 6). One that is half made goes on only where a new one
-// could begin. MANAGED_ROLE_CONFLICT: the request was another one, the role was removed, or the database's state forbids it.
+// AdmitsReplay decides about a request whose key has made a role (spec, rule 6). One that is half made goes on only where a new
+// one could begin. MANAGED_ROLE_CONFLICT: the request was another one, the role was removed, or the database's state forbids it.
 func (s Scene) AdmitsReplay(known Role, r Request) error {
 	if known.Fingerprint != r.Fingerprint() {
 		return conflictf("this %s was used with a different request", idempotency.Header)
