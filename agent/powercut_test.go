@@ -1,0 +1,72 @@
+package agent_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// forgetfulStack is a stack whose PostgreSQL keeps every commit that has not waited for the disk to itself for as long as it
+// can, so that a kill takes them all back.
+func forgetfulStack(t *testing.T) *stack {
+	t.Helper()
+	s := newStack(t, clustertest.New(t, map[string]string{
+		"synchronous_commit": "on", "wal_writer_delay": "10s", "wal_writer_flush_after": "0",
+		"autovacuum": "off", // which would write the log out
+	}), t.TempDir())
+	first := s.child(t, "")
+	s.startBouncer(t, t.Context())
+	first.kill()
+	return s
+}
+
+// powerCut kills the agent at a point of a create, and PostgreSQL with it.
+func (s *stack) powerCut(t *testing.T, point string, c protocol.Command) {
+	t.Helper()
+	s.crashAt(t, point, c)
+	// PostgreSQL outlives the subtest.
+	if err := s.pg.Restart(context.Background(), cluster.Immediate); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPowerCutWhileCreatingThenTheSameCommand(t *testing.T) {
+	s := forgetfulStack(t)
+	for _, point := range pointsOf("create") {
+		t.Run(point, func(t *testing.T) {
+			w := want(database.Managed)
+			s.powerCut(t, point, w.create())
+			next := s.child(t, "")
+			defer next.kill()
+			s.done(t, w.create())
+			for _, l := range w.model.Logins() {
+				name, password := w.login(l)
+				works(t, string(l), s.pooled(t, w.name, name, password))
+			}
+			s.noOrphans(t)
+		})
+	}
+}
+
+func TestPowerCutWhileCreatingThenClose(t *testing.T) {
+	s := forgetfulStack(t)
+	for _, point := range pointsOf("create") {
+		t.Run(point, func(t *testing.T) {
+			w := want(database.Managed)
+			s.powerCut(t, point, w.create())
+			next := s.child(t, "")
+			defer next.kill()
+			if _, reason, err := s.send(closing(w.operation)); err != nil || reason != "" && reason[:9] != protocol.ReasonCompleted {
+				t.Fatal(reason, err)
+			} else if reason != "" {
+				return // the outcome was on disk
+			}
+			s.noTrace(t, w)
+			s.noOrphans(t)
+		})
+	}
+}
