@@ -59,6 +59,9 @@ func newService(t testing.TB, store *memstore.Store) *service {
 		}
 		s.hosts = append(s.hosts, cp)
 	}
+	if err := s.hosts[0].Operator.SetFeature(context.Background(), controlplane.FeatureAdditionalRoles, true); err != nil {
+		t.Fatal(err)
+	}
 	registered := s.register(t)
 	s.agent = fleet.Server(registered.ID)
 	s.batch = &fakeBatch{host: s.hosts[apiHosts], store: store}

@@ -39,11 +39,13 @@ var reading = []Scenario{
 		for _, route := range s.Wire.Routes() {
 			if route.JSON {
 				found++
-				s.refusesBadBodies(ada, route, made.ID)
+				s.refusesBadBodies(s.WithKey(ada.Account), route, made.ID) // a key of its own, for the limit of each
 			}
 		}
 		s.That(found == len(goodBodies), "%d routes take a body; the scenario knows %d", found, len(goodBodies))
 		s.That(len(ada.SeesAll()) == 1 && ada.Sees(made.ID).Environment == nil, "a refused body had an effect")
+		roles := s.sends(Request{Method: "GET", Path: "/api/v1/databases/" + made.ID + "/custom-roles", Key: ada.Key.Text})
+		s.That(string(roles.Body) == `{"roles":[]}`, "the roles are %d %s", roles.Status, roles.Body)
 	}},
 	{Name: "a body of exactly 64 KiB is read", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
 		ada := s.Customer("pro")

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 )
 
@@ -12,6 +13,14 @@ var goodBodies = map[string]string{
 	"POST /api/v1/databases/{id}/lifecycle":         `{"action":"start"}`,
 	"POST /api/v1/databases/{id}/network/allowlist": `{"cidr":"192.0.2.0/24"}`,
 	"POST /api/v1/webhooks":                         `{"url":"` + quietURL + `"}`,
+
+	"POST /api/v1/databases/{id}/custom-roles": `{"displayName":"R","accessProfile":"read_only","connectionLimit":1}`,
+
+	"PATCH /api/v1/databases/{id}/custom-roles/{roleId}":                      `{"displayName":"R"}`,
+	"POST /api/v1/databases/{id}/custom-roles/{roleId}/changes":               `{"kind":"rotate","confirmDisconnect":true}`,
+	"POST /api/v1/databases/{id}/custom-roles/{roleId}/changes/{operationId}": `{"confirmDisconnect":true}`,
+	"POST /api/v1/databases/{id}/custom-roles/{roleId}/delete":                `{"confirm":true}`,
+	"POST /api/v1/databases/{id}/managed-roles/{login}/rotate":                `{"confirmDisconnect":true}`,
 }
 
 var isolating = []Scenario{
@@ -82,17 +91,20 @@ func (s *Stage) targeted() (routes []Route) {
 	return routes
 }
 
-// request fills a route in: its first parameter is id, every further one is part.
+// request fills a route in: its first parameter is id, every further one is part, but for file names and logins. A request with a
+// body has an Idempotency-Key, too, which routes that want none overlook.
 func (s *Stage) request(r Route, id, part, key string) Request {
 	s.Helper()
 	path := strings.Replace(r.Path, "{id}", id, 1)
-	path = strings.NewReplacer("{filename}", "20260101_000000.sql.gz", "{entryId}", part, "{deliveryId}", part).Replace(path)
+	path = strings.NewReplacer("{filename}", "20260101_000000.sql.gz", "{login}", "runtime", "{entryId}", part,
+		"{deliveryId}", part, "{roleId}", part, "{operationId}", part).Replace(path)
 	s.That(!strings.Contains(path, "{"), "%s has a parameter that this scenario does not know", r)
 	request := Request{Method: r.Method, Path: path, Key: key, From: s.someAddress()}
 	if r.JSON {
 		body, known := goodBodies[r.String()]
 		s.That(known, "%s takes a body that this scenario does not know", r)
-		request.Header, request.Body = jsonHeader, []byte(body)
+		request.Header, request.Body = map[string]string{"Idempotency-Key": s.Name("key")}, []byte(body)
+		maps.Copy(request.Header, jsonHeader)
 	}
 	return request
 }

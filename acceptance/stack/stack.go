@@ -70,12 +70,13 @@ const metadataDatabase = "pgherd_metadata"
 // serverSettings leave room for many databases with a client or two each.
 var serverSettings = map[string]string{"max_connections": "300", "reserved_connections": "10"}
 
-// Start brings up both clusters, prepares them as an operator does, starts an agent and then PgBouncer, and registers the
-// server. The caller calls Stop also where it fails.
+// Start brings up both clusters, prepares them as an operator does, starts an agent and then PgBouncer, registers the server and
+// switches features on. The caller calls Stop also where it fails.
 func Start(ctx context.Context, o Options) (*Stack, error) {
 	s := &Stack{options: o, agentSecret: rand.Text()}
 	for _, step := range []func(context.Context) error{
 		s.prepareFiles, s.startClusters, s.prepareMetadata, s.prepareServer, s.startFirstAgent, s.startPooler, s.register,
+		s.enableFeatures,
 	} {
 		if err := step(ctx); err != nil {
 			return s, err
@@ -167,6 +168,12 @@ func (s *Stack) startPooler(ctx context.Context) (err error) {
 func (s *Stack) register(ctx context.Context) error {
 	_, err := s.Admin(ctx, "server", "add", "--name", "first", "--agent-url", s.AgentURL(), "--agent-ca-file", s.ca.CertFile(),
 		"--public-host", PublicHost, "--public-port", strconv.Itoa(s.poolerPort))
+	return err
+}
+
+// enableFeatures switches on what is off in a new installation.
+func (s *Stack) enableFeatures(ctx context.Context) error {
+	_, err := s.Admin(ctx, "feature", "enable", "additional-roles")
 	return err
 }
 

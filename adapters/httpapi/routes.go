@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-// Routes is the one table of the API's routes (spec, section "Endpoints").
+// Routes is the one table of the API's routes (spec, section "Endpoints"); the rows about logins stand in roleroutes.go.
 func Routes(uc *controlplane.ControlPlane) []Route {
 	d, a, b := databases{uc.Databases}, allowlist{uc.Allowlist}, backups{uc.Backups}
 	o, l, w := operations{uc.Operations}, activity{uc.Activity}, webhooks{uc.Webhooks}
@@ -23,7 +23,7 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		hook    = hooks + "/{id}"
 		sent    = hook + "/deliveries"
 	)
-	return []Route{
+	return append([]Route{
 		{
 			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Query: PageParameters, Handle: d.list,
 			Summary: "The databases that the key sees", Answers: documented(http.StatusOK, Listed[databaseView]{}),
@@ -133,7 +133,7 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 			Handle:  w.redeliver,
 			Summary: "Send an event once more", Answers: documented(http.StatusAccepted, told[deliveryView]{}),
 		},
-	}
+	}, roleRoutes(uc)...)
 }
 
 func documented(status int, body any) []Documented { return []Documented{{Status: status, Body: body}} }
