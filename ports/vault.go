@@ -4,14 +4,17 @@ import "context"
 
 // Vault walks over every encrypted value of the store, so that a new key can take the place of an old one.
 type Vault interface {
-	// Next returns up to limit values in the order of Ref, those after the given Ref; the empty Ref begins.
+	// Next returns up to limit values in the order of Ref, those after the given Ref; the empty Ref begins. There are no more
+	// where it returns none. A value that moves to another row during the walk, as the password of a completed rotation does,
+	// moves on to a later Ref.
 	Next(ctx context.Context, after string, limit int) ([]SealedValue, error)
-	// Replace stores new bytes where the stored ones still are those of v, and changes nothing otherwise.
+	// Replace stores new bytes where the stored ones still are those of v, and changes nothing otherwise. For roles and their
+	// changes it waits for whoever holds the database, who may write back what it has read.
 	Replace(ctx context.Context, v SealedValue, sealed []byte) error
 }
 
-// SealedValue is one encrypted value. Ref names its row ("login/<database>/<login>", "server/<id>", "webhook/<id>"), Context is
-// what it is bound to.
+// SealedValue is one encrypted value. Ref names its row ("change/<id>" of a pending rotation,
+// "login/<database>/<login>", "role/<id>", "server/<id>", "webhook/<id>"), Context is what it is bound to.
 type SealedValue struct {
 	Ref     string
 	Context string

@@ -119,7 +119,8 @@ func (d databases) Save(ctx context.Context, r database.Record) error {
 	return d.mustChange(ctx, ports.ErrNoRow, saveDatabase, append(valuesOf(r, databaseChanges), r.ID)...)
 }
 
-// Remove takes logins, allowlist, memberships, key bindings and enrolments with it; audit entries and operations stay.
+// Remove takes logins, roles and their changes, allowlist, memberships, key bindings and enrolments with it; audit entries and
+// operations stay.
 func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 	return d.mustChange(ctx, ports.ErrNoRow, removeDatabase, db)
 }

@@ -27,9 +27,12 @@ func (s session) run(ctx context.Context, st *statement, fn func(*sqlx.Stmt) err
 
 // one reads one row; ErrNoRow when there is none.
 func one[T any](ctx context.Context, s session, st *statement, args ...any) (T, error) {
-	var row T
+	var row, none T
 	err := s.run(ctx, st, func(stmt *sqlx.Stmt) error { return stmt.GetContext(ctx, &row, args...) })
-	return row, err
+	if err != nil {
+		return none, err // looking for a row lets its pointers point somewhere
+	}
+	return row, nil
 }
 
 // all reads every row.

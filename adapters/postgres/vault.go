@@ -7,14 +7,21 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
 var (
+	sealedChanges = define(func() sq.Sqlizer {
+		return roleChangeTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
+	})
 	sealedLogins = define(func() sq.Sqlizer {
 		return loginTable.read().Where("(t.database_id, t.login) > (?, ?)").OrderBy("t.database_id", "t.login").Suffix("LIMIT ?")
+	})
+	sealedRoles = define(func() sq.Sqlizer {
+		return roleTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
 	})
 	sealedServers = define(func() sq.Sqlizer {
 		return serverTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
@@ -22,6 +29,15 @@ var (
 	sealedWebhooks = define(func() sq.Sqlizer {
 		return webhookTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
 	})
+	// Who holds the database writes back what it has read of its roles and changes: these two wait for it.
+	resealChange = written(`
+		UPDATE role_changes c SET sealed = $1
+		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM role_changes WHERE id = $2) FOR NO KEY UPDATE) held
+		WHERE c.id = $2 AND c.database_id = held.id AND c.sealed = $3`)
+	resealRole = written(`
+		UPDATE roles r SET sealed = $1
+		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM roles WHERE id = $2) FOR NO KEY UPDATE) held
+		WHERE r.id = $2 AND r.database_id = held.id AND r.sealed = $3`)
 	resealLogin   = written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
 	resealServer  = written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
 	resealWebhook = written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
@@ -36,31 +52,34 @@ type sealedRows struct {
 	reseal *statement
 }
 
-// sealedTables are in the order of their Refs.
+// sealedTables are in the order of their Refs. Changes stand before logins and roles, where the password of a completed one
+// moves: a walk that no longer meets it there meets it later.
 var sealedTables = []sealedRows{
+	{"change", []string{firstUUID}, vault.changes, resealChange},
 	{"login", []string{firstUUID, ""}, vault.logins, resealLogin},
+	{"role", []string{firstUUID}, vault.roles, resealRole},
 	{"server", []string{firstUUID}, vault.servers, resealServer},
 	{"webhook", []string{firstUUID}, vault.webhooks, resealWebhook},
 }
 
 type vault struct{ session }
 
-// Next reads one table until there is no more of it, then the one behind it.
+// Next reads one table until there is no more of it, then the one behind it. It never returns values of two tables: what is
+// replaced of one is replaced before the next is read, so that nothing moves from the one past the other.
 func (v vault) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
 	table, key, err := placeOf(after)
 	if err != nil {
 		return nil, err
 	}
 	var values []ports.SealedValue
-	for ; table < len(sealedTables) && len(values) < limit; table++ {
+	for ; table < len(sealedTables) && len(values) == 0; table++ {
 		if key == nil {
 			key = sealedTables[table].first
 		}
-		more, err := sealedTables[table].read(v, ctx, append(arguments(key), limit-len(values)))
-		if err != nil {
+		if values, err = sealedTables[table].read(v, ctx, append(arguments(key), limit)); err != nil {
 			return nil, err
 		}
-		values, key = append(values, more...), nil
+		key = nil
 	}
 	return values, nil
 }
@@ -93,6 +112,24 @@ func (v vault) Replace(ctx context.Context, value ports.SealedValue, sealed []by
 		return err
 	}
 	return v.write(ctx, sealedTables[table].reseal, append(append([]any{sealed}, arguments(key)...), value.Sealed)...)
+}
+
+func (v vault) changes(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+	rows, err := all[role.Change](ctx, v.session, sealedChanges, after...)
+	values := make([]ports.SealedValue, len(rows))
+	for i, c := range rows {
+		values[i] = ports.SealedValue{Ref: "change/" + string(c.ID), Context: c.SecretContext(), Sealed: c.Sealed}
+	}
+	return values, err
+}
+
+func (v vault) roles(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+	rows, err := all[role.Role](ctx, v.session, sealedRoles, after...)
+	values := make([]ports.SealedValue, len(rows))
+	for i, r := range rows {
+		values[i] = ports.SealedValue{Ref: "role/" + string(r.ID), Context: r.SecretContext(), Sealed: r.Sealed}
+	}
+	return values, err
 }
 
 func (v vault) logins(ctx context.Context, after []any) ([]ports.SealedValue, error) {

@@ -88,7 +88,8 @@ func (a accounts) SetMember(ctx context.Context, m ports.Membership) error {
 // found turns a missing row into ErrNoRow.
 func found[V any](v V, ok bool) (V, error) {
 	if !ok {
-		return v, ports.ErrNoRow
+		var none V
+		return none, ports.ErrNoRow
 	}
 	return v, nil
 }

@@ -26,8 +26,7 @@ func (l logins) Add(ctx context.Context, secret ports.LoginSecret) error {
 	if _, taken := s.logins.get(key); taken {
 		return l.refuse(errors.New("the database has this login already"))
 	}
-	secret.Sealed = bytes.Clone(secret.Sealed)
-	s.logins.put(key, secret)
+	s.logins.put(key, ownLogin(secret))
 	return nil
 }
 
@@ -36,7 +35,8 @@ func (l logins) Get(ctx context.Context, db id.DatabaseID, login database.Login)
 	if err != nil {
 		return ports.LoginSecret{}, err
 	}
-	return found(s.logins.get(loginKey{db, login}))
+	stored, ok := s.logins.get(loginKey{db, login})
+	return found(ownLogin(stored), ok)
 }
 
 func (l logins) List(ctx context.Context, db id.DatabaseID) ([]ports.LoginSecret, error) {
@@ -45,10 +45,17 @@ func (l logins) List(ctx context.Context, db id.DatabaseID) ([]ports.LoginSecret
 		return nil, err
 	}
 	order := database.Managed.Logins()
-	return s.logins.having(func(secret ports.LoginSecret) bool { return secret.DatabaseID == db },
+	list := s.logins.having(func(secret ports.LoginSecret) bool { return secret.DatabaseID == db },
 		func(a, b ports.LoginSecret) int {
 			return cmp.Compare(slices.Index(order, a.Login), slices.Index(order, b.Login))
-		}), nil
+		})
+	return each(list, ownLogin), nil
+}
+
+// ownLogin returns a login whose secret its holder may change.
+func ownLogin(l ports.LoginSecret) ports.LoginSecret {
+	l.Sealed = bytes.Clone(l.Sealed)
+	return l
 }
 
 func (l logins) Replace(ctx context.Context, secret ports.LoginSecret) error {

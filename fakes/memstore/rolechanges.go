@@ -3,6 +3,7 @@ package memstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -29,9 +30,27 @@ func (c roleChanges) Add(ctx context.Context, added role.Change) error {
 	if inTheWay {
 		return c.refuse(fault.New(fault.ManagedRoleConflict, "another change of the database's logins is unfinished"))
 	}
-	added.Sealed = bytes.Clone(added.Sealed)
-	s.roleChanges.put(added.ID, added)
+	if _, ok := s.roles.get(added.RoleID); added.RoleID != "" && !ok {
+		return c.refuse(ports.ErrNoRow)
+	}
+	return c.put(s, added)
+}
+
+// put stores a row that keeps its promises: it is of a role or of a login, has an end exactly where it has ended, and a password
+// exactly while it is a pending rotation.
+func (c roleChanges) put(s *state, row role.Change) error {
+	if (row.RoleID == "") == (row.Login == "") || row.Open() != (row.EndedAt == nil) ||
+		(row.Sealed != nil) != (row.Open() && row.Kind == role.Rotation) {
+		return c.refuse(errors.New("the change has a target, an end or a password that it must not have, or lacks one"))
+	}
+	s.roleChanges.put(row.ID, ownChange(row))
 	return nil
+}
+
+// ownChange returns a change whose secret its holder may change.
+func ownChange(c role.Change) role.Change {
+	c.Sealed = bytes.Clone(c.Sealed)
+	return c
 }
 
 func (c roleChanges) Get(ctx context.Context, db id.DatabaseID, change id.OperationID) (role.Change, error) {
@@ -40,7 +59,7 @@ func (c roleChanges) Get(ctx context.Context, db id.DatabaseID, change id.Operat
 		return role.Change{}, err
 	}
 	stored, ok := s.roleChanges.get(change)
-	return found(stored, ok && stored.DatabaseID == db)
+	return found(ownChange(stored), ok && stored.DatabaseID == db)
 }
 
 func (c roleChanges) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Change, error) {
@@ -60,7 +79,7 @@ func (c roleChanges) only(ctx context.Context, match func(role.Change) bool) (ro
 	if len(list) == 0 {
 		return role.Change{}, ports.ErrNoRow
 	}
-	return list[0], nil
+	return ownChange(list[0]), nil
 }
 
 func byNotBefore(a, b role.Change) int {
@@ -76,11 +95,10 @@ func (c roleChanges) Save(ctx context.Context, changed role.Change) error {
 	if !ok || stored.DatabaseID != changed.DatabaseID {
 		return ports.ErrNoRow
 	}
-	stored.Status, stored.Verifier, stored.Sealed = changed.Status, changed.Verifier, bytes.Clone(changed.Sealed)
+	stored.Status, stored.Verifier, stored.Sealed = changed.Status, changed.Verifier, changed.Sealed
 	stored.Revealed, stored.EndedAt = changed.Revealed, changed.EndedAt
 	stored.Attempts, stored.NotBefore = changed.Attempts, changed.NotBefore
-	s.roleChanges.put(changed.ID, stored)
-	return nil
+	return c.put(s, stored)
 }
 
 func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]role.Change, error) {
@@ -89,5 +107,5 @@ func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]role.
 		return nil, err
 	}
 	due := func(c role.Change) bool { return c.Open() && !c.NotBefore.After(now) }
-	return first(s.roleChanges.having(due, byNotBefore), limit), nil
+	return each(first(s.roleChanges.having(due, byNotBefore), limit), ownChange), nil
 }

@@ -30,9 +30,23 @@ func (r roles) Add(ctx context.Context, added role.Role) error {
 	if used {
 		return r.refuse(errors.New("the role, its ordinal, its key or its username exists"))
 	}
-	added.Sealed = bytes.Clone(added.Sealed)
-	s.roles.put(added.ID, added)
+	return r.put(s, added)
+}
+
+// put stores a row that keeps its promise: it has a password exactly while it is neither revoked nor removed.
+func (r roles) put(s *state, row role.Role) error {
+	none := row.Status == role.Revoked || row.Status == role.Removed
+	if none != (row.Sealed == nil) || none != (row.Verifier == "") {
+		return r.refuse(errors.New("the role has a password that it must not have, or lacks one"))
+	}
+	s.roles.put(row.ID, ownRole(row))
 	return nil
+}
+
+// ownRole returns a role whose secret its holder may change.
+func ownRole(r role.Role) role.Role {
+	r.Sealed = bytes.Clone(r.Sealed)
+	return r
 }
 
 func (r roles) Get(ctx context.Context, db id.DatabaseID, of id.RoleID) (role.Role, error) {
@@ -41,7 +55,7 @@ func (r roles) Get(ctx context.Context, db id.DatabaseID, of id.RoleID) (role.Ro
 		return role.Role{}, err
 	}
 	stored, ok := s.roles.get(of)
-	return found(stored, ok && stored.DatabaseID == db)
+	return found(ownRole(stored), ok && stored.DatabaseID == db)
 }
 
 func (r roles) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Role, error) {
@@ -53,7 +67,7 @@ func (r roles) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key)
 	if len(list) == 0 {
 		return role.Role{}, ports.ErrNoRow
 	}
-	return list[0], nil
+	return ownRole(list[0]), nil
 }
 
 func byOrdinal(a, b role.Role) int { return cmp.Compare(a.Ordinal, b.Ordinal) }
@@ -63,7 +77,8 @@ func (r roles) List(ctx context.Context, db id.DatabaseID) ([]role.Role, error) 
 	if err != nil {
 		return nil, err
 	}
-	return s.roles.having(func(r role.Role) bool { return r.DatabaseID == db && r.Status != role.Removed }, byOrdinal), nil
+	list := s.roles.having(func(r role.Role) bool { return r.DatabaseID == db && r.Status != role.Removed }, byOrdinal)
+	return each(list, ownRole), nil
 }
 
 func (r roles) Save(ctx context.Context, changed role.Role) error {
@@ -78,9 +93,7 @@ func (r roles) Save(ctx context.Context, changed role.Role) error {
 	changed.Ordinal, changed.Username, changed.AccessProfile = stored.Ordinal, stored.Username, stored.AccessProfile
 	changed.ConnectionLimit, changed.CreatedAt, changed.Key = stored.ConnectionLimit, stored.CreatedAt, stored.Key
 	changed.Fingerprint, changed.SetupID = stored.Fingerprint, stored.SetupID
-	changed.Sealed = bytes.Clone(changed.Sealed)
-	s.roles.put(changed.ID, changed)
-	return nil
+	return r.put(s, changed)
 }
 
 func (r roles) Expiring(ctx context.Context, now time.Time, limit int) ([]role.Role, error) {
@@ -92,5 +105,5 @@ func (r roles) Expiring(ctx context.Context, now time.Time, limit int) ([]role.R
 		func(a, b role.Role) int {
 			return byTime(*a.CredentialExpiresAt, string(a.ID), *b.CredentialExpiresAt, string(b.ID))
 		})
-	return first(list, limit), nil
+	return each(first(list, limit), ownRole), nil
 }

@@ -58,6 +58,14 @@ func (r *rows[K, V]) any(match func(V) bool) bool {
 	return false
 }
 
+// each replaces the rows of a list that nobody else has.
+func each[V any](list []V, by func(V) V) []V {
+	for i, v := range list {
+		list[i] = by(v)
+	}
+	return list
+}
+
 // first returns at most limit rows; a limit of 0 or less is none.
 func first[V any](list []V, limit int) []V {
 	if limit > 0 && len(list) > limit {

@@ -29,6 +29,22 @@ func (s *state) sealed() (list []sealed) {
 			s.logins.put(key, l)
 		})
 	}
+	for key, r := range s.roles.byKey {
+		if r.Sealed != nil {
+			add("role/"+string(r.ID), r.SecretContext(), r.Sealed, func(s *state, value []byte) {
+				r.Sealed = value
+				s.roles.put(key, r)
+			})
+		}
+	}
+	for key, c := range s.roleChanges.byKey {
+		if c.Sealed != nil {
+			add("change/"+string(c.ID), c.SecretContext(), c.Sealed, func(s *state, value []byte) {
+				c.Sealed = value
+				s.roleChanges.put(key, c)
+			})
+		}
+	}
 	for key, r := range s.servers.byKey {
 		add("server/"+string(r.ID), r.SecretContext(), r.SealedSecret, func(s *state, value []byte) {
 			r.SealedSecret = value
