@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -23,6 +24,7 @@ func Databases(t *testing.T, m Metadata) {
 		{"the quota counts every status", quotaCounts},
 		{"a removed record leaves the activity log", removeLeavesAudit},
 		{"a removed record frees name and key", removeFrees},
+		{"a removed record takes its roles along", removeTakesRoles},
 		{"scheduled backups become due", backupsBecomeDue},
 		{"allowlists become due", allowlistsBecomeDue},
 	})
@@ -44,6 +46,7 @@ func recordComesBack(w *world) {
 	r.DisplayName, r.Environment, r.Schedule, r.Status = "Läden 🛒", "", database.Daily, database.Stopped
 	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt = 0, 1<<40, &sized, &next
 	r.AccessGeneration, r.AllowlistGeneration, r.AllowlistApplied = 3, 5, 4
+	r.RoleGeneration, r.RoleOrdinal, r.RolesBarred = 1<<40, 7, true
 	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Save(ctx, r) })
 	w.equal("as saved", lock(w, r.ID), r)
 	for _, status := range database.Statuses {
@@ -179,6 +182,36 @@ func removeFrees(w *world) {
 		if len(list) != 0 {
 			w.Errorf("a key bound to the removed database sees its successor %s", again.ID)
 		}
+		return err
+	})
+}
+
+func removeTakesRoles(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	kept := w.addRole(other.ID, 1)
+	w.update(addingChange(changeOfRole(kept, role.Revocation)))
+	gone, removed := w.addRole(r.ID, 1), w.addRole(r.ID, 2, func(o *role.Role) { *o = in(role.Removed, *o) })
+	changes := []role.Change{
+		changeOf(r.ID), changeOfRole(gone, role.Revocation).Ended(role.Completed, epoch),
+		changeOfRole(removed, role.Removal).Ended(role.Completed, epoch),
+	}
+	for _, c := range changes {
+		w.update(addingChange(c))
+	}
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, r.ID) })
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, r) })
+	w.equal("roles that are left", len(w.listedRoles(r.ID)), 0)
+	for _, c := range changes {
+		w.missing("a change of the removed database", func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.RoleChanges().Get(ctx, r.ID, c.ID)
+			return err
+		})
+	}
+	w.addRole(r.ID, 1) // whose ordinal, username and key are free again
+	w.update(addingChange(changes[0]))
+	w.equal("another database's role", w.listedRoles(other.ID), []role.Role{kept})
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.RoleChanges().Pending(ctx, other.ID)
 		return err
 	})
 }

@@ -15,6 +15,7 @@ func Logins(t *testing.T, m Metadata) {
 		{"a login comes back as it was stored", loginComesBack},
 		{"the owner is listed first", ownerIsFirst},
 		{"a login belongs to a database", loginBelongs},
+		{"a password is replaced, nothing else", loginIsReplaced},
 	})
 }
 
@@ -72,4 +73,44 @@ func loginBelongs(w *world) {
 	w.refused("a login of no database", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Logins().Add(ctx, ownerOf(newID[id.DatabaseID]()))
 	})
+}
+
+func loginIsReplaced(w *world) {
+	l, bystander := ownerOf(w.addDatabase("shop").ID), ownerOf(w.addDatabase("other").ID)
+	reader := l
+	reader.Login, reader.Username, reader.Sealed = database.ReadonlyLogin, "reader", []byte("reader's")
+	replacing := func(l ports.LoginSecret) func(ctx context.Context, tx ports.Tx) error {
+		return func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Replace(ctx, l) }
+	}
+	stored := func(of ports.LoginSecret) (got ports.LoginSecret) {
+		w.view(func(ctx context.Context, tx ports.Tx) (err error) {
+			got, err = tx.Logins().Get(ctx, of.DatabaseID, of.Login)
+			return err
+		})
+		return got
+	}
+	for _, added := range []ports.LoginSecret{l, reader, bystander} {
+		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Add(ctx, added) })
+	}
+	next := l
+	next.Generation, next.Verifier, next.Sealed, next.Username = 2, "other", []byte{1, 0, 255}, "elsewhere"
+	want := next
+	want.Sealed, want.Username = []byte{1, 0, 255}, l.Username
+	w.update(replacing(next))
+	next.Sealed[0] = 77
+	w.equal("the login that was replaced", stored(l), want)
+	stored(l).Sealed[0] = 78
+	w.equal("after returned bytes changed", stored(l), want)
+	w.equal("another login", stored(reader), reader)
+	w.equal("another database's login", stored(bystander), bystander)
+
+	ghost := l
+	ghost.Login = database.RuntimeLogin
+	w.refused("a login that was not made", ports.ErrNoRow, replacing(ghost))
+	ghost = l
+	ghost.DatabaseID = newID[id.DatabaseID]()
+	w.refused("a login of no database", ports.ErrNoRow, replacing(ghost))
+	if err := w.Store.View(w.Context(), replacing(l)); !sameError(err, ports.ErrReadOnly) {
+		w.Errorf("replacing in a view: %v", err)
+	}
 }

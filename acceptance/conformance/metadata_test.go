@@ -35,6 +35,8 @@ func TestKeys(t *testing.T)        { eachStore(t, conformance.Keys) }
 func TestDatabases(t *testing.T)   { eachStore(t, conformance.Databases) }
 func TestVisibility(t *testing.T)  { eachStore(t, conformance.Visibility) }
 func TestLogins(t *testing.T)      { eachStore(t, conformance.Logins) }
+func TestRoles(t *testing.T)       { eachStore(t, conformance.Roles) }
+func TestRoleChanges(t *testing.T) { eachStore(t, conformance.RoleChanges) }
 func TestAllowlist(t *testing.T)   { eachStore(t, conformance.Allowlist) }
 func TestBackups(t *testing.T)     { eachStore(t, conformance.Backups) }
 func TestOperations(t *testing.T)  { eachStore(t, conformance.Operations) }
