@@ -103,19 +103,11 @@ func (b *base) addChange(
 		var err error
 		c.CredentialGeneration++
 		c.Verifier = w.password.verifier
-		if c.Sealed, err = b.Secrets.Seal([]byte(w.password.text), passwordContext(c)); err != nil {
+		if c.Sealed, err = b.Secrets.Seal([]byte(w.password.text), c.SecretContext()); err != nil {
 			return changeJob{}, err
 		}
 	}
 	return changeJob{record: record, change: c, current: current}, tx.RoleChanges().Add(ctx, c)
-}
-
-// passwordContext binds the password that a rotation makes, to what it is bound when it is in force.
-func passwordContext(c role.Change) string {
-	if c.RoleID != "" {
-		return role.SecretContext(c.DatabaseID, c.RoleID, c.CredentialGeneration)
-	}
-	return database.LoginSecretContext(c.DatabaseID, c.Login, c.CredentialGeneration)
 }
 
 // changeByKey returns the change that a key began, and false where it began none. MANAGED_ROLE_CONFLICT: the change was of

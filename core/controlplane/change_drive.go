@@ -59,7 +59,7 @@ func (b *base) carryOut(ctx context.Context, j changeJob) (role.Result, error) {
 	if j.change.Kind == role.Removal {
 		return b.removeRole(ctx, agent, j)
 	}
-	fresh, err := b.unseal(sealedPassword{j.change.Sealed, passwordContext(j.change)})
+	fresh, err := b.unseal(sealedPassword{j.change.Sealed, j.change.SecretContext()})
 	if err != nil {
 		return role.Result{}, err
 	}

@@ -1,0 +1,327 @@
+package controlplane_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func TestRotation(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	old := w.password(r.ID)
+	session := must(w.server.Connect(customer, "my-shop", r.Username, old))(t)
+	c := must(w.change(r.ID, role.Rotation, "rotate"))(t)
+	equal(t, "status", c.Status, role.Completed)
+	equal(t, "credential generation", c.CredentialGeneration, 2)
+	if c.Verifier != "" || c.Sealed != nil {
+		t.Error("the answer has the password")
+	}
+	fresh := w.password(r.ID)
+	equal(t, "the old password", w.getsIn(r.Username, old), false)
+	equal(t, "the new password", w.getsIn(r.Username, fresh), true)
+	equal(t, "the session of the old one", session.Alive(), false)
+	after := w.state(r.ID)
+	equal(t, "role", after.Status, role.Ready)
+	equal(t, "role's credential generation", after.CredentialGeneration, 2)
+	equal(t, "set generation", after.SetGeneration, int64(2))
+	d := w.details(audit.RoleRotated)[0]
+	for name, want := range map[string]string{
+		"roleId": string(r.ID), "username": r.Username, "credentialGeneration": "2", "operationId": string(c.ID),
+		"noneLeft": "true", "oldRefused": "true", "newAccepted": "true", "sessionsEnded": "1", "connectMissing": "false",
+	} {
+		equal(t, name, d[name], want)
+	}
+}
+
+func TestRevocation(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	old := w.password(r.ID)
+	c := must(w.change(r.ID, role.Revocation, "revoke"))(t)
+	equal(t, "status", c.Status, role.Completed)
+	equal(t, "credential generation", c.CredentialGeneration, 1)
+	equal(t, "the old password", w.getsIn(r.Username, old), false)
+	w.is(r.ID, role.Revoked)
+	for _, k := range []role.Kind{role.Rotation, role.Revocation} {
+		_, err := w.change(r.ID, k, "again "+string(k))
+		refused(t, err, fault.ManagedRoleConflict)
+	}
+	_, err := w.Roles.Reveal(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.ManagedRoleConflict)
+	d := w.details(audit.RoleRevoked)[0]
+	equal(t, "proven", d["noneLeft"]+d["oldRefused"]+d["newAccepted"], "truetruefalse")
+}
+
+// One key is one change of one kind of one role.
+func TestKeyOfAChange(t *testing.T) {
+	w := newRoleWorld(t)
+	r, other := w.role("report"), w.role("other")
+	c := must(w.change(r.ID, role.Rotation, "key"))(t)
+	again := must(w.change(r.ID, role.Rotation, "key"))(t)
+	equal(t, "the same change", again.ID, c.ID)
+	equal(t, "commands", w.server.Calls("ChangeLogin"), 1)
+	_, err := w.change(r.ID, role.Revocation, "key")
+	refused(t, err, fault.ManagedRoleConflict)
+	_, err = w.change(other.ID, role.Rotation, "key")
+	refused(t, err, fault.ManagedRoleConflict)
+	_, err = w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "key")
+	refused(t, err, fault.ManagedRoleConflict)
+	must(w.change(r.ID, role.Rotation, "second"))(t)
+	equal(t, "a replay is never applied again", must(w.change(r.ID, role.Rotation, "key"))(t).CredentialGeneration, 2)
+	equal(t, "credential generation", w.state(r.ID).CredentialGeneration, 3)
+	for _, key := range []string{"", "service-internal-x", "a\nb"} {
+		_, err = w.change(r.ID, role.Rotation, key)
+		refused(t, err, fault.ValidationError)
+	}
+	for _, k := range []role.Kind{"", "remove", "expire"} {
+		_, err = w.change(r.ID, k, "kinds")
+		refused(t, err, fault.ValidationError)
+	}
+}
+
+// The reply is lost, or the server does not answer: the change is pending, everything else waits for it, and whoever comes next
+// finishes it, with the same password.
+func TestPendingChange(t *testing.T) {
+	finish := map[string]func(*roleWorld, id.RoleID, role.Change) role.Change{
+		"the same request": func(w *roleWorld, of id.RoleID, c role.Change) role.Change {
+			return must(w.change(of, c.Kind, "key"))(w.t)
+		},
+		"a replay": func(w *roleWorld, of id.RoleID, c role.Change) role.Change {
+			return must(w.Roles.ReplayChange(w.ctx, w.here(), of, c.ID))(w.t)
+		},
+		"the keeper": func(w *roleWorld, of id.RoleID, c role.Change) role.Change {
+			w.keep()
+			return must(w.Roles.ReadChange(w.ctx, w.here(), of, c.ID))(w.t)
+		},
+	}
+	faults := map[string]func(*roleWorld){
+		"lost reply":  func(w *roleWorld) { w.losing("ChangeLogin", 0) },
+		"unreachable": func(w *roleWorld) { w.server.SetUnreachable(true) },
+		"unavailable": func(w *roleWorld) { w.server.SetUnavailable(true) },
+		"refused":     func(w *roleWorld) { w.refusing("ChangeLogin", ports.ReasonFailed) },
+	}
+	for _, kind := range []role.Kind{role.Rotation, role.Revocation} {
+		for broken, breakIt := range faults {
+			for by, goOn := range finish {
+				t.Run(string(kind)+", "+broken+", "+by, func(t *testing.T) {
+					w := newRoleWorld(t)
+					pendingChange(w, kind, breakIt, goOn)
+				})
+			}
+		}
+	}
+}
+
+func pendingChange(
+	w *roleWorld, kind role.Kind, breakIt func(*roleWorld), goOn func(*roleWorld, id.RoleID, role.Change) role.Change,
+) {
+	t := w.t
+	r := w.role("report")
+	old := w.password(r.ID)
+	breakIt(w)
+	c := must(w.change(r.ID, kind, "key"))(t)
+	equal(t, "status", c.Status, role.Pending)
+	equal(t, "read", must(w.Roles.ReadChange(w.ctx, w.here(), r.ID, c.ID))(t).Status, role.Pending)
+	w.is(r.ID, role.Updating)
+	equal(t, "operation in the list", w.state(r.ID).ChangeID, c.ID)
+	w.blocked(r.ID)
+	w.server.SetUnreachable(false)
+	w.server.SetUnavailable(false)
+	w.server.OnCall(nil)
+	done := goOn(w, r.ID, c)
+	equal(t, "afterwards", done.Status, role.Completed)
+	equal(t, "the old password", w.getsIn(r.Username, old), false)
+	if kind == role.Rotation {
+		w.is(r.ID, role.Ready)
+		equal(t, "the new password", w.getsIn(r.Username, w.password(r.ID)), true)
+		equal(t, "in the log", len(w.details(audit.RoleRotated)), 1)
+	} else {
+		w.is(r.ID, role.Revoked)
+		equal(t, "in the log", len(w.details(audit.RoleRevoked)), 1)
+	}
+	equal(t, "replayed", must(w.Roles.ReplayChange(w.ctx, w.here(), r.ID, c.ID))(t).Status, role.Completed)
+}
+
+// blocked tries everything that has to wait for a pending change of this role.
+func (w *roleWorld) blocked(of id.RoleID) {
+	w.t.Helper()
+	for what, do := range map[string]func() error{
+		"create": func() error { _, err := w.Roles.Create(w.ctx, w.here(), wanted("blocked")); return err },
+		"rename": func() error { _, err := w.Roles.Rename(w.ctx, w.here(), of, "x"); return err },
+		"reveal": func() error { _, err := w.Roles.Reveal(w.ctx, w.here(), of); return err },
+		"rotate": func() error { _, err := w.change(of, role.Rotation, "blocked"); return err },
+		"revoke": func() error { _, err := w.change(of, role.Revocation, "blocked"); return err },
+		"remove": func() error { _, err := w.Roles.Remove(w.ctx, w.here(), of); return err },
+		"a login": func() error {
+			_, err := w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "b")
+			return err
+		},
+	} {
+		if err := do(); !fault.Has(err, fault.ManagedRoleConflict) {
+			w.t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, e := range []database.Event{database.Stop, database.Restart} {
+		_, err := w.Databases.SetLifecycle(w.ctx, w.here(), e)
+		refused(w.t, err, fault.DatabaseStateConflict)
+	}
+	equal(w.t, "starting what runs", must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Start))(w.t), database.Active)
+}
+
+// Nobody waits for an agent longer than Config.RoleWait.
+func TestSlowAgent(t *testing.T) {
+	c := quick()
+	c.RoleWait = 30 * time.Millisecond
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.server.SetDelay(time.Minute)
+	impatient := w.process(c)
+	begun := time.Now()
+	change := must(impatient.Roles.Change(w.ctx, w.here(), r.ID, role.Rotation, "key"))(t)
+	equal(t, "status", change.Status, role.Pending)
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	w.server.SetDelay(0)
+	w.keep()
+	w.is(r.ID, role.Ready)
+}
+
+// A caller who leaves does not undo what was begun, and the work is finished all the same.
+func TestCallerLeavesAChange(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	ctx, leave := context.WithCancel(w.ctx)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
+		leave()
+		return fakeagent.Fault{}
+	})
+	c := must(w.Roles.Change(ctx, w.here(), r.ID, role.Rotation, "key"))(t)
+	equal(t, "status", c.Status, role.Completed)
+	w.is(r.ID, role.Ready)
+}
+
+// Somebody has dropped the role on the server: a rotation says so and changes nothing, a revocation is done.
+func TestChangeOfAMissingLogin(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.server.DropLogin(r.Username)
+	for range 2 { // the request, and its replay
+		_, err := w.change(r.ID, role.Rotation, "rotate")
+		refused(t, err, fault.ManagedRoleConflict)
+		w.is(r.ID, role.Ready)
+	}
+	equal(t, "commands", w.server.Calls("ChangeLogin"), 1)
+	equal(t, "credential generation", w.state(r.ID).CredentialGeneration, 1)
+	equal(t, "rotations in the log", len(w.details(audit.RoleRotated)), 0)
+	must(w.change(r.ID, role.Revocation, "revoke"))(t)
+	w.is(r.ID, role.Revoked)
+	equal(t, "absent", w.details(audit.RoleRevoked)[0]["absent"], "true")
+}
+
+// An agent that calls a change done without the proof is not believed.
+func TestChangeWithoutProof(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	hooked := w.ports
+	hooked.Fleet = unproven{w.fleet}
+	gullible := must(controlplane.New(hooked, quick()))(t)
+	c := must(gullible.Roles.Change(w.ctx, w.here(), r.ID, role.Rotation, "key"))(t)
+	equal(t, "status", c.Status, role.Pending)
+	w.is(r.ID, role.Updating)
+	w.keep()
+	w.is(r.ID, role.Ready)
+}
+
+func TestOnlyChangesOfThisRoleAreRead(t *testing.T) {
+	w := newRoleWorld(t)
+	r, other := w.role("report"), w.role("other")
+	c := must(w.change(r.ID, role.Rotation, "key"))(t)
+	must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "login"))(t)
+	login := w.pendingOrLast("login")
+	for _, read := range []func(context.Context, controlplane.Reached, id.RoleID, id.OperationID) (role.Change, error){
+		w.Roles.ReadChange, w.Roles.ReplayChange,
+	} {
+		equal(t, "found", must(read(w.ctx, w.here(), r.ID, c.ID))(t).ID, c.ID)
+		_, err := read(w.ctx, w.here(), other.ID, c.ID)
+		refused(t, err, fault.OperationNotFound)
+		_, err = read(w.ctx, w.here(), r.ID, login)
+		refused(t, err, fault.OperationNotFound)
+		_, err = read(w.ctx, w.here(), r.ID, "00000000-0000-4000-8000-000000000000")
+		refused(t, err, fault.OperationNotFound)
+		_, err = read(w.ctx, w.here(), "00000000-0000-4000-8000-000000000000", c.ID)
+		refused(t, err, fault.RoleNotFound)
+	}
+	must(w.change(r.ID, role.Revocation, "revoke"))(t)
+	must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t)
+	_, err := w.Roles.ReadChange(w.ctx, w.here(), r.ID, c.ID)
+	refused(t, err, fault.RoleNotFound)
+}
+
+// pendingOrLast is the ID of the change that a key began.
+func (w *roleWorld) pendingOrLast(key string) (change id.OperationID) {
+	w.t.Helper()
+	ok(w.t, w.store.View(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+		c, err := tx.RoleChanges().ByKey(ctx, w.db, idempotency.Key(key))
+		change = c.ID
+		return err
+	}))
+	return change
+}
+
+// A rotation gives the password a new validity; where it has ended, there is none any more.
+func TestRotationAndValidity(t *testing.T) {
+	w := newRoleWorld(t)
+	day := 24 * time.Hour
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.CredentialValidity = &day }))(t)
+	r := w.role("report")
+	w.clock.Advance(20 * time.Hour)
+	must(w.change(r.ID, role.Rotation, "rotate"))(t)
+	if until := w.state(r.ID).CredentialExpiresAt; until == nil || !until.Equal(w.clock.Now().Add(day)) {
+		t.Error(until)
+	}
+	w.clock.Advance(day)
+	_, err := w.change(r.ID, role.Rotation, "too late")
+	refused(t, err, fault.ManagedRoleConflict)
+	_, err = w.Roles.Reveal(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.ManagedRoleConflict)
+	must(w.change(r.ID, role.Revocation, "revoke"))(t)
+}
+
+// An operator can follow what becomes of the logins of one database.
+func TestJournalOfRoles(t *testing.T) {
+	w := newRoleWorld(t)
+	told := &spy{}
+	w.ports.Journal = told
+	cp := w.process(quick())
+	r := must(cp.Roles.Create(w.ctx, w.here(), wanted("report")))(t)
+	w.losing("ChangeLogin", 0)
+	must(cp.Roles.Change(w.ctx, w.here(), r.ID, role.Rotation, "key"))(t)
+	must(cp.Roles.Change(w.ctx, w.here(), r.ID, role.Rotation, "key"))(t)
+	must(cp.Roles.Delete(w.ctx, w.here(), r.ID))(t)
+	want := []string{
+		"role.reserved", "role.prepared", "role.admitted", "change.begun rotate", "change.unconfirmed rotate",
+		"change.completed rotate", "change.begun revoke", "change.completed revoke", "change.begun remove",
+		"change.completed remove",
+	}
+	if got := told.said(w.db); !slices.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+	for _, e := range told.events {
+		equal(t, e.What+" names the role", e.RoleID, r.ID)
+		equal(t, e.What+" names the request", e.RequestID, "request")
+	}
+}

@@ -1,0 +1,178 @@
+package controlplane_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// roleWorld is a world with one database.
+type roleWorld struct {
+	*world
+	shop controlplane.Created
+	db   id.DatabaseID
+}
+
+func newRoleWorld(t *testing.T) *roleWorld {
+	t.Helper()
+	w := newWorld(t)
+	shop := w.made("my-shop")
+	return &roleWorld{world: w, shop: shop, db: shop.Record.ID}
+}
+
+func (w *roleWorld) here() controlplane.Reached { return w.reached(w.db) }
+
+// asMember is the database as a member with that standing reaches it.
+func (w *roleWorld) asMember(standing account.Standing) controlplane.Reached {
+	w.t.Helper()
+	a, user, err := w.Operator.CreateAccount(w.ctx, controlplane.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
+	ok(w.t, err)
+	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+		AccountID: a.ID, Label: "m", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{w.db},
+	})
+	ok(w.t, err)
+	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Accounts().SetMember(ctx, ports.Membership{
+			ID: "0189abcd-ef01-4234-8567-89abcdef0123", DatabaseID: w.db, UserID: user.ID, Role: standing,
+		})
+	}))
+	return must(w.Access.Reach(w.ctx, w.admit(key), w.db, account.See))(w.t)
+}
+
+// wanted is a request whose key is its label's.
+func wanted(name string) role.Request {
+	return role.Request{
+		DisplayName: name, AccessProfile: role.ReadOnly, ConnectionLimit: 2, Key: idempotency.Key("key of " + name),
+	}
+}
+
+func (w *roleWorld) role(name string) controlplane.RoleState {
+	w.t.Helper()
+	return must(w.Roles.Create(w.ctx, w.here(), wanted(name)))(w.t)
+}
+
+// state is a role as it is listed; a removed one has the zero status.
+func (w *roleWorld) state(of id.RoleID) controlplane.RoleState {
+	w.t.Helper()
+	for _, r := range must(w.Roles.List(w.ctx, w.here(), true))(w.t) {
+		if r.ID == of {
+			return r
+		}
+	}
+	return controlplane.RoleState{}
+}
+
+func (w *roleWorld) is(of id.RoleID, want role.Status) {
+	w.t.Helper()
+	equal(w.t, "status of the role", w.state(of).Status, want)
+}
+
+func (w *roleWorld) password(of id.RoleID) string {
+	w.t.Helper()
+	return must(w.Roles.Reveal(w.ctx, w.here(), of))(w.t).Password
+}
+
+// getsIn reports whether a log-in works, pooled and direct.
+func (w *roleWorld) getsIn(username, password string) bool {
+	w.t.Helper()
+	pooled := w.server.CanLogIn(customer, w.shop.Record.Name, username, password)
+	if direct := w.server.LogInDirectly(w.shop.Record.Name, username, password); direct != pooled {
+		w.t.Errorf("pooled: %v, direct: %v", pooled, direct)
+	}
+	return pooled
+}
+
+func (w *roleWorld) change(of id.RoleID, k role.Kind, key string) (role.Change, error) {
+	return w.Roles.Change(w.ctx, w.here(), of, k, idempotency.Key(key))
+}
+
+// keep lets the keeper work until it has had its turn with everything that waits.
+func (w *roleWorld) keep() {
+	w.t.Helper()
+	for range 3 {
+		w.clock.Advance(2 * time.Minute)
+		ok(w.t, w.Keeper.Once(w.ctx))
+	}
+}
+
+// entries are the details of the activity of one kind, oldest first.
+func (w *roleWorld) details(what audit.Action) (list []audit.Details) {
+	w.t.Helper()
+	for _, e := range must(w.Operator.Audit(w.ctx, w.db, ports.Page{}))(w.t) {
+		if e.Action == what {
+			list = append([]audit.Details{e.Details}, list...)
+		}
+	}
+	return list
+}
+
+// losing loses the reply of the n-th next call of a method (0: the next), after it was carried out.
+func (w *roleWorld) losing(method string, n int) {
+	from := w.server.Calls(method)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == method && c.CallIndex == from+n {
+			f.After = fakeagent.ErrReplyLost
+		}
+		return f
+	})
+}
+
+// refusing has the agent refuse every call of a method.
+func (w *roleWorld) refusing(method string, reason ports.AgentReason) {
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == method {
+			f.Before = &ports.AgentRefusal{Reason: reason, Message: "as the test wants it"}
+		}
+		return f
+	})
+}
+
+// spy is a journal that remembers.
+type spy struct {
+	mu     sync.Mutex
+	events []ports.JournalEvent
+}
+
+func (s *spy) Record(_ context.Context, e ports.JournalEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+}
+
+// said are the events of a database, without those of operations.
+func (s *spy) said(db id.DatabaseID) (list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.events {
+		if e.DatabaseID == db && !strings.HasPrefix(e.What, "operation.") {
+			list = append(list, strings.TrimSpace(e.What+" "+e.Kind))
+		}
+	}
+	return list
+}
+
+// unproven are agents that say that everything is done, and have seen nothing.
+type unproven struct{ ports.Fleet }
+
+func (u unproven) Agent(s server.Server) (ports.Agent, error) {
+	a, err := u.Fleet.Agent(s)
+	return blind{a}, err
+}
+
+type blind struct{ ports.Agent }
+
+func (blind) ChangeLogin(context.Context, ports.Fence, ports.LoginChange) (role.Proof, error) {
+	return role.Proof{NewAccepted: true, OldRefused: true}, nil
+}
