@@ -75,15 +75,15 @@ func (l *life) asked(t *rapid.T, e Event) {
 	case l.open == operation.Restore && len(cell.Effects) > 0:
 		t.Fatalf("%s begins during a restore", e)
 	}
-	l.apply(cell)
+	l.role.Status = cell.Next
 	for _, effect := range cell.Effects {
 		switch effect {
 		case OpenLogin:
 			l.opened = true
 		case StartProof:
-			l.begin(map[Event]Kind{Rotate: Rotation, Revoke: Revocation, Delete: Revocation, Expire: Expiry}[e])
+			l.begin(map[Event]Kind{Rotate: Rotation, Revoke: Revocation, Delete: Revocation, Expire: Expiry}[e], cell)
 		case DropRole:
-			l.begin(Removal)
+			l.begin(Removal, cell)
 		}
 	}
 }
@@ -112,36 +112,29 @@ func (l *life) decide(e Event) (machine.Cell[Status], error) {
 	}
 }
 
-func (l *life) begin(k Kind) {
+func (l *life) begin(k Kind, cell machine.Cell[Status]) {
 	l.pending = &Change{ID: someChange, DatabaseID: someDatabase, RoleID: l.role.ID, Kind: k, Status: Pending}
-	l.role.ChangeID, l.rotating = someChange, k == Rotation
-	l.shut = l.shut || k == Expiry
+	if k == Rotation {
+		l.pending.CredentialGeneration, l.pending.ExpiresAt = l.role.CredentialGeneration+1, l.role.CredentialExpiresAt
+		l.pending.Verifier, l.pending.Sealed = "next", []byte("next")
+	}
+	l.role = l.role.Begun(*l.pending, cell)
+	l.rotating, l.shut = k == Rotation, l.shut || k == Expiry
 }
 
 func (l *life) answered(t *rapid.T, e Event) {
-	cell, err := l.role.Status.Decide(e)
+	after, err := l.role.Concluded(*l.pending, e)
 	if err != nil {
 		t.Fatalf("the machine has no place for %s after a %s: %v", e, l.pending.Kind, err)
 	}
-	l.pending, l.role.ChangeID, l.rotating = nil, "", false
-	l.apply(cell)
+	l.role, l.pending, l.rotating = after, nil, false
 	switch e {
 	case Rotated:
 		l.rotated++
-		l.role.CredentialGeneration++
 	case Shut, Kept:
 		l.shut = true
 	case Dropped:
 		l.removed = true
-	}
-}
-
-func (l *life) apply(cell machine.Cell[Status]) {
-	l.role.Status = cell.Next
-	for _, effect := range cell.Effects {
-		if effect == Forget {
-			l.role = l.role.Forgotten()
-		}
 	}
 }
 
@@ -161,6 +154,8 @@ func (l *life) check(t *rapid.T) {
 		t.Fatalf("the role is %s; has a password: %v", r.Status, r.Sealed != nil)
 	case (r.Status == Updating) != (l.pending != nil && (l.pending.Kind == Rotation || l.pending.Kind == Revocation)):
 		t.Fatalf("the role is %s, pending is %+v", r.Status, l.pending)
+	case (r.ChangeID == "") != (l.pending == nil):
+		t.Fatalf("the role's change is %q, pending is %+v", r.ChangeID, l.pending)
 	case r.CredentialGeneration != 1+l.rotated:
 		t.Fatalf("credential generation %d after %d rotations", r.CredentialGeneration, l.rotated)
 	}

@@ -16,7 +16,7 @@ type Result struct {
 // Proves reports whether the result shows what its change needs to be called done. hadPassword: there was one that had to die.
 func (c Change) Proves(r Result, hadPassword bool) bool {
 	switch {
-	case c.Kind == Removal || r.Missing:
+	case c.Kind == Removal || c.Kind == Rotation && r.Missing:
 		return true
 	case !r.Proof.NoneLeft, hadPassword && !r.Proof.OldRefused && !r.Proof.Absent:
 		return false
