@@ -65,22 +65,31 @@ type client struct {
 	key, from string
 }
 
-const databasesPath = "/api/v1/databases"
+const (
+	databasesPath  = "/api/v1/databases"
+	idempotencyKey = "Idempotency-Key"
+)
+
+// send sends a request. An empty header is left out.
+func (c client) send(method, path string, body any, header ...string) (a spec.Answer, err error) {
+	r := spec.Request{Method: method, Path: path, Key: c.key, From: c.from, Header: map[string]string{}}
+	if body != nil {
+		if r.Body, err = json.Marshal(body); err != nil {
+			return a, err
+		}
+		r.Header["Content-Type"] = "application/json"
+	}
+	for i := 0; i < len(header); i += 2 {
+		if header[i+1] != "" {
+			r.Header[header[i]] = header[i+1]
+		}
+	}
+	return c.Send(r)
+}
 
 // ask sends a request and reads its answer into out, unless that is nil.
 func (c client) ask(method, path string, body, out any, header ...string) error {
-	r := spec.Request{Method: method, Path: path, Key: c.key, From: c.from, Header: map[string]string{}}
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		r.Body, r.Header["Content-Type"] = text, "application/json"
-	}
-	for i := 0; i < len(header); i += 2 {
-		r.Header[header[i]] = header[i+1]
-	}
-	a, err := c.Send(r)
+	a, err := c.send(method, path, body, header...)
 	switch {
 	case err != nil:
 		return err
@@ -114,11 +123,7 @@ func (c client) Databases(p spec.Page) (l spec.Listed[spec.Database], err error)
 
 // CreateDatabase implements spec.DatabaseAPI.
 func (c client) CreateDatabase(n spec.NewDatabase) (made spec.Created, err error) {
-	var header []string
-	if n.IdempotencyKey != "" {
-		header = []string{"Idempotency-Key", n.IdempotencyKey}
-	}
-	err = c.ask(http.MethodPost, databasesPath, n, &made, header...)
+	err = c.ask(http.MethodPost, databasesPath, n, &made, idempotencyKey, n.IdempotencyKey)
 	return made, err
 }
 

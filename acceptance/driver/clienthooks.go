@@ -43,10 +43,15 @@ func (c client) RotateWebhook(id string) (spec.Webhook, error) {
 
 // knows has the logs searched for a signing secret in the end.
 func (c client) knows(w spec.Webhook) spec.Webhook {
-	if c.secrets != nil {
-		c.secrets.add(w.Secret)
-	}
+	c.remember(w.Secret)
 	return w
+}
+
+// remember has the logs searched for a secret in the end.
+func (c client) remember(secret string) {
+	if c.secrets != nil {
+		c.secrets.add(secret)
+	}
 }
 
 // DisableWebhook implements spec.WebhookAPI.

@@ -2,7 +2,9 @@ package driver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 
@@ -58,6 +60,9 @@ func told(err error) error {
 	r := &spec.Refusal{Code: string(f.Code), Message: f.Message, RetryAfter: f.RetryAfter}
 	for _, d := range f.Details {
 		r.Fields = append(r.Fields, d.Field)
+	}
+	if extra, err := json.Marshal(f.Extra); err != nil || json.Unmarshal(extra, &r.Hints) != nil {
+		return fmt.Errorf("%w, with what no client can read: %v", r, f.Extra)
 	}
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/account"
@@ -95,6 +96,19 @@ func (o fakeOperator) MakeMember(database string, of spec.Account, role string) 
 // SetMaintenance implements spec.Operator.
 func (o fakeOperator) SetMaintenance(on bool) error {
 	return o.use().SetMaintenance(context.Background(), on)
+}
+
+// SetFeature implements spec.Operator.
+func (o fakeOperator) SetFeature(name string, on bool) error {
+	return o.use().SetFeature(context.Background(), name, on)
+}
+
+// SetCredentialValidity implements spec.Operator.
+func (o fakeOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
+	_, err := o.use().ChangeAccount(context.Background(), id.AccountID(a.ID), func(a *account.Account) {
+		a.CredentialValidity = &d
+	})
+	return err
 }
 
 // MakeForeign implements spec.Operator.

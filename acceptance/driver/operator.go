@@ -97,6 +97,22 @@ func (o operator) SetMaintenance(on bool) error {
 	return err
 }
 
+// SetFeature implements spec.Operator.
+func (o operator) SetFeature(name string, on bool) error {
+	word := "disable"
+	if on {
+		word = "enable"
+	}
+	_, err := o.admin("feature", word, name)
+	return err
+}
+
+// SetCredentialValidity implements spec.Operator.
+func (o operator) SetCredentialValidity(a spec.Account, d time.Duration) error {
+	_, err := o.admin("account", "set", "--account", a.ID, "--credential-validity", d.String())
+	return err
+}
+
 // MakeMember implements spec.Operator. There is no command for it: members are invited through the API, which has no routes for
 // that yet.
 func (o operator) MakeMember(database string, of spec.Account, role string) error {

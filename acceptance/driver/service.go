@@ -89,7 +89,7 @@ func (s *service) world() spec.World {
 	customers := fakeCustomers{s.agent}
 	return spec.World{
 		Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
-		HoldBackup: s.holdBackup, Spoil: s.spoil, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
+		HoldBackup: s.holdBackup, Spoil: s.spoil, ByHand: fakeHand{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
 		Clock: fakeTime{s}, Faults: fakeFaults{s.agent}, Receivers: fakeReceivers{s.inbox},
 	}
 }

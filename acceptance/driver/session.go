@@ -100,6 +100,13 @@ func (s session) Write(notes ...string) error {
 	return err
 }
 
+// Say implements spec.Talk.
+func (s session) Say(statement string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	return firstColumn(ctx, s.connection, statement)
+}
+
 // Alive implements spec.Session.
 func (s session) Alive() bool { return s.exec("SELECT 1") == nil }
 
@@ -180,6 +187,15 @@ func (a applications) Psql(connectionString, statement string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
+// Talk implements spec.SQL.
+func (a applications) Talk(l spec.Login) (spec.Talk, error) {
+	opened, err := a.connect(l)
+	if err != nil {
+		return nil, err
+	}
+	return opened.(session), nil
+}
+
 // State implements spec.SQL.
 func (a applications) State(err error) string {
 	if p := pq.As(err); p != nil {
@@ -210,7 +226,12 @@ func statementsOn(pool *sql.DB, limit time.Duration, statements ...string) (rows
 	return rows, nil
 }
 
-func firstColumn(ctx context.Context, pool *sql.DB, statement string) (values []string, err error) {
+// asked is a pool or one connection of it.
+type asked interface {
+	QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
+}
+
+func firstColumn(ctx context.Context, pool asked, statement string) (values []string, err error) {
 	rows, err := pool.QueryContext(ctx, statement)
 	if err != nil {
 		return nil, err

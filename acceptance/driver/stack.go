@@ -90,7 +90,7 @@ func startStack() error {
 		return err
 	}
 	r.agent = &realAgent{stack: r.Stack, process: r.FirstAgent()}
-	return errors.Join(r.startHosts(ctx), r.knowPasswords(o.Dir))
+	return errors.Join(r.startHosts(ctx), r.knowPasswords(o.Dir), operator{r}.SetFeature("additional-roles", true))
 }
 
 func (r *realService) startHosts(ctx context.Context) error {
@@ -125,7 +125,7 @@ func (r *realService) world() spec.World {
 	apps := applications{r}
 	w := spec.World{
 		Operator: operator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
-		HoldBackup: apps.holdBackup, Spoil: apps.spoil, Agent: r.agent, Writes: writesAMinute, SQL: apps,
+		HoldBackup: apps.holdBackup, Spoil: apps.spoil, ByHand: hand{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
 		Outages: outages{r},
 	}
 	for _, api := range r.apis {

@@ -15,6 +15,9 @@ type API interface {
 	BackupAPI
 	OperationAPI
 	WebhookAPI
+	RoleAPI
+	RoleChangeAPI
+	LoginAPI
 	// Activity is the activity log of a database, newest first.
 	Activity(database string, p Page) (Listed[Activity], error)
 }
@@ -168,6 +171,7 @@ type Refusal struct {
 	Message    string
 	Fields     []string
 	RetryAfter time.Duration
+	Hints
 }
 
 func (r *Refusal) Error() string {

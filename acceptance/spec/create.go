@@ -87,11 +87,13 @@ func (s *Stage) loginsOf(made Created) (n int) {
 	s.Helper()
 	objects, err := s.Operator.ServerObjects()
 	s.OK(err)
-	compact := strings.ReplaceAll(made.ID, "-", "")
+	id := compact(made.ID)
 	for _, o := range objects {
-		if o == "login "+made.Name || o == "login pgh_"+compact+"_rt" || o == "login pgh_"+compact+"_ro" {
+		if o == "login "+made.Name || o == "login pgh_"+id+"_rt" || o == "login pgh_"+id+"_ro" {
 			n++
 		}
 	}
 	return n
 }
+
+func compact(id string) string { return strings.ReplaceAll(id, "-", "") }

@@ -146,12 +146,13 @@ func ReadRefusal(a Answer) error {
 				Field string `json:"field"`
 				Issue string `json:"issue"`
 			} `json:"details"`
+			Hints
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(a.Body, &envelope); err != nil || envelope.Error.Code == "" || envelope.Error.Details == nil {
 		return fmt.Errorf("status %d without an error in the envelope: %.200q", a.Status, a.Body)
 	}
-	r := &Refusal{Code: envelope.Error.Code, Message: envelope.Error.Message}
+	r := &Refusal{Code: envelope.Error.Code, Message: envelope.Error.Message, Hints: envelope.Error.Hints}
 	for _, d := range envelope.Error.Details {
 		r.Fields = append(r.Fields, d.Field)
 	}

@@ -23,6 +23,11 @@ func Scenarios() []Scenario {
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),
 		of("order", checking), of("body", reading), of("owner", owning), of("secret", keepingSecrets), of("outage", losingParts),
 		of("webhook", keepingWebhooks), of("event", hearing),
+		of("role-create", addingRoles), of("role-repeat", repeatingRoles), of("role-name", namingRoles),
+		of("role-limit", limitingRoles), of("role-access", usingRoles), of("role-connect", grantingConnect),
+		of("role-reveal", revealingRoles), of("role-rotate", rotatingRoles), of("role-revoke", revokingRoles),
+		of("role-delete", deletingRoles), of("role-expire", expiringRoles), of("role-agent", interruptingRoles),
+		of("role-right", sharingRoles), of("role-login", keepingLogins), of("role-wire", talkingRoles),
 	)
 }
 

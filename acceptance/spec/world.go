@@ -22,6 +22,8 @@ type World struct {
 	HoldBackup func(db Created) (release func(), err error)
 	// Spoil puts something into the database that no backup brings back.
 	Spoil func(db Created) error
+	// ByHand is what is done on the server past the service.
+	ByHand ByHand
 	// Agent is the agent on the only database server.
 	Agent Agent
 	// Writes is how many requests a minute a key has for changes.
@@ -63,6 +65,8 @@ func (w World) Abilities() map[Ability]bool {
 // Operator is who runs the service.
 type Operator interface {
 	NewAccount(plan string) (Account, error)
+	// SetCredentialValidity changes how long a password of an additional role is good.
+	SetCredentialValidity(a Account, d time.Duration) error
 	// SetQuota changes how many databases an account may have.
 	SetQuota(a Account, databases int) error
 	// NewKey makes an API key: of full access, or of the given databases only.
@@ -75,6 +79,8 @@ type Operator interface {
 	// NewCIKey makes a preview CI key.
 	NewCIKey(a Account) (Key, error)
 	SetMaintenance(on bool) error
+	// SetFeature turns a feature of the whole installation on or off.
+	SetFeature(name string, on bool) error
 	// RotateSecrets encrypts every stored secret with a new key, while the service runs; DropOldSecretKeys then forgets the old.
 	RotateSecrets() error
 	DropOldSecretKeys() error
@@ -82,6 +88,25 @@ type Operator interface {
 	MakeForeign(name string) error
 	// ServerObjects returns the names of the databases and logins that exist on the database server.
 	ServerObjects() ([]string, error)
+}
+
+// ByHand is what owners of databases, their applications and the operator do on the database server, past the service.
+type ByHand interface {
+	// Withdraw has the owner withdraw CONNECT from a role.
+	Withdraw(db Created, username string) error
+	// WithdrawAtOnce has the owner withdraw CONNECT as soon as the role exists, in the middle of its setup. end waits for that,
+	// or gives up.
+	WithdrawAtOnce(db Created, username string) (end func() error, err error)
+	// Owner has the owner run SQL that the service asked for.
+	Owner(db Created, statement string) error
+	// Entangle has the owner of a database make tables and grant them to a role: of this database, or of another one.
+	Entangle(in Created, username string, tables int) error
+	// Disentangle takes back what Entangle did.
+	Disentangle(in Created, username string) error
+	// SetPassword has a login change its own password.
+	SetPassword(l Login, password string) error
+	// DropLogin has the operator drop a login of a database, with all that it was granted.
+	DropLogin(in Created, username string) error
 }
 
 // Account is a customer's account and the user who owns it.
@@ -146,6 +171,12 @@ type Outages interface {
 	Pooler(gone bool) error   // PgBouncer
 }
 
+// Talk is a connection on which an application runs one statement after another.
+type Talk interface {
+	Session
+	Say(statement string) ([]string, error)
+}
+
 // SQL runs statements of an application. An error is PostgreSQL's own; its SQLSTATE comes with it.
 type SQL interface {
 	// Run logs in and runs statements one by one, and returns the first column of the last one's rows.
@@ -154,6 +185,8 @@ type SQL interface {
 	Direct(l Login, statements ...string) ([]string, error)
 	// Psql runs a statement with psql, which is given the connection string as it stands and the service's CA.
 	Psql(connectionString, statement string) (string, error)
+	// Talk logs in and stays.
+	Talk(l Login) (Talk, error)
 	// State returns the SQLSTATE of an error, empty where PostgreSQL gave none.
 	State(err error) string
 }

@@ -1,0 +1,79 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+)
+
+// fakeHand implements spec.ByHand on the fake server.
+type fakeHand struct{ server *fakeagent.Server }
+
+var errNoLogin = errors.New("the server has no such login")
+
+func done(found bool) error {
+	if !found {
+		return errNoLogin
+	}
+	return nil
+}
+
+// Withdraw implements spec.ByHand.
+func (h fakeHand) Withdraw(_ spec.Created, username string) error {
+	return done(h.server.SetConnect(username, false))
+}
+
+// WithdrawAtOnce implements spec.ByHand: between the preparation of the role and its admission.
+func (h fakeHand) WithdrawAtOnce(_ spec.Created, username string) (end func() error, err error) {
+	h.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
+		if c.Method == "AdmitRole" && c.Username == username {
+			h.server.SetConnect(username, false)
+		}
+		return fakeagent.Fault{}
+	})
+	return func() error { h.server.OnCall(nil); return nil }, nil
+}
+
+// Owner implements spec.ByHand. The fake knows one statement.
+func (h fakeHand) Owner(db spec.Created, statement string) error {
+	var name, username string
+	if _, err := fmt.Sscanf(statement, "GRANT CONNECT ON DATABASE %q TO %q", &name, &username); err != nil || name != db.Name {
+		return fmt.Errorf("the owner of %s cannot run %s", db.Name, statement)
+	}
+	return done(h.server.SetConnect(username, true))
+}
+
+// Entangle implements spec.ByHand.
+func (h fakeHand) Entangle(in spec.Created, username string, tables int) error {
+	for n := range tables {
+		name := fmt.Sprintf("tangle_%d", n)
+		if !h.server.AddDependencyIn(in.Name, username, role.Dependency{
+			Kind: role.GrantDependency, ObjectType: "table", Schema: "public", Name: name, Identity: "public." + name,
+		}) {
+			return errNoLogin
+		}
+	}
+	return nil
+}
+
+// Disentangle implements spec.ByHand.
+func (h fakeHand) Disentangle(_ spec.Created, username string) error {
+	return done(h.server.DropDependencies(username))
+}
+
+// SetPassword implements spec.ByHand.
+func (h fakeHand) SetPassword(l spec.Login, password string) error {
+	if !h.server.CanLogIn(l.From, l.Database, l.Username, l.Password) {
+		return fakeagent.ErrLogInRefused
+	}
+	return done(h.server.DriftPassword(l.Username, password))
+}
+
+// DropLogin implements spec.ByHand.
+func (h fakeHand) DropLogin(_ spec.Created, username string) error {
+	return done(h.server.DropLogin(username))
+}

@@ -1,0 +1,89 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/acceptance/spec"
+)
+
+// hand implements spec.ByHand on PostgreSQL itself.
+type hand struct{ apps applications }
+
+// Owner implements spec.ByHand.
+func (h hand) Owner(db spec.Created, statement string) error {
+	_, err := h.apps.Run(db.Login(), statement)
+	return err
+}
+
+// Withdraw implements spec.ByHand.
+func (h hand) Withdraw(db spec.Created, username string) error {
+	return h.Owner(db, "REVOKE CONNECT ON DATABASE "+pq.QuoteIdentifier(db.Name)+" FROM "+pq.QuoteIdentifier(username))
+}
+
+// awaitRole looks for a role without a pause, withdraws its CONNECT as soon as it is there, and stops looking when told to.
+const awaitRole = `DO $$
+	BEGIN
+		WHILE NOT EXISTS (SELECT FROM pg_database, aclexplode(datacl) AS acl JOIN pg_roles AS r ON r.oid = acl.grantee
+			WHERE datname = current_database() AND rolname = %s) LOOP
+			PERFORM pg_sleep(0.001);
+		END LOOP;
+		REVOKE CONNECT ON DATABASE %s FROM %s;
+	END $$`
+
+// WithdrawAtOnce implements spec.ByHand.
+func (h hand) WithdrawAtOnce(db spec.Created, username string) (end func() error, err error) {
+	opened, err := h.apps.connect(db.Login())
+	if err != nil {
+		return nil, err
+	}
+	owner := opened.(session)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	withdrawn := make(chan error, 1)
+	go func() {
+		_, err := owner.connection.ExecContext(ctx, fmt.Sprintf(
+			awaitRole, pq.QuoteLiteral(username), pq.QuoteIdentifier(db.Name), pq.QuoteIdentifier(username)))
+		withdrawn <- err
+	}()
+	return func() error {
+		defer cancel()
+		defer owner.Close()
+		return <-withdrawn
+	}, nil
+}
+
+// Entangle implements spec.ByHand.
+func (h hand) Entangle(in spec.Created, username string, tables int) error {
+	var statements []string
+	for n := range tables {
+		table := fmt.Sprintf("public.tangle_%d", n)
+		statements = append(statements, "CREATE TABLE "+table+" ()", "GRANT SELECT ON "+table+" TO "+pq.QuoteIdentifier(username))
+	}
+	_, err := h.apps.Run(in.Login(), statements...)
+	return err
+}
+
+// Disentangle implements spec.ByHand.
+func (h hand) Disentangle(in spec.Created, _ string) error {
+	tables, err := h.apps.Run(in.Login(), "SELECT relname FROM pg_class WHERE relname LIKE 'tangle\\_%' AND relkind = 'r'")
+	for _, table := range tables {
+		err = errors.Join(err, h.Owner(in, "DROP TABLE public."+pq.QuoteIdentifier(table)))
+	}
+	return err
+}
+
+// SetPassword implements spec.ByHand.
+func (h hand) SetPassword(l spec.Login, password string) error {
+	_, err := h.apps.Run(l, "ALTER ROLE "+pq.QuoteIdentifier(l.Username)+" PASSWORD "+pq.QuoteLiteral(password))
+	return err
+}
+
+// DropLogin implements spec.ByHand.
+func (h hand) DropLogin(in spec.Created, username string) error {
+	name := pq.QuoteIdentifier(username)
+	_, err := query(h.apps.r.Server.URL(in.Name), statementTime, "DROP OWNED BY "+name, "DROP ROLE "+name)
+	return err
+}

@@ -1,0 +1,110 @@
+package spec
+
+var grantingConnect = []Scenario{
+	{Name: "an owner who withdraws CONNECT during setup is told what to run, and the same request goes on", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask, told := s.withdrawsDuringSetup(ada, made)
+		s.OK(s.ByHand.Owner(made, told.GrantSQL))
+		role := ada.AddsRoleAs(made, ask)
+		s.That(role.Status == "ready" && role.Username == told.Username, "it is %+v", role)
+		s.bothIn(ada.Reveals(made, role).Login())
+	}},
+	{Name: "a setup that CONNECT holds up can be finished step by step", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask, told := s.withdrawsDuringSetup(ada, made)
+		role := ada.halfMade(made)
+		_, err := ada.AdmitRole(made.ID, role.RoleID)
+		s.Refused(err, "CONNECT_GRANT_REQUIRED")
+		prepared, err := ada.PrepareRole(made.ID, role.RoleID)
+		s.OK(err)
+		s.That(prepared.Status == "sql_ready" && prepared.RoleID == role.RoleID && prepared.Username == told.Username &&
+			prepared.Profile == "custom" && prepared.AccessProfile == "read_only" && prepared.Ordinal == role.Ordinal, "%+v", prepared)
+		_, err = ada.AdmitRole(made.ID, role.RoleID)
+		r := s.Refused(err, "CONNECT_GRANT_REQUIRED")
+		s.That(r.GrantSQL == told.GrantSQL, "it is told to run %s", r.GrantSQL)
+		s.OK(s.ByHand.Owner(made, told.GrantSQL))
+		for range 2 {
+			admitted, err := ada.AdmitRole(made.ID, role.RoleID)
+			s.OK(err)
+			s.That(admitted.Status == "ready" && admitted.RoleID == role.RoleID, "%+v", admitted)
+		}
+		_, err = ada.PrepareRole(made.ID, role.RoleID)
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.That(ada.AddsRoleAs(made, ask).RoleID == role.RoleID, "the request makes another role")
+		s.bothIn(ada.Reveals(made, role).Login())
+	}},
+	{Name: "a role that is not finished lets nobody in, blocks the next one, and can be deleted", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask, _ := s.withdrawsDuringSetup(ada, made)
+		role := ada.halfMade(made)
+		other := NewRole{DisplayName: "other", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "other"}
+		_, err := ada.CreateRole(made.ID, other)
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		for what, err := range s.tryReady(ada, made, role) {
+			s.Log(what)
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		}
+		ada.Deletes(made, role)
+		_, err = ada.CreateRole(made.ID, ask)
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		ada.AddsRoleAs(made, other)
+	}},
+	{Name: "CONNECT that is withdrawn later shuts the role out until the owner grants it again", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role, login := ada.AddsLogin(made, "Reports", "read_only")
+		s.OK(s.ByHand.Withdraw(made, role.Username))
+		s.bothOut(login)
+		ada.Rotates(made, role, "rotate-1")
+		fresh := ada.Reveals(made, role).Login()
+		s.bothOut(fresh)
+		s.OK(s.ByHand.Owner(made, "GRANT CONNECT ON DATABASE "+quoted(made.Name)+" TO "+quoted(role.Username)))
+		s.bothIn(fresh)
+		s.bothOut(login)
+	}},
+}
+
+// withdrawsDuringSetup has somebody ask for a role, and the owner withdraw its CONNECT meanwhile. A setup that was faster than
+// the owner is undone, and another role asked for.
+func (s *Stage) withdrawsDuringSetup(c *Customer, db Created) (NewRole, Hints) {
+	s.Helper()
+	for n := 1; n <= 8; n++ {
+		username := usernameOf(db, n)
+		end, err := s.ByHand.WithdrawAtOnce(db, username)
+		s.OK(err)
+		key := nth("held up", n)
+		ask := NewRole{DisplayName: "Held up", AccessProfile: "read_only", ConnectionLimit: 2, IdempotencyKey: key}
+		role, err := c.CreateRole(db.ID, ask)
+		s.OK(end())
+		if err == nil {
+			c.Deletes(db, role)
+			continue
+		}
+		r := s.Refused(err, "CONNECT_GRANT_REQUIRED")
+		s.That(r.DatabaseName == db.Name && r.Username == username && r.GrantSQL != "", "it tells %+v", r.Hints)
+		return ask, r.Hints
+	}
+	s.Fatal("the owner was never fast enough")
+	return NewRole{}, Hints{}
+}
+
+// halfMade is the only role of a database, whose setup was held up.
+func (c *Customer) halfMade(db Created) Role {
+	c.stage.Helper()
+	list, err := c.Roles(db.ID, false)
+	c.stage.OK(err)
+	c.stage.That(len(list) == 1 && (list[0].Status == "sql_ready" || list[0].Status == "reserved"), "the list is %+v", list)
+	return list[0]
+}
+
+// tryReady does what needs a role that is ready.
+func (s *Stage) tryReady(c *Customer, db Created, r Role) map[string]error {
+	errs := map[string]error{}
+	for _, what := range []string{"reveal", "rotate", "revoke"} {
+		errs[what] = s.tryOne(c, db, r, what)
+	}
+	return errs
+}

@@ -1,0 +1,105 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var repeatingRoles = []Scenario{
+	{Name: "a repeated request with the same key gets the same role", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask := NewRole{DisplayName: "  Reports ", AccessProfile: "read_only", ConnectionLimit: 3, IdempotencyKey: "deploy-1"}
+		first := ada.AddsRoleAs(made, ask)
+		ask.DisplayName = "Reports"
+		again := ada.AddsRoleAs(made, ask)
+		s.That(again == first, "the second answer is\n%+v\nthe first was\n%+v", again, first)
+		s.That(len(ada.ListsRoles(made)) == 1, "the list is %+v", ada.ListsRoles(made))
+	}},
+	{Name: "the same key with another request is a conflict", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask := NewRole{DisplayName: "Reports", AccessProfile: "read_only", ConnectionLimit: 3, IdempotencyKey: "deploy-1"}
+		ada.AddsRoleAs(made, ask)
+		for _, change := range []func(*NewRole){
+			func(n *NewRole) { n.DisplayName = "reports" },
+			func(n *NewRole) { n.AccessProfile = "read_write" },
+			func(n *NewRole) { n.ConnectionLimit = 4 },
+		} {
+			other := ask
+			change(&other)
+			_, err := ada.CreateRole(made.ID, other)
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		}
+		s.That(len(ada.ListsRoles(made)) == 1, "the list is %+v", ada.ListsRoles(made))
+	}},
+	{Name: "the key of a removed role makes no other", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "deploy-1"}
+		ada.Deletes(made, ada.AddsRoleAs(made, ask))
+		_, err := ada.CreateRole(made.ID, ask)
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.That(len(ada.ListsRoles(made)) == 0, "the list is %+v", ada.ListsRoles(made))
+		ask.IdempotencyKey = "deploy-2"
+		ada.AddsRoleAs(made, ask)
+	}},
+	{Name: "two databases may use the same key and the same name", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		one, other := ada.Creates("one"), ada.Creates("other")
+		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "same"}
+		s.That(ada.AddsRoleAs(one, ask).RoleID != ada.AddsRoleAs(other, ask).RoleID, "they share a role")
+	}},
+	{Name: "a key has 1-200 characters and is not one of the service's own", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1}
+		for _, bad := range []string{"", strings.Repeat("k", 201), "service-internal-delete-1"} {
+			ask.IdempotencyKey = bad
+			_, err := ada.CreateRole(made.ID, ask)
+			s.Refused(err, "VALIDATION_ERROR", "Idempotency-Key")
+			_, err = ada.ChangeRole(made.ID, nobodysID, "rotate", bad)
+			s.Refused(err, "VALIDATION_ERROR", "Idempotency-Key")
+		}
+		ask.IdempotencyKey = strings.Repeat("k", 200)
+		role := ada.AddsRoleAs(made, ask)
+		ada.Rotates(made, role, strings.Repeat("r", 200))
+	}},
+	{Name: "40 requests at once with one key make one role and answer alike", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask := NewRole{DisplayName: "Reports", AccessProfile: "read_only", ConnectionLimit: 3, IdempotencyKey: "deploy-1"}
+		answers := make([]Role, 40)
+		errs := s.atOnce(len(answers), func(i int) (err error) {
+			answers[i], err = s.Hosts[i%len(s.Hosts)](ada.Key.Text).CreateRole(made.ID, ask)
+			return err
+		})
+		for i, err := range errs {
+			s.OK(err)
+			s.That(answers[i] == answers[0], "one answer is\n%+v\nanother\n%+v", answers[i], answers[0])
+		}
+		s.That(len(ada.ListsRoles(made)) == 1, "the list is %+v", ada.ListsRoles(made))
+		s.bothIn(ada.Reveals(made, answers[0]).Login())
+	}},
+	{Name: "of many who want a role at once each gets one or hears of the conflict, and can ask again", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		ask := func(i int) NewRole {
+			key := fmt.Sprint("role-", i)
+			return NewRole{DisplayName: key, AccessProfile: "custom", ConnectionLimit: 2, IdempotencyKey: key}
+		}
+		errs := s.atOnce(8, func(i int) error {
+			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).CreateRole(made.ID, ask(i))
+			return err
+		})
+		for i, err := range errs {
+			if err != nil {
+				s.Refused(err, "MANAGED_ROLE_CONFLICT")
+			}
+			s.bothIn(ada.Reveals(made, ada.AddsRoleAs(made, ask(i))).Login())
+		}
+		names := usernames(ada.ListsRoles(made))
+		s.That(len(slices.Compact(slices.Sorted(slices.Values(names)))) == 8, "the logins are %v", names)
+	}},
+}

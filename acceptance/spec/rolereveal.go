@@ -1,0 +1,119 @@
+package spec
+
+import "strings"
+
+var revealingRoles = []Scenario{
+	{Name: "a password is told with all that a log-in needs, and the log says who asked", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role := ada.AddsRole(made, "Reports", "read_only")
+		before := len(ada.ReadsActivity(made.ID))
+		shown := ada.Reveals(made, role)
+		s.That(shown.Host == made.Host && shown.Port == made.Port && shown.Database == made.Name && shown.TLSRequired &&
+			len(shown.Password) >= 32 && shown.RoleID == role.RoleID && shown.Username == role.Username, "%+v", shown.Role)
+		s.That(ada.Reveals(made, role) == shown, "a second look shows something else")
+
+		log := ada.ReadsActivity(made.ID)
+		s.That(len(log) == before+2, "two looks left %d entries", len(log)-before)
+		s.That(s.looks(ada, log, "roleId", role.RoleID) == 2, "the log is %+v", log)
+		s.noSecretIn(log, shown.Password)
+	}},
+	{Name: "nothing but the credentials tells a password", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role := ada.AddsRole(made, "Reports", "read_only")
+		old := ada.Reveals(made, role).Password
+		change := ada.Rotates(made, role, "rotate-1")
+		secrets := []string{old, ada.Reveals(made, role).Password}
+		for _, path := range []string{
+			"", "/activity", "/custom-roles", "/custom-roles?includeRevoked=true", "/managed-roles",
+			"/custom-roles/" + role.RoleID + "/changes/" + change.OperationID,
+		} {
+			answer := s.sends(Request{Method: "GET", Path: "/api/v1/databases/" + made.ID + path, Key: ada.Key.Text})
+			s.That(answer.Status == 200, "%s: %d %s", path, answer.Status, answer.Body)
+			for _, secret := range secrets {
+				s.That(!strings.Contains(string(answer.Body), secret), "%q tells a password", path)
+			}
+		}
+	}},
+	{Name: "a password that was changed past the service is not shown; a rotation repairs that", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role, login := ada.AddsLogin(made, "Reports", "read_only")
+		own := login
+		own.Password = strings.Repeat("own", 12)
+		s.OK(s.ByHand.SetPassword(login, own.Password))
+		_, err := ada.RevealRole(made.ID, role.RoleID)
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		ada.Rotates(made, role, "repair-1")
+		s.bothOut(login)
+		s.bothOut(own)
+		s.bothIn(ada.Reveals(made, role).Login())
+	}},
+	{Name: "a role that is gone from the server is neither shown nor rotated, and can be deleted", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role := ada.AddsRole(made, "Reports", "custom")
+		s.OK(s.ByHand.DropLogin(made, role.Username))
+		_, err := ada.RevealRole(made.ID, role.RoleID)
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		_, err = ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		ada.AddsRole(made, "Next", "custom")
+		ada.Deletes(made, role)
+	}},
+	{Name: "roles and changes that are not there are not found, of another database either", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made, other := ada.Creates("orders"), ada.Creates("other")
+		role := ada.AddsRole(other, "Reports", "custom")
+		change := ada.Rotates(other, role, "rotate-1")
+		for _, id := range []string{nobodysID, role.RoleID} {
+			for what, err := range s.tryRole(ada, made, id) {
+				s.Log(what)
+				s.Refused(err, "ROLE_NOT_FOUND")
+			}
+		}
+		mine := ada.AddsRole(made, "Mine", "custom")
+		for _, operation := range []string{nobodysID, change.OperationID} {
+			_, err := ada.API.RoleChange(made.ID, mine.RoleID, operation)
+			s.Refused(err, "OPERATION_NOT_FOUND")
+			_, err = ada.ReplayChange(made.ID, mine.RoleID, operation)
+			s.Refused(err, "OPERATION_NOT_FOUND")
+		}
+	}},
+	{Name: "a removed role is as if it had never been, but to its removal", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role := ada.AddsRole(made, "Reports", "custom")
+		ada.Deletes(made, role)
+		for what, err := range s.tryReady(ada, made, role) {
+			s.Log(what)
+			s.Refused(err, "ROLE_NOT_FOUND")
+		}
+		ada.Deletes(made, role)
+		again, err := ada.RemoveRole(made.ID, role.RoleID)
+		s.OK(err)
+		s.That(again.Status == "removed", "it is %+v", again)
+	}},
+}
+
+// looks counts a customer's looks at the password of a role or a login.
+func (s *Stage) looks(c *Customer, log []Activity, of, name string) (n int) {
+	for _, e := range log {
+		if strings.HasSuffix(e.Action, ".revealed") && e.Actor == "key:pgh_"+c.Key.ID && e.Details[of] == name {
+			n++
+		}
+	}
+	return n
+}
+
+// tryRole does everything that there is to do with one role.
+func (s *Stage) tryRole(c *Customer, db Created, id string) map[string]error {
+	errs := s.tryReady(c, db, Role{RoleID: id})
+	_, errs["prepare"] = c.PrepareRole(db.ID, id)
+	_, errs["admit"] = c.AdmitRole(db.ID, id)
+	_, errs["rename"] = c.RenameRole(db.ID, id, "Renamed")
+	_, errs["delete"] = c.DeleteRole(db.ID, id)
+	_, errs["remove"] = c.RemoveRole(db.ID, id)
+	return errs
+}

@@ -1,0 +1,46 @@
+package spec
+
+var revokingRoles = []Scenario{
+	{Name: "a revoked role is shut out at once, and keeps its slot, its tables and its name", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role, login := ada.AddsLogin(made, "Reports", "read_only")
+		_, neighbour := ada.AddsLogin(made, "Jobs", "read_only")
+		held, others := s.bothIn(login), s.bothIn(neighbour)
+		change := ada.Revokes(made, role)
+		s.That(change.Kind == "revoke" && change.CredentialGeneration == 1, "the change is %+v", change)
+		s.closed(held...)
+		s.bothOut(login)
+		s.open(others...)
+		s.That(ada.Revokes(made, role) == change, "a repetition answers otherwise")
+		shown := ada.FindsRole(made, role)
+		s.That(shown.Status == "revoked" && shown.Username == role.Username && shown.Ordinal == role.Ordinal, "it is %+v", shown)
+		for what, err := range s.tryReady(ada, made, role) {
+			s.Log(what)
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		}
+	}},
+	{Name: "a database that is stopped and started lets its roles in again, but no revoked one", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		revoked, old := ada.AddsLogin(made, "Old", "read_only")
+		role, login := ada.AddsLogin(made, "Reports", "read_only")
+		ada.Revokes(made, revoked)
+		held := s.bothIn(login)
+		ada.Sets(made.ID, "stop", "stopped")
+		s.closed(held...)
+		s.bothOut(login)
+		for what, err := range s.tryReady(ada, made, role) {
+			if what != "reveal" {
+				s.Log(what)
+				s.Refused(err, "MANAGED_ROLE_CONFLICT")
+			}
+		}
+		ada.Sets(made.ID, "start", "active")
+		s.bothIn(login)
+		s.bothOut(old)
+		ada.Sets(made.ID, "restart", "active")
+		s.bothIn(login)
+		s.bothOut(old)
+	}},
+}

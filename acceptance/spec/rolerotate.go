@@ -1,0 +1,132 @@
+package spec
+
+import "slices"
+
+var rotatingRoles = []Scenario{
+	{Name: "a rotation kills the old password and all that it opened, and disturbs nobody else", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role, old := ada.AddsLogin(made, "Reports", "read_only")
+		_, neighbour := ada.AddsLogin(made, "Jobs", "read_only")
+		held := s.bothIn(old)
+		others := slices.Concat(s.bothIn(neighbour), s.bothIn(made.Login()))
+
+		change := ada.Rotates(made, role, "rotate-1")
+		s.That(change.Kind == "rotate" && change.RoleID == role.RoleID && change.Profile == "custom" && change.OperationID != "" &&
+			change.CredentialGeneration == role.CredentialGeneration+1, "the change is %+v", change)
+		s.closed(held...)
+		s.bothOut(old)
+		fresh := ada.Reveals(made, role)
+		s.That(fresh.Password != old.Password && fresh.CredentialGeneration == 2, "it is %+v", fresh.Role)
+		s.bothIn(fresh.Login())
+		s.open(others...)
+		s.bothIn(neighbour)
+		shown := ada.FindsRole(made, role)
+		s.That(shown.Status == "ready" && shown.OperationID == nil && shown.CredentialGeneration == 2, "it is %+v", shown)
+	}},
+	{Name: "a rotation rolls an open transaction back", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		_, err := s.SQL.Run(made.Login(), "CREATE TABLE note (body text)")
+		s.OK(err)
+		role, login := ada.AddsLogin(made, "Jobs", "read_write")
+		var talks []Talk
+		for _, l := range []Login{login, login.ByTransaction()} {
+			talk, err := s.SQL.Talk(l)
+			s.OK(err)
+			s.Cleanup(talk.Close)
+			for _, statement := range []string{"BEGIN", "INSERT INTO public.note VALUES ('lost')"} {
+				_, err := talk.Say(statement)
+				s.OK(err)
+			}
+			talks = append(talks, talk)
+		}
+		ada.Rotates(made, role, "rotate-1")
+		for _, talk := range talks {
+			_, err := talk.Say("COMMIT")
+			s.That(err != nil, "the transaction was committed")
+		}
+		rows, err := s.SQL.Run(made.Login(), "SELECT body FROM note")
+		s.OK(err)
+		s.That(len(rows) == 0, "the table has %v", rows)
+	}},
+	{Name: "a repeated rotation answers alike and is not applied again", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role := ada.AddsRole(made, "Reports", "read_only")
+		first := ada.Rotates(made, role, "rotate-1")
+		now := ada.Reveals(made, role)
+		open := s.bothIn(now.Login())
+		s.That(ada.Rotates(made, role, "rotate-1") == first, "the second answer differs")
+		replayed, err := ada.ReplayChange(made.ID, role.RoleID, first.OperationID)
+		s.OK(err)
+		read, err := ada.API.RoleChange(made.ID, role.RoleID, first.OperationID)
+		s.OK(err)
+		s.That(replayed == first && read == first, "the answers are\n%+v\n%+v\n%+v", first, replayed, read)
+		s.open(open...)
+		s.That(ada.Reveals(made, role) == now, "the password was changed again")
+
+		second := ada.Rotates(made, role, "rotate-2")
+		s.That(second.OperationID != first.OperationID && second.CredentialGeneration == 3, "%+v", second)
+		s.That(ada.Rotates(made, role, "rotate-1") == first, "the first change's answer differs after the second")
+	}},
+	{Name: "a key stands for one change of one role", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role, other := ada.AddsRole(made, "Reports", "custom"), ada.AddsRole(made, "Jobs", "custom")
+		ada.Rotates(made, role, "change-1")
+		_, err := ada.ChangeRole(made.ID, role.RoleID, "revoke", "change-1")
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		_, err = ada.ChangeRole(made.ID, other.RoleID, "rotate", "change-1")
+		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.bothIn(ada.Reveals(made, role).Login())
+	}},
+	{Name: "there is no other kind of change for customers", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role, login := ada.AddsLogin(made, "Reports", "custom")
+		open := s.bothIn(login)
+		for _, kind := range []string{"", "Rotate", "expire", "remove", "rename"} {
+			_, err := ada.ChangeRole(made.ID, role.RoleID, kind, "k")
+			s.Refused(err, "VALIDATION_ERROR", "kind")
+		}
+		s.open(open...)
+	}},
+	{Name: "20 requests at once with one key rotate once", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role, old := ada.AddsLogin(made, "Reports", "read_only")
+		answers := make([]RoleChange, 20)
+		errs := s.atOnce(len(answers), func(i int) (err error) {
+			answers[i], err = s.Hosts[i%len(s.Hosts)](ada.Key.Text).ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
+			return err
+		})
+		for i, err := range errs {
+			s.OK(err)
+			s.That(answers[i].OperationID == answers[0].OperationID && answers[i].CredentialGeneration == 2, "%+v", answers[i])
+		}
+		s.That(ada.Rotates(made, role, "rotate-1").CredentialGeneration == 2, "it was applied again")
+		s.bothOut(old)
+		s.bothIn(ada.Reveals(made, role).Login())
+	}},
+	{Name: "of different rotations at once each is done or refused, and the last password works", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role := ada.AddsRole(made, "Reports", "read_only")
+		done := int64(0)
+		for _, err := range s.atOnce(8, func(i int) error {
+			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).ChangeRole(made.ID, role.RoleID, "rotate", nth("rotate", i))
+			return err
+		}) {
+			if err == nil {
+				done++
+				continue
+			}
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		}
+		s.Eventually("the last one is done", func() bool { return ada.FindsRole(made, role).Status == "ready" })
+		fresh := ada.Reveals(made, role)
+		s.That(done > 0 && fresh.CredentialGeneration == 1+done, "%d were done; it is %+v", done, fresh.Role)
+		s.bothIn(fresh.Login())
+	}},
+}
