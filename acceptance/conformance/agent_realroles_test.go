@@ -74,9 +74,10 @@ func (s realServer) DriftPassword(username, password string) bool {
 	return s.runs("postgres", "ALTER ROLE "+pq.QuoteIdentifier(username)+" PASSWORD "+pq.QuoteLiteral(password))
 }
 
+// DropLogin takes CONNECT back as the owner: what the owner has granted, DROP OWNED of the superuser leaves.
 func (s realServer) DropLogin(username string) bool {
 	database, login := s.databaseOf(username), pq.QuoteIdentifier(username)
-	return database != "" && s.runs(database, "DROP OWNED BY "+login, "DROP ROLE "+login)
+	return database != "" && s.SetConnect(username, false) && s.runs(database, "DROP OWNED BY "+login, "DROP ROLE "+login)
 }
 
 func (s realServer) AddForeignLogin(name string) {

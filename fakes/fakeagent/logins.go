@@ -12,6 +12,7 @@ import (
 // clock is not the platform's.
 type login struct {
 	verifier   string // empty: no password
+	credential int64  // generation of the last rotation
 	open       bool   // LOGIN and the pooler's gate, as far as the login itself goes; the database may be closed all the same
 	connect    bool   // the owner lets it connect
 	additional bool

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -50,6 +51,8 @@ func (a agent) PrepareRole(ctx context.Context, f ports.Fence, spec ports.RoleSp
 	_, err := loginCommand(ctx, a.s, call, "prepared", spec.Generation, payload, func(d *databaseState) (struct{}, error) {
 		l, found := d.logins[spec.Username]
 		switch {
+		case d.spec.RoleModel != database.Managed:
+			return struct{}{}, refuse(ports.ReasonInvalid, "the database has no managed roles")
 		case found && !l.additional, !found && a.s.taken(spec.Username):
 			return struct{}{}, refuse(ports.ReasonNameTaken, "the server has a role %s", spec.Username)
 		case !found:
@@ -95,7 +98,7 @@ func (a agent) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginC
 		case role.Rotation:
 			return d.rotate(spec)
 		case role.Revocation, role.Expiry:
-			return d.shut(spec), nil
+			return d.shut(spec)
 		case role.Removal:
 		}
 		return role.Proof{}, refuse(ports.ReasonInvalid, "no change of a login: %s", spec.Kind)
@@ -109,29 +112,34 @@ func (d *databaseState) rotate(spec ports.LoginChange) (role.Proof, error) {
 		return role.Proof{}, refuse(ports.ReasonNotFound, "the server has no login %s", spec.Username)
 	case !d.open:
 		return role.Proof{}, refuse(ports.ReasonDatabaseClosed, "the database is stopped")
+	case spec.CredentialGeneration < l.credential:
+		return role.Proof{}, refuse(ports.ReasonStale, "a newer password is in force")
 	case !credential.Matches(spec.Verifier, spec.NewPassword):
 		return role.Proof{}, refuse(ports.ReasonFailed, "the new password does not get in")
 	case spec.OldPassword == spec.NewPassword:
 		return role.Proof{}, refuse(ports.ReasonFailed, "the old password still gets in")
 	}
-	l.verifier, l.open = spec.Verifier, true
+	l.verifier, l.credential, l.open = spec.Verifier, spec.CredentialGeneration, true
 	proof := d.proof(spec)
 	proof.NewAccepted, proof.ConnectMissing = true, !l.connect
 	return proof, nil
 }
 
-func (d *databaseState) shut(spec ports.LoginChange) role.Proof {
+func (d *databaseState) shut(spec ports.LoginChange) (role.Proof, error) {
 	l, found := d.logins[spec.Username]
-	if !found {
+	switch {
+	case !found:
 		proof := d.proof(spec)
 		proof.Absent = true
-		return proof
+		return proof, nil
+	case !l.additional:
+		return role.Proof{}, refuse(ports.ReasonInvalid, "%s came with the database", spec.Username)
 	}
 	l.open = false
 	if spec.Kind == role.Revocation {
 		l.verifier = ""
 	}
-	return d.proof(spec)
+	return d.proof(spec), nil
 }
 
 // proof ends the sessions of a login whose old password is dead, and says so.

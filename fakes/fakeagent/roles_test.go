@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
@@ -27,7 +28,11 @@ func rotation() ports.LoginChange {
 // mustAdmit makes the database and a role in it.
 func mustAdmit(t *testing.T, a ports.Agent) {
 	t.Helper()
-	mustMake(t, a)
+	managed := orders()
+	managed.RoleModel = database.Managed
+	if err := a.EnsureDatabase(t.Context(), fence, managed); err != nil {
+		t.Fatal(err)
+	}
 	setUp := ports.Fence{OperationID: "55555555-5555-4555-8555-555555555555"}
 	if err := errors.Join(a.PrepareRole(t.Context(), setUp, reader), a.AdmitRole(t.Context(), setUp, reader)); err != nil {
 		t.Fatal(err)
