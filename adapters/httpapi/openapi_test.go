@@ -80,6 +80,27 @@ func TestDescriptionOfAnAnswer(t *testing.T) {
 	}
 }
 
+func TestDescriptionOfParameters(t *testing.T) {
+	const role = keyed + "/databases/{id}/managed-roles/{login}/rotate"
+	for _, route := range Routes(&controlplane.ControlPlane{}) {
+		if route.Path != role {
+			continue
+		}
+		text, err := json.Marshal(route.parameters())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `[{"in":"path","name":"id","required":true,"schema":{"format":"uuid","type":"string"}},` +
+			`{"in":"path","name":"login","required":true,"schema":{"enum":["owner","runtime","readonly"],"type":"string"}},` +
+			`{"in":"header","name":"Idempotency-Key","required":true,"schema":{"maxLength":200,"minLength":1,"type":"string"}}]`
+		if got := string(text); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+		return
+	}
+	t.Errorf("there is no route %s", role)
+}
+
 func TestTableIsChecked(t *testing.T) {
 	fine := Route{Method: http.MethodGet, Path: "/a", Class: ratelimit.Read, Answers: []Documented{{Status: 200}},
 		Handle: func(*Request) (Answer, error) { return NoContent(), nil }}

@@ -1,0 +1,197 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/fakes/fakeclock"
+	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/memstore"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// roleWorld is the API with the use cases behind it and a database server in memory: one account, one database.
+type roleWorld struct {
+	*stage
+	t        *testing.T
+	use      *controlplane.ControlPlane
+	server   *fakeagent.Server
+	clock    *fakeclock.Clock
+	store    *memstore.Store
+	entropy  *fakeentropy.Entropy
+	account  account.Account
+	database database.Record
+	key      string
+	keys     int // Idempotency-Keys given out
+}
+
+func newRoleWorld(t *testing.T, changes ...func(*controlplane.Config)) *roleWorld {
+	t.Helper()
+	w := &roleWorld{t: t, clock: fakeclock.New(), store: memstore.New(), entropy: fakeentropy.New()}
+	fleet := fakeagent.New(w.clock)
+	config := controlplane.Config{Limits: map[ratelimit.Class]ratelimit.Limit{
+		ratelimit.Write: {Count: 1000, Period: time.Minute}, ratelimit.Create: {Count: 1000, Period: time.Minute},
+	}}
+	for _, f := range changes {
+		f(&config)
+	}
+	var err error
+	w.use, err = controlplane.New(controlplane.Ports{
+		Store: w.store, Admissions: w.store, Fleet: fleet, Clock: w.clock, Entropy: w.entropy, Secrets: fakebox.New(),
+	}, config)
+	w.ok(err)
+	ctx, o := t.Context(), w.use.Operator
+	machine, err := o.AddServer(ctx, controlplane.NewServer{
+		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example", PublicPort: 6432, Capacity: 10,
+	})
+	w.ok(err)
+	w.server = fleet.Server(machine.ID)
+	w.ok(o.SetFeature(ctx, controlplane.FeatureAdditionalRoles, true))
+	w.account, w.key = w.customer("ada@example.org", account.FullAccount)
+	w.stage = open(t, func(c *Config) { c.Gate, c.Routes = NewGate(w.use.Access), Routes(w.use) })
+	made := w.send("POST", "/api/v1/databases", `{"name":"shop-1","displayName":"Shop"}`).is(201)
+	w.database.ID, w.database.Name = id.DatabaseID(made.text("id")), "shop-1"
+	return w
+}
+
+func (w *roleWorld) ok(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *roleWorld) customer(email string, scope account.Scope, dbs ...id.DatabaseID) (account.Account, string) {
+	w.t.Helper()
+	o := w.use.Operator
+	a, user, err := o.CreateAccount(w.t.Context(), controlplane.NewAccount{Email: email, Name: "Ada", Plan: account.Pro})
+	w.ok(err)
+	for _, db := range dbs {
+		w.ok(w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			return tx.Accounts().SetMember(ctx, ports.Membership{
+				ID: id.FromBytes[id.MembershipID](w.entropy.UUID()), DatabaseID: db, UserID: user.ID, Role: account.Viewer,
+			})
+		}))
+	}
+	_, key, err := o.CreateKey(w.t.Context(), controlplane.NewKey{AccountID: a.ID, Label: "k", Scope: scope, Databases: dbs})
+	w.ok(err)
+	return a, key
+}
+
+// answered is an answer of the API with its JSON body, taken apart.
+type answered struct {
+	reply
+	t    *testing.T
+	body map[string]any
+}
+
+// send sends a request with the account's key, a fresh Idempotency-Key and, where there is one, a body.
+func (w *roleWorld) send(method, path, body string) answered {
+	w.t.Helper()
+	w.keys++
+	return w.sendAs(w.key, fmt.Sprint("key-", w.keys), method, path, body)
+}
+
+func (w *roleWorld) sendAs(key, idempotencyKey, method, path, body string) answered {
+	w.t.Helper()
+	lines := []string{"Idempotency-Key: " + idempotencyKey}
+	if body != "" {
+		lines = append(lines, jsonType, fmt.Sprint("Content-Length: ", len(body)))
+	}
+	a := answered{reply: w.ask(w.t, head(method, path, key, lines...)+body), t: w.t}
+	if err := json.Unmarshal([]byte(a.reply.text), &a.body); err != nil {
+		w.t.Fatalf("%s %s: %d %q", method, path, a.StatusCode, a.reply.text)
+	}
+	if a.Header.Get("Cache-Control") != "no-store" {
+		w.t.Errorf("%s %s: %d without Cache-Control: no-store", method, path, a.StatusCode)
+	}
+	return a
+}
+
+// is fails unless the answer has the status and, where fields are given, exactly these.
+func (a answered) is(status int, fields ...string) answered {
+	a.t.Helper()
+	if a.StatusCode != status {
+		a.t.Fatalf("got %d %s, want %d", a.StatusCode, a.reply.text, status)
+	}
+	slices.Sort(fields)
+	if got := slices.Sorted(maps.Keys(a.body)); len(fields) > 0 && !slices.Equal(got, fields) {
+		a.t.Fatalf("the fields are %v, want %v", got, fields)
+	}
+	return a
+}
+
+// refused fails unless the answer is the error and, where a field is given, names it.
+func (a answered) refused(code fault.Code, field string) answered {
+	a.t.Helper()
+	a.expect(a.t, code.Status(), code)
+	if field != "" && !strings.Contains(a.reply.text, `"field":"`+field+`"`) {
+		a.t.Errorf("%s does not name %s", a.reply.text, field)
+	}
+	return a
+}
+
+func (a answered) text(name string) string { s, _ := a.body[name].(string); return s }
+
+func (a answered) number(name string) int { n, _ := a.body[name].(float64); return int(n) }
+
+// roles is the path of the additional roles, and of what is below them.
+func (w *roleWorld) roles(below ...string) string {
+	return strings.Join(append([]string{"/api/v1/databases/" + string(w.database.ID) + "/custom-roles"}, below...), "/")
+}
+
+// logins is the same for the logins that came with the database.
+func (w *roleWorld) logins(below ...string) string {
+	return strings.Join(append([]string{"/api/v1/databases/" + string(w.database.ID) + "/managed-roles"}, below...), "/")
+}
+
+func roleText(name, profile string, limit int) string {
+	quoted, _ := json.Marshal(name) // a string always is JSON
+	return fmt.Sprintf(`{"displayName":%s,"accessProfile":%q,"connectionLimit":%d}`, quoted, profile, limit)
+}
+
+// makes a role that is ready.
+func (w *roleWorld) makes(name string) answered {
+	w.t.Helper()
+	return w.send("POST", w.roles(), roleText(name, "read_only", 2)).is(200, roleFields...)
+}
+
+// listed is the only role of the list, revoked or not.
+func (w *roleWorld) listed() map[string]any {
+	w.t.Helper()
+	list, _ := w.send("GET", w.roles()+"?includeRevoked=true", "").is(200, "roles").body["roles"].([]any)
+	if len(list) != 1 {
+		w.t.Fatalf("the list has %d roles", len(list))
+	}
+	return list[0].(map[string]any)
+}
+
+var (
+	roleFields = []string{"roleId", "profile", "displayName", "accessProfile", "username", "ordinal", "connectionLimit",
+		"generation", "credentialGeneration", "status"}
+	wayFields    = []string{"host", "port", "database", "tlsRequired", "password"}
+	setupFields  = []string{"roleId", "profile", "username", "displayName", "accessProfile", "ordinal", "status"}
+	changeFields = []string{"operationId", "roleId", "profile", "kind", "status", "credentialGeneration"}
+	loginFields  = []string{"login", "username", "connectionLimit", "credentialGeneration"}
+)
+
+const (
+	rotate  = `{"kind":"rotate","confirmDisconnect":true}`
+	revoke  = `{"kind":"revoke","confirmDisconnect":true}`
+	confirm = `{"confirm":true}`
+	cutOff  = `{"confirmDisconnect":true}`
+)
