@@ -176,3 +176,27 @@ type blind struct{ ports.Agent }
 func (blind) ChangeLogin(context.Context, ports.Fence, ports.LoginChange) (role.Proof, error) {
 	return role.Proof{NewAccepted: true, OldRefused: true}, nil
 }
+
+// afterInspection are agents after whose look at a login something happens, before it is told.
+type afterInspection struct {
+	ports.Fleet
+	then func()
+}
+
+func (a afterInspection) Agent(s server.Server) (ports.Agent, error) {
+	agent, err := a.Fleet.Agent(s)
+	return slowToTell{agent, a.then}, err
+}
+
+type slowToTell struct {
+	ports.Agent
+	then func()
+}
+
+func (s slowToTell) InspectLogin(
+	ctx context.Context, db id.DatabaseID, username, verifier string,
+) (ports.LoginCondition, error) {
+	condition, err := s.Agent.InspectLogin(ctx, db, username, verifier)
+	s.then()
+	return condition, err
+}

@@ -1,0 +1,251 @@
+package controlplane_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func TestDeletionOfAReadyRole(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	password := w.password(r.ID)
+	session := must(w.server.Connect(customer, "my-shop", r.Username, password))(t)
+	for range 2 { // the second time it is removed already
+		equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t), controlplane.Removal{RoleID: r.ID, Done: true})
+	}
+	equal(t, "done", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Done, true)
+	equal(t, "session", session.Alive(), false)
+	equal(t, "gets in", w.getsIn(r.Username, password), false)
+	equal(t, "logins on the server", len(w.server.Logins()), 3)
+	equal(t, "listed", w.state(r.ID).Status, "")
+	equal(t, "revoked in the log", len(w.details(audit.RoleRevoked)), 1)
+	equal(t, "removed in the log", len(w.details(audit.RoleRemoved)), 1)
+	for what, do := range map[string]func() error{
+		"prepare": func() error { _, err := w.Roles.Prepare(w.ctx, w.here(), r.ID); return err },
+		"admit":   func() error { _, err := w.Roles.Admit(w.ctx, w.here(), r.ID); return err },
+		"rename":  func() error { _, err := w.Roles.Rename(w.ctx, w.here(), r.ID, "x"); return err },
+		"reveal":  func() error { _, err := w.Roles.Reveal(w.ctx, w.here(), r.ID); return err },
+		"rotate":  func() error { _, err := w.change(r.ID, role.Rotation, "k"); return err },
+		"revoke":  func() error { _, err := w.change(r.ID, role.Revocation, "k"); return err },
+	} {
+		if err := do(); !fault.Has(err, fault.RoleNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestOnlyRevokedRolesAreRemoved(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	_, err := w.Roles.Remove(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.ManagedRoleConflict)
+	must(w.change(r.ID, role.Revocation, "revoke"))(t)
+	equal(t, "done", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Done, true)
+}
+
+// What was never finished is removed in one step.
+func TestDeletionOfAHalfMadeRole(t *testing.T) {
+	for method, want := range map[string]role.Status{"PrepareRole": role.Reserved, "AdmitRole": role.SQLReady} {
+		w := newRoleWorld(t)
+		w.losing(method, 0)
+		_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+		refused(t, err, fault.AgentError)
+		r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+		equal(t, "status", r.Status, want)
+		_, err = w.Roles.Remove(w.ctx, w.here(), r.ID)
+		refused(t, err, fault.ManagedRoleConflict)
+		equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+		equal(t, "logins on the server", len(w.server.Logins()), 3)
+		equal(t, "changes of the login", w.server.Calls("ChangeLogin"), 0)
+	}
+}
+
+var grant = role.Dependency{
+	Kind: role.GrantDependency, ObjectType: "table", Schema: "public", Name: "orders", Identity: "public.orders",
+}
+
+func TestDependenciesKeepARole(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	password := w.password(r.ID)
+	for i := range role.MaxDependencies + 1 {
+		d := grant
+		d.Name = fmt.Sprint("orders", i)
+		w.server.AddDependency(r.Username, d)
+	}
+	for range 2 {
+		_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
+		refused(t, err, fault.RoleDependencies)
+		var known *fault.Error
+		errors.As(err, &known)
+		list, _ := known.Extra["dependencies"].([]role.Dependency)
+		equal(t, "listed", len(list), role.MaxDependencies)
+		equal(t, "truncated", known.Extra["truncated"], any(true))
+		w.is(r.ID, role.Revoked)
+	}
+	_, err := w.Roles.Remove(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.RoleDependencies)
+	var known *fault.Error
+	if errors.As(err, &known); known.Extra != nil {
+		t.Error(known.Extra)
+	}
+	equal(t, "gets in", w.getsIn(r.Username, password), false)
+	equal(t, "revoked in the log", len(w.details(audit.RoleRevoked)), 1)
+	w.server.DropDependencies(r.Username)
+	equal(t, "done", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Done, true)
+	equal(t, "removed in the log", len(w.details(audit.RoleRemoved)), 1)
+}
+
+// A half-made role that cannot go is revoked.
+func TestDependenciesOfAHalfMadeRole(t *testing.T) {
+	w := newRoleWorld(t)
+	w.losing("PrepareRole", 0)
+	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refused(t, err, fault.AgentError)
+	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	w.server.AddDependency(r.Username, grant)
+	_, err = w.Roles.Delete(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.RoleDependencies)
+	w.is(r.ID, role.Revoked)
+	equal(t, "dependencies", w.details(audit.RoleRevoked)[0]["dependencies"], "true")
+}
+
+// What depends on a role in another database counts where that is the account's, and nowhere else.
+func TestDependenciesElsewhere(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.made("own-other")
+	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
+	must(w.Databases.Create(w.ctx, stranger, request("foreign")))(t)
+	w.server.AddDependencyIn("foreign", r.Username, grant)
+	w.server.AddDependencyIn("own-other", r.Username, grant)
+	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.RoleDependencies)
+	var known *fault.Error
+	errors.As(err, &known)
+	list, _ := known.Extra["dependencies"].([]role.Dependency)
+	if len(list) != 1 || list[0].Kind != role.OtherDatabase {
+		t.Error(list)
+	}
+	w.server.DropDependencies(r.Username)
+	w.server.AddDependencyIn("foreign", r.Username, grant)
+	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+}
+
+// Each step of a deletion may be left without an answer; the call is repeated, or the keeper goes on.
+func TestPendingDeletion(t *testing.T) {
+	for method, want := range map[string]string{
+		"ChangeLogin": controlplane.RevokePhase, "RemoveRole": controlplane.RemovePhase,
+	} {
+		for _, byKeeper := range []bool{false, true} {
+			w := newRoleWorld(t)
+			r := w.role("report")
+			w.losing(method, 0)
+			pending := must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t)
+			equal(t, "done", pending.Done, false)
+			equal(t, "phase", pending.Phase, want)
+			equal(t, "names its change", pending.OperationID != "", want == controlplane.RevokePhase)
+			if pending.OperationID != "" {
+				c := must(w.Roles.ReadChange(w.ctx, w.here(), r.ID, pending.OperationID))(t)
+				equal(t, "kind", c.Kind, role.Revocation)
+			}
+			_, err := w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop)
+			refused(t, err, fault.DatabaseStateConflict)
+			_, err = w.Roles.Create(w.ctx, w.here(), wanted("other"))
+			refused(t, err, fault.ManagedRoleConflict)
+			if byKeeper {
+				w.keep()
+			}
+			equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+			equal(t, "removed in the log", len(w.details(audit.RoleRemoved)), 1)
+			equal(t, "logins on the server", len(w.server.Logins()), 3)
+		}
+	}
+}
+
+// A deletion goes on with a revocation that the user has asked for, and waits for a rotation.
+func TestDeletionDuringAChange(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.losing("ChangeLogin", 0)
+	must(w.change(r.ID, role.Rotation, "rotate"))(t)
+	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.ManagedRoleConflict)
+	must(w.change(r.ID, role.Rotation, "rotate"))(t)
+	w.losing("ChangeLogin", 0)
+	equal(t, "pending", must(w.change(r.ID, role.Revocation, "revoke"))(t).Status, role.Pending)
+	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+}
+
+// While a removal is pending, the role can be neither made further nor opened.
+func TestHalfMadeRoleIsBeingRemoved(t *testing.T) {
+	w := newRoleWorld(t)
+	w.losing("PrepareRole", 0)
+	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refused(t, err, fault.AgentError)
+	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	w.refusing("RemoveRole", ports.ReasonUnavailable)
+	equal(t, "phase", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Phase, controlplane.RemovePhase)
+	_, err = w.Roles.Prepare(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.ManagedRoleConflict)
+	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refused(t, err, fault.ManagedRoleConflict)
+	w.server.OnCall(nil)
+	w.keep()
+	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+}
+
+// The account's databases are another list when the command is repeated: the agent is told by a command of its own.
+func TestRemovalAfterAnotherDatabaseWasMade(t *testing.T) {
+	for _, byKeeper := range []bool{false, true} {
+		w := newRoleWorld(t)
+		r := w.role("report")
+		must(w.change(r.ID, role.Revocation, "revoke"))(t)
+		w.server.AddDependency(r.Username, grant)
+		w.losing("RemoveRole", 0)
+		equal(t, "phase", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Phase, controlplane.RemovePhase)
+		w.made("one-more")
+		if byKeeper {
+			w.keep()
+			w.is(r.ID, role.Revoked)
+			equal(t, "pending", w.state(r.ID).ChangeID, "")
+		}
+		_, err := w.Roles.Remove(w.ctx, w.here(), r.ID)
+		refused(t, err, fault.RoleDependencies)
+		w.server.DropDependencies(r.Username)
+		equal(t, "done", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Done, true)
+	}
+}
+
+// Another driver writes the refusal down first: the list comes all the same.
+func TestDependenciesThatAnotherDriverFound(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	must(w.change(r.ID, role.Revocation, "revoke"))(t)
+	w.server.AddDependency(r.Username, grant)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
+		if c.Method == "RemoveRole" && c.CallIndex == 0 {
+			w.clock.Advance(time.Minute)
+			ok(t, w.Keeper.Once(w.ctx))
+		}
+		return fakeagent.Fault{}
+	})
+	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.RoleDependencies)
+	var known *fault.Error
+	errors.As(err, &known)
+	list, _ := known.Extra["dependencies"].([]role.Dependency)
+	equal(t, "listed", len(list), 1)
+}
