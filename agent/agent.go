@@ -129,6 +129,7 @@ func (a *Agent) lead(ctx context.Context) error {
 		a.log.Info("PgBouncer goes by the desired state again")
 	})
 	go a.prune(ctx)
+	go a.executor.SweepChanged(ctx)
 	return leader.Watch(ctx)
 }
 
@@ -217,6 +218,14 @@ func (g gated) Execute(ctx context.Context, c protocol.Command) (json.RawMessage
 		return nil, err
 	}
 	return g.executor.Execute(ctx, c)
+}
+
+// InspectLogin implements server.Commands.
+func (g gated) InspectLogin(ctx context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error) {
+	if err := g.pass(); err != nil {
+		return protocol.LoginAnswer{}, err
+	}
+	return g.executor.InspectLogin(ctx, q)
 }
 
 // Size implements server.Commands.

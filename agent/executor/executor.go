@@ -20,6 +20,7 @@ import (
 type Pooler interface {
 	Sync(ctx context.Context, read pooler.Read) error
 	Evict(ctx context.Context, who pooler.Who) error
+	Expel(ctx context.Context, who pooler.Who) (closed int, err error)
 	Prove(ctx context.Context, entry, login, password string) error
 	ProveRefused(ctx context.Context, entry, login, password string) error
 }
@@ -36,6 +37,8 @@ type Executor struct {
 	locks  locks
 	making gauge // connections to databases that are being made
 
+	changed chan struct{} // wakes SweepChanged
+
 	jobsMu sync.Mutex
 	jobs   map[string]*job // by operation
 }
@@ -48,7 +51,7 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	}
 	return &Executor{
 		server: s, db: db, pooler: p, settings: settings, backups: b, log: log,
-		making: newGauge(maxMaking), jobs: map[string]*job{},
+		making: newGauge(maxMaking), changed: make(chan struct{}, 1), jobs: map[string]*job{},
 	}, nil
 }
 

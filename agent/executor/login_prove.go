@@ -29,10 +29,13 @@ func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password strin
 	if connect = !isConnectMissing(err); connect && err != nil {
 		return connect, notAccepted(err)
 	}
-	err = x.patiently(ctx, func(ctx context.Context) error { return x.pooler.Prove(ctx, l.db.Name, l.name, password) })
-	if !connect && isConnectMissing(err) {
-		err = nil
-	}
+	err = x.patiently(ctx, func(ctx context.Context) error {
+		err := x.pooler.Prove(ctx, l.db.Name, l.name, password)
+		if !connect && errors.Is(err, pooler.ErrNoServer) {
+			return nil // PgBouncer has accepted the password, and PostgreSQL we have asked
+		}
+		return err
+	})
 	return connect, notAccepted(err)
 }
 
@@ -104,9 +107,6 @@ func (x *Executor) proveDirectly(ctx context.Context, l loginRow, password strin
 	return nil
 }
 
-// isConnectMissing reports whether a log-in got as far as the database, which it may not enter. PostgreSQL asks for the password
-// first. PgBouncer passes its words on, with a SQLSTATE of its own.
-func isConnectMissing(err error) bool {
-	var p *pq.Error
-	return errors.As(err, &p) && (p.Code == insufficientPrivilege || strings.Contains(p.Message, "permission denied for database"))
-}
+// isConnectMissing reports whether a direct log-in got as far as the database, which it may not enter: PostgreSQL asks for the
+// password first.
+func isConnectMissing(err error) bool { return sqlState(err) == insufficientPrivilege }

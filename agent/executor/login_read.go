@@ -25,7 +25,8 @@ func (x *Executor) ensureLogin(c protocol.Command) (action, error) {
 		return nil, err
 	}
 	do := map[string]func(context.Context, loginOrder) (json.RawMessage, error){
-		protocol.LoginPrepared: x.prepareLogin, protocol.LoginOpen: x.openLogin,
+		protocol.LoginPrepared: x.prepareLogin, protocol.LoginOpen: x.openLogin, protocol.LoginRotate: x.changeLogin,
+		protocol.LoginRevoke: x.changeLogin, protocol.LoginExpire: x.changeLogin, protocol.LoginRemove: x.removeLogin,
 	}[o.Want]
 	if do == nil || c.Step != o.Want {
 		return nil, refuse(protocol.ReasonInvalid, "want is unknown, or not the command's step")

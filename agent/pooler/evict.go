@@ -56,25 +56,35 @@ const evictPause = 20 * time.Millisecond
 // Evict began can still become one. Close the gate, or apply the allowlist, first: Evict does not keep new ones out. A
 // log-in that hangs is ended by PgBouncer after 5 s (client_login_timeout), so Evict takes little longer than that.
 func (c *Console) Evict(ctx context.Context, who Who) error {
+	_, err := c.Expel(ctx, who)
+	return err
+}
+
+// Expel is Evict, and returns how many clients it closed.
+func (c *Console) Expel(ctx context.Context, who Who) (closed int, err error) {
+	gone := make(map[string]bool)
 	pending, err := c.pendingOf(ctx, who)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for {
 		// In this order: a log-in that ends between the two looks is seen as a client by the second.
 		if pending, err = c.stillPending(ctx, who, pending); err != nil {
-			return err
+			return len(gone), err
 		}
-		closed, err := c.closeOnce(ctx, who)
+		ids, err := c.closeOnce(ctx, who)
 		if err != nil {
-			return err
+			return len(gone), err
 		}
-		if closed == 0 && len(pending) == 0 {
-			return nil
+		for _, id := range ids {
+			gone[id] = true
+		}
+		if len(ids) == 0 && len(pending) == 0 {
+			return len(gone), nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("pooler: clients are still connected: %w", ctx.Err())
+			return len(gone), fmt.Errorf("pooler: clients are still connected: %w", ctx.Err())
 		case <-time.After(evictPause):
 		}
 	}
@@ -111,10 +121,11 @@ func (c *Console) stillPending(ctx context.Context, who Who, before map[string]b
 	return now, err
 }
 
-func (c *Console) closeOnce(ctx context.Context, who Who) (int, error) {
+// closeOnce returns the IDs of the clients that it closed.
+func (c *Console) closeOnce(ctx context.Context, who Who) ([]string, error) {
 	clients, err := c.Clients(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var ids []string
 	for _, client := range clients {
@@ -122,7 +133,7 @@ func (c *Console) closeOnce(ctx context.Context, who Who) (int, error) {
 			ids = append(ids, client.ID)
 		}
 	}
-	return len(ids), c.KillClients(ctx, ids...)
+	return ids, c.KillClients(ctx, ids...)
 }
 
 // KillClients closes clients by their ID; one that is gone already is no error.

@@ -16,16 +16,23 @@ var ErrAdmitted = errors.New("pooler: a log-in that should be refused works")
 // about the password.
 var ErrRefused = errors.New("pooler: log-in refused")
 
+// ErrNoServer is wrapped by Prove's error when PgBouncer accepted the password, and then no server connection was to be had:
+// the pool is full, or PostgreSQL lets the login in no more.
+var ErrNoServer = errors.New("pooler: log-in accepted, but no server connection for it")
+
 // Prove logs in at an entry through the unix socket and runs SELECT 1 on PostgreSQL. Where the pool is full it waits for a
 // server connection like any client, at most as long as ctx.
 func (c *Console) Prove(ctx context.Context, entry, login, password string) error {
 	s, err := dial(ctx, c.settings, entry, login, password)
 	if err == nil {
 		defer s.close()
-		err = s.each(ctx, "SELECT 1", func(row) error { return nil })
+		if err = s.each(ctx, "SELECT 1", func(row) error { return nil }); err == nil {
+			return nil
+		}
+		return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoServer, entry, login, err)
 	}
-	if err == nil {
-		return nil
+	if isConnectRefusal(err) {
+		return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoServer, entry, login, err)
 	}
 	if isRefusal(err) {
 		return fmt.Errorf("%w: entry %s, login %s: %w", ErrRefused, entry, login, err)
@@ -34,10 +41,10 @@ func (c *Console) Prove(ctx context.Context, entry, login, password string) erro
 }
 
 // ProveRefused is nil only when the log-in was refused for what it is: wrong password, closed gate, unknown login. It
-// returns ErrAdmitted when the log-in works, and what went wrong when nothing was proved.
+// returns ErrAdmitted when the password is accepted, and what went wrong when nothing was proved.
 func (c *Console) ProveRefused(ctx context.Context, entry, login, password string) error {
 	switch err := c.Prove(ctx, entry, login, password); {
-	case err == nil:
+	case err == nil, errors.Is(err, ErrNoServer):
 		return fmt.Errorf("%w: entry %s, login %s", ErrAdmitted, entry, login)
 	case errors.Is(err, ErrRefused):
 		return nil
@@ -51,6 +58,13 @@ func (c *Console) ProveRefused(ctx context.Context, entry, login, password strin
 var refusals = []string{
 	"no such user", "SASL authentication failed", "password authentication failed", "login rejected",
 	"no authentication method is found",
+}
+
+// isConnectRefusal reports whether PostgreSQL, which PgBouncer asks after it has accepted the client's password, refused the
+// database to the login.
+func isConnectRefusal(err error) bool {
+	var answer *pq.Error
+	return errors.As(err, &answer) && strings.Contains(answer.Message, "permission denied for database")
 }
 
 func isRefusal(err error) bool {

@@ -34,8 +34,8 @@ func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request) {
 
 // command carries a command out to its end, even where the client gives up: its outcome is in the ledger then.
 func (s *Server) command(w http.ResponseWriter, r *http.Request) {
-	c, no := readCommand(w, r)
-	if no != nil {
+	var c protocol.Command
+	if no := readBody(w, r, &c); no != nil {
 		answer(w, http.StatusBadRequest, no)
 		return
 	}
@@ -48,18 +48,31 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, protocol.Reply{Result: result})
 }
 
-// readCommand refuses what is too long, unknown, double, or more than one command. Its words repeat nothing of the body: that
-// may hold secrets.
-func readCommand(w http.ResponseWriter, r *http.Request) (protocol.Command, *protocol.Refusal) {
-	var c protocol.Command
+// readBody refuses what is too long, unknown, double, or more than one. Its words repeat nothing of the body: that may
+// hold secrets.
+func readBody(w http.ResponseWriter, r *http.Request, to any) *protocol.Refusal {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCommand))
 	if err != nil {
-		return c, &protocol.Refusal{Reason: protocol.ReasonInvalid, Message: "the command is too long, or broke off"}
+		return &protocol.Refusal{Reason: protocol.ReasonInvalid, Message: "the body is too long, or broke off"}
 	}
-	if err := json.Unmarshal(text, &c, json.RejectUnknownMembers(true)); err != nil {
-		return c, &protocol.Refusal{Reason: protocol.ReasonInvalid, Message: "the command is not the JSON of the protocol"}
+	if err := json.Unmarshal(text, to, json.RejectUnknownMembers(true)); err != nil {
+		return &protocol.Refusal{Reason: protocol.ReasonInvalid, Message: "the body is not the JSON of the protocol"}
 	}
-	return c, nil
+	return nil
+}
+
+func (s *Server) inspectLogin(w http.ResponseWriter, r *http.Request) {
+	var q protocol.LoginQuestion
+	if no := readBody(w, r, &q); no != nil {
+		answer(w, http.StatusBadRequest, no)
+		return
+	}
+	found, err := s.config.Commands.InspectLogin(r.Context(), q)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, found)
 }
 
 func (s *Server) size(w http.ResponseWriter, r *http.Request) {

@@ -24,6 +24,7 @@ import (
 // Commands carries out commands. Errors are turned into refusals by Config.Refusal.
 type Commands interface {
 	Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error)
+	InspectLogin(ctx context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error)
 	Size(ctx context.Context, db id.DatabaseID) (int64, error)
 }
 
@@ -131,6 +132,7 @@ func (s *Server) protected() map[string]http.HandlerFunc {
 		"GET /health":                                  s.health,
 		"GET /v1/capabilities":                         s.capabilities,
 		"POST /v1/commands":                            s.command,
+		"POST /v1/logins/inspect":                      s.inspectLogin,
 		"GET /v1/databases/{id}/size":                  s.size,
 		"GET /v1/databases/{id}/backups/room":          s.room,
 		"GET /v1/databases/{id}/backups/{filename}":    s.download,
@@ -169,6 +171,7 @@ var statuses = map[string]int{
 	protocol.ReasonConflict: http.StatusConflict, protocol.ReasonClosed: http.StatusConflict,
 	protocol.ReasonCompleted: http.StatusConflict, protocol.ReasonNameTaken: http.StatusConflict,
 	protocol.ReasonNotFound: http.StatusNotFound, protocol.ReasonNoRoute: http.StatusNotFound,
+	protocol.ReasonConnectRequired: http.StatusConflict, protocol.ReasonDatabaseClosed: http.StatusConflict,
 	protocol.ReasonStorageFull: http.StatusInsufficientStorage, protocol.ReasonUnavailable: http.StatusServiceUnavailable,
 	protocol.ReasonInvalid: http.StatusBadRequest, protocol.ReasonFailed: http.StatusUnprocessableEntity,
 }

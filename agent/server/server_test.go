@@ -41,7 +41,7 @@ type work struct {
 	claimed int64
 }
 
-var errRefused = errors.New("refused")
+var errRefused = errRefused
 
 func (w *work) Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
 	w.got.Store(&c)
@@ -55,7 +55,13 @@ func (w *work) Execute(ctx context.Context, c protocol.Command) (json.RawMessage
 	return json.RawMessage(`{"a":1}`), ctx.Err()
 }
 
-func (w *work) Size(context.Context, id.DatabaseID) (int64, error)           { return 42, nil }
+func (w *work) Size(context.Context, id.DatabaseID) (int64, error) { return 42, nil }
+func (w *work) InspectLogin(_ context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error) {
+	if w.refuse != "" {
+		return protocol.LoginAnswer{}, errRefused
+	}
+	return protocol.LoginAnswer{Condition: "of " + q.Username}, nil
+}
 func (w *work) Room(context.Context, id.DatabaseID) error                    { return nil }
 func (w *work) Delete(context.Context, id.DatabaseID, backup.Filename) error { return nil }
 func (w *work) Report(context.Context) (protocol.Health, error)              { return protocol.Health{}, nil }
@@ -126,6 +132,8 @@ func (r running) do(t *testing.T, method, path, token, body string) (int, string
 	return answer.StatusCode, string(text)
 }
 
+const validQuestion = `{"databaseId":"d","username":"u","verifier":"SCRAM-SHA-256$x"}`
+
 const valid = `{"kind":"database.ensure","operationId":"o","epoch":1,"step":"s","resource":"r","generation":1,` +
 	`"payloadHash":"h","payload":{"verifier":"SCRAM-SHA-256$x"},"secrets":{"u":"p4ssw0rd"}}`
 
@@ -136,7 +144,7 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	}
 	_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
 	var known protocol.Capabilities
-	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 8 || known.Version != "v" {
+	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 9 || known.Version != "v" {
 		t.Fatalf("%s %v", text, err)
 	}
 	for _, route := range known.Routes {
@@ -145,14 +153,18 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 		if path == "/healthz" {
 			continue
 		}
+		body := valid
+		if path == "/v1/logins/inspect" {
+			body = validQuestion
+		}
 		for _, token := range []string{
 			"", "Bearer ", "Bearer wrong", "Bearer " + secret + "x", secret[:len(secret)-1], "Basic " + secret,
 		} {
-			if status, body := r.do(t, method, path, token, valid); status != http.StatusUnauthorized || body != "" {
+			if status, body := r.do(t, method, path, token, body); status != http.StatusUnauthorized || body != "" {
 				t.Errorf("%s with %q: %d %s", route, token, status, body)
 			}
 		}
-		if status, body := r.do(t, method, path, "Bearer "+secret, valid); status >= 300 {
+		if status, body := r.do(t, method, path, "Bearer "+secret, body); status >= 300 {
 			t.Errorf("%s: %d %s", route, status, body)
 		}
 	}
@@ -185,11 +197,29 @@ func TestCommandsAreReadStrictly(t *testing.T) {
 	}
 }
 
+func TestLoginIsInspected(t *testing.T) {
+	r := start(t, &work{})
+	status, body := r.do(t, "POST", "/v1/logins/inspect", "Bearer "+secret, validQuestion)
+	if status != http.StatusOK || body != `{"condition":"of u"}` {
+		t.Errorf("%d %s", status, body)
+	}
+	for _, bad := range []string{"", "[]", `{"username":"u","password":"p4ssw0rd"}`, validQuestion + "{}"} {
+		if status, body := r.do(t, "POST", "/v1/logins/inspect", "Bearer "+secret, bad); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", bad, status, body)
+		}
+	}
+	r = start(t, &work{refuse: protocol.ReasonNotFound})
+	if status, _ := r.do(t, "POST", "/v1/logins/inspect", "Bearer "+secret, validQuestion); status != http.StatusNotFound {
+		t.Errorf("a database that is not there: %d", status)
+	}
+}
+
 func TestRefusalsHaveTheirStatus(t *testing.T) {
 	for reason, want := range map[string]int{
 		protocol.ReasonStale: 409, protocol.ReasonFenced: 409, protocol.ReasonConflict: 409, protocol.ReasonClosed: 409,
 		protocol.ReasonCompleted: 409, protocol.ReasonNameTaken: 409, protocol.ReasonNotFound: 404, protocol.ReasonStorageFull: 507,
 		protocol.ReasonUnavailable: 503, protocol.ReasonNoRoute: 404, protocol.ReasonInvalid: 400, protocol.ReasonFailed: 422,
+		protocol.ReasonConnectRequired: 409, protocol.ReasonDatabaseClosed: 409,
 	} {
 		r := start(t, &work{refuse: reason})
 		status, body := r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)

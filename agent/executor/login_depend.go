@@ -1,0 +1,178 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// dependents are what PostgreSQL would refuse to drop a role for.
+type dependents struct {
+	told protocol.LoginDependencies // what counts for the account
+	// elsewhere: there is more, in databases of others or ones that the platform does not know.
+	elsewhere bool
+}
+
+// dependentsOf looks for what depends on a role, by its oid, in its own database and the account's others. The names of things
+// are known only inside the database that has them.
+func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []string) (dependents, error) {
+	d := dependents{told: protocol.LoginDependencies{List: []protocol.LoginDependency{}}}
+	count, places, err := x.dependentPlaces(ctx, l)
+	if err != nil {
+		return d, err
+	}
+	known, err := x.accountDatabases(ctx, l, account)
+	if err != nil {
+		return d, err
+	}
+	for _, oid := range places {
+		name, counts := known[oid]
+		if !counts {
+			d.elsewhere = true
+			continue
+		}
+		if err := x.tell(ctx, &d.told, l, oid, name); err != nil {
+			return d, err
+		}
+	}
+	d.elsewhere = d.elsewhere || count > 0
+	return d, nil
+}
+
+// dependentPlaces returns the oids of the databases that have something that depends on a role, its own one first, and how many
+// other things of the whole server do. A privilege on a database is something of that database; CONNECT on the role's own, which
+// the owner gave it, is nothing.
+func (x *Executor) dependentPlaces(ctx context.Context, l loginRow) (shared int, places []uint32, err error) {
+	const query = `WITH found AS (
+			SELECT CASE WHEN s.dbid <> 0 THEN s.dbid WHEN s.classid = 'pg_database'::regclass THEN s.objid END AS db, s.dbid, s.objid
+			FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = $1::oid)
+		SELECT f.db, count(*) FROM found f
+		WHERE f.dbid <> 0 OR f.db IS DISTINCT FROM $2::oid OR EXISTS (` + databaseGrants + `)
+		GROUP BY f.db ORDER BY f.db IS DISTINCT FROM $2::oid, f.db`
+	rows, err := x.db.QueryContext(ctx, query, l.oid, l.db.OID)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var db sql.NullInt64
+		var n int
+		if err := rows.Scan(&db, &n); err != nil {
+			return 0, nil, err
+		}
+		if !db.Valid {
+			shared = n
+			continue
+		}
+		places = append(places, uint32(db.Int64))
+	}
+	return shared, places, rows.Err()
+}
+
+// databaseGrants are the privileges on database $2 that role $1 has been given, or has given, beside its CONNECT.
+const databaseGrants = `SELECT FROM pg_database d, aclexplode(d.datacl) a WHERE d.oid = $2::oid
+	AND (a.grantor = $1::oid OR a.grantee = $1::oid AND a.privilege_type <> 'CONNECT')`
+
+// accountDatabases returns the names of the role's own database and the account's others that stand, by oid.
+func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []string) (map[uint32]string, error) {
+	const query = `SELECT p.oid, p.datname FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = ANY ($1)`
+	rows, err := x.db.QueryContext(ctx, query, pq.Array(append([]string{l.db.ID}, account...)))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	known := make(map[uint32]string)
+	for rows.Next() {
+		var oid uint32
+		var name string
+		if err := rows.Scan(&oid, &name); err != nil {
+			return nil, err
+		}
+		known[oid] = name
+	}
+	return known, rows.Err()
+}
+
+// describeQuery names what depends on role $1 in the current database, which is $2; its limit is one more than are told.
+// Functions, policies and the like have no schema or name of their own in pg_identify_object, but their address begins with the
+// one and ends with the other. That of default privileges begins with their role. %d is the limit.
+const describeQuery = `WITH found AS (
+		SELECT s.classid, s.objid, s.objsubid, s.deptype FROM pg_shdepend s
+		WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = $1::oid
+		  AND (s.dbid = $2::oid OR s.dbid = 0 AND s.classid = 'pg_database'::regclass AND s.objid = $2::oid AND EXISTS (` +
+	databaseGrants + `)))
+	SELECT f.deptype, f.classid = 'pg_user_mapping'::regclass, i.type,
+		CASE WHEN i.schema IS NOT NULL THEN i.schema
+			WHEN f.classid <> 'pg_default_acl'::regclass AND cardinality(a.names) > 1 THEN quote_ident(a.names[1]) ELSE '' END,
+		CASE WHEN i.name IS NOT NULL THEN i.name
+			WHEN f.classid <> 'pg_default_acl'::regclass AND cardinality(a.names) > 0 THEN quote_ident(a.names[cardinality(a.names)])
+			ELSE i.identity END,
+		i.identity
+	FROM found f, pg_identify_object(f.classid, f.objid, f.objsubid) i,
+		pg_identify_object_as_address(f.classid, f.objid, f.objsubid) a (kind, names, args)
+	WHERE i.identity IS NOT NULL ORDER BY i.type, i.identity LIMIT %d`
+
+// tell adds what depends on a role in one database to the list.
+func (x *Executor) tell(ctx context.Context, told *protocol.LoginDependencies, l loginRow, db uint32, name string) (err error) {
+	conn, err := x.server.open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	rows, err := conn.QueryContext(ctx, fmt.Sprintf(describeQuery, role.MaxDependencies+1), l.oid, db)
+	if err != nil {
+		return fmt.Errorf("database %s: %w", name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var how string
+		var mapping bool
+		var d protocol.LoginDependency
+		if err := rows.Scan(&how, &mapping, &d.ObjectType, &d.Schema, &d.Name, &d.Identity); err != nil {
+			return err
+		}
+		d.Kind = string(dependencyKind(how, mapping, db == l.db.OID))
+		if len(told.List) == role.MaxDependencies {
+			told.Truncated = true
+			return nil
+		}
+		told.List = append(told.List, d)
+	}
+	return rows.Err()
+}
+
+// dependencyKind reads pg_shdepend.deptype.
+func dependencyKind(deptype string, mapping, own bool) role.DependencyKind {
+	switch {
+	case !own:
+		return role.OtherDatabase
+	case mapping:
+		return role.OtherDependency
+	}
+	switch deptype {
+	case "a":
+		return role.GrantDependency
+	case "o":
+		return role.OwnedDependency
+	case "r":
+		return role.PolicyDependency
+	}
+	return role.OtherDependency
+}
+
+// open returns a pool of one connection to a customer's database, which runs nothing that could call a customer's code.
+func (s Server) open(database string) (*sql.DB, error) {
+	connector, err := pq.NewConnectorConfig(s.config(database))
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	return db, nil
+}

@@ -1,0 +1,98 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// removeLogin drops an additional role, unless something depends on it. Nothing of a customer's is ever dropped or given to
+// somebody else for that. A role that is not there, or none of ours, leaves no row and no gate behind.
+func (x *Executor) removeLogin(ctx context.Context, o loginOrder) (json.RawMessage, error) {
+	l, err := x.login(ctx, o.DatabaseID, o.Username)
+	if err != nil {
+		return nil, err
+	}
+	crash.Point(crash.RemoveAdmitted)
+	if err := x.shutForRemoval(ctx, l, o); err != nil {
+		return nil, err
+	}
+	crash.Point(crash.RemoveShut)
+	found, err := x.dropUnlessNeeded(ctx, l, o)
+	if err != nil {
+		return nil, err
+	}
+	crash.Point(crash.RemoveDropped)
+	if err := x.syncPooler(ctx); err != nil {
+		return nil, err
+	}
+	result, err := json.Marshal(found)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomically(ctx, x.db, outcome(o.command, result)); err != nil {
+		return nil, err
+	}
+	crash.Point(crash.RemoveReply)
+	return result, nil
+}
+
+// shutForRemoval leaves a role that may not log in, has no password and no session.
+func (x *Executor) shutForRemoval(ctx context.Context, l loginRow, o loginOrder) error {
+	if err := x.closeGate(ctx, l, o); err != nil {
+		return err
+	}
+	if _, err := x.pooler.Expel(ctx, pooler.OfLogin(l.name)); err != nil {
+		return err
+	}
+	ended := make(endedSessions)
+	if err := x.forbidLogin(ctx, l, ended); err != nil {
+		return err
+	}
+	if err := x.endLogin(ctx, l, ended); err != nil {
+		return err
+	}
+	return x.setCredential(ctx, l, o)
+}
+
+// dropTries is how often something may come to depend on a role between the look and the drop.
+const dropTries = 3
+
+func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, o loginOrder) (protocol.LoginDependencies, error) {
+	none := protocol.LoginDependencies{List: []protocol.LoginDependency{}}
+	p := loginPlan{loginRow: l}
+	if !l.standing {
+		return none, atomically(ctx, x.db, p.forgetStatements()...)
+	}
+	var err error
+	for range dropTries {
+		var d dependents
+		if d, err = x.dependentsOf(ctx, l, o.AccountDatabases); err != nil {
+			return none, err
+		}
+		if len(d.told.List) > 0 {
+			return d.told, nil
+		}
+		if d.elsewhere {
+			return none, x.bury(ctx, p)
+		}
+		if err = x.insist(ctx, append(p.statement(role.RemoveRole), p.forgetStatements()...)...); sqlState(err) != dependentObjects {
+			return none, err
+		}
+	}
+	return none, &Refusal{protocol.ReasonUnavailable, "something comes to depend on the role again and again; send the command again", err}
+}
+
+// bury takes login, password, grants and name from a role that only something in a database of somebody else keeps; SweepDead drops
+// it when that is gone. Anyone can grant to a role whose name they know.
+func (x *Executor) bury(ctx context.Context, p loginPlan) error {
+	statements := append(p.takeBackStatements(), buryStatements(p.name)...)
+	if err := x.insist(ctx, append(statements, p.forgetStatements()...)...); err != nil {
+		return err
+	}
+	return x.SweepDead(ctx)
+}

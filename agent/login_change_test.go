@@ -1,0 +1,245 @@
+package agent_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// heldBy opens one connection of a login in every way, and keeps it.
+func (s *stack) heldBy(t testing.TB, l loginOf) map[string]*sql.Conn {
+	t.Helper()
+	held := map[string]*sql.Conn{}
+	for way, db := range s.waysOf(t, l) {
+		held[way] = must(db.Conn(t.Context()))(t)
+		must(held[way].ExecContext(t.Context(), "SELECT 1"))(t)
+	}
+	return held
+}
+
+// dead demands that none of the connections is usable.
+func dead(t testing.TB, what string, held map[string]*sql.Conn) {
+	t.Helper()
+	for way, conn := range held {
+		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
+			t.Errorf("%s: the %s connection is still open", what, way)
+		}
+	}
+}
+
+// wantCondition asks how a login stands, by its present password.
+func (s *stack) wantCondition(t testing.TB, l loginOf, want string) {
+	t.Helper()
+	if got := s.condition(t, l); got != want {
+		t.Errorf("%s is %s, want %s", l.username, got, want)
+	}
+}
+
+// Every login of a database rotates: its connections end, nobody else's do, and only the new password works.
+func TestRotationEndsEveryUseOfTheOldPassword(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	logins := []loginOf{
+		s.opened(t, w.additional(1, protocol.ProfileReadOnly)), s.opened(t, w.additional(2, protocol.ProfileCustom)),
+		w.present(database.OwnerLogin), w.present(database.RuntimeLogin), w.present(database.ReadonlyLogin),
+	}
+	bystander := s.heldBy(t, w.additional(3, protocol.ProfileReadWrite).openedBy(t, s))
+	for _, l := range logins {
+		held := s.heldBy(t, l)
+		next := l.renewed()
+		proof := as[protocol.LoginProof](t, s.done(t, l.rotate(2, next)))
+		if want := (protocol.LoginProof{
+			ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true, NewAccepted: true,
+		}); proof != want {
+			t.Errorf("%s: %+v, want %+v", l.username, proof, want)
+		}
+		dead(t, l.username, held)
+		s.getsInNowhere(t, "the old password of "+l.username, l)
+		s.getsIn(t, "the new password of "+l.username, next)
+		s.wantCondition(t, next, protocol.ConditionInForce)
+		s.wantCondition(t, l, protocol.ConditionDrifted)
+	}
+	for way, conn := range bystander {
+		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err != nil {
+			t.Errorf("another role's %s connection: %v", way, err)
+		}
+	}
+}
+
+// openedBy is stack.opened, for a chain.
+func (l loginOf) openedBy(t testing.TB, s *stack) loginOf { t.Helper(); return s.opened(t, l) }
+
+func TestRevokedAndExpiredLoginsStayOut(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	for i, c := range []struct{ want, condition string }{
+		{protocol.LoginRevoke, protocol.ConditionDrifted}, {protocol.LoginExpire, protocol.ConditionShut},
+	} {
+		want, condition := c.want, c.condition
+		l := s.opened(t, w.additional(i+1, protocol.ProfileReadWrite))
+		held := s.heldBy(t, l)
+		proof := as[protocol.LoginProof](t, s.done(t, l.shut(want, 2)))
+		if !proof.NoneLeft || !proof.OldRefused || proof.NewAccepted || proof.ClientsClosed != 2 || proof.SessionsEnded != 3 {
+			t.Errorf("%s: %+v", want, proof)
+		}
+		dead(t, want, held)
+		s.wantCondition(t, l, condition)
+		s.done(t, w.access(int64(2*i+2), false, true))
+		s.done(t, w.access(int64(2*i+3), true, false))
+		s.getsInNowhere(t, want+", stopped and started", l)
+		s.refusedFor(t, protocol.ReasonStale, l.rotate(1, l.renewed()))
+		s.getsInNowhere(t, want+", and a late rotation", l)
+	}
+}
+
+// A customer's own change of its password, left open, blocks the agent's change, and would win over it if it were committed after.
+func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	own, verifier := newPassword()
+	tx := must(s.direct(t, w.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
+	must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD '" + verifier + "'"))(t)
+
+	next := l.renewed()
+	began := time.Now()
+	s.done(t, l.rotate(2, next))
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if tx.Commit() == nil {
+		t.Error("the customer's change is committed")
+	}
+	mine := l
+	mine.password = own
+	s.getsInNowhere(t, "the customer's own", mine)
+	s.getsIn(t, "the new one", next)
+}
+
+// Another login may be in the way: it calls a function of the role's that changes the role.
+func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	owner := s.owner(t, w)
+	must(owner.Exec("CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
+	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+		AS $$ BEGIN ALTER ROLE CURRENT_USER SET work_mem = '5MB'; ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
+	tx := must(owner.BeginTx(t.Context(), nil))(t)
+	must(tx.Exec("SELECT theirs.trap()"))(t)
+	s.done(t, l.shut(protocol.LoginRevoke, 2))
+	if tx.Commit() == nil {
+		t.Error("the transaction in the way is committed")
+	}
+	s.getsInNowhere(t, "revoked", l)
+}
+
+func TestRotationWithoutConnectSaysSo(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
+	for range 2 { // with and without a pool that has been used
+		next := l.renewed()
+		s.getsInNowhereDirectly(t, l)
+		proof := as[protocol.LoginProof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
+		if !proof.NewAccepted || !proof.ConnectMissing || !proof.OldRefused || !proof.NoneLeft {
+			t.Errorf("%+v", proof)
+		}
+		l = next
+	}
+	must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
+	// PgBouncer remembers for a moment that PostgreSQL refused the login.
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if _, err := s.pooled(t, w.name, l.username, l.password).ExecContext(t.Context(), "SELECT 1"); err == nil {
+			break
+		}
+	}
+	s.getsIn(t, "with CONNECT", l)
+}
+
+func (s *stack) getsInNowhereDirectly(t testing.TB, l loginOf) {
+	t.Helper()
+	refused(t, "without CONNECT", s.direct(t, l.name, l.username, l.password), "SELECT 1")
+}
+
+// nextGeneration only grows.
+func (s *stack) nextGeneration() int64 { return time.Now().UnixNano() }
+
+func TestRotationOfAClosedDatabaseOrMissingLoginChangesNothing(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	missing := w.additional(7, protocol.ProfileReadOnly)
+	s.refusedFor(t, protocol.ReasonNotFound, missing.rotate(2, missing.renewed()))
+	stranger := missing
+	stranger.username = "pgherd_agent"
+	s.refusedFor(t, protocol.ReasonNotFound, stranger.rotate(2, stranger.renewed()))
+	holder := missing
+	holder.username = w.names().Holder
+	s.refusedFor(t, protocol.ReasonNotFound, holder.rotate(2, holder.renewed()))
+	s.wantCondition(t, missing, protocol.ConditionAbsent)
+	if proof := as[protocol.LoginProof](t, s.done(t, missing.shut(protocol.LoginRevoke, 3))); !proof.Absent || !proof.NoneLeft {
+		t.Errorf("%+v", proof)
+	}
+
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	s.done(t, w.access(2, false, true))
+	rotation := l.rotate(2, l.renewed())
+	s.refusedFor(t, protocol.ReasonDatabaseClosed, rotation)
+	s.wantCondition(t, l, protocol.ConditionShut)
+	s.done(t, w.access(3, true, false))
+	s.getsIn(t, "as before", l)
+	s.done(t, rotation)
+	s.getsInNowhere(t, "the old password", l)
+}
+
+func TestOnlyTheLoginsOfTheDatabaseCanBeNamed(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	for _, username := range []string{
+		w.name, w.names().Runtime, w.names().WriteGroup, "postgres", "pgherd_agent",
+		"pgh_" + compact(newUUID()) + "_c1", "pgh_" + compact(w.id) + "_c0", "pgh_" + compact(w.id) + "_c", `x"; DROP`,
+	} {
+		l := w.additional(1, protocol.ProfileReadOnly)
+		l.username = username
+		for _, c := range []protocol.Command{
+			l.prepare(2), l.open(2), l.shut(protocol.LoginRevoke, 2), l.shut(protocol.LoginExpire, 2), l.remove(2),
+		} {
+			s.refusedFor(t, protocol.ReasonInvalid, c)
+		}
+	}
+	l := w.additional(1, protocol.ProfileReadOnly)
+	for what, spoil := range map[string]func(l *loginOf){
+		"profile": func(l *loginOf) { l.profile = "admin" }, "limit": func(l *loginOf) { l.limit = 0 },
+		"verifier": func(l *loginOf) { l.verifier = "md5" }, "password": func(l *loginOf) { l.password = "" },
+	} {
+		bad := l
+		spoil(&bad)
+		_, reason, err := s.send(bad.open(2))
+		if err != nil || reason[:8] != "invalid:" {
+			t.Errorf("%s: %q %v", what, reason, err)
+		}
+	}
+}
+
+// A role that an administrator has dropped and made again is none of ours: no gate lets it in.
+func TestStrangerUnderALoginsNameIsKeptOut(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
+	must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s LOGIN PASSWORD '%s'; GRANT CONNECT ON DATABASE %q TO %[1]s",
+		l.username, l.verifier, w.name)))(t)
+	s.wantCondition(t, l, protocol.ConditionAbsent)
+	s.refusedFor(t, protocol.ReasonNotFound, l.rotate(2, l.renewed()))
+	if found := as[protocol.LoginDependencies](t, s.done(t, l.remove(3))); len(found.List) > 0 {
+		t.Errorf("%+v", found)
+	}
+	refused(t, "a stranger", s.pooled(t, w.name, l.username, l.password), "SELECT 1")
+	works(t, "the stranger itself", s.direct(t, w.name, l.username, l.password))
+	must(s.super.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s; DROP ROLE %[2]s", w.name, l.username)))(t)
+}

@@ -1,0 +1,200 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// removed sends a removal and returns what keeps the role.
+func (s *stack) removed(t testing.TB, c protocol.Command) protocol.LoginDependencies {
+	t.Helper()
+	return as[protocol.LoginDependencies](t, s.done(t, c))
+}
+
+// gone demands that nothing of a role is left.
+func (s *stack) gone(t testing.TB, l loginOf) {
+	t.Helper()
+	const query = `SELECT (SELECT count(*) FROM pg_roles WHERE rolname = $1) + (SELECT count(*) FROM ledger.role WHERE name = $1) +
+		(SELECT count(*) FROM pooler.gate WHERE login = $1)`
+	if n := s.one(t, query, l.username); n != "0" {
+		t.Errorf("%s traces of %s", n, l.username)
+	}
+}
+
+func TestRemovedRoleLeavesNothing(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	prepared, open, revoked := w.additional(1, protocol.ProfileReadOnly), w.additional(2, protocol.ProfileReadWrite),
+		w.additional(3, protocol.ProfileCustom)
+	s.done(t, prepared.prepare(1))
+	s.opened(t, open)
+	s.opened(t, revoked)
+	s.done(t, revoked.shut(protocol.LoginRevoke, 2))
+	held := s.heldBy(t, open)
+	for _, l := range []loginOf{prepared, open, revoked, w.additional(4, protocol.ProfileCustom)} {
+		c := l.remove(5)
+		for range 2 { // the second time it is the same command
+			if found := s.removed(t, c); found.List == nil || len(found.List) > 0 {
+				t.Errorf("%s: %+v", l.username, found)
+			}
+		}
+		s.gone(t, l)
+		s.wantCondition(t, l, protocol.ConditionAbsent)
+	}
+	dead(t, "removed", held)
+	s.noOrphans(t)
+	name, password := w.login(database.OwnerLogin)
+	works(t, "the owner", s.pooled(t, w.name, name, password))
+}
+
+// What depends on a role in its own database is told in PostgreSQL's words, and stays.
+func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	owner := s.owner(t, w)
+	must(owner.Exec("CREATE TABLE things (id int, name text); CREATE SCHEMA theirs"))(t)
+	for i, c := range []struct {
+		do, undo string // %s is the role
+		asRole   bool
+		want     protocol.LoginDependency
+	}{
+		{
+			"GRANT SELECT ON things TO %s", "REVOKE SELECT ON things FROM %s", false,
+			protocol.LoginDependency{Kind: "grant", ObjectType: "table", Schema: "public", Name: "things", Identity: "public.things"},
+		},
+		{
+			"GRANT UPDATE (name) ON things TO %s", "REVOKE UPDATE (name) ON things FROM %s", false,
+			protocol.LoginDependency{
+				Kind: "grant", ObjectType: "table column", Schema: "public", Name: "things", Identity: "public.things.name",
+			},
+		},
+		{
+			"GRANT CREATE, USAGE ON SCHEMA theirs TO %s", "REVOKE ALL ON SCHEMA theirs FROM %s", false,
+			protocol.LoginDependency{Kind: "grant", ObjectType: "schema", Name: "theirs", Identity: "theirs"},
+		},
+		{
+			"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO %s", "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM %s", false,
+			protocol.LoginDependency{
+				Kind: "grant", ObjectType: "default acl", Name: "for role " + quoted(w.name) + " on tables",
+				Identity: "for role " + quoted(w.name) + " on tables",
+			},
+		},
+		{
+			"CREATE POLICY few ON things TO %s", "DROP POLICY few ON things", false,
+			protocol.LoginDependency{
+				Kind: "policy", ObjectType: "policy", Schema: "public", Name: "few", Identity: "few on public.things",
+			},
+		},
+		{
+			"GRANT TEMPORARY ON DATABASE " + quoted(w.name) + " TO %s", "REVOKE TEMPORARY ON DATABASE " + quoted(w.name) + " FROM %s",
+			false,
+			protocol.LoginDependency{Kind: "grant", ObjectType: "database", Name: quoted(w.name), Identity: quoted(w.name)},
+		},
+		{
+			"CREATE TABLE theirs.orders (id int)", "DROP TABLE theirs.orders", true,
+			protocol.LoginDependency{
+				Kind: "owned_object", ObjectType: "table", Schema: "theirs", Name: "orders", Identity: "theirs.orders",
+			},
+		},
+		{
+			"CREATE FUNCTION theirs.one(int) RETURNS int RETURN 1", "DROP FUNCTION theirs.one", true,
+			protocol.LoginDependency{
+				Kind: "owned_object", ObjectType: "function", Schema: "theirs", Name: "one", Identity: "theirs.one(integer)",
+			},
+		},
+	} {
+		l := s.opened(t, w.additional(i+1, protocol.ProfileReadOnly))
+		if c.asRole {
+			must(owner.Exec("GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
+			must(s.direct(t, w.name, l.username, l.password).Exec(c.do))(t)
+			must(owner.Exec("REVOKE ALL ON SCHEMA theirs FROM " + l.username))(t)
+		} else {
+			must(owner.Exec(filledWith(c.do, l.username)))(t)
+		}
+		removal := l.remove(2)
+		found := s.removed(t, removal)
+		if len(found.List) != 1 || found.List[0] != c.want || found.Truncated {
+			t.Errorf("%s: %+v, want %+v", c.do, found, c.want)
+		}
+		s.getsInNowhere(t, "kept", l)
+		s.wantCondition(t, l, protocol.ConditionDrifted)
+		undoing := owner
+		if c.asRole {
+			undoing = open(t, s.pg.URL(w.name))
+		}
+		must(undoing.Exec(filledWith(c.undo, l.username)))(t)
+		if again := s.removed(t, removal); len(again.List) != 1 {
+			t.Errorf("the same command has another result: %+v", again)
+		}
+		if found := s.removed(t, l.remove(3)); len(found.List) > 0 {
+			t.Errorf("after %s: %+v", c.undo, found)
+		}
+		s.gone(t, l)
+	}
+	must(owner.Exec("TABLE things"))(t)
+}
+
+func quoted(name string) string { return `"` + name + `"` }
+
+func filledWith(statement, role string) string {
+	return strings.ReplaceAll(statement, "%s", role)
+}
+
+func TestListOfDependenciesEnds(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	owner := s.owner(t, w)
+	for i := range 21 {
+		must(owner.Exec(fmt.Sprintf("CREATE TABLE t%d (); GRANT SELECT ON t%[1]d TO %s", i, l.username)))(t)
+	}
+	if found := s.removed(t, l.remove(2)); len(found.List) != 20 || !found.Truncated {
+		t.Errorf("%d, truncated: %t", len(found.List), found.Truncated)
+	}
+	must(owner.Exec("DROP TABLE t20"))(t)
+	if found := s.removed(t, l.remove(3)); len(found.List) != 20 || found.Truncated {
+		t.Errorf("%d, truncated: %t", len(found.List), found.Truncated)
+	}
+}
+
+// Databases of the account count, those of others neither count nor are told: anyone can grant to a role whose name they know.
+func TestDependenciesInOtherDatabases(t *testing.T) {
+	s := realStack(t)
+	w, sibling, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin), s.made(t, database.SingleLogin)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	mine, theirs := s.owner(t, sibling), s.owner(t, stranger)
+	must(mine.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
+	must(theirs.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
+	must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
+	found := s.removed(t, l.remove(2, sibling.id))
+	if want := (protocol.LoginDependency{
+		Kind: "other_database", ObjectType: "table", Schema: "public", Name: "bait", Identity: "public.bait",
+	}); len(found.List) != 1 || found.List[0] != want {
+		t.Errorf("%+v, want %+v", found, want)
+	}
+	must(mine.Exec("DROP TABLE bait"))(t)
+	if found := s.removed(t, l.remove(3, sibling.id)); len(found.List) > 0 {
+		t.Errorf("%+v", found)
+	}
+	s.gone(t, l)
+	s.noOrphans(t)
+	const dead = `SELECT concat(count(*), bool_or(r.rolcanlogin), count(a.rolpassword), count(m.roleid)) FROM ledger.dead_role d
+		JOIN pg_roles r ON r.oid = d.oid JOIN pg_authid a ON a.oid = d.oid LEFT JOIN pg_auth_members m ON m.member = d.oid`
+	if got := s.one(t, dead); got != "1f00" {
+		t.Errorf("dead roles, log-ins, passwords, groups: %s", got)
+	}
+	must(theirs.Exec("DROP TABLE bait"))(t)
+	must(theirs.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, s.one(t, "SELECT name FROM ledger.dead_role"))))(t)
+	// The next burial or start sweeps it.
+	last := s.opened(t, w.additional(2, protocol.ProfileCustom))
+	must(theirs.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + last.username))(t)
+	s.removed(t, last.remove(4))
+	must(theirs.Exec("DROP TABLE bait"))(t)
+	if n := s.one(t, "SELECT count(*) FROM ledger.dead_role"); n != "1" {
+		t.Errorf("%s dead roles after the sweep", n)
+	}
+}
