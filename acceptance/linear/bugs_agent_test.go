@@ -1,0 +1,141 @@
+package linear
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// brokenFleet hands out agents whose changes of logins go another way.
+type brokenFleet struct {
+	ports.Fleet
+	change func(ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange) (role.Proof, error)
+}
+
+func (b brokenFleet) Agent(s server.Server) (ports.Agent, error) {
+	a, err := b.Fleet.Agent(s)
+	return brokenAgent{a, b}, err
+}
+
+type brokenAgent struct {
+	ports.Agent
+	fleet brokenFleet
+}
+
+func (a brokenAgent) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginChange) (role.Proof, error) {
+	return a.fleet.change(ctx, a.Agent, f, spec)
+}
+
+// staleGenerations is an agent that takes every command for the newest.
+func staleGenerations(_ *rand.Rand, p parts) parts {
+	var newest atomic.Int64
+	p.fleet = brokenFleet{p.fleet, func(
+		ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange,
+	) (role.Proof, error) {
+		spec.Generation = 1000 + newest.Add(1)
+		return a.ChangeLogin(ctx, f, spec)
+	}}
+	return p
+}
+
+// proven is what an agent says that has not looked.
+var proven = role.Proof{NoneLeft: true, OldRefused: true, NewAccepted: true}
+
+// earlyProof is an agent that answers first and rotates then.
+func earlyProof(_ *rand.Rand, p parts) parts {
+	p.fleet = brokenFleet{p.fleet, func(
+		ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange,
+	) (role.Proof, error) {
+		if spec.Kind != role.Rotation {
+			return a.ChangeLogin(ctx, f, spec)
+		}
+		go func() {
+			time.Sleep(2 * time.Millisecond)
+			_, _ = a.ChangeLogin(context.WithoutCancel(ctx), f, spec)
+		}()
+		return proven, nil
+	}}
+	return p
+}
+
+// forgottenRevocation skips, at the agent, every revocation with which a deletion begins.
+func forgottenRevocation(_ *rand.Rand, p parts) parts {
+	var forgotten sync.Map
+	p.store = deletionWatch{p.store, &forgotten}
+	p.fleet = brokenFleet{p.fleet, func(
+		ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange,
+	) (role.Proof, error) {
+		if _, skip := forgotten.Load(f.OperationID); skip {
+			return proven, nil
+		}
+		return a.ChangeLogin(ctx, f, spec)
+	}}
+	return p
+}
+
+// deletionWatch notes the revocations of deletions.
+type deletionWatch struct {
+	ports.Store
+	found *sync.Map
+}
+
+func (s deletionWatch) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return fn(ctx, watchedTx{tx, s.found}) })
+}
+
+type watchedTx struct {
+	ports.Tx
+	found *sync.Map
+}
+
+func (t watchedTx) RoleChanges() ports.RoleChanges {
+	return watchedChanges{t.Tx.RoleChanges(), t.found}
+}
+
+type watchedChanges struct {
+	ports.RoleChanges
+	found *sync.Map
+}
+
+func (c watchedChanges) Add(ctx context.Context, added role.Change) error {
+	if added.Kind == role.Revocation && strings.HasPrefix(string(added.Key), idempotency.InternalPrefix) {
+		c.found.Store(added.ID, true)
+	}
+	return c.RoleChanges.Add(ctx, added)
+}
+
+// tornReveal takes a password, and tells the credential generation that it reads afterwards.
+func tornReveal(_ *rand.Rand, p parts) parts {
+	p.roles = func(u useCases) useCases { return tornUseCases{u} }
+	return p
+}
+
+type tornUseCases struct{ useCases }
+
+func (u tornUseCases) Reveal(
+	ctx context.Context, reached controlplane.Reached, of id.RoleID,
+) (controlplane.RevealedRole, error) {
+	revealed, err := u.useCases.Reveal(ctx, reached, of)
+	if err != nil {
+		return revealed, err
+	}
+	time.Sleep(5 * time.Millisecond)
+	states, err := u.useCases.List(ctx, reached, true)
+	for _, state := range states {
+		if state.ID == of && state.Status == role.Ready {
+			state.SetGeneration = 0 // read before
+			revealed.RoleState = state
+		}
+	}
+	return revealed, err
+}

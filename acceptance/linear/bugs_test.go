@@ -1,0 +1,36 @@
+package linear
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// found bounds in how many histories a planted bug has to show. The rarest shows in one of fifty.
+const found = 400
+
+// bugs are planted in the parts around the use cases: each keeps every interface, and breaks one promise behind it.
+var bugs = map[string]func(*rand.Rand, parts) parts{
+	"a database's lock does not hold":                     lockThatDoesNotHold,
+	"idempotency keys are looked up outside the lock":     keysOutsideTheLock,
+	"the agent applies a stale generation":                staleGenerations,
+	"a rotation is reported before the agent has done it": earlyProof,
+	"a removal forgets the revocation":                    forgottenRevocation,
+	"a reveal reads the password before, the rest after":  tornReveal,
+}
+
+// Without this, a checker that finds nothing says nothing.
+func TestPlantedBugsAreFound(t *testing.T) {
+	for name, plant := range bugs {
+		t.Run(name, func(t *testing.T) {
+			for seed := uint64(1); seed <= found; seed++ {
+				if run(t, seed, setting{plant: plant}, clients, calls).check() == porcupine.Illegal {
+					t.Logf("found with seed %d", seed)
+					return
+				}
+			}
+			t.Fatalf("%d histories do not show it", found)
+		})
+	}
+}

@@ -1,0 +1,181 @@
+package linear
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/fakes/fakeclock"
+	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/memstore"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// useCases are those of additional roles, as clients call them.
+type useCases interface {
+	List(ctx context.Context, reached controlplane.Reached, includeRevoked bool) ([]controlplane.RoleState, error)
+	Create(ctx context.Context, reached controlplane.Reached, q role.Request) (controlplane.RoleState, error)
+	Prepare(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.RoleState, error)
+	Admit(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.RoleState, error)
+	Rename(ctx context.Context, reached controlplane.Reached, of id.RoleID, name string) (controlplane.RoleState, error)
+	Reveal(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.RevealedRole, error)
+	Change(
+		ctx context.Context, reached controlplane.Reached, of id.RoleID, k role.Kind, key idempotency.Key,
+	) (role.Change, error)
+	ReadChange(ctx context.Context, reached controlplane.Reached, of id.RoleID, change id.OperationID) (role.Change, error)
+	ReplayChange(ctx context.Context, reached controlplane.Reached, of id.RoleID, change id.OperationID) (role.Change, error)
+	Delete(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.Removal, error)
+	Remove(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.Removal, error)
+}
+
+// setting is what a world is made of. The zero value is one on a store in memory, without a planted bug.
+type setting struct {
+	store func() (ports.Store, ports.Admissions)
+	// plant returns the store, the agents and the use cases that have the bug.
+	plant func(*rand.Rand, parts) parts
+	calm  bool // the network has no faults
+}
+
+type parts struct {
+	store ports.Store
+	fleet ports.Fleet
+	roles func(useCases) useCases
+}
+
+// world is an installation with several control planes, one server and one database.
+type world struct {
+	t       *testing.T
+	ctx     context.Context
+	clock   *fakeclock.Clock
+	network *network
+	server  *fakeagent.Server
+	planes  []*plane
+	keeper  *controlplane.Keeper
+	caller  controlplane.Caller
+	db      controlplane.Created
+}
+
+// plane is one of the processes.
+type plane struct {
+	*controlplane.ControlPlane
+	roles useCases
+}
+
+var customer = netip.MustParseAddr("203.0.113.7")
+
+func newWorld(t *testing.T, seed uint64, s setting) *world {
+	t.Helper()
+	w := &world{t: t, ctx: t.Context(), clock: fakeclock.New()}
+	dice := rand.New(rand.NewPCG(seed, 1))
+	fleet := fakeagent.New(w.clock)
+	w.network = newNetwork(fleet, seed)
+	var admissions ports.Admissions
+	p := parts{roles: func(u useCases) useCases { return u }, fleet: fleet}
+	p.store, admissions = inMemory()
+	if s.store != nil {
+		p.store, admissions = s.store()
+	}
+	if s.plant != nil {
+		p = s.plant(dice, p)
+	}
+	w.network.Fleet = p.fleet
+	all := controlplane.Ports{
+		Store: p.store, Admissions: admissions, Fleet: w.network, Clock: w.clock, Entropy: fakeentropy.Seeded(seed),
+		Secrets: fakebox.New(),
+	}
+	for range 3 {
+		cp := must(controlplane.New(all, controlplane.Config{
+			Limits: map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
+		}))(t)
+		w.planes = append(w.planes, &plane{cp, p.roles(cp.Roles)})
+	}
+	w.keeper = w.planes[2].Keeper
+	w.planes = w.planes[:2]
+	w.furnish(fleet)
+	return w
+}
+
+func inMemory() (ports.Store, ports.Admissions) {
+	store := memstore.New()
+	return store, store
+}
+
+// furnish makes the server, the account and the database.
+func (w *world) furnish(fleet *fakeagent.Fleet) {
+	w.t.Helper()
+	operator, access := w.planes[0].Operator, w.planes[0].Access
+	machine := must(operator.AddServer(w.ctx, controlplane.NewServer{
+		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 1000,
+	}))(w.t)
+	w.server = fleet.Server(machine.ID)
+	owner, _, err := operator.CreateAccount(w.ctx, controlplane.NewAccount{
+		Email: "owner@example.org", Name: "Somebody", Plan: account.Business,
+	})
+	ok(w.t, err)
+	_, key, err := operator.CreateKey(w.ctx, controlplane.NewKey{AccountID: owner.ID, Label: "test", Scope: account.FullAccount})
+	ok(w.t, err)
+	knock := controlplane.Knock{Key: key, Class: ratelimit.Create, Client: customer, RequestID: "request"}
+	w.caller = must(access.Admit(w.ctx, knock))(w.t).Caller
+	w.db = must(w.planes[0].Databases.Create(w.ctx, w.caller, controlplane.CreateRequest{Name: "shop", DisplayName: "A shop"}))(w.t)
+}
+
+func (w *world) reach(p *plane) controlplane.Reached {
+	return must(p.Access.Reach(w.ctx, w.caller, w.db.Record.ID, account.Configure))(w.t)
+}
+
+// background lets time pass and the keeper work, until the returned function is called.
+func (w *world) background() (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(300 * time.Microsecond):
+				w.clock.Advance(400 * time.Millisecond)
+				_ = w.keeper.Once(w.ctx) // what it could not do now, it does later
+			}
+		}
+	})
+	return func() {
+		close(done)
+		running.Wait()
+	}
+}
+
+// settle ends the faults and everything that was begun.
+func (w *world) settle() {
+	w.t.Helper()
+	w.network.heal()
+	for range 5 {
+		w.clock.Advance(2 * time.Minute)
+		ok(w.t, w.keeper.Once(w.ctx))
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
