@@ -41,7 +41,7 @@ type work struct {
 	claimed int64
 }
 
-var errRefused = errRefused
+var errRefused = errors.New("refused")
 
 func (w *work) Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
 	w.got.Store(&c)
