@@ -1,0 +1,244 @@
+package controlplane_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// passwordsEnd gives the account's passwords a validity.
+func (w *roleWorld) passwordsEnd(after time.Duration) {
+	w.t.Helper()
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.CredentialValidity = &after }))(w.t)
+}
+
+func TestCredentialExpires(t *testing.T) {
+	w := newRoleWorld(t)
+	w.passwordsEnd(time.Hour)
+	r, other := w.role("report"), w.role("other")
+	password := w.password(r.ID)
+	session := must(w.server.Connect(customer, "my-shop", r.Username, password))(t)
+	w.clock.Advance(time.Hour - time.Second)
+	ok(t, w.Keeper.Once(w.ctx))
+	w.is(r.ID, role.Ready)
+	equal(t, "a second before", w.getsIn(r.Username, password), true)
+	w.clock.Advance(time.Second)
+	ok(t, w.Keeper.Once(w.ctx))
+	w.is(r.ID, role.Expired)
+	w.is(other.ID, role.Expired)
+	equal(t, "gets in", w.getsIn(r.Username, password), false)
+	equal(t, "session", session.Alive(), false)
+	equal(t, "expired in the log", len(w.details(audit.RoleExpired)), 2)
+	equal(t, "proven", w.details(audit.RoleExpired)[0]["oldRefused"], "true")
+	for what, do := range map[string]func() error{
+		"rotate": func() error { _, err := w.change(r.ID, role.Rotation, "k"); return err },
+		"reveal": func() error { _, err := w.Roles.Reveal(w.ctx, w.here(), r.ID); return err },
+		"rename": func() error { _, err := w.Roles.Rename(w.ctx, w.here(), r.ID, "x"); return err },
+		"remove": func() error { _, err := w.Roles.Remove(w.ctx, w.here(), r.ID); return err },
+	} {
+		if err := do(); !fault.Has(err, fault.ManagedRoleConflict) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	ok(t, w.Keeper.Once(w.ctx))
+	equal(t, "ended once each", w.server.Calls("ChangeLogin"), 2)
+	must(w.change(r.ID, role.Revocation, "revoke"))(t)
+	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), other.ID))(t).Done, true)
+}
+
+// The server does not answer when a validity ends: nobody is shown the password any more, and the log-in is shut when it does.
+func TestExpiryWithoutAnAnswer(t *testing.T) {
+	w := newRoleWorld(t)
+	w.passwordsEnd(time.Hour)
+	r := w.role("report")
+	password := w.password(r.ID)
+	w.clock.Advance(time.Hour)
+	w.server.SetUnreachable(true)
+	ok(t, w.Keeper.Once(w.ctx))
+	w.is(r.ID, role.Expired)
+	equal(t, "still gets in", w.getsIn(r.Username, password), true)
+	equal(t, "expired in the log", len(w.details(audit.RoleExpired)), 0)
+	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
+	refused(t, err, fault.ManagedRoleConflict) // the expiry is not finished
+	w.server.SetUnreachable(false)
+	w.keep()
+	equal(t, "gets in", w.getsIn(r.Username, password), false)
+	equal(t, "expired in the log", len(w.details(audit.RoleExpired)), 1)
+	equal(t, "pending", w.state(r.ID).ChangeID, "")
+}
+
+// Expiry waits for a database that is stopped, and comes when it is started.
+func TestExpiryWaits(t *testing.T) {
+	w := newRoleWorld(t)
+	w.passwordsEnd(time.Hour)
+	r := w.role("report")
+	must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop))(t)
+	w.clock.Advance(2 * time.Hour)
+	ok(t, w.Keeper.Once(w.ctx))
+	w.is(r.ID, role.Ready)
+	must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Start))(t)
+	ok(t, w.Keeper.Once(w.ctx))
+	w.is(r.ID, role.Expired)
+}
+
+// The keeper leaves a change to the request that began it, for as long as role.Grace, and then comes back ever less often.
+func TestKeeperGivesARequestTime(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
+		if c.Method == "ChangeLogin" && c.CallIndex == 0 {
+			ok(t, w.Keeper.Once(w.ctx))
+			equal(t, "attempts of the keeper", w.server.Calls("ChangeLogin"), 1)
+		}
+		return fakeagent.Fault{}
+	})
+	must(w.change(r.ID, role.Rotation, "key"))(t)
+	w.server.SetUnreachable(true)
+	must(w.change(r.ID, role.Rotation, "second"))(t)
+	before := w.server.Calls("ChangeLogin")
+	for range 600 { // twenty minutes
+		w.clock.Advance(2 * time.Second)
+		ok(t, w.Keeper.Once(w.ctx))
+	}
+	if made := w.server.Calls("ChangeLogin") - before; made < 20 || made > 30 {
+		t.Errorf("%d attempts in twenty minutes", made)
+	}
+	w.server.SetUnreachable(false)
+	w.keep()
+	w.is(r.ID, role.Ready)
+}
+
+// Keepers side by side, and requests with them, finish each change once.
+func TestManyDrivers(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.losing("ChangeLogin", 0)
+	c := must(w.change(r.ID, role.Rotation, "key"))(t)
+	w.clock.Advance(time.Minute)
+	here := w.here()
+	var running sync.WaitGroup
+	for range 20 {
+		running.Go(func() {
+			if err := w.Keeper.Once(w.ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		running.Go(func() {
+			if _, err := w.Roles.ReplayChange(w.ctx, here, r.ID, c.ID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	w.is(r.ID, role.Ready)
+	equal(t, "credential generation", w.state(r.ID).CredentialGeneration, 2)
+	equal(t, "in the log", len(w.details(audit.RoleRotated)), 1)
+	equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
+}
+
+// One server that does not answer keeps no change on another from being finished, however much there is to do on it.
+func TestADeadServerDelaysNoChange(t *testing.T) {
+	w := newRoleWorld(t)
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) {
+		many := 1000
+		a.MaxDatabases = &many
+	}))(t)
+	for i := range 120 {
+		db := w.reached(w.made("dead-" + string(rune('a'+i/26)) + string(rune('a'+i%26))).Record.ID)
+		w.server.SetUnreachable(true)
+		c := must(w.ManagedLogins.Rotate(w.ctx, db, database.RuntimeLogin, "key"))(t)
+		equal(t, "status", c.Status, role.Pending)
+		w.server.SetUnreachable(false)
+	}
+	second := must(w.Operator.AddServer(w.ctx, controlplane.NewServer{
+		Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 100_000,
+	}))(t)
+	alive := w.made("alive")
+	if alive.Record.ServerID != second.ID {
+		t.Fatal("both are on one server")
+	}
+	r := must(w.Roles.Create(w.ctx, w.reached(alive.Record.ID), wanted("report")))(t)
+	w.fleet.Server(second.ID).LoseReplies(1)
+	c := must(w.Roles.Change(w.ctx, w.reached(alive.Record.ID), r.ID, role.Rotation, "key"))(t)
+	equal(t, "status", c.Status, role.Pending)
+	w.server.SetUnreachable(true)
+	w.clock.Advance(time.Minute)
+	before := w.server.Calls("ChangeLogin")
+	ok(t, w.Keeper.Once(w.ctx))
+	equal(t, "attempts at the dead server", w.server.Calls("ChangeLogin")-before, 1)
+	done := must(w.Roles.ReadChange(w.ctx, w.reached(alive.Record.ID), r.ID, c.ID))(t)
+	equal(t, "status", done.Status, role.Completed)
+}
+
+// A lifecycle action that is open keeps changes off, and a change that is pending keeps lifecycle actions off; see blocked for
+// the second.
+func TestChangesWaitForALifecycleAction(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.losing("SetAccess", 0)
+	_, err := w.Databases.SetLifecycle(w.ctx, w.here(), database.Restart)
+	refused(t, err, fault.AgentError)
+	for what, do := range map[string]func() error{
+		"create": func() error { _, err := w.Roles.Create(w.ctx, w.here(), wanted("x")); return err },
+		"rotate": func() error { _, err := w.change(r.ID, role.Rotation, "k"); return err },
+		"revoke": func() error { _, err := w.change(r.ID, role.Revocation, "k"); return err },
+		"delete": func() error { _, err := w.Roles.Delete(w.ctx, w.here(), r.ID); return err },
+		"login":  func() error { _, err := w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "k"); return err },
+	} {
+		if err := do(); !fault.Has(err, fault.ManagedRoleConflict) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	w.work(w.ControlPlane)
+	must(w.change(r.ID, role.Rotation, "k"))(t)
+}
+
+// Stops and rotations at the same time: each finds the database as it needs it, or is refused; none is left hanging.
+func TestLifecycleAgainstChanges(t *testing.T) {
+	w := newRoleWorld(t)
+	r, here := w.role("report"), w.here()
+	var running sync.WaitGroup
+	for i := range 40 {
+		running.Go(func() {
+			key := idempotency.Key([]byte{'k', byte('A' + i)})
+			_, err := w.Roles.Change(w.ctx, here, r.ID, role.Rotation, key)
+			if err != nil && !fault.Has(err, fault.ManagedRoleConflict) {
+				t.Error(err)
+			}
+		})
+		running.Go(func() {
+			action := database.Stop
+			if i%2 == 0 {
+				action = database.Start
+			}
+			_, err := w.Databases.SetLifecycle(w.ctx, here, action)
+			if err != nil && !fault.Has(err, fault.DatabaseStateConflict) {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	w.is(r.ID, role.Ready)
+	if w.status(w.db) == database.Stopped {
+		must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Start))(t)
+	}
+	equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
+	ok(t, w.store.View(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+		if _, err := tx.RoleChanges().Pending(ctx, w.db); err == nil {
+			t.Error("a change is left pending")
+		}
+		return nil
+	}))
+}

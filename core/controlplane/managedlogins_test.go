@@ -1,0 +1,143 @@
+package controlplane_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+func (w *roleWorld) rotateLogin(l database.Login, key string) (controlplane.LoginRotation, error) {
+	return w.ManagedLogins.Rotate(w.ctx, w.here(), l, idempotency.Key(key))
+}
+
+func TestManagedLoginsAreListed(t *testing.T) {
+	w := newRoleWorld(t)
+	list := must(w.ManagedLogins.List(w.ctx, w.here()))(t)
+	names := database.RoleNames(w.db, "my-shop")
+	want := []controlplane.ManagedLogin{
+		{Login: "owner", Username: names.Owner, ConnectionLimit: 60, CredentialGeneration: 1},
+		{Login: "runtime", Username: names.Runtime, ConnectionLimit: 60, CredentialGeneration: 1},
+		{Login: "readonly", Username: names.Readonly, ConnectionLimit: 60, CredentialGeneration: 1},
+	}
+	equal(t, "logins", len(list), 3)
+	for i := range list {
+		equal(t, "login", list[i], want[i])
+	}
+}
+
+func TestManagedLoginIsRevealed(t *testing.T) {
+	w := newRoleWorld(t)
+	for _, l := range []database.Login{database.RuntimeLogin, database.ReadonlyLogin} {
+		shown := must(w.ManagedLogins.Reveal(w.ctx, w.here(), l))(t)
+		equal(t, "gets in", w.getsIn(shown.Username, shown.Password), true)
+		equal(t, "login", shown.Login, l)
+	}
+	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 2)
+	for _, l := range []database.Login{database.OwnerLogin, "admin", ""} {
+		_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), l)
+		refused(t, err, fault.RoleNotFound)
+	}
+	w.server.DriftPassword(database.RoleNames(w.db, "").Runtime, "mine")
+	_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)
+	refused(t, err, fault.ManagedRoleConflict)
+	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 2)
+}
+
+func TestRotationOfAManagedLogin(t *testing.T) {
+	w := newRoleWorld(t)
+	old := must(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin))(t)
+	c := must(w.rotateLogin(database.RuntimeLogin, "key"))(t)
+	equal(t, "status", c.Status, role.Completed)
+	equal(t, "password", c.Password, "")
+	equal(t, "credential generation", c.CredentialGeneration, 2)
+	fresh := must(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin))(t)
+	equal(t, "the old password", w.getsIn(old.Username, old.Password), false)
+	equal(t, "the new password", w.getsIn(old.Username, fresh.Password), true)
+	equal(t, "credential generation", fresh.CredentialGeneration, 2)
+	d := w.details(audit.LoginRotated)[0]
+	equal(t, "log", d["login"]+d["credentialGeneration"]+d["oldRefused"]+d["newAccepted"], "runtime2truetrue")
+	must(w.rotateLogin(database.RuntimeLogin, "key"))(t)
+	equal(t, "commands", w.server.Calls("ChangeLogin"), 1)
+	_, err := w.rotateLogin("admin", "other")
+	refused(t, err, fault.RoleNotFound)
+	_, err = w.rotateLogin(database.RuntimeLogin, "")
+	refused(t, err, fault.ValidationError)
+}
+
+// The owner's new password is in exactly one answer, however many ask for it.
+func TestOwnersPasswordIsShownOnce(t *testing.T) {
+	w := newRoleWorld(t)
+	var mu sync.Mutex
+	var shown []string
+	var running sync.WaitGroup
+	r := w.here()
+	for range 30 {
+		running.Go(func() {
+			c, err := w.ManagedLogins.Rotate(w.ctx, r, database.OwnerLogin, "key")
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if c.Password != "" {
+				shown = append(shown, c.Password)
+			}
+		})
+	}
+	running.Wait()
+	equal(t, "answers with the password", len(shown), 1)
+	equal(t, "gets in", w.getsIn("my-shop", shown[0]), true)
+	equal(t, "the first one", w.logsIn(w.shop), false)
+	equal(t, "rotations in the log", len(w.details(audit.LoginRotated)), 1)
+	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 1)
+}
+
+// The keeper finishes the rotation: the request that is repeated gets the password. Where another rotation came between, there
+// is nothing to hand over any more.
+func TestOwnersPasswordAfterAnOutage(t *testing.T) {
+	for _, another := range []bool{false, true} {
+		w := newRoleWorld(t)
+		w.losing("ChangeLogin", 0)
+		c := must(w.rotateLogin(database.OwnerLogin, "key"))(t)
+		equal(t, "status", c.Status, role.Pending)
+		equal(t, "password", c.Password, "")
+		_, err := w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop)
+		refused(t, err, fault.DatabaseStateConflict)
+		w.keep()
+		if another {
+			equal(t, "gets in", w.getsIn("my-shop", must(w.rotateLogin(database.OwnerLogin, "next"))(t).Password), true)
+		}
+		c = must(w.rotateLogin(database.OwnerLogin, "key"))(t)
+		equal(t, "status", c.Status, role.Completed)
+		equal(t, "has a password", c.Password != "", !another)
+		equal(t, "shown again", must(w.rotateLogin(database.OwnerLogin, "key"))(t).Password, "")
+	}
+}
+
+// A database that was created with a key: the replay shows no password that is no longer the owner's.
+func TestReplayOfCreateAfterARotation(t *testing.T) {
+	w := newRoleWorld(t)
+	q := request("keyed")
+	q.Key = "create"
+	first := must(w.Databases.Create(w.ctx, w.caller, q))(t)
+	must(w.ManagedLogins.Rotate(w.ctx, w.reached(first.Record.ID), database.OwnerLogin, "key"))(t)
+	again := must(w.Databases.Create(w.ctx, w.caller, q))(t)
+	equal(t, "password", again.Password+again.ConnectionString, "")
+}
+
+func TestRevealOfAManagedLoginDuringItsChange(t *testing.T) {
+	w := newRoleWorld(t)
+	w.losing("ChangeLogin", 0)
+	must(w.rotateLogin(database.RuntimeLogin, "key"))(t)
+	_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)
+	refused(t, err, fault.ManagedRoleConflict)
+	must(w.ManagedLogins.Reveal(w.ctx, w.here(), database.ReadonlyLogin))(t)
+	w.keep()
+	must(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin))(t)
+}

@@ -1,0 +1,176 @@
+package controlplane_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+const crowd = 200
+
+func TestManyCreatesWithOneKey(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.here()
+	var mu sync.Mutex
+	made := map[id.RoleID]int{}
+	var running sync.WaitGroup
+	for range crowd {
+		running.Go(func() {
+			got, err := w.Roles.Create(w.ctx, r, wanted("report"))
+			if err != nil || got.Status != role.Ready {
+				t.Errorf("%s: %v", got.Status, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			made[got.ID]++
+		})
+	}
+	running.Wait()
+	if len(made) != 1 {
+		t.Errorf("%d roles", len(made))
+	}
+	list := must(w.Roles.List(w.ctx, w.here(), true))(t)
+	equal(t, "roles", len(list), 1)
+	equal(t, "created in the log", len(w.details(audit.RoleCreated)), 1)
+	equal(t, "gets in", w.getsIn(list[0].Username, w.password(list[0].ID)), true)
+}
+
+func TestManyBodiesWithOneKey(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.here()
+	var mu sync.Mutex
+	winners := map[string]int{}
+	var running sync.WaitGroup
+	for i := range crowd {
+		running.Go(func() {
+			q := wanted(fmt.Sprint("body ", i%20))
+			q.Key = "one key"
+			got, err := w.Roles.Create(w.ctx, r, q)
+			switch {
+			case err == nil:
+				mu.Lock()
+				winners[got.DisplayName]++
+				mu.Unlock()
+				if got.DisplayName != q.DisplayName {
+					t.Errorf("%s got %s", q.DisplayName, got.DisplayName)
+				}
+			case !fault.Has(err, fault.ManagedRoleConflict):
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	if len(winners) != 1 {
+		t.Error(winners)
+	}
+	for _, n := range winners {
+		equal(t, "answers to the winner", n, crowd/20)
+	}
+	equal(t, "roles", len(must(w.Roles.List(w.ctx, w.here(), true))(t)), 1)
+}
+
+// Different keys at the same time: never more than the rules allow, ordinals without gaps, and one role at a time.
+func TestManyCreates(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.here()
+	var running sync.WaitGroup
+	for i := range 20 {
+		running.Go(func() {
+			for full := false; !full; {
+				_, err := w.Roles.Create(w.ctx, r, wanted(fmt.Sprint("role ", i)))
+				if err == nil {
+					return
+				}
+				list, _ := w.Roles.List(w.ctx, r, true)
+				full = len(list) == role.MaxRoles
+				if !fault.Has(err, fault.ManagedRoleConflict) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	list := must(w.Roles.List(w.ctx, w.here(), true))(t)
+	equal(t, "roles", len(list), role.MaxRoles)
+	for i, got := range list {
+		equal(t, "ordinal", got.Ordinal, i+1)
+		equal(t, "status", got.Status, role.Ready)
+	}
+}
+
+// Rotations, revocation, reveals and a deletion at the same time: a password that was shown was in force between the request and
+// its answer, so none of a credential generation that the log does not know; at the end nothing is left.
+func TestEverythingAtOnce(t *testing.T) {
+	w := newRoleWorld(t)
+	made := w.role("report")
+	r := w.here()
+	expected := []fault.Code{fault.ManagedRoleConflict, fault.RoleNotFound}
+	check := func(what string, err error) {
+		if err != nil && !slices.Contains(expected, fault.CodeOf(err)) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	var mu sync.Mutex
+	shown := map[int64]string{}
+	var running sync.WaitGroup
+	for i := range 60 {
+		running.Go(func() {
+			_, err := w.Roles.Change(w.ctx, r, made.ID, role.Rotation, idempotency.Key(fmt.Sprint("rotate ", i)))
+			check("rotate", err)
+		})
+		running.Go(func() {
+			got, err := w.Roles.Reveal(w.ctx, r, made.ID)
+			check("reveal", err)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if before, again := shown[got.CredentialGeneration]; again && before != got.Password {
+				t.Error("two passwords of one credential generation")
+			}
+			shown[got.CredentialGeneration] = got.Password
+		})
+		if i == 40 {
+			running.Go(func() {
+				_, err := w.Roles.Change(w.ctx, r, made.ID, role.Revocation, "revoke")
+				check("revoke", err)
+			})
+		}
+	}
+	running.Wait()
+	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), made.ID))(t).Done, true)
+	for generation, password := range shown {
+		if w.getsIn(made.Username, password) {
+			t.Errorf("the password of generation %d still gets in", generation)
+		}
+	}
+	equal(t, "logins on the server", len(w.server.Logins()), 3)
+}
+
+// Deletions by many are one deletion.
+func TestManyDeletions(t *testing.T) {
+	w := newRoleWorld(t)
+	made := w.role("report")
+	r := w.here()
+	var running sync.WaitGroup
+	for range 50 {
+		running.Go(func() {
+			got, err := w.Roles.Delete(w.ctx, r, made.ID)
+			if err != nil || !got.Done {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	running.Wait()
+	equal(t, "revoked in the log", len(w.details(audit.RoleRevoked)), 1)
+	equal(t, "removed in the log", len(w.details(audit.RoleRemoved)), 1)
+}
