@@ -36,14 +36,22 @@ func (a brokenAgent) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.
 	return a.fleet.change(ctx, a.Agent, f, spec)
 }
 
-// staleGenerations is an agent that takes every command for the newest.
+// staleGenerations is an agent that takes every command for the newest, and hears each once more a little later.
 func staleGenerations(_ *rand.Rand, p parts) parts {
 	var newest atomic.Int64
 	p.fleet = brokenFleet{p.fleet, func(
 		ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange,
 	) (role.Proof, error) {
-		spec.Generation = 1000 + newest.Add(1)
-		return a.ChangeLogin(ctx, f, spec)
+		again := func() (role.Proof, error) {
+			late := spec
+			late.Generation = 1000 + newest.Add(1)
+			return a.ChangeLogin(context.WithoutCancel(ctx), f, late)
+		}
+		go func() {
+			time.Sleep(8 * time.Millisecond)
+			_, _ = again()
+		}()
+		return again()
 	}}
 	return p
 }

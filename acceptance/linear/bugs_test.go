@@ -7,7 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// found bounds in how many histories a planted bug has to show. The rarest shows in one of fifty.
+// found bounds in how many histories a planted bug has to show. The rarest shows in about one of thirty.
 const found = 400
 
 // bugs are planted in the parts around the use cases: each keeps every interface, and breaks one promise behind it.

@@ -1,0 +1,41 @@
+package linear
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+
+// The same on the store that the service has: its locks, constraints and repeated transactions are what the others stand for.
+
+// onPostgres is a setting whose store is a database of its own on a real server.
+func onPostgres(t *testing.T) setting {
+	return setting{store: func() (ports.Store, ports.Admissions) {
+		t.Helper()
+		db := clustertest.NewDatabase(t)
+		ok(t, postgres.Migrate(t.Context(), db.URL))
+		store := must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
+		t.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return store, store
+	}}
+}
+
+const seedsOnPostgres = 3
+
+func TestAdditionalRolesAreLinearizableOnPostgreSQL(t *testing.T) {
+	for seed := uint64(1); seed <= seedsOnPostgres; seed++ {
+		run(t, seed, onPostgres(t), clients, calls).mustHold(t, seed)
+	}
+}
+
+func TestOneKeyIsOneRoleOnPostgreSQL(t *testing.T)    { oneKeyIsOneRole(t, onPostgres(t)) }
+func TestOneKeyHasOneWinnerOnPostgreSQL(t *testing.T) { oneKeyHasOneWinner(t, onPostgres(t)) }
