@@ -81,8 +81,11 @@ func (h hand) SetPassword(l spec.Login, password string) error {
 	return err
 }
 
-// DropLogin implements spec.ByHand.
+// DropLogin implements spec.ByHand. Only the owner can take CONNECT back, who gave it: DROP OWNED does not.
 func (h hand) DropLogin(in spec.Created, username string) error {
+	if err := h.Withdraw(in, username); err != nil {
+		return err
+	}
 	name := pq.QuoteIdentifier(username)
 	_, err := query(h.apps.r.Server.URL(in.Name), statementTime, "DROP OWNED BY "+name, "DROP ROLE "+name)
 	return err

@@ -55,7 +55,7 @@ func neither(db Created) []string {
 		"CREATE TABLE public.mine (n int)", "CREATE SCHEMA mine", "CREATE TEMPORARY TABLE scratch (n int)", "CREATE EXTENSION citext",
 		"CREATE FUNCTION public.f() RETURNS int LANGUAGE sql RETURN 1", "SET ROLE " + name, "ALTER ROLE " + name + " PASSWORD 'x'",
 		"SET ROLE pgh_" + compact(db.ID) + "_rt", "SET ROLE pgherd_agent", "CREATE ROLE eve", "SELECT rolpassword FROM pg_authid",
-		"GRANT CONNECT ON DATABASE " + name + " TO postgres", "ALTER DATABASE " + name + " SET work_mem = '1GB'",
+		"ALTER DATABASE " + name + " SET work_mem = '1GB'",
 	}
 }
 
