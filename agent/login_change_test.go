@@ -96,7 +96,7 @@ func TestRevokedAndExpiredLoginsStayOut(t *testing.T) {
 	}
 }
 
-// A customer's own change of its password, left open, blocks the agent's change, and would win over it if it were committed after.
+// A customer's own change of its password, left open, blocks the agent's, and would win over it if it were committed after.
 func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
@@ -127,8 +127,8 @@ func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
 	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
 	owner := s.owner(t, w)
 	must(owner.Exec("CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
-	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-		AS $$ BEGIN ALTER ROLE CURRENT_USER SET work_mem = '5MB'; ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
+	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
+		LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE CURRENT_USER SET work_mem = '5MB'; ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
 	tx := must(owner.BeginTx(t.Context(), nil))(t)
 	must(tx.Exec("SELECT theirs.trap()"))(t)
 	s.done(t, l.shut(protocol.LoginRevoke, 2))

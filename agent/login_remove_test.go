@@ -188,7 +188,8 @@ func TestDependenciesInOtherDatabases(t *testing.T) {
 		t.Errorf("dead roles, log-ins, passwords, groups: %s", got)
 	}
 	must(theirs.Exec("DROP TABLE bait"))(t)
-	must(theirs.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, s.one(t, "SELECT name FROM ledger.dead_role"))))(t)
+	buried := s.one(t, "SELECT name FROM ledger.dead_role")
+	must(theirs.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, buried)))(t)
 	// The next burial or start sweeps it.
 	last := s.opened(t, w.additional(2, protocol.ProfileCustom))
 	must(theirs.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + last.username))(t)

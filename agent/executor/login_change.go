@@ -73,7 +73,8 @@ func mayRotate(l loginRow, o loginOrder) error {
 	return nil
 }
 
-// silence lets nobody in as the login and everybody out. Once it returns, the role is NOLOGIN, and no client and no session is left.
+// silence lets nobody in as the login and everybody out. Once it returns, the role is NOLOGIN, and no client and no session is
+// left.
 func (x *Executor) silence(ctx context.Context, l loginRow, o loginOrder, proof *protocol.LoginProof) (err error) {
 	if err := x.closeGate(ctx, l, o); err != nil {
 		return err

@@ -50,8 +50,8 @@ func (p loginPlan) statement(a role.Action) []string {
 	return nil
 }
 
-// createStatements make the role without log-in, its mark, and a closed gate. A row that an earlier role of the name has left, one
-// that an administrator dropped, goes. The owner itself grants CONNECT: only then can it take that back later.
+// createStatements make the role without log-in, its mark, and a closed gate. A row that an earlier role of the name has left,
+// one that an administrator dropped, goes. The owner itself grants CONNECT: only then can it take that back later.
 func (p loginPlan) createStatements() []string {
 	s := p.forgetStatements()
 	return append(s,

@@ -84,11 +84,11 @@ func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, o loginOrde
 			return none, err
 		}
 	}
-	return none, &Refusal{protocol.ReasonUnavailable, "something comes to depend on the role again and again; send the command again", err}
+	return none, &Refusal{protocol.ReasonUnavailable, "something comes to depend on the role; send the command again", err}
 }
 
-// bury takes login, password, grants and name from a role that only something in a database of somebody else keeps; SweepDead drops
-// it when that is gone. Anyone can grant to a role whose name they know.
+// bury takes login, password, grants and name from a role that only something in a database of somebody else keeps; SweepDead
+// drops it when that is gone. Anyone can grant to a role whose name they know.
 func (x *Executor) bury(ctx context.Context, p loginPlan) error {
 	statements := append(p.takeBackStatements(), buryStatements(p.name)...)
 	if err := x.insist(ctx, append(statements, p.forgetStatements()...)...); err != nil {

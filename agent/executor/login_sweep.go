@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// A log-in that stands still in the middle ends after authentication_timeout. For that long after the change of a login, a session
-// of before may still appear.
+// A log-in that stands still in the middle ends after authentication_timeout. For that long after the change of a login, a
+// session of before may still appear.
 const (
 	inWindow = `p.changed_at > clock_timestamp() - current_setting('authentication_timeout')::interval - interval '10 s'`
 

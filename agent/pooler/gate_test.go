@@ -40,6 +40,42 @@ func TestVerifierIsGivenOnlyToThoseWhoMayLogIn(t *testing.T) {
 	}
 }
 
+// The agent asks whether a login has a password; nobody else may, and nobody is told what it is.
+func TestOnlyTheAgentComparesVerifiers(t *testing.T) {
+	s := realStack(t)
+	has := func(login, verifier string) (is bool) {
+		t.Helper()
+		row := s.super.QueryRowContext(t.Context(), `SELECT pooler.has_verifier($1::text,
+			CASE $2 WHEN 'none' THEN NULL WHEN 'its own' THEN (SELECT rolpassword FROM pg_authid WHERE rolname = $1::text) ELSE $2 END)`,
+			login, verifier)
+		if err := row.Scan(&is); err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	if !has("shop", "its own") || has("shop", "another") || has("shop", "none") {
+		t.Error("a login with a password")
+	}
+	t.Cleanup(func() { execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'") })
+	execute(t, s, "ALTER ROLE shop PASSWORD NULL")
+	if !has("shop", "none") || has("shop", "another") {
+		t.Error("a login without a password")
+	}
+	for _, stranger := range []string{"pgherd_agent", "pgherd_pooler", "postgres", "nobody"} {
+		if has(stranger, "its own") || has(stranger, "none") {
+			t.Errorf("%s, which is no customer's login", stranger)
+		}
+	}
+	for role, want := range map[string]bool{"pgherd_agent": true, "pgherd_pooler": false, "shop": false} {
+		var may bool
+		row := s.super.QueryRowContext(t.Context(), `SELECT has_schema_privilege($1, 'pooler', 'USAGE')
+			AND has_function_privilege($1, 'pooler.has_verifier(text, text)', 'EXECUTE')`, role)
+		if err := row.Scan(&may); err != nil || may != want {
+			t.Errorf("%s may ask: %t %v", role, may, err)
+		}
+	}
+}
+
 func TestPoolersLoginCanOnlyAskForVerifiers(t *testing.T) {
 	s := realStack(t)
 	asPooler, err := sql.Open("postgres", fmt.Sprintf(

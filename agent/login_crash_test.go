@@ -1,0 +1,121 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// eachPoint has an agent killed at every point of a flow while it carries out a command, and the next one gets the same command.
+func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
+	t.Helper()
+	s := crashStack(t)
+	points := pointsOf(flow)
+	if len(points) == 0 {
+		t.Fatal("no such flow: ", flow)
+	}
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			w := want(database.Managed)
+			running := s.child(t, "")
+			defer func() { running.kill() }()
+			s.done(t, w.create())
+			run(t, s, w, func(c protocol.Command) {
+				t.Helper()
+				running.kill()
+				s.crashAt(t, point, c)
+				running = s.child(t, "")
+				s.done(t, c)
+			})
+			s.noOrphans(t)
+		})
+	}
+}
+
+func TestCrashWhilePreparingARole(t *testing.T) {
+	eachPoint(t, "login.prepare", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
+		l := w.additional(1, protocol.ProfileReadOnly)
+		crashed(l.prepare(1))
+		s.getsInNowhere(t, "prepared", l)
+		s.done(t, l.open(1))
+		s.getsIn(t, "opened", l)
+	})
+}
+
+func TestCrashWhileOpeningARole(t *testing.T) {
+	eachPoint(t, "login.open", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
+		l := w.additional(1, protocol.ProfileReadWrite)
+		s.done(t, l.prepare(1))
+		crashed(l.open(1))
+		s.getsIn(t, "opened", l)
+	})
+}
+
+func TestCrashWhileRotating(t *testing.T) {
+	eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
+		for _, l := range []loginOf{s.opened(t, w.additional(1, protocol.ProfileReadOnly)), w.present(database.RuntimeLogin)} {
+			held, next := s.heldBy(t, l), l.renewed()
+			crashed(l.rotate(2, next))
+			dead(t, l.username, held)
+			s.getsInNowhere(t, "the old password", l)
+			s.getsIn(t, "the new password", next)
+			s.wantCondition(t, next, protocol.ConditionInForce)
+		}
+	})
+}
+
+// A login that is to be shut stays out from the moment where its gate was closed, whatever opens its database.
+func TestCrashWhileRevokingAndExpiring(t *testing.T) {
+	for want, condition := range map[string]string{
+		protocol.LoginRevoke: protocol.ConditionDrifted, protocol.LoginExpire: protocol.ConditionShut,
+	} {
+		t.Run(want, func(t *testing.T) {
+			eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
+				l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+				held := s.heldBy(t, l)
+				crashed(l.shut(want, 2))
+				dead(t, l.username, held)
+				s.done(t, w.access(2, false, true))
+				s.done(t, w.access(3, true, false))
+				s.getsInNowhere(t, want, l)
+				s.wantCondition(t, l, condition)
+			})
+		})
+	}
+}
+
+func TestCrashWhileRemovingARole(t *testing.T) {
+	eachPoint(t, "login.remove", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
+		free, kept := s.opened(t, w.additional(1, protocol.ProfileReadWrite)), s.opened(t, w.additional(2, protocol.ProfileCustom))
+		held := s.heldBy(t, free)
+		crashed(free.remove(2))
+		dead(t, "removed", held)
+		s.gone(t, free)
+		owner := s.owner(t, w)
+		must(owner.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + kept.username))(t)
+		removal := kept.remove(2)
+		crashed(removal)
+		if found := s.removed(t, removal); len(found.List) != 1 {
+			t.Errorf("%+v", found)
+		}
+		s.getsInNowhere(t, "kept", kept)
+		must(owner.Exec("DROP TABLE bait"))(t)
+	})
+}
+
+// A database that goes takes its additional roles along.
+func TestAdditionalRolesGoWithTheirDatabase(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	if roles := s.one(t, "SELECT count(*) FROM ledger.role WHERE database_id = $1 AND name = $2", w.id, l.username); roles != "1" {
+		t.Fatalf("%s rows", roles)
+	}
+	// As if its create had not been told: then closing the operation undoes it.
+	must(s.super.Exec("UPDATE ledger.command SET result = NULL WHERE operation_id = $1", w.operation))(t)
+	s.done(t, closing(w.operation))
+	s.gone(t, l)
+	s.noTrace(t, w)
+	s.noOrphans(t)
+}

@@ -1,0 +1,62 @@
+package agent_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// Who stands still in the middle of a direct log-in over a rotation is let in by PostgreSQL, with the old password. The session
+// is ended as soon as it appears, also by an agent that has started since.
+func TestSessionThatBeganBeforeTheChangeIsEnded(t *testing.T) {
+	s := crashStack(t)
+	running := s.child(t, "")
+	w := s.made(t, database.Managed)
+	for i, restarted := range []bool{false, true} {
+		l := s.opened(t, w.additional(i+1, protocol.ProfileReadOnly))
+		release := make(chan struct{})
+		parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
+		s.done(t, l.rotate(2, l.renewed()))
+		if restarted {
+			running.kill()
+			running = s.child(t, "")
+		}
+		close(release)
+		conn := <-parked
+		if conn == nil {
+			t.Fatal("PostgreSQL did not let it in: the test shows nothing")
+		}
+		time.Sleep(time.Second)
+		if _, err := conn.(driver.QueryerContext).QueryContext(context.Background(), "SELECT 1", nil); err == nil {
+			t.Errorf("restarted %t: the session lives", restarted)
+		}
+		_ = conn.Close() // it is dead
+	}
+}
+
+// parkedDirectly is a log-in to PostgreSQL itself that stands still before the last message of SCRAM.
+func parkedDirectly(t *testing.T, dsn string, release chan struct{}) chan driver.Conn {
+	t.Helper()
+	connector := must(pq.NewConnector(dsn))(t)
+	stands, in := make(chan struct{}), make(chan driver.Conn, 1)
+	connector.Dialer(parkingDialer{3, stands, release})
+	go func() {
+		conn, err := connector.Connect(context.Background())
+		if err != nil {
+			conn = nil
+		}
+		in <- conn
+	}()
+	select {
+	case <-stands:
+	case <-time.After(4 * time.Second):
+		t.Fatal("it does not stand")
+	}
+	return in
+}

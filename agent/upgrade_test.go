@@ -1,0 +1,75 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// earlier takes a prepared server back to what the version before additional roles had prepared.
+var earlier = []string{
+	"DROP FUNCTION pooler.has_verifier", "DELETE FROM ledger.role WHERE part = 'additional'",
+	`ALTER TABLE ledger.role DROP COLUMN connection_limit, DROP COLUMN enabled, DROP COLUMN credential_generation,
+		DROP COLUMN changed_at, DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check
+		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
+	"ALTER TABLE ledger.database DROP COLUMN open",
+}
+
+// An agent says what an administrator has to do about an older installation. Then its databases are as they were, open or
+// stopped, and can have additional roles.
+func TestInstallationOfAnEarlierVersion(t *testing.T) {
+	s := crashStack(t)
+	first := s.child(t, "")
+	open, stopped := s.made(t, database.Managed), s.made(t, database.Managed)
+	s.done(t, stopped.access(2, false, true))
+	first.kill()
+	for _, statement := range earlier {
+		must(s.super.Exec(statement))(t)
+	}
+
+	core, log := observer.New(zap.WarnLevel)
+	a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	told := func() bool {
+		for _, e := range log.All() {
+			if text, _ := e.ContextMap()["error"].(string); strings.Contains(text, "run pgherd agent init again") {
+				return true
+			}
+		}
+		return false
+	}
+	for deadline := time.Now().Add(20 * time.Second); !told(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the agent does not say that init has to be run again")
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	for range 2 {
+		must(setup.Init(t.Context(), setup.Options{DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile}))(t)
+	}
+	defer s.child(t, "").kill()
+	owner := stopped.present(database.OwnerLogin)
+	s.refusedFor(t, protocol.ReasonDatabaseClosed, owner.rotate(2, owner.renewed()))
+	s.done(t, stopped.access(3, true, false))
+	for _, w := range []wanted{open, stopped} {
+		for _, l := range w.model.Logins() {
+			s.getsIn(t, string(l), w.present(l))
+		}
+		s.getsIn(t, "an additional role", s.opened(t, w.additional(1, protocol.ProfileReadOnly)))
+	}
+}
