@@ -24,27 +24,23 @@ var rotatingRoles = []Scenario{
 		shown := ada.FindsRole(made, role)
 		s.That(shown.Status == "ready" && shown.OperationID == nil && shown.CredentialGeneration == 2, "it is %+v", shown)
 	}},
-	{Name: "a rotation rolls an open transaction back", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
+	{Name: "a rotation, a revocation and a deletion roll open transactions back", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		_, err := s.SQL.Run(made.Login(), "CREATE TABLE note (body text)")
 		s.OK(err)
-		role, login := ada.AddsLogin(made, "Jobs", "read_write")
-		var talks []Talk
-		for _, l := range []Login{login, login.ByTransaction()} {
-			talk, err := s.SQL.Talk(l)
-			s.OK(err)
-			s.Cleanup(talk.Close)
-			for _, statement := range []string{"BEGIN", "INSERT INTO public.note VALUES ('lost')"} {
-				_, err := talk.Say(statement)
-				s.OK(err)
+		for what, change := range map[string]func(Role){
+			"rotate": func(r Role) { ada.Rotates(made, r, "rotate-1") },
+			"revoke": func(r Role) { ada.Revokes(made, r) },
+			"delete": func(r Role) { ada.Deletes(made, r) },
+		} {
+			role, login := ada.AddsLogin(made, what, "read_write")
+			talks := []Talk{s.writes(login), s.writes(login.ByTransaction())}
+			change(role)
+			for _, talk := range talks {
+				_, err := talk.Say("COMMIT")
+				s.That(err != nil, "%s: the transaction was committed", what)
 			}
-			talks = append(talks, talk)
-		}
-		ada.Rotates(made, role, "rotate-1")
-		for _, talk := range talks {
-			_, err := talk.Say("COMMIT")
-			s.That(err != nil, "the transaction was committed")
 		}
 		rows, err := s.SQL.Run(made.Login(), "SELECT body FROM note")
 		s.OK(err)
@@ -129,4 +125,17 @@ var rotatingRoles = []Scenario{
 		s.That(done > 0 && fresh.CredentialGeneration == 1+done, "%d were done; it is %+v", done, fresh.Role)
 		s.bothIn(fresh.Login())
 	}},
+}
+
+// writes opens a transaction and leaves it open.
+func (s *Stage) writes(l Login) Talk {
+	s.Helper()
+	talk, err := s.SQL.Talk(l)
+	s.OK(err)
+	s.Cleanup(talk.Close)
+	for _, statement := range []string{"BEGIN", "INSERT INTO public.note VALUES ('lost')"} {
+		_, err := talk.Say(statement)
+		s.OK(err)
+	}
+	return talk
 }
