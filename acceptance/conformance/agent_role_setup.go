@@ -131,6 +131,11 @@ func roleLimit(t *testing.T, s AgentStand) {
 	}
 	held.Close()
 	eventually(t, func() bool { return g.entered(g.spec.Name, g.login) }, "the connection is not given back")
+	for _, entry := range []string{g.spec.Name + ".transaction", g.spec.Name} {
+		if !g.entered(entry, g.login) {
+			t.Errorf("an idle connection of the other entry keeps the login from %s", entry)
+		}
+	}
 }
 
 // entered tries a log-in at one entry.

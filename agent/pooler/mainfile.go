@@ -42,6 +42,9 @@ func settingLines(s Settings, accounts, hba string) []setting {
 		{"max_db_client_connections", fmt.Sprint(s.MaxDatabaseClients)},
 		{"default_pool_size", fmt.Sprint(s.UncappedPoolSize)},
 		{"query_wait_timeout", "30"},
+		// A login's idle connections of one entry count against its limit, and the other entry cannot take their place: each entry
+		// knows its logins by itself. So they go well before client_login_timeout ends whoever waits there.
+		{"server_idle_timeout", "2"},
 		{"max_prepared_statements", "200"},
 
 		// What one client leaves on a server connection never reaches the next.
