@@ -88,7 +88,7 @@ var deletingRoles = []Scenario{
 				"the server still has %s", role.Username)
 			ada.AddsRole(made, "Next", "custom")
 		}},
-	{Name: "whatever a role owns or is named in keeps it, and nothing of that is ever dropped but by the owner", Needs: []Ability{RunsRealSQL},
+	{Name: "whatever a role owns or is named in keeps it, and only the owner drops any of that", Needs: []Ability{RunsRealSQL},
 		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")

@@ -24,7 +24,7 @@ var rotatingRoles = []Scenario{
 		shown := ada.FindsRole(made, role)
 		s.That(shown.Status == "ready" && shown.OperationID == nil && shown.CredentialGeneration == 2, "it is %+v", shown)
 	}},
-	{Name: "a rotation, a revocation and a deletion roll open transactions back", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
+	{Name: "a rotation, a revocation and a deletion end transactions", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		_, err := s.SQL.Run(made.Login(), "CREATE TABLE note (body text)")
