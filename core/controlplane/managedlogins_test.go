@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func (w *roleWorld) rotateLogin(l database.Login, key string) (controlplane.LoginRotation, error) {
@@ -98,6 +99,22 @@ func TestOwnersPasswordIsShownOnce(t *testing.T) {
 	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 1)
 }
 
+// Two requests find the rotation completed, neither answered yet: one answer has the password.
+func TestOwnersPasswordIsHandedOverOnce(t *testing.T) {
+	w := newRoleWorld(t)
+	var first string
+	c := quick()
+	c.Crash = func(point string) {
+		if point == "role.rotate.committed" {
+			first = must(w.rotateLogin(database.OwnerLogin, "key"))(t).Password
+		}
+	}
+	second := must(w.process(c).ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "key"))(t)
+	equal(t, "the first answer's gets in", w.getsIn("my-shop", first), true)
+	equal(t, "the second's", second.Password, "")
+	equal(t, "its status", second.Status, role.Completed)
+}
+
 // The keeper finishes the rotation: the request that is repeated gets the password. Where another rotation came between, there
 // is nothing to hand over any more.
 func TestOwnersPasswordAfterAnOutage(t *testing.T) {
@@ -133,11 +150,12 @@ func TestReplayOfCreateAfterARotation(t *testing.T) {
 
 func TestRevealOfAManagedLoginDuringItsChange(t *testing.T) {
 	w := newRoleWorld(t)
-	w.losing("ChangeLogin", 0)
+	w.refusing("ChangeLogin", ports.ReasonUnavailable)
 	must(w.rotateLogin(database.RuntimeLogin, "key"))(t)
 	_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)
 	refused(t, err, fault.ManagedRoleConflict)
 	must(w.ManagedLogins.Reveal(w.ctx, w.here(), database.ReadonlyLogin))(t)
+	w.server.OnCall(nil)
 	w.keep()
 	must(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin))(t)
 }

@@ -205,13 +205,40 @@ func TestCallerLeavesAChange(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	ctx, leave := context.WithCancel(w.ctx)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
+	w.server.OnCall(func(call context.Context, _ fakeagent.Call) fakeagent.Fault {
 		leave()
-		return fakeagent.Fault{}
+		select {
+		case <-call.Done():
+			return fakeagent.Fault{Before: fakeagent.ErrReplyLost}
+		case <-time.After(50 * time.Millisecond):
+			return fakeagent.Fault{}
+		}
 	})
 	c := must(w.Roles.Change(ctx, w.here(), r.ID, role.Rotation, "key"))(t)
 	equal(t, "status", c.Status, role.Completed)
 	w.is(r.ID, role.Ready)
+}
+
+// Another driver is first, before the reply comes or is lost: the outcome is written down once, and told to both.
+func TestAnotherDriverIsFirst(t *testing.T) {
+	for _, lost := range []error{nil, fakeagent.ErrReplyLost} {
+		w := newRoleWorld(t)
+		r := w.role("report")
+		w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+			if c.Method == "ChangeLogin" && c.CallIndex == 0 {
+				w.clock.Advance(time.Minute)
+				ok(t, w.Keeper.Once(w.ctx))
+				w.is(r.ID, role.Ready)
+				f.After = lost
+			}
+			return f
+		})
+		c := must(w.change(r.ID, role.Rotation, "key"))(t)
+		equal(t, "status", c.Status, role.Completed)
+		equal(t, "attempts whose outcome is not known", c.Attempts, 0)
+		equal(t, "in the log", len(w.details(audit.RoleRotated)), 1)
+		equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
+	}
 }
 
 // Somebody has dropped the role on the server: a rotation says so and changes nothing, a revocation is done.

@@ -207,6 +207,29 @@ func TestHalfMadeRoleIsBeingRemoved(t *testing.T) {
 	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
 }
 
+// The removal begins while the server opens the role: it is not called ready any more.
+func TestRemovalBeginsDuringSetup(t *testing.T) {
+	w := newRoleWorld(t)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		switch c.Method {
+		case "AdmitRole":
+			r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+			equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, false)
+		case "RemoveRole":
+			f.Before = fakeagent.ErrReplyLost
+		}
+		return f
+	})
+	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refused(t, err, fault.ManagedRoleConflict)
+	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	equal(t, "status", r.Status, role.SQLReady)
+	w.server.OnCall(nil)
+	w.keep()
+	equal(t, "listed", w.state(r.ID).Status, "")
+	equal(t, "logins on the server", len(w.server.Logins()), 3)
+}
+
 // The account's databases are another list when the command is repeated: the agent is told by a command of its own.
 func TestRemovalAfterAnotherDatabaseWasMade(t *testing.T) {
 	for _, byKeeper := range []bool{false, true} {
