@@ -128,7 +128,7 @@ func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
 	owner := s.owner(t, w)
 	must(owner.Exec("CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
 	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
-		LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE CURRENT_USER SET work_mem = '5MB'; ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
+		LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
 	tx := must(owner.BeginTx(t.Context(), nil))(t)
 	must(tx.Exec("SELECT theirs.trap()"))(t)
 	s.done(t, l.shut(protocol.LoginRevoke, 2))
@@ -136,6 +136,36 @@ func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
 		t.Error("the transaction in the way is committed")
 	}
 	s.getsInNowhere(t, "revoked", l)
+}
+
+// While other logins hold every server connection of the pool, nothing is proven; the command says so in time, and goes on when it
+// comes again.
+func TestRotationInAFullPoolWaitsAndGoesOn(t *testing.T) {
+	s := realStack(t)
+	w := want(database.Managed)
+	w.cap = 4
+	s.done(t, w.create())
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	owner, password := w.login(database.OwnerLogin)
+	var full []*sql.DB
+	for range 3 { // the share of the entry that is pooled by session
+		db := s.pooled(t, w.name, owner, password)
+		works(t, "the owner", db)
+		full = append(full, db)
+	}
+	next := l.renewed()
+	rotation := l.rotate(2, next)
+	began := time.Now()
+	s.refusedFor(t, protocol.ReasonUnavailable, rotation)
+	if took := time.Since(began); took > 25*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	for _, db := range full {
+		_ = db.Close()
+	}
+	s.done(t, rotation)
+	s.getsInNowhere(t, "the old password", l)
+	s.getsIn(t, "the new password", next)
 }
 
 func TestRotationWithoutConnectSaysSo(t *testing.T) {

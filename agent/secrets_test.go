@@ -25,6 +25,13 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 		t.Fatalf("%+v", report)
 	}
 	s.done(t, w.access(2, false, true))
+	s.done(t, w.access(3, true, false))
+	role := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	rotated := role.renewed()
+	s.done(t, role.rotate(2, rotated))
+	s.wantCondition(t, rotated, protocol.ConditionInForce)
+	s.done(t, rotated.shut(protocol.LoginRevoke, 3))
+	s.removed(t, rotated.remove(4))
 	taken := want(database.Managed)
 	must(s.super.Exec("CREATE ROLE " + taken.names().WriteGroup))(t)
 	s.refusedFor(t, protocol.ReasonNameTaken, taken.create())
@@ -36,6 +43,7 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 	for what, secret := range map[string]string{
 		"verifier": w.verifiers[database.OwnerLogin], "verifier of a refused create": taken.verifiers[database.RuntimeLogin],
 		"password": w.passwords[database.OwnerLogin], "any verifier": "SCRAM-SHA-256$4096",
+		"password of a role": role.password, "new password of a role": rotated.password,
 	} {
 		for line := range strings.Lines(log) {
 			if strings.Contains(line, secret) {
