@@ -25,6 +25,8 @@ func (w *world) quiet(t testing.TB) {
 		SELECT format('%s %s is %s at %s, attempt %s', kind, id, status, stage, attempts) AS what FROM operations
 		 WHERE status IN ('queued', 'running')
 		UNION ALL SELECT format('allowlist of %s', name) FROM databases WHERE allowlist_applied < allowlist_generation
+		UNION ALL SELECT format('%s of %s, attempt %s', kind, username, attempts) FROM role_changes WHERE status = 'pending'
+		UNION ALL SELECT format('expiry of %s', username) FROM roles WHERE status = 'ready' AND credential_expires_at < now()
 		UNION ALL SELECT format('deletion of %s', filename) FROM backups WHERE deleting_at IS NOT NULL OR expires_at < now()) open`
 	eventually(t, "the work is finished", func() (bool, string) {
 		var open string
@@ -42,12 +44,18 @@ func (w *world) settled(t testing.TB) {
 	w.checkServer(t, known)
 	w.checkGates(t, known)
 	w.checkPooler(t, known)
+	w.checkLogins(t, known)
+	w.checkLimits(t, known)
 	w.checkFiles(t)
 	w.checkRecords(t)
+	w.checkChanges(t)
 }
 
-// databaseRow is a database as the metadata have it.
-type databaseRow struct{ id, name, model, status string }
+// databaseRow is a database as the metadata have it, with the additional roles that stand on its server.
+type databaseRow struct {
+	id, name, model, status string
+	additional              []roleRow
+}
 
 func (d databaseRow) logins() []string {
 	names := database.RoleNames(id.DatabaseID(d.id), d.name)
@@ -61,6 +69,9 @@ func (d databaseRow) logins() []string {
 func (d databaseRow) roles() []string {
 	names := database.RoleNames(id.DatabaseID(d.id), d.name)
 	roles := append(d.logins(), names.Holder)
+	for _, r := range d.additional {
+		roles = append(roles, r.username)
+	}
 	if database.RoleModel(d.model) == database.Managed {
 		roles = append(roles, names.ReadGroup, names.WriteGroup)
 	}
@@ -71,8 +82,9 @@ func (d databaseRow) roles() []string {
 func (w *world) databases(t testing.TB) []databaseRow {
 	t.Helper()
 	var known []databaseRow
+	additional := w.additionalRoles(t)
 	for _, row := range rows(t, w.meta, "SELECT id, name, role_model, status FROM databases") {
-		d := databaseRow{row[0], row[1], row[2], row[3]}
+		d := databaseRow{row[0], row[1], row[2], row[3], additional[row[0]]}
 		if d.status != string(database.Active) && d.status != string(database.Stopped) {
 			t.Errorf("database %s is %s although nobody works on it", d.name, d.status)
 		}
@@ -90,8 +102,8 @@ func (w *world) checkServer(t testing.TB, known []databaseRow) {
 		for _, r := range d.roles() {
 			roles[r] = true
 		}
-		for _, l := range d.logins() {
-			open[l] = d.status == string(database.Active)
+		for l, enabled := range d.enabled() {
+			open[l] = enabled && d.status == string(database.Active)
 		}
 	}
 	w.same(t, "databases of PostgreSQL", databases, column(t, w.server, `SELECT datname FROM pg_database
@@ -112,8 +124,8 @@ func (w *world) checkGates(t testing.TB, known []databaseRow) {
 	t.Helper()
 	gates := map[string]bool{}
 	for _, d := range known {
-		for _, l := range d.logins() {
-			gates[fmt.Sprint(l, " at ", d.name, " open ", d.status == string(database.Active))] = true
+		for l, enabled := range d.enabled() {
+			gates[fmt.Sprint(l, " at ", d.name, " open ", enabled && d.status == string(database.Active))] = true
 		}
 	}
 	const query = "SELECT format('%s at %s open %s', login, database, open::text) FROM pooler.gate"
@@ -198,9 +210,11 @@ var wrongRecords = map[string]string{
 
 func (w *world) checkRecords(t testing.TB) {
 	t.Helper()
-	for _, what := range slices.Sorted(maps.Keys(wrongRecords)) {
-		for _, row := range rows(t, w.meta, wrongRecords[what]) {
-			t.Errorf("%s: %s", what, strings.Join(row, ", "))
+	for _, looks := range []map[string]string{wrongRecords, wrongRoleRecords} {
+		for _, what := range slices.Sorted(maps.Keys(looks)) {
+			for _, row := range rows(t, w.meta, looks[what]) {
+				t.Errorf("%s: %s", what, strings.Join(row, ", "))
+			}
 		}
 	}
 }

@@ -24,6 +24,12 @@ type flow interface {
 // interrupted is a flow that has something to do between one death and the next.
 type interrupted interface{ between(t *testing.T, w *world) }
 
+// repeated is a flow whose client asks again after the death: nobody else finishes the work, or only later.
+type repeated interface{ repeat(t *testing.T, w *world) }
+
+// leaving is a flow that can be begun so that only the batch host goes on with it.
+type leaving interface{ leave(t *testing.T, w *world) }
+
 // part is a process that can be killed.
 type part string
 
@@ -54,6 +60,9 @@ func (k killing) run(t *testing.T, w *world) {
 	case inAgent:
 		k.killAgent(t, w)
 	}
+	if f, ok := k.flow.(repeated); ok && k.in != inBatch {
+		f.repeat(t, w)
+	}
 	w.settled(t)
 	k.flow.check(t, w, api)
 	w.settled(t)
@@ -76,9 +85,15 @@ func (k killing) killAPI(t *testing.T, w *world) *stack.Host {
 func (k killing) killBatch(t *testing.T, w *world) {
 	t.Helper()
 	noError(t, w.batch.Stop(soon(t)))
-	noError(t, w.batch.Restart(soon(t), k.points[0]))
-	k.flow.act(t, w, w.api)
+	if f, ok := k.flow.(leaving); ok {
+		f.leave(t, w)
+		noError(t, w.batch.Relaunch(k.points[0]))
+	} else {
+		noError(t, w.batch.Restart(soon(t), k.points[0]))
+		k.flow.act(t, w, w.api)
+	}
 	dies(t, w.batch.Process, k.points[0])
+	w.hurry(t)
 	noError(t, w.batch.Restart(soon(t), ""))
 }
 
@@ -146,16 +161,40 @@ func TestKilledWhileBackingUp(t *testing.T) {
 	runAll(t, backingUp())
 }
 
+func TestKilledWhileMakingRoles(t *testing.T) {
+	t.Parallel()
+	runAll(t, makingRoles(&house{}))
+}
+
+func TestKilledWhileChangingRoles(t *testing.T) {
+	t.Parallel()
+	runAll(t, changingRoles(&house{}))
+}
+
+func TestKilledWhileExpiringAndRemovingRoles(t *testing.T) {
+	t.Parallel()
+	runAll(t, append(expiringRoles(&house{validity: "1h"}), removingRoles(&house{})...))
+}
+
+func TestKilledWhileRotatingLogins(t *testing.T) {
+	t.Parallel()
+	runAll(t, rotatingLogins(&house{}))
+}
+
 // Every point that the program has is hit by a case.
 func TestEveryPointHasItsCase(t *testing.T) {
 	t.Parallel()
 	hit := map[string]bool{}
-	for _, k := range slices.Concat(creating(), openingAndClosing(), allowing(), backingUp()) {
+	h := &house{}
+	for _, k := range slices.Concat(
+		creating(), openingAndClosing(), allowing(), backingUp(),
+		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), rotatingLogins(h),
+	) {
 		for _, p := range k.points {
 			hit[p] = true
 		}
 	}
-	points := slices.Concat(controlplane.CrashPoints, crash.Points)
+	points := slices.Concat(controlplane.CrashPoints, controlplane.RoleCrashPoints, crash.Points)
 	for _, p := range artifact.CrashPoints {
 		points = append(points, "agent."+p)
 	}

@@ -29,11 +29,13 @@ type world struct {
 	meta, server, maintenance, console *sql.DB // as their administrators
 
 	foreign map[string]bool // databases and roles on the server that the test made itself
+
+	unfinished map[string]string // IDs of roles that a case has left half made, and their statuses
 }
 
 func newWorld(t *testing.T, s *stack.Stack) *world {
 	t.Helper()
-	w := &world{Stack: s, agent: s.FirstAgent(), foreign: map[string]bool{}}
+	w := &world{Stack: s, agent: s.FirstAgent(), foreign: map[string]bool{}, unfinished: map[string]string{}}
 	w.meta, w.server = open(t, s.MetadataURL()), open(t, s.Server.URL("postgres"))
 	w.maintenance = open(t, s.Server.URL(setup.MaintenanceDatabase))
 	dsn, err := s.ConsoleDSN()

@@ -33,14 +33,23 @@ type Host struct {
 }
 
 // Restart starts the host again, at the same addresses, after it has ended.
-func (h *Host) Restart(ctx context.Context, crashAt string) (err error) {
-	if h.Running() {
-		return fmt.Errorf("%s runs already", h.Name)
-	}
-	if h.Process, err = h.again(crashAt); err != nil {
+func (h *Host) Restart(ctx context.Context, crashAt string) error {
+	if err := h.Relaunch(crashAt); err != nil {
 		return err
 	}
 	return h.AwaitReady(ctx)
+}
+
+// Relaunch is Restart for a host that may die before it is ready.
+func (h *Host) Relaunch(crashAt string) error {
+	if h.Running() {
+		return fmt.Errorf("%s runs already", h.Name)
+	}
+	p, err := h.again(crashAt)
+	if err == nil {
+		h.Process = p
+	}
+	return err
 }
 
 // AwaitReady waits until the host reports that it is ready.
@@ -54,7 +63,7 @@ func (s *Stack) StartAPI(ctx context.Context, crashAt string, extra ...string) (
 	if err != nil {
 		return nil, err
 	}
-	const unlimited = "read=1000000/1m,write=1000000/1m,create=1000000/1m,unauthorized=1000000/1m"
+	const unlimited = "read=1000000/1m,write=1000000/1m,create=1000000/1m,reveal=1000000/1m,unauthorized=1000000/1m"
 	h, err := s.startHost(ctx, crashAt, "api", append([]string{"--listen", address, "--rate-limits", unlimited}, extra...)...)
 	if h != nil {
 		h.URL = "http://" + address

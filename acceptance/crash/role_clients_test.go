@@ -1,0 +1,132 @@
+package crash_test
+
+import (
+	"database/sql"
+	"errors"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+)
+
+// login is a name with a password at a database.
+type login struct{ database, username, password string }
+
+func (r roleAnswer) login() login { return login{r.Database, r.Username, r.Password} }
+
+func (l login) with(password string) login {
+	l.password = password
+	return l
+}
+
+// ways are how a login can get in: at PostgreSQL itself, which only the machine can reach, and with TLS at both entries of the
+// pooler.
+func (w *world) ways(t testing.TB, l login) map[string]*sql.DB {
+	t.Helper()
+	direct := open(t, w.Server.URLFor(l.username, l.password, l.database))
+	direct.SetMaxOpenConns(1)
+	pooled := func(entry string) *sql.DB {
+		u := url.URL{
+			Scheme: "postgres", User: url.UserPassword(l.username, l.password), Host: w.PoolerAddress(), Path: "/" + entry,
+			RawQuery: "sslmode=verify-full",
+		}
+		return w.customer(t, u.String())
+	}
+	return map[string]*sql.DB{
+		"directly": direct, "by session": pooled(l.database), "by transaction": pooled(l.database + ".transaction"),
+	}
+}
+
+// getsIn fails the test unless the login gets in by every way.
+func (w *world) getsIn(t testing.TB, l login) {
+	t.Helper()
+	for way, db := range w.ways(t, l) {
+		var who, where string
+		err := db.QueryRowContext(soon(t), "SELECT current_user, current_database()").Scan(&who, &where)
+		if err != nil || who != l.username || where != l.database {
+			t.Errorf("%s %s is %q at %q: %v", l.username, way, who, where, err)
+		}
+		noError(t, db.Close())
+	}
+}
+
+// refusals are the codes with which a server refuses a log-in: PostgreSQL's two, and PgBouncer's one for everything.
+var refusals = []pqerror.Code{"28P01", "28000", "08P01"}
+
+// staysOut fails the test unless the login is refused by every way. No answer is no refusal.
+func (w *world) staysOut(t testing.TB, what string, l login) {
+	t.Helper()
+	for way, db := range w.ways(t, l) {
+		var refusal *pq.Error
+		if err := db.PingContext(soon(t)); !errors.As(err, &refusal) || !slices.Contains(refusals, refusal.Code) {
+			t.Errorf("%s %s of %s: %v", what, way, l.username, err)
+		}
+		noError(t, db.Close())
+	}
+}
+
+// held are connections of one login that stay open over what happens, by every way. A client of the pooler could come back to
+// life with the next log-in: so the late ones are not looked at before that.
+type held struct{ early, late map[string]*sql.Conn }
+
+func (w *world) hold(t testing.TB, l login) held {
+	t.Helper()
+	all := func() map[string]*sql.Conn {
+		conns := map[string]*sql.Conn{}
+		for way, db := range w.ways(t, l) {
+			conn, err := db.Conn(soon(t))
+			noError(t, err)
+			t.Cleanup(func() { _ = conn.Close() }) // it has been ended
+			noError(t, conn.PingContext(soon(t)))
+			conns[way] = conn
+		}
+		return conns
+	}
+	return held{all(), all()}
+}
+
+func ended(t testing.TB, conns map[string]*sql.Conn) {
+	t.Helper()
+	for way, conn := range conns {
+		if _, err := conn.ExecContext(soon(t), "SELECT 1"); err == nil {
+			t.Errorf("a connection of before still works: %s", way)
+		}
+	}
+}
+
+// replaced fails the test unless the new password gets in, and the old one and every connection made with it are dead.
+func (h held) replaced(t testing.TB, w *world, before, now login) {
+	t.Helper()
+	if before.password == now.password || now.password == "" {
+		t.Fatal("there is no new password")
+	}
+	ended(t, h.early)
+	w.getsIn(t, now)
+	ended(t, h.late)
+	w.staysOut(t, "the old password", before)
+	w.getsIn(t, now)
+}
+
+// shut fails the test unless the password and every connection made with it are dead.
+func (h held) shut(t testing.TB, w *world, before login) {
+	t.Helper()
+	ended(t, h.early)
+	w.staysOut(t, "a password of before", before)
+	ended(t, h.late)
+}
+
+// notYet fails the test where a role that is not ready shows its password.
+func (h *house) notYet(t testing.TB, api *stack.Host, r roleAnswer) {
+	t.Helper()
+	if r.Status == "ready" {
+		return
+	}
+	a := h.user.do(t, api, "POST", h.rolePath(r.RoleID, "/credentials"), "", nil)
+	if a.code() != "MANAGED_ROLE_CONFLICT" {
+		t.Errorf("the password of a role that is %s: %d %s", r.Status, a.status, a.text)
+	}
+}

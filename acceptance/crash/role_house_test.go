@@ -1,0 +1,198 @@
+package crash_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+)
+
+// house is the database that the cases of one stack add roles to. They share it: whatever befalls one role must leave the others
+// alone, and the generations of the role set go on from one case to the next.
+type house struct {
+	user *user
+	db   databaseAnswer
+	// validity is how long passwords are good, as the operator's command takes it; empty for ever.
+	validity string
+}
+
+// most is how many roles a house has before the next case moves to a new one. It leaves room below the limit of ten.
+const most = 7
+
+// open makes the database, or a new one where the last is full.
+func (h *house) open(t *testing.T, w *world) {
+	t.Helper()
+	if h.user == nil {
+		h.user = w.newUser(t, 50)
+		if h.validity != "" {
+			_, err := w.Admin(soon(t), "account", "set", "--account", h.user.ID, "--credential-validity", h.validity)
+			noError(t, err)
+		}
+	}
+	if h.db.ID == "" || len(h.list(t, w.api)) >= most {
+		h.db = h.user.create(t, w.api, newName("house"))
+	}
+}
+
+func (h *house) path(rest string) string { return "/databases/" + h.db.ID + rest }
+
+// roleAnswer is a role as the API tells of it. The last fields are those of its credentials.
+type roleAnswer struct {
+	RoleID, Username, DisplayName, Status string
+	CredentialGeneration                  int64
+
+	Host, Database, Password string
+	Port                     int
+}
+
+type rolesAnswer struct{ Roles []roleAnswer }
+
+// list returns the roles that stand, revoked ones too.
+func (h *house) list(t *testing.T, api *stack.Host) []roleAnswer {
+	t.Helper()
+	a := h.user.do(t, api, http.MethodGet, h.path("/custom-roles?includeRevoked=true"), "", nil)
+	return read[rolesAnswer](t, a.is(t, http.StatusOK)).Roles
+}
+
+// find returns the role with a label, and false where none stands.
+func (h *house) find(t *testing.T, api *stack.Host, name string) (roleAnswer, bool) {
+	t.Helper()
+	for _, r := range h.list(t, api) {
+		if r.DisplayName == name {
+			return r, true
+		}
+	}
+	return roleAnswer{}, false
+}
+
+type roleBody struct {
+	DisplayName     string `json:"displayName"`
+	AccessProfile   string `json:"accessProfile"`
+	ConnectionLimit int    `json:"connectionLimit"`
+}
+
+// roleLimit leaves room for the connections that a case holds.
+const roleLimit = 10
+
+// newRole is the body of a request that no other case sends.
+func newRole() roleBody {
+	return roleBody{DisplayName: newName("role"), AccessProfile: "read_only", ConnectionLimit: roleLimit}
+}
+
+// makeRole makes a role that must come to be, and returns it with its password.
+func (h *house) makeRole(t *testing.T, w *world) roleAnswer {
+	t.Helper()
+	body := newRole()
+	a := h.user.do(t, w.api, http.MethodPost, h.path("/custom-roles"), body.DisplayName, body)
+	return h.reveal(t, w.api, read[roleAnswer](t, a.is(t, http.StatusOK)).RoleID)
+}
+
+func (h *house) rolePath(roleID, rest string) string { return h.path("/custom-roles/" + roleID + rest) }
+
+// reveal returns a role with its password.
+func (h *house) reveal(t *testing.T, api *stack.Host, roleID string) roleAnswer {
+	t.Helper()
+	return read[roleAnswer](t, h.tryReveal(t, api, roleID).is(t, http.StatusOK))
+}
+
+func (h *house) tryReveal(t *testing.T, api *stack.Host, roleID string) answer {
+	t.Helper()
+	return h.user.do(t, api, http.MethodPost, h.rolePath(roleID, "/credentials"), "", nil)
+}
+
+// revoke ends a role's log-in.
+func (h *house) revoke(t *testing.T, w *world, roleID string) {
+	t.Helper()
+	body := changeBody{Kind: "revoke", ConfirmDisconnect: true}
+	h.user.do(t, w.api, http.MethodPost, h.rolePath(roleID, "/changes"), newName("key"), body).is(t, http.StatusOK)
+}
+
+// remove removes a role that must go.
+func (h *house) remove(t *testing.T, w *world, roleID string) {
+	t.Helper()
+	a := h.user.insists(t, w.api, http.MethodPost, h.rolePath(roleID, "/delete"), "", confirmed)
+	if got := read[removalAnswer](t, a.is(t, http.StatusOK)); got.Status != "removed" || got.RoleID != roleID {
+		t.Errorf("the removal: %s", a.text)
+	}
+}
+
+var confirmed = map[string]bool{"confirm": true}
+
+// changeBody asks for a change of a role, and without a kind for the rotation of a login that came with the database.
+type changeBody struct {
+	Kind              string `json:"kind,omitempty"`
+	ConfirmDisconnect bool   `json:"confirmDisconnect"`
+}
+
+// changeAnswer is a change as the API tells of it. Password is that of a rotated owner.
+type changeAnswer struct {
+	OperationID, Kind, Status, Password string
+	CredentialGeneration                int64
+}
+
+// removalAnswer is how far a removal has come.
+type removalAnswer struct{ RoleID, Status, Phase, OperationID string }
+
+// insists sends a request again and again, as a client may, while it is answered 202 or that the server did not confirm it.
+func (u *user) insists(t *testing.T, host *stack.Host, method, path, key string, body any) answer {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		a := u.do(t, host, method, path, key, body)
+		again := a.status == http.StatusAccepted || a.status >= http.StatusInternalServerError && a.code() != ""
+		if !again || time.Now().After(deadline) {
+			return a
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// away runs a request at a time when the agent cannot be reached, so that it begins something and leaves it to others.
+func (w *world) away(t *testing.T, request func()) {
+	t.Helper()
+	move := func(url string) {
+		_, err := w.meta.ExecContext(soon(t), "UPDATE servers SET agent_url = $1", url)
+		noError(t, err)
+	}
+	move("https://127.0.0.1:1") // nobody listens there
+	request()
+	move(w.AgentURL())
+}
+
+// hurry ends the time that a pending change leaves to the request which began it.
+func (w *world) hurry(t *testing.T) {
+	t.Helper()
+	_, err := w.meta.ExecContext(soon(t), "UPDATE role_changes SET not_before = created_at WHERE status = 'pending'")
+	noError(t, err)
+}
+
+// look has the batch host look for work now: it does so when it starts, and then every few seconds.
+func (w *world) look(t *testing.T) {
+	t.Helper()
+	noError(t, w.batch.Stop(soon(t)))
+	noError(t, w.batch.Restart(soon(t), ""))
+}
+
+// mayBePending accepts what a caller may hear of a change when somebody dies over it: that it is done or pending, or nothing.
+func mayBePending(t *testing.T, a answer, err error) {
+	t.Helper()
+	if err == nil && a.status == http.StatusAccepted {
+		return
+	}
+	mayHaveFailed(t, a, err, http.StatusOK)
+}
+
+// sameText fails the test where two answers differ.
+func sameText(t *testing.T, what string, a, b any) {
+	t.Helper()
+	first, err := json.Marshal(a)
+	noError(t, err)
+	second, err := json.Marshal(b)
+	noError(t, err)
+	if string(first) != string(second) {
+		t.Error(fmt.Sprint(what, " differs from one answer to the next"))
+	}
+}

@@ -1,0 +1,129 @@
+package crash_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/agent/crash"
+)
+
+// removeFlow removes a role, ready or revoked or half made, while a customer is connected with it.
+type removeFlow struct {
+	from string // ready, revoked or sql_ready
+	kept bool   // something depends on the role, and it stays
+	*house
+	role roleAnswer
+	held held
+}
+
+func (f *removeFlow) ready(t *testing.T, w *world) {
+	f.open(t, w)
+	if f.from == "sql_ready" {
+		half := stepFlow{step: "admit", makeRoleFlow: makeRoleFlow{house: f.house}}
+		half.ready(t, w)
+		delete(w.unfinished, half.role.RoleID)
+		f.role = half.role
+		return
+	}
+	f.role = f.makeRole(t, w)
+	f.held = w.hold(t, f.role.login())
+	if f.kept {
+		f.asOwner(t, w, "CREATE TABLE IF NOT EXISTS bait (); GRANT SELECT ON bait TO "+f.role.Username)
+	}
+	if f.from == "revoked" {
+		f.revoke(t, w, f.role.RoleID)
+	}
+}
+
+func (f *removeFlow) asOwner(t *testing.T, w *world, statements string) {
+	t.Helper()
+	_, err := w.customer(t, f.db.ConnectionString).ExecContext(soon(t), statements)
+	noError(t, err)
+}
+
+// send asks for the removal: a revoked role has a request of its own.
+func (f *removeFlow) request() (method, path string, body any) {
+	if f.from == "revoked" {
+		return http.MethodDelete, f.rolePath(f.role.RoleID, ""), nil
+	}
+	return http.MethodPost, f.rolePath(f.role.RoleID, "/delete"), confirmed
+}
+
+func (f *removeFlow) act(t *testing.T, _ *world, api *stack.Host) {
+	method, path, body := f.request()
+	if a, err := f.user.try(soon(t), api, method, path, "", body); !f.kept {
+		mayBePending(t, a, err)
+	}
+}
+
+func (f *removeFlow) leave(t *testing.T, w *world) {
+	method, path, body := f.request()
+	w.away(t, func() { f.user.do(t, w.api, method, path, "", body).is(t, http.StatusAccepted) })
+	w.hurry(t)
+}
+
+func (f *removeFlow) repeat(t *testing.T, w *world) { f.again(t, w) }
+
+// again repeats the request until it has its last answer, and looks whether that is right.
+func (f *removeFlow) again(t *testing.T, w *world) {
+	t.Helper()
+	method, path, body := f.request()
+	a := f.user.insists(t, w.api, method, path, "", body)
+	if f.kept {
+		if a.status != http.StatusConflict || a.code() != "ROLE_DEPENDENCIES" {
+			t.Errorf("the removal of a role on which something depends: %d %s", a.status, a.text)
+		}
+		return
+	}
+	if got := read[removalAnswer](t, a.is(t, http.StatusOK)); got.Status != "removed" || got.RoleID != f.role.RoleID {
+		t.Errorf("the removal: %s", a.text)
+	}
+}
+
+func (f *removeFlow) check(t *testing.T, w *world, api *stack.Host) {
+	f.again(t, w)
+	if f.from != "sql_ready" {
+		f.held.shut(t, w, f.role.login())
+	}
+	if f.kept {
+		if r, found := f.find(t, api, f.role.DisplayName); !found || r.Status != "revoked" {
+			t.Errorf("the role that stays is %+v", r)
+		}
+		f.asOwner(t, w, "REVOKE SELECT ON bait FROM "+f.role.Username)
+		f.kept = false
+		f.again(t, w)
+	}
+	if r, found := f.find(t, api, f.role.DisplayName); found {
+		t.Errorf("a removed role is listed as %s", r.Status)
+	}
+	if a := f.tryReveal(t, api, f.role.RoleID); a.code() != "ROLE_NOT_FOUND" {
+		t.Errorf("the password of a removed role: %d %s", a.status, a.text)
+	}
+	f.again(t, w)
+}
+
+func removingRoles(h *house) []killing {
+	var cases []killing
+	add := func(in part, from string, kept bool, points ...string) {
+		what := "from " + from + " in " + string(in)
+		if kept {
+			what += ", kept"
+		}
+		for _, p := range points {
+			cases = append(cases, killing{in, []string{p}, what, &removeFlow{from: from, kept: kept, house: h}})
+		}
+	}
+	add(inAPI, "ready", false, pointsOf("role.delete", "role.remove")...)
+	add(inAPI, "revoked", false, pointsOf("role.remove")...)
+	add(inAPI, "sql_ready", false, pointsOf("role.remove")...)
+	add(inAPI, "ready", true, pointsOf("role.remove")...)
+	add(inBatch, "ready", false, pointsOf("role.delete")...)
+	add(inBatch, "revoked", false, pointsOf("role.remove")...)
+	add(inBatch, "revoked", true, pointsOf("role.remove")...)
+	removePoints := []string{crash.RemoveAdmitted, crash.RemoveShut, crash.RemoveDropped, crash.RemoveReply}
+	add(inAgent, "ready", false, removePoints...)
+	add(inAgent, "sql_ready", false, removePoints...)
+	add(inAgent, "ready", true, removePoints...)
+	return cases
+}
