@@ -48,6 +48,7 @@ func (s state) goneOn() state {
 func (s state) applied() state {
 	r := s.role(s.pending.ordinal)
 	s.pending.applied = true
+	s.pending.kept = s.pending.kind == role.Removal && r.owns
 	r.letsIn = 0
 	if s.pending.kind == role.Rotation {
 		r.letsIn = r.generation + 1
@@ -65,6 +66,9 @@ func (s state) committed() state {
 		r.status = role.Revoked
 	case role.Removal:
 		r.status = role.Removed
+		if s.pending.kept {
+			r.status, r.kept = role.Revoked, true
+		}
 	}
 	if s.pending.change != 0 {
 		s.changes[s.pending.change-1].completed = true
@@ -96,13 +100,13 @@ func (s state) wanted(ordinal int8) role.Kind {
 	switch {
 	case !s.calm() || r.deleters+r.removers == 0:
 		return ""
-	case r.status == role.Revoked:
+	case r.status == role.Revoked && r.eager > 0:
 		return role.Removal
 	case r.deleters == 0:
 		return ""
 	case r.status == role.Ready && s.begun < maxChanges:
 		return role.Revocation
-	case r.halfMade():
+	case r.halfMade() && r.eager > 0:
 		return role.Removal
 	}
 	return ""

@@ -129,7 +129,9 @@ func (c *client) act() {
 		c.rename(of)
 	case roll < 72 && anyChange:
 		c.read(change, c.dice.IntN(2) == 0)
-	case roll < 88 && anyPassword:
+	case roll < 75 && anyPassword:
+		c.depend(password, c.dice.IntN(2) == 0)
+	case roll < 89 && anyPassword:
 		c.logIn(password)
 	case roll < 94 && anySession:
 		c.look(session)

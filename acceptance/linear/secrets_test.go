@@ -76,7 +76,7 @@ func (c *client) delete(of id.RoleID) {
 	p := c.plane()
 	c.call(c.number, func() []fact {
 		found, err := p.roles.Delete(c.ctx, c.reach(p), of)
-		return c.removalFacts(of, deleteBegun, [3]event{deleteDone, deletePending, deleteNo}, found, err)
+		return c.removalFacts(of, deleteBegun, removalEnds{deleteDone, deletePending, deleteNo, deleteKept}, found, err)
 	})
 }
 
@@ -84,19 +84,26 @@ func (c *client) remove(of id.RoleID) {
 	p := c.plane()
 	c.call(c.number, func() []fact {
 		found, err := p.roles.Remove(c.ctx, c.reach(p), of)
-		return c.removalFacts(of, removeBegun, [3]event{removeDone, removePending, removeNo}, found, err)
+		return c.removalFacts(of, removeBegun, removalEnds{removeDone, removePending, removeNo, removeKept}, found, err)
 	})
 }
 
-func (c *client) removalFacts(of id.RoleID, begun event, ends [3]event, found controlplane.Removal, err error) []fact {
-	f := c.about(of, ends[0])
+// removalEnds are how a removal can end.
+type removalEnds struct{ done, pending, refused, kept event }
+
+func (c *client) removalFacts(
+	of id.RoleID, begun event, ends removalEnds, found controlplane.Removal, err error,
+) []fact {
+	f := c.about(of, ends.done)
 	switch {
 	case fault.Has(err, fault.ManagedRoleConflict):
-		f.is = ends[2]
+		f.is = ends.refused
+	case fault.Has(err, fault.RoleDependencies):
+		f.is = ends.kept
 	case err != nil:
 		return surprise(err)
 	case !found.Done:
-		f.is, f.kind = ends[1], role.Removal
+		f.is, f.kind = ends.pending, role.Removal
 		if found.Phase == controlplane.RevokePhase {
 			f.kind, f.change = role.Revocation, c.history.number("change", string(found.OperationID))
 			know(c.crowd, &c.changes, knownChange{of, found.OperationID})
@@ -118,6 +125,22 @@ func (c *client) logIn(p knownPassword) {
 			return surprise(err)
 		}
 		return []fact{{is: knocked, password: c.history.number("password", p.text), yes: err == nil}}
+	})
+}
+
+// depend has the owner make something depend on a role, or take all of it away.
+func (c *client) depend(p knownPassword, on bool) {
+	c.call(c.number, func() []fact {
+		change := c.server.DropDependencies
+		if on {
+			change = func(username string) bool {
+				return c.server.AddDependency(username, role.Dependency{Kind: role.GrantDependency, ObjectType: "table", Name: "t"})
+			}
+		}
+		if !change(p.username) {
+			return nil // the server has no such role, by now
+		}
+		return []fact{{is: depends, password: c.history.number("password", p.text), yes: on}}
 	})
 }
 

@@ -31,6 +31,9 @@ type roleState struct {
 	letsIn     int8 // the credential generation with which the server lets in; 0: none
 	deleters   int8 // calls that are at work on its deletion
 	removers   int8 // calls that are at work on its removal only
+	eager      int8 // of both, those that have not begun a removal yet: each begins one at most
+	owns       bool // something of the owner's depends on it
+	kept       bool // a removal has come to nothing by that
 }
 
 type changeState struct {
@@ -47,6 +50,7 @@ type pendingChange struct {
 	ordinal int8
 	change  int8 // its number among the public ones; 0: it is none
 	applied bool // the server has done it, the store does not know
+	kept    bool // a removal that dependencies have kept from removing
 }
 
 type credential struct{ ordinal, generation int8 }
@@ -113,6 +117,9 @@ func (s *state) findChange(match func(changeState) bool) int8 {
 // halfMade: the role is not known to stand with a log-in.
 func (r roleState) halfMade() bool { return r.status == role.Reserved || r.status == role.SQLReady }
 
+// rest: a call on its way to a removal has ended.
+func (r *roleState) rest() { r.eager = min(r.eager, r.deleters+r.removers) }
+
 // nameFree: no other living role has the label.
 func (s *state) nameFree(name, own int8) bool {
 	return s.find(func(r *roleState) bool { return r.status != role.Removed && r.name == name && r != s.roleOrNil(own) }) == 0
@@ -137,6 +144,7 @@ func (s *state) begin(ordinal int8, k role.Kind, key int8) {
 	s.pending = pendingChange{kind: k, ordinal: ordinal}
 	r := s.role(ordinal)
 	if k == role.Removal {
+		r.eager--
 		return
 	}
 	c := changeState{kind: k, key: key, ordinal: ordinal, generation: r.generation}

@@ -42,6 +42,7 @@ var steps = map[event]func(s state, f fact) []state{
 		ordinal := s.byID(f.shown.id)
 		if ordinal != 0 {
 			s.role(ordinal).deleters++
+			s.role(ordinal).eager++
 		}
 		return only(s, ordinal != 0)
 	},
@@ -49,15 +50,19 @@ var steps = map[event]func(s state, f fact) []state{
 		ordinal := s.byID(f.shown.id)
 		if ordinal != 0 {
 			s.role(ordinal).removers++
+			s.role(ordinal).eager++
 		}
 		return only(s, ordinal != 0)
 	},
 	deleteDone:    func(s state, f fact) []state { return s.endDelete(f, s.statusOf(f.shown.id) == role.Removed) },
 	deletePending: endPending,
 	deleteNo:      func(s state, f fact) []state { return s.endDelete(f, s.refusesDelete(f.shown.id)) },
+	deleteKept:    func(s state, f fact) []state { return s.endDelete(f, s.wasKept(f.shown.id)) },
 	removeDone:    func(s state, f fact) []state { return s.endRemove(f, s.statusOf(f.shown.id) == role.Removed) },
 	removePending: func(s state, f fact) []state { return s.endRemove(f, s.pendingOf(f.shown.id) == role.Removal) },
 	removeNo:      func(s state, f fact) []state { return s.endRemove(f, s.refusesRemove(f.shown.id)) },
+	removeKept:    func(s state, f fact) []state { return s.endRemove(f, s.wasKept(f.shown.id)) },
+	depends:       depend,
 	listed:        func(s state, f fact) []state { return list(s, f, false) },
 	listedAll:     func(s state, f fact) []state { return list(s, f, true) },
 	knocked: func(s state, f fact) []state {
@@ -187,6 +192,7 @@ func (s state) endDelete(f fact, when bool) []state {
 		return nil
 	}
 	s.role(ordinal).deleters--
+	s.role(ordinal).rest()
 	return only(s, true)
 }
 
@@ -196,6 +202,7 @@ func (s state) endRemove(f fact, when bool) []state {
 		return nil
 	}
 	s.role(ordinal).removers--
+	s.role(ordinal).rest()
 	return only(s, true)
 }
 
@@ -217,6 +224,22 @@ func (s *state) refusesDelete(id int8) bool {
 
 func (s *state) refusesRemove(id int8) bool {
 	return s.living(id) && (s.statusOf(id) != role.Revoked || !s.calm() && s.pendingOf(id) != role.Removal)
+}
+
+// wasKept: a removal of the role, which is revoked, has come to nothing.
+func (s *state) wasKept(id int8) bool {
+	return s.statusOf(id) == role.Revoked && s.role(s.byID(id)).kept
+}
+
+// depend: the owner makes something depend on a role that stands on the server, or takes all of it away.
+func depend(s state, f fact) []state {
+	ordinal := s.passwords[f.password].ordinal
+	if ordinal == 0 || s.role(ordinal).status == role.Removed ||
+		s.pending.ordinal == ordinal && s.pending.kind == role.Removal && s.pending.applied && !s.pending.kept {
+		return nil
+	}
+	s.role(ordinal).owns = f.yes
+	return only(s, true)
 }
 
 func list(s state, f fact, revoked bool) []state {
