@@ -138,8 +138,8 @@ func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
 	s.getsInNowhere(t, "revoked", l)
 }
 
-// While other logins hold every server connection of the pool, nothing is proven; the command says so in time, and goes on when it
-// comes again.
+// While other logins hold every server connection of the pool, nothing is proven; the command says so in time, and goes on when
+// it comes again.
 func TestRotationInAFullPoolWaitsAndGoesOn(t *testing.T) {
 	s := realStack(t)
 	w := want(database.Managed)
