@@ -31,7 +31,7 @@ func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password strin
 	}
 	err = x.patiently(ctx, func(ctx context.Context) error {
 		err := x.pooler.Prove(ctx, l.db.Name, l.name, password)
-		if !connect && errors.Is(err, pooler.ErrNoServer) {
+		if errors.Is(err, pooler.ErrNoSession) || !connect && errors.Is(err, pooler.ErrNoServer) {
 			return nil // PgBouncer has accepted the password, and PostgreSQL we have asked
 		}
 		return err
@@ -92,6 +92,7 @@ func (x *Executor) patiently(ctx context.Context, prove func(context.Context) er
 func (x *Executor) proveDirectly(ctx context.Context, l loginRow, password string) error {
 	config := x.server.config(l.db.Name)
 	config.User, config.Password, config.ApplicationName = l.name, password, "pgherd-proof"
+	config.Runtime = map[string]string{"local_preload_libraries": ""} // not what the login has set, see pooler.ErrNoSession
 	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return err

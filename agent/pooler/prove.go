@@ -2,6 +2,7 @@ package pooler
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,6 +21,10 @@ var ErrRefused = errors.New("pooler: log-in refused")
 // the pool is full, or PostgreSQL lets the login in no more.
 var ErrNoServer = errors.New("pooler: log-in accepted, but no server connection for it")
 
+// ErrNoSession is wrapped by Prove's error when PgBouncer accepted the password and then ended the connection, because PostgreSQL
+// began no session: whoever may log in can set libraries to be preloaded that do not exist.
+var ErrNoSession = errors.New("pooler: log-in accepted, but PostgreSQL begins no session for it")
+
 // Prove logs in at an entry through the unix socket and runs SELECT 1 on PostgreSQL. Where the pool is full it waits for a
 // server connection like any client, at most as long as ctx.
 func (c *Console) Prove(ctx context.Context, entry, login, password string) error {
@@ -29,7 +34,13 @@ func (c *Console) Prove(ctx context.Context, entry, login, password string) erro
 		if err = s.each(ctx, "SELECT 1", func(row) error { return nil }); err == nil {
 			return nil
 		}
+		if errors.Is(err, driver.ErrBadConn) {
+			return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoSession, entry, login, err)
+		}
 		return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoServer, entry, login, err)
+	}
+	if isSpoilt(err) {
+		return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoSession, entry, login, err)
 	}
 	if isConnectRefusal(err) {
 		return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoServer, entry, login, err)
@@ -44,7 +55,7 @@ func (c *Console) Prove(ctx context.Context, entry, login, password string) erro
 // returns ErrAdmitted when the password is accepted, and what went wrong when nothing was proved.
 func (c *Console) ProveRefused(ctx context.Context, entry, login, password string) error {
 	switch err := c.Prove(ctx, entry, login, password); {
-	case err == nil, errors.Is(err, ErrNoServer):
+	case err == nil, errors.Is(err, ErrNoServer), errors.Is(err, ErrNoSession):
 		return fmt.Errorf("%w: entry %s, login %s", ErrAdmitted, entry, login)
 	case errors.Is(err, ErrRefused):
 		return nil
@@ -65,6 +76,13 @@ var refusals = []string{
 func isConnectRefusal(err error) bool {
 	var answer *pq.Error
 	return errors.As(err, &answer) && strings.Contains(answer.Message, "permission denied for database")
+}
+
+// isSpoilt reports whether PostgreSQL, asked after PgBouncer has accepted the password, could not preload what the login set.
+func isSpoilt(err error) bool {
+	var answer *pq.Error
+	return errors.As(err, &answer) &&
+		(strings.Contains(answer.Message, "could not access file") || strings.Contains(answer.Message, "access to library"))
 }
 
 func isRefusal(err error) bool {
