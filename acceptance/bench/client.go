@@ -15,8 +15,9 @@ type client struct{ base, key string }
 
 // created is what the parts need of a new database.
 type created struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Password string `json:"password"` // of its owner
 }
 
 func (c client) create(ctx context.Context, name string) (d created, err error) {
@@ -66,6 +67,11 @@ func (c client) backup(ctx context.Context, database string) (operation, error) 
 }
 
 func (c client) call(ctx context.Context, method, path string, body any, want int, into any) error {
+	return c.callOnce(ctx, "", method, path, body, want, into)
+}
+
+// callOnce sends a key too, by which a repetition would be known; none where it is empty.
+func (c client) callOnce(ctx context.Context, key, method, path string, body any, want int, into any) error {
 	var text io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
@@ -74,7 +80,7 @@ func (c client) call(ctx context.Context, method, path string, body any, want in
 		}
 		text = bytes.NewReader(encoded)
 	}
-	response, err := c.send(ctx, method, path, text)
+	response, err := c.sendOnce(ctx, key, method, path, text)
 	if err != nil {
 		return err
 	}
@@ -90,11 +96,18 @@ func (c client) call(ctx context.Context, method, path string, body any, want in
 }
 
 func (c client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	return c.sendOnce(ctx, "", method, path, body)
+}
+
+func (c client) sendOnce(ctx context.Context, key, method, path string, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+c.key)
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

@@ -26,6 +26,9 @@ var parts = []part{
 	{"c", "back a database up", measureBackup},
 	{"d", "memory during downloads", measureDownload},
 	{"e", "5,000 databases in the pooler", measurePooler},
+	{"r1", "create an additional role", measureRoleCreate},
+	{"r2", "rotate its password", measureRotate},
+	{"r3", "rotate beside the clients of other logins", measureBystanders},
 	{"w", "deliver webhooks", measureWebhooks},
 }
 
