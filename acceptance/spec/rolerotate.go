@@ -46,6 +46,27 @@ var rotatingRoles = []Scenario{
 		s.OK(err)
 		s.That(len(rows) == 0, "the table has %v", rows)
 	}},
+	{Name: "a role that spoils its own log-in, or is changing its password, keeps no rotation from its end",
+		Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
+			ada := s.Customer("pro")
+			made := ada.Creates("orders")
+			spoilt, login := ada.AddsLogin(made, "Jobs", "read_only")
+			_, err := s.SQL.Run(login, "ALTER ROLE "+spoilt.Username+" SET local_preload_libraries = 'nothing'")
+			s.OK(err)
+			ada.Rotates(made, spoilt, "rotate-1")
+			busy, other := ada.AddsLogin(made, "Reports", "read_only")
+			talk, err := s.SQL.Talk(other)
+			s.OK(err)
+			s.Cleanup(talk.Close)
+			for _, statement := range []string{"BEGIN", "ALTER ROLE " + busy.Username + " PASSWORD 'a password of its own'"} {
+				_, err := talk.Say(statement)
+				s.OK(err)
+			}
+			ada.Rotates(made, busy, "rotate-2")
+			s.bothIn(ada.Reveals(made, busy).Login())
+			ada.Deletes(made, spoilt)
+			ada.Sets(made.ID, "restart", "active")
+		}},
 	{Name: "a repeated rotation answers alike and is not applied again", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")

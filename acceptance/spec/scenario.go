@@ -28,7 +28,7 @@ func Scenarios() []Scenario {
 		of("role-reveal", revealingRoles), of("role-rotate", rotatingRoles), of("role-revoke", revokingRoles),
 		of("role-delete", deletingRoles), of("role-expire", expiringRoles), of("role-agent", interruptingRoles),
 		of("role-right", sharingRoles), of("role-login", keepingLogins), of("role-wire", talkingRoles),
-		of("role-log", recordingRoles),
+		of("role-log", recordingRoles), of("role-outage", losingPartsOfRoles),
 	)
 }
 
