@@ -19,8 +19,9 @@ import (
 //   - the gate is closed and the clients of the pooler are ended, also those in the middle of a log-in: a client that stayed
 //     connected would work again as soon as somebody logs in with the new password;
 //   - the role becomes NOLOGIN before its password changes, so that no session is left that could set a password of its own;
-//   - after the proof the sessions that began before the change are ended once more: PostgreSQL lets in who began its log-in
-//     with the old password and stood still in the middle. The sweep goes on with that for as long as a log-in may take.
+//   - after the proof the sessions that began before the change are ended once more, and what is stored is compared once more:
+//     PostgreSQL lets in who began its log-in with the old password and stood still in the middle. The sweep goes on with ending
+//     them for as long as a log-in may take.
 func (x *Executor) changeLogin(ctx context.Context, o loginOrder) (json.RawMessage, error) {
 	l, err := x.login(ctx, o.DatabaseID, o.Username)
 	if err == nil && o.Want == protocol.LoginRotate {
@@ -42,7 +43,7 @@ func (x *Executor) changeLogin(ctx context.Context, o loginOrder) (json.RawMessa
 		return nil, err
 	}
 	crash.Point(crash.ChangeProved)
-	if err := x.endEarlier(ctx, l, &proof); err != nil {
+	if err := x.settle(ctx, l, o, &proof); err != nil {
 		return nil, err
 	}
 	crash.Point(crash.ChangeSwept)
@@ -194,14 +195,24 @@ func (x *Executor) proveStored(ctx context.Context, l loginRow, o loginOrder) er
 	return nil
 }
 
-// endEarlier ends the sessions that began before the change, and counts them.
-func (x *Executor) endEarlier(ctx context.Context, l loginRow, proof *protocol.LoginProof) error {
+// settle ends the sessions that began before the change, and then looks once more at what is stored: one of them may have set a
+// password of its own.
+func (x *Executor) settle(ctx context.Context, l loginRow, o loginOrder, proof *protocol.LoginProof) error {
+	n, err := x.endEarlier(ctx, l)
+	if err != nil {
+		return err
+	}
+	proof.SessionsEnded += n
+	return x.proveStored(ctx, l, o)
+}
+
+// endEarlier ends the sessions that began before the change, and returns how many there were.
+func (x *Executor) endEarlier(ctx context.Context, l loginRow) (int, error) {
 	ended := make(endedSessions)
 	err := x.until(ctx, "sessions of the old password are still open", func() (int, error) {
 		return x.endSelected(ctx, ended, sessionsBefore, l.oid)
 	})
-	proof.SessionsEnded += len(ended)
-	return err
+	return len(ended), err
 }
 
 // forced runs statements about a login in one transaction, again and again: whoever is in the way is ended. That is mostly a
