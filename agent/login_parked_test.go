@@ -41,7 +41,7 @@ func TestSessionThatBeganBeforeTheChangeIsEnded(t *testing.T) {
 }
 
 // parkedDirectly is a log-in to PostgreSQL itself that stands still before the last message of SCRAM.
-func parkedDirectly(t *testing.T, dsn string, release chan struct{}) chan driver.Conn {
+func parkedDirectly(t testing.TB, dsn string, release chan struct{}) chan driver.Conn {
 	t.Helper()
 	connector := must(pq.NewConnector(dsn))(t)
 	stands, in := make(chan struct{}), make(chan driver.Conn, 1)

@@ -55,7 +55,7 @@ type login struct {
 	in     chan bool
 }
 
-func startLogin(t *testing.T, dsn string, at int, release chan struct{}) login {
+func startLogin(t testing.TB, dsn string, at int, release chan struct{}) login {
 	t.Helper()
 	connector := must(pq.NewConnector(dsn))(t)
 	l := login{parked: make(chan struct{}), in: make(chan bool, 1)}

@@ -1,0 +1,103 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/setup"
+)
+
+// inProcess makes an executor in charge of a stack that has no agent, over a pooler and a port of PostgreSQL of the test's
+// choice. It takes over from the one before it.
+func (s *stack) inProcess(t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler) *executor.Executor {
+	t.Helper()
+	secrets := must(setup.ReadCredentials(s.config.CredentialsFile))(t)
+	set := s.config.Pooler
+	set.ServerHost, set.ServerPort, set.MaintenanceDatabase = s.pg.Host(), s.pg.Port(), setup.MaintenanceDatabase
+	set.AuthUser, set.AuthPassword = setup.PoolerLogin, secrets.PoolerPassword
+	set.AdminUser, set.AdminPassword = setup.PoolerAdmin, secrets.PoolerAdminPassword
+	p := pooler.New(set, nil)
+	t.Cleanup(p.Close)
+	server := executor.Server{
+		Host: "127.0.0.1", Port: port, Password: secrets.AgentPassword, Instance: newUUID(),
+	}
+	leader := must(server.Lead(t.Context()))(t)
+	t.Cleanup(leader.Release)
+	x := must(executor.New(server, wrap(p), set, nil, zap.NewNop()))(t)
+	t.Cleanup(x.Stop)
+	if err := p.Sync(t.Context(), x.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// asItIs takes nothing out of a pooler.
+func asItIs(p *pooler.Pooler) executor.Pooler { return p }
+
+// deaf leaves every client connected.
+type deaf struct{ *pooler.Pooler }
+
+func (deaf) Expel(context.Context, pooler.Who) (int, error) { return 0, nil }
+
+// hasty ends the clients that are logged in, and does not wait for those in the middle of a log-in.
+type hasty struct{ *pooler.Pooler }
+
+func (p hasty) Expel(ctx context.Context, _ pooler.Who) (int, error) {
+	clients, err := p.Clients(ctx)
+	if err != nil {
+		return 0, err
+	}
+	ids := make([]string, len(clients))
+	for i, c := range clients {
+		ids[i] = c.ID
+	}
+	return len(ids), p.KillClients(ctx, ids...)
+}
+
+// flow changes a login's password. between is called where a flow that is wrong gives an attacker time; the others never call
+// it.
+type flow func(t testing.TB, ctx context.Context, l, next loginOf, between func()) error
+
+// byExecutor is the agent's own flow.
+func byExecutor(x *executor.Executor) flow {
+	return func(_ testing.TB, ctx context.Context, l, next loginOf, _ func()) error {
+		_, err := x.Execute(ctx, l.rotate(2, next))
+		return err
+	}
+}
+
+// naive is what anyone would write first: the password is changed, and the sessions are ended.
+func (s *stack) naive(t testing.TB, ctx context.Context, l, next loginOf, between func()) error {
+	t.Helper()
+	if err := s.alter(ctx, fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", l.username, next.verifier)); err != nil {
+		return err
+	}
+	between()
+	_, err := s.super.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", l.username)
+	return err
+}
+
+// alter sends a statement again for as long as another session changes the same row.
+func (s *stack) alter(ctx context.Context, statement string) error {
+	for {
+		_, err := s.super.ExecContext(ctx, statement)
+		if sqlState(err) != "XX000" {
+			return err
+		}
+	}
+}
+
+// survivalStack is a stack with PgBouncer, whose tests make executors of their own.
+func survivalStack(t testing.TB) *stack {
+	t.Helper()
+	s := ownStack(t)
+	s.inProcess(t, s.pg.Port(), asItIs)
+	s.startBouncer(t, t.Context())
+	return s
+}

@@ -1,0 +1,103 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// atMessage is an edit that changes nothing, and calls do at the first message that has the words.
+func atMessage(words string, do func()) func([]byte) []byte {
+	var once sync.Once
+	return func(text []byte) []byte {
+		if bytes.Contains(text, []byte(words)) {
+			once.Do(do)
+		}
+		return text
+	}
+}
+
+// Who stood in the middle of a direct log-in gets in after the change was proven, sets a password of its own, and leaves or
+// stays. The command does not say that it is done; sent again, it goes over all of it.
+func TestPasswordSetByALateSessionIsFound(t *testing.T) {
+	s := survivalStack(t)
+	for what, stays := range map[string]bool{"leaves": false, "stays": true} {
+		t.Run(what, func(t *testing.T) {
+			var intrude func()
+			// The last statement but one of the flow: it ends the sessions of before.
+			port := s.relayed(t, atMessage("a.backend_start < (", func() { intrude() }))
+			x := s.inProcess(t, port, asItIs)
+			w := want(database.Managed)
+			l := w.additional(1, protocol.ProfileReadOnly)
+			for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
+				must(x.Execute(t.Context(), c))(t)
+			}
+			release := make(chan struct{})
+			parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
+			mine, next := l.renewed(), l.renewed()
+			intrude = func() {
+				close(release)
+				conn := <-parked
+				if conn == nil {
+					t.Error("PostgreSQL did not let it in: the test shows nothing")
+					return
+				}
+				set := "ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"
+				if _, err := conn.(driver.ExecerContext).ExecContext(context.Background(), set, nil); err != nil {
+					t.Error(err)
+				}
+				if !stays {
+					_ = conn.Close()
+				}
+			}
+			rotation := l.rotate(2, next)
+			_, err := x.Execute(t.Context(), rotation)
+			var no *executor.Refusal
+			if !errors.As(err, &no) || no.Reason != protocol.ReasonUnavailable {
+				t.Errorf("%v, want that it is unavailable", err)
+			}
+			must(x.Execute(t.Context(), rotation))(t)
+			s.getsInNowhere(t, "a password of its own", mine)
+			s.getsInNowhere(t, "the old password", l)
+			s.getsIn(t, "the new password", next)
+		})
+	}
+}
+
+// The sweep, and nothing else, ends a session that appears only after the command was done.
+func TestSweepEndsWhatComesAfterTheCommand(t *testing.T) {
+	s := survivalStack(t)
+	x := s.inProcess(t, s.pg.Port(), asItIs)
+	w := want(database.Managed)
+	must(x.Execute(t.Context(), w.create()))(t)
+	for i, swept := range []bool{false, true} {
+		l := w.additional(i+1, protocol.ProfileReadOnly)
+		must(x.Execute(t.Context(), l.prepare(1)))(t)
+		must(x.Execute(t.Context(), l.open(1)))(t)
+		release := make(chan struct{})
+		parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
+		must(x.Execute(t.Context(), l.rotate(2, l.renewed())))(t)
+		if swept {
+			go x.SweepChanged(t.Context())
+		}
+		close(release)
+		conn := <-parked
+		if conn == nil {
+			t.Fatal("PostgreSQL did not let it in: the test shows nothing")
+		}
+		time.Sleep(500 * time.Millisecond)
+		_, err := conn.(driver.ExecerContext).ExecContext(context.Background(), "SELECT 1", nil)
+		if lives := err == nil; lives == swept {
+			t.Errorf("swept: %t, the session lives: %t", swept, lives)
+		}
+		_ = conn.Close() // it has served
+	}
+}

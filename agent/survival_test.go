@@ -1,0 +1,172 @@
+package agent_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// attack is one way in which an old password survives its change. It begins before the change with the password that is then in
+// force. After the change, with the outcome of that and the login as it is now, it tells whether it has worked.
+type attack func(t testing.TB, s *stack, l loginOf) (between func(), worked func(next loginOf, outcome error) bool)
+
+func nothing() {}
+
+// staysConnected keeps clients of the pooler that hold no server connection: it works again as soon as somebody logs in with the
+// new password.
+func staysConnected(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
+	t.Helper()
+	held := must(s.pooled(t, l.name+".transaction", l.username, l.password).Conn(t.Context()))(t)
+	must(held.ExecContext(t.Context(), "SELECT 1"))(t)
+	return nothing, func(next loginOf, _ error) bool {
+		works(t, "the new password", s.pooled(t, l.name+".transaction", l.username, next.password))
+		_, err := held.ExecContext(t.Context(), "SELECT 1")
+		return err == nil
+	}
+}
+
+// lastMessage is the write of a log-in through the pooler, with TLS 1.3, that proves the password.
+const lastMessage = 6
+
+// standsInTheLogin begins to log in, and goes on after the change.
+func standsInTheLogin(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
+	t.Helper()
+	release := make(chan struct{})
+	attempt := startLogin(t, s.pooledURL(l.name+".transaction", l.username, l.password), lastMessage, release)
+	select {
+	case <-attempt.parked:
+	case <-time.After(4 * time.Second):
+		t.Fatal("the log-in does not stand")
+	}
+	return nothing, func(next loginOf, _ error) bool {
+		works(t, "the new password", s.pooled(t, l.name+".transaction", l.username, next.password))
+		close(release)
+		return <-attempt.in
+	}
+}
+
+// setsItsOwn changes the password from a session that is still open, again and again until it ends.
+func setsItsOwn(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
+	t.Helper()
+	mine := l.renewed()
+	conn := must(s.direct(t, l.name, l.username, l.password).Conn(t.Context()))(t)
+	set, ended := make(chan struct{}), make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		defer close(ended)
+		for {
+			_, err := conn.ExecContext(ctx, "ALTER ROLE CURRENT_USER PASSWORD '"+mine.verifier+"'")
+			if err == nil {
+				select {
+				case set <- struct{}{}:
+				default:
+				}
+			} else if state := sqlState(err); state != "XX000" && state != "55P03" {
+				return // not merely in the way of each other
+			}
+		}
+	}()
+	<-set
+	between := func() { <-set; <-set } // the first may be of before
+	return between, func(loginOf, error) bool {
+		stop()
+		<-ended
+		_, err := s.direct(t, l.name, l.username, mine.password).ExecContext(t.Context(), "SELECT 1")
+		return err == nil
+	}
+}
+
+// leavesAChangeOpen holds the row of the role in a transaction.
+func leavesAChangeOpen(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
+	t.Helper()
+	tx := must(s.direct(t, l.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
+	must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD NULL"))(t)
+	return nothing, func(_ loginOf, outcome error) bool {
+		_ = tx.Rollback() // it has been ended, or has served
+		return outcome != nil
+	}
+}
+
+// poisons makes the pooler try to reach PostgreSQL with the old password, and remember that it failed.
+func poisons(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
+	t.Helper()
+	var held []*sql.Conn
+	for range 3 {
+		conn := must(s.pooled(t, l.name+".transaction", l.username, l.password).Conn(t.Context()))(t)
+		must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
+		held = append(held, conn)
+	}
+	return nothing, func(next loginOf, _ error) bool {
+		for _, conn := range held {
+			if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
+				t.Error("the old password works")
+			}
+		}
+		_, err := s.pooled(t, l.name+".transaction", l.username, next.password).ExecContext(t.Context(), "SELECT 1")
+		return err != nil
+	}
+}
+
+// Each attack works where its measure is missing, and none against the flow as it is.
+func TestNoUseOfAnOldPasswordSurvives(t *testing.T) {
+	s := survivalStack(t)
+	attacks := map[string]attack{
+		"stays connected": staysConnected, "stands in the login": standsInTheLogin, "sets its own": setsItsOwn,
+		"leaves a change open": leavesAChangeOpen, "poisons": poisons,
+	}
+	x := s.inProcess(t, s.pg.Port(), asItIs)
+	for name, begin := range attacks {
+		t.Run(name, func(t *testing.T) { s.try(t, x, begin, byExecutor(x), false) })
+		t.Run(name+", naive", func(t *testing.T) { s.try(t, x, begin, s.naive, true) })
+	}
+	for name, missing := range map[string]struct {
+		port int
+		wrap func(*pooler.Pooler) executor.Pooler
+	}{
+		"stays connected":     {s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return deaf{p} }},
+		"stands in the login": {s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return hasty{p} }},
+		"sets its own": {s.relayed(t, both(
+			replacing(" NOLOGIN", "   LOGIN"), // and no session is found, neither before nor after
+			replacing("a.backend_type = 'client backend'", "a.backend_type = 'nobody backend'"))), asItIs},
+		"leaves a change open": {s.relayed(t, replacing("lock_timeout = '1s'", "lock_timeout = '0s'")), asItIs},
+	} {
+		t.Run(name+", without its measure", func(t *testing.T) {
+			x := s.inProcess(t, missing.port, missing.wrap)
+			s.try(t, x, attacks[name], byExecutor(x), true)
+		})
+	}
+}
+
+// try makes a login, attacks it over a change of its password, and demands that the attack works, or does not.
+func (s *stack) try(t *testing.T, x *executor.Executor, begin attack, change flow, works bool) {
+	t.Helper()
+	w := want(database.Managed)
+	l := w.additional(1, protocol.ProfileReadOnly)
+	for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
+		must(x.Execute(t.Context(), c))(t)
+	}
+	next := l.renewed()
+	between, worked := begin(t, s, l)
+	ctx, cancel := context.WithTimeout(t.Context(), patience(works))
+	defer cancel()
+	err := change(t, ctx, l, next, between)
+	if err != nil && !works {
+		t.Error(err)
+	}
+	if got := worked(next, err); got != works {
+		t.Errorf("the attack works: %t, want %t (%v)", got, works, err)
+	}
+}
+
+func patience(works bool) time.Duration {
+	if works {
+		return 3 * time.Second
+	}
+	return 30 * time.Second
+}
