@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -16,7 +17,12 @@ import (
 
 // Keeper does what time brings: scheduled backups, expired backups and credentials, changes that a crash or an outage left
 // unfinished. Any number of keepers may run side by side: everything that they do can be done twice.
-type Keeper struct{ *base }
+type Keeper struct {
+	*base
+
+	mu   sync.Mutex
+	busy map[id.ServerID]bool // servers on which logins are being changed
+}
 
 // keepEvery is how often the keeper looks.
 const keepEvery = 2 * time.Second
@@ -28,8 +34,10 @@ const keepBatch = 100
 func (k *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
+	var roles sync.WaitGroup
+	defer roles.Wait()
 	for {
-		if err := k.Once(ctx); err != nil && ctx.Err() == nil {
+		if err := errors.Join(k.others(ctx), k.keepRoles(ctx, roles.Go)); err != nil && ctx.Err() == nil {
 			k.journal(ctx, "keeper.unfinished", "", err)
 		}
 		select {
@@ -42,11 +50,15 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // Once does one round of every task. One task's failure does not keep the others from their turn.
 func (k *Keeper) Once(ctx context.Context) error {
+	return errors.Join(k.others(ctx), k.keepRoles(ctx, func(work func()) { work() }))
+}
+
+// others is everything but the work on logins.
+func (k *Keeper) others(ctx context.Context) error {
 	return errors.Join(
 		k.scheduleBackups(ctx),
 		k.pushAllowlists(ctx),
 		k.eraseBackups(ctx),
-		k.keepRoles(ctx),
 		k.forgetEvents(ctx),
 		k.Admissions.Sweep(ctx, k.Clock.Now()),
 	)

@@ -5,66 +5,148 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// keepRoles goes on with changes of logins that were left unfinished, and ends credentials whose validity is over. A server that
-// does not answer costs one attempt.
-func (k *Keeper) keepRoles(ctx context.Context) error {
-	out := outage{}
-	return errors.Join(k.resumeChanges(ctx, out), k.expireRoles(ctx, out))
-}
-
-func (k *Keeper) resumeChanges(ctx context.Context, out outage) error {
-	return round(func(limit int) (list []role.Change, err error) {
-		err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-			list, err = tx.RoleChanges().Due(ctx, k.Clock.Now(), limit)
-			return err
-		})
-		return list, err
-	}, func(c role.Change) bool {
-		job, err := k.loadChange(ctx, c.DatabaseID, c.ID)
-		if err != nil && !isSettled(err) {
-			k.recordChange(ctx, "change.unreadable", c, err)
+// keepRoles ends credentials whose validity is over, and goes on with changes of logins that were left unfinished. The work of
+// each server is started by itself, and no later round waits for it: a change takes as long as the log-ins and sessions that it
+// ends, and a server that hangs keeps no other from its turn.
+func (k *Keeper) keepRoles(ctx context.Context, start func(work func())) error {
+	expired, err := k.expireRoles(ctx)
+	due, dueErr := k.dueChanges(ctx)
+	for server, jobs := range byServer(append(expired, due...)) {
+		if k.occupy(server) {
+			start(func() {
+				defer k.leave(server)
+				k.goOn(ctx, jobs)
+			})
 		}
-		return err == nil && job.change.Open() && k.goOn(ctx, job, out)
-	})
+	}
+	return errors.Join(err, dueErr)
 }
 
-// goOn makes one attempt at a pending change, and reports whether it has ended.
-func (k *Keeper) goOn(ctx context.Context, job changeJob, out outage) bool {
-	if out.of(job.record.ServerID) {
+func byServer(jobs []changeJob) map[id.ServerID][]changeJob {
+	groups := map[id.ServerID][]changeJob{}
+	for _, j := range jobs {
+		groups[j.record.ServerID] = append(groups[j.record.ServerID], j)
+	}
+	return groups
+}
+
+// occupy takes a server for this round; false where an earlier round is still at it.
+func (k *Keeper) occupy(server id.ServerID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.busy[server] {
 		return false
 	}
-	waiting, cancel := context.WithTimeout(ctx, k.RoleWait)
+	if k.busy == nil {
+		k.busy = map[id.ServerID]bool{}
+	}
+	k.busy[server] = true
+	return true
+}
+
+func (k *Keeper) leave(server id.ServerID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.busy, server)
+}
+
+func (k *Keeper) dueChanges(ctx context.Context) (jobs []changeJob, err error) {
+	var due []role.Change
+	err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		due, err = tx.RoleChanges().Due(ctx, k.Clock.Now(), keepMost)
+		return err
+	})
+	for _, c := range due {
+		job, err := k.loadChange(ctx, c.DatabaseID, c.ID)
+		switch {
+		case err == nil && job.change.Open():
+			jobs = append(jobs, job)
+		case err != nil && !isSettled(err):
+			k.recordChange(ctx, "change.unreadable", c, err)
+		}
+	}
+	return jobs, err
+}
+
+// goOn makes one attempt at each of the pending changes of a server, until the server does not answer. Where one role of a database
+// is shut, the next whose validity has ended follows: a database has one pending change at a time.
+func (k *Keeper) goOn(ctx context.Context, jobs []changeJob) {
+	out := outage{}
+	for len(jobs) > 0 && ctx.Err() == nil {
+		job := jobs[0]
+		jobs = jobs[1:]
+		if out.note(job.record.ServerID, k.attempt(ctx, job)) != nil { // recorded there
+			if out.of(job.record.ServerID) {
+				return
+			}
+			continue
+		}
+		if next, ok := k.nextExpiry(ctx, job); ok {
+			jobs = append(jobs, next)
+		}
+	}
+}
+
+func (k *Keeper) nextExpiry(ctx context.Context, done changeJob) (changeJob, bool) {
+	if done.change.Kind != role.Expiry {
+		return changeJob{}, false
+	}
+	var list []role.Role
+	err := k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		list, err = tx.Roles().List(ctx, done.record.ID)
+		return err
+	})
+	for _, r := range list {
+		if r.Status == role.Ready && r.ValidityEnded(k.Clock.Now()) {
+			return k.expire(ctx, r)
+		}
+	}
+	if err != nil {
+		k.journal(ctx, "role.not_expired", done.record.ID, err)
+	}
+	return changeJob{}, false
+}
+
+func (k *Keeper) attempt(ctx context.Context, job changeJob) error {
+	ctx, cancel := context.WithTimeout(ctx, k.RoleWait)
 	defer cancel()
-	o, err := k.drive(waiting, job)
+	o, err := k.drive(ctx, job)
 	if err != nil && !isSettled(err) {
 		k.recordChange(ctx, "change.unconfirmed", job.change, err)
 	}
-	return out.note(job.record.ServerID, errors.Join(err, o.cause)) == nil
+	return errors.Join(err, o.cause)
 }
 
-func (k *Keeper) expireRoles(ctx context.Context, out outage) error {
-	return round(func(limit int) (list []role.Role, err error) {
-		err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-			list, err = tx.Roles().Expiring(ctx, k.Clock.Now(), limit)
-			return err
-		})
-		return list, err
-	}, func(r role.Role) bool {
-		job, err := k.beginExpiry(ctx, r)
-		if err != nil {
-			if !isSettled(err) {
-				k.journal(ctx, "role.not_expired", r.DatabaseID, err)
-			}
-			return false
-		}
-		k.recordChange(ctx, "change.begun", job.change, nil)
-		k.goOn(ctx, job, out)
-		return true
+// expireRoles begins to shut the roles whose credential's validity has ended.
+func (k *Keeper) expireRoles(ctx context.Context) (jobs []changeJob, err error) {
+	var over []role.Role
+	err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		over, err = tx.Roles().Expiring(ctx, k.Clock.Now(), keepMost)
+		return err
 	})
+	for _, r := range over {
+		if job, ok := k.expire(ctx, r); ok {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs, err
+}
+
+// expire begins to shut a role; false where something else has to end first.
+func (k *Keeper) expire(ctx context.Context, r role.Role) (changeJob, bool) {
+	job, err := k.beginExpiry(ctx, r)
+	switch {
+	case err == nil:
+		k.recordChange(ctx, "change.begun", job.change, nil)
+	case !isSettled(err):
+		k.journal(ctx, "role.not_expired", r.DatabaseID, err)
+	}
+	return job, err == nil
 }
 
 // beginExpiry commits the intent. From then on nobody reveals or rotates the password, whatever its server does.

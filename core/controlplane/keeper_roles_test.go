@@ -242,3 +242,39 @@ func TestLifecycleAgainstChanges(t *testing.T) {
 		return nil
 	}))
 }
+
+// A server that hangs over a login keeps the keeper from nothing else.
+func TestKeeperWaitsForNoServer(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.losing("ChangeLogin", 0)
+	must(w.change(r.ID, role.Rotation, "key"))(t)
+	hangs := make(chan struct{})
+	w.server.OnCall(func(ctx context.Context, c fakeagent.Call) fakeagent.Fault {
+		if c.Method == "ChangeLogin" {
+			close(hangs)
+			<-ctx.Done()
+		}
+		return fakeagent.Fault{}
+	})
+	w.clock.Advance(time.Minute)
+	ctx, stop := context.WithCancel(w.ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { w.Keeper.Run(ctx) })
+	defer keeper.Wait()
+	defer stop()
+	<-hangs
+
+	w.server.SetUnreachable(true)
+	_, err := w.Allowlist.Add(w.ctx, w.here(), elsewhere, "")
+	refused(t, err, fault.AgentError)
+	w.server.SetUnreachable(false)
+	deadline := time.Now().Add(10 * time.Second)
+	for record := w.here().Record(); record.AllowlistApplied < record.AllowlistGeneration; record = w.here().Record() {
+		if time.Now().After(deadline) {
+			t.Fatal("the allowlist is not pushed while a change hangs")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.is(r.ID, role.Updating)
+}

@@ -113,7 +113,7 @@ var Table = []Entry{
 	{UnsupportedMediaType, 415, "the body is not application/json"},
 	{RateLimited, 429, "too many requests for the route, or too many unauthorized attempts"},
 	{HeaderTooLarge, 431, "the request's header is larger than the API limit"},
-	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, backup start, delete or download)"},
+	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, backup start, delete or download, role setup or reveal)"},
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},

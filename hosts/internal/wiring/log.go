@@ -48,9 +48,10 @@ func NewJournal(log *zap.Logger, metrics prometheus.Registerer) (*Journal, error
 // Record writes one line; a step that went wrong is a warning.
 func (j *Journal) Record(_ context.Context, e ports.JournalEvent) {
 	j.steps.WithLabelValues(e.What, e.Kind).Inc()
-	fields := make([]zap.Field, 0, 6)
+	fields := make([]zap.Field, 0, 7)
 	for _, f := range []struct{ name, value string }{
-		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"kind", e.Kind},
+		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"roleId", string(e.RoleID)},
+		{"kind", e.Kind},
 		{"webhookId", string(e.WebhookID)}, {"deliveryId", string(e.DeliveryID)}, {"requestId", e.RequestID},
 	} {
 		if f.value != "" {
