@@ -73,8 +73,8 @@ func (k *Keeper) dueChanges(ctx context.Context) (jobs []changeJob, err error) {
 	return jobs, err
 }
 
-// goOn makes one attempt at each of the pending changes of a server, until the server does not answer. Where one role of a database
-// is shut, the next whose validity has ended follows: a database has one pending change at a time.
+// goOn makes one attempt at each of the pending changes of a server, until the server does not answer. Where one role of a
+// database is shut, the next whose validity has ended follows: a database has one pending change at a time.
 func (k *Keeper) goOn(ctx context.Context, jobs []changeJob) {
 	out := outage{}
 	for len(jobs) > 0 && ctx.Err() == nil {
