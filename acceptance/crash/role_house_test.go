@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -139,14 +140,24 @@ type removalAnswer struct{ RoleID, Status, Phase, OperationID string }
 // insists sends a request again and again, as a client may, while it is answered 202 or that the server did not confirm it.
 func (u *user) insists(t *testing.T, host *stack.Host, method, path, key string, body any) answer {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	a, err := u.persists(soon(t), host, method, path, key, body)
+	noError(t, err)
+	return a
+}
+
+// persists is insists for whoever runs beside the test.
+func (u *user) persists(ctx context.Context, host *stack.Host, method, path, key string, body any) (answer, error) {
 	for {
-		a := u.do(t, host, method, path, key, body)
+		a, err := u.try(ctx, host, method, path, key, body)
 		again := a.status == http.StatusAccepted || a.status >= http.StatusInternalServerError && a.code() != ""
-		if !again || time.Now().After(deadline) {
-			return a
+		if err != nil || !again {
+			return a, err
 		}
-		time.Sleep(20 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return a, fmt.Errorf("%w after %d %s", ctx.Err(), a.status, a.text)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 

@@ -1,0 +1,198 @@
+package crash_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pgherd/pgherd/hosts/cluster"
+)
+
+// rotor rotates the password of one role of a database of its own, again and again.
+type rotor struct {
+	house
+	w         *world
+	role      roleAnswer
+	held      held
+	passwords []string // the last one is in force
+}
+
+func newRotor(t *testing.T, w *world, u *user) *rotor {
+	t.Helper()
+	r := &rotor{house: house{user: u}, w: w}
+	r.open(t, w)
+	r.role = r.makeRole(t, w)
+	r.held = w.hold(t, r.role.login())
+	r.passwords = []string{r.role.Password}
+	return r
+}
+
+// turn rotates once, with one key until that is done, and asks for the new password.
+func (r *rotor) turn(ctx context.Context) error {
+	want := int64(len(r.passwords) + 1)
+	body := changeBody{Kind: "rotate", ConfirmDisconnect: true}
+	key := fmt.Sprint("turn ", want)
+	a, err := r.user.persists(ctx, r.w.api, http.MethodPost, r.rolePath(r.role.RoleID, "/changes"), key, body)
+	if err != nil {
+		return err
+	}
+	if c, err := readChange(a); err != nil || c.Status != "completed" || c.CredentialGeneration != want {
+		return fmt.Errorf("rotation to generation %d: %d %s", want, a.status, a.text)
+	}
+	a, err = r.user.persists(ctx, r.w.api, http.MethodPost, r.rolePath(r.role.RoleID, "/credentials"), "", nil)
+	if err != nil {
+		return err
+	}
+	shown, err := readRole(a)
+	if err != nil || shown.CredentialGeneration != want || shown.Password == "" {
+		return fmt.Errorf("password of generation %d: %d, %v", want, a.status, err)
+	}
+	r.passwords = append(r.passwords, shown.Password)
+	return nil
+}
+
+func readChange(a answer) (c changeAnswer, err error) {
+	err = json.Unmarshal(a.text, &c)
+	return c, err
+}
+
+func readRole(a answer) (r roleAnswer, err error) {
+	err = json.Unmarshal(a.text, &r)
+	return r, err
+}
+
+// check sees that only the last password is any good.
+func (r *rotor) check(t *testing.T) {
+	t.Helper()
+	last := len(r.passwords) - 1
+	r.held.replaced(t, r.w, r.role.login(), r.role.login().with(r.passwords[last]))
+	for _, old := range r.passwords[max(1, last-4):last] {
+		r.w.staysOut(t, "a password of before", r.role.login().with(old))
+	}
+	r.w.getsIn(t, r.role.login().with(r.passwords[last]))
+}
+
+// outage is something that goes away in the middle of rotations.
+type outage struct {
+	name string
+	// away takes it down and back brings it up again.
+	away, back func(t *testing.T, w *world) error
+	// asks says that rotations are begun while it is away, whose outcome nobody knows until it is back.
+	asks bool
+}
+
+var outages = []outage{
+	{
+		name: "PostgreSQL",
+		away: func(t *testing.T, w *world) error { return w.Server.Stop(soon(t), cluster.Immediate) },
+		back: func(t *testing.T, w *world) error {
+			defer w.reconnects(t)
+			return w.Server.Start(context.WithoutCancel(t.Context()))
+		},
+		asks: true,
+	},
+	{
+		name: "PgBouncer",
+		away: func(_ *testing.T, w *world) error { return w.Pooler.Kill() },
+		back: func(t *testing.T, w *world) error { return w.Pooler.Start(context.WithoutCancel(t.Context())) },
+		asks: true,
+	},
+	{
+		name: "the agent",
+		away: func(_ *testing.T, w *world) error { return w.agent.Kill() },
+		back: func(t *testing.T, w *world) error { w.restartAgent(t); return nil },
+		asks: true,
+	},
+	{
+		name: "the metadata, cleanly",
+		away: func(t *testing.T, w *world) error { return w.Metadata.Stop(soon(t), cluster.Fast) },
+		back: func(t *testing.T, w *world) error { return w.Metadata.Start(context.WithoutCancel(t.Context())) },
+	},
+	{
+		name: "the metadata, at once",
+		away: func(t *testing.T, w *world) error { return w.Metadata.Stop(soon(t), cluster.Immediate) },
+		back: func(t *testing.T, w *world) error { return w.Metadata.Start(context.WithoutCancel(t.Context())) },
+	},
+}
+
+// reconnects drops the connections of the test's own that a restart has ended.
+func (w *world) reconnects(t *testing.T) {
+	t.Helper()
+	for _, db := range []interface{ SetMaxIdleConns(int) }{w.server, w.maintenance, w.console, w.meta} {
+		db.SetMaxIdleConns(0)
+		db.SetMaxIdleConns(2)
+	}
+}
+
+// Whatever goes away in the middle of rotations: each is finished once, and only the password of the last is any good.
+func TestOutagesUnderRotations(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	u := w.newUser(t, 50)
+	for _, o := range outages {
+		if !t.Run(o.name, func(t *testing.T) { o.run(t, w, u) }) {
+			t.Fatal("what this left would only confuse the next")
+		}
+	}
+}
+
+func (o outage) run(t *testing.T, w *world, u *user) {
+	const rotors, times = 3, 2
+	ctx, stop := context.WithTimeout(t.Context(), 2*patience)
+	defer stop()
+	var crowd sync.WaitGroup
+	var turns atomic.Int64
+	var over atomic.Bool
+	var all []*rotor
+	for range rotors {
+		r := newRotor(t, w, u)
+		all = append(all, r)
+		crowd.Go(func() {
+			for !over.Load() {
+				if err := r.turn(ctx); err != nil {
+					t.Error(err)
+					stop()
+					return
+				}
+				turns.Add(1)
+			}
+		})
+	}
+	more := func() {
+		enough := turns.Load() + rotors
+		eventually(t, "rotations go on", func() (bool, string) {
+			return turns.Load() >= enough || ctx.Err() != nil, fmt.Sprint(turns.Load(), " are done")
+		})
+	}
+	for range times {
+		more()
+		noError(t, o.away(t, w))
+		if o.asks {
+			w.awaitUnconfirmed(t)
+		}
+		noError(t, o.back(t, w))
+	}
+	more()
+	over.Store(true)
+	crowd.Wait()
+	w.reconnects(t)
+	w.settled(t)
+	for _, r := range all {
+		r.check(t)
+	}
+}
+
+// awaitUnconfirmed waits until an attempt at a rotation has come to nothing.
+func (w *world) awaitUnconfirmed(t *testing.T) {
+	t.Helper()
+	eventually(t, "a rotation is in the middle", func() (bool, string) {
+		var n int
+		const query = "SELECT count(*) FROM role_changes WHERE status = 'pending' AND attempts > 0"
+		err := w.meta.QueryRowContext(t.Context(), query).Scan(&n)
+		return err == nil && n > 0, fmt.Sprint(n, " ", err)
+	})
+}
