@@ -138,6 +138,9 @@ func (x *Executor) tell(ctx context.Context, told *protocol.LoginDependencies, l
 			return err
 		}
 		d.Kind = string(dependencyKind(how, mapping, db == l.db.OID))
+		if db != l.db.OID {
+			d.Identity += " in database " + name
+		}
 		if len(told.List) == role.MaxDependencies {
 			told.Truncated = true
 			return nil
