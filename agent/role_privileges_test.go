@@ -1,0 +1,236 @@
+package agent_test
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+var letters = map[string]string{
+	protocol.ProfileReadOnly: "r", protocol.ProfileReadWrite: "w", protocol.ProfileCustom: "c",
+}
+
+// furnished is a database with a role of each profile, and one thing of each kind made before them and one after.
+type furnished struct {
+	wanted
+	owner *sql.DB
+	roles []loginOf
+	blob  string // a large object of the owner's
+}
+
+func (s *stack) furnished(t testing.TB) furnished {
+	t.Helper()
+	f := furnished{wanted: s.made(t, database.Managed)}
+	f.owner = s.owner(t, f.wanted)
+	must(f.owner.Exec("CREATE SCHEMA before"))(t)
+	furnish(t, f.owner, earlyPlaces)
+	for i, profile := range []string{protocol.ProfileReadOnly, protocol.ProfileReadWrite, protocol.ProfileCustom} {
+		f.roles = append(f.roles, s.opened(t, f.additional(i+1, profile)))
+	}
+	must(f.owner.Exec("CREATE SCHEMA after"))(t)
+	furnish(t, f.owner, latePlaces)
+	if err := f.owner.QueryRow("SELECT lo_from_bytea(0, 'x')").Scan(&f.blob); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// abilities are all that is tried.
+func (f furnished) abilities() []ability {
+	all := slices.Clone(databaseAbilities)
+	for _, p := range slices.Concat(earlyPlaces, latePlaces) {
+		for _, a := range placeAbilities {
+			all = append(all, a.at(p))
+		}
+	}
+	return all
+}
+
+// Every profile can do in SQL what it is for and nothing else, on whatever stands before it is made or comes later, in every way
+// in which it can connect.
+func TestProfilesInSQL(t *testing.T) {
+	s := realStack(t)
+	f := s.furnished(t)
+	before := s.fingerprint(t, f.wanted)
+	runtime, readonly := f.present(database.RuntimeLogin), f.present(database.ReadonlyLogin)
+	runtime.profile, readonly.profile = protocol.ProfileReadWrite, protocol.ProfileReadOnly // they have the same rights
+	for _, l := range append(f.roles, runtime, readonly) {
+		n := f.names()
+		others := []string{n.Holder, n.ReadGroup, n.WriteGroup, n.Runtime, n.Readonly, f.roles[0].username, f.roles[2].username}
+		for way, db := range s.waysOf(t, l) {
+			what := l.username + " " + l.profile + " " + way
+			for _, a := range f.abilities() {
+				a.statement = filled(a.statement, f.name, "", l.username, "", f.blob)
+				tried(t, what, db, a, l.profile)
+			}
+			for _, statement := range forbidden {
+				denied(t, what, db, filled(statement, f.name, f.names().Holder, l.username, "postgres"))
+			}
+			for _, other := range others {
+				becomesNobody(t, what, db, l, other)
+			}
+			changesNothing(t, f, db)
+		}
+	}
+	if after := s.fingerprint(t, f.wanted); after != before {
+		t.Errorf("something was changed:\n%s\n%s", before, after)
+	}
+}
+
+// tried runs a statement that some may, in a transaction that is taken back, and one that nobody may by itself.
+func tried(t testing.TB, what string, db *sql.DB, a ability, profile string) {
+	t.Helper()
+	if a.who == nobody {
+		denied(t, what, db, a.statement)
+		return
+	}
+	tx := must(db.BeginTx(t.Context(), nil))(t)
+	_, err := tx.Exec(a.statement)
+	if err == nil || !strings.Contains(err.Error(), "COPY") {
+		_ = tx.Rollback()
+	}
+	switch may := a.of(profile); {
+	case may && err != nil && sqlState(err) != "", !may && sqlState(err) != "42501":
+		t.Errorf("%s: %s: %v, allowed: %t", what, a.statement, err, may)
+	}
+}
+
+// becomesNobody demands that a role is no other, and has no power over one.
+func becomesNobody(t testing.TB, what string, db *sql.DB, l loginOf, other string) {
+	t.Helper()
+	if l.username == other {
+		return
+	}
+	statements := []string{
+		"SET ROLE %q", "SET SESSION AUTHORIZATION %q", "GRANT %q TO CURRENT_USER", "ALTER ROLE %q PASSWORD 'x'", "DROP ROLE %q",
+		"ALTER ROLE %q SET work_mem = '8MB'", "COMMENT ON ROLE %q IS 'x'",
+	}
+	// What it owns it may give to its own group, and the group's to itself: that owns nothing.
+	if group := map[string]string{
+		protocol.ProfileReadOnly: l.names().ReadGroup, protocol.ProfileReadWrite: l.names().WriteGroup,
+	}[l.profile]; group != other {
+		statements = append(statements, "DROP OWNED BY %q", "REASSIGN OWNED BY %q TO CURRENT_USER",
+			"REASSIGN OWNED BY CURRENT_USER TO %q")
+	}
+	for _, statement := range statements {
+		denied(t, what, db, fmt.Sprintf(statement, other))
+	}
+}
+
+// changesNothing sends what PostgreSQL answers with a warning where it does nothing. The fingerprint tells whether it did.
+func changesNothing(t testing.TB, f furnished, db *sql.DB) {
+	t.Helper()
+	for _, p := range slices.Concat(earlyPlaces, latePlaces) {
+		for _, statement := range []string{
+			"ANALYZE %[1]stab", "VACUUM %[1]stab", "VACUUM FULL %[1]stab", "GRANT SELECT ON %[1]stab TO PUBLIC",
+			"GRANT ALL ON %[1]sparts TO PUBLIC",
+			"REVOKE ALL ON %[1]stab FROM PUBLIC",
+			"GRANT EXECUTE ON FUNCTION %[1]sfn() TO PUBLIC", "GRANT USAGE ON SCHEMA before TO PUBLIC",
+			"GRANT CREATE ON SCHEMA public TO CURRENT_USER", "GRANT TEMPORARY ON DATABASE \"%[2]s\" TO CURRENT_USER",
+			"GRANT CONNECT ON DATABASE \"%[2]s\" TO PUBLIC", "GRANT USAGE ON LANGUAGE plpgsql TO CURRENT_USER",
+			"GRANT UPDATE ON %[1]sseq TO CURRENT_USER",
+		} {
+			_, _ = db.Exec(filled(statement, p.prefix, f.name)) // refused, or a warning
+		}
+	}
+}
+
+// fingerprint is all of a database's roles, privileges, objects and statistics that somebody could have changed.
+func (s *stack) fingerprint(t testing.TB, w wanted) string {
+	t.Helper()
+	db := open(t, s.pg.URL(w.name))
+	var parts []string
+	for _, query := range []string{
+		`SELECT c.oid, c.relname, c.relowner, c.relacl, c.relrowsecurity, c.relfilenode, c.reltuples, c.relhastriggers, c.relhasrules
+			FROM pg_class c WHERE c.relnamespace::regnamespace::text IN ('public', 'before', 'after') ORDER BY 1`,
+		`SELECT attrelid, attname, attacl, atttypid FROM pg_attribute WHERE attrelid > 16383 ORDER BY 1, 2`,
+		`SELECT oid, proname, proowner, coalesce(proacl, acldefault('f', proowner)), prosecdef, prosrc
+			FROM pg_proc WHERE oid > 16383 ORDER BY 1`,
+		`SELECT oid, nspname, nspowner, nspacl FROM pg_namespace WHERE nspname !~ '^pg_t' ORDER BY 1`,
+		`SELECT * FROM pg_default_acl ORDER BY oid`, `SELECT * FROM pg_policy ORDER BY oid`,
+		`SELECT * FROM pg_largeobject_metadata ORDER BY oid`,
+		`SELECT oid, typname, typowner, coalesce(typacl, acldefault('T', typowner)) FROM pg_type WHERE oid > 16383 ORDER BY 1`,
+		`SELECT oid, coalesce(lanacl, acldefault('l', lanowner)) FROM pg_language ORDER BY 1`,
+		`SELECT oid, datname, datdba, datacl, datconnlimit FROM pg_database WHERE datname = current_database()`,
+		`SELECT a.* FROM pg_authid a WHERE rolname ~ '^pgherd|^postgres' OR a.oid IN (SELECT d.refobjid FROM pg_shdepend d)
+			AND has_database_privilege(a.oid, current_database(), 'CONNECT') ORDER BY a.oid`,
+		`SELECT m.* FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.member
+			WHERE has_database_privilege(r.oid, current_database(), 'CONNECT') ORDER BY m.oid`,
+	} {
+		var sum string
+		if err := db.QueryRow("SELECT md5(coalesce(string_agg(x::text, E'\\n'), '')) FROM (" + query + ") x").Scan(&sum); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		parts = append(parts, sum[:8])
+	}
+	return strings.Join(parts, " ")
+}
+
+// A member has the rights of its group, and may so drop what the group owns, which is nothing. PostgreSQL tries to take the
+// group's privileges with it, which only their grantor can: what stands stays as it is.
+func TestMemberTakesNothingFromItsGroup(t *testing.T) {
+	s := realStack(t)
+	f := s.furnished(t)
+	const granted = `SELECT string_agg(concat(oid, relacl), ' ' ORDER BY oid) FROM pg_class WHERE relacl IS NOT NULL AND oid > 16383`
+	var before, after string
+	if err := f.owner.QueryRow(granted).Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range f.roles[:2] {
+		group := map[string]string{
+			protocol.ProfileReadOnly: f.names().ReadGroup, protocol.ProfileReadWrite: f.names().WriteGroup,
+		}[l.profile]
+		_, _ = s.pooled(t, l.name, l.username, l.password).Exec(fmt.Sprintf("DROP OWNED BY %q CASCADE", group))
+	}
+	if err := f.owner.QueryRow(granted).Scan(&after); err != nil || after != before {
+		t.Errorf("%v\n%s\n%s", err, before, after)
+	}
+	for _, login := range []database.Login{database.RuntimeLogin, database.ReadonlyLogin} {
+		name, password := f.login(login)
+		must(s.pooled(t, f.name, name, password).Exec("TABLE before.early_tab"))(t)
+	}
+}
+
+// No way leads to another database, also where its owner has let the role in: the pooler's entries are of one database each.
+func TestRolesReachNoOtherDatabase(t *testing.T) {
+	s := realStack(t)
+	f, sibling, stranger := s.furnished(t), s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	for _, l := range f.roles {
+		must(s.owner(t, stranger).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
+		for _, other := range []string{sibling.name, "postgres", "template1", "template0", "pgherd_maintenance"} {
+			refused(t, l.profile+" direct at "+other, s.direct(t, other, l.username, l.password), "SELECT 1")
+		}
+		for _, entry := range []string{
+			sibling.name, sibling.name + ".transaction", stranger.name, stranger.name + ".transaction", "postgres", "template1",
+			"template1.transaction", "pgherd_maintenance", "pgbouncer",
+		} {
+			refused(t, l.profile+" pooled at "+entry, s.pooled(t, entry, l.username, l.password), "SELECT 1")
+		}
+		works(t, "where the owner has let it in", s.direct(t, stranger.name, l.username, l.password))
+		s.getsIn(t, l.profile, l)
+		must(s.owner(t, stranger).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, l.username)))(t)
+	}
+}
+
+// A password of its own is a drift: it is told, nothing of the platform's is lost, and a rotation repairs it.
+func TestOwnPasswordIsADriftThatRotationRepairs(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	for i, profile := range []string{protocol.ProfileReadOnly, protocol.ProfileReadWrite, protocol.ProfileCustom} {
+		l := s.opened(t, w.additional(i+1, profile))
+		mine, next := l.renewed(), l.renewed()
+		must(s.pooled(t, w.name, l.username, l.password).Exec("ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"))(t)
+		s.wantCondition(t, l, protocol.ConditionDrifted)
+		s.getsIn(t, "its own password", mine)
+		s.done(t, l.rotate(2, next))
+		s.wantCondition(t, next, protocol.ConditionInForce)
+		s.getsInNowhere(t, "its own password", mine)
+		s.getsInNowhere(t, "the old password", l)
+		s.getsIn(t, "the new password", next)
+	}
+}
