@@ -172,7 +172,8 @@ func TestDependenciesInOtherDatabases(t *testing.T) {
 	must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
 	found := s.removed(t, l.remove(2, sibling.id))
 	if want := (protocol.LoginDependency{
-		Kind: "other_database", ObjectType: "table", Schema: "public", Name: "bait", Identity: "public.bait in database " + sibling.name,
+		Kind: "other_database", ObjectType: "table", Schema: "public", Name: "bait",
+		Identity: "public.bait in database " + sibling.name,
 	}); len(found.List) != 1 || found.List[0] != want {
 		t.Errorf("%+v, want %+v", found, want)
 	}

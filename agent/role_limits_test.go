@@ -34,8 +34,8 @@ func (s *stack) roomy(t testing.TB) wanted {
 	return w
 }
 
-// Ten roles with all their clients busy at once: each has as many server connections as its limit, over both entries together. The
-// next client of each waits, and is served when one of whatever entry has gone; none fails.
+// Ten roles with all their clients busy at once: each has as many server connections as its limit, over both entries together.
+// The next client of each waits, and is served when one of whatever entry has gone; none fails.
 func TestLimitsOfTenRolesHoldAtOnce(t *testing.T) {
 	s := realStack(t)
 	w := s.roomy(t)

@@ -43,7 +43,7 @@ func (c *client) AdmitRole(ctx context.Context, f ports.Fence, spec ports.RoleSp
 
 // ChangeLogin implements ports.RoleAgent.
 func (c *client) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginChange) (role.Proof, error) {
-	want, known := wants[spec.Kind]
+	want, known := wanted(spec.Kind)
 	if !known {
 		return role.Proof{}, &ports.AgentRefusal{Reason: ports.ReasonInvalid, Message: "no change of a login: " + string(spec.Kind)}
 	}
@@ -55,8 +55,18 @@ func (c *client) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.Logi
 	return role.Proof(proof), err
 }
 
-var wants = map[role.Kind]string{
-	role.Rotation: protocol.LoginRotate, role.Revocation: protocol.LoginRevoke, role.Expiry: protocol.LoginExpire,
+// wanted is what the agent shall do for a change; a removal is a command of its own.
+func wanted(kind role.Kind) (want string, known bool) {
+	switch kind {
+	case role.Rotation:
+		return protocol.LoginRotate, true
+	case role.Revocation:
+		return protocol.LoginRevoke, true
+	case role.Expiry:
+		return protocol.LoginExpire, true
+	case role.Removal:
+	}
+	return "", false
 }
 
 // RemoveRole implements ports.RoleAgent.
