@@ -30,11 +30,12 @@ func TestFrozenPredecessorIsShutOut(t *testing.T) {
 	s := crashStack(t)
 	old := s.child(t, "")
 	w := want(database.Managed)
-	// A role that somebody has locked makes the create wait in its first transaction.
+	// A table that somebody has locked makes the create wait when it looks for its database. The pruning of the start may wait too.
 	blocker := must(s.super.BeginTx(t.Context(), nil))(t)
 	must(blocker.Exec("LOCK TABLE ledger.database"))(t)
 	go func() { _, _, _ = s.send(w.create()) }() // it gets no answer
-	waiting := "SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock'"
+	waiting := `SELECT count(*) FROM pg_stat_activity
+		WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock' AND query LIKE '%d.id = $1'`
 	eventually(t, "the create does not wait", func() bool { return s.one(t, waiting) == "1" })
 	old.freeze(t)
 	if err := blocker.Rollback(); err != nil {
