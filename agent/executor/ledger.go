@@ -27,7 +27,7 @@ var verdictRefusals = map[string]*Refusal{
 // admit writes the intent of a command, or tells what became of it.
 func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, error) {
 	query := "SELECT verdict, result FROM ledger.admit($1, $2, $3, $4, $5, $6, $7, $8)"
-	if c.Kind == protocol.EnsureDatabase {
+	if c.Kind == protocol.EnsureDatabase || c.Kind == protocol.EnsureLogin {
 		query += ", " + flushLaterCall
 	}
 	var word string
@@ -74,15 +74,21 @@ type databaseRow struct {
 	OID                         uint32 // 0 until it has its name
 }
 
+// databaseColumns are read into columns.
+const databaseColumns = "d.id, d.name, d.role_model, d.made_by, d.connection_cap, coalesce(d.oid, 0)"
+
+func (d *databaseRow) columns() []any {
+	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.ConnectionCap, &d.OID}
+}
+
 // named reports whether the database stands under its own name.
 func (d databaseRow) named() bool { return d.OID != 0 }
 
 // database reads a database of the ledger; false where there is none.
 func (x *Executor) database(ctx context.Context, id string) (databaseRow, bool, error) {
-	const query = `SELECT d.id, d.name, d.role_model, d.made_by, d.connection_cap, coalesce(d.oid, 0)
-		FROM ledger.database d WHERE d.id = $1`
+	const query = "SELECT " + databaseColumns + " FROM ledger.database d WHERE d.id = $1"
 	var d databaseRow
-	err := x.db.QueryRowContext(ctx, query, id).Scan(&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.ConnectionCap, &d.OID)
+	err := x.db.QueryRowContext(ctx, query, id).Scan(d.columns()...)
 	if err == sql.ErrNoRows {
 		return d, false, nil
 	}

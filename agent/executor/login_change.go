@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -101,7 +103,7 @@ func (x *Executor) silence(ctx context.Context, l loginRow, o loginOrder, proof 
 // closeGate lets nobody new pass the pooler. A login that is shut for good is no longer enabled from here on: no start of the
 // database opens it again.
 func (x *Executor) closeGate(ctx context.Context, l loginRow, o loginOrder) error {
-	statements := []string{l.gateStatement(false)}
+	statements := []string{flushLater, l.gateStatement(false)}
 	if o.Want != protocol.LoginRotate {
 		statements = append(statements, l.rowStatement("enabled = false"))
 	}
@@ -149,29 +151,31 @@ func (x *Executor) setCredential(ctx context.Context, l loginRow, o loginOrder) 
 // password.
 func (x *Executor) markChanged(ctx context.Context, l loginRow) error {
 	defer x.wakeSweep()
-	return atomically(ctx, x.db, l.rowStatement("changed_at = clock_timestamp()"))
+	return atomically(ctx, x.db, flushLater, l.rowStatement("changed_at = clock_timestamp()"))
 }
 
-// proveChange shows, on the server and by log-ins, that what was set is in force and the old password is dead.
+// proveChange shows, on the server and by log-ins, that what was set is in force and the old password is dead. The log-ins with
+// the two passwords run side by side.
 func (x *Executor) proveChange(ctx context.Context, l loginRow, o loginOrder, proof *protocol.LoginProof) error {
 	if err := x.proveStored(ctx, l, o); err != nil {
 		return err
 	}
+	var logIns errgroup.Group
 	if o.Want == protocol.LoginRotate {
-		connect, err := x.proveAccepted(ctx, l, o.fresh)
-		if err != nil {
+		logIns.Go(func() error {
+			connect, err := x.proveAccepted(ctx, l, o.fresh)
+			proof.NewAccepted, proof.ConnectMissing = err == nil, err == nil && !connect
 			return err
-		}
-		proof.NewAccepted, proof.ConnectMissing = true, !connect
+		})
 	}
-	if o.old == "" {
-		return nil
+	if o.old != "" {
+		logIns.Go(func() error {
+			err := x.proveRefused(ctx, l, o.old)
+			proof.OldRefused = err == nil
+			return err
+		})
 	}
-	if err := x.proveRefused(ctx, l, o.old); err != nil {
-		return err
-	}
-	proof.OldRefused = true
-	return nil
+	return logIns.Wait()
 }
 
 // proveStored compares the role with what it shall be. Who got in meanwhile, by a log-in that stood still over the change, may
@@ -218,7 +222,7 @@ func (x *Executor) endEarlier(ctx context.Context, l loginRow) (int, error) {
 // forced runs statements about a login in one transaction, again and again: whoever is in the way is ended. That is mostly a
 // session of the login itself, with a change of its own role left open.
 func (x *Executor) forced(ctx context.Context, l loginRow, ended endedSessions, statements ...string) error {
-	statements = append([]string{lockTimeout}, statements...)
+	statements = append([]string{briefly}, statements...)
 	err := atomically(ctx, x.db, statements...)
 	for inTheWay(err) {
 		if err := x.endLogin(ctx, l, ended); err != nil {

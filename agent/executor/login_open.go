@@ -6,7 +6,6 @@ import (
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -45,8 +44,6 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, o loginOrder) error 
 		return refuse(protocol.ReasonNotFound, "the server has no role %s", l.name)
 	case !l.open:
 		return errDatabaseClosed
-	case !credential.Matches(o.Verifier, o.fresh):
-		return refuse(protocol.ReasonFailed, "the verifier is not of the new password")
 	}
 	var connect bool
 	const query = "SELECT has_database_privilege($1::oid, $2::oid, 'CONNECT')"

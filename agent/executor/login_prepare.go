@@ -57,7 +57,8 @@ func (x *Executor) makeLogin(ctx context.Context, l loginRow, o loginOrder) erro
 }
 
 const (
-	lockTimeout = "SET LOCAL lock_timeout = '1s'"
+	// briefly begins a transaction about a login.
+	briefly = "SET LOCAL lock_timeout = '1s';" + flushLater
 	// insistence is how often a customer's transaction may be in the way before the command is left for later.
 	insistence = 5
 )
@@ -66,7 +67,7 @@ const (
 // alone.
 func (x *Executor) insist(ctx context.Context, statements ...string) (err error) {
 	for range insistence {
-		err = atomically(ctx, x.db, append([]string{lockTimeout}, statements...)...)
+		err = atomically(ctx, x.db, append([]string{briefly}, statements...)...)
 		if !inTheWay(err) {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -20,44 +21,53 @@ const proofTime = 10 * time.Second
 // proofPause is between two attempts where one failed for another reason than the log-in itself.
 const proofPause = 100 * time.Millisecond
 
-// proveAccepted logs in directly and through the pooler. Where the password is right, but the owner has withdrawn CONNECT,
-// connect is false. An error that nobody knows the reason of is "unavailable".
+// proveAccepted logs in directly and through the pooler, side by side. Where the password is right, but the owner has withdrawn
+// CONNECT, connect is false. An error that nobody knows the reason of is "unavailable".
 func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password string) (connect bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*proofTime)
-	defer cancel()
-	err = x.patiently(ctx, func(ctx context.Context) error { return x.proveDirectly(ctx, l, password) })
-	if connect = !isConnectMissing(err); connect && err != nil {
-		return connect, notAccepted(err)
-	}
-	err = x.patiently(ctx, func(ctx context.Context) error {
+	var direct, pooled error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		direct = x.patiently(ctx, func(ctx context.Context) error { return x.proveDirectly(ctx, l, password) })
+	}()
+	pooled = x.patiently(ctx, func(ctx context.Context) error {
 		err := x.pooler.Prove(ctx, l.db.Name, l.name, password)
-		if errors.Is(err, pooler.ErrNoSession) || !connect && errors.Is(err, pooler.ErrNoServer) {
+		if errors.Is(err, pooler.ErrNoServer) {
+			<-answered
+		}
+		if errors.Is(err, pooler.ErrNoSession) || errors.Is(err, pooler.ErrNoServer) && isConnectMissing(direct) {
 			return nil // PgBouncer has accepted the password, and PostgreSQL we have asked
 		}
 		return err
 	})
-	return connect, notAccepted(err)
+	<-answered
+	if connect = !isConnectMissing(direct); connect && direct != nil {
+		return connect, notAccepted(direct)
+	}
+	return connect, notAccepted(pooled)
 }
 
 // proveRefused demands that a password gets in neither directly nor through the pooler.
 func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*proofTime)
-	defer cancel()
-	err := x.patiently(ctx, func(ctx context.Context) error {
-		switch err := x.proveDirectly(ctx, l, password); {
-		case err == nil, isConnectMissing(err):
-			return pooler.ErrAdmitted
-		case errors.Is(err, pooler.ErrRefused):
-			return nil
-		default:
-			return err
-		}
+	var ways errgroup.Group
+	ways.Go(func() error {
+		return x.patiently(ctx, func(ctx context.Context) error {
+			switch err := x.proveDirectly(ctx, l, password); {
+			case err == nil, isConnectMissing(err):
+				return pooler.ErrAdmitted
+			case errors.Is(err, pooler.ErrRefused):
+				return nil
+			default:
+				return err
+			}
+		})
 	})
-	if err == nil {
-		err = x.patiently(ctx, func(ctx context.Context) error {
+	ways.Go(func() error {
+		return x.patiently(ctx, func(ctx context.Context) error {
 			return x.pooler.ProveRefused(ctx, l.db.Name, l.name, password)
 		})
-	}
+	})
+	err := ways.Wait()
 	if errors.Is(err, pooler.ErrAdmitted) {
 		return &Refusal{protocol.ReasonUnavailable, "the old password still gets in; send the command again", err}
 	}

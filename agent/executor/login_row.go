@@ -27,18 +27,14 @@ type loginRow struct {
 
 // login reads a login of a database; the database must stand.
 func (x *Executor) login(ctx context.Context, databaseID, username string) (loginRow, error) {
-	const query = `SELECT d.open, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL, coalesce(p.enabled, false),
-			coalesce(p.credential_generation, 0)
+	const query = `SELECT ` + databaseColumns + `, d.open, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL,
+			coalesce(p.enabled, false), coalesce(p.credential_generation, 0)
 		FROM ledger.database d LEFT JOIN ledger.role p ON p.database_id = d.id AND p.name = $2 AND p.part IN (` + loginParts + `)
 		LEFT JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name WHERE d.id = $1`
 	l := loginRow{name: username}
-	var err error
-	if l.db, err = x.madeDatabase(ctx, databaseID); err != nil {
-		return l, err
-	}
-	err = x.db.QueryRowContext(ctx, query, databaseID, username).Scan(&l.open, &l.part, &l.oid, &l.standing, &l.enabled,
-		&l.credentialGeneration)
-	if errors.Is(err, sql.ErrNoRows) {
+	err := x.db.QueryRowContext(ctx, query, databaseID, username).Scan(append(l.db.columns(),
+		&l.open, &l.part, &l.oid, &l.standing, &l.enabled, &l.credentialGeneration)...)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !l.db.named() {
 		err = refuse(protocol.ReasonNotFound, "the server has no database %s", databaseID)
 	}
 	return l, err

@@ -45,12 +45,10 @@ func (x *Executor) endLogin(ctx context.Context, l loginRow, ended endedSessions
 	if err := x.until(ctx, "sessions are still open", look); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(lateSession):
-		return x.until(ctx, "sessions are still open", look)
+	if err := x.awaitArriving(ctx); err != nil {
+		return err
 	}
+	return x.until(ctx, "sessions are still open", look)
 }
 
 // blockers are the customers' sessions that the agent's own statements in the maintenance database wait for. Those are about

@@ -103,7 +103,7 @@ func (p plan) groups() []part {
 
 const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
 
-// flushLater spares a transaction of a create its wait for the disk; so does flushLaterCall, in a query. A crash of PostgreSQL
+// flushLater spares a transaction its wait for the disk; so does flushLaterCall, in a query. A crash of PostgreSQL
 // or of the machine may then take the transaction back, with all that was committed after it: the log is lost from its end
 // only. That is harmless, because whoever finds less than was done goes on from there.
 //
@@ -111,6 +111,9 @@ const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOB
 // it ours, and none is told of that has not its logins, rights and name on disk. An outcome that is lost is proven again.
 // Where an admission is lost with its epoch, a worker that slept past its lease may get the same command in, which does the
 // same; what would undo it, closing the operation, waits for the disk.
+//
+// Of a command about a login the outcome waits, and with it all that the command did before. None is told of that may be taken
+// back; and with PostgreSQL go the sessions that a rotation may not leave.
 const (
 	flushLater     = "SET LOCAL synchronous_commit = off"
 	flushLaterCall = "set_config('synchronous_commit', 'off', true)"

@@ -19,8 +19,14 @@ const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid 
 const sessionPause = 500 * time.Microsecond
 
 // lateSession is longer than PostgreSQL needs between the moment where it admits a log-in and the one where it shows the
-// session.
-const lateSession = 50 * time.Millisecond
+// session. arriving counts those that are in between: a log-in is a transaction from before its password is asked for until
+// after its session is shown, which then has a user.
+const (
+	lateSession = 50 * time.Millisecond
+
+	arriving = `SELECT count(*) FROM pg_locks l WHERE l.locktype = 'virtualxid' AND NOT EXISTS (SELECT FROM pg_stat_activity a
+		WHERE a.pid = l.pid AND (a.usesysid IS NOT NULL OR a.backend_type <> 'client backend'))`
+)
 
 // endSessions terminates customers' sessions of a database until none is left, also none that was about to begin. Close the
 // logins first.
@@ -28,12 +34,27 @@ func (x *Executor) endSessions(ctx context.Context, d databaseRow) error {
 	if err := x.endVisible(ctx, d); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(lateSession):
-		return x.endVisible(ctx, d)
+	if err := x.awaitArriving(ctx); err != nil {
+		return err
 	}
+	return x.endVisible(ctx, d)
+}
+
+// awaitArriving returns when whoever PostgreSQL had let in before the call is shown. Look again then. One that stands still in
+// the middle of its log-in is not waited for longer than lateSession.
+func (x *Executor) awaitArriving(ctx context.Context) error {
+	for began := time.Now(); time.Since(began) < lateSession; {
+		var n int
+		if err := x.db.QueryRowContext(ctx, arriving).Scan(&n); err != nil || n == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(sessionPause):
+		}
+	}
+	return nil
 }
 
 func (x *Executor) endVisible(ctx context.Context, d databaseRow) error {

@@ -49,8 +49,12 @@ func NotAllowed(database string, allow []netip.Prefix) Who {
 	}
 }
 
-// evictPause is between two looks; a log-in takes some milliseconds.
-const evictPause = 20 * time.Millisecond
+// evictPause is between two looks at who is in the middle of a log-in, which takes some milliseconds; killPause is between
+// two where there were only clients to close, which PgBouncer does before it answers.
+const (
+	evictPause = 20 * time.Millisecond
+	killPause  = time.Millisecond
+)
 
 // Evict closes the clients selected by who until none is left, and until none that was in the middle of its log-in when
 // Evict began can still become one. Close the gate, or apply the allowlist, first: Evict does not keep new ones out. A
@@ -82,10 +86,14 @@ func (c *Console) Expel(ctx context.Context, who Who) (closed int, err error) {
 		if len(ids) == 0 && len(pending) == 0 {
 			return len(gone), nil
 		}
+		pause := killPause
+		if len(pending) > 0 {
+			pause = evictPause
+		}
 		select {
 		case <-ctx.Done():
 			return len(gone), fmt.Errorf("pooler: clients are still connected: %w", ctx.Err())
-		case <-time.After(evictPause):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -8,13 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Owner is the system user that PgBouncer runs as, where the agent runs as root.
 type Owner struct{ UID, GID int }
 
 // writeFiles puts a rendered state in place: parts first, then the main file, which makes it count. Each file is written
-// whole, forced to disk and renamed, so no reader ever sees half of one.
+// whole, forced to disk and renamed, so no reader ever sees half of one. All go to the disk at once, which takes as long as one.
+// Their new names are kept over a loss of power once syncFolder has returned.
 func writeFiles(dir string, files Files, owner *Owner) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("pooler: folder: %w", err)
@@ -24,31 +27,46 @@ func writeFiles(dir string, files Files, owner *Owner) error {
 			return fmt.Errorf("pooler: folder: %w", err)
 		}
 	}
-	for _, f := range append(files.Parts[:len(files.Parts):len(files.Parts)], files.Main) {
-		if err := writeFile(dir, f, owner); err != nil {
+	all := append(files.Parts[:len(files.Parts):len(files.Parts)], files.Main)
+	ready := make([]string, len(all)) // temporary files; empty where the file stands already
+	defer func() {
+		for _, temp := range ready {
+			_ = os.Remove(temp) // gone already after the rename
+		}
+	}()
+	var writing errgroup.Group
+	for i, f := range all {
+		writing.Go(func() (err error) {
+			if ready[i], err = writeTemp(dir, f, owner); err != nil {
+				return fmt.Errorf("pooler: file %s: %w", f.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := writing.Wait(); err != nil {
+		return err
+	}
+	for i, f := range all {
+		if ready[i] == "" {
+			continue
+		}
+		if err := os.Rename(ready[i], filepath.Join(dir, f.Name)); err != nil {
 			return fmt.Errorf("pooler: file %s: %w", f.Name, err)
 		}
 	}
-	return syncFolder(dir)
+	return nil
 }
 
-func writeFile(dir string, f File, owner *Owner) error {
-	target := filepath.Join(dir, f.Name)
-	if old, err := os.ReadFile(target); err == nil && bytes.Equal(old, f.Content) {
-		return nil
+// writeTemp returns the temporary file that shall become f, or nothing where f stands as it shall.
+func writeTemp(dir string, f File, owner *Owner) (string, error) {
+	if old, err := os.ReadFile(filepath.Join(dir, f.Name)); err == nil && bytes.Equal(old, f.Content) {
+		return "", nil
 	}
 	temp, err := os.CreateTemp(dir, ".new-*") // mode 0600: the accounts file holds passwords
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // gone already after the rename
-	if err := fill(temp, f.Content, owner); err != nil {
-		return errors.Join(err, temp.Close())
-	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), target)
+	return temp.Name(), errors.Join(fill(temp, f.Content, owner), temp.Close())
 }
 
 func fill(temp *os.File, content []byte, owner *Owner) error {

@@ -118,7 +118,10 @@ func (p *Pooler) round(read Read) error {
 	if err != nil {
 		return err
 	}
-	if err := p.takeOver(ctx, next); err != nil {
+	forced := make(chan error, 1)
+	go func() { forced <- syncFolder(s.Settings.Dir) }()
+	err = p.takeOver(ctx, next)
+	if err := errors.Join(err, <-forced); err != nil {
 		return err
 	}
 	return sweepFiles(s.Settings.Dir, next.files)
