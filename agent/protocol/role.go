@@ -58,6 +58,7 @@ type LoginProof struct {
 	OldRefused     bool `json:"oldRefused"`
 	NewAccepted    bool `json:"newAccepted"`
 	ConnectMissing bool `json:"connectMissing"`
+	Lapsed         bool `json:"lapsed"`
 	Absent         bool `json:"absent"`
 }
 
