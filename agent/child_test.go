@@ -3,6 +3,7 @@ package agent_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -71,6 +72,16 @@ func (c *child) died(t testing.TB) {
 	if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
 		t.Fatalf("the agent ended with %s", c.cmd.ProcessState)
 	}
+}
+
+// stopped waits until the agent stands still at its point.
+func (c *child) stopped(t testing.TB) {
+	t.Helper()
+	eventually(t, "the agent goes on: the point was not hit", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
+		_, state, _ := strings.Cut(string(stat), ") ")
+		return err == nil && strings.HasPrefix(state, "T")
+	})
 }
 
 // crashStack is a stack of the test's own with PgBouncer, and no agent.

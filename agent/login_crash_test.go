@@ -7,10 +7,37 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// eachPoint has an agent killed at every point of a flow while it carries out a command, and the next one gets the same command.
+// interruption is what happens to a command at a point; crashed sends the command, and returns the agent that runs afterwards.
+type interruption struct {
+	name    string
+	on      func(testing.TB) *stack
+	crashed func(s *stack, t *testing.T, point string, c protocol.Command) *child
+}
+
+var interruptions = []interruption{
+	{"agent", crashStack, func(s *stack, t *testing.T, point string, c protocol.Command) *child {
+		s.crashAt(t, point, c)
+		return s.child(t, "")
+	}},
+	{"power", forgetfulStack, func(s *stack, t *testing.T, point string, c protocol.Command) *child {
+		s.powerCut(t, point, c)
+		return s.child(t, "")
+	}},
+	{"PostgreSQL", forgetfulStack, (*stack).serverCrash},
+}
+
+// eachPoint interrupts a command at every point of a flow, in every way; then the agent gets it again.
 func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
 	t.Helper()
-	s := crashStack(t)
+	for _, i := range interruptions {
+		t.Run(i.name, func(t *testing.T) { i.atEachPoint(t, flow, run) })
+	}
+}
+
+func (i interruption) atEachPoint(
+	t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)),
+) {
+	s := i.on(t)
 	points := pointsOf(flow)
 	if len(points) == 0 {
 		t.Fatal("no such flow: ", flow)
@@ -24,8 +51,7 @@ func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wan
 			run(t, s, w, func(c protocol.Command) {
 				t.Helper()
 				running.kill()
-				s.crashAt(t, point, c)
-				running = s.child(t, "")
+				running = i.crashed(s, t, point, c)
 				s.done(t, c)
 			})
 			s.noOrphans(t)

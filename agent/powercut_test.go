@@ -2,8 +2,10 @@ package agent_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -12,7 +14,7 @@ import (
 
 // forgetfulStack is a stack whose PostgreSQL keeps every commit that has not waited for the disk to itself for as long as it
 // can, so that a kill takes them all back.
-func forgetfulStack(t *testing.T) *stack {
+func forgetfulStack(t testing.TB) *stack {
 	t.Helper()
 	s := newStack(t, clustertest.New(t, map[string]string{
 		"synchronous_commit": "on", "wal_writer_delay": "10s", "wal_writer_flush_after": "0",
@@ -32,6 +34,36 @@ func (s *stack) powerCut(t *testing.T, point string, c protocol.Command) {
 	if err := s.pg.Restart(context.Background(), cluster.Immediate); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// serverCrash has PostgreSQL crash, and come back, while the agent stands still at a point of a command. What the agent did before
+// that is lost where it has not waited for the disk: it must not end the command as if it were not.
+func (s *stack) serverCrash(t *testing.T, point string, c protocol.Command) *child {
+	t.Helper()
+	working := s.child(t, crash.Stop+point)
+	type answer struct {
+		reason string
+		err    error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		_, reason, err := s.send(c)
+		answered <- answer{reason, err}
+	}()
+	working.stopped(t)
+	if err := s.pg.Restart(context.Background(), cluster.Immediate); err != nil {
+		t.Fatal(err)
+	}
+	working.thaw(t)
+	a := <-answered
+	atEnd := strings.HasSuffix(point, ".reply")
+	if a.err != nil || (a.reason == "") != atEnd || !atEnd && !strings.HasPrefix(a.reason, protocol.ReasonUnavailable) {
+		t.Errorf("the agent answered %q, %v", a.reason, a.err)
+	}
+	eventually(t, "the agent is not in charge again", func() bool {
+		return s.one(t, "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory'") == "1"
+	})
+	return working
 }
 
 func TestPowerCutWhileCreatingThenTheSameCommand(t *testing.T) {

@@ -22,6 +22,7 @@ var earlier = []string{
 		DROP COLUMN changed_at, DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open",
+	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running",
 }
 
 // An agent says what an administrator has to do about an older installation. Then its databases are as they were, open or

@@ -1,14 +1,18 @@
 // Package crash names the moments between two steps of the agent's flows, so that a test can kill the agent at each and
-// show that the next start goes on. Nothing happens at a point unless one was armed.
+// show that the next start goes on, or stop it there while PostgreSQL crashes. Nothing happens at a point unless one was armed.
 package crash
 
 import (
 	"os"
 	"syscall"
+	"time"
 )
 
-// Env names the environment variable that ArmFromEnv reads.
-const Env = "PGHERD_CRASH_AT"
+// Env names the environment variable that ArmFromEnv reads: a point, or Stop and a point.
+const (
+	Env  = "PGHERD_CRASH_AT"
+	Stop = "stop:"
+)
 
 // The points, by the flow that they stand in.
 const (
@@ -93,9 +97,18 @@ var armed string
 // ArmFromEnv arms the point that the environment names. Only test programs and the dev host call it, before anything runs.
 func ArmFromEnv() { armed = os.Getenv(Env) }
 
-// Point kills the process with SIGKILL where this point is armed.
+// Point kills the process with SIGKILL where this point is armed, or stops it, the first time, until it gets a SIGCONT.
 func Point(name string) {
-	if armed == "" || armed != name {
+	if armed == "" {
+		return
+	}
+	if armed == Stop+name {
+		armed = ""
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		time.Sleep(10 * time.Millisecond) // the signal is on its way
+		return
+	}
+	if armed != name {
 		return
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

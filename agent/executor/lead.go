@@ -70,6 +70,10 @@ func (l *Leader) takeOver(ctx context.Context) error {
 	if err := l.lock(ctx); err != nil {
 		return err
 	}
+	// Nobody works on these any more.
+	if err := run(ctx, l.conn, "DELETE FROM ledger.running"); err != nil {
+		return err
+	}
 	crash.Point(crash.StartLocked)
 	return nil
 }
@@ -81,14 +85,24 @@ const (
 	invalidSchema     = "3F000"
 )
 
+// latestSetup looks for what the latest agent init has added.
+var latestSetup = []string{
+	"SELECT open, enabled FROM ledger.database, ledger.role LIMIT 0", "SELECT pooler.has_verifier('', '')",
+	"SELECT spoken_at FROM ledger.operation LIMIT 0", "SELECT FROM ledger.running LIMIT 0",
+}
+
 // checkPrepared refuses a server that agent init has not prepared, or one of an earlier version, before a predecessor loses
 // its hold on it.
 func (l *Leader) checkPrepared(ctx context.Context) error {
-	err := run(ctx, l.conn, "SELECT open, enabled FROM ledger.database, ledger.role LIMIT 0", "SELECT pooler.has_verifier('', '')")
+	err := run(ctx, l.conn, "SELECT FROM ledger.agent LIMIT 0")
 	switch sqlState(err) {
 	case undefinedTable, invalidSchema:
 		return fmt.Errorf("the maintenance database has no ledger; run pgherd agent init: %w", err)
-	case undefinedColumn, undefinedFunction:
+	case "":
+		err = errors.Join(err, run(ctx, l.conn, latestSetup...))
+	}
+	switch sqlState(err) {
+	case undefinedTable, undefinedColumn, undefinedFunction:
 		return fmt.Errorf("an earlier version has prepared this server; run pgherd agent init again: %w", err)
 	}
 	return err

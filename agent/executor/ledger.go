@@ -52,16 +52,11 @@ func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, erro
 // noResult is the result of commands that have nothing to tell.
 var noResult = json.RawMessage(`{}`)
 
-// outcome is the statement that stores the result of a command. Earlier generations of commands of no operation need no
-// memory: the ledger would call them stale.
+// outcome is the statement that stores the result of a command. It fails where PostgreSQL has crashed since the command began,
+// and may have lost what was done for it.
 func outcome(c protocol.Command, result json.RawMessage) string {
-	store := fmt.Sprintf("UPDATE ledger.command SET result = %s WHERE operation_id = %s AND step = %s AND resource = %s"+
-		" AND generation = %d", quote(string(result)), quote(c.OperationID), quote(c.Step), quote(c.Resource), c.Generation)
-	if c.OperationID != "" {
-		return store
-	}
-	return store + fmt.Sprintf(";DELETE FROM ledger.command WHERE operation_id = '' AND kind = %s AND resource = %s"+
-		" AND generation < %d", quote(string(c.Kind)), quote(c.Resource), c.Generation)
+	return fmt.Sprintf("SELECT ledger.conclude(%s, %s, %s, %d, %s, %s)", quote(c.OperationID), quote(c.Step), quote(c.Resource),
+		c.Generation, quote(string(c.Kind)), quote(string(result)))
 }
 
 func quote(s string) string { return pq.QuoteLiteral(s) }

@@ -38,6 +38,7 @@ const (
 	undefinedDatabase  = "3D000"
 	objectInUse        = "55006"
 	notInCharge        = "PGH01"
+	crashedMeanwhile   = "PGH02"
 	serializationError = "40001"
 	deadlockDetected   = "40P01"
 )
@@ -59,6 +60,8 @@ func AsRefusal(err error) *Refusal {
 		return r
 	case sqlState(err) == notInCharge:
 		return &Refusal{protocol.ReasonUnavailable, "another agent is in charge of this server", err}
+	case sqlState(err) == crashedMeanwhile:
+		return &Refusal{protocol.ReasonUnavailable, "PostgreSQL has crashed meanwhile; send the command again", err}
 	case errors.Is(err, pooler.ErrUnreachable):
 		return &Refusal{protocol.ReasonUnavailable, "PgBouncer does not answer", err}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

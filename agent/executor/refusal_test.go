@@ -30,6 +30,7 @@ func TestEveryErrorHasItsWord(t *testing.T) {
 		"no privilege":          {answer("42501"), protocol.ReasonFailed},
 		"bad value":             {answer("22023"), protocol.ReasonFailed},
 		"other agent":           {answer("PGH01"), protocol.ReasonUnavailable},
+		"crash of the server":   {answer("PGH02"), protocol.ReasonUnavailable},
 		"shutdown":              {answer("57P01"), protocol.ReasonUnavailable},
 		"too many connections":  {answer("53300"), protocol.ReasonUnavailable},
 		"disk full":             {answer("53100"), protocol.ReasonUnavailable},

@@ -29,6 +29,16 @@ CREATE TABLE IF NOT EXISTS ledger.command (
     PRIMARY KEY (operation_id, step, resource, generation)
 );
 
+-- Commands that are being worked on. Many of their steps do not wait for the disk, and a PostgreSQL that recovers from a crash
+-- may have lost them. It has emptied this table then, so that none of these commands ends as if nothing had happened.
+CREATE UNLOGGED TABLE IF NOT EXISTS ledger.running (
+    operation_id text   NOT NULL,
+    step         text   NOT NULL,
+    resource     text   NOT NULL,
+    generation   bigint NOT NULL,
+    PRIMARY KEY (operation_id, step, resource, generation)
+);
+
 -- The highest generation admitted of each kind of command on each resource.
 CREATE TABLE IF NOT EXISTS ledger.generation (
     kind       text   NOT NULL,
@@ -142,7 +152,27 @@ BEGIN
 
     INSERT INTO ledger.command (operation_id, step, resource, generation, kind, payload_hash)
         VALUES (p_operation, p_step, p_resource, p_generation, p_kind, p_hash) ON CONFLICT DO NOTHING;
+    INSERT INTO ledger.running VALUES (p_operation, p_step, p_resource, p_generation) ON CONFLICT DO NOTHING;
     verdict := 'go';
+END
+$$;
+
+-- Stores the result of a command. Earlier generations of commands of no operation need no memory: they are stale.
+CREATE OR REPLACE FUNCTION ledger.conclude(
+    p_operation text, p_step text, p_resource text, p_generation bigint, p_kind text, p_result json
+) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM ledger.running r
+     WHERE r.operation_id = p_operation AND r.step = p_step AND r.resource = p_resource AND r.generation = p_generation;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'PostgreSQL has crashed since the command began' USING ERRCODE = 'PGH02';
+    END IF;
+    UPDATE ledger.command c SET result = p_result
+     WHERE c.operation_id = p_operation AND c.step = p_step AND c.resource = p_resource AND c.generation = p_generation;
+    IF p_operation = '' THEN
+        DELETE FROM ledger.command c
+         WHERE c.operation_id = '' AND c.kind = p_kind AND c.resource = p_resource AND c.generation < p_generation;
+    END IF;
 END
 $$;
 
