@@ -89,6 +89,7 @@ const (
 var latestSetup = []string{
 	"SELECT open, enabled FROM ledger.database, ledger.role LIMIT 0", "SELECT pooler.has_verifier('', '')",
 	"SELECT spoken_at FROM ledger.operation LIMIT 0", "SELECT FROM ledger.running LIMIT 0",
+	"SELECT verifier_mark, parked FROM ledger.role LIMIT 0", "SELECT pooler.verifier_mark('')",
 }
 
 // checkPrepared refuses a server that agent init has not prepared, or one of an earlier version, before a predecessor loses

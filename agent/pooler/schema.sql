@@ -69,11 +69,27 @@ $$;
 ALTER FUNCTION pooler.has_verifier(text, text) OWNER TO pgherd_secret_reader;
 REVOKE ALL ON FUNCTION pooler.has_verifier(text, text) FROM PUBLIC;
 
+-- Tells one stored verifier of a customer login from another without giving it: a SHA-256 sum, from which the random salt in it
+-- keeps everybody from finding the password. Null: the login has none.
+CREATE OR REPLACE FUNCTION pooler.verifier_mark(wanted_login text) RETURNS text
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(a.rolpassword, 'UTF8')), 'hex')
+      FROM pooler.gate g
+      JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
+     WHERE g.login = wanted_login
+       AND NOT a.rolsuper
+$$;
+ALTER FUNCTION pooler.verifier_mark(text) OWNER TO pgherd_secret_reader;
+REVOKE ALL ON FUNCTION pooler.verifier_mark(text) FROM PUBLIC;
+
 GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agent;
 GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
 GRANT SELECT ON pooler.gate TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
 GRANT EXECUTE ON FUNCTION pooler.has_verifier(text, text) TO pgherd_agent;
+GRANT EXECUTE ON FUNCTION pooler.verifier_mark(text) TO pgherd_agent;
 GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate TO pgherd_agent;
 
 DO $$

@@ -93,6 +93,12 @@ BEGIN
 END
 $$;
 
+-- What the end of a change leaves to be watched for: whether a session that comes late has set a password of its own (the mark is
+-- that of the verifier as it was set, see pooler.verifier_mark), and the virtual transactions of the log-ins, of whomever, that
+-- stood in the middle then. Null: there are none any more.
+ALTER TABLE ledger.role ADD COLUMN IF NOT EXISTS verifier_mark text, ADD COLUMN IF NOT EXISTS parked text[];
+CREATE INDEX IF NOT EXISTS role_parked ON ledger.role (oid) WHERE parked IS NOT NULL;
+
 -- Roles that are gone for their database, which a grant in somebody else's database keeps from being dropped. They have lost
 -- login, password and name.
 CREATE TABLE IF NOT EXISTS ledger.dead_role (
