@@ -44,16 +44,6 @@ func (c *Console) Ping(ctx context.Context) error {
 	return c.each(ctx, "SHOW VERSION", func(row) error { return nil })
 }
 
-// Reconnect makes both entries of a database replace their server connections, each when its client is done with it.
-func (c *Console) Reconnect(ctx context.Context, database string) error {
-	for _, name := range EntryNames(database) {
-		if err := c.command(ctx, "RECONNECT "+quoteDouble(name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c *Console) reload(ctx context.Context) error { return c.command(ctx, "RELOAD") }
 
 func (c *Console) command(ctx context.Context, command string) error {

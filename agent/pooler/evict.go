@@ -98,12 +98,6 @@ func (c *Console) Expel(ctx context.Context, who Who) (closed int, err error) {
 	}
 }
 
-// Count returns how many clients who selects.
-func (c *Console) Count(ctx context.Context, who Who) (int, error) {
-	clients, err := c.Clients(ctx)
-	return len(slices.DeleteFunc(clients, func(x Client) bool { return !who.matches(x) })), err
-}
-
 func (c *Console) pendingOf(ctx context.Context, who Who) (map[string]bool, error) {
 	all, err := c.PendingLogins(ctx)
 	ids := make(map[string]bool)

@@ -1,7 +1,6 @@
 package pooler
 
 import (
-	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -48,33 +47,4 @@ func wantClients(t *testing.T, s *stack, want ...string) {
 			t.Errorf("clients %v, want %v", got, want)
 		}
 	}
-}
-
-func TestReconnectReplacesServerConnectionsOfBothEntries(t *testing.T) {
-	s := realStack(t)
-	for _, entry := range EntryNames("shop") {
-		before := serverPID(t, s, entry)
-		if again := serverPID(t, s, entry); again != before {
-			t.Fatalf("%s: the server connection is not pooled", entry)
-		}
-		if err := s.pooler.Reconnect(t.Context(), "shop"); err != nil {
-			t.Fatal(err)
-		}
-		if after := serverPID(t, s, entry); after == before {
-			t.Errorf("%s keeps its server connection", entry)
-		}
-	}
-	if err := s.pooler.Reconnect(t.Context(), "nosuch"); err == nil || errors.Is(err, ErrUnreachable) {
-		t.Errorf("a database that is not there: %v", err)
-	}
-}
-
-func serverPID(t *testing.T, s *stack, entry string) (pid int) {
-	t.Helper()
-	db := s.client(entry, "shop", "")
-	defer db.Close()
-	if err := db.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-		t.Fatal(err)
-	}
-	return pid
 }
