@@ -173,7 +173,8 @@ func TestKilledWhileChangingRoles(t *testing.T) {
 
 func TestKilledWhileExpiringAndRemovingRoles(t *testing.T) {
 	t.Parallel()
-	runAll(t, append(expiringRoles(&house{validity: "1h"}), removingRoles(&house{})...))
+	h := &house{validity: "1h"}
+	runAll(t, slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h)))
 }
 
 func TestKilledWhileRotatingLogins(t *testing.T) {
@@ -188,7 +189,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	h := &house{}
 	for _, k := range slices.Concat(
 		creating(), openingAndClosing(), allowing(), backingUp(),
-		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), rotatingLogins(h),
+		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {
 			hit[p] = true

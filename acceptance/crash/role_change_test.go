@@ -10,7 +10,8 @@ import (
 
 // changeFlow rotates or revokes the password of a role while a customer is connected with it.
 type changeFlow struct {
-	kind string // rotate or revoke
+	kind    string // rotate or revoke
+	expired bool   // the validity has ended before
 	*house
 	role roleAnswer
 	key  string
@@ -21,6 +22,9 @@ func (f *changeFlow) ready(t *testing.T, w *world) {
 	f.open(t, w)
 	f.role, f.key = f.makeRole(t, w), newName("key")
 	f.held = w.hold(t, f.role.login())
+	if f.expired {
+		f.expire(t, w, f.role)
+	}
 }
 
 func (f *changeFlow) request() (path string, body changeBody) {
@@ -58,6 +62,7 @@ func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 		t.Errorf("the password is of generation %d, the change made %d", now.CredentialGeneration, done.CredentialGeneration)
 	}
 	f.held.replaced(t, w, f.role.login(), now.login())
+	f.works(t, w, now)
 	f.completed(t, w, api)
 	sameText(t, "the credential", now, f.reveal(t, w.api, f.role.RoleID))
 }
@@ -104,6 +109,21 @@ func changingRoles(h *house) []killing {
 	return cases
 }
 
+// revokingExpiredRoles ends log-ins whose validity has ended already.
+func revokingExpiredRoles(h *house) []killing {
+	var cases []killing
+	add := func(in part, points []string) {
+		for _, p := range points {
+			f := &changeFlow{kind: "revoke", expired: true, house: h}
+			cases = append(cases, killing{in, []string{p}, "revoke expired in " + string(in), f})
+		}
+	}
+	add(inAPI, pointsOf("role.revoke"))
+	add(inBatch, pointsOf("role.revoke"))
+	add(inAgent, changePoints)
+	return cases
+}
+
 // expireFlow lets the validity of a role's password end. No request asks for that: the batch host finds it.
 type expireFlow struct {
 	*house
@@ -122,13 +142,27 @@ func (f *expireFlow) act(t *testing.T, w *world, _ *stack.Host) {
 	w.look(t)
 }
 
-// leave lets the time pass.
-func (f *expireFlow) leave(t *testing.T, w *world) {
+func (f *expireFlow) leave(t *testing.T, w *world) { f.pass(t, w, f.role) }
+
+// pass lets the time pass that the password of a role is good for.
+func (h *house) pass(t *testing.T, w *world, r roleAnswer) {
+	t.Helper()
 	const query = "UPDATE roles SET credential_expires_at = created_at WHERE id = $1 AND credential_expires_at > created_at"
-	done, err := w.meta.ExecContext(soon(t), query, f.role.RoleID)
+	done, err := w.meta.ExecContext(soon(t), query, r.RoleID)
 	noError(t, err)
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
 		t.Fatalf("the role's password has no end: %v", err)
+	}
+}
+
+// expire waits until the batch host has ended a role's validity.
+func (h *house) expire(t *testing.T, w *world, r roleAnswer) {
+	t.Helper()
+	h.pass(t, w, r)
+	w.look(t)
+	w.quiet(t)
+	if now, _ := h.find(t, w.api, r.DisplayName); now.Status != "expired" {
+		t.Fatalf("the role is %+v", now)
 	}
 }
 

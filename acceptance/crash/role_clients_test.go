@@ -1,11 +1,16 @@
 package crash_test
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"io"
 	"net/url"
 	"slices"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
@@ -89,13 +94,33 @@ func (w *world) hold(t testing.TB, l login) held {
 	return held{all(), all()}
 }
 
+// brief is how long a connection has to tell that it was ended. A client that merely waits in the pooler's queue does so for
+// longer, and hears of nothing.
+const brief = 10 * time.Second
+
+// ended fails the test unless each connection was ended, by a server that said so or by whoever closed it.
 func ended(t testing.TB, conns map[string]*sql.Conn) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), brief)
+	defer cancel()
 	for way, conn := range conns {
-		if _, err := conn.ExecContext(soon(t), "SELECT 1"); err == nil {
-			t.Errorf("a connection of before still works: %s", way)
+		if _, err := conn.ExecContext(ctx, "SELECT 1"); ctx.Err() != nil || !isEnd(err) {
+			t.Errorf("a connection of before was not ended: %s: %v", way, err)
 		}
 	}
+}
+
+// endings are the codes with which a session is ended: by an administrator, by a crash of the server, and by PgBouncer.
+var endings = []pqerror.Code{"57P01", "57P02", "08P01"}
+
+func isEnd(err error) bool {
+	var told *pq.Error
+	if errors.As(err, &told) {
+		return slices.Contains(endings, told.Code)
+	}
+	return slices.ContainsFunc([]error{driver.ErrBadConn, io.EOF, syscall.ECONNRESET, syscall.EPIPE}, func(end error) bool {
+		return errors.Is(err, end)
+	})
 }
 
 // replaced fails the test unless the new password gets in, and the old one and every connection made with it are dead.

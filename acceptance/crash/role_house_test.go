@@ -3,10 +3,14 @@ package crash_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 )
@@ -35,6 +39,40 @@ func (h *house) open(t *testing.T, w *world) {
 	}
 	if h.db.ID == "" || len(h.list(t, w.api)) >= most {
 		h.db = h.user.create(t, w.api, newName("house"))
+		h.asOwner(t, w, furniture)
+	}
+}
+
+// furniture is what the roles of a house may use, or may not.
+const furniture = "CREATE TABLE item (n int); INSERT INTO item VALUES (1)"
+
+func (h *house) asOwner(t *testing.T, w *world, statements string) {
+	t.Helper()
+	_, err := w.customer(t, h.db.ConnectionString).ExecContext(soon(t), statements)
+	noError(t, err)
+}
+
+// uses says for each profile which statements its roles may run, and which they may not.
+var uses = map[string]map[string]bool{
+	"read_only":  {"SELECT n FROM public.item": true, "INSERT INTO public.item VALUES (2)": false},
+	"read_write": {"SELECT n FROM public.item": true, "INSERT INTO public.item VALUES (2)": true, "TRUNCATE public.item": false},
+	"custom":     {"SELECT n FROM public.item": false, "SELECT 1": true},
+}
+
+// works fails the test unless a role gets in and may do exactly what its profile says.
+func (h *house) works(t *testing.T, w *world, r roleAnswer) {
+	t.Helper()
+	w.getsIn(t, r.login())
+	for statement, may := range uses[r.AccessProfile] {
+		for way, db := range w.ways(t, r.login()) {
+			_, err := db.ExecContext(soon(t), statement)
+			var refusal *pq.Error
+			refused := errors.As(err, &refusal) && refusal.Code == "42501"
+			if may && err != nil || !may && !refused {
+				t.Errorf("%s of %s, %s: %s: %v", r.AccessProfile, r.Username, way, statement, err)
+			}
+			noError(t, db.Close())
+		}
 	}
 }
 
@@ -42,8 +80,8 @@ func (h *house) path(rest string) string { return "/databases/" + h.db.ID + rest
 
 // roleAnswer is a role as the API tells of it. The last fields are those of its credentials.
 type roleAnswer struct {
-	RoleID, Username, DisplayName, Status string
-	CredentialGeneration                  int64
+	RoleID, Username, DisplayName, Status, AccessProfile string
+	CredentialGeneration                                 int64
 
 	Host, Database, Password string
 	Port                     int
@@ -78,9 +116,14 @@ type roleBody struct {
 // roleLimit leaves room for the connections that a case holds.
 const roleLimit = 10
 
-// newRole is the body of a request that no other case sends.
+var profiles = []string{"read_only", "read_write", "custom"}
+
+var profileNumber atomic.Int64
+
+// newRole is the body of a request that no other case sends. The profiles take turns.
 func newRole() roleBody {
-	return roleBody{DisplayName: newName("role"), AccessProfile: "read_only", ConnectionLimit: roleLimit}
+	profile := profiles[int(profileNumber.Add(1))%len(profiles)]
+	return roleBody{DisplayName: newName("role"), AccessProfile: profile, ConnectionLimit: roleLimit}
 }
 
 // makeRole makes a role that must come to be, and returns it with its password.

@@ -54,7 +54,7 @@ func (f *makeRoleFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if at := fmt.Sprintf("%s:%d", shown.Host, shown.Port); at != w.PoolerAddress() {
 		t.Errorf("the role shall connect to %s", at)
 	}
-	w.getsIn(t, shown.login())
+	f.works(t, w, shown)
 	w.staysOut(t, "another password", shown.login().with("other"))
 	f.remove(t, w, made.RoleID)
 	w.staysOut(t, "the password after the removal", shown.login())

@@ -2,19 +2,29 @@ package crash_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/crash"
 )
 
-// removeFlow removes a role, ready or revoked or half made, while a customer is connected with it.
+// removeFlow removes a role, of whatever status, while a customer is connected with it.
 type removeFlow struct {
-	from string // ready, revoked or sql_ready
-	kept bool   // something depends on the role, and it stays
+	from string // ready, revoked, expired or sql_ready
+	bait *bait  // depends on the role, which stays; nil for a role that goes
 	*house
 	role roleAnswer
 	held held
+}
+
+// bait is something that depends on a role, and how the owner of the database makes it and takes it back.
+type bait struct{ make, clear string }
+
+var baits = []*bait{
+	{"GRANT SELECT (n) ON item TO ", "REVOKE SELECT (n) ON item FROM "},
+	{"CREATE POLICY bait ON item TO ", "DROP POLICY bait ON item --"},
+	{"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO ", "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM "},
 }
 
 func (f *removeFlow) ready(t *testing.T, w *world) {
@@ -28,18 +38,15 @@ func (f *removeFlow) ready(t *testing.T, w *world) {
 	}
 	f.role = f.makeRole(t, w)
 	f.held = w.hold(t, f.role.login())
-	if f.kept {
-		f.asOwner(t, w, "CREATE TABLE IF NOT EXISTS bait (); GRANT SELECT ON bait TO "+f.role.Username)
+	if f.bait != nil {
+		f.asOwner(t, w, f.bait.make+f.role.Username)
 	}
-	if f.from == "revoked" {
+	switch f.from {
+	case "revoked":
 		f.revoke(t, w, f.role.RoleID)
+	case "expired":
+		f.expire(t, w, f.role)
 	}
-}
-
-func (f *removeFlow) asOwner(t *testing.T, w *world, statements string) {
-	t.Helper()
-	_, err := w.customer(t, f.db.ConnectionString).ExecContext(soon(t), statements)
-	noError(t, err)
 }
 
 // send asks for the removal: a revoked role has a request of its own.
@@ -52,7 +59,7 @@ func (f *removeFlow) request() (method, path string, body any) {
 
 func (f *removeFlow) act(t *testing.T, _ *world, api *stack.Host) {
 	method, path, body := f.request()
-	if a, err := f.user.try(soon(t), api, method, path, "", body); !f.kept {
+	if a, err := f.user.try(soon(t), api, method, path, "", body); f.bait == nil {
 		mayBePending(t, a, err)
 	}
 }
@@ -70,7 +77,7 @@ func (f *removeFlow) again(t *testing.T, w *world) {
 	t.Helper()
 	method, path, body := f.request()
 	a := f.user.insists(t, w.api, method, path, "", body)
-	if f.kept {
+	if f.bait != nil {
 		if a.status != http.StatusConflict || a.code() != "ROLE_DEPENDENCIES" {
 			t.Errorf("the removal of a role on which something depends: %d %s", a.status, a.text)
 		}
@@ -86,12 +93,12 @@ func (f *removeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if f.from != "sql_ready" {
 		f.held.shut(t, w, f.role.login())
 	}
-	if f.kept {
+	if f.bait != nil {
 		if r, found := f.find(t, api, f.role.DisplayName); !found || r.Status != "revoked" {
 			t.Errorf("the role that stays is %+v", r)
 		}
-		f.asOwner(t, w, "REVOKE SELECT ON bait FROM "+f.role.Username)
-		f.kept = false
+		f.asOwner(t, w, f.bait.clear+f.role.Username)
+		f.bait = nil
 		f.again(t, w)
 	}
 	if r, found := f.find(t, api, f.role.DisplayName); found {
@@ -106,15 +113,17 @@ func (f *removeFlow) check(t *testing.T, w *world, api *stack.Host) {
 func removingRoles(h *house) []killing {
 	var cases []killing
 	add := func(in part, from string, kept bool, points ...string) {
-		what := "from " + from + " in " + string(in)
-		if kept {
-			what += ", kept"
-		}
-		for _, p := range points {
-			cases = append(cases, killing{in, []string{p}, what, &removeFlow{from: from, kept: kept, house: h}})
+		for i, p := range points {
+			f, what := &removeFlow{from: from, house: h}, "from "+from+" in "+string(in)
+			if kept {
+				f.bait = baits[i%len(baits)]
+				what += ", kept"
+			}
+			cases = append(cases, killing{in, []string{p}, what, f})
 		}
 	}
 	add(inAPI, "ready", false, pointsOf("role.delete", "role.remove")...)
+	add(inAPI, "expired", false, pointsOf("role.delete", "role.remove")...)
 	add(inAPI, "revoked", false, pointsOf("role.remove")...)
 	add(inAPI, "sql_ready", false, pointsOf("role.remove")...)
 	add(inAPI, "ready", true, pointsOf("role.remove")...)
@@ -122,7 +131,9 @@ func removingRoles(h *house) []killing {
 	add(inBatch, "revoked", false, pointsOf("role.remove")...)
 	add(inBatch, "revoked", true, pointsOf("role.remove")...)
 	removePoints := []string{crash.RemoveAdmitted, crash.RemoveShut, crash.RemoveDropped, crash.RemoveReply}
-	add(inAgent, "ready", false, removePoints...)
+	add(inAgent, "ready", false, slices.Concat(changePoints, removePoints)...) // it is revoked first
+	add(inAgent, "expired", false, removePoints...)
+	add(inAgent, "revoked", false, removePoints...)
 	add(inAgent, "sql_ready", false, removePoints...)
 	add(inAgent, "ready", true, removePoints...)
 	return cases
