@@ -23,7 +23,9 @@ type Roles interface {
 	List(ctx context.Context, db id.DatabaseID) ([]role.Role, error)
 	// Save writes every field that can change; ErrNoRow when there is no such role.
 	Save(ctx context.Context, r role.Role) error
-	// Expiring lists up to limit ready roles whose credential's validity has ended, the earliest first.
+	// Expiring lists up to limit ready roles whose credential's validity has ended, the earliest first. It leaves out those that
+	// have to wait: their database is not active, a change of one of its logins is pending, or an operation other than a backup
+	// is open.
 	Expiring(ctx context.Context, now time.Time, limit int) ([]role.Role, error)
 }
 
@@ -43,5 +45,12 @@ type RoleChanges interface {
 	// Save writes every field that can change; ErrNoRow when there is no such change.
 	Save(ctx context.Context, c role.Change) error
 	// Due lists up to limit pending changes whose NotBefore has passed, the earliest first.
-	Due(ctx context.Context, now time.Time, limit int) ([]role.Change, error)
+	Due(ctx context.Context, now time.Time, limit int) ([]DueChange, error)
+}
+
+// DueChange names a pending change, and the server that its login is on.
+type DueChange struct {
+	ID         id.OperationID `db:"id"`
+	DatabaseID id.DatabaseID  `db:"database_id"`
+	ServerID   id.ServerID    `db:"server_id"`
 }

@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -21,6 +20,9 @@ func Roles(t *testing.T, m Metadata) {
 		{"a list leaves removed roles out, by ordinal", rolesInOrder},
 		{"a role has a password exactly while one is in force", rolePasswordFits},
 		{"credentials expire, the earliest first", rolesExpire},
+		{"credentials of a database that is not active do not expire", rolesOfInactiveWait},
+		{"credentials do not expire while a change is pending", rolesWaitForAChange},
+		{"credentials do not expire while an operation other than a backup is open", rolesWaitForAnOperation},
 		{"a stored password is nobody else's", rolePasswordIsCopied},
 		{"a view writes no role", rolesAreNotViewed},
 		{"one of many makers gets the next ordinal", nextOrdinalIsTakenOnce},
@@ -212,44 +214,6 @@ func rolePasswordFits(w *world) {
 		}
 	}
 	w.equal("what is stored", w.listedRoles(db), []role.Role{stored})
-}
-
-func rolesExpire(w *world) {
-	db, other := w.addDatabase("shop").ID, w.addDatabase("other").ID
-	until := func(db id.DatabaseID, ordinal int, status role.Status, end *time.Time) role.Role {
-		return w.addRole(db, ordinal, func(r *role.Role) {
-			*r = in(status, *r)
-			r.CredentialExpiresAt = end
-		})
-	}
-	first, second, third, later := minutes(1), minutes(2), minutes(3), minutes(30)
-	b, a := until(db, 1, role.Ready, &second), until(other, 1, role.Ready, &first)
-	c, d := until(db, 2, role.Ready, &third), until(db, 3, role.Ready, &later)
-	until(db, 4, role.Ready, nil)
-	for i, status := range role.Statuses {
-		if status != role.Ready {
-			until(db, 10+i, status, &first)
-		}
-	}
-	expiring := func(now time.Time, limit int) (ids []id.RoleID) {
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Roles().Expiring(ctx, now, limit)
-			for _, r := range list {
-				w.equal("an expiring role", r, w.storedRole(r.DatabaseID, r.ID))
-				ids = append(ids, r.ID)
-			}
-			return err
-		})
-		return ids
-	}
-	w.equal("before the first", expiring(epoch, 10), []id.RoleID(nil))
-	w.equal("a moment too early", expiring(first.Add(-time.Microsecond), 10), []id.RoleID(nil))
-	w.equal("at the instant", expiring(first, 10), []id.RoleID{a.ID})
-	w.equal("in order", expiring(minutes(5), 10), []id.RoleID{a.ID, b.ID, c.ID})
-	w.equal("at most two", expiring(minutes(5), 2), []id.RoleID{a.ID, b.ID})
-	w.equal("all", expiring(later, 10), []id.RoleID{a.ID, b.ID, c.ID, d.ID})
-	w.update(savingRole(in(role.Expired, a)))
-	w.equal("without the one that is marked", expiring(minutes(5), 10), []id.RoleID{b.ID, c.ID})
 }
 
 func rolePasswordIsCopied(w *world) {

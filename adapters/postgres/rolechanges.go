@@ -30,8 +30,8 @@ var (
 		return roleChangeTable.update(roleChangeChanged, "id = ? AND database_id = ?")
 	})
 	dueRoleChanges = define(func() sq.Sqlizer {
-		return roleChangeTable.read().Where("t.status = 'pending' AND t.not_before <= ?").
-			OrderBy("t.not_before", "t.id").Suffix("LIMIT ?")
+		return dollar.Select("t.id", "t.database_id", "d.server_id").From("role_changes t").Join("databases d ON d.id = t.database_id").
+			Where("t.status = 'pending' AND t.not_before <= ?").OrderBy("t.not_before", "t.id").Suffix("LIMIT ?")
 	})
 )
 
@@ -58,6 +58,6 @@ func (c roleChanges) Save(ctx context.Context, row role.Change) error {
 		append(valuesOf(row, roleChangeChanged), row.ID, row.DatabaseID)...)
 }
 
-func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]role.Change, error) {
-	return all[role.Change](ctx, c.session, dueRoleChanges, now, limit)
+func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports.DueChange, error) {
+	return all[ports.DueChange](ctx, c.session, dueRoleChanges, now, limit)
 }

@@ -28,7 +28,11 @@ var (
 	})
 	saveRole      = define(func() sq.Sqlizer { return roleTable.update(roleChanged, "id = ? AND database_id = ?") })
 	expiringRoles = define(func() sq.Sqlizer {
-		return roleTable.read().Where("t.status = 'ready' AND t.credential_expires_at <= ?").
+		return roleTable.read().Join("databases d ON d.id = t.database_id AND d.status = 'active'").
+			Where("t.status = 'ready' AND t.credential_expires_at <= ?").
+			Where("NOT EXISTS (SELECT FROM role_changes c WHERE c.database_id = t.database_id AND c.status = 'pending')").
+			Where(`NOT EXISTS (SELECT FROM operations o
+				WHERE o.database_id = t.database_id AND o.status IN ('queued', 'running') AND o.kind <> 'backup')`).
 			OrderBy("t.credential_expires_at", "t.id").Suffix("LIMIT ?")
 	})
 )

@@ -110,17 +110,23 @@ func (b *base) addChange(
 	return changeJob{record: record, change: c, current: current}, tx.RoleChanges().Add(ctx, c)
 }
 
-// changeByKey returns the change that a key began, and false where it began none. MANAGED_ROLE_CONFLICT: the change was of
-// another kind or login.
-func changeByKey(ctx context.Context, tx ports.Tx, c role.Change) (known role.Change, found bool, err error) {
-	known, err = tx.RoleChanges().ByKey(ctx, c.DatabaseID, c.Key)
+// changeByKey finds the change that the key of a request has begun; false where it has begun none. The database is locked.
+// MANAGED_ROLE_CONFLICT: the change is of another kind or login than asked for.
+func changeByKey(
+	ctx context.Context, tx ports.Tx, record database.Record, asked role.Change,
+) (job changeJob, found bool, err error) {
+	known, err := tx.RoleChanges().ByKey(ctx, record.ID, asked.Key)
 	switch {
 	case errors.Is(err, ports.ErrNoRow):
-		return known, false, nil
-	case err == nil && (known.RoleID != c.RoleID || known.Login != c.Login || known.Kind != c.Kind):
-		err = fault.New(fault.ManagedRoleConflict, "this %s was used with a different request", idempotency.Header)
+		return changeJob{}, false, nil
+	case err != nil:
+		return changeJob{}, false, err
+	case known.RoleID != asked.RoleID, known.Login != asked.Login, known.Kind != asked.Kind:
+		return changeJob{}, false,
+			fault.New(fault.ManagedRoleConflict, "this %s was used with a different request", idempotency.Header)
 	}
-	return known, err == nil, err
+	job, err = jobOf(ctx, tx, record, known)
+	return job, true, err
 }
 
 // jobOf reads what it takes to go on with a change. The database is locked.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -97,20 +96,6 @@ func (b *base) concludeLogin(
 	return b.audit(ctx, tx, record, c.Actor, audit.LoginRotated, details)
 }
 
-// roleDetails name a role in the activity log.
-func roleDetails(r role.Role) audit.Details {
-	return audit.Details{
-		"roleId": string(r.ID), "username": r.Username, "credentialGeneration": strconv.FormatInt(r.CredentialGeneration, 10),
-	}
-}
-
-// loginDetails name a login that came with its database.
-func loginDetails(l database.Login, username string, credentialGeneration int64) audit.Details {
-	return audit.Details{
-		"login": string(l), "username": username, "credentialGeneration": strconv.FormatInt(credentialGeneration, 10),
-	}
-}
-
 // prove adds what the agent has seen.
 func prove(d audit.Details, p role.Proof) {
 	d["clientsClosed"], d["sessionsEnded"] = strconv.Itoa(p.ClientsClosed), strconv.Itoa(p.SessionsEnded)
@@ -120,24 +105,4 @@ func prove(d audit.Details, p role.Proof) {
 	} {
 		d[name] = strconv.FormatBool(seen)
 	}
-}
-
-// ownerOf sees a database as its account does.
-func ownerOf(record database.Record) ports.Viewer {
-	return ports.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}
-}
-
-// recordChange tells the operator how a change goes on.
-func (b *base) recordChange(ctx context.Context, what string, c role.Change, err error) {
-	b.Journal.Record(ctx, ports.JournalEvent{
-		What: what, DatabaseID: c.DatabaseID, OperationID: c.ID, RoleID: c.RoleID, Kind: string(c.Kind), RequestID: c.RequestID,
-		Err: err,
-	})
-}
-
-// recordSetup tells the operator how the making of a role goes on.
-func (b *base) recordSetup(ctx context.Context, what string, j setup, err error) {
-	b.Journal.Record(ctx, ports.JournalEvent{
-		What: what, DatabaseID: j.record.ID, OperationID: j.role.SetupID, RoleID: j.role.ID, RequestID: j.requestID, Err: err,
-	})
 }

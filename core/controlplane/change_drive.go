@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -107,7 +108,7 @@ func (b *base) removeRole(ctx context.Context, agent ports.Agent, j changeJob) (
 // neighbours are the other databases of the account on the same server.
 func (b *base) neighbours(ctx context.Context, record database.Record) (list []id.DatabaseID, err error) {
 	err = b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		all, err := tx.Databases().Visible(ctx, ownerOf(record), ports.Page{})
+		all, err := tx.Databases().Visible(ctx, ports.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}, ports.Page{})
 		for _, other := range all {
 			if other.ID != record.ID && other.ServerID == record.ServerID {
 				list = append(list, other.ID)
@@ -188,4 +189,12 @@ func (b *base) renewRemoval(
 	again := wish{kind: role.Removal, key: b.internalKey("remove"), actor: c.Actor, requestID: c.RequestID}
 	job, err := b.changeRole(ctx, tx, record, target, cell, again)
 	return job.change, err
+}
+
+// recordChange tells the operator how a change goes on.
+func (b *base) recordChange(ctx context.Context, what string, c role.Change, err error) {
+	b.Journal.Record(ctx, ports.JournalEvent{
+		What: what, DatabaseID: c.DatabaseID, OperationID: c.ID, RoleID: c.RoleID, Kind: string(c.Kind), RequestID: c.RequestID,
+		Err: err,
+	})
 }

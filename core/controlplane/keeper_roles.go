@@ -16,21 +16,21 @@ import (
 func (k *Keeper) keepRoles(ctx context.Context, start func(work func())) error {
 	expired, err := k.expireRoles(ctx)
 	due, dueErr := k.dueChanges(ctx)
-	for server, jobs := range byServer(append(expired, due...)) {
+	for server, changes := range byServer(append(expired, due...)) {
 		if k.occupy(server) {
 			start(func() {
 				defer k.leave(server)
-				k.goOn(ctx, jobs)
+				k.goOn(ctx, changes)
 			})
 		}
 	}
 	return errors.Join(err, dueErr)
 }
 
-func byServer(jobs []changeJob) map[id.ServerID][]changeJob {
-	groups := map[id.ServerID][]changeJob{}
-	for _, j := range jobs {
-		groups[j.record.ServerID] = append(groups[j.record.ServerID], j)
+func byServer(changes []ports.DueChange) map[id.ServerID][]ports.DueChange {
+	groups := map[id.ServerID][]ports.DueChange{}
+	for _, c := range changes {
+		groups[c.ServerID] = append(groups[c.ServerID], c)
 	}
 	return groups
 }
@@ -55,46 +55,49 @@ func (k *Keeper) leave(server id.ServerID) {
 	delete(k.busy, server)
 }
 
-func (k *Keeper) dueChanges(ctx context.Context) (jobs []changeJob, err error) {
-	var due []role.Change
+func (k *Keeper) dueChanges(ctx context.Context) (due []ports.DueChange, err error) {
 	err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		due, err = tx.RoleChanges().Due(ctx, k.Clock.Now(), keepMost)
 		return err
 	})
-	for _, c := range due {
-		job, err := k.loadChange(ctx, c.DatabaseID, c.ID)
-		switch {
-		case err == nil && job.change.Open():
-			jobs = append(jobs, job)
-		case err != nil && !isSettled(err):
-			k.recordChange(ctx, "change.unreadable", c, err)
-		}
-	}
-	return jobs, err
+	return due, err
 }
 
 // goOn makes one attempt at each of the pending changes of a server, until the server does not answer. Where one role of a
 // database is shut, the next whose validity has ended follows: a database has one pending change at a time.
-func (k *Keeper) goOn(ctx context.Context, jobs []changeJob) {
+func (k *Keeper) goOn(ctx context.Context, changes []ports.DueChange) {
 	out := outage{}
-	for len(jobs) > 0 && ctx.Err() == nil {
-		job := jobs[0]
-		jobs = jobs[1:]
-		if out.note(job.record.ServerID, k.attempt(ctx, job)) != nil { // recorded there
-			if out.of(job.record.ServerID) {
+	for len(changes) > 0 && ctx.Err() == nil {
+		c := changes[0]
+		changes = changes[1:]
+		job, ok := k.stillPending(ctx, c)
+		if !ok {
+			continue
+		}
+		if out.note(c.ServerID, k.attempt(ctx, job)) != nil { // recorded there
+			if out.of(c.ServerID) {
 				return
 			}
 			continue
 		}
 		if next, ok := k.nextExpiry(ctx, job); ok {
-			jobs = append(jobs, next)
+			changes = append(changes, next)
 		}
 	}
 }
 
-func (k *Keeper) nextExpiry(ctx context.Context, done changeJob) (changeJob, bool) {
+// stillPending reads a change just before it is gone on with; false where there is nothing left to do.
+func (k *Keeper) stillPending(ctx context.Context, due ports.DueChange) (changeJob, bool) {
+	job, err := k.loadChange(ctx, due.DatabaseID, due.ID)
+	if err != nil && !isSettled(err) {
+		k.recordChange(ctx, "change.unreadable", role.Change{ID: due.ID, DatabaseID: due.DatabaseID}, err)
+	}
+	return job, err == nil && job.change.Open()
+}
+
+func (k *Keeper) nextExpiry(ctx context.Context, done changeJob) (ports.DueChange, bool) {
 	if done.change.Kind != role.Expiry {
-		return changeJob{}, false
+		return ports.DueChange{}, false
 	}
 	var list []role.Role
 	err := k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
@@ -109,7 +112,7 @@ func (k *Keeper) nextExpiry(ctx context.Context, done changeJob) (changeJob, boo
 	if err != nil {
 		k.journal(ctx, "role.not_expired", done.record.ID, err)
 	}
-	return changeJob{}, false
+	return ports.DueChange{}, false
 }
 
 func (k *Keeper) attempt(ctx context.Context, job changeJob) error {
@@ -123,22 +126,22 @@ func (k *Keeper) attempt(ctx context.Context, job changeJob) error {
 }
 
 // expireRoles begins to shut the roles whose credential's validity has ended.
-func (k *Keeper) expireRoles(ctx context.Context) (jobs []changeJob, err error) {
+func (k *Keeper) expireRoles(ctx context.Context) (begun []ports.DueChange, err error) {
 	var over []role.Role
 	err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		over, err = tx.Roles().Expiring(ctx, k.Clock.Now(), keepMost)
 		return err
 	})
 	for _, r := range over {
-		if job, ok := k.expire(ctx, r); ok {
-			jobs = append(jobs, job)
+		if c, ok := k.expire(ctx, r); ok {
+			begun = append(begun, c)
 		}
 	}
-	return jobs, err
+	return begun, err
 }
 
 // expire begins to shut a role; false where something else has to end first.
-func (k *Keeper) expire(ctx context.Context, r role.Role) (changeJob, bool) {
+func (k *Keeper) expire(ctx context.Context, r role.Role) (ports.DueChange, bool) {
 	job, err := k.beginExpiry(ctx, r)
 	switch {
 	case err == nil:
@@ -146,7 +149,7 @@ func (k *Keeper) expire(ctx context.Context, r role.Role) (changeJob, bool) {
 	case !isSettled(err):
 		k.journal(ctx, "role.not_expired", r.DatabaseID, err)
 	}
-	return job, err == nil
+	return ports.DueChange{ID: job.change.ID, DatabaseID: job.record.ID, ServerID: job.record.ServerID}, err == nil
 }
 
 // beginExpiry commits the intent. From then on nobody reveals or rotates the password, whatever its server does.

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -41,6 +42,13 @@ func managedLogin(record database.Record, l ports.LoginSecret) ManagedLogin {
 	}
 }
 
+// loginDetails name such a login in the activity log.
+func loginDetails(l database.Login, username string, credentialGeneration int64) audit.Details {
+	return audit.Details{
+		"login": string(l), "username": username, "credentialGeneration": strconv.FormatInt(credentialGeneration, 10),
+	}
+}
+
 // List returns the logins, the owner first.
 func (m *ManagedLogins) List(ctx context.Context, reached Reached) ([]ManagedLogin, error) {
 	if err := reached.Permit(account.See); err != nil {
@@ -69,34 +77,13 @@ func (m *ManagedLogins) Reveal(ctx context.Context, reached Reached, l database.
 		return RevealedLogin{}, role.ErrNotFound()
 	}
 	var stored ports.LoginSecret
-	err := m.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	_, password, err := m.reveal(ctx, reached, audit.LoginRevealed, func(ctx context.Context, tx ports.Tx) (secret, error) {
+		var err error
 		stored, err = settledLogin(ctx, tx, reached.record.ID, l)
-		return err
-	})
-	if err != nil {
-		return RevealedLogin{}, err
-	}
-	if err := m.inForce(ctx, reached.record, stored.Username, stored.Verifier); err != nil {
-		return RevealedLogin{}, err
-	}
-	password, err := m.unseal(sealedPassword{stored.Sealed, stored.Context()})
-	if err != nil {
-		return RevealedLogin{}, err
-	}
-	err = m.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err := tx.Databases().Lock(ctx, reached.record.ID)
-		if err != nil {
-			return notFound(err, errDatabaseNotFound())
-		}
-		now, err := settledLogin(ctx, tx, record.ID, l)
-		if err != nil {
-			return err
-		}
-		if now.Generation != stored.Generation {
-			return errChangedMeanwhile()
-		}
-		details := loginDetails(l, now.Username, now.Generation)
-		return m.audit(ctx, tx, record, reached.caller.Actor(), audit.LoginRevealed, details)
+		return secret{
+			username: stored.Username, verifier: stored.Verifier, password: sealedPassword{stored.Sealed, stored.Context()},
+			generation: stored.Generation, details: loginDetails(l, stored.Username, stored.Generation),
+		}, err
 	})
 	if err != nil {
 		return RevealedLogin{}, err
@@ -148,13 +135,8 @@ func (m *ManagedLogins) Rotate(
 		if err != nil {
 			return err
 		}
-		var c role.Change
-		c, known, err = changeByKey(ctx, tx, role.Change{DatabaseID: s.Database.ID, Login: l, Kind: role.Rotation, Key: key})
-		if err != nil {
-			return err
-		}
-		if known {
-			job, err = jobOf(ctx, tx, s.Database, c)
+		job, known, err = changeByKey(ctx, tx, s.Database, role.Change{Login: l, Kind: role.Rotation, Key: key})
+		if err != nil || known {
 			return err
 		}
 		if err := s.AdmitsLoginChange(); err != nil {
@@ -173,34 +155,36 @@ func (m *ManagedLogins) Rotate(
 	return m.handOver(ctx, reached, c)
 }
 
-// handOver gives out the owner's new password and writes down, before it does so, that this answer carries it.
+// handOver gives out the owner's new password and writes down, before it does so, that this answer carries it. What cannot be
+// decrypted is not written down as given: the request can be repeated.
 func (m *ManagedLogins) handOver(ctx context.Context, reached Reached, c role.Change) (LoginRotation, error) {
 	ctx, cancel := m.settling(ctx)
 	defer cancel()
-	var current ports.LoginSecret
-	mine := false
+	var password string
 	err := m.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		password = ""
 		record, stored, err := lockChange(ctx, tx, c.DatabaseID, c.ID)
 		if err != nil {
 			return err
 		}
-		if current, err = loginOf(ctx, tx, record.ID, c.Login); err != nil {
+		current, err := loginOf(ctx, tx, record.ID, c.Login)
+		if err != nil || stored.Revealed || current.Generation != stored.CredentialGeneration {
 			return err
 		}
-		if mine = !stored.Revealed && current.Generation == stored.CredentialGeneration; !mine {
-			return nil
+		if password, err = m.unseal(sealedPassword{current.Sealed, current.Context()}); err != nil {
+			return err
 		}
 		stored.Revealed = true
 		if err := tx.RoleChanges().Save(ctx, stored); err != nil {
 			return err
 		}
 		details := loginDetails(c.Login, c.Username, c.CredentialGeneration)
+		details["operationId"] = string(c.ID)
 		return m.audit(ctx, tx, record, reached.caller.Actor(), audit.LoginRevealed, details)
 	})
-	if err != nil || !mine {
-		return LoginRotation{Change: c}, err
+	if err != nil {
+		return LoginRotation{}, err
 	}
-	c.Revealed = true
-	password, err := m.unseal(sealedPassword{current.Sealed, current.Context()})
-	return LoginRotation{Change: c, Password: password}, err
+	c.Revealed = password != ""
+	return LoginRotation{Change: c, Password: password}, nil
 }

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -26,6 +27,13 @@ type RoleState struct {
 
 func stateOf(r role.Role, setGeneration int64) RoleState {
 	return RoleState{Role: r.Forgotten(), SetGeneration: setGeneration}
+}
+
+// roleDetails name a role in the activity log.
+func roleDetails(r role.Role) audit.Details {
+	return audit.Details{
+		"roleId": string(r.ID), "username": r.Username, "credentialGeneration": strconv.FormatInt(r.CredentialGeneration, 10),
+	}
 }
 
 // List returns the roles by ordinal, removed ones never. FORBIDDEN is never returned: who sees the database sees its roles.

@@ -42,13 +42,8 @@ func (r *Roles) Change(
 		if err != nil {
 			return err
 		}
-		var c role.Change
-		c, known, err = changeByKey(ctx, tx, role.Change{DatabaseID: s.Database.ID, RoleID: of, Kind: k, Key: key})
-		if err != nil {
-			return err
-		}
-		if known {
-			job, err = jobOf(ctx, tx, s.Database, c)
+		job, known, err = changeByKey(ctx, tx, s.Database, role.Change{RoleID: of, Kind: k, Key: key})
+		if err != nil || known {
 			return err
 		}
 		cell, err := s.AdmitsChange(target, k, r.Clock.Now())

@@ -18,7 +18,8 @@ import (
 // by then, and goes on with one that was left half made.
 //
 // FORBIDDEN: a developer or viewer. VALIDATION_ERROR: a field is wrong, or the limit exceeds the role budget.
-// MANAGED_ROLE_CONFLICT: rules 6 and 7 of the spec, or the key's role has been removed. CUSTOM_ROLE_REQUIRES_V3_CLONE.
+// MANAGED_ROLE_CONFLICT: rules 6 and 7 of the spec, or the key's role was removed, or its validity ended before it was ready.
+// CUSTOM_ROLE_REQUIRES_V3_CLONE.
 // CONNECT_GRANT_REQUIRED: the owner has withdrawn CONNECT; the role stays sql_ready. AGENT_ERROR: the server has not confirmed
 // it; the request can be repeated.
 func (r *Roles) Create(ctx context.Context, reached Reached, q role.Request) (RoleState, error) {
@@ -33,14 +34,18 @@ func (r *Roles) Create(ctx context.Context, reached Reached, q role.Request) (Ro
 		return RoleState{}, err
 	}
 	job, err := r.reserve(ctx, reached, q)
-	if err != nil || !settingUp(job.role) {
-		return job.state(), err
+	switch {
+	case err != nil:
+		return RoleState{}, err
+	case !settingUp(job.role):
+		return job.state(), nil
 	}
 	return r.setUp(ctx, job, role.Ready)
 }
 
 // Prepare makes a reserved role on the server, without log-in. One that is prepared already is returned as it is. FORBIDDEN,
-// ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role's or the database's state forbids it. AGENT_ERROR as for Create.
+// ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role's or the database's state forbids it, or the role's validity has ended.
+// AGENT_ERROR as for Create.
 func (r *Roles) Prepare(ctx context.Context, reached Reached, of id.RoleID) (RoleState, error) {
 	return r.resume(ctx, reached, of, role.Prepare, role.SQLReady)
 }
@@ -67,7 +72,7 @@ func (r *Roles) resume(
 		if err != nil {
 			return err
 		}
-		cell, err := s.AdmitsSetup(target, e)
+		cell, err := s.AdmitsSetup(target, e, r.Clock.Now())
 		job.record, job.role, todo = s.Database, target, len(cell.Effects) > 0
 		return err
 	})
@@ -77,7 +82,14 @@ func (r *Roles) resume(
 	if !todo {
 		return job.state(), nil
 	}
-	return r.setUp(ctx, job, goal)
+	state, err := r.setUp(ctx, job, goal)
+	if err == nil && state.Status != goal && state.Status != role.Ready { // somebody else has taken it further
+		_, err = state.Status.Decide(e)
+	}
+	if err != nil {
+		return RoleState{}, err
+	}
+	return state, nil
 }
 
 // setup is a role that is being made.
@@ -92,12 +104,7 @@ func (r *Roles) newSetup(reached Reached) setup {
 	return setup{record: reached.record, actor: reached.caller.Actor(), requestID: reached.caller.RequestID}
 }
 
-func (j setup) state() RoleState {
-	if j.role.ID == "" {
-		return RoleState{}
-	}
-	return stateOf(j.role, j.record.RoleGeneration)
-}
+func (j setup) state() RoleState { return stateOf(j.role, j.record.RoleGeneration) }
 
 func settingUp(r role.Role) bool { return r.Status == role.Reserved || r.Status == role.SQLReady }
 
@@ -121,13 +128,14 @@ func (r *Roles) reserve(ctx context.Context, reached Reached, q role.Request) (s
 			return err
 		}
 		known, err := tx.Roles().ByKey(ctx, s.Database.ID, q.Key)
-		switch made = errors.Is(err, ports.ErrNoRow); {
-		case err == nil:
-			job.record, job.role = s.Database, known
-			return s.AdmitsReplay(known, q)
-		case !made:
+		if err == nil {
+			made, job.record, job.role = false, s.Database, known
+			return s.AdmitsReplay(known, q, r.Clock.Now())
+		}
+		if !errors.Is(err, ports.ErrNoRow) {
 			return err
 		}
+		made = true
 		if err := s.Admits(q); err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (r *Roles) Remove(ctx context.Context, reached Reached, of id.RoleID) (Remo
 	return r.remove(ctx, reached, of, role.Remove)
 }
 
-// removeRounds bounds how often a call looks again: revocation, removal, and either once more where somebody else was first.
+// removeRounds bounds how often a call looks again: revocation, removal, and each once more where somebody else was first.
 const removeRounds = 4
 
 func (r *Roles) remove(ctx context.Context, reached Reached, of id.RoleID, e role.Event) (Removal, error) {
@@ -64,6 +64,8 @@ func (r *Roles) remove(ctx context.Context, reached Reached, of id.RoleID, e rol
 			return pendingRemoval(o.change), nil
 		case o.dependencies.Any():
 			return Removal{}, o.dependencies.Refusal(e == role.Delete)
+		case o.change.Kind == role.Removal && o.change.Status == role.Completed:
+			return Removal{RoleID: of, Done: true}, nil
 		}
 	}
 	return Removal{}, errChangedMeanwhile()
@@ -76,10 +78,13 @@ func pendingRemoval(c role.Change) Removal {
 	return Removal{RoleID: c.RoleID, Phase: RevokePhase, OperationID: c.ID}
 }
 
-// nextRemoval commits the next intent on the way to a removal, or finds the one that is pending. found is the role's status.
+// nextRemoval commits the next intent on the way to a removal, or finds the one that is pending. found is the role's status. It
+// does so too where the revocation has taken all the time that the request has: what is left then goes on in the background.
 func (r *Roles) nextRemoval(
 	ctx context.Context, reached Reached, of id.RoleID, e role.Event,
 ) (job changeJob, found role.Status, err error) {
+	ctx, cancel := r.settling(ctx)
+	defer cancel()
 	begun := false
 	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		begun = false

@@ -5,8 +5,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -25,93 +23,19 @@ func (r *Roles) Reveal(ctx context.Context, reached Reached, of id.RoleID) (Reve
 	if err := reached.Permit(account.Configure); err != nil {
 		return RevealedRole{}, err
 	}
-	target, err := r.revealable(ctx, reached.record.ID, of)
-	if err != nil {
-		return RevealedRole{}, err
-	}
-	if err := r.inForce(ctx, reached.record, target.Username, target.Verifier); err != nil {
-		return RevealedRole{}, err
-	}
-	password, err := r.Secrets.Open(target.Sealed, target.SecretContext())
-	if err != nil {
-		return RevealedRole{}, err
-	}
-	var state RoleState
-	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err := tx.Databases().Lock(ctx, reached.record.ID)
-		if err != nil {
-			return notFound(err, errDatabaseNotFound())
+	var target role.Role
+	record, password, err := r.reveal(ctx, reached, audit.RoleRevealed, func(ctx context.Context, tx ports.Tx) (secret, error) {
+		var err error
+		if target, err = livingRole(ctx, tx, reached.record.ID, of); err == nil {
+			err = target.AdmitsReveal(r.Clock.Now())
 		}
-		now, err := livingRole(ctx, tx, record.ID, of)
-		if err != nil {
-			return err
-		}
-		if err := r.admitsReveal(now); err != nil {
-			return err
-		}
-		if now.CredentialGeneration != target.CredentialGeneration {
-			return errChangedMeanwhile()
-		}
-		state = stateOf(now, record.RoleGeneration)
-		return r.audit(ctx, tx, record, reached.caller.Actor(), audit.RoleRevealed, roleDetails(now))
+		return secret{
+			username: target.Username, verifier: target.Verifier, password: sealedPassword{target.Sealed, target.SecretContext()},
+			generation: target.CredentialGeneration, details: roleDetails(target),
+		}, err
 	})
 	if err != nil {
 		return RevealedRole{}, err
 	}
-	return RevealedRole{RoleState: state, Password: string(password)}, nil
-}
-
-func (r *Roles) revealable(ctx context.Context, db id.DatabaseID, of id.RoleID) (target role.Role, err error) {
-	err = r.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		target, err = livingRole(ctx, tx, db, of)
-		return err
-	})
-	if err == nil {
-		err = r.admitsReveal(target)
-	}
-	return target, err
-}
-
-func (r *Roles) admitsReveal(target role.Role) error {
-	if err := (role.Scene{}).AdmitsReveal(target, r.Clock.Now()); err != nil {
-		return err
-	}
-	if target.ChangeID != "" {
-		return errUnfinished()
-	}
-	return nil
-}
-
-// inForce compares a login with what its server has.
-func (b *base) inForce(ctx context.Context, record database.Record, username, verifier string) error {
-	ctx, cancel := b.patient(ctx)
-	defer cancel()
-	agent, err := b.agentOf(ctx, record.ServerID)
-	if err != nil {
-		return err
-	}
-	condition, err := agent.InspectLogin(ctx, record.ID, username, verifier)
-	if err != nil {
-		return fault.Wrap(err, fault.AgentError, "the database server could not be asked whether the password is in force")
-	}
-	switch {
-	case condition == ports.LoginInForce:
-		return nil
-	case condition == ports.LoginAbsent:
-		return fault.New(fault.ManagedRoleConflict, "the database server has no such login")
-	case condition == ports.LoginDrifted:
-		return fault.New(fault.ManagedRoleConflict,
-			"the password was changed on the server and is no longer the one that was made here: a rotation repairs it")
-	case record.Status != database.Active:
-		return fault.New(fault.ManagedRoleConflict, "the database is not active: its status is %s", record.Status)
-	}
-	return fault.New(fault.ManagedRoleConflict, "the login was closed on the server: a rotation repairs it")
-}
-
-func errUnfinished() error {
-	return fault.New(fault.ManagedRoleConflict, "a change of this login is unfinished")
-}
-
-func errChangedMeanwhile() error {
-	return fault.New(fault.ManagedRoleConflict, "the login was changed at the same time: repeat the request")
+	return RevealedRole{RoleState: stateOf(target, record.RoleGeneration), Password: password}, nil
 }

@@ -21,7 +21,7 @@ func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (RoleState
 		r.Crash(step.points.reserved)
 		if err := step.command(ctx, j); err != nil {
 			r.recordSetup(ctx, "role.unconfirmed", j, err)
-			return RoleState{}, r.setupError(ctx, j, err)
+			return RoleState{}, err
 		}
 		r.Crash(step.points.confirmed)
 		next, err := r.commitSetup(ctx, j, step.event)
@@ -38,7 +38,7 @@ func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (RoleState
 // setupStep is one arrow of the flow: reserved, sql_ready, ready.
 type setupStep struct {
 	event   role.Event
-	command func(context.Context, setup) error
+	command func(context.Context, setup) error // its errors are for the caller
 	points  steps
 	done    string // what the journal says
 }
@@ -55,7 +55,7 @@ func (r *Roles) prepare(ctx context.Context, j setup) error {
 	if err != nil {
 		return err
 	}
-	return agent.PrepareRole(ctx, ports.Fence{OperationID: j.role.SetupID}, specOf(j.role))
+	return r.setupError(ctx, j, agent.PrepareRole(ctx, ports.Fence{OperationID: j.role.SetupID}, specOf(j.role)))
 }
 
 func (r *Roles) admit(ctx context.Context, j setup) error {
@@ -69,7 +69,7 @@ func (r *Roles) admit(ctx context.Context, j setup) error {
 	}
 	spec := specOf(j.role)
 	spec.Verifier, spec.ValidUntil, spec.Password = j.role.Verifier, j.role.CredentialExpiresAt, string(password)
-	return agent.AdmitRole(ctx, ports.Fence{OperationID: j.role.SetupID}, spec)
+	return r.setupError(ctx, j, agent.AdmitRole(ctx, ports.Fence{OperationID: j.role.SetupID}, spec))
 }
 
 func specOf(r role.Role) ports.RoleSpec {
@@ -117,12 +117,14 @@ func createdDetails(r role.Role) audit.Details {
 	return d
 }
 
-// setupError is what a caller is told of a step that the server has not confirmed.
+// setupError is what a caller is told of a step that the server has not confirmed; nil where it has.
 func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
 	var refusal *ports.AgentRefusal
-	if !errors.As(err, &refusal) {
-		return fault.Wrap(err, fault.AgentError,
-			"the database server has not confirmed the role: repeat the request with the same Idempotency-Key")
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &refusal):
+		return fault.Wrap(err, fault.AgentError, "the database server has not confirmed the role: repeat the request")
 	}
 	switch refusal.Reason { //nolint:exhaustive // every other reason is a failure of the server
 	case ports.ReasonConnectRequired:
@@ -147,14 +149,18 @@ func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
 func (r *Roles) overtaken(ctx context.Context, j setup) error {
 	ctx, cancel := r.settling(ctx)
 	defer cancel()
-	err := r.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		_, err := livingRole(ctx, tx, j.record.ID, j.role.ID)
+	var now role.Role
+	err := r.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		now, err = livingRole(ctx, tx, j.record.ID, j.role.ID)
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case settingUp(now) && now.ChangeID != "":
+		return errBeingRemoved()
 	}
-	return errBeingRemoved()
+	return errChangedMeanwhile()
 }
 
 func errBeingRemoved() error {
@@ -174,3 +180,10 @@ func connectGrantRequired(j setup) error {
 
 // quoteIdentifier writes a name as PostgreSQL reads it: database names have hyphens.
 func quoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// recordSetup tells the operator how the making of a role goes on.
+func (r *Roles) recordSetup(ctx context.Context, what string, j setup, err error) {
+	r.Journal.Record(ctx, ports.JournalEvent{
+		What: what, DatabaseID: j.record.ID, OperationID: j.role.SetupID, RoleID: j.role.ID, RequestID: j.requestID, Err: err,
+	})
+}

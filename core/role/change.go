@@ -115,7 +115,8 @@ type Proof struct {
 	NewAccepted bool `json:"newAccepted"`
 	// ConnectMissing: the new password is accepted, but the owner has withdrawn CONNECT.
 	ConnectMissing bool `json:"connectMissing"`
-	// Lapsed: the new password's validity had ended by the server's clock before a log-in with it could be tried.
+	// Lapsed: the new password's validity had ended by the server's clock before a log-in with it could be tried. NewAccepted is
+	// false then.
 	Lapsed bool `json:"lapsed"`
 	// Absent: the server has no such role; nobody can log in as it.
 	Absent bool `json:"absent"`

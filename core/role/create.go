@@ -2,6 +2,7 @@ package role
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -88,8 +89,9 @@ func (s Scene) Admits(r Request) error {
 }
 
 // AdmitsReplay decides about a request whose key has made a role (spec, rule 6). One that is half made goes on only where a new
-// one could begin. MANAGED_ROLE_CONFLICT: the request was another one, the role was removed, or the database's state forbids it.
-func (s Scene) AdmitsReplay(known Role, r Request) error {
+// one could begin. MANAGED_ROLE_CONFLICT: the request was another one, the role was removed, its validity ended before it was
+// ready, or the database's state forbids it.
+func (s Scene) AdmitsReplay(known Role, r Request, now time.Time) error {
 	if known.Fingerprint != r.Fingerprint() {
 		return conflictf("this %s was used with a different request", idempotency.Header)
 	}
@@ -97,10 +99,10 @@ func (s Scene) AdmitsReplay(known Role, r Request) error {
 	case Removed:
 		return conflictf("the role that this %s made has been removed", idempotency.Header)
 	case Reserved:
-		_, err := s.AdmitsSetup(known, Prepare)
+		_, err := s.AdmitsSetup(known, Prepare, now)
 		return err
 	case SQLReady:
-		_, err := s.AdmitsSetup(known, Admit)
+		_, err := s.AdmitsSetup(known, Admit, now)
 		return err
 	}
 	return nil

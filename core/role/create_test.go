@@ -189,8 +189,8 @@ func unrest() map[string]func(*Scene) {
 // rules are the decisions that need a calm database; each would be yes on a calm one.
 var rules = map[string]func(s Scene) error{
 	"create":  func(s Scene) error { return s.Admits(someRequest) },
-	"prepare": func(s Scene) error { _, err := s.AdmitsSetup(Role{Status: Reserved}, Prepare); return err },
-	"admit":   func(s Scene) error { _, err := s.AdmitsSetup(Role{Status: SQLReady}, Admit); return err },
+	"prepare": func(s Scene) error { _, err := s.AdmitsSetup(Role{Status: Reserved}, Prepare, noon); return err },
+	"admit":   func(s Scene) error { _, err := s.AdmitsSetup(Role{Status: SQLReady}, Admit, noon); return err },
 	"rotate":  func(s Scene) error { _, err := s.AdmitsChange(Role{Status: Ready}, Rotation, noon); return err },
 	"revoke":  func(s Scene) error { _, err := s.AdmitsChange(Role{Status: Ready}, Revocation, noon); return err },
 	"login":   func(s Scene) error { return s.AdmitsLoginChange() },

@@ -7,8 +7,9 @@ import (
 	"github.com/pgherd/pgherd/core/machine"
 )
 
-// AdmitsSetup decides about making a reserved role, or admitting a prepared one (the event says which).
-func (s Scene) AdmitsSetup(r Role, e Event) (machine.Cell[Status], error) {
+// AdmitsSetup decides about making a reserved role, or admitting a prepared one (the event says which). One whose password's
+// validity has ended would never be ready.
+func (s Scene) AdmitsSetup(r Role, e Event, now time.Time) (machine.Cell[Status], error) {
 	cell, err := r.Status.Decide(e)
 	switch {
 	case err != nil:
@@ -17,6 +18,8 @@ func (s Scene) AdmitsSetup(r Role, e Event) (machine.Cell[Status], error) {
 		return cell, conflictf("the role is being removed")
 	case len(cell.Effects) == 0:
 		return cell, nil
+	case r.ValidityEnded(now):
+		return cell, conflictf("the role's validity ended before it was ready: delete it and make another")
 	}
 	return cell, s.calm()
 }
@@ -29,8 +32,8 @@ func (s Scene) AdmitsRename(r Role, name string) error {
 	return s.nameFree(name, r)
 }
 
-// AdmitsReveal decides about showing the password: of a ready role without a pending change whose validity has not ended.
-func (s Scene) AdmitsReveal(r Role, now time.Time) error {
+// AdmitsReveal decides about showing the password: of a ready role, of which no change is pending, whose validity has not ended.
+func (r Role) AdmitsReveal(now time.Time) error {
 	if _, err := r.Status.Decide(Reveal); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestSetupGoesOn(t *testing.T) {
 		"again, while it's rotated": {Role{Status: Updating, ChangeID: someChange}, Admit, fault.ManagedRoleConflict, false},
 	}
 	for name, c := range cases {
-		cell, err := calmScene(c.role).AdmitsSetup(c.role, c.e)
+		cell, err := calmScene(c.role).AdmitsSetup(c.role, c.e, noon)
 		if c.code == "" && err != nil || c.code != "" && !fault.Has(err, c.code) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -44,8 +44,32 @@ func TestSetupGoesOn(t *testing.T) {
 		}
 	}
 	// What is done already is told on a stopped database too.
-	if _, err := stopped(calmScene()).AdmitsSetup(Role{Status: SQLReady}, Prepare); err != nil {
+	if _, err := stopped(calmScene()).AdmitsSetup(Role{Status: SQLReady}, Prepare, noon); err != nil {
 		t.Error(err)
+	}
+}
+
+// A role that was not ready when its password's validity ended never will be; what is done already is told all the same.
+func TestSetupAtTheEndOfValidity(t *testing.T) {
+	end := noon.Add(time.Hour)
+	for _, c := range []struct {
+		status Status
+		e      Event
+		acts   bool
+	}{
+		{Reserved, Prepare, true}, {SQLReady, Admit, true}, {SQLReady, Prepare, false}, {Ready, Admit, false},
+	} {
+		r := Role{Status: c.status, CredentialExpiresAt: &end}
+		if _, err := calmScene(r).AdmitsSetup(r, c.e, end.Add(-1)); err != nil {
+			t.Errorf("%s/%s in time: %v", c.status, c.e, err)
+		}
+		_, err := calmScene(r).AdmitsSetup(r, c.e, end)
+		if c.acts && !fault.Has(err, fault.ManagedRoleConflict) || !c.acts && err != nil {
+			t.Errorf("%s/%s at the end: %v", c.status, c.e, err)
+		}
+		if _, err := calmScene(r).AdmitsRemoval(r, Delete); err != nil {
+			t.Errorf("%s: it cannot be deleted: %v", c.status, err)
+		}
 	}
 }
 
@@ -77,7 +101,7 @@ func TestRenames(t *testing.T) {
 
 func TestReveals(t *testing.T) {
 	for _, status := range Statuses {
-		err := stopped(calmScene()).AdmitsReveal(Role{Status: status}, noon)
+		err := Role{Status: status}.AdmitsReveal(noon)
 		if (err == nil) != (status == Ready) {
 			t.Errorf("%s: %v", status, err)
 		}
@@ -85,7 +109,7 @@ func TestReveals(t *testing.T) {
 	end := noon.Add(time.Hour)
 	r := Role{Status: Ready, CredentialExpiresAt: &end}
 	for d, ok := range map[time.Duration]bool{0: true, time.Hour - 1: true, time.Hour: false, time.Hour + 1: false} {
-		err := calmScene().AdmitsReveal(r, noon.Add(d))
+		err := r.AdmitsReveal(noon.Add(d))
 		if (err == nil) != ok || err != nil && !fault.Has(err, fault.ManagedRoleConflict) {
 			t.Errorf("%s after noon: %v", d, err)
 		}

@@ -92,9 +92,9 @@ func (l *life) decide(e Event) (machine.Cell[Status], error) {
 	s, same := l.scene(), machine.To(l.role.Status)
 	switch e {
 	case Prepare, Admit:
-		return s.AdmitsSetup(l.role, e)
+		return s.AdmitsSetup(l.role, e, l.now)
 	case Reveal:
-		return same, s.AdmitsReveal(l.role, l.now)
+		return same, l.role.AdmitsReveal(l.now)
 	case Rename:
 		return same, s.AdmitsRename(l.role, "Exports")
 	case Rotate:
@@ -159,7 +159,7 @@ func (l *life) check(t *rapid.T) {
 	case r.CredentialGeneration != 1+l.rotated:
 		t.Fatalf("credential generation %d after %d rotations", r.CredentialGeneration, l.rotated)
 	}
-	shown := l.scene().AdmitsReveal(r, l.now) == nil
+	shown := r.AdmitsReveal(l.now) == nil
 	if shown && (r.Status != Ready || !l.now.Before(*r.CredentialExpiresAt) || l.rotating) {
 		t.Fatalf("revealed while %s at %s", r.Status, l.now)
 	}

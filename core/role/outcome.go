@@ -21,7 +21,8 @@ func (c Change) Proves(r Result, hadPassword bool) bool {
 	case !r.Proof.NoneLeft, hadPassword && !r.Proof.OldRefused && !r.Proof.Absent:
 		return false
 	}
-	return c.Kind != Rotation || r.Proof.NewAccepted || r.Proof.ConnectMissing
+	// A password whose validity is over lets nobody in. Its role expires next.
+	return c.Kind != Rotation || r.Proof.NewAccepted || r.Proof.ConnectMissing || r.Proof.Lapsed
 }
 
 // Outcome is what a result makes of a change: its final status, and what happens to its role.

@@ -12,6 +12,8 @@ func TestProofs(t *testing.T) {
 	shut := Proof{NoneLeft: true, OldRefused: true}
 	accepted, missingConnect := shut, shut
 	accepted.NewAccepted, missingConnect.ConnectMissing = true, true
+	lapsed := shut
+	lapsed.Lapsed = true
 	cases := []struct {
 		name  string
 		proof Proof
@@ -26,6 +28,9 @@ func TestProofs(t *testing.T) {
 		{"shut", shut, true, false, true},
 		{"the new password accepted", accepted, true, true, true},
 		{"the new password accepted, CONNECT withdrawn", missingConnect, true, true, true},
+		{"the new password's validity over", lapsed, true, true, true},
+		{"the new password's validity over, somebody left", Proof{Lapsed: true, OldRefused: true}, true, false, false},
+		{"the new password's validity over, the old one not tried", Proof{Lapsed: true, NoneLeft: true}, true, false, false},
 		{"the new password alone", Proof{NewAccepted: true}, true, false, false},
 		{"absent", Proof{NoneLeft: true, Absent: true}, true, false, true},
 		{"absent, somebody left", Proof{Absent: true}, true, false, false},
@@ -92,20 +97,25 @@ func TestRotationGivesItsPassword(t *testing.T) {
 func TestReplayOfACreate(t *testing.T) {
 	for _, status := range Statuses {
 		known := Role{ID: someRole, Status: status, Fingerprint: someRequest.Fingerprint()}
-		if err := calmScene(known).AdmitsReplay(known, someRequest); (err == nil) != (status != Removed) {
+		if err := calmScene(known).AdmitsReplay(known, someRequest, noon); (err == nil) != (status != Removed) {
 			t.Errorf("%s: %v", status, err)
 		}
 		half := status == Reserved || status == SQLReady
-		if err := stopped(calmScene(known)).AdmitsReplay(known, someRequest); (err == nil) != (status != Removed && !half) {
+		if err := stopped(calmScene(known)).AdmitsReplay(known, someRequest, noon); (err == nil) != (status != Removed && !half) {
 			t.Errorf("%s, stopped: %v", status, err)
 		}
 		other := someRequest
 		other.ConnectionLimit++
-		if err := calmScene(known).AdmitsReplay(known, other); !fault.Has(err, fault.ManagedRoleConflict) {
+		if err := calmScene(known).AdmitsReplay(known, other, noon); !fault.Has(err, fault.ManagedRoleConflict) {
 			t.Errorf("%s, another request: %v", status, err)
 		}
+		late := known
+		late.CredentialExpiresAt = &noon
+		if err := calmScene(late).AdmitsReplay(late, someRequest, noon); (err == nil) != (status != Removed && !half) {
+			t.Errorf("%s, its validity over: %v", status, err)
+		}
 		known.ChangeID = someChange
-		if err := calmScene(known).AdmitsReplay(known, someRequest); half && !fault.Has(err, fault.ManagedRoleConflict) {
+		if err := calmScene(known).AdmitsReplay(known, someRequest, noon); half && !fault.Has(err, fault.ManagedRoleConflict) {
 			t.Errorf("%s, being removed: %v", status, err)
 		}
 	}

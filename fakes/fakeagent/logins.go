@@ -8,12 +8,13 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// login is a login of a database: one that came with it, or an additional role. It lets nobody in by VALID UNTIL: PostgreSQL's
-// clock is not the platform's.
+// login is a login of a database: one that came with it, or an additional role. A validity that ends later shuts nobody out:
+// PostgreSQL's clock is not the platform's.
 type login struct {
 	verifier   string // empty: no password
 	credential int64  // generation of the last rotation
 	open       bool   // LOGIN and the pooler's gate, as far as the login itself goes; the database may be closed all the same
+	lapsed     bool   // the password's validity was over when it was set
 	connect    bool   // the owner lets it connect
 	additional bool
 
@@ -34,7 +35,7 @@ func loginsOf(spec ports.DatabaseSpec) map[string]*login {
 // admits reports whether a log-in with this password gets in from anywhere.
 func (d *databaseState) admits(username, password string) bool {
 	l, found := d.logins[username]
-	return found && d.open && l.open && l.connect && credential.Matches(l.verifier, password)
+	return found && d.open && l.open && !l.lapsed && l.connect && credential.Matches(l.verifier, password)
 }
 
 // held counts the sessions of a login that keep a connection of the pooler's for themselves.

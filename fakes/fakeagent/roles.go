@@ -79,7 +79,7 @@ func (a agent) AdmitRole(ctx context.Context, f ports.Fence, spec ports.RoleSpec
 			return struct{}{}, refuse(ports.ReasonDatabaseClosed, "the database is stopped")
 		case !l.connect:
 			return struct{}{}, refuse(ports.ReasonConnectRequired, "the owner has withdrawn CONNECT from %s", spec.Username)
-		case !credential.Matches(spec.Verifier, spec.Password):
+		case !credential.Matches(spec.Verifier, spec.Password), a.s.past(spec.ValidUntil):
 			return struct{}{}, refuse(ports.ReasonFailed, "the role could not log in")
 		}
 		l.profile, l.limit, l.verifier, l.open = spec.AccessProfile, spec.ConnectionLimit, spec.Verifier, true
@@ -96,7 +96,7 @@ func (a agent) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginC
 	return loginCommand(ctx, a.s, call, string(spec.Kind), spec.Generation, payload, func(d *databaseState) (role.Proof, error) {
 		switch spec.Kind {
 		case role.Rotation:
-			return d.rotate(spec)
+			return d.rotate(spec, a.s.past(spec.ValidUntil))
 		case role.Revocation, role.Expiry:
 			return d.shut(spec)
 		case role.Removal:
@@ -105,7 +105,8 @@ func (a agent) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginC
 	})
 }
 
-func (d *databaseState) rotate(spec ports.LoginChange) (role.Proof, error) {
+// rotate sets a new password. One whose validity is over already lets nobody in.
+func (d *databaseState) rotate(spec ports.LoginChange, lapsed bool) (role.Proof, error) {
 	l, found := d.logins[spec.Username]
 	switch {
 	case !found:
@@ -119,9 +120,9 @@ func (d *databaseState) rotate(spec ports.LoginChange) (role.Proof, error) {
 	case spec.OldPassword == spec.NewPassword:
 		return role.Proof{}, refuse(ports.ReasonFailed, "the old password still gets in")
 	}
-	l.verifier, l.credential, l.open = spec.Verifier, spec.CredentialGeneration, true
+	l.verifier, l.credential, l.open, l.lapsed = spec.Verifier, spec.CredentialGeneration, true, lapsed
 	proof := d.proof(spec)
-	proof.NewAccepted, proof.ConnectMissing = true, !l.connect
+	proof.NewAccepted, proof.ConnectMissing, proof.Lapsed = !lapsed, !lapsed && !l.connect, lapsed
 	return proof, nil
 }
 
@@ -199,11 +200,14 @@ func (d *databaseState) condition(username, verifier string) ports.LoginConditio
 		return ports.LoginAbsent
 	case l.verifier == "" || l.verifier != verifier:
 		return ports.LoginDrifted
-	case !l.open || !d.open:
+	case !l.open || l.lapsed || !d.open:
 		return ports.LoginShut
 	}
 	return ports.LoginInForce
 }
+
+// past reports whether a validity is over. The fake asks its clock for nothing else about a password.
+func (s *Server) past(until *time.Time) bool { return until != nil && !s.clock.Now().Before(*until) }
 
 // sameTime makes a time the same text each time a command comes.
 func sameTime(t *time.Time) *time.Time {

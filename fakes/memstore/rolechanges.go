@@ -101,11 +101,16 @@ func (c roleChanges) Save(ctx context.Context, changed role.Change) error {
 	return c.put(s, stored)
 }
 
-func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]role.Change, error) {
+func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports.DueChange, error) {
 	s, err := c.reading(ctx)
 	if err != nil {
 		return nil, err
 	}
 	due := func(c role.Change) bool { return c.Open() && !c.NotBefore.After(now) }
-	return each(first(s.roleChanges.having(due, byNotBefore), limit), ownChange), nil
+	var list []ports.DueChange
+	for _, c := range first(s.roleChanges.having(due, byNotBefore), limit) {
+		of, _ := s.databases.get(c.DatabaseID)
+		list = append(list, ports.DueChange{ID: c.ID, DatabaseID: c.DatabaseID, ServerID: of.ServerID})
+	}
+	return list, nil
 }

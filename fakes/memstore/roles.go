@@ -7,8 +7,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -101,9 +103,20 @@ func (r roles) Expiring(ctx context.Context, now time.Time, limit int) ([]role.R
 	if err != nil {
 		return nil, err
 	}
-	list := s.roles.having(func(r role.Role) bool { return r.Status == role.Ready && r.ValidityEnded(now) },
-		func(a, b role.Role) int {
-			return byTime(*a.CredentialExpiresAt, string(a.ID), *b.CredentialExpiresAt, string(b.ID))
-		})
+	over := func(r role.Role) bool {
+		return r.Status == role.Ready && r.ValidityEnded(now) && s.rolesMayChange(r.DatabaseID)
+	}
+	list := s.roles.having(over, func(a, b role.Role) int {
+		return byTime(*a.CredentialExpiresAt, string(a.ID), *b.CredentialExpiresAt, string(b.ID))
+	})
 	return each(first(list, limit), ownRole), nil
+}
+
+// rolesMayChange reports whether nothing keeps the roles of a database from being changed.
+func (s *state) rolesMayChange(db id.DatabaseID) bool {
+	of, _ := s.databases.get(db)
+	isOpen := isOpenOn(db)
+	return of.Status == database.Active &&
+		!s.roleChanges.any(func(c role.Change) bool { return c.DatabaseID == db && c.Open() }) &&
+		!s.operations.any(func(o operation.Operation) bool { return isOpen(o) && o.Kind != operation.Backup })
 }

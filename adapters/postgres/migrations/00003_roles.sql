@@ -37,6 +37,7 @@ CREATE TABLE roles (
     CONSTRAINT roles_username_unique UNIQUE (username),
     CONSTRAINT roles_secret CHECK ((sealed IS NULL) = (verifier = '') AND (sealed IS NULL) = (status IN ('revoked', 'removed')))
 );
+CREATE INDEX roles_listed ON roles (database_id, ordinal) WHERE status <> 'removed';
 CREATE INDEX roles_expiring ON roles (credential_expires_at, id) WHERE status = 'ready' AND credential_expires_at IS NOT NULL;
 
 -- Exactly one of role_id and login is set.
@@ -67,4 +68,5 @@ CREATE TABLE role_changes (
     CONSTRAINT role_changes_secret CHECK ((sealed IS NOT NULL) = (status = 'pending' AND kind = 'rotate'))
 );
 CREATE UNIQUE INDEX role_changes_one_pending ON role_changes (database_id) WHERE status = 'pending';
+CREATE INDEX role_changes_of_role ON role_changes (role_id) WHERE role_id IS NOT NULL;
 CREATE INDEX role_changes_due ON role_changes (not_before, id) WHERE status = 'pending';
