@@ -19,10 +19,6 @@ var interruptions = []interruption{
 		s.crashAt(t, point, c)
 		return s.child(t, "")
 	}},
-	{"power", forgetfulStack, func(s *stack, t *testing.T, point string, c protocol.Command) *child {
-		s.powerCut(t, point, c)
-		return s.child(t, "")
-	}},
 	{"PostgreSQL", forgetfulStack, (*stack).serverCrash},
 }
 

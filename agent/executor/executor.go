@@ -35,9 +35,10 @@ type Executor struct {
 	log      *zap.Logger
 
 	locks  locks
-	making gauge // connections to databases that are being made
+	inside gauge // connections to databases of customers
 
 	changed chan struct{} // wakes SweepChanged
+	buried  chan struct{} // wakes SweepDead
 
 	jobsMu sync.Mutex
 	jobs   map[string]*job // by operation
@@ -51,7 +52,8 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	}
 	return &Executor{
 		server: s, db: db, pooler: p, settings: settings, backups: b, log: log,
-		making: newGauge(maxMaking), changed: make(chan struct{}, 1), jobs: map[string]*job{},
+		inside: newGauge(maxInside), changed: make(chan struct{}, 1), buried: make(chan struct{}, 1),
+		jobs: map[string]*job{},
 	}, nil
 }
 
@@ -64,8 +66,9 @@ func (x *Executor) Stop() {
 // DB is the pool of connections to the maintenance database.
 func (x *Executor) DB() *sql.DB { return x.db }
 
-// maxMaking bounds the connections to databases that are being made; with the pool it stays within reserved_connections.
-const maxMaking = 2
+// maxInside bounds the connections to databases of customers, also those that are being made; with the pool it stays within
+// reserved_connections.
+const maxInside = 2
 
 // commandTime bounds one command. Whoever sent it may have gone long before; the outcome waits in the ledger.
 const commandTime = 2 * time.Minute
@@ -88,7 +91,11 @@ func (x *Executor) Execute(ctx context.Context, c protocol.Command) (json.RawMes
 	if err != nil || !v.goOn {
 		return v.result, err
 	}
-	return do(ctx)
+	result, err := do(ctx)
+	if err != nil {
+		return nil, x.abandon(ctx, c, err)
+	}
+	return result, nil
 }
 
 // action carries one command out.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -57,6 +59,32 @@ var noResult = json.RawMessage(`{}`)
 func outcome(c protocol.Command, result json.RawMessage) string {
 	return fmt.Sprintf("SELECT ledger.conclude(%s, %s, %s, %d, %s, %s)", quote(c.OperationID), quote(c.Step), quote(c.Resource),
 		c.Generation, quote(string(c.Kind)), quote(string(result)))
+}
+
+// abandon ends the work on a command for now. What it failed for says nothing where PostgreSQL has crashed since it began.
+func (x *Executor) abandon(ctx context.Context, c protocol.Command, why error) error {
+	const query = `DELETE FROM ledger.running WHERE operation_id = $1 AND step = $2 AND resource = $3 AND generation = $4`
+	if AsRefusal(why).Reason == protocol.ReasonUnavailable {
+		return why
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
+	defer cancel()
+	done, err := x.db.ExecContext(ctx, query, c.OperationID, c.Step, c.Resource, c.Generation)
+	var running int64
+	if err == nil {
+		running, err = done.RowsAffected()
+	}
+	if err != nil || running == 0 {
+		return errCrashed(errors.Join(why, err))
+	}
+	return why
+}
+
+// abandonTime bounds one statement.
+const abandonTime = 10 * time.Second
+
+func errCrashed(cause error) *Refusal {
+	return &Refusal{protocol.ReasonUnavailable, "PostgreSQL has crashed meanwhile; send the command again", cause}
 }
 
 func quote(s string) string { return pq.QuoteLiteral(s) }

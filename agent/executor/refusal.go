@@ -61,7 +61,7 @@ func AsRefusal(err error) *Refusal {
 	case sqlState(err) == notInCharge:
 		return &Refusal{protocol.ReasonUnavailable, "another agent is in charge of this server", err}
 	case sqlState(err) == crashedMeanwhile:
-		return &Refusal{protocol.ReasonUnavailable, "PostgreSQL has crashed meanwhile; send the command again", err}
+		return errCrashed(err)
 	case errors.Is(err, pooler.ErrUnreachable):
 		return &Refusal{protocol.ReasonUnavailable, "PgBouncer does not answer", err}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
