@@ -105,7 +105,8 @@ const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOB
 
 // flushLater spares a transaction its wait for the disk; so does flushLaterCall, in a query. A crash of PostgreSQL
 // or of the machine may then take the transaction back, with all that was committed after it: the log is lost from its end
-// only. That is harmless, because whoever finds less than was done goes on from there.
+// only. That is harmless, because a command that a crash fell into ends with none of its outcomes (see outcome and abandon), and
+// whoever gets it again goes on from what it finds.
 //
 // CREATE DATABASE waits for the disk, and so does the rename. So no database stands without the row and the holder that make
 // it ours, and none is told of that has not its logins, rights and name on disk. An outcome that is lost is proven again.
@@ -113,7 +114,7 @@ const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOB
 // same; what would undo it, closing the operation, waits for the disk.
 //
 // Of a command about a login the outcome waits, and with it all that the command did before. None is told of that may be taken
-// back; and with PostgreSQL go the sessions that a rotation may not leave.
+// back.
 const (
 	flushLater     = "SET LOCAL synchronous_commit = off"
 	flushLaterCall = "set_config('synchronous_commit', 'off', true)"
