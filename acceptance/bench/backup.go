@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"time"
 )
 
 const mostSizeDifference = 0.1
@@ -19,28 +18,24 @@ func measureBackup(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var byAPI, byHand []time.Duration
 	var size int64
-	for range (b.runs + 1) / 2 {
-		began := time.Now()
-		if size, err = b.dumpByHand(ctx, text.Name); err != nil {
-			return nil, err
-		}
-		byHand = append(byHand, time.Since(began))
-		began = time.Now()
+	byAPI := way{measured: func(int) error {
 		done, err := b.client.backup(ctx, text.ID)
-		if err != nil {
-			return nil, err
-		}
-		byAPI = append(byAPI, time.Since(began))
 		text.last = &done
+		return err
+	}}
+	byHand := way{measured: func(int) (err error) {
+		size, err = b.dumpByHand(ctx, text.Name)
+		return err
+	}}
+	t, err := inTurn((b.runs+1)/2, byAPI, byHand)
+	if err != nil {
+		return nil, err
 	}
-	ours, baseline := median(byAPI), median(byHand)
 	sizes := float64(text.last.Result.SizeBytes) / float64(size)
-	what := fmt.Sprintf("backup of a database of %s, unverified, against pg_dump | gzip -6 (median of %d)",
-		amount(text.size), len(byAPI))
+	what := fmt.Sprintf("backup of a database of %s, unverified, against pg_dump | gzip -6", amount(text.size))
 	return []row{
-		atMost(what, span(ours), span(baseline), ours.Seconds()/baseline.Seconds(), 0.5),
+		t.row(what, 0.5),
 		{
 			measure: "  size of its file", ours: amount(text.last.Result.SizeBytes).String(), baseline: amount(size).String(),
 			ratio: fmt.Sprintf("%.2f", sizes), limit: "1 ± 0.10", met: sizes >= 1-mostSizeDifference && sizes <= 1+mostSizeDifference,

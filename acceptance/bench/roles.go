@@ -3,8 +3,15 @@ package main
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 )
 
 const (
@@ -80,7 +87,8 @@ type rotations struct {
 	before  secret // of the role that was made by hand
 	now     secret
 	secrets int     // how many it has had
-	client  *sql.DB // open while a password is changed
+	client  *sql.DB // open while a password is changed, with the one connection
+	held    *sql.Conn
 }
 
 func (r *rotations) ours(ctx context.Context) func(int) error {
@@ -119,17 +127,39 @@ func (r *rotations) open(ctx context.Context, who customer) (err error) {
 	if r.client, err = r.pooled(who); err != nil {
 		return err
 	}
-	r.client.SetMaxOpenConns(1)
-	return run(ctx, r.client, "SELECT 1")
+	if r.held, err = r.client.Conn(ctx); err != nil {
+		return err
+	}
+	return r.held.PingContext(ctx)
 }
 
-// dead demands that the open client does not work any more.
+// dead demands that the open client was ended: by a server that says so, or by whoever closed it. A client that waits in the
+// pooler's queue is not dead.
 func (r *rotations) dead(ctx context.Context) func(int) error {
 	return func(int) error {
-		err := run(ctx, r.client, "SELECT 1")
-		if closed := r.client.Close(); closed != nil || err == nil {
-			return errors.Join(errors.New("a client of the old password still works"), closed)
+		brief, cancel := context.WithTimeout(ctx, endTime)
+		defer cancel()
+		_, err := r.held.ExecContext(brief, "SELECT 1")
+		_ = r.held.Close() // it may have been closed already
+		if closed := r.client.Close(); brief.Err() != nil || !isEnd(err) {
+			return errors.Join(errNotEnded, err, closed)
 		}
 		return nil
 	}
+}
+
+var errNotEnded = errors.New("a client of the old password was not ended")
+
+// endTime is how long a client has to tell that it was ended; queue_wait_timeout is longer.
+const endTime = 10 * time.Second
+
+// endings are the codes of an ended session: PostgreSQL's and PgBouncer's.
+var endings = []pqerror.Code{"57P01", "08P01"}
+
+func isEnd(err error) bool {
+	var told *pq.Error
+	if errors.As(err, &told) {
+		return slices.Contains(endings, told.Code)
+	}
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF)
 }
