@@ -3,16 +3,19 @@ package spec
 import (
 	"bytes"
 	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
-// goodBodies are bodies that each route with a body takes. A route that is missing here fails its scenarios.
+// goodBodies have every field that each route with a body takes. A route or a field that is missing here fails its scenarios.
 var goodBodies = map[string]string{
-	"POST /api/v1/databases":                        `{"name":"a-good-name","displayName":"D"}`,
+	"POST /api/v1/databases": `{"name":"a-good-name","displayName":"D","roleModel":"managed","environment":"other",` +
+		`"scheduledBackup":"none"}`,
 	"PATCH /api/v1/databases/{id}/environment":      `{"environment":"staging"}`,
 	"POST /api/v1/databases/{id}/lifecycle":         `{"action":"start"}`,
-	"POST /api/v1/databases/{id}/network/allowlist": `{"cidr":"192.0.2.0/24"}`,
-	"POST /api/v1/webhooks":                         `{"url":"` + quietURL + `"}`,
+	"POST /api/v1/databases/{id}/network/allowlist": `{"cidr":"192.0.2.0/24","description":"D"}`,
+	"POST /api/v1/webhooks":                         `{"url":"` + quietURL + `","databaseId":"` + nobodysID + `"}`,
 
 	"POST /api/v1/databases/{id}/custom-roles": `{"displayName":"R","accessProfile":"read_only","connectionLimit":1}`,
 
@@ -42,19 +45,25 @@ var isolating = []Scenario{
 				}
 			}
 		}},
-	{Name: "on every route a foreign ID and a missing ID get the same bytes", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
-		ada, mallory := s.Customer("pro"), s.Customer("pro")
-		made := ada.Creates("orders")
-		work := ada.Follows(ada.BacksUp(made.ID))
-		ids := map[string]string{"database": made.ID, "operation": work.ID, "webhook": ada.Hooks(quietURL, made.ID).ID}
-		for _, route := range s.targeted() {
-			foreign := ids[route.Target]
-			one := s.sends(s.request(route, foreign, nobodysID, mallory.Key.Text))
-			other := s.sends(s.request(route, nobodysID, nobodysID, mallory.Key.Text))
-			s.That(one.Status == 404, "%s with a foreign ID is %d: %s", route, one.Status, one.Body)
-			s.sameAnswer(route, one, other)
-		}
-	}},
+	{Name: "on every route, in every place, a foreign ID and a missing ID get the same bytes", Needs: []Ability{SpeaksHTTP},
+		Play: func(s *Stage) {
+			ada, mallory := s.Customer("pro"), s.Customer("pro")
+			foreign, home := ada.furnishes(), mallory.Creates("orders")
+			own := map[string]string{ // all that other things lie in
+				"database": home.ID, "{roleId}": mallory.AddsRole(home, "Reports", "custom").RoleID,
+				"webhook": mallory.Hooks(quietURL, home.ID).ID,
+			}
+			for _, route := range s.targeted() {
+				parameters, key := route.parameters(), s.WithKey(mallory.Account).Key.Text // one a route, for the limit of each
+				for i := range parameters {
+					mine := named(parameters[:i], own)
+					one := s.sends(s.fill(route, key, slices.Concat(mine, named(parameters[i:], foreign))))
+					other := s.sends(s.fill(route, key, slices.Concat(mine, named(parameters[i:], nobodys))))
+					s.That(one.Status == 404, "%s with a foreign %s is %d: %s", route, parameters[i], one.Status, one.Body)
+					s.sameAnswer(route, one, other)
+				}
+			}
+		}},
 	{Name: "on every route a key for others gets what a missing ID gets", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		inside, outside := ada.Creates("inside"), ada.Creates("outside")
@@ -91,13 +100,83 @@ func (s *Stage) targeted() (routes []Route) {
 	return routes
 }
 
-// request fills a route in: its first parameter is id, every further one is part, but for file names and logins. A request with a
-// body has an Idempotency-Key, too, which routes that want none overlook.
+// parameters are those of a route that name something of a customer's, in their order; the first is called after its kind.
+func (r Route) parameters() (names []string) {
+	for i, found := range parameter.FindAllString(r.Path, -1) {
+		switch {
+		case i == 0:
+			names = append(names, r.Target)
+		case found != "{login}": // every managed database has the same
+			names = append(names, found)
+		}
+	}
+	return names
+}
+
+var parameter = regexp.MustCompile(`\{\w+\}`)
+
+// nobodys are IDs of things that are not there, by parameter.
+var nobodys = map[string]string{
+	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
+	"{roleId}": nobodysID, "{operationId}": nobodysID, "{filename}": "20260101_000000.sql.gz",
+}
+
+// furnishes makes something of every kind, and returns the IDs by parameter. The endpoint has heard of nothing where there are no
+// receivers: no scenario sends anything to a real address.
+func (c *Customer) furnishes() map[string]string {
+	c.stage.Helper()
+	made := c.Creates("orders")
+	role, url := c.AddsRole(made, "Reports", "custom"), quietURL
+	has := map[string]string{
+		"database": made.ID, "{entryId}": c.Allows(made.ID, "127.0.0.0/8").ID, "{filename}": c.FinishesBackup(made.ID).Filename,
+		"operation": c.ListsBackups(made.ID)[0].OperationID, "{deliveryId}": nobodysID,
+		"{roleId}": role.RoleID, "{operationId}": c.Rotates(made, role, "rotate-1").OperationID,
+	}
+	if c.stage.Receivers != nil {
+		url = c.stage.receiver()
+	}
+	has["webhook"] = c.Hooks(url, made.ID).ID
+	if c.stage.Receivers != nil {
+		delivery, err := c.TestWebhook(has["webhook"])
+		c.stage.OK(err)
+		has["{deliveryId}"] = delivery
+	}
+	return has
+}
+
+// named are the values of parameters.
+func named(parameters []string, has map[string]string) (values []string) {
+	for _, p := range parameters {
+		values = append(values, has[p])
+	}
+	return values
+}
+
+// request fills a route in: its first parameter is id, every further one is part, but for file names.
 func (s *Stage) request(r Route, id, part, key string) Request {
 	s.Helper()
-	path := strings.Replace(r.Path, "{id}", id, 1)
-	path = strings.NewReplacer("{filename}", "20260101_000000.sql.gz", "{login}", "runtime", "{entryId}", part,
-		"{deliveryId}", part, "{roleId}", part, "{operationId}", part).Replace(path)
+	var values []string
+	for i, p := range r.parameters() {
+		switch {
+		case i == 0:
+			values = append(values, id)
+		case p == "{filename}":
+			values = append(values, nobodys[p])
+		default:
+			values = append(values, part)
+		}
+	}
+	return s.fill(r, key, values)
+}
+
+// fill is a request for a route whose parameters have the given values. One with a body has an Idempotency-Key, too, which routes
+// that want none overlook.
+func (s *Stage) fill(r Route, key string, values []string) Request {
+	s.Helper()
+	path := strings.Replace(r.Path, "{login}", "runtime", 1)
+	for _, v := range values {
+		path = strings.Replace(path, parameter.FindString(path), v, 1)
+	}
 	s.That(!strings.Contains(path, "{"), "%s has a parameter that this scenario does not know", r)
 	request := Request{Method: r.Method, Path: path, Key: key, From: s.someAddress()}
 	if r.JSON {
