@@ -159,3 +159,26 @@ func TestRevealOfAManagedLoginDuringItsChange(t *testing.T) {
 	w.keep()
 	must(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin))(t)
 }
+
+// The key of the secrets is away just when the owner's new password is to be handed over: it is not counted as given, and the
+// same request gets it later.
+func TestOwnersPasswordThatCannotBeDecrypted(t *testing.T) {
+	w := newRoleWorld(t)
+	var box *broken
+	c := quick()
+	c.Crash = func(point string) { box.on = box.on || point == "role.rotate.committed" }
+	var cp *controlplane.ControlPlane
+	cp, box = w.withBrokenBox(c)
+	for range 2 {
+		_, err := cp.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "key")
+		refusedInside(t, err)
+	}
+	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 0)
+	box.on = false
+	shown := must(cp.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "key"))(t)
+	equal(t, "gets in", w.getsIn("my-shop", shown.Password), true)
+	reveals := w.details(audit.LoginRevealed)
+	equal(t, "reveals in the log", len(reveals), 1)
+	equal(t, "of which change", reveals[0]["operationId"], string(shown.ID))
+	equal(t, "shown again", must(w.rotateLogin(database.OwnerLogin, "key"))(t).Password, "")
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -250,6 +251,75 @@ func TestSetupRefusals(t *testing.T) {
 		equal(t, "deleted", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
 		w.role("another")
 	}
+}
+
+// What is no answer of the server is not told as one.
+func TestSetupFailsInside(t *testing.T) {
+	w := newRoleWorld(t)
+	c := quick()
+	var box *broken
+	c.Crash = func(point string) { box.on = point == "role.admit.reserved" }
+	var cp *controlplane.ControlPlane
+	cp, box = w.withBrokenBox(c)
+	_, err := cp.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refusedInside(t, err)
+	equal(t, "the server was asked", w.server.Calls("AdmitRole"), 0)
+	w.role("report")
+}
+
+// Somebody else takes the role further, and further than ready: the step that was asked for is refused as for any such role.
+func TestSetupIsOvertaken(t *testing.T) {
+	for method, event := range map[string]role.Event{"PrepareRole": role.Prepare, "AdmitRole": role.Admit} {
+		for _, further := range []role.Status{role.Ready, role.Revoked} {
+			w := newRoleWorld(t)
+			w.losing(method, 0)
+			_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+			refused(t, err, fault.AgentError)
+			r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+			w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
+				if c.Method == method && c.CallIndex == 1 {
+					w.role("report")
+					if further == role.Revoked {
+						must(w.change(r.ID, role.Revocation, "revoke"))(t)
+					}
+				}
+				return fakeagent.Fault{}
+			})
+			err = w.step(event, r)
+			w.is(r.ID, further)
+			if further == role.Ready {
+				ok(t, err)
+				continue
+			}
+			refused(t, err, fault.ManagedRoleConflict)
+			if !strings.Contains(err.Error(), "revoked") {
+				t.Errorf("%s of a role that is %s: %v", event, further, err)
+			}
+		}
+	}
+}
+
+// The set-up comes late, after a deletion that dependencies have ended: the role is not called one that is being removed.
+func TestSetupAfterARefusedRemoval(t *testing.T) {
+	w := newRoleWorld(t)
+	w.losing("PrepareRole", 0)
+	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refused(t, err, fault.AgentError)
+	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	w.server.AddDependency(r.Username, grant)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
+		if c.Method == "AdmitRole" {
+			_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
+			refused(t, err, fault.RoleDependencies)
+		}
+		return fakeagent.Fault{}
+	})
+	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refused(t, err, fault.ManagedRoleConflict)
+	if strings.Contains(err.Error(), "being removed") {
+		t.Error(err)
+	}
+	w.is(r.ID, role.Revoked)
 }
 
 // A slow request that makes a role comes too late where the role has been removed: nothing comes back.

@@ -272,3 +272,36 @@ func TestDependenciesThatAnotherDriverFound(t *testing.T) {
 	list, _ := known.Extra["dependencies"].([]role.Dependency)
 	equal(t, "listed", len(list), 1)
 }
+
+// The revocation takes all the time that a request has: the removal is begun all the same, and goes on by itself.
+func TestDeletionWithASlowRevocation(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.server.OnCall(func(ctx context.Context, c fakeagent.Call) fakeagent.Fault {
+		if c.Method == "ChangeLogin" {
+			<-ctx.Done()
+		}
+		return fakeagent.Fault{}
+	})
+	c := quick()
+	c.RoleWait = 20 * time.Millisecond
+	pending := must(w.process(c).Roles.Delete(w.ctx, w.here(), r.ID))(t)
+	equal(t, "pending", pending, controlplane.Removal{RoleID: r.ID, Phase: controlplane.RemovePhase})
+	w.is(r.ID, role.Revoked)
+	w.keep()
+	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+	equal(t, "removed in the log", len(w.details(audit.RoleRemoved)), 1)
+}
+
+// A removal that is put in the place of another, after the revocation, is as much as one call has to do.
+func TestDeletionInManySteps(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "RemoveRole" && c.CallIndex < 2 {
+			f.Before = &ports.AgentRefusal{Reason: ports.ReasonConflict, Message: "another list of databases"}
+		}
+		return f
+	})
+	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+}

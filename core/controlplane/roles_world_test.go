@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +93,16 @@ func (w *roleWorld) getsIn(username, password string) bool {
 		w.t.Errorf("pooled: %v, direct: %v", pooled, direct)
 	}
 	return pooled
+}
+
+// step takes a role one step of its set-up further.
+func (w *roleWorld) step(e role.Event, r controlplane.RoleState) error {
+	do := w.Roles.Prepare
+	if e == role.Admit {
+		do = w.Roles.Admit
+	}
+	_, err := do(w.ctx, w.here(), r.ID)
+	return err
 }
 
 func (w *roleWorld) change(of id.RoleID, k role.Kind, key string) (role.Change, error) {
@@ -199,4 +210,26 @@ func (s slowToTell) InspectLogin(
 	condition, err := s.Agent.InspectLogin(ctx, db, username, verifier)
 	s.then()
 	return condition, err
+}
+
+// broken are secrets of which none can be decrypted while on is set.
+type broken struct {
+	ports.SecretBox
+	on bool
+}
+
+func (b *broken) Open(sealed []byte, context string) ([]byte, error) {
+	if b.on {
+		return nil, errors.New("the key is not there")
+	}
+	return b.SecretBox.Open(sealed, context)
+}
+
+// withBrokenBox is a process whose secrets can be made unreadable.
+func (w *roleWorld) withBrokenBox(c controlplane.Config) (*controlplane.ControlPlane, *broken) {
+	w.t.Helper()
+	box := &broken{SecretBox: w.ports.Secrets}
+	p := w.ports
+	p.Secrets = box
+	return must(controlplane.New(p, c))(w.t), box
 }

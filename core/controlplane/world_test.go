@@ -190,6 +190,14 @@ func refused(t *testing.T, err error, code fault.Code) {
 	}
 }
 
+// refusedInside is about what is none of a caller's business.
+func refusedInside(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || fault.CodeOf(err) != fault.InternalError {
+		t.Fatalf("%v, want an internal error", err)
+	}
+}
+
 func equal[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {

@@ -57,6 +57,9 @@ func (d *desk) createAccount(cmd *cobra.Command, n controlplane.NewAccount) erro
 	})
 }
 
+// minValidity leaves time to make a role or change its password, and to hand the password out, while it is good.
+const minValidity = 5 * time.Minute
+
 func (d *desk) accountSet() *cobra.Command {
 	var accountID, plan string
 	var databases, connections, days int
@@ -72,7 +75,7 @@ func (d *desk) accountSet() *cobra.Command {
 	f.IntVar(&connections, "connection-cap", -1, "server connections of one new managed database")
 	f.IntVar(&days, "backup-days", -1, "how long a new backup is kept")
 	f.BoolVar(&verify, "verify-backups", true, "restore each backup in isolation and compare")
-	f.DurationVar(&validity, "credential-validity", 0, "how long a password of an additional role is good; 0 for ever")
+	f.DurationVar(&validity, "credential-validity", 0, "how long a password of an additional role is good: at least 5m; 0 for ever")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		given := f.Changed
 		if given("plan") {
@@ -82,6 +85,9 @@ func (d *desk) accountSet() *cobra.Command {
 		}
 		if min(databases, connections, days) < -1 {
 			return fault.Invalid("exception", "must be at least 0, or -1 for the plan's")
+		}
+		if validity != 0 && validity < minValidity {
+			return fault.Invalid("credential-validity", "must be at least %s, or 0 for ever", minValidity)
 		}
 		return d.changeAccount(cmd, accountID, func(a *account.Account) {
 			if given("plan") {

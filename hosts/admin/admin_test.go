@@ -123,6 +123,15 @@ func TestAnOperatorChangesWhatAPlanAllows(t *testing.T) {
 		t.Errorf("got %v", changed)
 	}
 	c.refuses("at least 0", "account", "set", "--account="+account, "--backup-days=-2")
+	for _, short := range []string{"1s", "4m59.999s", "-1h"} {
+		c.refuses("credential-validity: must be at least 5m0s", "account", "set", "--account="+account, "--credential-validity="+short)
+	}
+	for given, want := range map[string]string{"5m": "5m0s", "0": "0s"} {
+		changed = c.does("account", "set", "--account="+account, "--credential-validity="+given)
+		if changed["credentialValidity"] != want {
+			t.Errorf("a validity of %s: %v", given, changed)
+		}
+	}
 }
 
 func TestAnOperatorMakesNamespacesAndCIKeys(t *testing.T) {
