@@ -101,7 +101,8 @@ func otherCase(object string) string {
 	return strings.Replace(object, `"`+name+`"`, `"`+strings.ToUpper(name)+`"`, 1)
 }
 
-// refusesOtherTypes gives each field that the route takes, one after another, values of every type that is not its own. Only an environment may be null.
+// refusesOtherTypes gives each field that the route takes, one after another, values of every type that is not its own. Only an
+// environment may be null.
 func (s *Stage) refusesOtherTypes(c *Customer, route Route, good Request) {
 	s.Helper()
 	fields := fieldsOf(string(good.Body))
