@@ -78,6 +78,57 @@ var expiringRoles = []Scenario{
 		ada.Sets(made.ID, "start", "active")
 		s.bothOut(login)
 	}},
+	{Name: "a rotation that comes after its own validity ends in an expired role, and keeps nothing waiting", Alone: true,
+		Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+			ada := s.Customer("pro")
+			s.OK(s.Operator.SetCredentialValidity(ada.Account, day))
+			made := ada.Creates("orders")
+			role, old := ada.AddsLogin(made, "Reports", "read_only")
+			held := s.bothIn(old)
+			s.losesAgent()
+			begun, err := ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
+			s.OK(err)
+			s.That(begun.Status == "pending", "the change is %+v", begun)
+			s.OK(s.Clock.Advance(2 * day))
+			s.OK(s.Agent.Start())
+			s.isExpired(ada, made, role)
+			s.closed(held...)
+			s.bothOut(old)
+			done, err := ada.API.RoleChange(made.ID, role.RoleID, begun.OperationID)
+			s.OK(err)
+			s.That(done.Status == "completed" && done.CredentialGeneration == 2, "the change is %+v", done)
+			s.Refused(s.tryOne(ada, made, role, "reveal"), "MANAGED_ROLE_CONFLICT")
+			var other Role
+			s.Eventually("the database takes another role", func() bool {
+				other, err = ada.CreateRole(made.ID, NewRole{
+					DisplayName: "Jobs", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "jobs",
+				})
+				return err == nil
+			})
+			s.bothIn(ada.Reveals(made, other).Login())
+			ada.Deletes(made, role)
+		}},
+	{Name: "a role that is not ready when its validity ends is refused, and deleted", Alone: true, Needs: []Ability{MovesTime},
+		Play: func(s *Stage) {
+			ada := s.Customer("pro")
+			s.OK(s.Operator.SetCredentialValidity(ada.Account, day))
+			made := ada.Creates("orders")
+			ask := NewRole{DisplayName: "Reports", AccessProfile: "read_only", ConnectionLimit: 2, IdempotencyKey: "deploy-1"}
+			s.losesAgent()
+			_, err := ada.CreateRole(made.ID, ask)
+			s.Refused(err, "AGENT_ERROR")
+			half := ada.halfMade(made)
+			s.OK(s.Agent.Start())
+			s.OK(s.Clock.Advance(day))
+			_, err = ada.CreateRole(made.ID, ask)
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+			_, err = ada.PrepareRole(made.ID, half.RoleID)
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+			ada.Deletes(made, half)
+			again := ask
+			again.IdempotencyKey = "deploy-2"
+			s.bothIn(ada.Reveals(made, ada.AddsRoleAs(made, again)).Login())
+		}},
 	{Name: "without a validity no password ever ends", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
