@@ -69,9 +69,38 @@ func TestOnlyTheAgentComparesVerifiers(t *testing.T) {
 	for role, want := range map[string]bool{"pgherd_agent": true, "pgherd_pooler": false, "shop": false} {
 		var may bool
 		row := s.super.QueryRowContext(t.Context(), `SELECT has_schema_privilege($1, 'pooler', 'USAGE')
-			AND has_function_privilege($1, 'pooler.has_verifier(text, text)', 'EXECUTE')`, role)
+			AND has_function_privilege($1, 'pooler.has_verifier(text, text)', 'EXECUTE')
+			AND has_function_privilege($1, 'pooler.verifier_mark(text)', 'EXECUTE')`, role)
 		if err := row.Scan(&may); err != nil || may != want {
 			t.Errorf("%s may ask: %t %v", role, may, err)
+		}
+	}
+}
+
+// A mark changes with the verifier and is not it.
+func TestMarkTellsVerifiersApart(t *testing.T) {
+	s := realStack(t)
+	mark := func(login string) string {
+		t.Helper()
+		var text string
+		if err := s.super.QueryRowContext(t.Context(), "SELECT coalesce(pooler.verifier_mark($1), '')", login).Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	t.Cleanup(func() { execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'") })
+	first := mark("shop")
+	if len(first) != 64 || first != mark("shop") {
+		t.Errorf("%q", first)
+	}
+	execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'") // the same password, with another salt
+	if second := mark("shop"); len(second) != 64 || second == first {
+		t.Errorf("%q after %q", second, first)
+	}
+	execute(t, s, "ALTER ROLE shop PASSWORD NULL")
+	for _, login := range []string{"shop", "pgherd_agent", "postgres", "nobody"} {
+		if got := mark(login); got != "" {
+			t.Errorf("%s: %q", login, got)
 		}
 	}
 }

@@ -25,27 +25,27 @@ var ErrNoServer = errors.New("pooler: log-in accepted, but no server connection 
 // began no session: whoever may log in can set libraries to be preloaded that do not exist.
 var ErrNoSession = errors.New("pooler: log-in accepted, but PostgreSQL begins no session for it")
 
-// Prove logs in at an entry through the unix socket and runs SELECT 1 on PostgreSQL. Where the pool is full it waits for a
-// server connection like any client, at most as long as ctx.
+// Prove logs in at an entry through the unix socket and asks PostgreSQL for its version, a statement that takes no snapshot: a
+// login may have its transactions wait for a safe one, which somebody else's transactions put off for ever. Where the pool is
+// full it waits for a server connection like any client, at most as long as ctx.
 func (c *Console) Prove(ctx context.Context, entry, login, password string) error {
 	s, err := dial(ctx, c.settings, entry, login, password)
 	if err == nil {
 		defer s.close()
-		if err = s.each(ctx, "SELECT 1", func(row) error { return nil }); err == nil {
+		if err = s.each(ctx, "SHOW server_version_num", func(row) error { return nil }); err == nil {
 			return nil
 		}
-		if errors.Is(err, driver.ErrBadConn) {
+		if errors.Is(err, driver.ErrBadConn) && ctx.Err() == nil {
 			return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoSession, entry, login, err)
 		}
 		return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoServer, entry, login, err)
 	}
-	if isSpoilt(err) {
+	switch accepted := errors.Is(err, errAccepted); {
+	case accepted && isSpoilt(err):
 		return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoSession, entry, login, err)
-	}
-	if isConnectRefusal(err) {
+	case accepted:
 		return fmt.Errorf("%w: entry %s, login %s: %w", ErrNoServer, entry, login, err)
-	}
-	if isRefusal(err) {
+	case isRefusal(err):
 		return fmt.Errorf("%w: entry %s, login %s: %w", ErrRefused, entry, login, err)
 	}
 	return fmt.Errorf("pooler: no log-in at entry %s as %s: %w", entry, login, err)
@@ -69,13 +69,6 @@ func (c *Console) ProveRefused(ctx context.Context, entry, login, password strin
 var refusals = []string{
 	"no such user", "SASL authentication failed", "password authentication failed", "login rejected",
 	"no authentication method is found",
-}
-
-// isConnectRefusal reports whether PostgreSQL, which PgBouncer asks after it has accepted the client's password, refused the
-// database to the login.
-func isConnectRefusal(err error) bool {
-	var answer *pq.Error
-	return errors.As(err, &answer) && strings.Contains(answer.Message, "permission denied for database")
 }
 
 // isSpoilt reports whether PostgreSQL, asked after PgBouncer has accepted the password, could not preload what the login set.

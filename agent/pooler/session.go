@@ -21,7 +21,7 @@ type session struct {
 	reused bool
 }
 
-// dial logs in at an entry through the unix socket.
+// dial logs in at an entry through the unix socket. Its error wraps errAccepted where the password was right all the same.
 func dial(ctx context.Context, s Settings, entry, login, password string) (*session, error) {
 	connector, err := pq.NewConnectorConfig(pq.Config{
 		Host: s.SocketDir, Port: uint16(s.ListenPort), Database: entry, User: login, Password: password,
@@ -36,8 +36,12 @@ func dial(ctx context.Context, s Settings, entry, login, password string) (*sess
 	wire.unhook()
 	if err != nil {
 		wire.close()
+		if wire.heard.acceptance() {
+			err = fmt.Errorf("%w: %w", errAccepted, err)
+		}
 		return nil, ended(ctx, err)
 	}
+	wire.heard.forget()
 	return &session{wire: wire, conn: conn}, nil
 }
 
@@ -128,6 +132,7 @@ func (r row) number(column string) int64 {
 type timedWire struct {
 	login context.Context // of the log-in, which begins inside the driver's call of DialContext
 	conn  net.Conn
+	heard *overheard
 	stop  func() bool
 }
 
@@ -146,9 +151,9 @@ func (w *timedWire) DialContext(ctx context.Context, network, address string) (n
 	if err != nil {
 		return nil, err
 	}
-	w.conn = conn
+	w.conn, w.heard = conn, &overheard{Conn: conn, listening: true}
 	w.obey(w.login)
-	return conn, nil
+	return w.heard, nil
 }
 
 // obey makes reads and writes end when ctx does, until unhook.
