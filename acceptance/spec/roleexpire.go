@@ -101,7 +101,7 @@ var expiringRoles = []Scenario{
 			var other Role
 			s.Eventually("the database takes another role", func() bool {
 				other, err = ada.CreateRole(made.ID, NewRole{
-					DisplayName: "Jobs", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "jobs",
+					DisplayName: "Jobs", AccessProfile: "custom", ConnectionLimit: 2, IdempotencyKey: "jobs",
 				})
 				return err == nil
 			})
