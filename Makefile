@@ -3,8 +3,10 @@
 GO ?= go
 # The race detector pays where goroutines share things; the rest runs about twice as fast without it.
 RACE ?= -race
-RACE_PACKAGES := ./adapters/... ./agent/... ./fakes/... ./hosts/...
-PLAIN_PACKAGES := ./core/... ./ports/... ./acceptance/...
+RACE_PACKAGES := ./adapters/... ./agent/... ./core/controlplane ./fakes/... ./hosts/...
+PLAIN_PACKAGES = $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... ./ports/... ./acceptance/...))
+# The histories run under the race detector too, fewer of them: there they take ten times as long.
+HISTORIES := -short -run 'Linearizable|OneKey' ./acceptance/linear
 TEST_TIMEOUT ?= 10m
 GOLANGCI := .toolchain/golangci-lint
 
@@ -23,6 +25,7 @@ run: build toolchain ## start a whole pgherd on this machine, until Ctrl-C; its 
 
 test: toolchain ## run every test, those of the real stack too
 	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
+	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(HISTORIES)
 	$(GO) test -timeout $(TEST_TIMEOUT) $(PLAIN_PACKAGES)
 
 lint: $(GOLANGCI) ## check the style and the import rules

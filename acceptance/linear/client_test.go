@@ -101,10 +101,10 @@ func (c *client) lookBack() {
 // act makes one call.
 func (c *client) act() {
 	roll := c.dice.IntN(100)
-	of, _ := pick(c, c.roles)
-	change, anyChange := pick(c, c.changes)
-	password, anyPassword := pick(c, c.passwords)
-	session, anySession := pick(c, c.sessions)
+	of, _ := pick(c, &c.crowd.roles)
+	change, anyChange := pick(c, &c.changes)
+	password, anyPassword := pick(c, &c.passwords)
+	session, anySession := pick(c, &c.sessions)
 	switch {
 	case roll < 8:
 		key, name := c.dice.IntN(5), c.dice.IntN(6)
@@ -157,9 +157,10 @@ func (c *client) onceOrTwice(do func(*plane)) {
 }
 
 // pick draws one of what is known by now; found is false where that is nothing.
-func pick[T any](c *client, from []T) (one T, found bool) {
+func pick[T any](c *client, list *[]T) (one T, found bool) {
 	c.crowd.mu.Lock()
 	defer c.crowd.mu.Unlock()
+	from := *list
 	if len(from) == 0 {
 		return one, false
 	}
