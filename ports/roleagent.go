@@ -16,10 +16,12 @@ type RoleAgent interface {
 	PrepareRole(ctx context.Context, f Fence, spec RoleSpec) error
 	// AdmitRole gives a prepared role the grants of its access profile and its password, opens it, and proves a log-in with it
 	// directly and through the pooler. ReasonConnectRequired: the owner has withdrawn CONNECT; nothing was opened.
-	// ReasonDatabaseClosed: the database is stopped. ReasonNotFound: the role was not prepared.
+	// ReasonDatabaseClosed: the database is stopped. ReasonNotFound: the role was not prepared. ReasonFailed: it does not get in;
+	// with a ValidUntil that is past, it never does.
 	AdmitRole(ctx context.Context, f Fence, spec RoleSpec) error
 	// ChangeLogin rotates the password of a login, or shuts it (Revocation, Expiry), and returns what was proven. For a login
 	// that the server does not have, Rotation is ReasonNotFound and changes nothing, and shutting it proves that it is absent.
+	// A Rotation whose ValidUntil is past by the server's clock is done without a log-in with the new password: role.Proof.Lapsed.
 	// ReasonDatabaseClosed: a rotation while the database is stopped.
 	ChangeLogin(ctx context.Context, f Fence, spec LoginChange) (role.Proof, error)
 	// RemoveRole takes the platform's grants back and drops the role, unless something of its account's depends on it: then it
