@@ -174,7 +174,7 @@ func TestKilledWhileChangingRoles(t *testing.T) {
 func TestKilledWhileExpiringAndRemovingRoles(t *testing.T) {
 	t.Parallel()
 	h := &house{validity: "1h"}
-	runAll(t, slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h)))
+	runAll(t, slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), changingShutOutRoles(h)))
 }
 
 func TestKilledWhileRotatingLogins(t *testing.T) {

@@ -1,8 +1,11 @@
 package crash_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
+
+	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/crash"
@@ -10,8 +13,9 @@ import (
 
 // changeFlow rotates or revokes the password of a role while a customer is connected with it.
 type changeFlow struct {
-	kind    string // rotate or revoke
-	expired bool   // the validity has ended before
+	kind      string // rotate or revoke
+	expired   bool   // the validity has ended before
+	withdrawn bool   // the owner has taken CONNECT back before
 	*house
 	role roleAnswer
 	key  string
@@ -24,6 +28,9 @@ func (f *changeFlow) ready(t *testing.T, w *world) {
 	f.held = w.hold(t, f.role.login())
 	if f.expired {
 		f.expire(t, w, f.role)
+	}
+	if f.withdrawn {
+		f.asOwner(t, w, f.connect("REVOKE", "FROM", f.role))
 	}
 }
 
@@ -61,10 +68,42 @@ func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if now.CredentialGeneration != done.CredentialGeneration {
 		t.Errorf("the password is of generation %d, the change made %d", now.CredentialGeneration, done.CredentialGeneration)
 	}
-	f.held.replaced(t, w, f.role.login(), now.login())
+	if f.withdrawn {
+		f.held.shut(t, w, f.role.login())
+		f.finds(t, w, now)
+	} else {
+		f.held.replaced(t, w, f.role.login(), now.login())
+	}
 	f.works(t, w, now)
 	f.completed(t, w, api)
 	sameText(t, "the credential", now, f.reveal(t, w.api, f.role.RoleID))
+}
+
+// connect is what the owner of the database runs to give CONNECT to a role or to take it back.
+func (h *house) connect(verb, preposition string, r roleAnswer) string {
+	return fmt.Sprintf("%s CONNECT ON DATABASE %s %s %s", verb, pq.QuoteIdentifier(h.db.Name), preposition, r.Username)
+}
+
+// finds fails the test unless a role without CONNECT stays out until its owner gives it back.
+func (h *house) finds(t *testing.T, w *world, r roleAnswer) {
+	t.Helper()
+	out := func() (ways []string, last error) {
+		for way, db := range w.ways(t, r.login()) {
+			if err := db.PingContext(soon(t)); err != nil {
+				ways, last = append(ways, way), err
+			}
+			noError(t, db.Close())
+		}
+		return ways, last
+	}
+	if ways, err := out(); len(ways) != 3 {
+		t.Errorf("%s without CONNECT is refused only %v: %v", r.Username, ways, err)
+	}
+	h.asOwner(t, w, h.connect("GRANT", "TO", r))
+	eventually(t, "it gets in", func() (bool, string) { // the pooler waits a while after a log-in that PostgreSQL refused
+		ways, err := out()
+		return len(ways) == 0, fmt.Sprint(ways, err)
+	})
 }
 
 // completed asks again for the change, and for another with the same key, and returns it as it is listed.
@@ -109,6 +148,17 @@ func changingRoles(h *house) []killing {
 	return cases
 }
 
+// changingShutOutRoles is about roles that their owner has shut out by withdrawing CONNECT.
+func changingShutOutRoles(h *house) []killing {
+	rotate := func() flow { return &changeFlow{kind: "rotate", withdrawn: true, house: h} }
+	return []killing{
+		{inAgent, []string{crash.ChangeSet}, "rotate without CONNECT", rotate()},
+		{inAgent, []string{crash.ChangeProved}, "rotate without CONNECT", rotate()},
+		{inAgent, []string{crash.ChangeEnded}, "revoke without CONNECT", &changeFlow{kind: "revoke", withdrawn: true, house: h}},
+		{inAgent, []string{crash.ChangeEnded}, "expire without CONNECT", &expireFlow{withdrawn: true, house: h}},
+	}
+}
+
 // revokingExpiredRoles ends log-ins whose validity has ended already.
 func revokingExpiredRoles(h *house) []killing {
 	var cases []killing
@@ -126,6 +176,7 @@ func revokingExpiredRoles(h *house) []killing {
 
 // expireFlow lets the validity of a role's password end. No request asks for that: the batch host finds it.
 type expireFlow struct {
+	withdrawn bool // the owner has taken CONNECT back before
 	*house
 	role roleAnswer
 	held held
@@ -135,6 +186,9 @@ func (f *expireFlow) ready(t *testing.T, w *world) {
 	f.open(t, w)
 	f.role = f.makeRole(t, w)
 	f.held = w.hold(t, f.role.login())
+	if f.withdrawn {
+		f.asOwner(t, w, f.connect("REVOKE", "FROM", f.role))
+	}
 }
 
 func (f *expireFlow) act(t *testing.T, w *world, _ *stack.Host) {

@@ -71,6 +71,43 @@ var grantingConnect = []Scenario{
 		s.bothIn(fresh)
 		s.bothOut(login)
 	}},
+	{Name: "a role whose CONNECT is withdrawn can be shown, revoked and deleted", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		for what, end := range map[string]func(Role){
+			"revoked": func(r Role) { ada.Revokes(made, r) },
+			"deleted": func(r Role) { ada.Deletes(made, r) },
+			"removed": func(r Role) {
+				ada.Revokes(made, r)
+				gone, err := ada.RemoveRole(made.ID, r.RoleID)
+				s.OK(err)
+				s.That(gone.Status == "removed", "it is %+v", gone)
+			},
+		} {
+			role, login := ada.AddsLogin(made, what, "read_only")
+			held := s.bothIn(login)
+			s.OK(s.ByHand.Withdraw(made, role.Username))
+			s.That(ada.Reveals(made, role).Login() == login, "another password is shown")
+			end(role)
+			s.closed(held...)
+			s.bothOut(login)
+		}
+		list := ada.ListsRoles(made)
+		s.That(len(list) == 1 && list[0].DisplayName == "revoked" && list[0].Status == "revoked", "the list is %+v", list)
+	}},
+	{Name: "a role whose CONNECT is withdrawn expires", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		s.OK(s.Operator.SetCredentialValidity(ada.Account, day))
+		made := ada.Creates("orders")
+		role, login := ada.AddsLogin(made, "Reports", "read_only")
+		held := s.bothIn(login)
+		s.OK(s.ByHand.Withdraw(made, role.Username))
+		s.OK(s.Clock.Advance(day))
+		s.isExpired(ada, made, role)
+		s.closed(held...)
+		s.bothOut(login)
+		ada.Deletes(made, role)
+	}},
 }
 
 // withdrawsDuringSetup has somebody ask for a role, and the owner withdraw its CONNECT meanwhile. A setup that was faster than
