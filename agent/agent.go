@@ -130,6 +130,7 @@ func (a *Agent) lead(ctx context.Context) error {
 	})
 	go a.prune(ctx)
 	go a.executor.SweepChanged(ctx)
+	go a.executor.SweepDead(ctx)
 	return leader.Watch(ctx)
 }
 
@@ -170,9 +171,6 @@ func (a *Agent) takeCharge(ctx context.Context) (leader *executor.Leader) {
 // prepare clears what a predecessor left half done, and writes PgBouncer's files. PgBouncer need not run yet.
 func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.backups.open(ctx, a.artifacts); err != nil {
-		return err
-	}
-	if err := a.executor.SweepDead(ctx); err != nil {
 		return err
 	}
 	err := a.pooler.Sync(ctx, a.executor.PoolerState)

@@ -109,7 +109,7 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 		return err
 	}
 	crash.Point(crash.CreateDatabase)
-	if err := x.making.run(ctx, func() error { return x.server.once(ctx, p.temporary, p.rightsStatements()...) }); err != nil {
+	if err := x.inside.run(ctx, func() error { return x.server.once(ctx, p.temporary, p.rightsStatements()...) }); err != nil {
 		return err
 	}
 	crash.Point(crash.CreateRights)

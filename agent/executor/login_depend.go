@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -37,7 +38,8 @@ func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []strin
 			d.elsewhere = true
 			continue
 		}
-		if err := x.tell(ctx, &d.told, l, oid, name); err != nil {
+		err := x.inside.run(ctx, func() error { return x.tell(ctx, &d.told, l, oid, name) })
+		if err != nil || d.told.Truncated {
 			return d, err
 		}
 	}
@@ -46,8 +48,8 @@ func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []strin
 }
 
 // dependentPlaces returns the oids of the databases that have something that depends on a role, its own one first, and how many
-// other things of the whole server do. A privilege on a database is something of that database; CONNECT on the role's own, which
-// the owner gave it, is nothing.
+// other things of the whole server do. A privilege on a database is something of that database; the CONNECT that the owner gave
+// it on its own is nothing.
 func (x *Executor) dependentPlaces(ctx context.Context, l loginRow) (shared int, places []uint32, err error) {
 	const query = `WITH found AS (
 			SELECT CASE WHEN s.dbid <> 0 THEN s.dbid WHEN s.classid = 'pg_database'::regclass THEN s.objid END AS db, s.dbid, s.objid
@@ -55,7 +57,7 @@ func (x *Executor) dependentPlaces(ctx context.Context, l loginRow) (shared int,
 		SELECT f.db, count(*) FROM found f
 		WHERE f.dbid <> 0 OR f.db IS DISTINCT FROM $2::oid OR EXISTS (` + databaseGrants + `)
 		GROUP BY f.db ORDER BY f.db IS DISTINCT FROM $2::oid, f.db`
-	rows, err := x.db.QueryContext(ctx, query, l.oid, l.db.OID)
+	rows, err := x.db.QueryContext(ctx, query, l.oid, l.db.OID, l.names().Owner)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -75,9 +77,11 @@ func (x *Executor) dependentPlaces(ctx context.Context, l loginRow) (shared int,
 	return shared, places, rows.Err()
 }
 
-// databaseGrants are the privileges on database $2 that role $1 has been given, or has given, beside its CONNECT.
+// databaseGrants are the privileges on database $2 that role $1 has been given, or has given, beside the CONNECT that the owner, $3,
+// gave it. CONNECT from whomever the owner let pass it on is not ours to take back.
 const databaseGrants = `SELECT FROM pg_database d, aclexplode(d.datacl) a WHERE d.oid = $2::oid
-	AND (a.grantor = $1::oid OR a.grantee = $1::oid AND a.privilege_type <> 'CONNECT')`
+	AND (a.grantor = $1::oid OR a.grantee = $1::oid
+		AND NOT (a.privilege_type = 'CONNECT' AND a.grantor = (SELECT o.oid FROM pg_roles o WHERE o.rolname = $3)))`
 
 // accountDatabases returns the names of the role's own database and the account's others that stand, by oid.
 func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []string) (map[uint32]string, error) {
@@ -99,14 +103,16 @@ func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []s
 	return known, rows.Err()
 }
 
-// describeQuery names what depends on role $1 in the current database, which is $2; its limit is one more than are told.
+// describeQuery names what depends on role $1 in the current database, which is $2 and whose owner is $3. %d is how many it
+// takes, one more than can still be told: a role may have a million objects, and their names take time.
+//
 // Functions, policies and the like have no schema or name of their own in pg_identify_object, but their address begins with the
-// one and ends with the other. That of default privileges begins with their role. %d is the limit.
-const describeQuery = `WITH found AS (
+// one and ends with the other. That of default privileges begins with their role.
+const describeQuery = `WITH found AS MATERIALIZED (
 		SELECT s.classid, s.objid, s.objsubid, s.deptype FROM pg_shdepend s
 		WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = $1::oid
 		  AND (s.dbid = $2::oid OR s.dbid = 0 AND s.classid = 'pg_database'::regclass AND s.objid = $2::oid AND EXISTS (` +
-	databaseGrants + `)))
+	databaseGrants + `)) ORDER BY s.classid, s.objid, s.objsubid, s.deptype LIMIT %d)
 	SELECT f.deptype, f.classid = 'pg_user_mapping'::regclass, i.type,
 		CASE WHEN i.schema IS NOT NULL THEN i.schema
 			WHEN f.classid <> 'pg_default_acl'::regclass AND cardinality(a.names) > 1 THEN quote_ident(a.names[1]) ELSE '' END,
@@ -116,16 +122,22 @@ const describeQuery = `WITH found AS (
 		i.identity
 	FROM found f, pg_identify_object(f.classid, f.objid, f.objsubid) i,
 		pg_identify_object_as_address(f.classid, f.objid, f.objsubid) a (kind, names, args)
-	WHERE i.identity IS NOT NULL ORDER BY i.type, i.identity LIMIT %d`
+	WHERE i.identity IS NOT NULL ORDER BY i.type, i.identity`
+
+// tellTime bounds the look into one database: it holds a connection that creates need too.
+const tellTime = 10 * time.Second
 
 // tell adds what depends on a role in one database to the list.
 func (x *Executor) tell(ctx context.Context, told *protocol.LoginDependencies, l loginRow, db uint32, name string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, tellTime)
+	defer cancel()
 	conn, err := x.server.open(name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	rows, err := conn.QueryContext(ctx, fmt.Sprintf(describeQuery, role.MaxDependencies+1), l.oid, db)
+	query := fmt.Sprintf(describeQuery, role.MaxDependencies+1-len(told.List))
+	rows, err := conn.QueryContext(ctx, query, l.oid, db, l.names().Owner)
 	if err != nil {
 		return fmt.Errorf("database %s: %w", name, err)
 	}

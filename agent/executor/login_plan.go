@@ -73,7 +73,14 @@ func (p loginPlan) takeBackStatements() []string {
 		"REVOKE CONNECT ON DATABASE " + ident(p.db.Name) + " FROM " + ident(p.name),
 		"RESET ROLE",
 		"REVOKE " + ident(n.ReadGroup) + "," + ident(n.WriteGroup) + " FROM " + ident(p.name),
+		"REVOKE " + ident(p.name) + " FROM " + ident(n.Owner),
 	}
+}
+
+// cedeStatement lets the owner drop, revoke and reassign what a dead role has, which nobody else could: a role may make large
+// objects and default privileges without being asked. The owner cannot act as the role, nor pass this on.
+func (p loginPlan) cedeStatement() string {
+	return "GRANT " + ident(p.name) + " TO " + ident(p.names().Owner) + " WITH INHERIT TRUE, SET FALSE, ADMIN FALSE"
 }
 
 // forgetStatements remove the login's rows.

@@ -59,40 +59,48 @@ func (x *Executor) shutForRemoval(ctx context.Context, l loginRow, o loginOrder)
 	return x.setCredential(ctx, l, o)
 }
 
-// dropTries is how often something may come to depend on a role between the look and the drop.
+// dropTries is how often something may come to depend on a role between the look and the drop, or an open transaction may be in
+// its way, before the role is buried.
 const dropTries = 3
 
+// dropUnlessNeeded drops a role, or buries it where only others keep it, or tells what of the account's does. Then the owner is
+// let at what the role has.
 func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, o loginOrder) (protocol.LoginDependencies, error) {
 	none := protocol.LoginDependencies{List: []protocol.LoginDependency{}}
 	p := loginPlan{loginRow: l}
 	if !l.standing {
 		return none, atomically(ctx, x.db, p.forgetStatements()...)
 	}
-	var err error
+	drop := append(append([]string{dropWait}, p.statement(role.RemoveRole)...), p.forgetStatements()...)
 	for range dropTries {
-		var d dependents
-		if d, err = x.dependentsOf(ctx, l, o.AccountDatabases); err != nil {
+		d, err := x.dependentsOf(ctx, l, o.AccountDatabases)
+		switch {
+		case err != nil:
 			return none, err
-		}
-		if len(d.told.List) > 0 {
-			return d.told, nil
-		}
-		if d.elsewhere {
+		case len(d.told.List) > 0:
+			return d.told, x.insist(ctx, p.cedeStatement())
+		case d.elsewhere:
 			return none, x.bury(ctx, p)
 		}
-		if err = x.insist(ctx, append(p.statement(role.RemoveRole), p.forgetStatements()...)...); sqlState(err) != dependentObjects {
+		if err = atomically(ctx, x.db, drop...); !isKept(err) {
 			return none, err
 		}
 	}
-	return none, &Refusal{protocol.ReasonUnavailable, "something comes to depend on the role; send the command again", err}
+	return none, x.bury(ctx, p)
 }
 
-// bury takes login, password, grants and name from a role that only something in a database of somebody else keeps; SweepDead
-// drops it when that is gone. Anyone can grant to a role whose name they know.
+// bury takes login, password, grants and name from a role that nothing told keeps. Only who changes the role itself or the
+// database's grants can be in the way: that is the account, or a function that the role has made in the hands of others. It is
+// waited for first, and then ended.
 func (x *Executor) bury(ctx context.Context, p loginPlan) error {
 	statements := append(p.takeBackStatements(), buryStatements(p.name)...)
-	if err := x.insist(ctx, append(statements, p.forgetStatements()...)...); err != nil {
-		return err
+	statements = append(statements, p.forgetStatements()...)
+	err := x.insist(ctx, statements...)
+	if inTheWay(err) {
+		err = x.forced(ctx, p.loginRow, make(endedSessions), statements...)
 	}
-	return x.SweepDead(ctx)
+	if err == nil {
+		x.wakeBurial()
+	}
+	return err
 }

@@ -1,0 +1,163 @@
+package agent_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// Anyone can grant to a role whose name they know, and names stand in pg_roles: also those of dead roles.
+
+// openGrant is a stranger's transaction that grants to a role, and stays open.
+func (s *stack) openGrant(t testing.TB, stranger wanted, role string) *sql.Tx {
+	t.Helper()
+	theirs := s.owner(t, stranger)
+	must(theirs.Exec("CREATE TABLE IF NOT EXISTS open_bait ()"))(t)
+	tx := must(theirs.BeginTx(t.Context(), nil))(t)
+	must(tx.Exec(fmt.Sprintf("GRANT SELECT ON open_bait TO %q", role)))(t)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// soonRemoved demands that a removal finds nothing and does not wait for what others do.
+func (s *stack) soonRemoved(t testing.TB, l loginOf, generation int64) {
+	t.Helper()
+	began := time.Now()
+	if found := s.removed(t, l.remove(generation)); len(found.List) > 0 {
+		t.Errorf("the removal finds %+v", found)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("the removal took %s", took)
+	}
+	s.gone(t, l)
+}
+
+func (s *stack) noDead(t testing.TB, oid string) {
+	t.Helper()
+	const query = "SELECT (SELECT count(*) FROM pg_roles WHERE oid = $1) + (SELECT count(*) FROM ledger.dead_role WHERE oid = $1)"
+	eventually(t, "the dead role is not dropped", func() bool { return s.one(t, query, oid) == "0" })
+}
+
+func (s *stack) oidOf(t testing.TB, l loginOf) string {
+	t.Helper()
+	return s.one(t, "SELECT oid FROM pg_roles WHERE rolname = $1", l.username)
+}
+
+// An open grant shows nowhere, and the drop of the role waits for it.
+func TestOpenGrantOfAStrangerDoesNotKeepARole(t *testing.T) {
+	s := realStack(t)
+	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	for i, end := range []func(*sql.Tx) error{(*sql.Tx).Rollback, (*sql.Tx).Commit} {
+		l := s.opened(t, w.additional(i+1, protocol.ProfileReadOnly))
+		oid := s.oidOf(t, l)
+		tx := s.openGrant(t, stranger, l.username)
+		s.soonRemoved(t, l, 2)
+		if err := end(tx); err != nil {
+			t.Error(err)
+		}
+		must(s.owner(t, stranger).Exec("DROP TABLE open_bait"))(t)
+		s.noDead(t, oid)
+	}
+	s.noOrphans(t)
+}
+
+// A grant that comes and goes is seen by the look and not by the drop, or the other way round.
+func TestGrantsThatComeAndGoDoNotKeepARole(t *testing.T) {
+	s := realStack(t)
+	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	oid := s.oidOf(t, l)
+	must(s.owner(t, stranger).Exec("CREATE TABLE bait ()"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var togglers sync.WaitGroup
+	for range 4 {
+		theirs := s.owner(t, stranger)
+		togglers.Go(func() {
+			for ctx.Err() == nil { // errors are part of the game: each changes what the other does
+				_, _ = theirs.ExecContext(ctx, "GRANT SELECT ON bait TO "+l.username)
+				_, _ = theirs.ExecContext(ctx, "REVOKE SELECT ON bait FROM "+l.username)
+			}
+		})
+	}
+	s.soonRemoved(t, l, 2)
+	cancel()
+	togglers.Wait()
+	must(s.owner(t, stranger).Exec("DROP TABLE bait"))(t)
+	s.noDead(t, oid)
+}
+
+// A function that the role has made where a stranger let it changes the role, again and again, in transactions that stay open.
+func TestFunctionOfTheRoleDoesNotKeepIt(t *testing.T) {
+	s := realStack(t)
+	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	oid, theirs := s.oidOf(t, l), s.owner(t, stranger)
+	must(theirs.Exec(fmt.Sprintf("CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO %s; GRANT CONNECT ON DATABASE %q TO %[1]s",
+		l.username, stranger.name)))(t)
+	must(s.direct(t, stranger.name, l.username, l.password).Exec(`CREATE FUNCTION shared.hold() RETURNS void LANGUAGE plpgsql
+		SECURITY DEFINER AS 'BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END'`))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var holder sync.WaitGroup
+	holder.Go(func() {
+		for ctx.Err() == nil {
+			tx, err := theirs.BeginTx(ctx, nil)
+			for ; err == nil; _, err = tx.ExecContext(ctx, "SELECT shared.hold(), pg_sleep(0.05)") {
+			}
+		}
+	})
+	s.soonRemoved(t, l, 2)
+	cancel()
+	holder.Wait()
+	buried := s.one(t, "SELECT rolname FROM pg_roles WHERE oid = $1", oid)
+	must(theirs.Exec(fmt.Sprintf("DROP SCHEMA shared CASCADE; REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, buried)))(t)
+	s.noDead(t, oid)
+}
+
+// Neither a start of the agent nor a later burial waits for who grants to a dead role.
+func TestOpenGrantToADeadRoleHoldsNobodyUp(t *testing.T) {
+	s := crashStack(t)
+	first := s.child(t, "")
+	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	theirs := s.owner(t, stranger)
+	var oids []string
+	for i := range 2 {
+		l := s.opened(t, w.additional(i+1, protocol.ProfileReadOnly))
+		oids = append(oids, s.oidOf(t, l))
+		must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait%d (); GRANT SELECT ON bait%[1]d TO %s", i, l.username)))(t)
+		s.soonRemoved(t, l, 2)
+		if i == 0 {
+			buried := s.one(t, "SELECT rolname FROM pg_roles WHERE oid = $1", oids[0])
+			s.openGrant(t, stranger, buried)
+			must(theirs.Exec("DROP TABLE bait0"))(t)
+		}
+	}
+	first.kill()
+	defer s.child(t, "").kill()
+	must(theirs.Exec("DROP TABLE bait1"))(t)
+	s.noDead(t, oids[1])
+}
+
+// Closing an interrupted create does not wait for who grants to its roles.
+func TestOpenGrantDoesNotKeepADatabaseUnfinished(t *testing.T) {
+	s := crashStack(t)
+	maker := s.child(t, "")
+	stranger, w := s.made(t, database.SingleLogin), want(database.Managed)
+	maker.kill()
+	s.crashAt(t, crash.CreateLogins, w.create())
+	tx := s.openGrant(t, stranger, w.name)
+	defer s.child(t, "").kill()
+	s.done(t, closing(w.operation))
+	s.noTrace(t, w)
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "dead roles are left", func() bool { return s.one(t, "SELECT count(*) FROM ledger.dead_role") == "0" })
+	s.noOrphans(t)
+}

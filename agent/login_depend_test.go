@@ -1,0 +1,74 @@
+package agent_test
+
+import (
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// locked keeps everybody from a table in a database, as the superuser, until the transaction that it returns ends.
+func (s *stack) locked(t testing.TB, database, table string) *sql.Tx {
+	t.Helper()
+	tx := must(open(t, s.pg.URL(database)).BeginTx(t.Context(), nil))(t)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	must(tx.Exec("LOCK TABLE " + table + " IN ACCESS EXCLUSIVE MODE"))(t)
+	return tx
+}
+
+// Of a role with very many dependencies no more are looked into than are told: neither those of its database beyond the limit,
+// which nobody can look into here, nor those of other databases, which nobody can reach.
+func TestNoMoreIsLookedIntoThanIsTold(t *testing.T) {
+	s := realStack(t)
+	w, sibling := s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	owner := s.owner(t, w)
+	for i := range 21 {
+		must(owner.Exec(fmt.Sprintf("CREATE TABLE t%d (); GRANT SELECT ON t%[1]d TO %s", i, l.username)))(t)
+	}
+	must(owner.Exec("CREATE POLICY last ON t0 TO " + l.username))(t)
+	must(s.owner(t, sibling).Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
+	must(s.super.Exec(fmt.Sprintf("ALTER DATABASE %q ALLOW_CONNECTIONS false", sibling.name)))(t)
+	s.locked(t, w.name, "pg_policy") // every description of a policy reads it
+	if found := s.removed(t, l.remove(2, sibling.id)); len(found.List) != 20 || !found.Truncated {
+		t.Errorf("%d, truncated: %t", len(found.List), found.Truncated)
+	}
+}
+
+// Removals connect to the databases of customers, and stay within the connections that are kept for the agent.
+func TestFewRemovalsLookAtOnce(t *testing.T) {
+	s := realStack(t)
+	const removals, atOnce = 4, 2
+	var logins []loginOf
+	var names string
+	for range removals {
+		w := s.made(t, database.Managed)
+		l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+		must(s.owner(t, w).Exec("CREATE TABLE t (); CREATE POLICY few ON t TO " + l.username))(t)
+		logins, names = append(logins, l), names+w.name+","
+	}
+	var doing sync.WaitGroup
+	var locks []*sql.Tx
+	for _, l := range logins {
+		locks = append(locks, s.locked(t, l.name, "pg_policy"))
+		doing.Go(func() {
+			if found := s.removed(t, l.remove(2)); len(found.List) != 1 {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+	const inside = `SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND datname = ANY (string_to_array($1, ','))`
+	eventually(t, "not as many look as may", func() bool { return s.one(t, inside, names) == fmt.Sprint(atOnce) })
+	time.Sleep(time.Second) // the others have come as far by then
+	if n := s.one(t, inside, names); n != fmt.Sprint(atOnce) {
+		t.Errorf("%s look at once", n)
+	}
+	for _, lock := range locks {
+		_ = lock.Rollback()
+	}
+	doing.Wait()
+}
