@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,6 +181,39 @@ func TestADeadServerDelaysNoChange(t *testing.T) {
 	equal(t, "attempts at the dead server", w.server.Calls("ChangeLogin")-before, 1)
 	done := must(w.Roles.ReadChange(w.ctx, w.reached(alive.Record.ID), r.ID, c.ID))(t)
 	equal(t, "status", done.Status, role.Completed)
+}
+
+// What waits on a server that does not answer costs a round no transactions, however much it is.
+func TestADeadServerCostsLittle(t *testing.T) {
+	w := newRoleWorld(t)
+	var waiting []controlplane.Created
+	for i := range 9 {
+		waiting = append(waiting, w.made("shop-"+string(rune('a'+i))))
+	}
+	w.server.SetUnreachable(true)
+	for _, c := range waiting {
+		must(w.ManagedLogins.Rotate(w.ctx, w.reached(c.Record.ID), database.RuntimeLogin, "key"))(t)
+	}
+	counted := &countingStore{Store: w.store}
+	p := w.ports
+	p.Store = counted
+	keeper := must(controlplane.New(p, quick()))(t).Keeper
+	ok(t, keeper.Once(w.ctx))
+	idle := counted.updates.Swap(0)
+	w.clock.Advance(time.Minute)
+	ok(t, keeper.Once(w.ctx))
+	equal(t, "transactions of one attempt", counted.updates.Load()-idle, 2) // to read the change, and to put it off
+}
+
+// countingStore counts what locks something.
+type countingStore struct {
+	ports.Store
+	updates atomic.Int64
+}
+
+func (c *countingStore) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	c.updates.Add(1)
+	return c.Store.Update(ctx, fn)
 }
 
 // A lifecycle action that is open keeps changes off, and a change that is pending keeps lifecycle actions off; see blocked for
