@@ -13,7 +13,8 @@ import (
 func TestDiskFullDuringADump(t *testing.T) {
 	t.Parallel()
 	change, grow, ok := smallDisk(t)
-	if !ok { // an agent that may write no long file stands in for a full disk where nobody may mount one
+	if !ok {
+		t.Log("no small file system could be mounted: an agent that may write no long file stands in for a full disk")
 		change, grow = func(*stack.Options) {}, nil
 	}
 	w := startStack(t, change)

@@ -246,22 +246,22 @@ func column(t testing.TB, db *sql.DB, query string) []string {
 // rows runs a query without arguments, which PgBouncer's console understands too.
 func rows(t testing.TB, db *sql.DB, query string) [][]string {
 	t.Helper()
-	found, err := allRows(t.Context(), db, query)
+	_, found, err := table(t.Context(), db, query)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return found
 }
 
-func allRows(ctx context.Context, db *sql.DB, query string) (found [][]string, err error) {
+// table is what a query returns, with the names of its columns. NULL is the empty text.
+func table(ctx context.Context, db *sql.DB, query string) (names []string, found [][]string, err error) {
 	r, err := db.QueryContext(ctx, query)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
-	names, err := r.Columns()
-	if err != nil {
-		return nil, err
+	if names, err = r.Columns(); err != nil {
+		return nil, nil, err
 	}
 	for r.Next() {
 		values, targets := make([]sql.NullString, len(names)), make([]any, len(names))
@@ -269,7 +269,7 @@ func allRows(ctx context.Context, db *sql.DB, query string) (found [][]string, e
 			targets[i] = &values[i]
 		}
 		if err := r.Scan(targets...); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		row := make([]string, len(names))
 		for i, v := range values {
@@ -277,5 +277,5 @@ func allRows(ctx context.Context, db *sql.DB, query string) (found [][]string, e
 		}
 		found = append(found, row)
 	}
-	return found, r.Err()
+	return names, found, r.Err()
 }

@@ -1,7 +1,6 @@
 package crash_test
 
 import (
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,21 +140,12 @@ func (w *world) checkLimits(t testing.TB, known []databaseRow) {
 // shownLimits are the limits of logins that PgBouncer goes by. It never forgets one that was removed.
 func (w *world) shownLimits(t testing.TB) map[string]string {
 	t.Helper()
-	r, err := w.console.QueryContext(t.Context(), "SHOW USERS")
-	noError(t, err)
-	defer r.Close()
-	names, err := r.Columns()
+	names, found, err := table(t.Context(), w.console, "SHOW USERS")
 	noError(t, err)
 	limits := map[string]string{}
-	for r.Next() {
-		values, targets := make([]sql.NullString, len(names)), make([]any, len(names))
-		for i := range values {
-			targets[i] = &values[i]
-		}
-		noError(t, r.Scan(targets...))
-		limits[values[slices.Index(names, "name")].String] = values[slices.Index(names, "max_user_connections")].String
+	for _, row := range found {
+		limits[row[slices.Index(names, "name")]] = row[slices.Index(names, "max_user_connections")]
 	}
-	noError(t, r.Err())
 	return limits
 }
 

@@ -77,17 +77,8 @@ func page(p spec.Page) (out ports.Page, err error) {
 }
 
 // Databases implements spec.DatabaseAPI.
-func (d direct) Databases(p spec.Page) (l spec.Listed[spec.Database], err error) {
-	caller, err := d.caller(ratelimit.Read)
-	if err != nil {
-		return l, told(err)
-	}
-	at, err := page(p)
-	if err != nil {
-		return l, told(err)
-	}
-	records, next, err := d.cp.Databases.List(context.Background(), caller, at)
-	return listed(records, next, showDatabase), told(err)
+func (d direct) Databases(p spec.Page) (spec.Listed[spec.Database], error) {
+	return listAll(d, p, d.cp.Databases.List, showDatabase)
 }
 
 // CreateDatabase implements spec.DatabaseAPI.

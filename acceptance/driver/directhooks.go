@@ -30,17 +30,8 @@ func reachHook[T any](
 }
 
 // Webhooks implements spec.WebhookAPI.
-func (d direct) Webhooks(p spec.Page) (l spec.Listed[spec.Webhook], err error) {
-	caller, err := d.caller(ratelimit.Read)
-	if err != nil {
-		return l, told(err)
-	}
-	at, err := page(p)
-	if err != nil {
-		return l, told(err)
-	}
-	endpoints, next, err := d.cp.Webhooks.List(context.Background(), caller, at)
-	return listed(endpoints, next, showWebhook), told(err)
+func (d direct) Webhooks(p spec.Page) (spec.Listed[spec.Webhook], error) {
+	return listAll(d, p, d.cp.Webhooks.List, showWebhook)
 }
 
 // CreateWebhook implements spec.WebhookAPI.

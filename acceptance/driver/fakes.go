@@ -142,6 +142,9 @@ type fakeSession struct {
 	database string
 }
 
+// Ended implements spec.Session.
+func (s fakeSession) Ended() bool { return !s.Alive() }
+
 const noteStart, noteEnd = "INSERT INTO note VALUES (", ");"
 
 // Write implements spec.Session.

@@ -110,6 +110,17 @@ func (s session) Say(statement string) ([]string, error) {
 // Alive implements spec.Session.
 func (s session) Alive() bool { return s.exec("SELECT 1") == nil }
 
+// endTime is how long a connection has to tell that it was ended: less than a client waits in the pooler's queue.
+const endTime = 10 * time.Second
+
+// Ended implements spec.Session.
+func (s session) Ended() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	_, err := s.connection.ExecContext(ctx, "SELECT 1")
+	return err != nil && ctx.Err() == nil
+}
+
 // Close implements spec.Session.
 func (s session) Close() {
 	_ = s.connection.Close() // it may be closed already: that is what stories are about

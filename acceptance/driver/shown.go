@@ -29,6 +29,22 @@ func list[E, V any](
 	})
 }
 
+// listAll reads a page of what the caller has.
+func listAll[E, V any](
+	d direct, p spec.Page, read func(context.Context, controlplane.Caller, ports.Page) ([]E, *ports.Position, error), show func(E) V,
+) (l spec.Listed[V], err error) {
+	caller, err := d.caller(ratelimit.Read)
+	if err != nil {
+		return l, told(err)
+	}
+	at, err := page(p)
+	if err != nil {
+		return l, told(err)
+	}
+	entries, next, err := read(context.Background(), caller, at)
+	return listed(entries, next, show), told(err)
+}
+
 func listed[E, V any](entries []E, next *ports.Position, show func(E) V) spec.Listed[V] {
 	l := spec.Listed[V]{Data: shown(entries, show)}
 	if next != nil {

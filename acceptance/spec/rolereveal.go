@@ -44,7 +44,7 @@ var revealingRoles = []Scenario{
 		own.Password = strings.Repeat("own", 12)
 		s.OK(s.ByHand.SetPassword(login, own.Password))
 		_, err := ada.RevealRole(made.ID, role.RoleID)
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.says(s.Refused(err, "MANAGED_ROLE_CONFLICT"), "changed on the server", "rotation repairs")
 		ada.Rotates(made, role, "repair-1")
 		s.bothOut(login)
 		s.bothOut(own)
@@ -56,9 +56,9 @@ var revealingRoles = []Scenario{
 		role := ada.AddsRole(made, "Reports", "custom")
 		s.OK(s.ByHand.DropLogin(made, role.Username))
 		_, err := ada.RevealRole(made.ID, role.RoleID)
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.says(s.Refused(err, "MANAGED_ROLE_CONFLICT"), "server has no", "login")
 		_, err = ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.says(s.Refused(err, "MANAGED_ROLE_CONFLICT"), "server has no", "login")
 		ada.AddsRole(made, "Next", "custom")
 		ada.Deletes(made, role)
 	}},
@@ -95,6 +95,14 @@ var revealingRoles = []Scenario{
 		s.OK(err)
 		s.That(again.Status == "removed", "it is %+v", again)
 	}},
+}
+
+// says fails the story unless a refusal's message has all of these words.
+func (s *Stage) says(r *Refusal, words ...string) {
+	s.Helper()
+	for _, w := range words {
+		s.That(strings.Contains(r.Message, w), "%q does not say %q", r.Message, w)
+	}
 }
 
 // looks counts a customer's looks at the password of a role or a login.

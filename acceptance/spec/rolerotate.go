@@ -98,6 +98,33 @@ var rotatingRoles = []Scenario{
 		s.Refused(err, "MANAGED_ROLE_CONFLICT")
 		s.bothIn(ada.Reveals(made, role).Login())
 	}},
+	{Name: "50 rotations in a row disturb none of 100 clients of the other logins", Needs: []Ability{RunsRealSQL},
+		Play: func(s *Stage) {
+			ada := s.Customer("business")
+			made := ada.Creates("orders")
+			role, last := ada.AddsLogin(made, "Reports", "read_only")
+			other := ada.AddsRoleAs(made, NewRole{
+				DisplayName: "Jobs", AccessProfile: "read_write", ConnectionLimit: 20, IdempotencyKey: "jobs",
+			})
+			all := slices.Concat(
+				s.standBy(made.Login(), 40), s.standBy(ada.RevealsLogin(made, "runtime").LogIn(), 20),
+				s.standBy(ada.RevealsLogin(made, "readonly").LogIn().ByTransaction(), 20),
+				s.standBy(ada.Reveals(made, other).Login().ByTransaction(), 20),
+			)
+			for n := range 50 {
+				if n%10 == 0 { // a rotation ends clients of its own, too
+					last = ada.Reveals(made, role).Login()
+					s.bothIn(last)
+				}
+				ada.Rotates(made, role, nth("rotate", n))
+			}
+			for i, b := range all {
+				rows, err := b.talk.Say(sight)
+				s.That(err == nil && rows[0] == b.saw, "client %d saw %s, and now %v: %v", i, b.saw, rows, err)
+			}
+			s.bothOut(last)
+			s.bothIn(ada.Reveals(made, role).Login())
+		}},
 	{Name: "there is no other kind of change for customers", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
@@ -146,6 +173,31 @@ var rotatingRoles = []Scenario{
 		s.That(done > 0 && fresh.CredentialGeneration == 1+done, "%d were done; it is %+v", done, fresh.Role)
 		s.bothIn(fresh.Login())
 	}},
+}
+
+// bystander is a client with an open transaction, and what it saw of that.
+type bystander struct {
+	talk Talk
+	saw  string
+}
+
+// sight is the server connection of a client and its transaction.
+const sight = "SELECT pg_backend_pid() || ' ' || txid_current()"
+
+// standBy opens n clients of one login.
+func (s *Stage) standBy(l Login, n int) (all []bystander) {
+	s.Helper()
+	for range n {
+		talk, err := s.SQL.Talk(l)
+		s.OK(err)
+		s.Cleanup(talk.Close)
+		_, err = talk.Say("BEGIN")
+		s.OK(err)
+		saw, err := talk.Say(sight)
+		s.OK(err)
+		all = append(all, bystander{talk, saw[0]})
+	}
+	return all
 }
 
 // writes opens a transaction and leaves it open.

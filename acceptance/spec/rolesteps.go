@@ -98,11 +98,11 @@ func (s *Stage) bothOut(l Login) {
 	s.ShutOut(l.ByTransaction())
 }
 
-// closed fails the story where a connection still works.
+// closed fails the story unless each connection was ended.
 func (s *Stage) closed(sessions ...Session) {
 	s.Helper()
 	for i, session := range sessions {
-		s.That(!session.Alive(), "connection %d outlived the change", i)
+		s.That(session.Ended(), "connection %d outlived the change", i)
 	}
 }
 

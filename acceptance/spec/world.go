@@ -133,6 +133,8 @@ type Session interface {
 	Write(notes ...string) error
 	// Alive reports whether the connection still works.
 	Alive() bool
+	// Ended reports whether the connection was ended. One that only does not answer was not.
+	Ended() bool
 	Close()
 }
 
