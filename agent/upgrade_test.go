@@ -19,7 +19,8 @@ import (
 var earlier = []string{
 	"DROP FUNCTION pooler.has_verifier", "DROP FUNCTION pooler.verifier_mark", "DELETE FROM ledger.role WHERE part = 'additional'",
 	`ALTER TABLE ledger.role DROP COLUMN connection_limit, DROP COLUMN enabled, DROP COLUMN credential_generation,
-		DROP COLUMN changed_at, DROP COLUMN verifier_mark, DROP COLUMN parked, DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check
+		DROP COLUMN changed_at, DROP COLUMN verifier_mark, DROP COLUMN parked,
+		DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open",
 	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -104,20 +103,7 @@ func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string,
 		statements = append(statements, "ALTER ROLE "+ident(name)+" "+word)
 	}
 	statements = append(statements, more...)
-	for {
-		err := atomically(ctx, x.db, statements...)
-		if !inTheWay(err) {
-			return err
-		}
-		if err := x.endVisible(ctx, d); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(sessionPause):
-		}
-	}
+	return x.pushThrough(ctx, func() error { return x.endVisible(ctx, d) }, statements...)
 }
 
 // inTheWay reports whether somebody else's transaction kept us from changing a role.

@@ -3,8 +3,8 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -129,7 +129,7 @@ func (x *Executor) setCredential(ctx context.Context, l loginRow, o loginOrder) 
 		return err
 	}
 	p := loginPlan{loginRow: l, verifier: o.Verifier, desired: role.Login{Present: true}}
-	set := "changed_at = clock_timestamp()"
+	set := "changed_at = clock_timestamp(), verifier_mark = pooler.verifier_mark(name)"
 	switch o.Want {
 	case protocol.LoginRotate:
 		p.desired.MayLogIn, p.desired.Password, p.desired.ValidUntil = true, role.OurPassword, o.ValidUntil
@@ -162,11 +162,7 @@ func (x *Executor) proveChange(ctx context.Context, l loginRow, o loginOrder, pr
 	}
 	var logIns errgroup.Group
 	if o.Want == protocol.LoginRotate {
-		logIns.Go(func() error {
-			connect, err := x.proveAccepted(ctx, l, o.fresh)
-			proof.NewAccepted, proof.ConnectMissing = err == nil, err == nil && !connect
-			return err
-		})
+		logIns.Go(func() error { return x.proveNew(ctx, l, o, proof) })
 	}
 	if o.old != "" {
 		logIns.Go(func() error {
@@ -176,6 +172,29 @@ func (x *Executor) proveChange(ctx context.Context, l loginRow, o loginOrder, pr
 		})
 	}
 	return logIns.Wait()
+}
+
+// proveNew shows that the new password gets in, unless its validity has ended: a rotation may have been kept waiting for longer
+// than that, and what nobody can log in with any more is no reason to keep it from being done.
+func (x *Executor) proveNew(ctx context.Context, l loginRow, o loginOrder, proof *protocol.LoginProof) (err error) {
+	if proof.Lapsed, err = x.lapsed(ctx, o); err != nil || proof.Lapsed {
+		return err
+	}
+	connect, err := x.proveAccepted(ctx, l, o.fresh)
+	if errors.Is(err, pooler.ErrRefused) {
+		var late error
+		if proof.Lapsed, late = x.lapsed(ctx, o); late != nil || proof.Lapsed {
+			return late // it ended in the middle of the proof
+		}
+	}
+	proof.NewAccepted, proof.ConnectMissing = err == nil, err == nil && !connect
+	return err
+}
+
+// lapsed reports whether the validity of an order's password has ended, by the clock that decides about log-ins.
+func (x *Executor) lapsed(ctx context.Context, o loginOrder) (is bool, err error) {
+	const query = "SELECT coalesce($1::timestamptz <= clock_timestamp(), false)"
+	return is, x.db.QueryRowContext(ctx, query, o.ValidUntil).Scan(&is)
 }
 
 // proveStored compares the role with what it shall be. Who got in meanwhile, by a log-in that stood still over the change, may
@@ -200,8 +219,11 @@ func (x *Executor) proveStored(ctx context.Context, l loginRow, o loginOrder) er
 }
 
 // settle ends the sessions that began before the change, and then looks once more at what is stored: one of them may have set a
-// password of its own.
+// password of its own. Whoever still stands in the middle of a log-in is left to the sweep.
 func (x *Executor) settle(ctx context.Context, l loginRow, o loginOrder, proof *protocol.LoginProof) error {
+	if err := x.watchParked(ctx, l); err != nil {
+		return err
+	}
 	n, err := x.endEarlier(ctx, l)
 	if err != nil {
 		return err
@@ -217,23 +239,4 @@ func (x *Executor) endEarlier(ctx context.Context, l loginRow) (int, error) {
 		return x.endSelected(ctx, ended, sessionsBefore, l.oid)
 	})
 	return len(ended), err
-}
-
-// forced runs statements about a login in one transaction, again and again: whoever is in the way is ended. That is mostly a
-// session of the login itself, with a change of its own role left open.
-func (x *Executor) forced(ctx context.Context, l loginRow, ended endedSessions, statements ...string) error {
-	statements = append([]string{briefly}, statements...)
-	err := atomically(ctx, x.db, statements...)
-	for inTheWay(err) {
-		if err := x.endLogin(ctx, l, ended); err != nil {
-			return err
-		}
-		err = x.endingBlockers(ctx, func() error { return atomically(ctx, x.db, statements...) })
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(sessionPause):
-		}
-	}
-	return err
 }

@@ -2,11 +2,15 @@ package executor
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
+
+// inspectTime bounds one look, and the wait for a connection.
+const inspectTime = 10 * time.Second
 
 // InspectLogin compares a login's password on the server with a verifier, and tells whether it gets in. It changes nothing.
 func (x *Executor) InspectLogin(ctx context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error) {
@@ -14,6 +18,8 @@ func (x *Executor) InspectLogin(ctx context.Context, q protocol.LoginQuestion) (
 	if err != nil || !usernamePattern.MatchString(q.Username) || !verifierPattern.MatchString(q.Verifier) {
 		return protocol.LoginAnswer{}, refuse(protocol.ReasonInvalid, "databaseId, username or verifier cannot be")
 	}
+	ctx, cancel := context.WithTimeout(ctx, inspectTime)
+	defer cancel()
 	l, err := x.login(ctx, q.DatabaseID, q.Username)
 	if err != nil {
 		return protocol.LoginAnswer{}, err

@@ -53,7 +53,11 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, o loginOrder) error 
 	if !connect {
 		return connectRequired(l)
 	}
-	return nil
+	lapsed, err := x.lapsed(ctx, o)
+	if err == nil && lapsed {
+		err = refuse(protocol.ReasonFailed, "the validity of the login's password has ended")
+	}
+	return err
 }
 
 var errDatabaseClosed = refuse(protocol.ReasonDatabaseClosed, "the database is stopped")

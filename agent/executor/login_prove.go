@@ -14,40 +14,49 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
-// proofTime bounds one proof log-in with all its attempts. In a full pool it waits like any client; what it could not prove by
-// then is proven when the command comes again.
+// proofTime bounds the proof of one password with all its attempts. In a full pool a log-in waits like any client.
 const proofTime = 10 * time.Second
 
 // proofPause is between two attempts where one failed for another reason than the log-in itself.
 const proofPause = 100 * time.Millisecond
 
-// proveAccepted logs in directly and through the pooler, side by side. Where the password is right, but the owner has withdrawn
-// CONNECT, connect is false. An error that nobody knows the reason of is "unavailable".
+// proveAccepted logs in directly and through the pooler. Where the password is right, but the owner has withdrawn CONNECT,
+// connect is false. An error that nobody knows the reason of is "unavailable".
 func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password string) (connect bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, proofTime)
+	defer cancel()
 	var direct, pooled error
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
+	prove := func(ctx context.Context) error { return x.pooler.Prove(ctx, l.db.Name, l.name, password) }
+	var ways errgroup.Group
+	ways.Go(func() error {
 		direct = x.patiently(ctx, func(ctx context.Context) error { return x.proveDirectly(ctx, l, password) })
-	}()
-	pooled = x.patiently(ctx, func(ctx context.Context) error {
-		err := x.pooler.Prove(ctx, l.db.Name, l.name, password)
-		if errors.Is(err, pooler.ErrNoServer) {
-			<-answered
-		}
-		if errors.Is(err, pooler.ErrNoSession) || errors.Is(err, pooler.ErrNoServer) && isConnectMissing(direct) {
-			return nil // PgBouncer has accepted the password, and PostgreSQL we have asked
-		}
-		return err
+		return nil
 	})
-	<-answered
-	if connect = !isConnectMissing(direct); connect && direct != nil {
+	ways.Go(func() error {
+		pooled = prove(ctx)
+		return nil
+	})
+	_ = ways.Wait() // both are judged below
+	if direct == nil && pooled != nil && !isAnswered(pooled) {
+		pooled = moreTelling(pooled, x.patiently(ctx, prove))
+	}
+	return judge(direct, pooled)
+}
+
+// judge says what the two log-ins show together. One that PgBouncer has accepted and found no server connection for shows enough:
+// PostgreSQL was asked directly. Others' clients could otherwise fill the pool, and keep a change from ending, for ever.
+func judge(direct, pooled error) (connect bool, err error) {
+	connect = !isConnectMissing(direct)
+	switch {
+	case connect && direct != nil:
 		return connect, notAccepted(direct)
+	case errors.Is(pooled, pooler.ErrNoSession), errors.Is(pooled, pooler.ErrNoServer):
+		return connect, nil
 	}
 	return connect, notAccepted(pooled)
 }
 
-// proveRefused demands that a password gets in neither directly nor through the pooler.
+// proveRefused demands that a password gets in neither directly nor at an entry of the pooler.
 func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string) error {
 	var ways errgroup.Group
 	ways.Go(func() error {
@@ -62,11 +71,11 @@ func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string
 			}
 		})
 	})
-	ways.Go(func() error {
-		return x.patiently(ctx, func(ctx context.Context) error {
-			return x.pooler.ProveRefused(ctx, l.db.Name, l.name, password)
+	for _, entry := range pooler.EntryNames(l.db.Name) {
+		ways.Go(func() error {
+			return x.patiently(ctx, func(ctx context.Context) error { return x.pooler.ProveRefused(ctx, entry, l.name, password) })
 		})
-	})
+	}
 	err := ways.Wait()
 	if errors.Is(err, pooler.ErrAdmitted) {
 		return &Refusal{protocol.ReasonUnavailable, "the old password still gets in; send the command again", err}
@@ -82,12 +91,11 @@ func notAccepted(err error) error {
 }
 
 // patiently tries until a log-in has an answer of its own, for at most proofTime.
-func (x *Executor) patiently(ctx context.Context, prove func(context.Context) error) error {
+func (x *Executor) patiently(ctx context.Context, prove func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
 	for {
-		err := prove(ctx)
-		if err == nil || errors.Is(err, pooler.ErrRefused) || errors.Is(err, pooler.ErrAdmitted) || isConnectMissing(err) {
+		if err = moreTelling(err, prove(ctx)); err == nil || isAnswered(err) {
 			return err
 		}
 		select {
@@ -96,6 +104,20 @@ func (x *Executor) patiently(ctx context.Context, prove func(context.Context) er
 		case <-time.After(proofPause):
 		}
 	}
+}
+
+// moreTelling is the outcome of the later of two attempts, unless that broke off and the earlier was seen to be accepted.
+func moreTelling(before, now error) error {
+	if errors.Is(before, pooler.ErrNoServer) && now != nil && !isAnswered(now) {
+		return before
+	}
+	return now
+}
+
+// isAnswered reports whether a log-in was decided by what it was, and another attempt would show nothing else.
+func isAnswered(err error) bool {
+	return errors.Is(err, pooler.ErrRefused) || errors.Is(err, pooler.ErrAdmitted) || errors.Is(err, pooler.ErrNoSession) ||
+		isConnectMissing(err)
 }
 
 // proveDirectly logs in to PostgreSQL at the address that the pooler uses. A refusal of the log-in itself is pooler.ErrRefused.

@@ -45,34 +45,68 @@ func (x *Executor) endLogin(ctx context.Context, l loginRow, ended endedSessions
 	if err := x.until(ctx, "sessions are still open", look); err != nil {
 		return err
 	}
-	if err := x.awaitArriving(ctx); err != nil {
+	if _, err := x.awaitArriving(ctx); err != nil {
 		return err
 	}
 	return x.until(ctx, "sessions are still open", look)
 }
 
-// blockers are the customers' sessions that the agent's own statements in the maintenance database wait for. Those are about
+// blockers are the customers' sessions that a session of the agent, whose process is $1, waits for. Its statements are about
 // roles: any login may be in the way, by a function that changes the role which made it.
-const blockers = ` FROM pg_stat_activity w, unnest(pg_blocking_pids(w.pid)) b (pid) JOIN pg_stat_activity a ON a.pid = b.pid
+const blockers = ` FROM unnest(pg_blocking_pids($1::int)) b (pid) JOIN pg_stat_activity a ON a.pid = b.pid
 	LEFT JOIN pg_roles r ON r.oid = a.usesysid
-	WHERE w.usename = '` + setup.AgentLogin + `' AND w.datname = '` + setup.MaintenanceDatabase + `' AND w.wait_event_type = 'Lock'
-	  AND a.backend_type = 'client backend' AND a.usename IS DISTINCT FROM '` + setup.AgentLogin + `'
+	WHERE a.backend_type = 'client backend' AND a.usename IS DISTINCT FROM '` + setup.AgentLogin + `'
 	  AND r.rolsuper IS DISTINCT FROM true`
 
 // blockerPause is between two looks at who is in the way.
 const blockerPause = 50 * time.Millisecond
 
-// endingBlockers runs a statement and terminates the customers' sessions that it waits for.
-func (x *Executor) endingBlockers(ctx context.Context, run func() error) error {
+// forced runs statements about a login in one transaction, whatever transaction of a customer's is in the way. That is mostly one
+// of the login's own sessions, with a change of its own role left open.
+func (x *Executor) forced(ctx context.Context, l loginRow, ended endedSessions, statements ...string) error {
+	endOwn := func() error { return x.endLogin(ctx, l, ended) }
+	return x.pushThrough(ctx, endOwn, append([]string{briefly}, statements...)...)
+}
+
+// pushThrough runs statements in one transaction, again and again. Whoever is in the way is ended: those that endOwn ends, and
+// those that PostgreSQL names.
+func (x *Executor) pushThrough(ctx context.Context, endOwn func() error, statements ...string) error {
+	text := transaction(statements)
+	err := send(ctx, x.db, text)
+	for inTheWay(err) {
+		if err := endOwn(); err != nil {
+			return err
+		}
+		err = freshly(func() error { return x.endingBlockers(ctx, text) })
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(sessionPause):
+		}
+	}
+	return err
+}
+
+// endingBlockers sends one message over a connection of the pool and terminates the customers' sessions that it waits for.
+func (x *Executor) endingBlockers(ctx context.Context, text string) error {
+	conn, err := x.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var pid int
+	if err := conn.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		return err
+	}
 	done := make(chan error, 1)
-	go func() { done <- run() }()
+	go func() { done <- conn.Raw(func(c any) error { return sendOver(ctx, c, text) }) }()
 	for {
 		select {
 		case err := <-done:
 			return err
 		case <-time.After(blockerPause):
 		}
-		if _, err := x.db.ExecContext(ctx, "SELECT pg_terminate_backend(a.pid)"+blockers); err != nil {
+		if _, err := x.db.ExecContext(ctx, "SELECT pg_terminate_backend(a.pid)"+blockers, pid); err != nil {
 			return errors.Join(err, <-done)
 		}
 	}

@@ -7,31 +7,44 @@ import (
 	"go.uber.org/zap"
 )
 
-// A log-in that stands still in the middle ends after authentication_timeout. For that long after the change of a login, a
-// session of before may still appear.
 const (
-	inWindow = `p.changed_at > clock_timestamp() - current_setting('authentication_timeout')::interval - interval '10 s'`
+	// ofBefore is a session of a login p that began before the login's last change. An administrator's is left alone.
+	ofBefore = `a.usesysid = p.oid AND a.backend_type = 'client backend' AND a.backend_start < p.changed_at
+		AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = p.oid AND r.rolsuper)`
 
-	// sweepQuery terminates them, and returns how many logins there are to watch.
+	// sweepQuery ends those of the logins that are watched, and returns how many of both there are. A login is watched while
+	// somebody stands in the middle of a log-in, see watchParked; and for as long as a log-in may take (one that stands still is
+	// ended after authentication_timeout), because its change may not have come that far.
 	sweepQuery = `SELECT count(*), count(s.ended) FROM ledger.role p LEFT JOIN LATERAL (
-			SELECT pg_terminate_backend(a.pid) AS ended FROM pg_stat_activity a
-			WHERE a.usesysid = p.oid AND a.backend_type = 'client backend' AND a.backend_start < p.changed_at
-		) s ON true WHERE ` + inWindow
+			SELECT pg_terminate_backend(a.pid) AS ended FROM pg_stat_activity a WHERE ` + ofBefore + `
+		) s ON true WHERE p.parked IS NOT NULL
+			OR p.changed_at > clock_timestamp() - current_setting('authentication_timeout')::interval - interval '10 s'`
+
+	// goneQuery ends the sessions of roles that are removed, which a role may have stretched the beginning of (post_auth_delay).
+	// The second is for roles that were made since the query began.
+	goneQuery = `SELECT 0, count(pg_terminate_backend(a.pid)) FROM pg_stat_activity a
+		WHERE a.backend_type = 'client backend' AND a.backend_start < statement_timestamp() - interval '1 s'
+		  AND a.datid IN (SELECT d.oid FROM ledger.database d) AND a.usesysid IS NOT NULL
+		  AND (NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = a.usesysid)
+			OR a.usesysid IN (SELECT dead.oid FROM ledger.dead_role dead))`
 )
 
 const (
 	sweepPause     = 100 * time.Millisecond // while there is something to watch
 	sweepIdlePause = 5 * time.Second
+	sweepTime      = 30 * time.Second // bounds one round
+	sweepSilence   = time.Minute      // between two complaints
 )
 
-// SweepChanged ends sessions that began before the last change of their login, until ctx ends. It goes by the ledger, so it
-// takes up what a predecessor left.
+// SweepChanged ends sessions that began before the last change of their login, until ctx ends, and takes back passwords that such
+// a session has set. It goes by the ledger, so it takes up what a predecessor left.
 func (x *Executor) SweepChanged(ctx context.Context) {
+	var complained time.Time
 	for ctx.Err() == nil {
-		var watched, ended int
-		err := x.db.QueryRowContext(ctx, sweepQuery).Scan(&watched, &ended)
-		if ended > 0 {
-			x.log.Info("sessions of an old password were ended", zap.Int("sessions", ended))
+		watched, err := x.sweep(ctx)
+		if err != nil && ctx.Err() == nil && time.Since(complained) > sweepSilence {
+			complained = time.Now()
+			x.log.Warn("sessions of old passwords are not swept", zap.Error(err))
 		}
 		pause := sweepIdlePause
 		if watched > 0 || err != nil {
@@ -43,6 +56,22 @@ func (x *Executor) SweepChanged(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// sweep is one round. It returns how many logins there are to watch.
+func (x *Executor) sweep(ctx context.Context) (watched int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	for _, query := range []string{goneQuery, sweepQuery} {
+		var ended int
+		if err := x.db.QueryRowContext(ctx, query).Scan(&watched, &ended); err != nil {
+			return 0, err
+		}
+		if ended > 0 {
+			x.log.Info("sessions of an old password were ended", zap.Int("sessions", ended))
+		}
+	}
+	return watched, x.releaseParked(ctx)
 }
 
 // wakeSweep says that a login was changed.

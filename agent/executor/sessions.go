@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lib/pq"
+
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
@@ -15,18 +17,21 @@ const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid 
 	  AND r.rolsuper IS DISTINCT FROM true
 	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
 
-// sessionPause is between two looks; a terminated session needs a moment to go.
+// sessionPause is between two looks at sessions; a terminated one needs a moment to go.
 const sessionPause = 500 * time.Microsecond
 
-// lateSession is longer than PostgreSQL needs between the moment where it admits a log-in and the one where it shows the
-// session. arriving counts those that are in between: a log-in is a transaction from before its password is asked for until
-// after its session is shown, which then has a user.
-const (
-	lateSession = 50 * time.Millisecond
+// lateSession is longer than PostgreSQL needs between the moment where it admits a log-in and the one where it shows the session.
+const lateSession = 50 * time.Millisecond
 
-	arriving = `SELECT count(*) FROM pg_locks l WHERE l.locktype = 'virtualxid' AND NOT EXISTS (SELECT FROM pg_stat_activity a
-		WHERE a.pid = l.pid AND (a.usesysid IS NOT NULL OR a.backend_type <> 'client backend'))`
-)
+// arrivingPause is between two looks at who is arriving. Each takes all of PostgreSQL's lock partitions.
+const arrivingPause = 2 * time.Millisecond
+
+// arriving are the virtual transactions of log-ins that PostgreSQL does not show as sessions yet: those of a list, or all. It
+// holds for PostgreSQL 16, where a log-in is one transaction from before the password is asked for until after pg_stat_activity
+// has the session's user.
+const arriving = `SELECT l.virtualtransaction FROM pg_locks l
+	WHERE l.locktype = 'virtualxid' AND ($1::text[] IS NULL OR l.virtualtransaction = ANY ($1)) AND NOT EXISTS (
+		SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND (a.usesysid IS NOT NULL OR a.backend_type <> 'client backend'))`
 
 // endSessions terminates customers' sessions of a database until none is left, also none that was about to begin. Close the
 // logins first.
@@ -34,27 +39,25 @@ func (x *Executor) endSessions(ctx context.Context, d databaseRow) error {
 	if err := x.endVisible(ctx, d); err != nil {
 		return err
 	}
-	if err := x.awaitArriving(ctx); err != nil {
+	if _, err := x.awaitArriving(ctx); err != nil {
 		return err
 	}
 	return x.endVisible(ctx, d)
 }
 
-// awaitArriving returns when whoever PostgreSQL had let in before the call is shown. Look again then. One that stands still in
-// the middle of its log-in is not waited for longer than lateSession.
-func (x *Executor) awaitArriving(ctx context.Context) error {
-	for began := time.Now(); time.Since(began) < lateSession; {
-		var n int
-		if err := x.db.QueryRowContext(ctx, arriving).Scan(&n); err != nil || n == 0 {
-			return err
-		}
+// awaitArriving returns when whoever PostgreSQL had let in before the call is shown. Look again then. Those that stand still in
+// the middle of their log-in are not waited for longer than lateSession; it returns their virtual transactions.
+func (x *Executor) awaitArriving(ctx context.Context) (parked []string, err error) {
+	parked, err = x.names(ctx, arriving, pq.Array(parked))
+	for began := time.Now(); err == nil && len(parked) > 0 && time.Since(began) < lateSession; {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(sessionPause):
+			return nil, ctx.Err()
+		case <-time.After(arrivingPause):
 		}
+		parked, err = x.names(ctx, arriving, pq.Array(parked))
 	}
-	return nil
+	return parked, err
 }
 
 func (x *Executor) endVisible(ctx context.Context, d databaseRow) error {

@@ -1,0 +1,108 @@
+package executor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lib/pq"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// A direct log-in that has passed its check before a change of the password, or stood still before its last message, ends as a
+// session after it, at a moment that the client chooses: within authentication_timeout, or, where it asks for post_auth_delay,
+// within half an hour. Before the sweep ends that session it may have set a password of its own, and be gone again. So the log-ins
+// that stand at the end of a change are written down; once the last of them is no more, what is stored is compared.
+
+// watchParked writes down who stands in the middle of a log-in, of whatever role: PostgreSQL does not tell.
+func (x *Executor) watchParked(ctx context.Context, l loginRow) error {
+	parked, err := x.awaitArriving(ctx)
+	if err != nil || !l.standing {
+		return err
+	}
+	defer x.wakeSweep()
+	return atomically(ctx, x.db, flushLater, l.rowStatement("parked = "+orNull(parked)))
+}
+
+// orNull is the text[] of a list; null where that is empty.
+func orNull(list []string) string {
+	if len(list) == 0 {
+		return "NULL"
+	}
+	value, _ := pq.StringArray(list).Value() // has no error
+	text, _ := value.(string)
+	return quote(text)
+}
+
+// releasable are the logins of which nobody stands in the middle of a log-in any more, nor has come of that.
+const releasable = `SELECT p.database_id, p.name FROM ledger.role p
+	WHERE p.parked IS NOT NULL AND NOT EXISTS (SELECT FROM (` + arriving + `) l WHERE l.virtualtransaction = ANY (p.parked))
+	  AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE ` + ofBefore + `)
+	  AND ($2 = '' OR p.database_id = $2 AND p.name = $3)`
+
+// releaseParked ends the watch over the logins that are releasable.
+func (x *Executor) releaseParked(ctx context.Context) error {
+	rows, err := x.db.QueryContext(ctx, releasable, pq.Array([]string(nil)), "", "")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var all [][2]string
+	for rows.Next() {
+		var one [2]string
+		if err := rows.Scan(&one[0], &one[1]); err != nil {
+			return err
+		}
+		all = append(all, one)
+	}
+	err = rows.Err()
+	for _, one := range all {
+		err = errors.Join(err, x.release(ctx, one[0], one[1]))
+	}
+	return err
+}
+
+// release ends the watch over one login, unless a command has changed it meanwhile.
+func (x *Executor) release(ctx context.Context, databaseID, name string) error {
+	unlock, err := x.locks.take(ctx, protocol.DatabaseResource(databaseID))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	still, err := x.names(ctx, "SELECT name FROM ("+releasable+") l", pq.Array([]string(nil)), databaseID, name)
+	if err != nil || len(still) == 0 {
+		return err
+	}
+	l, err := x.login(ctx, databaseID, name)
+	if err != nil {
+		return err
+	}
+	var another bool
+	const query = "SELECT verifier_mark IS DISTINCT FROM pooler.verifier_mark(name) FROM ledger.role WHERE name = $1"
+	if err := x.db.QueryRowContext(ctx, query, name).Scan(&another); err != nil {
+		return err
+	}
+	if l.standing && another {
+		return x.takeAway(ctx, l)
+	}
+	return atomically(ctx, x.db, l.rowStatement("parked = NULL"))
+}
+
+// takeAway leaves a login without a password, where nobody knows whose it is that it has, and ends what has got in with that.
+// The login is seen as drifted, and a rotation repairs it.
+func (x *Executor) takeAway(ctx context.Context, l loginRow) error {
+	x.log.Warn("a session of an old password has set another one, which is taken away", zap.String("login", l.name))
+	gone := l.rowStatement("verifier_mark = NULL, changed_at = clock_timestamp()")
+	if err := x.forced(ctx, l, make(endedSessions), "ALTER ROLE "+ident(l.name)+" PASSWORD NULL", gone); err != nil {
+		return err
+	}
+	if err := x.markChanged(ctx, l); err != nil {
+		return err
+	}
+	if err := x.watchParked(ctx, l); err != nil {
+		return err
+	}
+	_, err := x.endEarlier(ctx, l)
+	return err
+}

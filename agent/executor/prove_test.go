@@ -1,0 +1,53 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+)
+
+// A new password is proven by both ways together.
+func TestLogInsAreJudgedTogether(t *testing.T) {
+	noConnect, broken := answer("42501"), errors.New("broken")
+	for what, c := range map[string]struct {
+		direct, pooled error
+		connect        bool
+		want           error // nil: accepted
+	}{
+		"both":                              {nil, nil, true, nil},
+		"no server connection to be had":    {nil, fmt.Errorf("x: %w", pooler.ErrNoServer), true, nil},
+		"no session to be had":              {nil, pooler.ErrNoSession, true, nil},
+		"without CONNECT":                   {noConnect, pooler.ErrNoServer, false, nil},
+		"without CONNECT, and broken":       {noConnect, broken, false, broken},
+		"without CONNECT, and refused":      {noConnect, pooler.ErrRefused, false, pooler.ErrRefused},
+		"refused directly":                  {pooler.ErrRefused, nil, true, pooler.ErrRefused},
+		"refused directly, pool full":       {pooler.ErrRefused, pooler.ErrNoServer, true, pooler.ErrRefused},
+		"refused by the pooler":             {nil, pooler.ErrRefused, true, pooler.ErrRefused},
+		"nothing known directly":            {broken, nil, true, broken},
+		"nothing known directly, no server": {broken, pooler.ErrNoServer, true, broken},
+		"nothing known of the pooler":       {nil, broken, true, broken},
+	} {
+		connect, err := judge(c.direct, c.pooled)
+		if connect != c.connect || !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %t, %v", what, connect, err)
+		}
+	}
+}
+
+// What one attempt has told is not lost by a later one that breaks off.
+func TestAcceptanceIsNotForgotten(t *testing.T) {
+	broken := errors.New("broken")
+	for what, c := range map[string]struct{ before, now, want error }{
+		"first":            {nil, broken, broken},
+		"accepted, broken": {pooler.ErrNoServer, broken, pooler.ErrNoServer},
+		"accepted, in":     {pooler.ErrNoServer, nil, nil},
+		"accepted, no":     {pooler.ErrNoServer, pooler.ErrRefused, pooler.ErrRefused},
+		"broken, accepted": {broken, pooler.ErrNoServer, pooler.ErrNoServer},
+	} {
+		if got := moreTelling(c.before, c.now); !errors.Is(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
