@@ -27,7 +27,7 @@ func buryStatements(role string) []string {
 
 const (
 	// deadPause is between two looks at the dead roles.
-	deadPause = 10 * time.Second
+	deadPause = 5 * time.Second
 	// deadWait bounds how long each drop waits for transactions of others.
 	deadWait = "SET LOCAL lock_timeout = '100ms'"
 )
