@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -34,24 +35,41 @@ const awaitRole = `DO $$
 		REVOKE CONNECT ON DATABASE %s FROM %s;
 	END $$`
 
-// WithdrawAtOnce implements spec.ByHand.
+// holdSetups makes the metadata wait, before a role is recorded as prepared, for whoever holds the advisory lock of its name.
+const holdSetups = `
+	CREATE FUNCTION hold_setup() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			PERFORM pg_advisory_xact_lock(hashtext(NEW.username));
+			RETURN NEW;
+		END $$;
+	CREATE TRIGGER hold_setup BEFORE UPDATE ON roles FOR EACH ROW WHEN (OLD.status = 'reserved' AND NEW.status = 'sql_ready')
+		EXECUTE FUNCTION hold_setup()`
+
+// WithdrawAtOnce implements spec.ByHand: the setup is held between the preparation of the role and its admission.
 func (h hand) WithdrawAtOnce(db spec.Created, username string) (end func() error, err error) {
-	opened, err := h.apps.connect(db.Login())
+	metadata, err := sql.Open("postgres", h.apps.r.MetadataURL())
 	if err != nil {
 		return nil, err
 	}
-	owner := opened.(session)
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	holder, err := metadata.Conn(ctx)
+	if err == nil {
+		_, err = holder.ExecContext(ctx, "SELECT pg_advisory_lock(hashtext($1))", username)
+	}
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, metadata.Close())
+	}
 	withdrawn := make(chan error, 1)
 	go func() {
-		_, err := owner.connection.ExecContext(ctx, fmt.Sprintf(
+		_, err := h.apps.Run(db.Login(), fmt.Sprintf(
 			awaitRole, pq.QuoteLiteral(username), pq.QuoteIdentifier(db.Name), pq.QuoteIdentifier(username)))
-		withdrawn <- err
+		_, released := holder.ExecContext(ctx, "SELECT pg_advisory_unlock(hashtext($1))", username)
+		withdrawn <- errors.Join(err, released, holder.Close())
 	}()
 	return func() error {
 		defer cancel()
-		defer owner.Close()
-		return <-withdrawn
+		return errors.Join(<-withdrawn, metadata.Close())
 	}, nil
 }
 

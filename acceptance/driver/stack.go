@@ -90,7 +90,8 @@ func startStack() error {
 		return err
 	}
 	r.agent = &realAgent{stack: r.Stack, process: r.FirstAgent()}
-	return errors.Join(r.startHosts(ctx), r.knowPasswords(o.Dir), operator{r}.SetFeature("additional-roles", true))
+	_, held := query(r.MetadataURL(), statementTime, holdSetups)
+	return errors.Join(held, r.startHosts(ctx), r.knowPasswords(o.Dir), operator{r}.SetFeature("additional-roles", true))
 }
 
 func (r *realService) startHosts(ctx context.Context) error {

@@ -94,8 +94,8 @@ type Operator interface {
 type ByHand interface {
 	// Withdraw has the owner withdraw CONNECT from a role.
 	Withdraw(db Created, username string) error
-	// WithdrawAtOnce has the owner withdraw CONNECT as soon as the role exists, in the middle of its setup. end waits for that,
-	// or gives up.
+	// WithdrawAtOnce has the owner withdraw CONNECT as soon as the role exists, in the middle of its setup, which does not get
+	// past that. end waits for it, or gives up.
 	WithdrawAtOnce(db Created, username string) (end func() error, err error)
 	// Owner has the owner run SQL that the service asked for.
 	Owner(db Created, statement string) error
