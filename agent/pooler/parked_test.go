@@ -96,13 +96,63 @@ func TestClientAskingForItsVerifierIsPending(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if err := s.pooler.Evict(ctx, OfLogin("shop")); err == nil {
-		t.Error("Evict did not wait for a log-in whose verifier is being asked for")
+	for what, who := range map[string]Who{"login": OfLogin("shop"), "database": OfDatabase("shop")} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := s.pooler.Evict(ctx, who); err == nil {
+			t.Errorf("%s: Evict did not wait for a log-in whose verifier is being asked for", what)
+		}
+		cancel()
 	}
 	_ = lock.Rollback()
 	if err := <-proved; err != nil {
 		t.Errorf("the waiting log-in: %v", err)
+	}
+}
+
+// TestWhoHasNotSaidItsNameIsNotWaitedFor holds that an open connection alone, which needs no password, delays nobody; and that its
+// verifier is asked for only when it says who it is.
+func TestWhoHasNotSaidItsNameIsNotWaitedFor(t *testing.T) {
+	s := realStack(t)
+	socket := filepath.Join(s.settings.SocketDir, fmt.Sprintf(".s.PGSQL.%d", s.settings.ListenPort))
+	silent := make(map[string]net.Conn)
+	for _, what := range []string{"nothing", "half a message"} {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		silent[what] = conn
+	}
+	body := "\x00\x03\x00\x00user\x00shop\x00database\x00shop\x00\x00"
+	message := append(binary.BigEndian.AppendUint32(nil, uint32(len(body)+4)), body...)
+	if _, err := silent["half a message"].Write(message[:10]); err != nil {
+		t.Fatal(err)
+	}
+	for waiting := 0; waiting < len(silent); {
+		waiting = 0
+		err := s.pooler.each(t.Context(), "SHOW SOCKETS", func(r row) error {
+			if r.text("state") == "cl_login" {
+				waiting++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, s, "UPDATE pooler.gate SET open = false WHERE login = 'shop'")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for what, who := range map[string]Who{"login": OfLogin("shop"), "database": OfDatabase("shop")} {
+		if err := s.pooler.Evict(ctx, who); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := silent["half a message"].Write(message[10:]); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 9)
+	if _, err := io.ReadFull(silent["half a message"], answer); err != nil || answer[0] == 'R' && answer[8] == 0 {
+		t.Errorf("what it got behind a closed gate: %q, %v", answer, err)
 	}
 }

@@ -55,27 +55,29 @@ func (c *Console) Clients(ctx context.Context) ([]Client, error) {
 	return clients, err
 }
 
-// Pending is a client that has not finished its log-in. SHOW CLIENTS does not have it.
+// Pending is a client in the middle of its log-in. SHOW CLIENTS does not have it.
 type Pending struct {
 	ID string
-	// Login and Entry are empty until PgBouncer knows them.
+	// Login and Entry are empty where PgBouncer does not tell them.
 	Login, Entry string
 }
 
-// PendingLogins returns the clients in the middle of a log-in: those in `cl_login`, and those for which a verifier is being
-// asked, which stand at the maintenance database's entry without a name.
+// PendingLogins returns the clients in the middle of a log-in, in `cl_login`. One for which a verifier is being asked stands at
+// the maintenance database's entry, whatever its own is. One without any entry has not said yet who it is: its verifier is still
+// to be asked for, so a gate that is closed keeps it out, and nobody needs to wait for it.
 func (c *Console) PendingLogins(ctx context.Context) ([]Pending, error) {
 	var pending []Pending
 	err := c.each(ctx, "SHOW SOCKETS", func(r row) error {
-		asking := r.text("type") == "C" && r.text("user") == "(nouser)"
-		if !asking && r.text("state") != "cl_login" {
+		nameless := r.text("user") == "(nouser)"
+		logsIn := r.text("state") == "cl_login" || r.text("type") == "C" && nameless
+		if !logsIn || r.text("database") == "(nodb)" {
 			return nil
 		}
 		p := Pending{ID: r.text("id"), Login: r.text("user"), Entry: r.text("database")}
-		if p.Login == "(nouser)" {
-			p.Login, p.Entry = "", ""
+		if nameless {
+			p.Login = ""
 		}
-		if p.Entry == "(nodb)" {
+		if p.Entry == c.settings.MaintenanceDatabase {
 			p.Entry = ""
 		}
 		pending = append(pending, p)
