@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// settled is a role that has a bit of everything which the owner could not clear alone: its own large object and default privileges,
-// and a schema and tables from when the owner let it make them.
+// settled is a role that has a bit of everything which the owner could not clear alone: its own large object and default
+// privileges, and a schema and tables from when the owner let it make them.
 func (s *stack) settled(t testing.TB, owner *sql.DB, l loginOf) loginOf {
 	t.Helper()
 	s.opened(t, l)

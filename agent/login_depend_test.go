@@ -61,7 +61,8 @@ func TestFewRemovalsLookAtOnce(t *testing.T) {
 			}
 		})
 	}
-	const inside = `SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND datname = ANY (string_to_array($1, ','))`
+	const inside = `SELECT count(*) FROM pg_stat_activity
+		WHERE usename = 'pgherd_agent' AND datname = ANY (string_to_array($1, ','))`
 	eventually(t, "not as many look as may", func() bool { return s.one(t, inside, names) == fmt.Sprint(atOnce) })
 	time.Sleep(time.Second) // the others have come as far by then
 	if n := s.one(t, inside, names); n != fmt.Sprint(atOnce) {

@@ -23,7 +23,7 @@ type Server struct {
 	Instance string
 }
 
-// maxConnections is within reserved_connections, with room for the leader's connection, dumps, and databases being made.
+// maxConnections is within reserved_connections, with room for the leader's connection, dumps, and databases of customers.
 const maxConnections = 6
 
 // config is the agent's connection to one database.

@@ -35,8 +35,10 @@ const (
 // SweepDead drops the dead roles that nothing refers to any more, until ctx ends. It goes by the ledger, so it takes up what a
 // predecessor left.
 func (x *Executor) SweepDead(ctx context.Context) {
+	var complained time.Time
 	for ctx.Err() == nil {
-		if err := x.dropDead(ctx); err != nil && ctx.Err() == nil {
+		if err := x.dropDead(ctx); err != nil && ctx.Err() == nil && time.Since(complained) > sweepSilence {
+			complained = time.Now()
 			x.log.Warn("dead roles are not dropped", zap.Error(err))
 		}
 		select {

@@ -5,8 +5,8 @@ import "context"
 // dependentObjects is what PostgreSQL says of a role that something still refers to.
 const dependentObjects = "2BP01"
 
-// dropWait bounds how long the drop of a role waits. Anyone who knows a role's name can grant to it in a transaction and keep that
-// open: no privilege shows yet, and the drop would wait for as long as it lasts.
+// dropWait bounds how long the drop of a role waits. Anyone who knows a role's name can grant to it in a transaction and keep
+// that open: no privilege shows yet, and the drop would wait for as long as it lasts.
 const dropWait = "SET LOCAL lock_timeout = '1s'"
 
 // isKept reports whether a role was not dropped because something refers to it, or somebody's transaction is about to.

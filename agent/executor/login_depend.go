@@ -77,8 +77,8 @@ func (x *Executor) dependentPlaces(ctx context.Context, l loginRow) (shared int,
 	return shared, places, rows.Err()
 }
 
-// databaseGrants are the privileges on database $2 that role $1 has been given, or has given, beside the CONNECT that the owner, $3,
-// gave it. CONNECT from whomever the owner let pass it on is not ours to take back.
+// databaseGrants are the privileges on database $2 that role $1 has been given, or has given, beside the CONNECT that the owner,
+// $3, gave it. CONNECT from whomever the owner let pass it on is not ours to take back.
 const databaseGrants = `SELECT FROM pg_database d, aclexplode(d.datacl) a WHERE d.oid = $2::oid
 	AND (a.grantor = $1::oid OR a.grantee = $1::oid
 		AND NOT (a.privilege_type = 'CONNECT' AND a.grantor = (SELECT o.oid FROM pg_roles o WHERE o.rolname = $3)))`

@@ -63,8 +63,8 @@ func (x *Executor) shutForRemoval(ctx context.Context, l loginRow, o loginOrder)
 // its way, before the role is buried.
 const dropTries = 3
 
-// dropUnlessNeeded drops a role, or buries it where only others keep it, or tells what of the account's does. Then the owner is
-// let at what the role has.
+// dropUnlessNeeded drops a role, or buries it where only others keep it. Or it tells what of the account's keeps it, and lets the
+// owner at what the role has.
 func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, o loginOrder) (protocol.LoginDependencies, error) {
 	none := protocol.LoginDependencies{List: []protocol.LoginDependency{}}
 	p := loginPlan{loginRow: l}
