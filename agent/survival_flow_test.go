@@ -17,6 +17,13 @@ import (
 // choice. It takes over from the one before it.
 func (s *stack) inProcess(t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler) *executor.Executor {
 	t.Helper()
+	return s.inProcessLogging(t, port, wrap, zap.NewNop())
+}
+
+func (s *stack) inProcessLogging(
+	t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler, log *zap.Logger,
+) *executor.Executor {
+	t.Helper()
 	secrets := must(setup.ReadCredentials(s.config.CredentialsFile))(t)
 	set := s.config.Pooler
 	set.ServerHost, set.ServerPort, set.MaintenanceDatabase = s.pg.Host(), s.pg.Port(), setup.MaintenanceDatabase
@@ -29,7 +36,7 @@ func (s *stack) inProcess(t testing.TB, port int, wrap func(*pooler.Pooler) exec
 	}
 	leader := must(server.Lead(t.Context()))(t)
 	t.Cleanup(leader.Release)
-	x := must(executor.New(server, wrap(p), set, nil, zap.NewNop()))(t)
+	x := must(executor.New(server, wrap(p), set, nil, log))(t)
 	t.Cleanup(x.Stop)
 	if err := p.Sync(t.Context(), x.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
 		t.Fatal(err)

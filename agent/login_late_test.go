@@ -1,0 +1,205 @@
+package agent_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// within demands that something comes true soon.
+func within(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not so: ", what)
+		}
+	}
+}
+
+// openedIn makes a managed database with an additional role that may log in, without an agent.
+func (s *stack) openedIn(t testing.TB, x *executor.Executor) loginOf {
+	t.Helper()
+	w := want(database.Managed)
+	l := w.additional(1, protocol.ProfileReadOnly)
+	for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
+		must(x.Execute(t.Context(), c))(t)
+	}
+	return l
+}
+
+// alive reports whether a session still answers.
+func alive(conn driver.Conn) bool {
+	_, err := conn.(driver.ExecerContext).ExecContext(context.Background(), "SELECT 1", nil)
+	return err == nil
+}
+
+// watched is how many logins the ledger has a watch over.
+func (s *stack) watched(t testing.TB) string {
+	t.Helper()
+	return s.one(t, "SELECT count(*) FROM ledger.role WHERE parked IS NOT NULL")
+}
+
+// Who stood in the middle of a direct log-in over a rotation gets in after all is done, sets a password of its own, gets in with
+// that, and may be gone before anybody looks. Neither session nor password is left, and a rotation repairs the login.
+func TestPasswordSetAfterTheCommandIsTakenAway(t *testing.T) {
+	s := survivalStack(t)
+	x := s.inProcess(t, s.pg.Port(), asItIs)
+	for what, stays := range map[string]bool{"leaves": false, "stays": true} {
+		t.Run(what, func(t *testing.T) {
+			l := s.openedIn(t, x)
+			release := make(chan struct{})
+			parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
+			mine, next := l.renewed(), l.renewed()
+			must(x.Execute(t.Context(), l.rotate(2, next)))(t)
+			if n := s.watched(t); n != "1" {
+				t.Errorf("%s logins are watched", n)
+			}
+			close(release)
+			conn := <-parked
+			if conn == nil {
+				t.Fatal("PostgreSQL did not let it in: the test shows nothing")
+			}
+			set := "ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"
+			must(conn.(driver.ExecerContext).ExecContext(t.Context(), set, nil))(t)
+			second := must(must(pq.NewConnector(s.pg.URLFor(l.username, mine.password, l.name)))(t).Connect(t.Context()))(t)
+			defer second.Close()
+			if !stays {
+				_ = conn.Close()
+			}
+			go x.SweepChanged(t.Context())
+			within(t, "nobody is watched any more", func() bool { return s.watched(t) == "0" })
+			if alive(second) || stays && alive(conn) {
+				t.Error("a session lives")
+			}
+			s.getsInNowhere(t, "a password of its own", mine)
+			s.getsInNowhere(t, "the old password", l)
+			s.getsInNowhere(t, "the new password", next)
+			last := l.renewed()
+			must(x.Execute(t.Context(), next.rotate(3, last)))(t)
+			s.getsIn(t, "rotated again", last)
+		})
+	}
+}
+
+// A password that the login sets by hand, after a change that nobody stood in the middle of a log-in over, stays.
+func TestPasswordSetByHandStays(t *testing.T) {
+	s := survivalStack(t)
+	x := s.inProcess(t, s.pg.Port(), asItIs)
+	go x.SweepChanged(t.Context())
+	l := s.openedIn(t, x)
+	mine, next := l.renewed(), l.renewed()
+	must(x.Execute(t.Context(), l.rotate(2, next)))(t)
+	if n := s.watched(t); n != "0" {
+		t.Errorf("%s logins are watched", n)
+	}
+	must(s.direct(t, l.name, l.username, next.password).Exec("ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"))(t)
+	time.Sleep(500 * time.Millisecond)
+	s.getsIn(t, "set by hand", mine)
+}
+
+// slow is a direct log-in that PostgreSQL lets in and then keeps for two seconds before it shows the session, as the client has
+// asked for.
+func (s *stack) slow(t testing.TB, l loginOf) chan driver.Conn {
+	t.Helper()
+	connector := must(pq.NewConnector(s.pg.URLFor(l.username, l.password, l.name) + "&options=-c%20post_auth_delay=2"))(t)
+	in := make(chan driver.Conn, 1)
+	go func() {
+		conn, err := connector.Connect(context.Background())
+		if err != nil {
+			conn = nil
+		}
+		in <- conn
+	}()
+	stands := func() bool {
+		return s.one(t, `SELECT count(*) FROM pg_locks l WHERE l.locktype = 'virtualxid' AND NOT EXISTS (
+			SELECT FROM pg_stat_activity a WHERE a.pid = l.pid)`) == "1"
+	}
+	within(t, "it stands", func() bool {
+		if !stands() {
+			return false
+		}
+		time.Sleep(200 * time.Millisecond) // SCRAM takes some milliseconds
+		return stands()
+	})
+	return in
+}
+
+// A log-in that is past all checks and not yet shown, for longer than anybody is waited for, ends when it is shown; also where
+// that is after the time that a log-in may take, and where its role is gone by then.
+func TestSessionThatIsShownLateIsEnded(t *testing.T) {
+	s := survivalStack(t)
+	early := replacing("interval '10 s'", "interval '-1 h'") // the time that a log-in may take is over at once
+	for what, c := range map[string]struct {
+		edit func([]byte) []byte
+		end  func(l loginOf) protocol.Command
+		ends bool
+	}{
+		"rotate": {early, func(l loginOf) protocol.Command { return l.rotate(2, l.renewed()) }, true},
+		"revoke": {early, func(l loginOf) protocol.Command { return l.shut(protocol.LoginRevoke, 2) }, true},
+		"remove": {early, func(l loginOf) protocol.Command { return l.remove(2) }, true},
+		"rotate, late session not looked for": {
+			both(early, replacing("'virtualxid'", "'nobodyvxid'")),
+			func(l loginOf) protocol.Command { return l.rotate(2, l.renewed()) }, false,
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			x := s.inProcess(t, s.relayed(t, c.edit), asItIs)
+			l := s.openedIn(t, x)
+			in := s.slow(t, l)
+			must(x.Execute(t.Context(), c.end(l)))(t)
+			go x.SweepChanged(t.Context())
+			conn := <-in
+			if conn == nil {
+				t.Fatal("PostgreSQL did not let it in: the test shows nothing")
+			}
+			defer conn.Close()
+			if c.ends {
+				within(t, "its session is ended", func() bool { return !alive(conn) })
+				within(t, "nobody is watched any more", func() bool { return s.watched(t) == "0" })
+				return
+			}
+			time.Sleep(time.Second)
+			if !alive(conn) {
+				t.Error("the session is ended: another measure ends it too")
+			}
+		})
+	}
+}
+
+// An administrator's session is not swept, keeps no other login's from being swept, and a sweep that fails says so, once.
+func TestSweepSparesAdministratorsAndComplains(t *testing.T) {
+	s := survivalStack(t)
+	x := s.inProcess(t, s.pg.Port(), asItIs)
+	lifted, other := s.openedIn(t, x), s.openedIn(t, x)
+	t.Cleanup(func() { must(s.super.Exec("ALTER ROLE " + lifted.username + " NOSUPERUSER"))(t) })
+	held := map[string]driver.Conn{}
+	for _, l := range []loginOf{lifted, other} {
+		held[l.username] = must(must(pq.NewConnector(s.pg.URLFor(l.username, l.password, l.name)))(t).Connect(t.Context()))(t)
+		defer held[l.username].Close()
+	}
+	must(s.super.Exec("ALTER ROLE " + lifted.username + " SUPERUSER"))(t)
+	must(s.super.Exec("UPDATE ledger.role SET changed_at = clock_timestamp() WHERE part = 'additional'"))(t)
+	go x.SweepChanged(t.Context())
+	within(t, "the other's session is ended", func() bool { return !alive(held[other.username]) })
+	if !alive(held[lifted.username]) {
+		t.Error("the administrator's session is ended")
+	}
+
+	core, log := observer.New(zap.WarnLevel)
+	broken := s.inProcessLogging(t, s.relayed(t, replacing("authentication_timeout", "authentication_timeour")), asItIs, zap.New(core))
+	go broken.SweepChanged(t.Context())
+	within(t, "it complains", func() bool { return log.Len() > 0 })
+	time.Sleep(500 * time.Millisecond)
+	if n := log.Len(); n != 1 {
+		t.Errorf("it complains %d times", n)
+	}
+}
