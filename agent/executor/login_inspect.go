@@ -10,7 +10,7 @@ import (
 )
 
 // inspectTime bounds one look, and the wait for a connection.
-const inspectTime = 10 * time.Second
+const inspectTime = 5 * time.Second
 
 // InspectLogin compares a login's password on the server with a verifier, and tells whether it gets in. It changes nothing.
 func (x *Executor) InspectLogin(ctx context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error) {

@@ -1,0 +1,98 @@
+package agent_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// A rotation that was kept waiting until the new password's validity had ended is done: nobody gets in with any password.
+func TestRotationToALapsedPasswordIsDone(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	held, next := s.heldBy(t, l), l.renewed()
+	past := time.Now().Add(-time.Hour)
+	next.until = &past
+	proof := as[protocol.LoginProof](t, s.done(t, l.rotate(2, next)))
+	if want := (protocol.LoginProof{
+		ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true, Lapsed: true,
+	}); proof != want {
+		t.Errorf("%+v, want %+v", proof, want)
+	}
+	dead(t, "lapsed", held)
+	s.getsInNowhere(t, "the old password", l)
+	s.getsInNowhere(t, "the new password", next)
+	s.wantCondition(t, next, protocol.ConditionShut)
+	s.done(t, next.shut(protocol.LoginExpire, 3))
+	s.wantCondition(t, next, protocol.ConditionShut)
+}
+
+// belated asks the pooler about a password only when its validity has ended.
+type belated struct {
+	*pooler.Pooler
+	until *time.Time
+}
+
+func (p belated) Prove(ctx context.Context, entry, login, password string) error {
+	if p.until != nil {
+		time.Sleep(time.Until(*p.until) + 50*time.Millisecond)
+	}
+	return p.Pooler.Prove(ctx, entry, login, password)
+}
+
+// The validity may end in the middle of the proof.
+func TestPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T) {
+	s := survivalStack(t)
+	var until time.Time
+	l := s.openedIn(t, s.inProcess(t, s.pg.Port(), asItIs))
+	x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return belated{p, &until} })
+	next := l.renewed()
+	until = time.Now().Add(2 * time.Second)
+	next.until = &until
+	proof := as[protocol.LoginProof](t, must(x.Execute(t.Context(), l.rotate(2, next)))(t))
+	if !proof.Lapsed || proof.NewAccepted || !proof.OldRefused || !proof.NoneLeft {
+		t.Errorf("%+v", proof)
+	}
+	if time.Now().Before(until) {
+		t.Error("it was done before: the test shows nothing")
+	}
+}
+
+// A role whose validity has ended before it was ever opened stays shut.
+func TestLapsedRoleIsNotOpened(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := w.additional(1, protocol.ProfileReadOnly)
+	s.done(t, l.prepare(1))
+	past := time.Now().Add(-time.Second)
+	l.until = &past
+	s.refusedFor(t, protocol.ReasonFailed, l.open(1))
+	if stands := s.one(t, "SELECT concat(rolcanlogin, rolpassword IS NULL) FROM pg_authid WHERE rolname = $1", l.username); stands != "ft" {
+		t.Errorf("it stands with %s", stands)
+	}
+	s.wantCondition(t, l, protocol.ConditionDrifted)
+	s.removed(t, l.remove(2))
+}
+
+// A look at a login ends in time, whatever it waits for.
+func TestInspectionEndsInTime(t *testing.T) {
+	s := survivalStack(t)
+	x := s.inProcess(t, s.pg.Port(), asItIs)
+	l := s.openedIn(t, x)
+	lock := must(s.super.BeginTx(t.Context(), nil))(t)
+	must(lock.Exec("LOCK TABLE ledger.role"))(t)
+	giveUp := time.AfterFunc(20*time.Second, func() { _ = lock.Rollback() })
+	_, err := x.InspectLogin(t.Context(), protocol.LoginQuestion{DatabaseID: l.id, Username: l.username, Verifier: l.verifier})
+	if no := executor.AsRefusal(err); err == nil || no.Reason != protocol.ReasonUnavailable {
+		t.Errorf("%v, want that it is unavailable", err)
+	}
+	if giveUp.Stop() {
+		_ = lock.Rollback() // it has served
+	}
+}
