@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/crash"
@@ -19,22 +20,51 @@ func (s *stack) crashAt(t *testing.T, point string, c protocol.Command) {
 	victim.died(t)
 }
 
+// death kills an agent, and perhaps more, at a point of a command.
+type death func(t *testing.T, point string, c protocol.Command)
+
+// createdAgain has a create interrupted, and fails the test unless the same command then makes the database as if nothing had
+// been.
+func (s *stack) createdAgain(t *testing.T, model database.RoleModel, point string, die death) {
+	t.Helper()
+	w := want(model)
+	die(t, point, w.create())
+	next := s.child(t, "")
+	defer next.kill()
+	s.done(t, w.create())
+	for _, l := range model.Logins() {
+		name, password := w.login(l)
+		works(t, string(l), s.pooled(t, w.name, name, password))
+	}
+	s.noOrphans(t)
+}
+
+// closedAfter has a create interrupted, then closes it, and fails the test unless that leaves nothing and lets no such create in
+// again. It reports whether the create had been completed instead.
+func (s *stack) closedAfter(t *testing.T, point string, die death) (completed bool) {
+	t.Helper()
+	w := want(database.Managed)
+	die(t, point, w.create())
+	next := s.child(t, "")
+	defer next.kill()
+	_, reason, err := s.send(closing(w.operation))
+	if err != nil || reason != "" && !strings.HasPrefix(reason, protocol.ReasonCompleted) {
+		t.Fatal(reason, err)
+	}
+	if reason != "" {
+		return true
+	}
+	s.noTrace(t, w)
+	s.noOrphans(t)
+	s.refusedFor(t, protocol.ReasonClosed, w.create())
+	return false
+}
+
 func TestCrashWhileCreatingThenTheSameCommand(t *testing.T) {
 	s := crashStack(t)
 	for _, point := range pointsOf("create") {
 		for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
-			t.Run(point+" "+string(model), func(t *testing.T) {
-				w := want(model)
-				s.crashAt(t, point, w.create())
-				next := s.child(t, "")
-				defer next.kill()
-				s.done(t, w.create())
-				for _, l := range model.Logins() {
-					name, password := w.login(l)
-					works(t, string(l), s.pooled(t, w.name, name, password))
-				}
-				s.noOrphans(t)
-			})
+			t.Run(point+" "+string(model), func(t *testing.T) { s.createdAgain(t, model, point, s.crashAt) })
 		}
 	}
 }
@@ -43,18 +73,9 @@ func TestCrashWhileCreatingThenClose(t *testing.T) {
 	s := crashStack(t)
 	for _, point := range pointsOf("create") {
 		t.Run(point, func(t *testing.T) {
-			w := want(database.Managed)
-			s.crashAt(t, point, w.create())
-			next := s.child(t, "")
-			defer next.kill()
-			if point == crash.CreateReply {
-				s.refusedFor(t, protocol.ReasonCompleted, closing(w.operation))
-				return
+			if completed := s.closedAfter(t, point, s.crashAt); completed != (point == crash.CreateReply) {
+				t.Errorf("completed: %t", completed)
 			}
-			s.done(t, closing(w.operation))
-			s.noTrace(t, w)
-			s.noOrphans(t)
-			s.refusedFor(t, protocol.ReasonClosed, w.create())
 		})
 	}
 }

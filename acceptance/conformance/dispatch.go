@@ -118,7 +118,7 @@ func takingRollsBack(w *world) {
 }
 
 func noEventIsTakenTwice(w *world) {
-	const events, dispatchers = 60, 4
+	const events = 60
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		for i := range events {
 			if err := tx.Outbox().Add(ctx, w.event(i)); err != nil {
@@ -127,31 +127,13 @@ func noEventIsTakenTwice(w *world) {
 		}
 		return nil
 	})
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
-	var mu sync.Mutex
-	times := map[id.EventID]int{}
-	together(w.T, dispatchers*len(hosts), func(i int) {
-		for {
-			taken, err := takeEvents(w.Context(), hosts[i%len(hosts)], 3)
-			if err != nil {
-				w.Error(err)
-			}
-			if len(taken) == 0 {
-				return
-			}
-			mu.Lock()
-			for _, e := range taken {
-				times[e.ID]++
-			}
-			mu.Unlock()
+	w.takenOnce("events", events, func(host ports.Store, _ int) (ids []string, err error) {
+		taken, err := takeEvents(w.Context(), host, 3)
+		for _, e := range taken {
+			ids = append(ids, string(e.ID))
 		}
+		return ids, err
 	})
-	w.equal("events that were taken", len(times), events)
-	for e, n := range times {
-		if n != 1 {
-			w.Errorf("%s was taken %d times", e, n)
-		}
-	}
 }
 
 func deliveryClaimIsTheCores(w *world) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -129,34 +128,17 @@ func lostLeaseWritesNothing(w *world) {
 }
 
 func noneIsClaimedTwice(w *world) {
-	const works, workers = 60, 4
+	const works = 60
 	for i := range works {
 		w.addWork(w.addDatabase(numbered(i)).ID)
 	}
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
-	var mu sync.Mutex
-	claims := map[id.OperationID]int{}
-	together(w.T, workers*len(hosts), func(i int) {
-		for {
-			o, err := claimAt(w.Context(), hosts[i%len(hosts)], fmt.Sprint("worker-", i), minutes(1))
-			if errors.Is(err, ports.ErrNoRow) {
-				return
-			}
-			if err != nil {
-				w.Error(err)
-				return
-			}
-			mu.Lock()
-			claims[o.ID]++
-			mu.Unlock()
+	w.takenOnce("operations", works, func(host ports.Store, worker int) ([]string, error) {
+		o, err := claimAt(w.Context(), host, fmt.Sprint("worker-", worker), minutes(1))
+		if errors.Is(err, ports.ErrNoRow) {
+			return nil, nil
 		}
+		return []string{string(o.ID)}, err
 	})
-	w.equal("operations that were claimed", len(claims), works)
-	for op, n := range claims {
-		if n != 1 {
-			w.Errorf("%s was claimed %d times", op, n)
-		}
-	}
 }
 
 // epochsFence lets workers claim, sleep past their lease, and write: exactly the latest claim's write may succeed.

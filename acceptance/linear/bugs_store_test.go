@@ -80,6 +80,14 @@ func (t earlyTx) RoleChanges() ports.RoleChanges {
 	return earlyChanges{t.Tx.RoleChanges(), t.known, t.all}
 }
 
+// onceIf is once where that is wanted, and reads each time where it is not.
+func onceIf[T any](wanted bool, known map[string]any, what string, args any, read func() (T, error)) (T, error) {
+	if !wanted {
+		return read()
+	}
+	return once(known, what, args, read)
+}
+
 // once reads the first time only.
 func once[T any](known map[string]any, what string, args any, read func() (T, error)) (T, error) {
 	type answer struct {
@@ -115,17 +123,11 @@ func (r earlyRoles) ByKey(ctx context.Context, db id.DatabaseID, key idempotency
 }
 
 func (r earlyRoles) Get(ctx context.Context, db id.DatabaseID, of id.RoleID) (role.Role, error) {
-	if !r.all {
-		return r.Roles.Get(ctx, db, of)
-	}
-	return once(r.known, "role", of, func() (role.Role, error) { return r.Roles.Get(ctx, db, of) })
+	return onceIf(r.all, r.known, "role", of, func() (role.Role, error) { return r.Roles.Get(ctx, db, of) })
 }
 
 func (r earlyRoles) List(ctx context.Context, db id.DatabaseID) ([]role.Role, error) {
-	if !r.all {
-		return r.Roles.List(ctx, db)
-	}
-	return once(r.known, "roles", db, func() ([]role.Role, error) { return r.Roles.List(ctx, db) })
+	return onceIf(r.all, r.known, "roles", db, func() ([]role.Role, error) { return r.Roles.List(ctx, db) })
 }
 
 type earlyChanges struct {
@@ -139,15 +141,9 @@ func (c earlyChanges) ByKey(ctx context.Context, db id.DatabaseID, key idempoten
 }
 
 func (c earlyChanges) Get(ctx context.Context, db id.DatabaseID, change id.OperationID) (role.Change, error) {
-	if !c.all {
-		return c.RoleChanges.Get(ctx, db, change)
-	}
-	return once(c.known, "change", change, func() (role.Change, error) { return c.RoleChanges.Get(ctx, db, change) })
+	return onceIf(c.all, c.known, "change", change, func() (role.Change, error) { return c.RoleChanges.Get(ctx, db, change) })
 }
 
 func (c earlyChanges) Pending(ctx context.Context, db id.DatabaseID) (role.Change, error) {
-	if !c.all {
-		return c.RoleChanges.Pending(ctx, db)
-	}
-	return once(c.known, "pending change", db, func() (role.Change, error) { return c.RoleChanges.Pending(ctx, db) })
+	return onceIf(c.all, c.known, "pending change", db, func() (role.Change, error) { return c.RoleChanges.Pending(ctx, db) })
 }
