@@ -1,0 +1,75 @@
+package agent_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// trapIn has a role make, in a database where its owner lets it, a function that changes the role: whoever calls it holds the
+// role's row.
+func (s *stack) trapIn(t testing.TB, w wanted, l loginOf) {
+	t.Helper()
+	must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s; CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO %[2]s",
+		w.name, l.username)))(t)
+	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
+		LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
+}
+
+// trapped is a transaction of the owner's that has called such a function.
+func (s *stack) trapped(t testing.TB, w wanted) *sql.Tx {
+	t.Helper()
+	tx := must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
+	must(tx.Exec("SELECT theirs.trap()"))(t)
+	return tx
+}
+
+// Another customer may be in the way of a stop, in a database of its own.
+func TestStopEndsWhoIsInTheWayElsewhere(t *testing.T) {
+	s := realStack(t)
+	w, theirs := s.made(t, database.Managed), s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	s.trapIn(t, theirs, l)
+	tx := s.trapped(t, theirs)
+	s.done(t, w.access(2, false, true))
+	if tx.Commit() == nil {
+		t.Error("the transaction in the way is committed")
+	}
+	s.done(t, w.access(3, true, false))
+	s.getsIn(t, "started again", l)
+}
+
+// What a forced change ends is in its own way, not in that of another command, which waits for a customer and leaves it alone.
+func TestForcedChangeSparesWhoIsInTheWayOfOthers(t *testing.T) {
+	s := realStack(t)
+	w, other := s.made(t, database.Managed), s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	late := other.additional(1, protocol.ProfileReadOnly)
+	s.trapIn(t, w, l)
+	in := must(s.owner(t, other).BeginTx(t.Context(), nil))(t)
+	must(in.Exec(fmt.Sprintf("GRANT TEMPORARY ON DATABASE %q TO %s", other.name, other.names().Runtime)))(t)
+
+	prepared := make(chan error, 1)
+	go func() {
+		_, _, err := s.send(late.prepare(1))
+		prepared <- err
+	}()
+	within(t, "the other command waits", func() bool {
+		return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock'") == "1"
+	})
+	tx := s.trapped(t, w)
+	s.done(t, l.shut(protocol.LoginRevoke, 2))
+	if tx.Commit() == nil {
+		t.Error("the transaction in the way is committed")
+	}
+	if err := in.Commit(); err != nil {
+		t.Errorf("who is in another command's way: %v", err)
+	}
+	if err := <-prepared; err != nil {
+		t.Error(err)
+	}
+	s.done(t, late.prepare(1))
+}
