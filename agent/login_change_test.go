@@ -1,8 +1,13 @@
 package agent_test
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
+	"io"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,14 +26,28 @@ func (s *stack) heldBy(t testing.TB, l loginOf) map[string]*sql.Conn {
 	return held
 }
 
-// dead demands that none of the connections is usable.
+// dead demands that each of the connections has been ended: one that merely gets no answer may be waiting in the pooler.
 func dead(t testing.TB, what string, held map[string]*sql.Conn) {
 	t.Helper()
 	for way, conn := range held {
-		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
-			t.Errorf("%s: the %s connection is still open", what, way)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := conn.ExecContext(ctx, "SELECT 1"); !isEnded(err) || ctx.Err() != nil {
+			t.Errorf("%s: the %s connection is not ended: %v", what, way, err)
+		}
+		cancel()
+	}
+}
+
+// isEnded reports whether an error says that the other side has ended the connection: by PostgreSQL or the pooler in words, or
+// without.
+func isEnded(err error) bool {
+	for _, end := range []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
 		}
 	}
+	state := sqlState(err)
+	return state == "57P01" || state == "08P01"
 }
 
 // wantCondition asks how a login stands, by its present password.
@@ -106,11 +125,7 @@ func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
 	must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD '" + verifier + "'"))(t)
 
 	next := l.renewed()
-	began := time.Now()
-	s.done(t, l.rotate(2, next))
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %s", took)
-	}
+	s.done(t, l.rotate(2, next)) // where it blocks, the agent gives up
 	if tx.Commit() == nil {
 		t.Error("the customer's change is committed")
 	}

@@ -82,14 +82,47 @@ func setsItsOwn(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error)
 	}
 }
 
-// leavesAChangeOpen holds the row of the role in a transaction.
+// leavesAChangeOpen holds the row of the role in a transaction. It has worked where the change spent its time waiting for that.
 func leavesAChangeOpen(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
 	t.Helper()
 	tx := must(s.direct(t, l.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
 	must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD NULL"))(t)
+	var pid int
+	if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	waited := make(chan time.Duration, 1)
+	go func() { waited <- s.waitedFor(ctx, pid) }()
 	return nothing, func(_ loginOf, outcome error) bool {
+		stop()
 		_ = tx.Rollback() // it has been ended, or has served
-		return outcome != nil
+		return outcome != nil && <-waited > blockedTime/2
+	}
+}
+
+// blockedTime is what a change gets that is to wait in vain; all others get what they need.
+const (
+	blockedTime = 3 * time.Second
+	ampleTime   = 30 * time.Second
+)
+
+// waitedFor returns how long somebody waited for a session's locks until ctx ends.
+func (s *stack) waitedFor(ctx context.Context, pid int) time.Duration {
+	var first, last time.Time
+	for {
+		var waits bool
+		const query = "SELECT EXISTS (SELECT FROM pg_stat_activity a WHERE $1 = ANY (pg_blocking_pids(a.pid)))"
+		if s.super.QueryRowContext(ctx, query, pid).Scan(&waits) != nil {
+			return last.Sub(first)
+		}
+		if waits {
+			last = time.Now()
+		}
+		if waits && first.IsZero() {
+			first = last
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -122,14 +155,15 @@ func TestNoUseOfAnOldPasswordSurvives(t *testing.T) {
 	}
 	x := s.inProcess(t, s.pg.Port(), asItIs)
 	for name, begin := range attacks {
-		t.Run(name, func(t *testing.T) { s.try(t, x, begin, byExecutor(x), false) })
-		t.Run(name+", naive", func(t *testing.T) { s.try(t, x, begin, s.naive, true) })
+		t.Run(name, func(t *testing.T) { s.try(t, x, begin, byExecutor(x), false, ampleTime) })
+		t.Run(name+", naive", func(t *testing.T) { s.try(t, x, begin, s.naive, true, patience(name)) })
 	}
 	for name, missing := range map[string]struct {
 		port int
 		wrap func(*pooler.Pooler) executor.Pooler
 	}{
 		"stays connected":     {s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return deaf{p} }},
+		"poisons":             {s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return deaf{p} }},
 		"stands in the login": {s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return hasty{p} }},
 		"sets its own": {s.relayed(t, both(
 			replacing(" NOLOGIN", "   LOGIN"), // and no session is found, neither before nor after
@@ -138,13 +172,21 @@ func TestNoUseOfAnOldPasswordSurvives(t *testing.T) {
 	} {
 		t.Run(name+", without its measure", func(t *testing.T) {
 			x := s.inProcess(t, missing.port, missing.wrap)
-			s.try(t, x, attacks[name], byExecutor(x), true)
+			s.try(t, x, attacks[name], byExecutor(x), true, patience(name))
 		})
 	}
 }
 
+// patience is for attacks that work.
+func patience(attack string) time.Duration {
+	if attack == "leaves a change open" {
+		return blockedTime
+	}
+	return ampleTime
+}
+
 // try makes a login, attacks it over a change of its password, and demands that the attack works, or does not.
-func (s *stack) try(t *testing.T, x *executor.Executor, begin attack, change flow, works bool) {
+func (s *stack) try(t *testing.T, x *executor.Executor, begin attack, change flow, works bool, limit time.Duration) {
 	t.Helper()
 	w := want(database.Managed)
 	l := w.additional(1, protocol.ProfileReadOnly)
@@ -153,7 +195,7 @@ func (s *stack) try(t *testing.T, x *executor.Executor, begin attack, change flo
 	}
 	next := l.renewed()
 	between, worked := begin(t, s, l)
-	ctx, cancel := context.WithTimeout(t.Context(), patience(works))
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	err := change(t, ctx, l, next, between)
 	if err != nil && !works {
@@ -162,11 +204,4 @@ func (s *stack) try(t *testing.T, x *executor.Executor, begin attack, change flo
 	if got := worked(next, err); got != works {
 		t.Errorf("the attack works: %t, want %t (%v)", got, works, err)
 	}
-}
-
-func patience(works bool) time.Duration {
-	if works {
-		return 3 * time.Second
-	}
-	return 30 * time.Second
 }
