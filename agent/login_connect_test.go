@@ -1,0 +1,77 @@
+package agent_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// withdrawn has the owner take CONNECT from a role, or give it back.
+func (s *stack) withdrawn(t testing.TB, l loginOf, back bool) {
+	t.Helper()
+	statement := "REVOKE CONNECT ON DATABASE %q FROM %s"
+	if back {
+		statement = "GRANT CONNECT ON DATABASE %q TO %s"
+	}
+	must(s.owner(t, l.wanted).Exec(fmt.Sprintf(statement, l.name, l.username)))(t)
+}
+
+// The owner may withdraw CONNECT when the agent has just seen that it is there: the log-in then shows that it is not.
+func TestConnectWithdrawnWhileARoleIsOpened(t *testing.T) {
+	s := survivalStack(t)
+	var withdraw func()
+	port := s.relayed(t, atMessage("enabled = true", func() { withdraw() })) // the transaction that opens the role
+	x := s.inProcess(t, port, asItIs)
+	w := want(database.Managed)
+	l := w.additional(1, protocol.ProfileReadOnly)
+	must(x.Execute(t.Context(), w.create()))(t)
+	must(x.Execute(t.Context(), l.prepare(1)))(t)
+	done := false
+	withdraw = func() { s.withdrawn(t, l, false); done = true }
+	for attempt := range 2 { // the second sees it at once
+		_, err := x.Execute(t.Context(), l.open(1))
+		if no := executor.AsRefusal(err); err == nil || no.Reason != protocol.ReasonConnectRequired {
+			t.Errorf("attempt %d: %v, want that CONNECT is required", attempt, err)
+		}
+		s.getsInNowhereDirectly(t, l)
+	}
+	if !done {
+		t.Fatal("nothing was withdrawn: the test shows nothing")
+	}
+	s.withdrawn(t, l, true)
+	must(x.Execute(t.Context(), l.open(1)))(t)
+	s.getsIn(t, "with CONNECT", l)
+}
+
+// A role without CONNECT is shut and removed like any other.
+func TestRoleWithoutConnectIsShutAndRemoved(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	for i, c := range []struct{ want, condition string }{
+		{protocol.LoginRevoke, protocol.ConditionDrifted}, {protocol.LoginExpire, protocol.ConditionShut},
+	} {
+		l := s.opened(t, w.additional(i+1, protocol.ProfileReadWrite))
+		held := s.heldBy(t, l)
+		s.withdrawn(t, l, false)
+		proof := as[protocol.LoginProof](t, s.done(t, l.shut(c.want, 2)))
+		if want := (protocol.LoginProof{ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true}); proof != want {
+			t.Errorf("%s: %+v, want %+v", c.want, proof, want)
+		}
+		dead(t, c.want, held)
+		s.wantCondition(t, l, c.condition)
+		s.withdrawn(t, l, true)
+		s.getsInNowhere(t, c.want+", with CONNECT again", l)
+	}
+	ready := s.opened(t, w.additional(3, protocol.ProfileCustom))
+	held := s.heldBy(t, ready)
+	s.withdrawn(t, ready, false)
+	s.wantCondition(t, ready, protocol.ConditionInForce)
+	if found := s.removed(t, ready.remove(2)); len(found.List) > 0 {
+		t.Errorf("%+v", found)
+	}
+	dead(t, "removed", held)
+	s.gone(t, ready)
+}
