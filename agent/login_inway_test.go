@@ -13,8 +13,8 @@ import (
 // role's row.
 func (s *stack) trapIn(t testing.TB, w wanted, l loginOf) {
 	t.Helper()
-	must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s; CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO %[2]s",
-		w.name, l.username)))(t)
+	must(s.owner(t, w).Exec(fmt.Sprintf(`GRANT CONNECT ON DATABASE %q TO %s;
+		CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO %[2]s`, w.name, l.username)))(t)
 	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
 		LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
 }

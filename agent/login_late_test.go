@@ -195,7 +195,8 @@ func TestSweepSparesAdministratorsAndComplains(t *testing.T) {
 	}
 
 	core, log := observer.New(zap.WarnLevel)
-	broken := s.inProcessLogging(t, s.relayed(t, replacing("authentication_timeout", "authentication_timeour")), asItIs, zap.New(core))
+	port := s.relayed(t, replacing("authentication_timeout", "authentication_timeour"))
+	broken := s.inProcessLogging(t, port, asItIs, zap.New(core))
 	go broken.SweepChanged(t.Context())
 	within(t, "it complains", func() bool { return log.Len() > 0 })
 	time.Sleep(500 * time.Millisecond)

@@ -73,7 +73,8 @@ func TestLapsedRoleIsNotOpened(t *testing.T) {
 	past := time.Now().Add(-time.Second)
 	l.until = &past
 	s.refusedFor(t, protocol.ReasonFailed, l.open(1))
-	if stands := s.one(t, "SELECT concat(rolcanlogin, rolpassword IS NULL) FROM pg_authid WHERE rolname = $1", l.username); stands != "ft" {
+	const query = "SELECT concat(rolcanlogin, rolpassword IS NULL) FROM pg_authid WHERE rolname = $1"
+	if stands := s.one(t, query, l.username); stands != "ft" {
 		t.Errorf("it stands with %s", stands)
 	}
 	s.wantCondition(t, l, protocol.ConditionDrifted)

@@ -12,8 +12,8 @@ import (
 
 // A direct log-in that has passed its check before a change of the password, or stood still before its last message, ends as a
 // session after it, at a moment that the client chooses: within authentication_timeout, or, where it asks for post_auth_delay,
-// within half an hour. Before the sweep ends that session it may have set a password of its own, and be gone again. So the log-ins
-// that stand at the end of a change are written down; once the last of them is no more, what is stored is compared.
+// within some 36 minutes. Before the sweep ends that session it may have set a password of its own, and be gone again. So the
+// log-ins that stand at the end of a change are written down; once the last of them is no more, what is stored is compared.
 
 // watchParked writes down who stands in the middle of a log-in, of whatever role: PostgreSQL does not tell.
 func (x *Executor) watchParked(ctx context.Context, l loginRow) error {
@@ -63,11 +63,14 @@ func (x *Executor) releaseParked(ctx context.Context) error {
 	return err
 }
 
-// release ends the watch over one login, unless a command has changed it meanwhile.
+// release ends the watch over one login, unless a command has changed it meanwhile. One whose database a command is at work on
+// waits for the next round.
 func (x *Executor) release(ctx context.Context, databaseID, name string) error {
-	unlock, err := x.locks.take(ctx, protocol.DatabaseResource(databaseID))
+	brief, cancel := context.WithTimeout(ctx, sweepPause)
+	defer cancel()
+	unlock, err := x.locks.take(brief, protocol.DatabaseResource(databaseID))
 	if err != nil {
-		return err
+		return ctx.Err()
 	}
 	defer unlock()
 	still, err := x.names(ctx, "SELECT name FROM ("+releasable+") l", pq.Array([]string(nil)), databaseID, name)
@@ -78,12 +81,13 @@ func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 	if err != nil {
 		return err
 	}
+	const query = `SELECT EXISTS (SELECT FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
+		WHERE p.name = $1 AND NOT r.rolsuper AND p.verifier_mark IS DISTINCT FROM pooler.verifier_mark(p.name))`
 	var another bool
-	const query = "SELECT verifier_mark IS DISTINCT FROM pooler.verifier_mark(name) FROM ledger.role WHERE name = $1"
 	if err := x.db.QueryRowContext(ctx, query, name).Scan(&another); err != nil {
 		return err
 	}
-	if l.standing && another {
+	if another {
 		return x.takeAway(ctx, l)
 	}
 	return atomically(ctx, x.db, l.rowStatement("parked = NULL"))

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,17 +13,17 @@ const (
 	ofBefore = `a.usesysid = p.oid AND a.backend_type = 'client backend' AND a.backend_start < p.changed_at
 		AND NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = p.oid AND r.rolsuper)`
 
-	// sweepQuery ends those of the logins that are watched, and returns how many of both there are. A login is watched while
-	// somebody stands in the middle of a log-in, see watchParked; and for as long as a log-in may take (one that stands still is
-	// ended after authentication_timeout), because its change may not have come that far.
-	sweepQuery = `SELECT count(*), count(s.ended) FROM ledger.role p LEFT JOIN LATERAL (
+	// sweepQuery ends those of the logins that are watched, and returns how many they were, how many logins are watched, and how
+	// many of these by watchParked. All others that were changed are watched for as long as a log-in may take (one that stands
+	// still is ended after authentication_timeout): their change may not have come that far.
+	sweepQuery = `SELECT count(s.ended), count(*), count(p.parked) FROM ledger.role p LEFT JOIN LATERAL (
 			SELECT pg_terminate_backend(a.pid) AS ended FROM pg_stat_activity a WHERE ` + ofBefore + `
 		) s ON true WHERE p.parked IS NOT NULL
 			OR p.changed_at > clock_timestamp() - current_setting('authentication_timeout')::interval - interval '10 s'`
 
 	// goneQuery ends the sessions of roles that are removed, which a role may have stretched the beginning of (post_auth_delay).
 	// The second is for roles that were made since the query began.
-	goneQuery = `SELECT 0, count(pg_terminate_backend(a.pid)) FROM pg_stat_activity a
+	goneQuery = `SELECT count(pg_terminate_backend(a.pid)) FROM pg_stat_activity a
 		WHERE a.backend_type = 'client backend' AND a.backend_start < statement_timestamp() - interval '1 s'
 		  AND a.datid IN (SELECT d.oid FROM ledger.database d) AND a.usesysid IS NOT NULL
 		  AND (NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = a.usesysid)
@@ -62,16 +63,16 @@ func (x *Executor) SweepChanged(ctx context.Context) {
 func (x *Executor) sweep(ctx context.Context) (watched int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	for _, query := range []string{goneQuery, sweepQuery} {
-		var ended int
-		if err := x.db.QueryRowContext(ctx, query).Scan(&watched, &ended); err != nil {
-			return 0, err
-		}
-		if ended > 0 {
-			x.log.Info("sessions of an old password were ended", zap.Int("sessions", ended))
-		}
+	var gone, ended, parked int
+	err = errors.Join(x.db.QueryRowContext(ctx, goneQuery).Scan(&gone),
+		x.db.QueryRowContext(ctx, sweepQuery).Scan(&ended, &watched, &parked))
+	if gone+ended > 0 {
+		x.log.Info("sessions of an old password were ended", zap.Int("sessions", gone+ended))
 	}
-	return watched, x.releaseParked(ctx)
+	if err == nil && parked > 0 {
+		err = x.releaseParked(ctx)
+	}
+	return watched, err
 }
 
 // wakeSweep says that a login was changed.

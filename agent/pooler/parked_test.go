@@ -109,8 +109,8 @@ func TestClientAskingForItsVerifierIsPending(t *testing.T) {
 	}
 }
 
-// TestWhoHasNotSaidItsNameIsNotWaitedFor holds that an open connection alone, which needs no password, delays nobody; and that its
-// verifier is asked for only when it says who it is.
+// TestWhoHasNotSaidItsNameIsNotWaitedFor holds that an open connection alone, which needs no password, delays nobody; and that
+// its verifier is asked for only when it says who it is.
 func TestWhoHasNotSaidItsNameIsNotWaitedFor(t *testing.T) {
 	s := realStack(t)
 	socket := filepath.Join(s.settings.SocketDir, fmt.Sprintf(".s.PGSQL.%d", s.settings.ListenPort))

@@ -1,0 +1,39 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// leaky lets the old password in at one entry.
+type leaky struct {
+	*pooler.Pooler
+	suffix string
+}
+
+func (p leaky) ProveRefused(ctx context.Context, entry, login, password string) error {
+	if strings.HasSuffix(entry, pooler.TransactionSuffix) == (p.suffix != "") {
+		return pooler.ErrAdmitted
+	}
+	return p.Pooler.ProveRefused(ctx, entry, login, password)
+}
+
+// The old password has to be refused at each entry.
+func TestOldPasswordIsTriedAtEachEntry(t *testing.T) {
+	s := survivalStack(t)
+	l := s.openedIn(t, s.inProcess(t, s.pg.Port(), asItIs))
+	rotation := l.rotate(2, l.renewed())
+	for _, suffix := range []string{"", pooler.TransactionSuffix} {
+		x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return leaky{p, suffix} })
+		_, err := x.Execute(t.Context(), rotation)
+		if no := executor.AsRefusal(err); err == nil || no.Reason != protocol.ReasonUnavailable {
+			t.Errorf("let in at %q: %v, want that it is unavailable", suffix, err)
+		}
+	}
+	must(s.inProcess(t, s.pg.Port(), asItIs).Execute(t.Context(), rotation))(t)
+}
