@@ -223,7 +223,7 @@ var lateRequests = []late{
 		a.is(t, http.StatusOK)
 		s.current = s.reveal(t, s.w.api, s.role.RoleID).login()
 		s.finish(t, newName("later"), "revoke")
-	}, http.StatusOK},
+	}, http.StatusConflict},
 }
 
 // A host that slept over the end of its work, and over what came after, changes nothing when it wakes; nor does its command
