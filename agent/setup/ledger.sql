@@ -99,7 +99,7 @@ $$;
 ALTER TABLE ledger.role ADD COLUMN IF NOT EXISTS verifier_mark text, ADD COLUMN IF NOT EXISTS parked text[];
 CREATE INDEX IF NOT EXISTS role_parked ON ledger.role (oid) WHERE parked IS NOT NULL;
 
--- Roles that are gone for their database, which a grant in somebody else's database keeps from being dropped. They have lost
+-- Roles that are gone for their database, which something that others hold keeps from being dropped. They have lost
 -- login, password and name.
 CREATE TABLE IF NOT EXISTS ledger.dead_role (
     name text NOT NULL PRIMARY KEY,
