@@ -32,3 +32,26 @@ func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
 		s.wantCondition(t, l, protocol.ConditionInForce)
 	}
 }
+
+// A login may have its transactions wait until nobody writes in a serializable one, and somebody in another database do that for
+// as long as they like.
+func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
+	s := realStack(t)
+	w, elsewhere := s.made(t, database.Managed), s.made(t, database.Managed)
+	accomplice := must(s.owner(t, elsewhere).BeginTx(t.Context(), nil))(t)
+	must(accomplice.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE written"))(t)
+	defer func() { _ = accomplice.Rollback() }()
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	must(s.direct(t, w.name, l.username, l.password).Exec(`ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';
+		ALTER ROLE CURRENT_USER SET default_transaction_read_only = on;
+		ALTER ROLE CURRENT_USER SET default_transaction_deferrable = on`))(t)
+	for range 2 { // with and without such a setting in the pool
+		next := l.renewed()
+		proof := as[protocol.LoginProof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
+		if !proof.NoneLeft || !proof.OldRefused || !proof.NewAccepted || proof.ConnectMissing {
+			t.Errorf("%+v", proof)
+		}
+		l = next
+	}
+	s.done(t, l.shut(protocol.LoginRevoke, s.nextGeneration()))
+}
