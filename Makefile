@@ -7,7 +7,7 @@ RACE_PACKAGES := ./adapters/... ./agent/... ./core/controlplane ./fakes/... ./ho
 PLAIN_PACKAGES = $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... ./ports/... ./acceptance/...))
 # The histories run under the race detector too, fewer of them: there they take ten times as long.
 HISTORIES := -short -run 'Linearizable|OneKey' ./acceptance/linear
-TEST_TIMEOUT ?= 10m
+TEST_TIMEOUT ?= 15m
 GOLANGCI := .toolchain/golangci-lint
 
 .DEFAULT_GOAL := help

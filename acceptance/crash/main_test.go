@@ -4,8 +4,11 @@ package crash_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -14,7 +17,13 @@ import (
 
 var program = stack.NewProgram(stack.CrashPoints)
 
-func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
+// Most of the time a case waits, for leases and for processes to start: twice as many stacks as cores share the machine.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	os.Exit(program.Main(m))
+}
 
 // leaseHold is short, because tests wait for leases to end.
 const leaseHold = 2 * time.Second
