@@ -42,7 +42,8 @@ func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
 	must(accomplice.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE written"))(t)
 	defer func() { _ = accomplice.Rollback() }()
 	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
-	must(s.direct(t, w.name, l.username, l.password).Exec(`ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';
+	must(s.direct(t, w.name, l.username, l.password).Exec(`
+		ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';
 		ALTER ROLE CURRENT_USER SET default_transaction_read_only = on;
 		ALTER ROLE CURRENT_USER SET default_transaction_deferrable = on`))(t)
 	for range 2 { // with and without such a setting in the pool
