@@ -36,8 +36,8 @@ func (s *stack) powerCut(t *testing.T, point string, c protocol.Command) {
 	}
 }
 
-// serverCrash has PostgreSQL crash, and come back, while the agent stands still at a point of a command. What the agent did before
-// that is lost where it has not waited for the disk: it must not end the command as if it were not.
+// serverCrash has PostgreSQL crash, and come back, while the agent stands still at a point of a command. What the agent did
+// before that is lost where it has not waited for the disk: it must not end the command as if it were not.
 func (s *stack) serverCrash(t *testing.T, point string, c protocol.Command) *child {
 	t.Helper()
 	working := s.child(t, crash.Stop+point)

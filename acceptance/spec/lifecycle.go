@@ -7,7 +7,7 @@ var startingAndStopping = []Scenario{
 		open := s.Connects(made.Login())
 
 		ada.Sets(made.ID, "stop", "stopped")
-		s.That(!open.Alive(), "a connection outlived the stop")
+		s.That(open.Ended(), "a connection outlived the stop")
 		s.ShutOut(made.Login())
 		s.That(ada.Sees(made.ID).Status == "stopped", "it is %s", ada.Sees(made.ID).Status)
 
@@ -21,7 +21,7 @@ var startingAndStopping = []Scenario{
 		second.Database += ".transaction"
 		open := s.Connects(second)
 		ada.Sets(made.ID, "stop", "stopped")
-		s.That(!open.Alive(), "a connection to the second entry outlived the stop")
+		s.That(open.Ended(), "a connection to the second entry outlived the stop")
 		s.ShutOut(second)
 		ada.Sets(made.ID, "start", "active")
 		s.Connects(second)
@@ -54,7 +54,7 @@ var startingAndStopping = []Scenario{
 		made := ada.Creates("orders")
 		open := s.Connects(made.Login())
 		ada.Sets(made.ID, "restart", "active")
-		s.That(!open.Alive(), "a connection outlived the restart")
+		s.That(open.Ended(), "a connection outlived the restart")
 		s.Connects(made.Login())
 	}},
 	{Name: "what it is already is no error", Play: func(s *Stage) {
