@@ -131,6 +131,7 @@ func (s *stack) noFiles(t testing.TB, w wanted) {
 }
 
 func TestFullStorageIsRefused(t *testing.T) {
+	t.Parallel()
 	s := ownStack(t)
 	s.config.BackupReserve = 1 << 60
 	s.startAgent(t, t.Context())
@@ -148,6 +149,7 @@ func TestFullStorageIsRefused(t *testing.T) {
 }
 
 func TestCrashWhileBackingUp(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	maker := s.child(t, "")
 	w := s.filledDatabase(t)
@@ -176,6 +178,7 @@ func TestCrashWhileBackingUp(t *testing.T) {
 }
 
 func TestCrashWhileBackingUpThenClose(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	maker := s.child(t, "")
 	w := s.filledDatabase(t)

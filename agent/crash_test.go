@@ -61,6 +61,7 @@ func (s *stack) closedAfter(t *testing.T, point string, die death) (completed bo
 }
 
 func TestCrashWhileCreatingThenTheSameCommand(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	for _, point := range pointsOf("create") {
 		for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
@@ -70,6 +71,7 @@ func TestCrashWhileCreatingThenTheSameCommand(t *testing.T) {
 }
 
 func TestCrashWhileCreatingThenClose(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	for _, point := range pointsOf("create") {
 		t.Run(point, func(t *testing.T) {
@@ -82,6 +84,7 @@ func TestCrashWhileCreatingThenClose(t *testing.T) {
 
 // A create that was interrupted after the database had its name has the most to undo.
 func TestCrashWhileClosing(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	for _, begun := range []string{crash.CreateLogins, crash.CreateDatabase, crash.CreateRenamed} {
 		for _, point := range pointsOf("close") {
@@ -101,6 +104,7 @@ func TestCrashWhileClosing(t *testing.T) {
 }
 
 func TestCrashWhileStopping(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	for _, point := range pointsOf("access") {
 		t.Run(point, func(t *testing.T) {
@@ -129,6 +133,7 @@ func TestCrashWhileStopping(t *testing.T) {
 }
 
 func TestCrashWhileChangingTheAllowlist(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	for _, point := range pointsOf("allowlist") {
 		t.Run(point, func(t *testing.T) {
@@ -151,6 +156,7 @@ func TestCrashWhileChangingTheAllowlist(t *testing.T) {
 }
 
 func TestCrashWhileStarting(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	w := want(database.Managed)
 	for _, point := range pointsOf("start") {
@@ -166,6 +172,7 @@ func TestCrashWhileStarting(t *testing.T) {
 // Anyone can grant to a role whose name they know, and so keep it from being dropped; that must not keep the close from ending,
 // nor the name from being free again.
 func TestGrantOfAStrangerDoesNotKeepALoginAlive(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	maker := s.child(t, "")
 	stranger, w := want(database.SingleLogin), want(database.Managed)

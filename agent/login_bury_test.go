@@ -124,6 +124,7 @@ func hold(ctx context.Context, db *sql.DB) {
 
 // Neither a start of the agent nor a later burial waits for who grants to a dead role.
 func TestOpenGrantToADeadRoleHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	first := s.child(t, "")
 	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
@@ -148,6 +149,7 @@ func TestOpenGrantToADeadRoleHoldsNobodyUp(t *testing.T) {
 
 // Closing an interrupted create does not wait for who grants to its roles.
 func TestOpenGrantDoesNotKeepADatabaseUnfinished(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	maker := s.child(t, "")
 	stranger, w := s.made(t, database.SingleLogin), want(database.Managed)

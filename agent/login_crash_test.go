@@ -26,7 +26,10 @@ var interruptions = []interruption{
 func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
 	t.Helper()
 	for _, i := range interruptions {
-		t.Run(i.name, func(t *testing.T) { i.atEachPoint(t, flow, run) })
+		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
+			i.atEachPoint(t, flow, run)
+		})
 	}
 }
 
@@ -56,6 +59,7 @@ func (i interruption) atEachPoint(
 }
 
 func TestCrashWhilePreparingARole(t *testing.T) {
+	t.Parallel()
 	eachPoint(t, "login.prepare", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 		l := w.additional(1, protocol.ProfileReadOnly)
 		crashed(l.prepare(1))
@@ -66,6 +70,7 @@ func TestCrashWhilePreparingARole(t *testing.T) {
 }
 
 func TestCrashWhileOpeningARole(t *testing.T) {
+	t.Parallel()
 	eachPoint(t, "login.open", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 		l := w.additional(1, protocol.ProfileReadWrite)
 		s.done(t, l.prepare(1))
@@ -75,6 +80,7 @@ func TestCrashWhileOpeningARole(t *testing.T) {
 }
 
 func TestCrashWhileRotating(t *testing.T) {
+	t.Parallel()
 	eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 		for _, l := range []loginOf{s.opened(t, w.additional(1, protocol.ProfileReadOnly)), w.present(database.RuntimeLogin)} {
 			held, next := s.heldBy(t, l), l.renewed()
@@ -89,10 +95,12 @@ func TestCrashWhileRotating(t *testing.T) {
 
 // A login that is to be shut stays out from the moment where its gate was closed, whatever opens its database.
 func TestCrashWhileRevokingAndExpiring(t *testing.T) {
+	t.Parallel()
 	for want, condition := range map[string]string{
 		protocol.LoginRevoke: protocol.ConditionDrifted, protocol.LoginExpire: protocol.ConditionShut,
 	} {
 		t.Run(want, func(t *testing.T) {
+			t.Parallel()
 			eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 				l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
 				held := s.heldBy(t, l)
@@ -108,6 +116,7 @@ func TestCrashWhileRevokingAndExpiring(t *testing.T) {
 }
 
 func TestCrashWhileRemovingARole(t *testing.T) {
+	t.Parallel()
 	eachPoint(t, "login.remove", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 		free, kept := s.opened(t, w.additional(1, protocol.ProfileReadWrite)), s.opened(t, w.additional(2, protocol.ProfileCustom))
 		held := s.heldBy(t, free)

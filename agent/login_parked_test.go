@@ -16,6 +16,7 @@ import (
 // Who stands still in the middle of a direct log-in over a rotation is let in by PostgreSQL, with the old password. The session
 // is ended as soon as it appears, also by an agent that has started since.
 func TestSessionThatBeganBeforeTheChangeIsEnded(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	running := s.child(t, "")
 	w := s.made(t, database.Managed)

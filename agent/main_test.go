@@ -3,8 +3,11 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/pgherd/pgherd/agent"
@@ -18,6 +21,10 @@ const childConfig = "PGHERD_TEST_AGENT_CONFIG"
 func TestMain(m *testing.M) {
 	if text := os.Getenv(childConfig); text != "" {
 		os.Exit(runChild(text))
+	}
+	// Tests with servers of their own mostly wait for processes: twice as many as cores share the machine.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 	os.Exit(clustertest.Main(m))
 }

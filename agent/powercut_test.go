@@ -67,6 +67,7 @@ func (s *stack) serverCrash(t *testing.T, point string, c protocol.Command) *chi
 }
 
 func TestPowerCutWhileCreatingThenTheSameCommand(t *testing.T) {
+	t.Parallel()
 	s := forgetfulStack(t)
 	for _, point := range pointsOf("create") {
 		t.Run(point, func(t *testing.T) { s.createdAgain(t, database.Managed, point, s.powerCut) })
@@ -75,6 +76,7 @@ func TestPowerCutWhileCreatingThenTheSameCommand(t *testing.T) {
 
 // Whether the outcome of a create was on disk by its end, the agent need not say the same each time.
 func TestPowerCutWhileCreatingThenClose(t *testing.T) {
+	t.Parallel()
 	s := forgetfulStack(t)
 	for _, point := range pointsOf("create") {
 		t.Run(point, func(t *testing.T) { s.closedAfter(t, point, s.powerCut) })

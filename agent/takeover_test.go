@@ -27,6 +27,7 @@ func (c *child) thaw(t testing.TB) {
 // A frozen agent holds connections, the advisory lock and the port. Its successor gets by without its help; when it wakes, in
 // the middle of a create, it can write nothing and ends.
 func TestFrozenPredecessorIsShutOut(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	old := s.child(t, "")
 	w := want(database.Managed)
@@ -64,6 +65,7 @@ func TestFrozenPredecessorIsShutOut(t *testing.T) {
 
 // What a restart of PostgreSQL ends, the agent begins anew by itself.
 func TestAgentSurvivesARestartOfPostgreSQL(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	a := s.child(t, "")
 	defer a.kill()
@@ -82,6 +84,7 @@ func TestAgentSurvivesARestartOfPostgreSQL(t *testing.T) {
 }
 
 func TestAgentWaitsForPgBouncer(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	a := s.child(t, "")
 	defer a.kill()

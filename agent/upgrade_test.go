@@ -29,6 +29,7 @@ var earlier = []string{
 // An agent says what an administrator has to do about an older installation. Then its databases are as they were, open or
 // stopped, and can have additional roles.
 func TestInstallationOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
 	s := crashStack(t)
 	first := s.child(t, "")
 	open, stopped := s.made(t, database.Managed), s.made(t, database.Managed)
