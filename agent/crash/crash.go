@@ -99,18 +99,14 @@ func ArmFromEnv() { armed = os.Getenv(Env) }
 
 // Point kills the process with SIGKILL where this point is armed, or stops it, the first time, until it gets a SIGCONT.
 func Point(name string) {
-	if armed == "" {
-		return
-	}
-	if armed == Stop+name {
+	switch armed {
+	case "":
+	case name:
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // the signal is on its way; go no step further
+	case Stop + name:
 		armed = ""
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		time.Sleep(10 * time.Millisecond) // the signal is on its way
-		return
 	}
-	if armed != name {
-		return
-	}
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // the signal is on its way; go no step further
 }

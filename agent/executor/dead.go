@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"go.uber.org/zap"
 )
 
 // Anyone can grant to a role whose name they know, in a database of their own, and so keep it from being dropped for as long as
@@ -35,18 +33,9 @@ const (
 // SweepDead drops the dead roles that nothing refers to any more, until ctx ends. It goes by the ledger, so it takes up what a
 // predecessor left.
 func (x *Executor) SweepDead(ctx context.Context) {
-	var complained time.Time
-	for ctx.Err() == nil {
-		if err := x.dropDead(ctx); err != nil && ctx.Err() == nil && time.Since(complained) > sweepSilence {
-			complained = time.Now()
-			x.log.Warn("dead roles are not dropped", zap.Error(err))
-		}
-		select {
-		case <-ctx.Done():
-		case <-x.buried:
-		case <-time.After(deadPause):
-		}
-	}
+	x.again(ctx, x.buried, "dead roles are not dropped", func(ctx context.Context) (time.Duration, error) {
+		return deadPause, x.dropDead(ctx)
+	})
 }
 
 // dropDead tries each dead role that nothing is seen to refer to, in a transaction of its own.
@@ -64,9 +53,4 @@ func (x *Executor) dropDead(ctx context.Context) error {
 }
 
 // wakeBurial says that roles were buried: most often nothing refers to all but one of them.
-func (x *Executor) wakeBurial() {
-	select {
-	case x.buried <- struct{}{}:
-	default: // it will look
-	}
-}
+func (x *Executor) wakeBurial() { wake(x.buried) }

@@ -99,9 +99,11 @@ func (l *Leader) checkPrepared(ctx context.Context) error {
 	switch sqlState(err) {
 	case undefinedTable, invalidSchema:
 		return fmt.Errorf("the maintenance database has no ledger; run pgherd agent init: %w", err)
-	case "":
-		err = errors.Join(err, run(ctx, l.conn, latestSetup...))
 	}
+	if err != nil {
+		return err
+	}
+	err = run(ctx, l.conn, latestSetup...)
 	switch sqlState(err) {
 	case undefinedTable, undefinedColumn, undefinedFunction:
 		return fmt.Errorf("an earlier version has prepared this server; run pgherd agent init again: %w", err)

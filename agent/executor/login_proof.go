@@ -50,8 +50,11 @@ func (x *Executor) proveNew(ctx context.Context, l loginRow, o loginOrder, proof
 
 // lapsed reports whether the validity of an order's password has ended, by the clock that decides about log-ins.
 func (x *Executor) lapsed(ctx context.Context, o loginOrder) (is bool, err error) {
-	const query = "SELECT coalesce($1::timestamptz <= clock_timestamp(), false)"
-	return is, x.db.QueryRowContext(ctx, query, o.ValidUntil).Scan(&is)
+	const query = "SELECT $1::timestamptz <= clock_timestamp()"
+	if o.ValidUntil == nil {
+		return false, nil
+	}
+	return is, x.db.QueryRowContext(ctx, query, *o.ValidUntil).Scan(&is)
 }
 
 // proveStored compares the role with what it shall be. Who got in meanwhile, by a log-in that stood still over the change, may

@@ -34,29 +34,18 @@ const (
 	sweepPause     = 100 * time.Millisecond // while there is something to watch
 	sweepIdlePause = 5 * time.Second
 	sweepTime      = 30 * time.Second // bounds one round
-	sweepSilence   = time.Minute      // between two complaints
 )
 
 // SweepChanged ends sessions that began before the last change of their login, until ctx ends, and takes back passwords that such
 // a session has set. It goes by the ledger, so it takes up what a predecessor left.
 func (x *Executor) SweepChanged(ctx context.Context) {
-	var complained time.Time
-	for ctx.Err() == nil {
+	x.again(ctx, x.changed, "sessions of old passwords are not swept", func(ctx context.Context) (time.Duration, error) {
 		watched, err := x.sweep(ctx)
-		if err != nil && ctx.Err() == nil && time.Since(complained) > sweepSilence {
-			complained = time.Now()
-			x.log.Warn("sessions of old passwords are not swept", zap.Error(err))
-		}
-		pause := sweepIdlePause
 		if watched > 0 || err != nil {
-			pause = sweepPause
+			return sweepPause, err
 		}
-		select {
-		case <-ctx.Done():
-		case <-x.changed:
-		case <-time.After(pause):
-		}
-	}
+		return sweepIdlePause, nil
+	})
 }
 
 // sweep is one round. It returns how many logins there are to watch.
@@ -76,9 +65,4 @@ func (x *Executor) sweep(ctx context.Context) (watched int, err error) {
 }
 
 // wakeSweep says that a login was changed.
-func (x *Executor) wakeSweep() {
-	select {
-	case x.changed <- struct{}{}:
-	default: // it is awake
-	}
-}
+func (x *Executor) wakeSweep() { wake(x.changed) }

@@ -67,11 +67,7 @@ func (r *Roles) Rename(ctx context.Context, reached Reached, of id.RoleID, name 
 	}
 	var state RoleState
 	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := scene(ctx, tx, reached.record.ID)
-		if err != nil {
-			return err
-		}
-		target, err := roleOf(ctx, tx, s.Database.ID, of)
+		s, target, err := sceneOf(ctx, tx, reached.record.ID, of)
 		if err != nil {
 			return err
 		}
@@ -111,6 +107,14 @@ func scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s role.Scene, er
 	}
 	s.Open = open.Kind
 	return s, err
+}
+
+// sceneOf is scene with one role of the database, a removed one too.
+func sceneOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (s role.Scene, target role.Role, err error) {
+	if s, err = scene(ctx, tx, db); err == nil {
+		target, err = roleOf(ctx, tx, db, of)
+	}
+	return s, target, err
 }
 
 // pendingChange returns the unfinished change of a database's logins; nil where there is none.

@@ -64,11 +64,7 @@ func (r *Roles) resume(
 	}
 	job, todo := r.newSetup(reached), false
 	err := r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := scene(ctx, tx, reached.record.ID)
-		if err != nil {
-			return err
-		}
-		target, err := roleOf(ctx, tx, s.Database.ID, of)
+		s, target, err := sceneOf(ctx, tx, reached.record.ID, of)
 		if err != nil {
 			return err
 		}

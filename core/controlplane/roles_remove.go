@@ -88,11 +88,7 @@ func (r *Roles) nextRemoval(
 	begun := false
 	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		begun = false
-		s, err := scene(ctx, tx, reached.record.ID)
-		if err != nil {
-			return err
-		}
-		target, err := roleOf(ctx, tx, s.Database.ID, of)
+		s, target, err := sceneOf(ctx, tx, reached.record.ID, of)
 		if err != nil {
 			return err
 		}
