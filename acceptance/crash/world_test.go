@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,16 +55,25 @@ func newWorld(t *testing.T, s *stack.Stack) *world {
 	return w
 }
 
-// showLogs prints the end of what every part has logged.
+// showLogs prints the end of what the parts have logged that were the last to say something: of a long run, only the last case
+// matters, and its failure shall not drown.
 func (w *world) showLogs(t *testing.T) {
 	t.Helper()
-	const most = 6000
+	const parts, most = 5, 1500
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(w.PoolerDir()), "*.log"))
 	noError(t, err)
+	written := map[string]time.Time{}
 	for _, file := range files {
+		info, err := os.Stat(file)
+		noError(t, err)
+		written[file] = info.ModTime()
+	}
+	slices.SortFunc(files, func(a, b string) int { return written[b].Compare(written[a]) })
+	for _, file := range files[:min(parts, len(files))] {
 		text, err := os.ReadFile(file)
 		noError(t, err)
-		t.Logf("%s:\n%s", filepath.Base(file), text[max(0, len(text)-most):])
+		at := written[file].Format(time.TimeOnly)
+		t.Logf("%s, last written to at %s:\n%s", filepath.Base(file), at, text[max(0, len(text)-most):])
 	}
 }
 
