@@ -3,6 +3,7 @@ package account
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,6 +129,29 @@ func TestOverridesWinOneByOne(t *testing.T) {
 	}
 	if planQuotas[Pro] != pro {
 		t.Error("an override has changed the plan itself")
+	}
+}
+
+func TestOverridesHaveBounds(t *testing.T) {
+	number := func(n int) *int { return &n }
+	validity := func(d time.Duration) *time.Duration { return &d }
+	for _, good := range []Overrides{
+		{}, {MaxDatabases: number(0)}, {ConnectionCap: number(1)}, {BackupDays: number(1)},
+		{CredentialValidity: validity(0)}, {CredentialValidity: validity(5 * time.Minute)},
+	} {
+		if err := good.Validate(); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	for field, bad := range map[string]Overrides{
+		"maxDatabases":       {MaxDatabases: number(-1)},
+		"connectionCap":      {ConnectionCap: number(0)},
+		"backupDays":         {BackupDays: number(0)},
+		"credentialValidity": {CredentialValidity: validity(5*time.Minute - 1)},
+	} {
+		if err := bad.Validate(); err == nil || !strings.HasPrefix(err.Error(), "VALIDATION_ERROR: "+field+":") {
+			t.Errorf("%s: %v", field, err)
+		}
 	}
 }
 

@@ -56,6 +56,26 @@ type Overrides struct {
 	CredentialValidity *time.Duration `db:"credential_validity"`
 }
 
+// MinCredentialValidity leaves time to make a role or change its password, and to hand the password out, while it is good.
+const MinCredentialValidity = 5 * time.Minute
+
+// Validate returns VALIDATION_ERROR for the first exception that is out of range. A CredentialValidity of 0 means forever.
+func (o Overrides) Validate() error {
+	if o.MaxDatabases != nil && *o.MaxDatabases < 0 {
+		return fault.Invalid("maxDatabases", "must be at least 0")
+	}
+	if o.ConnectionCap != nil && *o.ConnectionCap < 1 {
+		return fault.Invalid("connectionCap", "must be at least 1")
+	}
+	if o.BackupDays != nil && *o.BackupDays < 1 {
+		return fault.Invalid("backupDays", "must be at least 1")
+	}
+	if v := o.CredentialValidity; v != nil && *v != 0 && *v < MinCredentialValidity {
+		return fault.Invalid("credentialValidity", "must be at least %s, or 0 for no end", MinCredentialValidity)
+	}
+	return nil
+}
+
 // Account owns databases. Exactly one user owns it.
 type Account struct {
 	ID        id.AccountID `db:"id"`

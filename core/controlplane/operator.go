@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"strings"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -53,7 +54,7 @@ func (o *Operator) CreateAccount(ctx context.Context, n NewAccount) (account.Acc
 	return a, u, err
 }
 
-// ChangeAccount applies a change of plan or overrides to an account.
+// ChangeAccount applies a change of plan or exceptions to an account. VALIDATION_ERROR names an exception that is out of range.
 func (o *Operator) ChangeAccount(
 	ctx context.Context, accountID id.AccountID, change func(*account.Account),
 ) (account.Account, error) {
@@ -63,6 +64,9 @@ func (o *Operator) ChangeAccount(
 			return notFound(err, fault.Invalid("account", "does not exist"))
 		}
 		change(&a)
+		if err := a.Validate(); err != nil {
+			return err
+		}
 		return tx.Accounts().Save(ctx, a)
 	})
 	return a, err
@@ -120,7 +124,7 @@ func (o *Operator) SetFeature(ctx context.Context, name string, on bool) error {
 			})
 		}
 	}
-	return fault.Invalid("feature", "is not known")
+	return fault.Invalid("feature", "must be one of %s", strings.Join(FeatureNames, ", "))
 }
 
 // SetMaintenance opens or ends the maintenance window: the API then answers MAINTENANCE to every valid key.

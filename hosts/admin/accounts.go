@@ -19,7 +19,7 @@ func (d *desk) account() *cobra.Command {
 func (d *desk) accountCreate() *cobra.Command {
 	var email, name, plan string
 	cmd := &cobra.Command{
-		Use: "create", Short: "make a user and the account that the user owns", Args: cobra.NoArgs,
+		Use: "create", Short: "make a user and an account that the user owns", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := account.ParsePlan(plan)
 			if err != nil {
@@ -28,8 +28,8 @@ func (d *desk) accountCreate() *cobra.Command {
 			return d.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: p})
 		},
 	}
-	cmd.Flags().StringVar(&email, "email", "", "the owner's mail address")
-	cmd.Flags().StringVar(&name, "name", "", "the owner's name")
+	cmd.Flags().StringVar(&email, "email", "", "email address of the owner")
+	cmd.Flags().StringVar(&name, "name", "", "name of the owner")
 	cmd.Flags().StringVar(&plan, "plan", string(account.Free), "free, pro or business")
 	return required(cmd, "email", "name")
 }
@@ -37,14 +37,14 @@ func (d *desk) accountCreate() *cobra.Command {
 func (d *desk) user() *cobra.Command {
 	var email, name string
 	cmd := &cobra.Command{
-		Use: "create", Short: "make a user, with an account on the free plan", Args: cobra.NoArgs,
+		Use: "create", Short: "make a user with an account on the free plan", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return d.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: account.Free})
 		},
 	}
-	cmd.Flags().StringVar(&email, "email", "", "mail address")
+	cmd.Flags().StringVar(&email, "email", "", "email address")
 	cmd.Flags().StringVar(&name, "name", "", "name")
-	return group("user", "people", required(cmd, "email", "name"))
+	return group("user", "people who own or share databases", required(cmd, "email", "name"))
 }
 
 func (d *desk) createAccount(cmd *cobra.Command, n controlplane.NewAccount) error {
@@ -57,8 +57,8 @@ func (d *desk) createAccount(cmd *cobra.Command, n controlplane.NewAccount) erro
 	})
 }
 
-// minValidity leaves time to make a role or change its password, and to hand the password out, while it is good.
-const minValidity = 5 * time.Minute
+// plansOwn, given as a number, takes an exception back.
+const plansOwn = -1
 
 func (d *desk) accountSet() *cobra.Command {
 	var accountID, plan string
@@ -66,16 +66,17 @@ func (d *desk) accountSet() *cobra.Command {
 	var verify bool
 	var validity time.Duration
 	cmd := &cobra.Command{
-		Use: "set", Short: "change plan and exceptions; a number of -1 goes back to the plan's", Args: cobra.NoArgs,
+		Use: "set", Short: "change an account's plan and the exceptions to it; -1 restores the plan's own number", Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	f.StringVar(&accountID, "account", "", "account ID")
 	f.StringVar(&plan, "plan", "", "free, pro or business")
-	f.IntVar(&databases, "max-databases", -1, "how many databases, previews included")
-	f.IntVar(&connections, "connection-cap", -1, "server connections of one new managed database")
-	f.IntVar(&days, "backup-days", -1, "how long a new backup is kept")
-	f.BoolVar(&verify, "verify-backups", true, "restore each backup in isolation and compare")
-	f.DurationVar(&validity, "credential-validity", 0, "how long a password of an additional role is good: at least 5m; 0 for ever")
+	f.IntVar(&databases, "max-databases", plansOwn, "most databases that the account may have, previews included")
+	f.IntVar(&connections, "connection-cap", plansOwn, "server connections of each new managed database")
+	f.IntVar(&days, "backup-days", plansOwn, "days that a new backup is kept")
+	f.BoolVar(&verify, "verify-backups", true, "verify each backup by restoring it")
+	f.DurationVar(&validity, "credential-validity", 0,
+		"how long a password of an additional role is valid, at least 5m; 0 means forever")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		given := f.Changed
 		if given("plan") {
@@ -83,21 +84,15 @@ func (d *desk) accountSet() *cobra.Command {
 				return err
 			}
 		}
-		if min(databases, connections, days) < -1 {
-			return fault.Invalid("exception", "must be at least 0, or -1 for the plan's")
-		}
-		if validity != 0 && validity < minValidity {
-			return fault.Invalid("credential-validity", "must be at least %s, or 0 for ever", minValidity)
-		}
 		return d.changeAccount(cmd, accountID, func(a *account.Account) {
 			if given("plan") {
 				a.Plan = account.Plan(plan)
 			}
-			set(given("max-databases"), &a.MaxDatabases, databases, databases >= 0)
-			set(given("connection-cap"), &a.ConnectionCap, connections, connections > 0)
-			set(given("backup-days"), &a.BackupDays, days, days > 0)
+			set(given("max-databases"), &a.MaxDatabases, databases, databases != plansOwn)
+			set(given("connection-cap"), &a.ConnectionCap, connections, connections != plansOwn)
+			set(given("backup-days"), &a.BackupDays, days, days != plansOwn)
 			set(given("verify-backups"), &a.VerifyBackups, verify, true)
-			set(given("credential-validity"), &a.CredentialValidity, validity, validity > 0)
+			set(given("credential-validity"), &a.CredentialValidity, validity, validity != 0)
 		})
 	}
 	return required(cmd, "account")

@@ -5,6 +5,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -27,27 +28,25 @@ type desk struct {
 // Command is "pgherd admin".
 func Command() *cobra.Command {
 	d := &desk{}
-	cmd := &cobra.Command{
-		Use:   "admin",
-		Short: "manage accounts, keys, servers and switches in the metadata database",
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return errors.Join(settings.Apply(cmd), settings.RefuseDevelopmentOnly())
-		},
+	cmd := group("admin", "manage accounts, keys, servers and switches in the metadata database",
+		d.account(), d.user(), d.key(), d.namespace(), d.ciKey(), d.server(), d.feature(), d.maintenance(),
+		d.enroll(), d.unenroll(), d.operation(), d.audit(), d.secrets())
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return errors.Join(settings.Apply(cmd), settings.RefuseDevelopmentOnly())
 	}
 	f := cmd.PersistentFlags()
 	f.StringVar(&d.url, "metadata-url", "", "PostgreSQL URL of the metadata database")
-	f.StringVar(&d.keyring, "keyring-file", "", "key ring that stored secrets are encrypted with")
+	f.StringVar(&d.keyring, "keyring-file", "", "key ring that encrypts the stored secrets; only commands that use secrets need it")
 	f.BoolVar(&d.json, "json", false, "print JSON")
-	cmd.AddCommand(
-		d.account(), d.user(), d.key(), d.namespace(), d.ciKey(), d.server(), d.feature(), d.maintenance(),
-		d.enroll(), d.unenroll(), d.operation(), d.audit(), d.secrets(),
-	)
 	return cmd
 }
 
-// group is a command that only holds others.
+// group is a command that only holds others: alone it prints its help, and a word that is none of its commands is an error.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short}
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs, DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(commands...)
 	return cmd
 }
@@ -60,7 +59,7 @@ func (d *desk) work(cmd *cobra.Command, do func(context.Context, *controlplane.O
 	ctx := cmd.Context()
 	store, err := postgres.Open(ctx, postgres.Config{URL: d.url, MaxConnections: 2})
 	if err != nil {
-		return errors.Join(errors.New("the metadata database cannot be used"), err)
+		return fmt.Errorf("the metadata database cannot be used: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	box, err := d.box()

@@ -122,9 +122,11 @@ func TestAnOperatorChangesWhatAPlanAllows(t *testing.T) {
 	if changed["maxDatabases"] != 100.0 || changed["plan"] != "business" || changed["credentialValidity"] != "1h0m0s" {
 		t.Errorf("got %v", changed)
 	}
-	c.refuses("at least 0", "account", "set", "--account="+account, "--backup-days=-2")
+	c.refuses("maxDatabases: must be at least 0", "account", "set", "--account="+account, "--max-databases=-2")
+	c.refuses("connectionCap: must be at least 1", "account", "set", "--account="+account, "--connection-cap=0")
+	c.refuses("backupDays: must be at least 1", "account", "set", "--account="+account, "--backup-days=-2")
 	for _, short := range []string{"1s", "4m59.999s", "-1h"} {
-		c.refuses("credential-validity: must be at least 5m0s", "account", "set", "--account="+account, "--credential-validity="+short)
+		c.refuses("credentialValidity: must be at least 5m0s", "account", "set", "--account="+account, "--credential-validity="+short)
 	}
 	for given, want := range map[string]string{"5m": "5m0s", "0": "0s"} {
 		changed = c.does("account", "set", "--account="+account, "--credential-validity="+given)
@@ -184,6 +186,15 @@ func TestSwitchesAreNamedExactly(t *testing.T) {
 	c.refuses("on or off", "maintenance", "maybe")
 	c.refuses("route", "enroll", "--database=00000000-0000-4000-8000-000000000000", "--route=everything")
 	c.refuses("OPERATION_NOT_FOUND", "operation", "show", "--operation=00000000-0000-4000-8000-000000000000")
+}
+
+func TestAnUnknownCommandIsAnError(t *testing.T) {
+	c := newConsole(t)
+	c.refuses(`unknown command "accounts" for "admin"`, "accounts")
+	c.refuses(`unknown command "creat" for "admin key"`, "key", "creat")
+	if out, err := c.run("key"); err != nil || !strings.Contains(out, "replace") {
+		t.Errorf("a group alone prints its help: %v\n%s", err, out)
+	}
 }
 
 func TestASchemaThatIsMissingIsSaidPlainly(t *testing.T) {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,11 +15,11 @@ import (
 )
 
 func (d *desk) enroll() *cobra.Command {
-	return d.enrolment("enroll", "admit a database to a limited-rollout route", (*controlplane.Operator).Enroll)
+	return d.enrolment("enroll", "allow a database to use a limited-rollout route", (*controlplane.Operator).Enroll)
 }
 
 func (d *desk) unenroll() *cobra.Command {
-	return d.enrolment("unenroll", "take an enrolment back", (*controlplane.Operator).Unenroll)
+	return d.enrolment("unenroll", "withdraw an enrolment", (*controlplane.Operator).Unenroll)
 }
 
 func (d *desk) enrolment(
@@ -26,7 +27,7 @@ func (d *desk) enrolment(
 ) *cobra.Command {
 	var route string
 	cmd := &cobra.Command{Use: use, Short: short}
-	cmd.Flags().StringVar(&route, "route", "", "restore, clone, delete, recover, restore-upload or all")
+	cmd.Flags().StringVar(&route, "route", "", strings.Join(controlplane.EnrollableRoutes, ", ")+" or all")
 	return onID(d, required(cmd, "route"), "database",
 		func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
 			if err := do(o, ctx, db, route); err != nil {
@@ -37,9 +38,9 @@ func (d *desk) enrolment(
 }
 
 func (d *desk) operation() *cobra.Command {
-	return group("operation", "asynchronous work", d.operationList(),
-		d.operationOne("show", "show one operation, also of the service's own kinds", (*controlplane.Operator).Operation),
-		d.operationOne("cancel", "ask for the end of an operation", (*controlplane.Operator).CancelOperation))
+	return group("operation", "asynchronous operations", d.operationList(),
+		d.operationOne("show", "show one operation, including kinds that the API does not list", (*controlplane.Operator).Operation),
+		d.operationOne("cancel", "request the cancellation of an operation", (*controlplane.Operator).CancelOperation))
 }
 
 func (d *desk) operationList() *cobra.Command {
@@ -97,7 +98,7 @@ func (d *desk) ofDatabase(
 ) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{Use: use, Short: short}
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 for all")
+	cmd.Flags().IntVar(&limit, "limit", 0, "most entries to list; 0 lists all")
 	return onID(d, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
 		return do(ctx, cmd, o, db, ports.Page{Limit: limit})
 	})

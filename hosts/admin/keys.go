@@ -12,7 +12,7 @@ import (
 )
 
 func (d *desk) key() *cobra.Command {
-	return group("key", "API keys; a secret is printed once, by create and replace",
+	return group("key", "API keys; only create and replace print the secret",
 		d.keyCreate(), d.keyReplace(), d.keyRevoke(), d.keyList())
 }
 
@@ -20,7 +20,7 @@ func (d *desk) keyCreate() *cobra.Command {
 	var accountID, label, scope string
 	var databases []string
 	cmd := &cobra.Command{
-		Use: "create", Short: "make a key and print it, once", Args: cobra.NoArgs,
+		Use: "create", Short: "make a key and print it; it cannot be shown again", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n, err := newKey(accountID, label, scope, databases)
 			if err != nil {
@@ -39,7 +39,7 @@ func (d *desk) keyCreate() *cobra.Command {
 	f.StringVar(&accountID, "account", "", "account ID")
 	f.StringVar(&label, "label", "", "what the key is for")
 	f.StringVar(&scope, "scope", string(account.FullAccount), "full or selected")
-	f.StringArrayVar(&databases, "database", nil, "database that a selected-database key reaches; can be repeated")
+	f.StringArrayVar(&databases, "database", nil, "ID of a database that a key of scope selected reaches; may be repeated")
 	return required(cmd, "account", "label")
 }
 
@@ -68,7 +68,7 @@ func secretKey(k account.Key, text string) record {
 func (d *desk) keyReplace() *cobra.Command {
 	var keyID string
 	cmd := &cobra.Command{
-		Use: "replace", Short: "give a key a new secret and print it, once; the old one stops working at once", Args: cobra.NoArgs,
+		Use: "replace", Short: "give a key a new secret and print it; the old secret stops working at once", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				key, text, err := o.ReplaceKey(ctx, id.KeyID(keyID))
@@ -86,7 +86,7 @@ func (d *desk) keyReplace() *cobra.Command {
 func (d *desk) keyRevoke() *cobra.Command {
 	var keyID string
 	cmd := &cobra.Command{
-		Use: "revoke", Short: "end a key at once and for good", Args: cobra.NoArgs,
+		Use: "revoke", Short: "revoke a key, at once and for good", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				if err := o.RevokeKey(ctx, id.KeyID(keyID)); err != nil {
@@ -133,7 +133,7 @@ func (d *desk) namespace() *cobra.Command {
 }
 
 func (d *desk) ciKey() *cobra.Command {
-	cmd := &cobra.Command{Use: "create", Short: "make a preview CI key and print it, once"}
+	cmd := &cobra.Command{Use: "create", Short: "make a preview CI key and print it; it cannot be shown again"}
 	return group("ci-key", "preview CI keys", onID(d, cmd, "namespace",
 		func(ctx context.Context, o *controlplane.Operator, n id.NamespaceID) error {
 			key, text, err := o.CreateCIKey(ctx, n)

@@ -12,13 +12,13 @@ import (
 )
 
 func (d *desk) secrets() *cobra.Command {
-	return group("secrets", "the key ring that stored secrets are encrypted with",
+	return group("secrets", "the key ring that encrypts the stored secrets",
 		d.secretsInit(), d.secretsRotate(), d.secretsPrune())
 }
 
 func (d *desk) secretsInit() *cobra.Command {
 	return &cobra.Command{
-		Use: "init", Short: "make a new key ring where there is none", Args: cobra.NoArgs,
+		Use: "init", Short: "make a new key ring; an existing file is never overwritten", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Require(cmd, "keyring-file"); err != nil {
 				return err
@@ -57,7 +57,7 @@ var errStillOld = errors.New("some stored secrets are still encrypted with an ol
 
 func (d *desk) secretsPrune() *cobra.Command {
 	return &cobra.Command{
-		Use: "prune", Short: "drop the old keys, once no stored secret needs them", Args: cobra.NoArgs,
+		Use: "prune", Short: "drop the old keys once no stored secret needs them", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Require(cmd, "keyring-file"); err != nil {
 				return err

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,15 +15,15 @@ import (
 
 func (d *desk) server() *cobra.Command {
 	return group("server", "database servers", d.serverAdd(), d.serverList(),
-		d.serverSwitch("disable", "take no new databases; those that are there stay", false),
-		d.serverSwitch("enable", "take new databases again", true))
+		d.serverSwitch("disable", "place no new databases on a server; existing ones stay", false),
+		d.serverSwitch("enable", "place new databases on a server again", true))
 }
 
 func (d *desk) serverAdd() *cobra.Command {
 	var n controlplane.NewServer
 	var caFile string
 	cmd := &cobra.Command{
-		Use: "add", Short: "register a server whose agent runs", Args: cobra.NoArgs,
+		Use: "add", Short: "register a database server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if caFile != "" {
 				pem, err := os.ReadFile(caFile)
@@ -41,13 +42,13 @@ func (d *desk) serverAdd() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&n.Name, "name", "", "name, unique")
+	f.StringVar(&n.Name, "name", "", "unique name")
 	f.StringVar(&n.AgentURL, "agent-url", "", "https://host:port of the agent")
-	f.StringVar(&n.Secret, "agent-secret", "", "the agent's shared secret; better given by its variable, or the variable's _FILE")
-	f.StringVar(&caFile, "agent-ca-file", "", "CA of the agent's certificate; the system's roots where empty")
+	f.StringVar(&n.Secret, "agent-secret", "", "shared secret of the agent; prefer PGHERD_AGENT_SECRET or PGHERD_AGENT_SECRET_FILE")
+	f.StringVar(&caFile, "agent-ca-file", "", "CA of the agent's certificate in PEM; by default the system's roots")
 	f.StringVar(&n.PublicHost, "public-host", "", "host that customers connect to")
 	f.IntVar(&n.PublicPort, "public-port", 6432, "port that customers connect to")
-	f.IntVar(&n.Capacity, "capacity", 1000, "how many databases the server takes")
+	f.IntVar(&n.Capacity, "capacity", 1000, "most databases that the server holds")
 	return required(cmd, "name", "agent-url", "public-host")
 }
 
@@ -87,7 +88,8 @@ func (d *desk) serverSwitch(use, short string, enabled bool) *cobra.Command {
 func (d *desk) feature() *cobra.Command {
 	toggle := func(use string, on bool) *cobra.Command {
 		return &cobra.Command{
-			Use: use + " NAME", Short: use + " a feature", Args: cobra.ExactArgs(1), ValidArgs: controlplane.FeatureNames,
+			Use: use + " NAME", Short: use + " a feature: " + strings.Join(controlplane.FeatureNames, ", "),
+			Args: cobra.ExactArgs(1), ValidArgs: controlplane.FeatureNames,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 					if err := o.SetFeature(ctx, args[0], on); err != nil {
@@ -98,12 +100,13 @@ func (d *desk) feature() *cobra.Command {
 			},
 		}
 	}
-	return group("feature", "features of the whole installation", toggle("enable", true), toggle("disable", false))
+	return group("feature", "features that are on or off for the whole installation",
+		toggle("enable", true), toggle("disable", false))
 }
 
 func (d *desk) maintenance() *cobra.Command {
 	return &cobra.Command{
-		Use: "maintenance on|off", Short: "open or end the maintenance window", Args: cobra.ExactArgs(1),
+		Use: "maintenance on|off", Short: "start or end maintenance; meanwhile the API answers MAINTENANCE", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] != "on" && args[0] != "off" {
 				return fault.Invalid("maintenance", "must be on or off")

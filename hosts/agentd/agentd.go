@@ -32,7 +32,7 @@ func Command() *cobra.Command {
 	s := Settings{Agent: agent.Config{Pooler: pooler.DefaultSettings()}}
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "work on this database server for the control plane",
+		Short: "serve the control plane on a database server, beside PostgreSQL and PgBouncer",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.load(cmd); err != nil {
@@ -52,8 +52,9 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.StringVar(&a.Listen, "listen", "127.0.0.1:8090", "address of the agent's HTTPS listener")
 	f.StringVar(&a.TLSCertFile, "tls-cert-file", "", "certificate of the agent in PEM")
 	f.StringVar(&a.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
-	f.StringVar(&a.Secret, "agent-secret", "", "what the control plane sends; better given by its variable, or the variable's _FILE")
-	f.StringVar(&a.CredentialsFile, "credentials-file", "", "the file that pgherd agent init wrote")
+	f.StringVar(&a.Secret, "agent-secret", "",
+		"shared secret that the control plane sends; prefer PGHERD_AGENT_SECRET or PGHERD_AGENT_SECRET_FILE")
+	f.StringVar(&a.CredentialsFile, "credentials-file", "", "file that pgherd agent init wrote")
 	f.StringVar(&a.PostgresHost, "postgres-host", "127.0.0.1", "loopback address or socket folder of PostgreSQL")
 	f.IntVar(&a.PostgresPort, "postgres-port", 5432, "port of PostgreSQL")
 	f.StringVar(&p.Dir, "pooler-dir", "", "folder of PgBouncer's files; start PgBouncer with pgbouncer.ini in it")
@@ -63,13 +64,14 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.StringVar(&p.TLSCertFile, "pooler-tls-cert-file", "", "certificate of PgBouncer in PEM, for the public host name")
 	f.StringVar(&p.TLSKeyFile, "pooler-tls-key-file", "", "private key of the certificate")
 	f.StringVar(&s.PoolerUser, "pooler-user", "", "system user of PgBouncer, where the agent runs as root")
-	f.IntVar(&p.MaxClients, "pooler-max-clients", p.MaxClients, "bound on all clients of PgBouncer")
+	f.IntVar(&p.MaxClients, "pooler-max-clients", p.MaxClients, "most client connections that PgBouncer accepts")
 	f.BoolVar(&p.ResetAlways, "pooler-reset-always", p.ResetAlways,
-		"reset server sessions after each transaction; without it clients of .transaction entries disturb each other")
+		"reset a server session after each transaction; without it, clients of <name>.transaction see each other's session state")
 	f.StringVar(&a.BackupDir, "backup-dir", "", "folder of backup files")
-	f.Int64Var(&a.BackupReserve, "backup-reserve", 0, "bytes of its file system that backups leave free; 0 for 1 GiB")
+	f.Int64Var(&a.BackupReserve, "backup-reserve", 0, "bytes that backups leave free on that folder's file system; 0 means 1 GiB")
 	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
-	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql", "folder whose file system the health report is about")
+	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
+		"folder of PostgreSQL's data; the health report shows the free space of its file system")
 	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -82,14 +84,15 @@ func (s *Settings) load(cmd *cobra.Command) error {
 	if err != nil || s.PoolerUser == "" {
 		return err
 	}
-	s.Agent.PoolerOwner, err = ownerOf(s.PoolerUser)
+	s.Agent.PoolerOwner, err = ownerOf("pooler-user", s.PoolerUser)
 	return err
 }
 
-func ownerOf(name string) (*pooler.Owner, error) {
+// ownerOf looks up the system user that a flag names.
+func ownerOf(flag, name string) (*pooler.Owner, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
-		return nil, fmt.Errorf("--pooler-user: %w", err)
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	uid, uidErr := strconv.Atoi(u.Uid)
 	gid, gidErr := strconv.Atoi(u.Gid)

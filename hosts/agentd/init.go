@@ -1,7 +1,6 @@
 package agentd
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ func initCommand() *cobra.Command {
 	var owner string
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "prepare a PostgreSQL server, once, with a superuser's connection; running it again repairs",
+		Short: "prepare a PostgreSQL server as a superuser; needed once, and safe to repeat",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Apply(cmd); err != nil {
@@ -26,9 +25,9 @@ func initCommand() *cobra.Command {
 				return err
 			}
 			if owner != "" {
-				u, err := ownerOf(owner)
+				u, err := ownerOf("credentials-owner", owner)
 				if err != nil {
-					return errors.Join(errors.New("--credentials-owner"), err)
+					return err
 				}
 				o.CredentialsOwner = &setup.FileOwner{UID: u.UID, GID: u.GID}
 			}
@@ -36,9 +35,10 @@ func initCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.DSN, "server-url", "", "superuser's connection to the database postgres; better given by its variable")
-	f.StringVar(&o.CredentialsFile, "credentials-file", "", "where to write the generated passwords, mode 0600")
-	f.StringVar(&owner, "credentials-owner", "", "system user that the agent runs as, where another runs this")
+	f.StringVar(&o.DSN, "server-url", "",
+		"superuser's connection to the database postgres; prefer PGHERD_SERVER_URL, since it may hold a password")
+	f.StringVar(&o.CredentialsFile, "credentials-file", "", "where to write the generated passwords; the file gets mode 0600")
+	f.StringVar(&owner, "credentials-owner", "", "system user that the agent runs as, if that is not the caller")
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -107,7 +106,7 @@ func openStore(lc fx.Lifecycle, s Settings) (*postgres.Store, error) {
 	defer cancel()
 	store, err := postgres.Open(ctx, postgres.Config{URL: s.MetadataURL})
 	if err != nil {
-		return nil, errors.Join(errors.New("the metadata database cannot be used"), err)
+		return nil, fmt.Errorf("the metadata database cannot be used: %w", err)
 	}
 	lc.Append(fx.StopHook(store.Close))
 	return store, nil
@@ -116,7 +115,7 @@ func openStore(lc fx.Lifecycle, s Settings) (*postgres.Store, error) {
 func openKeyring(file string) (*secretbox.Box, error) {
 	box, err := secretbox.Load(file)
 	if err != nil {
-		return nil, errors.Join(errors.New("the key ring cannot be used; pgherd admin secrets init makes one"), err)
+		return nil, fmt.Errorf("the key ring cannot be used (pgherd admin secrets init makes a new one): %w", err)
 	}
 	return box, nil
 }

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -88,7 +89,7 @@ func Listen(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, name, address 
 			var dial net.ListenConfig
 			ln, err := dial.Listen(ctx, "tcp", address)
 			if err != nil {
-				return errors.Join(errors.New(name+" cannot listen on "+address), err)
+				return fmt.Errorf("%s cannot listen on %s: %w", name, address, err)
 			}
 			log.Info("listening", zap.String("part", name), zap.String("address", ln.Addr().String()))
 			go func() {
