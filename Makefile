@@ -1,11 +1,11 @@
-# "make help" lists the targets; each says in its comment what it is for.
+# "make help" lists the targets with their comments.
 
 GO ?= go
-# The race detector pays where goroutines share things; the rest runs about twice as fast without it.
+# The race detector is used where goroutines share state; the other packages run about twice as fast without it.
 RACE ?= -race
 RACE_PACKAGES := ./adapters/... ./agent/... ./core/controlplane ./fakes/... ./hosts/...
 PLAIN_PACKAGES = $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... ./ports/... ./acceptance/...))
-# The histories run under the race detector too, fewer of them: there they take ten times as long.
+# The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
 HISTORIES := -short -run 'Linearizable|OneKey' ./acceptance/linear
 TEST_TIMEOUT ?= 15m
 GOLANGCI := .toolchain/golangci-lint
@@ -16,43 +16,43 @@ GOLANGCI := .toolchain/golangci-lint
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/pgherd and bin/svc
+build: ## build bin/pgherd
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/ ./hosts/pgherd $(wildcard ./hosts/svc)
+	$(GO) build -trimpath -o bin/ ./hosts/pgherd
 
-run: build toolchain ## start a whole pgherd on this machine, until Ctrl-C; its state stays in .pgherd/dev
+run: build toolchain ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
 	@exec bin/pgherd dev
 
-test: toolchain ## run every test, those of the real stack too
+test: toolchain ## run every test, including those on the real stack
 	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
 	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(HISTORIES)
 	$(GO) test -timeout $(TEST_TIMEOUT) $(PLAIN_PACKAGES)
 
-lint: $(GOLANGCI) ## check the style and the import rules
+lint: $(GOLANGCI) ## check style and import rules
 	$(GOLANGCI) run ./...
 
-acceptance: ## run the scenarios in process, on the drivers core and http
+acceptance: ## run the scenarios on the fakes, in process and over HTTP
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^(core|http)$$' ./acceptance
 
-stack: toolchain ## run the scenarios on the driver stack: real PostgreSQL, PgBouncer, agent and TLS
+stack: toolchain ## run the scenarios on the real stack: PostgreSQL, PgBouncer, agent and TLS
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^stack$$' ./acceptance
 
-bench: toolchain ## measure speed and memory as ratios to plain baselines
+bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
 
 generate: ## rewrite the files that tests generate, such as docs/states.md
 	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/...
 
-verify: generate ## fail when a generated file is not up to date
+verify: generate ## fail if a generated file is out of date
 	git diff --exit-code
 
-toolchain: ## find PostgreSQL 16 and PgBouncer on this machine, or fetch them into .toolchain
+toolchain: ## find PostgreSQL 16 and PgBouncer on this machine, or download them into .toolchain
 	@$(GO) run ./hosts/toolchain/ensure
 
-clean-dev: ## wipe the state of "make run"
+clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev
 
-# Built from source, pinned in tools/go.mod: minutes the first time, then kept.
+# Built from source at the version pinned in tools/go.mod; the first build takes minutes.
 $(GOLANGCI): tools/go.mod tools/go.sum
 	@mkdir -p $(@D)
 	$(GO) -C tools build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
