@@ -79,14 +79,14 @@ func (o *Operator) SetAutoEnroll(ctx context.Context, accountID id.AccountID, on
 	})
 }
 
-// Enroll admits one database to one limited-rollout route, or to all of them ("all"); Unenroll takes it back.
+// Enroll admits one database to one limited-rollout route, or to all of them ("all"). VALIDATION_ERROR on "route" or "database".
 func (o *Operator) Enroll(ctx context.Context, db id.DatabaseID, route string) error {
 	return o.eachRoute(ctx, route, func(ctx context.Context, tx ports.Tx, r string) error {
 		return tx.Switches().Enroll(ctx, db, r)
 	})
 }
 
-// Unenroll takes back what Enroll gave.
+// Unenroll withdraws what Enroll granted. Errors as for Enroll.
 func (o *Operator) Unenroll(ctx context.Context, db id.DatabaseID, route string) error {
 	return o.eachRoute(ctx, route, func(ctx context.Context, tx ports.Tx, r string) error {
 		return tx.Switches().Unenroll(ctx, db, r)
@@ -108,7 +108,7 @@ func (o *Operator) eachRoute(
 	return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		for _, r := range routes {
 			if err := do(ctx, tx, r); err != nil {
-				return err
+				return notFound(err, fault.Invalid("database", "does not exist"))
 			}
 		}
 		return nil

@@ -185,6 +185,7 @@ func TestSwitchesAreNamedExactly(t *testing.T) {
 	c.does("maintenance", "off")
 	c.refuses("on or off", "maintenance", "maybe")
 	c.refuses("route", "enroll", "--database=00000000-0000-4000-8000-000000000000", "--route=everything")
+	c.refuses("database: does not exist", "enroll", "--database=00000000-0000-4000-8000-000000000000", "--route=all")
 	c.refuses("OPERATION_NOT_FOUND", "operation", "show", "--operation=00000000-0000-4000-8000-000000000000")
 }
 

@@ -15,7 +15,7 @@ func Command() *cobra.Command {
 	var url string
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "bring the metadata database to this program's schema",
+		Short: "upgrade the metadata database to this program's schema",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Apply(cmd); err != nil {
@@ -25,9 +25,9 @@ func Command() *cobra.Command {
 				return err
 			}
 			if err := postgres.Migrate(cmd.Context(), url); err != nil {
-				return err
+				return fmt.Errorf("the metadata database cannot be migrated: %w", err)
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "the metadata database has this program's schema")
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "the metadata database is up to date")
 			return err
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"go.uber.org/dig"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 )
@@ -20,7 +21,7 @@ const startLimit = 2 * time.Minute
 func Run(ctx context.Context, modules ...fx.Option) error {
 	app := fx.New(append(modules, fx.NopLogger, fx.StartTimeout(startLimit), fx.StopTimeout(StopLimit))...)
 	if err := app.Err(); err != nil {
-		return err
+		return dig.RootCause(err) // without fx's account of which constructor needed which
 	}
 	starting, cancel := context.WithTimeout(ctx, app.StartTimeout())
 	defer cancel()
