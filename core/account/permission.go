@@ -2,7 +2,7 @@ package account
 
 import "github.com/pgherd/pgherd/core/fault"
 
-// Standing is what a caller is to one database.
+// Standing is a caller's relation to one database.
 type Standing string
 
 // The standings, from most to least.
@@ -13,7 +13,7 @@ const (
 	Viewer    Standing = "viewer"
 )
 
-// Action is something that needs a right on one database.
+// Action is an action on one database that requires a permission.
 type Action string
 
 // The actions.
@@ -32,7 +32,7 @@ var Permissions = map[Action]map[Standing]bool{
 	Own:           {Owner: true, Admin: false, Developer: false, Viewer: false},
 }
 
-// Permit returns FORBIDDEN where the table says no.
+// Permit returns FORBIDDEN if the table does not allow the action.
 func Permit(s Standing, a Action) error {
 	if Permissions[a][s] {
 		return nil

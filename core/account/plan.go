@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Plan is what an account pays for.
+// Plan is the subscription of an account; it determines its quotas.
 type Plan string
 
 // The plans.
@@ -28,14 +28,14 @@ func ParsePlan(s string) (Plan, error) {
 	}
 }
 
-// AllowsAPI is the plan gate of the spec, section "Authentication".
+// AllowsAPI reports whether accounts on the plan may use the API (spec, section "Authentication").
 func (p Plan) AllowsAPI() bool { return p == Pro || p == Business }
 
 // Quotas bound one account.
 type Quotas struct {
-	Databases     int // previews count
+	Databases     int // including previews
 	ConnectionCap int // server connections of one managed database
-	BackupDays    int // how long a backup is kept
+	BackupDays    int // days that a backup is kept
 	VerifyBackups bool
 	// CredentialValidity ends additional roles' passwords; zero means never.
 	CredentialValidity time.Duration
@@ -56,7 +56,8 @@ type Overrides struct {
 	CredentialValidity *time.Duration `db:"credential_validity"`
 }
 
-// MinCredentialValidity leaves time to make a role or change its password, and to hand the password out, while it is good.
+// MinCredentialValidity leaves enough time to create a role or rotate its password, and to distribute the password, before it
+// expires.
 const MinCredentialValidity = 5 * time.Minute
 
 // Validate returns VALIDATION_ERROR for the first exception that is out of range. A CredentialValidity of 0 means forever.
@@ -110,7 +111,7 @@ func override[T any](value *T, with *T) {
 	}
 }
 
-// AdmitDatabase decides whether one more database fits. It returns PLAN_LIMIT where it does not.
+// AdmitDatabase returns PLAN_LIMIT if the account has no room for one more database.
 func (a Account) AdmitDatabase(existing int) error {
 	if q := a.Quotas(); existing >= q.Databases {
 		return fault.New(fault.PlanLimit, "the plan allows %d databases and %d exist", q.Databases, existing)

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// trimmedText checks a label for people: 1 to limit characters after trimming, no control characters.
+// trimmedText trims and checks a human-readable label: 1 to limit characters, no control characters.
 func trimmedText(field, value string, limit int) (string, error) {
 	value = strings.TrimSpace(value)
 	switch n := utf8.RuneCountInString(value); {
@@ -27,9 +27,9 @@ func trimmedText(field, value string, limit int) (string, error) {
 // ValidateName checks a person's name: 1-100 characters, no control characters.
 func ValidateName(name string) (string, error) { return trimmedText("name", name, 100) }
 
-// ValidateEmail accepts an address that mail can be sent to: one @, something on both sides, no spaces, control characters
-// or characters that mean something in a mail's header, no dot at an end or beside another, at most 254 characters. It
-// returns the address in lower case, which is how addresses are compared.
+// ValidateEmail accepts an address that mail can be sent to: one @, something on both sides, no spaces, control characters or
+// characters with a meaning in mail headers, no leading, trailing or repeated dots, at most 254 characters. It returns the
+// address in lower case; addresses are compared in that form.
 func ValidateEmail(email string) (string, error) {
 	email, err := trimmedText("email", email, 254)
 	if err != nil {
@@ -42,7 +42,7 @@ func ValidateEmail(email string) (string, error) {
 	return strings.ToLower(email), nil
 }
 
-// mailPart checks what stands on one side of the @: words with single dots between them.
+// mailPart checks one side of the @: words separated by single dots.
 func mailPart(s string) bool {
 	for word := range strings.SplitSeq(s, ".") {
 		if word == "" || strings.ContainsAny(word, `@()<>[]:;,\"`) || strings.ContainsFunc(word, unicode.IsSpace) {

@@ -46,7 +46,7 @@ const (
 // Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".
 type Actor string
 
-// The actors that hold no key.
+// The actors without a key.
 const (
 	Operator Actor = "operator"
 	System   Actor = "system"
@@ -55,7 +55,7 @@ const (
 // ByKey names a key by its visible prefix.
 func ByKey(prefix string) Actor { return Actor("key:" + prefix) }
 
-// Details say more: strings only, so that an entry reads the same for ever.
+// Details hold strings only, so that an entry never changes its meaning.
 type Details map[string]string
 
 // Entry is one line of the activity log.
@@ -63,7 +63,7 @@ type Entry struct {
 	ID         id.AuditID
 	At         time.Time
 	AccountID  id.AccountID
-	DatabaseID id.DatabaseID // empty for what concerns no database
+	DatabaseID id.DatabaseID // empty for entries about no database
 	Actor      Actor
 	Action     Action
 	Details    Details

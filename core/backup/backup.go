@@ -1,5 +1,5 @@
-// Package backup holds the rules of backup files: their names, their record, how long they are kept, when a scheduled one is
-// due, what a manifest says, and when a restored copy equals it (spec, section "Backups").
+// Package backup holds the rules of backup files: their names, their records, retention, the schedule, the manifest, and the
+// comparison of a restored copy with the manifest (spec, section "Backups").
 package backup
 
 import (
@@ -12,7 +12,6 @@ import (
 // Trigger says what asked for a backup.
 type Trigger string
 
-// The triggers.
 // The triggers.
 const (
 	Manual    Trigger = "manual"
@@ -37,13 +36,13 @@ type Backup struct {
 	ChecksumSHA256 string         `db:"checksum_sha256"` // lower-case hex, of the file as stored
 	CreatedAt      time.Time      `db:"created_at"`
 	VerifiedAt     *time.Time     `db:"verified_at"`   // when the file was last restored in isolation and found equal
-	ExpiresAt      *time.Time     `db:"expires_at"`    // nil: it does not expire by itself
+	ExpiresAt      *time.Time     `db:"expires_at"`    // nil: it does not expire
 	RoleManifest   bool           `db:"role_manifest"` // its manifest names the logins and their grants
 	DeletingAt     *time.Time     `db:"deleting_at"`   // when its deletion was decided; the file may still exist
 }
 
-// Expiry is the retention rule: a backup is kept for the plan's days from its creation, and a deletion backup until its
-// tombstone is purged, so it has no expiry of its own.
+// Expiry is the retention rule: a backup is kept for the plan's days from its creation, while a deletion backup is kept until
+// its tombstone is purged, and so has no expiry of its own.
 func Expiry(trigger Trigger, createdAt time.Time, days int) *time.Time {
 	if trigger == Deletion {
 		return nil
@@ -52,7 +51,7 @@ func Expiry(trigger Trigger, createdAt time.Time, days int) *time.Time {
 	return &at
 }
 
-// Expired reports whether retention has ended. It has at the very instant of ExpiresAt.
+// Expired reports whether retention has ended, which it has from the instant ExpiresAt on.
 func (b Backup) Expired(now time.Time) bool {
 	return b.ExpiresAt != nil && !now.Before(*b.ExpiresAt)
 }
@@ -65,8 +64,8 @@ func (b Backup) Deletable() error {
 	return nil
 }
 
-// Restorable decides whether a database may be restored or cloned from the file: it must be verified, within retention and
-// not being deleted. BACKUP_NOT_FOUND where it is gone or going, BACKUP_CONFLICT where it was never verified.
+// Restorable decides whether a database may be restored or cloned from the file: it must be verified, within retention and not
+// being deleted. It returns BACKUP_NOT_FOUND if the file is gone or being deleted, BACKUP_CONFLICT if it was never verified.
 func (b Backup) Restorable(now time.Time) error {
 	if b.DeletingAt != nil || b.Expired(now) {
 		return fault.New(fault.BackupNotFound, "the backup does not exist")

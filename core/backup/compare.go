@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Difference is one thing that a restored copy has otherwise than the manifest says.
+// Difference is one respect in which a restored copy differs from the manifest.
 type Difference struct {
 	Kind   string // rows, objects, sequence, extension, locale, largeObjects
-	Object string // what differs; empty where there is only one
+	Object string // what differs; empty for a kind with one object only
 	Want   string // as in the manifest; empty: it should not be there
 	Got    string // as found in the copy; empty: it is missing
 }
@@ -32,8 +32,8 @@ func (d Difference) String() string {
 }
 
 // Compare is the verification rule: a copy equals its manifest when there is no difference in rows of any table, number of
-// objects of any kind, sequence, extension, encoding, collation or large objects. Owners, privileges and settings are no part
-// of an isolated copy, and so none of the comparison. The result is sorted by kind and object.
+// objects of any kind, sequence, extension, encoding, collation or large objects. Owners, privileges and settings are not
+// compared, because an isolated copy has none of them. The result is sorted by kind and object.
 func Compare(want Manifest, got Contents) []Difference {
 	w := want.Contents
 	var found []Difference

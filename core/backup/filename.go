@@ -6,8 +6,8 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Filename is the name of a backup file, YYYYMMDD_HHMMSS.sql.gz, in UTC. A value of this type other than the empty one came
-// through ParseFilename or FilenameAt, so it never holds a path.
+// Filename is the name of a backup file, YYYYMMDD_HHMMSS.sql.gz, in UTC. Every non-empty value comes from ParseFilename or
+// FilenameAt, so it never contains a path.
 type Filename string
 
 const (
@@ -16,8 +16,8 @@ const (
 	nameLength = len(nameLayout) + len(nameSuffix)
 )
 
-// ParseFilename accepts exactly the shape of the spec, section "Backup", and real dates and times only (no 31 June, no
-// second 60). Anything else is INVALID_BACKUP_FILENAME.
+// ParseFilename accepts exactly the format of the spec, section "Backup", with a valid date and time (no 31 June, no second
+// 60). Anything else is INVALID_BACKUP_FILENAME.
 func ParseFilename(s string) (Filename, error) {
 	if len(s) != nameLength || s[len(nameLayout):] != nameSuffix {
 		return "", invalidFilename()
@@ -33,13 +33,13 @@ func invalidFilename() error {
 	return fault.New(fault.InvalidBackupFilename, "a backup file is named YYYYMMDD_HHMMSS.sql.gz")
 }
 
-// FilenameAt names a backup after the second of its start.
+// FilenameAt returns the name of a backup that starts at the given time, to the second.
 func FilenameAt(t time.Time) Filename {
 	return Filename(t.UTC().Format(nameLayout) + nameSuffix)
 }
 
-// FreeFilename names a backup that starts at t, given the names that the database uses or has promised: of two backups in
-// one second the later takes the next free second.
+// FreeFilename names a backup that starts at t, given the names that its database already uses or has reserved: the second of
+// two backups in one second takes the next free second.
 func FreeFilename(t time.Time, taken []Filename) Filename {
 	used := make(map[Filename]bool, len(taken))
 	for _, name := range taken {
@@ -54,7 +54,7 @@ func FreeFilename(t time.Time, taken []Filename) Filename {
 	}
 }
 
-// Time is the second that the name stands for; the zero time for an empty name.
+// Time returns the time in the name; the zero time for an empty name.
 func (f Filename) Time() time.Time {
 	if len(f) != nameLength {
 		return time.Time{}
@@ -66,7 +66,7 @@ func (f Filename) Time() time.Time {
 	return t
 }
 
-// Stem is the name without its suffix; the files that lie beside a backup share it.
+// Stem returns the name without its suffix; the companion files of a backup share it.
 func (f Filename) Stem() string {
 	if len(f) != nameLength {
 		return ""

@@ -12,14 +12,14 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// FormatVersion is the manifest format that this version writes: 3 is the first that names logins and their grants.
+// FormatVersion is the manifest format that this program writes. Version 3 is the first with logins and their grants.
 const FormatVersion = 3
 
 // MaxManifestBytes bounds a manifest; ParseManifest refuses a longer one.
 const MaxManifestBytes = 256 << 20
 
-// Manifest is what a backup claims about itself. It lies beside the file as JSON, and verification compares a restored copy
-// with its Contents.
+// Manifest describes a backup. It is stored as JSON beside the backup file, and verification compares a restored copy with its
+// Contents.
 type Manifest struct {
 	FormatVersion int            `json:"formatVersion"`
 	DatabaseID    id.DatabaseID  `json:"databaseId"`
@@ -35,24 +35,24 @@ type Manifest struct {
 	Grants        []Grant        `json:"grants"`
 }
 
-// FileDigest identifies a file by what is in it.
+// FileDigest identifies a file by its content.
 type FileDigest struct {
 	Name      string `json:"name"`
 	SizeBytes int64  `json:"sizeBytes"`
 	SHA256    string `json:"sha256"` // lower-case hex
 }
 
-// Contents is everything of a database that a restore must bring back.
+// Contents is everything that a restore must reproduce.
 type Contents struct {
 	Locale       Locale           `json:"locale"`
 	Extensions   []Extension      `json:"extensions"`
-	Rows         map[string]int64 `json:"rows"`      // by quoted table name: its own rows, without those of children
-	Objects      map[string]int64 `json:"objects"`   // by kind ("view", "index", ...): how many
+	Rows         map[string]int64 `json:"rows"`      // by quoted table name, without the rows of child tables
+	Objects      map[string]int64 `json:"objects"`   // number by kind ("view", "index", ...)
 	Sequences    map[string]Value `json:"sequences"` // by quoted name
 	LargeObjects int64            `json:"largeObjects"`
 }
 
-// Locale is how a database encodes and orders text. Empty fields do not apply to the provider.
+// Locale is a database's encoding and collation. Empty fields do not apply to the provider.
 type Locale struct {
 	Encoding  string `json:"encoding"`
 	Provider  string `json:"provider"` // libc or icu
@@ -69,13 +69,13 @@ type Extension struct {
 	Schema  string `json:"schema"`
 }
 
-// Value is where a sequence stands.
+// Value is the position of a sequence.
 type Value struct {
 	Last   int64 `json:"last"`
 	Called bool  `json:"called"` // false: Last itself is the next value
 }
 
-// Setting is a default of the database, or of one login in it where Login is not empty.
+// Setting is a default setting of the database or, if Login is not empty, of that login in the database.
 type Setting struct {
 	Login string `json:"login,omitempty"`
 	Name  string `json:"name"`
@@ -91,14 +91,14 @@ type Login struct {
 	MemberOf        []string   `json:"memberOf,omitempty"`
 }
 
-// Grant is what one role may do with one object.
+// Grant is the set of privileges of one role on one object.
 type Grant struct {
 	Kind       string   `json:"kind"`             // database, schema, table, column, sequence, function, type, default
 	Object     string   `json:"object"`           // its quoted identity
-	Grantor    string   `json:"grantor"`          // empty where PostgreSQL names none
+	Grantor    string   `json:"grantor"`          // empty if PostgreSQL records none
 	Grantee    string   `json:"grantee"`          // PUBLIC for everyone
 	Privileges []string `json:"privileges"`       // sorted
-	WithOption []string `json:"option,omitempty"` // those of them that may be granted on
+	WithOption []string `json:"option,omitempty"` // those granted WITH GRANT OPTION
 }
 
 // HasRoles reports whether a managed restore can take logins and grants from the manifest.
@@ -115,8 +115,8 @@ func (m Manifest) Encode() ([]byte, error) {
 
 var errManifest = errors.New("not a backup manifest")
 
-// ParseManifest reads and checks a manifest. Unknown fields are refused: a manifest that says more than this version
-// understands must not pass for understood.
+// ParseManifest reads and checks a manifest. Unknown fields are refused: this version must not accept a manifest that it only
+// partly understands.
 func ParseManifest(text []byte) (Manifest, error) {
 	if len(text) > MaxManifestBytes {
 		return Manifest{}, fmt.Errorf("%w: longer than %d bytes", errManifest, MaxManifestBytes)

@@ -1,4 +1,5 @@
-// Package credential computes what PostgreSQL stores of a password, so that a password itself never reaches the server.
+// Package credential computes the verifier that PostgreSQL stores for a password, so that the password itself is never sent to
+// the server.
 package credential
 
 import (
@@ -14,7 +15,7 @@ import (
 // Iterations is what PostgreSQL itself uses for SCRAM-SHA-256.
 const Iterations = 4096
 
-// maxIterations bounds the work that a stored verifier can ask of Matches.
+// maxIterations bounds the work that a stored verifier can demand of Matches.
 const maxIterations = 10_000_000
 
 const scheme = "SCRAM-SHA-256"
@@ -30,7 +31,7 @@ func Verifier(password string, salt [16]byte, iterations int) string {
 		encoding.EncodeToString(salt[:]), encoding.EncodeToString(stored), encoding.EncodeToString(server))
 }
 
-// Matches reports whether the verifier was made from the password. A text that is no verifier matches nothing.
+// Matches reports whether the verifier was made from the password. A malformed verifier matches no password.
 func Matches(verifier, password string) bool {
 	v, ok := parse(verifier)
 	if !ok {

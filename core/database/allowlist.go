@@ -14,7 +14,7 @@ import (
 // MaxAllowlistEntries bounds the allowlist of one database.
 const MaxAllowlistEntries = 100
 
-// AllowlistEntry lets one network connect. A database without entries is open to every address.
+// AllowlistEntry allows one network to connect. A database without entries is open to every address.
 type AllowlistEntry struct {
 	ID          id.AllowlistEntryID `db:"id"`
 	DatabaseID  id.DatabaseID       `db:"database_id"`
@@ -63,7 +63,7 @@ func ValidateDescription(s string) (string, error) {
 	return s, nil
 }
 
-// AdmitEntry decides whether one more network may join the list: no duplicate, at most MaxAllowlistEntries.
+// AdmitEntry decides whether a network may be added to the list: no duplicate, at most MaxAllowlistEntries.
 func AdmitEntry(existing []AllowlistEntry, network netip.Prefix) error {
 	if len(existing) >= MaxAllowlistEntries {
 		return fault.Invalid("cidr", "the allowlist holds at most %d entries", MaxAllowlistEntries)

@@ -11,7 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// RoleModel says which logins the platform makes.
+// RoleModel determines which logins the platform creates.
 type RoleModel string
 
 // The role models.
@@ -20,7 +20,7 @@ const (
 	SingleLogin RoleModel = "single_login" // the owner login alone: an "existing single-login database" of the spec
 )
 
-// Environment is a label without effect; empty means none.
+// Environment is a label that affects nothing; empty means none.
 type Environment string
 
 // The labels.
@@ -31,7 +31,7 @@ const (
 	Other       Environment = "other"
 )
 
-// Schedule says whether the service takes backups by itself.
+// Schedule determines whether the service makes backups regularly.
 type Schedule string
 
 // The schedules.
@@ -68,8 +68,8 @@ type Record struct {
 	AllowlistGeneration int64 `db:"allowlist_generation"`
 	AllowlistApplied    int64 `db:"allowlist_applied"`
 
-	// RoleGeneration grows with every change of the additional roles and of the logins' passwords; RoleOrdinal is the last
-	// ordinal that was given. RolesBarred: it is a clone of a backup that predates additional roles.
+	// RoleGeneration grows with every change of the additional roles and of the logins' passwords; RoleOrdinal is the last ordinal
+	// that was assigned. RolesBarred is true for a clone of a backup that predates additional roles.
 	RoleGeneration int64 `db:"role_generation"`
 	RoleOrdinal    int   `db:"role_ordinal"`
 	RolesBarred    bool  `db:"roles_barred"`
@@ -86,7 +86,7 @@ func (r Record) SizeIsStale(now time.Time) bool {
 	return r.SizedAt == nil || now.Sub(*r.SizedAt) > SizeMaxAge
 }
 
-// ConnectionString is the PostgreSQL URL of the session-pooled entry. It demands a verified TLS connection.
+// ConnectionString is the PostgreSQL URL of the session-pooled entry. It requires a verified TLS connection.
 func (r Record) ConnectionString(username, password string) string {
 	u := url.URL{
 		Scheme:   "postgresql",

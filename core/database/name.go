@@ -14,8 +14,8 @@ import (
 
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{1,48}[a-z0-9]$`)
 
-// reservedNames mean something to PostgreSQL, to PgBouncer or to this service. Internal databases have an underscore,
-// which no customer's name can have.
+// reservedNames have a meaning to PostgreSQL, PgBouncer or this service. Internal databases have an underscore in their name,
+// which customers' names cannot have.
 var reservedNames = []string{
 	"all", "none", "pgbouncer", "pgherd", "postgres", "public", "replication", "samegroup", "samerole", "sameuser",
 	"template0", "template1",
@@ -33,10 +33,10 @@ func ValidateName(name string) error {
 	return nil
 }
 
-// ErrNameTaken answers a name that a database of the same server has or had, until that one is purged.
+// ErrNameTaken is the refusal of a name that another database on the server has, or had and is not yet purged.
 func ErrNameTaken() error { return fault.Invalid("name", "is taken") }
 
-// ValidateDisplayName trims and checks a label for people: 1-64 characters, no control characters.
+// ValidateDisplayName trims and checks a human-readable label: 1-64 characters, no control characters.
 func ValidateDisplayName(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	n := utf8.RuneCountInString(s)
@@ -81,7 +81,7 @@ func ParseSchedule(s string) (Schedule, error) {
 	}
 }
 
-// Login is one of the logins that the platform makes with a database.
+// Login is one of the logins that are created with a database.
 type Login string
 
 // The logins.
@@ -104,8 +104,8 @@ func LoginSecretContext(db id.DatabaseID, login Login, credentialGeneration int6
 	return "database/" + string(db) + "/login/" + string(login) + "/" + strconv.FormatInt(credentialGeneration, 10)
 }
 
-// Names are the PostgreSQL role names of one database. Holder owns the database and nobody logs in as it; the two groups
-// hold the grants of the read-only and read-write profiles.
+// Names are the PostgreSQL role names of one database. Holder owns the database and cannot log in. The two group roles hold the
+// grants of the read-only and read-write profiles.
 type Names struct {
 	Owner, Runtime, Readonly      string
 	Holder, ReadGroup, WriteGroup string

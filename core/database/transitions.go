@@ -10,11 +10,11 @@ type Status string
 
 // The statuses.
 const (
-	Creating Status = "creating" // being made; nobody can log in
+	Creating Status = "creating" // being created; nobody can log in
 	Active   Status = "active"   // customers can log in
-	Stopped  Status = "stopped"  // whole, but no customer login gets in
+	Stopped  Status = "stopped"  // complete, but customers cannot log in
 	Deleting Status = "deleting" // closed for customers; a delete operation is open
-	Error    Status = "error"    // creation failed and what it left is not yet cleared, or needs an operator
+	Error    Status = "error"    // creation failed and its leftovers are not yet removed, or an operator is needed
 )
 
 // Statuses lists every status in the order of the docs.

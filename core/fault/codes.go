@@ -3,7 +3,7 @@ package fault
 // Code is a machine-readable error code of the API.
 type Code string
 
-// The codes of the spec, section "Errors", and those that decisions section 3 adds.
+// The codes of the spec, section "Errors", and further ones of this service.
 const (
 	ValidationError                      Code = "VALIDATION_ERROR"
 	InvalidJSON                          Code = "INVALID_JSON"
@@ -68,7 +68,7 @@ type Entry struct {
 	Meaning string
 }
 
-// Table lists every code once, in the order of docs/errors.md. A code that is not here does not exist.
+// Table lists every code once, in the order of docs/errors.md. No other code may be used.
 var Table = []Entry{
 	{ValidationError, 400, "missing or invalid field, invalid ID, unexpected body field, missing confirmation, missing or invalid Idempotency-Key, non-empty body where none is allowed"},
 	{InvalidJSON, 400, "body is not valid JSON"},
@@ -141,5 +141,5 @@ func (c Code) Status() int {
 	return 500
 }
 
-// Known reports whether the code stands in the table.
+// Known reports whether the table contains the code.
 func (c Code) Known() bool { _, ok := statusByCode[c]; return ok }

@@ -1,7 +1,7 @@
 // Package fault holds the one error type that the core makes and the one table of codes that it may carry.
 //
-// Use cases and ports return a *Error for everything a caller can understand; any other error is internal, and callers
-// see INTERNAL_ERROR in its place. The wire form is decided in one place, adapters/httpapi.
+// Use cases and ports return an *Error for everything that a caller can act on; any other error is internal, and callers see
+// INTERNAL_ERROR instead. The wire form is decided in one place, adapters/httpapi.
 package fault
 
 import (
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Error is a refusal or a failure that a caller may be told of. Message is written for the caller: it never carries a
-// secret, an SQL text or an address of the inside.
+// Error is a refusal or a failure that may be shown to a caller. Message is written for the caller: it never contains a secret,
+// SQL or an internal address.
 type Error struct {
 	Code       Code
 	Message    string

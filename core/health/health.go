@@ -1,4 +1,4 @@
-// Package health decides whether a server is healthy, and writes byte sizes for people. Spec, section "Agent health".
+// Package health decides whether a server is healthy, and formats byte sizes for people (spec, section "Agent health").
 package health
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Status is the one word of a health report.
+// Status is the overall status in a health report.
 type Status string
 
 // The two statuses.
@@ -15,15 +15,15 @@ const (
 	Degraded Status = "degraded"
 )
 
-// Observed is what was found out about a server.
+// Observed is what a health check found out about a server.
 type Observed struct {
 	PostgresConnected bool
 	PoolerRunning     bool
-	// CapacityKnown is false where any figure about disk, memory, load or data size could not be collected.
+	// CapacityKnown is false if any figure about disk, memory, load or data size could not be collected.
 	CapacityKnown bool
 }
 
-// StatusOf is healthy only where PostgreSQL and the pooler run and every capacity figure is there.
+// StatusOf returns healthy only if PostgreSQL and the pooler run and every capacity figure is known.
 func StatusOf(o Observed) Status {
 	if o.PostgresConnected && o.PoolerRunning && o.CapacityKnown {
 		return Healthy
@@ -33,8 +33,8 @@ func StatusOf(o Observed) Status {
 
 var units = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 
-// Pretty writes a byte count in the largest unit of 1,024 that leaves at least 1, with one decimal above bytes: "512 B",
-// "1.5 GiB". A negative count, which no figure of a healthy server is, keeps its sign.
+// Pretty writes a byte count in the largest unit of 1,024 that leaves at least 1, with one decimal above bytes: "512 B", "1.5
+// GiB". A negative count keeps its sign.
 func Pretty(bytes int64) string {
 	size, unit := float64(bytes), 0
 	// From 1,023.95 on, one decimal would round up to "1024.0".

@@ -1,5 +1,5 @@
-// Package id holds the typed identifiers of the service. It parses and formats them; making new ones needs entropy, which
-// is a port.
+// Package id holds the typed identifiers of the service. It parses and formats them; generating new ones needs the Entropy
+// port.
 package id
 
 import (
@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// AccountID and its like are UUIDs in their canonical lower-case form; one type for each thing keeps them apart.
+// AccountID and the types below are UUIDs in canonical lower-case form; separate types keep them from being confused.
 type (
 	AccountID        string
 	UserID           string
@@ -30,7 +30,7 @@ type (
 // KeyID is the visible part of an API key: 8 base62 characters.
 type KeyID string
 
-// ErrMalformed says that a text is no UUID in canonical lower-case form.
+// ErrMalformed is returned for a text that is not a UUID in canonical lower-case form.
 var ErrMalformed = errors.New("not a lowercase UUID")
 
 // Parse accepts exactly the canonical form: 36 characters, lower case, hyphens at 8, 13, 18 and 23.

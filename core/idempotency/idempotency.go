@@ -1,4 +1,4 @@
-// Package idempotency says what an Idempotency-Key may look like and when two requests are the same request.
+// Package idempotency defines valid Idempotency-Keys, and when two requests count as the same.
 package idempotency
 
 import (
@@ -18,10 +18,10 @@ const Header = "Idempotency-Key"
 // MaxLength is the longest key, in characters (spec, "Limits").
 const MaxLength = 200
 
-// InternalPrefix is kept for keys that the service makes itself.
+// InternalPrefix is reserved for keys that the service itself generates.
 const InternalPrefix = "service-internal-"
 
-// Key is a checked header value.
+// Key is a validated header value.
 type Key string
 
 // Parse checks a header value: 1-200 characters, no line breaks or NUL, not the internal prefix.
@@ -41,7 +41,8 @@ func Parse(value string) (Key, error) {
 	return Key(value), nil
 }
 
-// Fingerprint identifies what was asked for. Parts are length-prefixed, so that no two lists of parts are alike.
+// Fingerprint identifies what a request asks for. Its parts are length-prefixed, so that different lists of parts never
+// collide.
 type Fingerprint string
 
 // NewFingerprint hashes the meaning of a request: its choices after parsing, not its bytes.
@@ -58,7 +59,7 @@ func NewFingerprint(parts ...string) Fingerprint {
 	return Fingerprint(hex.EncodeToString(h.Sum(nil)))
 }
 
-// Record binds a key of one account and route to the thing that its first request made.
+// Record binds a key of one account and route to what its first request created.
 type Record struct {
 	AccountID   id.AccountID `db:"account_id"`
 	Route       string       `db:"route"`
@@ -68,7 +69,7 @@ type Record struct {
 	CreatedAt   time.Time    `db:"created_at"`
 }
 
-// Replay decides about a key that was seen before: nil where the request is the same, the given conflict code otherwise.
+// Replay decides about a key that was used before: it returns nil for the same request, the given conflict code otherwise.
 func (r Record) Replay(f Fingerprint, conflict fault.Code) error {
 	if r.Fingerprint != f {
 		return fault.New(conflict, "this %s was used with a different request", Header)

@@ -9,8 +9,8 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Cell says what an event does in a state: it leads to Next, with effects that the caller must bring about, or it is
-// refused with a code.
+// Cell is what an event does in a state: it leads to Next, with effects that the caller must carry out, or it is refused with a
+// code.
 type Cell[S ~string] struct {
 	Next    S
 	Effects []string
@@ -20,14 +20,14 @@ type Cell[S ~string] struct {
 // To leads to another state, or to the same one.
 func To[S ~string](next S, effects ...string) Cell[S] { return Cell[S]{Next: next, Effects: effects} }
 
-// Refuse answers with the code and changes nothing.
+// Refuse rejects the event with the code; nothing changes.
 func Refuse[S ~string](code fault.Code) Cell[S] { return Cell[S]{Code: code} }
 
 // Table has a row for each state and a column for each event.
 type Table[S, E ~string] map[S]map[E]Cell[S]
 
-// Decide looks the cell up. A refusal is a fault that names state and event; a hole in the table is a programming error
-// and is refused as INTERNAL_ERROR.
+// Decide looks the cell up. A refusal is a fault that names state and event; a missing cell is a programming error and is
+// refused as INTERNAL_ERROR.
 func (t Table[S, E]) Decide(from S, on E) (Cell[S], error) {
 	cell, ok := t[from][on]
 	if !ok {

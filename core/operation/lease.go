@@ -2,13 +2,14 @@ package operation
 
 import "time"
 
-// Lease is a worker's right to work on an operation. The epoch grows with every claim; every later write of the worker
-// and every command that it sends to the agent carries it, so a worker that slept past its lease changes nothing.
+// Lease is a worker's right to work on an operation. The epoch grows with every claim; every later write of the worker and
+// every command that it sends to the agent carries it, so a worker that was suspended beyond the end of its lease changes
+// nothing.
 type Lease struct {
 	Owner     string     `db:"lease_owner"`
 	Epoch     int64      `db:"lease_epoch"`
 	Until     *time.Time `db:"lease_until"`
-	Attempts  int        `db:"attempts"`   // claims since the work last got further
+	Attempts  int        `db:"attempts"`   // claims since the work last made progress
 	NotBefore time.Time  `db:"not_before"` // no claim before
 }
 
@@ -31,8 +32,8 @@ func (o Operation) Claimed(owner string, now time.Time, hold time.Duration) Oper
 	return o
 }
 
-// Backoff is how long an operation whose outcome is not known yet rests before the next attempt: one second, doubling,
-// at most one minute. It never gives up.
+// Backoff is the pause before the next attempt at an operation whose outcome is not known yet: one second, doubled each time,
+// at most one minute. There is no last attempt.
 func Backoff(attempts int) time.Duration {
 	return min(time.Minute, time.Second<<min(max(attempts, 1)-1, 6))
 }

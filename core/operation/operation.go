@@ -23,8 +23,8 @@ const (
 	Recover   Kind = "recover"
 	Extension Kind = "extension"
 
-	// Create and Lifecycle are the service's own: their routes answer when the work is done, so they are never listed and
-	// make no events, but after a crash they go on like every other operation.
+	// Create and Lifecycle are internal kinds: their routes answer when the work is done, so they are never listed and produce no
+	// events. After a crash they are resumed like every other operation.
 	Create    Kind = "create"
 	Lifecycle Kind = "lifecycle"
 )
@@ -35,7 +35,8 @@ var PublicKinds = []Kind{Backup, Restore, Clone, Delete, Recover, Extension}
 // Public reports whether the API shows operations of this kind.
 func (k Kind) Public() bool { return k != Create && k != Lifecycle }
 
-// Cancelable reports whether a running operation of this kind has changed nothing yet. A backup only reads.
+// Cancelable reports whether an operation of this kind can be canceled while it runs, because it changes nothing in the
+// database. A backup only reads.
 func (k Kind) Cancelable() bool { return k == Backup }
 
 // Operation is one piece of work on one database. At most one is open per database.
@@ -61,13 +62,13 @@ type Operation struct {
 	Lease
 }
 
-// Failure is what a failed operation tells its user.
+// Failure is the error of a failed operation, as users see it.
 type Failure struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
 }
 
-// Failure returns what a failed operation tells its user, and nil for every other one.
+// Failure returns the error of a failed operation, and nil for every other one.
 func (o Operation) Failure() *Failure {
 	if o.ErrorCode == "" {
 		return nil

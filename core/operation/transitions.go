@@ -20,7 +20,7 @@ const (
 // Statuses lists every status in the order of the docs.
 var Statuses = []Status{Queued, Running, Succeeded, Failed, Canceled}
 
-// Final reports whether nothing can happen any more. Exactly the final statuses make an event.
+// Final reports whether the operation has ended. An event is emitted exactly when a final status is reached.
 func (s Status) Final() bool { return s == Succeeded || s == Failed || s == Canceled }
 
 // Event is what happens to an operation.
@@ -50,8 +50,8 @@ var (
 	conflict = machine.Refuse[Status](fault.DatabaseStateConflict)
 )
 
-// Transitions is the status machine. A running operation is canceled in two steps: the wish is recorded, then the worker
-// has the agent close it. Whether a running operation may be canceled at all depends on its kind: see DecideCancel.
+// Transitions is the status machine. A running operation is canceled in two steps: the request is recorded, then the worker has
+// the agent close the operation. Whether a running operation may be canceled at all depends on its kind: see DecideCancel.
 var Transitions = machine.Table[Status, Event]{
 	Queued: {
 		Claim: to(Running, RaiseEpoch), Succeed: conflict, Fail: conflict,
@@ -66,8 +66,8 @@ var Transitions = machine.Table[Status, Event]{
 	Canceled:  {Claim: conflict, Succeed: conflict, Fail: conflict, RequestCancel: to(Canceled), ConfirmCancel: conflict},
 }
 
-// DecideCancel applies a user's wish to cancel. A running operation that may already have changed something is refused
-// with DATABASE_STATE_CONFLICT.
+// DecideCancel applies a user's request to cancel. A running operation that may already have changed something is refused with
+// DATABASE_STATE_CONFLICT.
 func DecideCancel(o Operation) (machine.Cell[Status], error) {
 	if o.Status == Running && !o.Kind.Cancelable() {
 		return machine.Cell[Status]{}, fault.New(fault.DatabaseStateConflict,

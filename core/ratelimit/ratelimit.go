@@ -1,5 +1,5 @@
-// Package ratelimit holds the classes of routes, their limits, and the pure decision of a bucket (GCRA): a bucket is one
-// instant, the theoretical arrival time, so that hosts can share it in one row.
+// Package ratelimit holds the classes of routes, their limits, and the decision of a bucket, by the algorithm GCRA: the state
+// of a bucket is a single instant, the theoretical arrival time (TAT), so hosts can share it as one row.
 package ratelimit
 
 import "time"
@@ -35,10 +35,10 @@ func Defaults() map[Class]Limit {
 	}
 }
 
-// Interval is the time in which one request's worth drains.
+// Interval is the time after which the bucket has room for one more request.
 func (l Limit) Interval() time.Duration { return l.Period / time.Duration(l.Count) }
 
-// Decision is the answer of a bucket.
+// Decision is the result of asking a bucket for one request.
 type Decision struct {
 	Allowed    bool
 	Limit      int
@@ -60,7 +60,7 @@ func Decide(l Limit, tat, now time.Time) Decision {
 	return Describe(l, next, now)
 }
 
-// Describe reports an allowed request whose bucket now stands at tat.
+// Describe returns the decision for an allowed request that left its bucket at tat.
 func Describe(l Limit, tat, now time.Time) Decision {
 	used := tat.Sub(now)
 	return Decision{

@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Server is a registered database server. A database never moves from one to another by itself.
+// Server is a registered database server. Databases are not moved between servers.
 type Server struct {
 	ID           id.ServerID `db:"id"`
 	Name         string      `db:"name"`
@@ -21,8 +21,8 @@ type Server struct {
 	CA           string      `db:"ca"`            // PEM; empty means the system's roots
 	PublicHost   string      `db:"public_host"`
 	PublicPort   int         `db:"public_port"`
-	Capacity     int         `db:"capacity"` // how many databases it takes
-	Enabled      bool        `db:"enabled"`  // takes new databases
+	Capacity     int         `db:"capacity"` // most databases that it holds
+	Enabled      bool        `db:"enabled"`  // new databases are placed on it
 	CreatedAt    time.Time   `db:"created_at"`
 }
 
@@ -32,8 +32,8 @@ func (s Server) SecretContext() string { return SecretContext(s.ID) }
 // SecretContext binds an encrypted secret to a server.
 func SecretContext(server id.ServerID) string { return "server/" + string(server) + "/secret" }
 
-// Validate checks what an operator has given: an https agent URL with nothing behind host and port, a host and port that
-// customers connect to, room for at least one database.
+// Validate checks an operator's input: an https agent URL of host and port only, a public host and port, and a capacity of at
+// least one database.
 func (s Server) Validate() error {
 	switch {
 	case !validAgentURL(s.AgentURL):

@@ -1,4 +1,4 @@
-// Package machinetest holds the checks that every state machine has to pass.
+// Package machinetest holds the checks that every state machine must pass.
 package machinetest
 
 import (
@@ -6,14 +6,14 @@ import (
 	"github.com/pgherd/pgherd/core/machine"
 )
 
-// T is what a check needs of a test; *testing.T is one.
+// T is the part of *testing.T that the checks need.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// Complete checks that the table has a cell for each of the states and events and no other, that each refusal has a known
-// code and leads nowhere, and that every other cell leads to one of the states.
+// Complete checks that the table has exactly one cell for each state and event, that each refusal has a known code and no next
+// state, and that every other cell leads to one of the states.
 func Complete[S, E ~string](t T, table machine.Table[S, E], states []S, events []E) {
 	t.Helper()
 	if holes := table.Holes(states, events); len(holes) > 0 {
@@ -37,8 +37,8 @@ func Complete[S, E ~string](t T, table machine.Table[S, E], states []S, events [
 	}
 }
 
-// Moves checks that exactly the given moves are possible, each to the given state, and that everything else is refused with
-// the code. The test that calls it writes every way from one state to another down a second time.
+// Moves checks that exactly the given moves are possible, each to the given state, and that everything else is refused with the
+// code. The calling test thus states every transition a second time, independently of the table.
 func Moves[S, E ~string](
 	t T, table machine.Table[S, E], states []S, events []E, moves map[S]map[E]S, refusal fault.Code,
 ) {
