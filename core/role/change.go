@@ -29,7 +29,7 @@ func (k Kind) Public() bool { return k == Rotation || k == Revocation }
 // ChangeStatus is the status of a change.
 type ChangeStatus string
 
-// The statuses of a change. A pending change goes on until its outcome is known: it never fails for want of an answer.
+// The statuses of a change. A change is pending until its outcome is known: it never fails merely because no answer came.
 const (
 	Pending   ChangeStatus = "pending"
 	Completed ChangeStatus = "completed" // final: the agent has proven it
@@ -40,7 +40,7 @@ const (
 var ChangeStatuses = []ChangeStatus{Pending, Completed, Refused}
 
 // Change is one change of one login. At most one of a database is pending. Exactly one of RoleID and Login is set. An ended
-// change stays as long as its database does: its key answers replays, and no time is promised after which it would not.
+// change is kept as long as its database, so that its key can answer repeated requests at any time.
 type Change struct {
 	ID         id.OperationID `db:"id"`
 	DatabaseID id.DatabaseID  `db:"database_id"`
@@ -50,20 +50,20 @@ type Change struct {
 	Kind       Kind           `db:"kind"`
 	Status     ChangeStatus   `db:"status"`
 
-	// Key is that of the request; the service's own changes have keys with idempotency.InternalPrefix.
+	// Key is the request's key; changes that the service itself begins have keys with idempotency.InternalPrefix.
 	Key idempotency.Key `db:"idempotency_key"`
 
-	// Generation is the role-set generation: an agent refuses a command of a lower one than it has seen of the login.
+	// Generation is the role-set generation: an agent refuses a command with a lower generation than the last one for the login.
 	Generation int64 `db:"generation"`
-	// CredentialGeneration is the one that the change produces; that of the password in force where it makes none.
+	// CredentialGeneration is the generation of the new password or, if the change makes none, of the current one.
 	CredentialGeneration int64 `db:"credential_generation"`
 
-	// Verifier and Sealed are the password that a rotation makes, and ExpiresAt the end of its validity. The first two are
-	// empty once the change has ended.
+	// Verifier and Sealed hold the new password of a rotation, and ExpiresAt the end of its validity. The first two are empty once
+	// the change has ended.
 	Verifier  string     `db:"verifier"`
 	Sealed    []byte     `db:"sealed"`
 	ExpiresAt *time.Time `db:"expires_at"`
-	// Revealed says that an answer has carried the owner's new password, which no other answer does.
+	// Revealed records that an answer has carried the owner's new password; no other answer will.
 	Revealed bool `db:"revealed"`
 
 	Actor     audit.Actor `db:"actor"`
@@ -71,13 +71,13 @@ type Change struct {
 	CreatedAt time.Time   `db:"created_at"`
 	EndedAt   *time.Time  `db:"ended_at"`
 
-	// Attempts counts those whose outcome is not known; the batch host makes none before NotBefore.
+	// Attempts counts the attempts with unknown outcome; the batch host makes the next one no earlier than NotBefore.
 	Attempts  int       `db:"attempts"`
 	NotBefore time.Time `db:"not_before"`
 }
 
-// SecretContext binds the password that a rotation makes. It is that of the login once the rotation is completed, so that the
-// encrypted password moves there as it is.
+// SecretContext binds the new password of a rotation. The login will have the same context once the rotation is completed, so
+// the encrypted password can be moved there unchanged.
 func (c Change) SecretContext() string {
 	if c.RoleID != "" {
 		return SecretContext(c.DatabaseID, c.RoleID, c.CredentialGeneration)
@@ -94,20 +94,20 @@ func (c Change) Ended(s ChangeStatus, now time.Time) Change {
 	return c
 }
 
-// Grace is how long the request that began a change has it for itself; then the batch host goes on with it.
+// Grace is how long only the request that began a change works on it; after that, so does the batch host.
 const Grace = 5 * time.Second
 
-// Backoff is how long the batch host leaves a change alone whose outcome it could not learn: one second, doubling, at most one
-// minute. It never gives up.
+// Backoff is the batch host's pause after an attempt with unknown outcome: one second, doubled each time, at most one minute.
+// There is no last attempt.
 func Backoff(attempts int) time.Duration {
 	return min(time.Minute, time.Second<<min(max(attempts, 1)-1, 6))
 }
 
-// Proof is what the agent saw before it called a change done; what was proven stands in the audit entry.
+// Proof is what the agent observed before it reported a change as done. It is recorded in the activity log.
 type Proof struct {
 	ClientsClosed int `json:"clientsClosed"` // of the pooler
 	SessionsEnded int `json:"sessionsEnded"` // of PostgreSQL
-	// NoneLeft: no client and no session of the old credential is left, and none can still come.
+	// NoneLeft: no client and no session of the old credential is left, and none can appear any more.
 	NoneLeft bool `json:"noneLeft"`
 	// OldRefused: a log-in with the old password was refused, directly and through the pooler.
 	OldRefused bool `json:"oldRefused"`
@@ -118,6 +118,6 @@ type Proof struct {
 	// Lapsed: the new password's validity had ended by the server's clock before a log-in with it could be tried. NewAccepted is
 	// false then.
 	Lapsed bool `json:"lapsed"`
-	// Absent: the server has no such role; nobody can log in as it.
+	// Absent: the server has no such role, so nobody can log in as it.
 	Absent bool `json:"absent"`
 }

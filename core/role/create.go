@@ -12,8 +12,8 @@ import (
 
 // Limits of additional roles (spec, "Limits").
 const (
-	MaxRoles = 10 // of one database, revoked ones counted
-	// MaxUncapped is how many there may be while the database has no connection cap.
+	MaxRoles = 10 // of one database, including revoked ones
+	// MaxUncapped replaces MaxRoles for a database without a connection cap.
 	MaxUncapped = 3
 	// UncappedBudget is the role budget of a database without a connection cap.
 	UncappedBudget = 20
@@ -27,7 +27,7 @@ type Request struct {
 	Key             idempotency.Key
 }
 
-// Check trims and checks what does not depend on the database. VALIDATION_ERROR names the field.
+// Check trims and checks everything that does not depend on the database. VALIDATION_ERROR names the field.
 func (r Request) Check() (Request, error) {
 	name, err := ValidateDisplayName(r.DisplayName)
 	if err != nil {
@@ -43,12 +43,12 @@ func (r Request) Check() (Request, error) {
 	return r, nil
 }
 
-// Fingerprint identifies what is asked for.
+// Fingerprint identifies what the request asks for.
 func (r Request) Fingerprint() idempotency.Fingerprint {
 	return idempotency.NewFingerprint(r.DisplayName, string(r.AccessProfile), strconv.Itoa(r.ConnectionLimit))
 }
 
-// Budget is what the connection limits of a database's additional roles may add up to: half of its connection cap.
+// Budget is the maximum sum of the connection limits of a database's additional roles: half of its connection cap.
 func Budget(connectionCap int) int {
 	if connectionCap == 0 {
 		return UncappedBudget
@@ -56,7 +56,7 @@ func Budget(connectionCap int) int {
 	return connectionCap / 2
 }
 
-// Scene is everything on a database that decides what may happen to its roles.
+// Scene is everything about a database that determines what may happen to its roles.
 type Scene struct {
 	Database database.Record
 	Roles    []Role         // all but the removed ones
@@ -64,8 +64,8 @@ type Scene struct {
 	Open     operation.Kind // of the open operation; empty where none is open
 }
 
-// Admits decides about a new role (spec, rules 3 and 7-9 for create). VALIDATION_ERROR: the label or the limit.
-// CUSTOM_ROLE_REQUIRES_V3_CLONE. MANAGED_ROLE_CONFLICT: everything else.
+// Admits decides whether a new role may be created (spec, rules 3 and 7-9 for create). VALIDATION_ERROR: the label or the
+// limit. CUSTOM_ROLE_REQUIRES_V3_CLONE. MANAGED_ROLE_CONFLICT: everything else.
 func (s Scene) Admits(r Request) error {
 	if s.Database.RolesBarred {
 		return fault.New(fault.CustomRoleRequiresV3Clone,
@@ -88,9 +88,9 @@ func (s Scene) Admits(r Request) error {
 	return s.affords(r.ConnectionLimit)
 }
 
-// AdmitsReplay decides about a request whose key has made a role (spec, rule 6). One that is half made goes on only where a new
-// one could begin. MANAGED_ROLE_CONFLICT: the request was another one, the role was removed, its validity ended before it was
-// ready, or the database's state forbids it.
+// AdmitsReplay decides about a request whose key has already created a role (spec, rule 6). A half-created role is continued
+// only where a new one could be created. MANAGED_ROLE_CONFLICT: the request was another one, the role was removed, its validity
+// ended before it was ready, or the database's state forbids it.
 func (s Scene) AdmitsReplay(known Role, r Request, now time.Time) error {
 	if known.Fingerprint != r.Fingerprint() {
 		return conflictf("this %s was used with a different request", idempotency.Header)
@@ -138,7 +138,7 @@ func (s Scene) nameFree(name string, own Role) error {
 	return nil
 }
 
-// calm refuses what needs an active database with managed roles, no restore and no unfinished change.
+// calm refuses unless the database is active, has managed roles, and has no disturbing operation and no unfinished change.
 func (s Scene) calm() error {
 	switch {
 	case s.Database.RoleModel != database.Managed:
@@ -153,7 +153,7 @@ func (s Scene) calm() error {
 	return nil
 }
 
-// harmless reports whether roles may change while an operation of the kind is open: a backup only reads.
+// harmless reports whether roles may change while an operation of this kind is open: a backup only reads.
 func harmless(k operation.Kind) bool { return k == operation.Backup }
 
 func conflictf(format string, args ...any) error {

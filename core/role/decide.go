@@ -7,8 +7,8 @@ import (
 	"github.com/pgherd/pgherd/core/machine"
 )
 
-// AdmitsSetup decides about making a reserved role, or admitting a prepared one (the event says which). One whose password's
-// validity has ended would never be ready.
+// AdmitsSetup decides about preparing a reserved role or admitting a prepared one, as the event says. A role whose password is
+// no longer valid would never become ready, and is refused.
 func (s Scene) AdmitsSetup(r Role, e Event, now time.Time) (machine.Cell[Status], error) {
 	cell, err := r.Status.Decide(e)
 	switch {
@@ -24,7 +24,7 @@ func (s Scene) AdmitsSetup(r Role, e Event, now time.Time) (machine.Cell[Status]
 	return cell, s.calm()
 }
 
-// AdmitsRename decides about a new label, which is checked already.
+// AdmitsRename decides about a new label, which has been validated before.
 func (s Scene) AdmitsRename(r Role, name string) error {
 	if _, err := r.Status.Decide(Rename); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s Scene) AdmitsRename(r Role, name string) error {
 	return s.nameFree(name, r)
 }
 
-// AdmitsReveal decides about showing the password: of a ready role, of which no change is pending, whose validity has not ended.
+// AdmitsReveal decides about showing a password: the role must be ready, without a pending change, and its password valid.
 func (r Role) AdmitsReveal(now time.Time) error {
 	if _, err := r.Status.Decide(Reveal); err != nil {
 		return err
@@ -59,11 +59,11 @@ func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status]
 	return cell, s.calm()
 }
 
-// AdmitsLoginChange decides about the rotation of a login that came with the database.
+// AdmitsLoginChange decides about rotating the password of a login that was created with the database.
 func (s Scene) AdmitsLoginChange() error { return s.calm() }
 
-// AdmitsRemoval decides about the removal of a role: event is Delete or Remove. A cell without effects says that the role is
-// removed already.
+// AdmitsRemoval decides about the removal of a role: event is Delete or Remove. A cell without effects means that the role is
+// already removed.
 func (s Scene) AdmitsRemoval(r Role, e Event) (machine.Cell[Status], error) {
 	cell, err := r.Status.Decide(e)
 	if err != nil || len(cell.Effects) == 0 {
@@ -72,8 +72,8 @@ func (s Scene) AdmitsRemoval(r Role, e Event) (machine.Cell[Status], error) {
 	return cell, s.calm()
 }
 
-// ResumesRemoval reports whether a pending change of the role is one with which its removal goes on: the removal itself, or the
-// revocation before it.
+// ResumesRemoval reports whether a pending change of the role is part of its removal: the removal itself, or the revocation
+// before it.
 func (s Scene) ResumesRemoval(r Role, e Event) bool {
 	switch {
 	case s.Change == nil || s.Change.RoleID != r.ID:
@@ -85,7 +85,8 @@ func (s Scene) ResumesRemoval(r Role, e Event) bool {
 	return err == nil && s.Change.Kind == Removal
 }
 
-// AdmitsExpiry decides whether the batch host may begin to end a credential whose validity is over. It waits for other work.
+// AdmitsExpiry decides whether the batch host may begin to shut a role whose password is no longer valid. It waits until other
+// work is done.
 func (s Scene) AdmitsExpiry(r Role, now time.Time) (cell machine.Cell[Status], ok bool) {
 	cell, err := r.Status.Decide(Expire)
 	return cell, err == nil && r.ValidityEnded(now) && s.Change == nil && s.Database.Status == database.Active &&

@@ -17,7 +17,7 @@ const (
 // MaxDependencies is how many an answer lists (spec, "Limits").
 const MaxDependencies = 20
 
-// Dependency is what keeps a role from being removed (spec, "Role dependency").
+// Dependency is something that prevents the removal of a role (spec, "Role dependency").
 type Dependency struct {
 	Kind       DependencyKind `json:"kind"`
 	ObjectType string         `json:"objectType"`
@@ -26,7 +26,7 @@ type Dependency struct {
 	Identity   string         `json:"identity"`
 }
 
-// Dependencies are the first MaxDependencies of a role; Truncated says that there are more.
+// Dependencies are the first MaxDependencies of a role; Truncated is true if there are more.
 type Dependencies struct {
 	List      []Dependency `json:"list"`
 	Truncated bool         `json:"truncated"`

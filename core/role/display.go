@@ -8,9 +8,9 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// ValidateDisplayName trims and checks a role's label: 1-64 characters, no control characters. Beyond the rule for databases it
-// refuses what cannot be seen, since a label must tell roles apart. Joiners and variation selectors may stand, because scripts
-// and emoji need them.
+// ValidateDisplayName trims and checks a role's label: 1-64 characters, no control characters. Unlike the rule for databases it
+// also refuses invisible characters, because the label must distinguish roles. Joiners and variation selectors are allowed,
+// because some scripts and emoji need them.
 func ValidateDisplayName(s string) (string, error) {
 	s, err := database.ValidateDisplayName(s)
 	if err != nil {
@@ -25,8 +25,9 @@ func ValidateDisplayName(s string) (string, error) {
 	return s, nil
 }
 
-// NameKey is equal for labels that look alike but for joiners, variation selectors and the width of spaces. It must be unique
-// among the roles of a database that are not removed. Letters that look alike, and the two ways to write an accent, stay apart.
+// NameKey is equal for labels that differ only in joiners, variation selectors and the width of spaces. It must be unique among
+// the roles of a database that are not removed. Letters that merely look alike, and the two encodings of an accented letter,
+// remain different.
 func NameKey(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -40,10 +41,10 @@ func NameKey(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// blank is the braille cell without dots: a symbol by its class, a space to the eye.
+// blank is the Braille pattern without dots: Unicode classes it as a symbol, but it looks like a space.
 const blank = '\u2800'
 
-// shaping reports whether r only changes how its neighbours are drawn.
+// shaping reports whether r only affects how its neighbours are drawn.
 func shaping(r rune) bool {
 	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r)
 }

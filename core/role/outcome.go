@@ -6,14 +6,15 @@ import (
 	"github.com/pgherd/pgherd/core/machine"
 )
 
-// Result is a definite answer of the agent to a change.
+// Result is an agent's definite answer to a change.
 type Result struct {
 	Proof        Proof        // of every kind but a removal
 	Dependencies Dependencies // of a removal
 	Missing      bool         // of a rotation: the server has no such login, and nothing was changed
 }
 
-// Proves reports whether the result shows what its change needs to be called done. hadPassword: there was one that had to die.
+// Proves reports whether the result proves that the change is done. hadPassword says that there was an old password to
+// invalidate.
 func (c Change) Proves(r Result, hadPassword bool) bool {
 	switch {
 	case c.Kind == Removal || c.Kind == Rotation && r.Missing:
@@ -21,11 +22,11 @@ func (c Change) Proves(r Result, hadPassword bool) bool {
 	case !r.Proof.NoneLeft, hadPassword && !r.Proof.OldRefused && !r.Proof.Absent:
 		return false
 	}
-	// A password whose validity is over lets nobody in. Its role expires next.
+	// An expired password lets nobody in. The role itself expires next.
 	return c.Kind != Rotation || r.Proof.NewAccepted || r.Proof.ConnectMissing || r.Proof.Lapsed
 }
 
-// Outcome is what a result makes of a change: its final status, and what happens to its role.
+// Outcome is the effect of a result: the final status of the change, and the event for its role.
 func (c Change) Outcome(r Result) (ChangeStatus, Event) {
 	switch {
 	case c.Kind == Removal && r.Dependencies.Any():
@@ -40,7 +41,7 @@ func (c Change) Outcome(r Result) (ChangeStatus, Event) {
 	return Completed, Shut
 }
 
-// Begun returns the role as it stands while the change is pending.
+// Begun returns the role as it is while the change is pending.
 func (r Role) Begun(c Change, cell machine.Cell[Status]) Role {
 	r.Status, r.ChangeID = cell.Next, c.ID
 	return r

@@ -2,33 +2,33 @@ package role
 
 import "time"
 
-// Login is a login as it stands on a server, or as it shall stand. The server's agent compares the two.
+// Login is the actual or the desired state of a login on a server. The agent compares the two.
 type Login struct {
 	Present  bool // the role exists
 	MayLogIn bool
 	Password PasswordState
 	// ValidUntil is the end of its password's validity; nil means never.
 	ValidUntil *time.Time
-	// Limit bounds its connections; 0 in what shall be leaves it as it is.
+	// Limit bounds its connections; 0 in a desired state leaves the limit as it is.
 	Limit int
-	// InGroup says that it inherits from the group of its access profile; false in what shall be leaves it as it is.
+	// InGroup says that it inherits from the group of its access profile; false in a desired state leaves that as it is.
 	InGroup bool
 }
 
 // PasswordState is what is known of a login's password without reading it.
 type PasswordState string
 
-// The states. As what shall be, OtherPassword leaves the password and its validity as they are.
+// The states. As a desired state, OtherPassword leaves the password and its validity as they are.
 const (
-	OtherPassword PasswordState = ""       // none that we asked about
-	OurPassword   PasswordState = "ours"   // that of the verifier in question
+	OtherPassword PasswordState = ""       // not the password in question
+	OurPassword   PasswordState = "ours"   // matches the verifier in question
 	NoPassword    PasswordState = "absent" // none at all
 )
 
-// Action is one step from a login as it stands to one as it shall.
+// Action is one step from the actual to the desired state of a login.
 type Action string
 
-// The actions, in the order in which Plan returns them: what takes away comes first, and the log-in is given last.
+// The actions, in the order in which Plan returns them: what restricts the login comes first, permission to log in comes last.
 const (
 	CreateRole    Action = "create role" // without log-in
 	ForbidLogin   Action = "forbid log-in"
@@ -40,8 +40,8 @@ const (
 	RemoveRole    Action = "remove role" // with the platform's grants
 )
 
-// Plan returns what leads from the observed login to the desired one: nothing where they agree. Whoever was interrupted observes
-// again, and gets what is left.
+// Plan returns the actions that lead from the observed to the desired state, none if they agree. After an interruption,
+// observing again and planning anew yields the remaining actions.
 func Plan(desired, observed Login) []Action {
 	if !desired.Present {
 		if !observed.Present {

@@ -12,13 +12,14 @@ import (
 	"github.com/pgherd/pgherd/core/idempotency"
 )
 
-// Profile is what the spec calls the profile of every additional role.
+// Profile is the constant that the spec calls the profile of an additional role.
 const Profile = "custom"
 
-// AccessProfile says what a role may do with the owner's tables, those made later too. No profile grants CREATE or TEMPORARY.
+// AccessProfile determines what a role may do with the owner's tables, present and future. No profile grants CREATE or
+// TEMPORARY.
 type AccessProfile string
 
-// The access profiles. All of them may connect.
+// The access profiles. All of them include the right to connect.
 const (
 	ReadOnly  AccessProfile = "read_only"  // SELECT
 	ReadWrite AccessProfile = "read_write" // SELECT, INSERT, UPDATE, DELETE; USAGE and SELECT on sequences
@@ -35,8 +36,8 @@ func ParseAccessProfile(s string) (AccessProfile, error) {
 	}
 }
 
-// Role is an additional login of one database. A removed one stays as a record without a password, as long as its database does:
-// neither its ordinal nor its idempotency key is used again.
+// Role is an additional login of one database. The record of a removed role is kept, without a password, as long as its
+// database: neither its ordinal nor its idempotency key is used again.
 type Role struct {
 	ID              id.RoleID     `db:"id"`
 	DatabaseID      id.DatabaseID `db:"database_id"`
@@ -48,24 +49,24 @@ type Role struct {
 	Status          Status        `db:"status"`
 	CreatedAt       time.Time     `db:"created_at"`
 
-	// Key and Fingerprint are those of the request that made the role.
+	// Key and Fingerprint are those of the request that created the role.
 	Key         idempotency.Key         `db:"idempotency_key"`
 	Fingerprint idempotency.Fingerprint `db:"fingerprint"`
 
-	// SetupID names the making of the role at the agent, and Generation is the role-set generation that it carries there.
+	// SetupID identifies the creation of the role to the agent, and Generation is the role-set generation of its commands.
 	SetupID    id.OperationID `db:"setup_id"`
 	Generation int64          `db:"generation"`
 
 	// ChangeID is the change that has not ended yet; empty where there is none.
 	ChangeID id.OperationID `db:"change_id"`
 
-	// CredentialGeneration grows by one with every password. CredentialExpiresAt is when this password's validity ends; nil
-	// means never.
+	// CredentialGeneration grows by one with every new password. CredentialExpiresAt is when the current password stops being
+	// valid; nil means never.
 	CredentialGeneration int64      `db:"credential_generation"`
 	CredentialExpiresAt  *time.Time `db:"credential_expires_at"`
 
-	// Verifier is what PostgreSQL has, Sealed the password, encrypted and bound to SecretContext. Both are empty once the role
-	// is revoked or removed.
+	// Verifier is what PostgreSQL stores; Sealed is the password, encrypted and bound to SecretContext. Both are empty once the
+	// role is revoked or removed.
 	Verifier string `db:"verifier"`
 	Sealed   []byte `db:"sealed"`
 }
@@ -85,7 +86,8 @@ func (r Role) SecretContext() string {
 	return SecretContext(r.DatabaseID, r.ID, r.CredentialGeneration)
 }
 
-// ValidityEnded reports whether the credential can no longer be revealed or rotated, be the role's status behind or not.
+// ValidityEnded reports whether the password's validity has ended, so that it can no longer be revealed or rotated, even if the
+// role's status does not show that yet.
 func (r Role) ValidityEnded(now time.Time) bool {
 	return r.CredentialExpiresAt != nil && !now.Before(*r.CredentialExpiresAt)
 }
@@ -96,5 +98,5 @@ func (r Role) Forgotten() Role {
 	return r
 }
 
-// ErrNotFound answers a role that does not exist, or no longer.
+// ErrNotFound is the refusal for a role that does not exist or was removed.
 func ErrNotFound() error { return fault.New(fault.RoleNotFound, "no such role on this database") }

@@ -8,13 +8,13 @@ import (
 // Status is the status of an additional role.
 type Status string
 
-// The statuses. Only a ready role gets in.
+// The statuses. Only a ready role can log in.
 const (
-	Reserved Status = "reserved"  // recorded; what stands on the server is not known
-	SQLReady Status = "sql_ready" // stands on the server without log-in
-	Ready    Status = "ready"     // may log in
-	Updating Status = "updating"  // a rotation or a revocation has not been proven yet
-	Revoked  Status = "revoked"   // proven to get in no more; keeps its slot and what it owns
+	Reserved Status = "reserved"  // recorded; what exists on the server is not known
+	SQLReady Status = "sql_ready" // exists on the server but cannot log in
+	Ready    Status = "ready"     // can log in
+	Updating Status = "updating"  // a rotation or revocation is not proven yet
+	Revoked  Status = "revoked"   // proven to be shut out; keeps its slot and what it owns
 	Expired  Status = "expired"   // its credential's validity has ended
 	Removed  Status = "removed"   // gone from the server; never listed
 )
@@ -25,7 +25,7 @@ var Statuses = []Status{Reserved, SQLReady, Ready, Updating, Revoked, Expired, R
 // Event is what happens to a role.
 type Event string
 
-// The events. Those of users come first, then what the agent has proven.
+// The events: first those of users and of time, then what the agent has proven.
 const (
 	Prepare Event = "prepare"
 	Admit   Event = "admit"
@@ -37,10 +37,10 @@ const (
 	Remove  Event = "remove" // of a revoked role only
 	Expire  Event = "expire" // the credential's validity ends
 
-	Rotated Event = "rotated" // the new password works, the old one is proven dead
-	Shut    Event = "shut"    // nobody gets in with any password: the revocation is proven
+	Rotated Event = "rotated" // the new password works, and the old one is proven invalid
+	Shut    Event = "shut"    // no password lets anybody in: the revocation is proven
 	Dropped Event = "dropped" // the role is gone from the server
-	Kept    Event = "kept"    // dependencies keep the role from being removed; it is shut
+	Kept    Event = "kept"    // dependencies prevent the removal; the role is shut out
 	Undone  Event = "undone"  // the server has no such role: a rotation changed nothing
 )
 
