@@ -9,13 +9,13 @@ import (
 
 // Accounts keeps people, accounts and memberships.
 type Accounts interface {
-	// AddUser stores a user. A mail address that is in use is VALIDATION_ERROR on "email".
+	// AddUser stores a user. An email address that is already in use is VALIDATION_ERROR on "email".
 	AddUser(ctx context.Context, u account.User) error
 	// Add stores an account of an existing user, who owns no other.
 	Add(ctx context.Context, a account.Account) error
 	// Get returns an account; ErrNoRow when there is none.
 	Get(ctx context.Context, account id.AccountID) (account.Account, error)
-	// LockForQuota returns the account and holds it until the transaction ends, so that counting and adding are one step.
+	// LockForQuota returns the account and locks it until the transaction ends, so that counting and adding are atomic.
 	LockForQuota(ctx context.Context, account id.AccountID) (account.Account, error)
 	// Save writes plan and overrides.
 	Save(ctx context.Context, a account.Account) error
@@ -23,7 +23,7 @@ type Accounts interface {
 	SetMember(ctx context.Context, m Membership) error
 }
 
-// Membership is a user's standing on a database of somebody else.
+// Membership is a user's role on another account's database.
 type Membership struct {
 	ID         id.MembershipID  `db:"id"`
 	DatabaseID id.DatabaseID    `db:"database_id"`
@@ -43,7 +43,8 @@ type Keys interface {
 	Replace(ctx context.Context, old id.KeyID, k account.Key) error
 	// Revoke stores RevokedAt.
 	Revoke(ctx context.Context, k account.Key) error
-	// AddNamespace stores a namespace that CI keys are bound to. A name that the account uses is VALIDATION_ERROR on "name".
+	// AddNamespace stores a namespace that CI keys are bound to. A name that the account already uses is VALIDATION_ERROR on
+	// "name".
 	AddNamespace(ctx context.Context, n account.Namespace) error
 	// Namespace returns a namespace; ErrNoRow when there is none.
 	Namespace(ctx context.Context, namespace id.NamespaceID) (account.Namespace, error)

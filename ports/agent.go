@@ -17,8 +17,8 @@ type Fleet interface {
 	Agent(s server.Server) (Agent, error)
 }
 
-// Agent does the work on one database server. Its commands are declarative and may be sent again: the same command has the
-// same outcome. Its errors tell what is known:
+// Agent does the work on one database server. Its commands are declarative and may be repeated: the same command has the same
+// outcome. Its errors tell what is known:
 //
 //   - *AgentRefusal: the agent has answered, and did not do it;
 //   - ErrAgentUnreachable: the command was never delivered;
@@ -27,23 +27,25 @@ type Agent interface {
 	DatabaseAgent
 	RoleAgent
 	BackupAgent
-	// Close undoes what the operation left unfinished on the server, ends its work there and refuses every later command of
-	// it. A backup that was already complete is refused with ReasonCompleted: it can no longer be undone.
+	// Close ends the operation's work on the server, undoes what it left unfinished, and makes the agent refuse every later
+	// command of it. If the operation had already completed a database or a backup, Close is refused with ReasonCompleted: that
+	// can no longer be undone.
 	Close(ctx context.Context, f Fence) error
 	// Ready reports whether the agent answers and PostgreSQL and PgBouncer run.
 	Ready(ctx context.Context) error
 }
 
-// Fence is what lets an agent refuse a worker that slept past its lease.
+// Fence lets an agent refuse a worker that was suspended beyond the end of its lease.
 type Fence struct {
 	OperationID id.OperationID
 	Epoch       int64
 }
 
-// DatabaseAgent makes, opens, closes and measures databases.
+// DatabaseAgent creates, opens, closes and measures databases.
 type DatabaseAgent interface {
-	// EnsureDatabase makes the database and its logins as the specification says, opens it in the pooler, and proves a
-	// log-in of the owner through it. ReasonNameTaken: the server has a database or login of that name that is not ours.
+	// EnsureDatabase creates the database and its logins as specified, opens it in the pooler, and proves that the owner can log
+	// in through it. ReasonNameTaken: the server has a database or login of that name that was not made by this service for this
+	// database.
 	EnsureDatabase(ctx context.Context, f Fence, spec DatabaseSpec) error
 	// SetAccess opens or closes the customer logins of a database, and ends open connections where asked. A lower
 	// generation than the last is ReasonStale.
@@ -55,7 +57,7 @@ type DatabaseAgent interface {
 	DatabaseSize(ctx context.Context, db id.DatabaseID) (int64, error)
 }
 
-// DatabaseSpec is a database as it shall be.
+// DatabaseSpec is the desired state of a database.
 type DatabaseSpec struct {
 	ID            id.DatabaseID
 	Name          string
@@ -64,7 +66,7 @@ type DatabaseSpec struct {
 	Logins        []LoginSpec
 }
 
-// LoginSpec is a login as it shall be. Password proves the log-in of the owner and is never stored by an agent.
+// LoginSpec is the desired state of a login. Password is used to prove the owner's log-in; an agent never stores it.
 type LoginSpec struct {
 	Login    database.Login
 	Username string
@@ -72,34 +74,34 @@ type LoginSpec struct {
 	Password string
 }
 
-// AccessSpec is the access that a database shall have.
+// AccessSpec is the desired state of access to a database.
 type AccessSpec struct {
 	DatabaseID id.DatabaseID
 	Generation int64
 	Open       bool
-	Disconnect bool // end connections that are open now
+	Disconnect bool // end open connections
 }
 
-// AllowlistSpec is the allowlist that a database shall have.
+// AllowlistSpec is the desired allowlist of a database.
 type AllowlistSpec struct {
 	DatabaseID id.DatabaseID
 	Generation int64
 	Networks   []netip.Prefix
 }
 
-// BackupAgent makes, keeps and hands out backup files.
+// BackupAgent creates, stores, serves and deletes backup files.
 type BackupAgent interface {
-	// Backup starts the backup, or goes on with it after a crash, or reports where it stands: it returns at once.
+	// Backup starts the backup, resumes it after a crash, or reports its progress. It returns at once.
 	Backup(ctx context.Context, f Fence, spec BackupSpec) (BackupReport, error)
 	// RoomForBackup refuses with ReasonStorageFull where the server has no room for another backup of the database.
 	RoomForBackup(ctx context.Context, db id.DatabaseID) error
-	// DeleteBackup removes a file; one that is gone already is no error. ReasonNoRoute: the agent is too old.
+	// DeleteBackup removes a file; a missing file is no error. ReasonNoRoute: the agent is too old.
 	DeleteBackup(ctx context.Context, db id.DatabaseID, filename string) error
-	// OpenBackup streams a file. ReasonNotFound where it does not exist, ReasonNoRoute where the agent is too old.
+	// OpenBackup streams a file. ReasonNotFound: it does not exist. ReasonNoRoute: the agent is too old.
 	OpenBackup(ctx context.Context, db id.DatabaseID, filename string) (BackupFile, error)
 }
 
-// BackupSpec is a backup as it shall be.
+// BackupSpec is a backup to be made.
 type BackupSpec struct {
 	DatabaseID id.DatabaseID
 	Filename   string
@@ -113,11 +115,11 @@ type BackupState string
 const (
 	BackupRunning     BackupState = "running"
 	BackupDone        BackupState = "done"
-	BackupNotVerified BackupState = "not_verified" // the file is there, but did not come back equal
+	BackupNotVerified BackupState = "not_verified" // the file exists, but its restored copy differs
 	BackupFailed      BackupState = "failed"       // there is no file
 )
 
-// BackupReport is where a backup stands.
+// BackupReport is the progress or result of a backup.
 type BackupReport struct {
 	State          BackupState
 	Stage          string
@@ -130,7 +132,7 @@ type BackupReport struct {
 	RoleManifest   bool
 }
 
-// BackupFile is an open backup file; whoever has it closes Body.
+// BackupFile is an open backup file; its holder must close Body.
 type BackupFile struct {
 	Body io.ReadCloser
 	Size int64
@@ -142,23 +144,23 @@ type AgentReason string
 // The reasons.
 const (
 	ReasonStale       AgentReason = "stale"        // a newer generation is in force
-	ReasonFenced      AgentReason = "fenced"       // a higher epoch has spoken
+	ReasonFenced      AgentReason = "fenced"       // the operation has a command with a higher epoch
 	ReasonConflict    AgentReason = "conflict"     // the same command with another payload
 	ReasonClosed      AgentReason = "closed"       // the operation is closed
 	ReasonCompleted   AgentReason = "completed"    // the operation is complete and cannot be closed
-	ReasonNameTaken   AgentReason = "name_taken"   // something of that name exists and is not ours
+	ReasonNameTaken   AgentReason = "name_taken"   // something of that name exists that this service did not make
 	ReasonNotFound    AgentReason = "not_found"    // no such database or file
 	ReasonStorageFull AgentReason = "storage_full" // no room for a backup
 	ReasonUnavailable AgentReason = "unavailable"  // PostgreSQL or PgBouncer is down; try again
 	ReasonNoRoute     AgentReason = "no_route"     // the agent does not know this command
 	ReasonInvalid     AgentReason = "invalid"      // the agent cannot read the command
-	ReasonFailed      AgentReason = "failed"       // it went wrong for good; Message says how
+	ReasonFailed      AgentReason = "failed"       // a permanent failure; Message describes it
 
 	ReasonConnectRequired AgentReason = "connect_required" // the owner has withdrawn CONNECT from the role
 	ReasonDatabaseClosed  AgentReason = "database_closed"  // the database is stopped
 )
 
-// AgentRefusal is an agent's definite no.
+// AgentRefusal is an agent's definite refusal.
 type AgentRefusal struct {
 	Reason  AgentReason
 	Message string
@@ -168,7 +170,7 @@ func (r *AgentRefusal) Error() string {
 	return "agent refused (" + string(r.Reason) + "): " + r.Message
 }
 
-// ErrAgentUnreachable says that a command was never delivered.
+// ErrAgentUnreachable means that a command was never delivered.
 var ErrAgentUnreachable = errors.New("the agent cannot be reached")
 
 // RefusedFor reports whether err is a refusal for that reason.

@@ -10,20 +10,20 @@ import (
 
 // Backups keeps the records of backup files that exist on a server.
 type Backups interface {
-	// Add stores a record. The same operation adds it once: a second Add of that operation changes nothing.
+	// Add stores a record, once for each operation: a second Add by the same operation changes nothing.
 	Add(ctx context.Context, b backup.Backup) error
 	// Get returns a backup that is not being deleted; ErrNoRow when there is none.
 	Get(ctx context.Context, db id.DatabaseID, filename backup.Filename) (backup.Backup, error)
 	// List returns the backups of a database that are not being deleted, newest first.
 	List(ctx context.Context, db id.DatabaseID, p Page) ([]backup.Backup, error)
-	// Names returns every file name that the database uses or has promised to an open operation, deleted ones included
-	// while their files may still exist.
+	// Names returns every file name that the database uses or has reserved for an open operation, including those of deleted
+	// backups whose files may still exist.
 	Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename, error)
-	// MarkDeleting records the intent to delete the file, and returns the record; one that is marked already keeps its time.
+	// MarkDeleting records the intent to delete the file, and returns the record; a record that is already marked keeps its time.
 	// ErrNoRow when there is no such backup.
 	MarkDeleting(ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time) (backup.Backup, error)
 	// Remove deletes the record of a file that is gone.
 	Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error
-	// Doomed lists up to limit backups whose file should go: expired, or marked and not yet removed.
+	// Doomed lists up to limit backups whose files are to be deleted: expired ones, and marked ones that are not yet removed.
 	Doomed(ctx context.Context, now time.Time, limit int) ([]backup.Backup, error)
 }

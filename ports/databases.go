@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Viewer is who looks: it decides which databases exist for a key.
+// Viewer is a caller as databases see it: it determines which databases are visible to a key.
 type Viewer struct {
 	AccountID id.AccountID
 	UserID    id.UserID
@@ -19,28 +19,28 @@ type Viewer struct {
 
 // Databases keeps the records of databases.
 type Databases interface {
-	// Add stores a new record. A name that the server has already is VALIDATION_ERROR on "name".
+	// Add stores a new record. A name that already exists on the server is VALIDATION_ERROR on "name".
 	Add(ctx context.Context, r database.Record) error
-	// Reach returns a database that the viewer can see, and what the viewer is to it. ErrNoRow covers missing, foreign and
-	// out of scope alike. A selected-database key reaches only what it is bound to: databases of its own account, and
-	// those on which its user is a member, as long as they are not being deleted.
+	// Reach returns a database that the viewer can see, and the viewer's standing on it. ErrNoRow does not distinguish missing
+	// databases from those of others or out of scope. A selected-database key reaches only the databases that it is bound to, if
+	// they belong to its own account or its user is a member, and while they are not being deleted.
 	Reach(ctx context.Context, v Viewer, db id.DatabaseID) (database.Record, account.Standing, error)
 	// Visible lists what Reach would return, by creation time and ID.
 	Visible(ctx context.Context, v Viewer, p Page) ([]database.Record, error)
-	// Lock returns a record and holds it until the transaction ends; ErrNoRow when there is none.
+	// Lock returns a record and locks it until the transaction ends; ErrNoRow when there is none.
 	Lock(ctx context.Context, db id.DatabaseID) (database.Record, error)
 	// Count returns how many databases count against the account's quota.
 	Count(ctx context.Context, account id.AccountID) (int, error)
 	// Save writes every field that can change.
 	Save(ctx context.Context, r database.Record) error
-	// Remove deletes the record of a database that was never finished, with its logins, its additional roles, all changes of
+	// Remove deletes the record of a database whose creation did not finish, with its logins, its additional roles, all changes of
 	// both, and its idempotency keys.
 	Remove(ctx context.Context, db id.DatabaseID) error
-	// Due lists up to limit records that the batch host should look at: those that Due names.
+	// Due lists up to limit records for which the named work is due.
 	Due(ctx context.Context, what DueWork, now time.Time, limit int) ([]database.Record, error)
 }
 
-// DueWork names what the batch host looks for among databases.
+// DueWork names a kind of work that the batch host does on databases.
 type DueWork string
 
 // The kinds of work.
@@ -49,7 +49,7 @@ const (
 	DueAllowlist DueWork = "allowlist" // AllowlistApplied is behind AllowlistGeneration, and the database exists on its server
 )
 
-// Logins keeps the encrypted passwords of the logins that the platform made.
+// Logins keeps the encrypted passwords of the logins that were created with databases.
 type Logins interface {
 	Add(ctx context.Context, l LoginSecret) error
 	// Get returns one login; ErrNoRow when there is none.
@@ -60,13 +60,13 @@ type Logins interface {
 	Replace(ctx context.Context, l LoginSecret) error
 }
 
-// LoginSecret is a login and its password. Verifier is what PostgreSQL gets; Sealed is the password, encrypted and bound to
+// LoginSecret is a login and its password. Verifier is what PostgreSQL stores; Sealed is the password, encrypted and bound to
 // Context.
 type LoginSecret struct {
 	DatabaseID id.DatabaseID  `db:"database_id"`
 	Login      database.Login `db:"login"`
 	Username   string         `db:"username"`
-	Generation int64          `db:"generation"` // credential generation; 1 is what create made
+	Generation int64          `db:"generation"` // credential generation; creation makes 1
 	Verifier   string         `db:"verifier"`
 	Sealed     []byte         `db:"sealed"`
 }

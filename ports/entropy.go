@@ -1,6 +1,6 @@
 package ports
 
-// Entropy makes what nobody may guess.
+// Entropy generates values that nobody can guess.
 type Entropy interface {
 	// UUID returns 16 random bytes for an identifier.
 	UUID() [16]byte

@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Journal hears what the use cases do, for the operator's log and metrics. It never receives a secret and must not block.
+// Journal is told what the use cases do, for the operator's log and metrics. It never receives a secret, and must not block.
 type Journal interface {
 	Record(ctx context.Context, e JournalEvent)
 }
@@ -15,14 +15,14 @@ type Journal interface {
 type JournalEvent struct {
 	What        string // "operation.claimed", "operation.succeeded", "allowlist.applied" ...
 	DatabaseID  id.DatabaseID
-	OperationID id.OperationID // of a role: its set-up, or the change
+	OperationID id.OperationID // for a role, its set-up or the change
 	RoleID      id.RoleID
 	WebhookID   id.WebhookID
 	DeliveryID  id.DeliveryID
 	Kind        string
 	RequestID   string
 	Epoch       int64
-	Err         error // nil unless something went wrong
+	Err         error // nil if nothing went wrong
 }
 
 // NoJournal drops every event.

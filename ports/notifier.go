@@ -2,15 +2,15 @@ package ports
 
 import "sync"
 
-// Notifier wakes workers. It may wake for nothing and it may miss: whoever waits on it also polls.
+// Notifier wakes workers. Spurious and missed wake-ups are possible, so a waiting worker must also poll.
 type Notifier interface {
-	// Wake returns a channel that receives after work was committed to the queue. Each call makes a channel of its own;
-	// stop releases it.
+	// Wake returns a channel that receives after work was committed to the queue. Each call returns a new channel; stop releases
+	// it.
 	Wake() (c <-chan struct{}, stop func())
 }
 
-// Sleepers are those who wait for one kind of work: a Notifier for adapters that learn of work as a whole. The zero value is
-// ready, and is safe for concurrent use.
+// Sleepers implements Notifier for adapters that learn only that there is work, not for whom: it wakes everybody who waits for
+// one kind of work. The zero value is ready to use. It is safe for concurrent use.
 type Sleepers struct {
 	mu      sync.Mutex
 	waiting map[chan struct{}]struct{}
@@ -39,7 +39,7 @@ func (s *Sleepers) WakeAll() {
 	for c := range s.waiting {
 		select {
 		case c <- struct{}{}:
-		default: // one that was not taken yet is enough
+		default: // the channel already holds a wake-up
 		}
 	}
 }

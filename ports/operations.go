@@ -12,14 +12,14 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-// Operations is the queue.
+// Operations keeps operations and is the queue of those to be worked on.
 type Operations interface {
-	// Add stores an operation, queued or already claimed, and wakes workers when the transaction commits. A database that
-	// has an open operation is DATABASE_STATE_CONFLICT.
+	// Add stores an operation, queued or already claimed, and wakes workers when the transaction commits. It returns
+	// DATABASE_STATE_CONFLICT if the database has an open operation.
 	Add(ctx context.Context, o operation.Operation) error
 	// Get returns an operation; ErrNoRow when there is none.
 	Get(ctx context.Context, op id.OperationID) (operation.Operation, error)
-	// Lock returns an operation and holds it until the transaction ends.
+	// Lock returns an operation and locks it until the transaction ends.
 	Lock(ctx context.Context, op id.OperationID) (operation.Operation, error)
 	// Open returns the open operation of a database; ErrNoRow when none is open.
 	Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error)
@@ -28,8 +28,8 @@ type Operations interface {
 	// ClaimNext takes the claimable operation that has waited longest, as operation.Claimed leaves it; ErrNoRow when none
 	// is claimable. Two workers never claim the same one.
 	ClaimNext(ctx context.Context, owner string, now time.Time, hold time.Duration) (operation.Operation, error)
-	// SaveLeased writes every field that can change, provided that the stored epoch is still o.Epoch and the operation is
-	// not final; ErrLeaseLost otherwise. It keeps a CancelRequested that was stored meanwhile.
+	// SaveLeased writes every field that can change, provided that the stored epoch is still o.Epoch and the operation is not
+	// final; ErrLeaseLost otherwise. It does not overwrite a CancelRequested that was stored in the meantime.
 	SaveLeased(ctx context.Context, o operation.Operation) error
 	// RequestCancel stores CancelRequested, or the canceled status for an operation that is still queued.
 	RequestCancel(ctx context.Context, o operation.Operation) error
@@ -37,8 +37,8 @@ type Operations interface {
 
 // Idempotency keeps the keys of requests.
 type Idempotency interface {
-	// Claim stores the record where the key is new and returns it; otherwise it returns the one that is stored. It waits
-	// for a concurrent transaction that stores the same key.
+	// Claim stores and returns the record if its key is new; otherwise it returns the stored record. It waits for a concurrent
+	// transaction that stores the same key.
 	Claim(ctx context.Context, r idempotency.Record) (stored idempotency.Record, fresh bool, err error)
 }
 
@@ -49,15 +49,15 @@ type Audit interface {
 	List(ctx context.Context, db id.DatabaseID, p Page) ([]audit.Entry, error)
 }
 
-// Outbox keeps events until they are delivered. Adding one is part of the transaction that makes its operation final.
+// Outbox keeps events until they are delivered. An event is added in the transaction that makes its operation final.
 type Outbox interface {
 	Add(ctx context.Context, e OutboxEvent) error
-	// Forget removes up to limit deliveries that became final before the given time, with their attempts, and up to limit
-	// events made before it that were taken and have no delivery any more.
+	// Forget removes up to limit deliveries that became final before the given time, with their attempts, and up to limit events
+	// created before it that were taken and have no deliveries left.
 	Forget(ctx context.Context, before time.Time, limit int) error
 }
 
-// OutboxEvent is an event with the body that every delivery sends.
+// OutboxEvent is an event with the body that each delivery sends.
 type OutboxEvent struct {
 	ID          id.EventID      `db:"id"`
 	AccountID   id.AccountID    `db:"account_id"`

@@ -16,24 +16,24 @@ type Page struct {
 	After *Position // the last entry of the page before; nil for the first page
 }
 
-// Position is where an entry stands in a list: every list is sorted by time, then by ID, in one direction.
+// Position is an entry's place in a list. Every list is sorted by time, then by ID, both in the same direction.
 type Position struct {
 	At time.Time
 	ID string
 }
 
-// Cursor writes a position as the opaque text that clients hand back.
+// Cursor encodes a position as an opaque text, which clients send back.
 func (p Position) Cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.At.UnixMicro(), 36) + "." + p.ID))
 }
 
-// A cursor's time lies within what every store can hold, and its ID has only characters that IDs and file names have.
+// A cursor's time must be within the range of every store, and its ID may only have characters of IDs and file names.
 var (
 	lastInstant = time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC)
 	cursorID    = regexp.MustCompile(`^[0-9A-Za-z._-]{1,64}$`)
 )
 
-// ParseCursor reads what Cursor wrote. Anything else is VALIDATION_ERROR on "cursor".
+// ParseCursor decodes a cursor. Anything that Cursor did not produce is VALIDATION_ERROR on "cursor".
 func ParseCursor(s string) (*Position, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	at, id, _ := strings.Cut(string(raw), ".")

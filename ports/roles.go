@@ -9,15 +9,15 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// Roles keeps the additional roles of databases. Whoever writes holds the database with Databases.Lock, so that what was read
-// of its roles stays true until the transaction ends.
+// Roles keeps the additional roles of databases. Writers must hold the database's lock (Databases.Lock), so that what they have
+// read of its roles stays true until the transaction ends.
 type Roles interface {
-	// Add stores a new role. An ordinal or key that its database has used is an error. Here and in Save, so is a role that has a
-	// password while it is revoked or removed, or has none otherwise.
+	// Add stores a new role. It is an error if the database has used the ordinal or the key before and, here and in Save, if the
+	// role has a password although it is revoked or removed, or has none otherwise.
 	Add(ctx context.Context, r role.Role) error
-	// Get returns a role of this database, a removed one too; ErrNoRow when there is none.
+	// Get returns a role of this database, even a removed one; ErrNoRow when there is none.
 	Get(ctx context.Context, db id.DatabaseID, role id.RoleID) (role.Role, error)
-	// ByKey returns the role that a request with this key made; ErrNoRow when there is none.
+	// ByKey returns the role that a request with this key created; ErrNoRow when there is none.
 	ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Role, error)
 	// List returns the roles that are not removed, by ordinal.
 	List(ctx context.Context, db id.DatabaseID) ([]role.Role, error)
@@ -29,12 +29,12 @@ type Roles interface {
 	Expiring(ctx context.Context, now time.Time, limit int) ([]role.Role, error)
 }
 
-// RoleChanges keeps the changes of roles and logins, as long as there is the database: a key answers replays for ever. Whoever
-// writes holds the database, as for Roles.
+// RoleChanges keeps the changes of roles and logins for as long as their database exists, so that keys can answer repeated
+// requests. Writers must hold the database's lock, as for Roles.
 type RoleChanges interface {
-	// Add stores a change. A second pending one of a database, or a key that the database has used for a change, is
-	// MANAGED_ROLE_CONFLICT. Here and in Save, a change that does not have exactly one target, a password exactly while it is
-	// a pending rotation, and an end exactly where it has ended is an error.
+	// Add stores a change. It returns MANAGED_ROLE_CONFLICT if the database has a pending change or has used the key for a change
+	// before. Here and in Save, a change that does not have exactly one target, a password exactly while it is a pending rotation,
+	// and an end exactly where it has ended is an error.
 	Add(ctx context.Context, c role.Change) error
 	// Get returns a change of this database; ErrNoRow when there is none.
 	Get(ctx context.Context, db id.DatabaseID, change id.OperationID) (role.Change, error)

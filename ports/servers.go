@@ -20,7 +20,7 @@ type Servers interface {
 	Save(ctx context.Context, s server.Server) error
 }
 
-// Switches keeps what an operator turns on and off.
+// Switches keeps the settings that an operator turns on and off.
 type Switches interface {
 	// SetMaintenance opens or ends the maintenance window.
 	SetMaintenance(ctx context.Context, on bool) error

@@ -4,8 +4,9 @@ import "context"
 
 // Store is the metadata database.
 type Store interface {
-	// Update runs fn in one read-write transaction. fn may run again after a serialization failure or a deadlock, so it
-	// has no effect outside the transaction and calls nothing over the network. An error of fn rolls back and is returned.
+	// Update runs fn in one read-write transaction. fn may run again after a serialization failure or a deadlock, so it must not
+	// have effects outside the transaction or call anything over the network. An error of fn rolls the transaction back and is
+	// returned.
 	Update(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// View runs fn without a transaction: each statement sees what is committed when it starts.
 	View(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error

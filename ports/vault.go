@@ -2,14 +2,14 @@ package ports
 
 import "context"
 
-// Vault walks over every encrypted value of the store, so that a new key can take the place of an old one.
+// Vault iterates over every encrypted value of the store, so that a new key can replace an old one.
 type Vault interface {
-	// Next returns up to limit values in the order of Ref, those after the given Ref; the empty Ref begins. There are no more
-	// where it returns none. A value that moves to another row during the walk, as the password of a completed rotation does,
-	// moves on to a later Ref.
+	// Next returns up to limit values after the given Ref, in the order of Ref; the empty Ref is before the first. It returns none
+	// at the end. A value that moves to another row during the walk, as the password of a completed rotation does, moves on to a
+	// later Ref.
 	Next(ctx context.Context, after string, limit int) ([]SealedValue, error)
-	// Replace stores new bytes where the stored ones still are those of v, and changes nothing otherwise. For roles and their
-	// changes it waits for whoever holds the database, who may write back what it has read.
+	// Replace stores new bytes if the stored ones are still those of v, and changes nothing otherwise. For roles and their changes
+	// it waits for the database's lock, because its holder may write back what it has read.
 	Replace(ctx context.Context, v SealedValue, sealed []byte) error
 }
 

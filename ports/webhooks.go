@@ -10,13 +10,13 @@ import (
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
-// WebhookSender makes single attempts. It decides nothing about retries.
+// WebhookSender makes single attempts. It does not decide about retries.
 type WebhookSender interface {
 	// Check applies every URL rule, the look-up of the host name included. A refusal is INVALID_WEBHOOK_ENDPOINT and says why.
 	Check(ctx context.Context, url string) (webhook.Target, error)
-	// Send makes one attempt: one connection of its own, one request, signed at r.At. The address is checked again, on the one
-	// that is really dialled. Whatever the receiver, the network or the URL rules do is an outcome. An error says that the
-	// caller's context ended first: the outcome is not known, and the attempt is to be made again.
+	// Send makes one attempt: a new connection and one request, signed at r.At. The address that is actually dialled is checked
+	// again. Whatever goes wrong at the receiver, in the network or by the URL rules is an outcome, not an error. An error means
+	// that the caller's context ended first: the outcome is unknown, and the attempt must be repeated.
 	Send(ctx context.Context, r WebhookRequest) (webhook.Outcome, error)
 }
 
@@ -29,7 +29,7 @@ type WebhookRequest struct {
 	At      time.Time // when it is signed
 }
 
-// Webhooks keeps endpoints. One that is bound to a database outlives it, enabled as it was.
+// Webhooks keeps endpoints. An endpoint that is bound to a database outlives it, and stays enabled.
 type Webhooks interface {
 	Add(ctx context.Context, e webhook.Endpoint) error
 	// Get returns an endpoint of an account; ErrNoRow when there is none.
@@ -38,10 +38,10 @@ type Webhooks interface {
 	Lock(ctx context.Context, w id.WebhookID) (webhook.Endpoint, error)
 	// List returns the endpoints of an account, disabled ones too, oldest first.
 	List(ctx context.Context, account id.AccountID, p Page) ([]webhook.Endpoint, error)
-	// LockEnabled returns how many endpoints of an account are enabled, and holds off every other caller of it for the same
-	// account until the transaction ends, so that two cannot both take the last place.
+	// LockEnabled returns how many endpoints of an account are enabled, and blocks other calls for the same account until the
+	// transaction ends, so that two cannot both take the last place.
 	LockEnabled(ctx context.Context, account id.AccountID) (int, error)
-	// Wanting returns the endpoints for which webhook.Endpoint.Wants is true, oldest first. In an update none of them is
+	// Wanting returns the endpoints for which webhook.Endpoint.Wants is true, oldest first. In an update, none of them can be
 	// disabled before the transaction ends, so Abandon misses no delivery that is added for them.
 	Wanting(ctx context.Context, account id.AccountID, db id.DatabaseID) ([]webhook.Endpoint, error)
 	// Save writes every field that can change: secret, failures, disabled and updated. ErrNoRow when there is none.
@@ -53,22 +53,22 @@ type Deliveries interface {
 	// TakeEvents returns up to limit outbox events that have no deliveries yet, oldest first, and marks them as taken. Two
 	// transactions never take the same one; one that rolls back leaves it for the next.
 	TakeEvents(ctx context.Context, limit int) ([]OutboxEvent, error)
-	// Add stores deliveries and wakes dispatchers when the transaction commits, as Outbox.Add does. One whose event has a
-	// delivery to the same endpoint already is left out. ErrNoRow where there is no such endpoint.
+	// Add stores deliveries and wakes dispatchers when the transaction commits, as Outbox.Add does. A delivery is left out if its
+	// event already has one to the same endpoint. ErrNoRow where there is no such endpoint.
 	Add(ctx context.Context, ds []webhook.Delivery) error
-	// ClaimNext takes a claimable delivery to an enabled endpoint, as webhook.Delivery.Claimed leaves it; ErrNoRow when there
-	// is none. It is fair: among the endpoints with fewer than perEndpoint deliveries held at the time it serves the one with
-	// the fewest, of several such the one that was served longest ago, and of that the delivery that has been due longest. Two
+	// ClaimNext takes a claimable delivery to an enabled endpoint, as webhook.Delivery.Claimed leaves it; ErrNoRow when there is
+	// none. It is fair: among the endpoints with fewer than perEndpoint deliveries held at the time it chooses the one with the
+	// fewest, among several the one that was served longest ago, and of that endpoint the delivery that has been due longest. Two
 	// dispatchers never claim the same one, nor do they together exceed perEndpoint.
 	ClaimNext(ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int) (webhook.Delivery, error)
 	// Lock returns a delivery and holds it until the transaction ends; ErrNoRow when there is none. Where both are locked, the
 	// endpoint comes first.
 	Lock(ctx context.Context, d id.DeliveryID) (webhook.Delivery, error)
-	// SaveLeased writes every field that can change, with the attempt where there was one, provided that the stored epoch is
-	// still d.Epoch; ErrLeaseLost otherwise, and nothing is written. A delivery that is held by nobody is saved the same way;
-	// one with all its attempts before it wakes dispatchers.
+	// SaveLeased writes every field that can change, with the attempt where there was one, provided that the stored epoch is still
+	// d.Epoch; ErrLeaseLost otherwise, and nothing is written. A delivery that nobody holds is saved the same way; if all its
+	// attempts are still to come, that wakes dispatchers.
 	SaveLeased(ctx context.Context, d webhook.Delivery, a *webhook.Attempt) error
-	// Abandon does what webhook.Delivery.Abandoned says to every delivery of an endpoint.
+	// Abandon applies webhook.Delivery.Abandoned to every delivery of an endpoint.
 	Abandon(ctx context.Context, w id.WebhookID, now time.Time) error
 	// Attempts returns the attempts at an endpoint, newest first.
 	Attempts(ctx context.Context, w id.WebhookID, p Page) ([]WebhookAttempt, error)
@@ -91,7 +91,7 @@ type WebhookBacklog struct {
 	Oldest *time.Time `db:"oldest"` // nil: nothing waits
 }
 
-// NoWebhooks is the sender of an installation that sends none: it refuses every endpoint.
+// NoWebhooks is the sender of an installation without webhooks: it refuses every endpoint.
 type NoWebhooks struct{}
 
 // Check refuses with INVALID_WEBHOOK_ENDPOINT.
