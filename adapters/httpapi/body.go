@@ -71,10 +71,13 @@ func (r *Request) takeBody() error {
 	}
 }
 
-// takeKey checks the header Idempotency-Key as the route wants it.
+// takeKey checks the header Idempotency-Key as the route wants it. Of two keys nobody could say which one a retry will have.
 func (r *Request) takeKey() (err error) {
 	value := r.raw.Request.Header.Peek(idempotency.Header)
 	if r.route.Idempotency == Required || r.route.Idempotency == Optional && len(value) > 0 {
+		if len(r.raw.Request.Header.PeekAll(idempotency.Header)) > 1 {
+			return fault.Invalid(idempotency.Header, "appears more than once")
+		}
 		r.Key, err = idempotency.Parse(string(value))
 	}
 	return err
