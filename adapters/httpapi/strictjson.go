@@ -40,11 +40,14 @@ func decodeStrictly(text []byte, s *shape, into any) error {
 func oneObject(text []byte) ([]byte, error) {
 	d := lenient(text)
 	value, err := d.ReadValue()
+	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, fault.New(fault.InvalidJSON, "the body is empty")
+	case errors.As(err, &syntactic):
+		return nil, fault.New(fault.InvalidJSON, "the body is not valid JSON (near byte %d)", syntactic.ByteOffset)
 	case err != nil:
-		return nil, fault.New(fault.InvalidJSON, "the body is not valid JSON (near byte %d)", d.InputOffset())
+		return nil, fault.New(fault.InvalidJSON, "the body is not valid JSON")
 	case value.Kind() != '{':
 		return nil, fault.Invalid(wholeBody, "must be a JSON object")
 	}

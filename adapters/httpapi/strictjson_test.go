@@ -196,3 +196,14 @@ func FuzzDecodeStrictly(f *testing.F) {
 		}
 	})
 }
+
+func TestSyntaxErrorsSayWhere(t *testing.T) {
+	for body, where := range map[string]string{
+		`{"name":"a","count":01}`: "near byte 21", `{'name':'a'}`: "near byte 1",
+		"\ufeff{}": "near byte 0", `{"name":"a"`: "near byte 11",
+	} {
+		if _, err := oneObject([]byte(body)); err == nil || !strings.Contains(err.Error(), where) {
+			t.Errorf("%s: %v, want %s", body, err, where)
+		}
+	}
+}
