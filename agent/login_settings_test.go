@@ -56,3 +56,44 @@ func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
 	}
 	s.done(t, l.shut(protocol.LoginRevoke, s.nextGeneration()))
 }
+
+// Whoever knew the old password may have had the login's sessions fail at their beginning, in every database or in this one. The
+// new password gets in all the same: nobody else could take such a setting back.
+func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	for _, l := range []loginOf{l, w.present(database.OwnerLogin)} {
+		must(s.direct(t, w.name, l.username, l.password).Exec(fmt.Sprintf(`
+			ALTER ROLE %[1]q SET work_mem = '5MB';
+			ALTER ROLE %[1]q SET local_preload_libraries = 'nothing';
+			ALTER ROLE %[1]q IN DATABASE %[2]q SET local_preload_libraries = 'nothing either'`, l.username, w.name)))(t)
+		refused(t, "before", s.direct(t, w.name, l.username, l.password), "SELECT 1")
+		next := l.renewed()
+		s.done(t, l.rotate(s.nextGeneration(), next))
+		s.getsIn(t, "after", next)
+		const query = "SELECT array_to_string(setconfig, ' ') FROM pg_db_role_setting WHERE setrole = $1::regrole"
+		if kept := s.one(t, query, fmt.Sprintf("%q", l.username)); kept != "work_mem=5MB" {
+			t.Errorf("%s: what is kept of its settings is %s", l.username, kept)
+		}
+	}
+}
+
+// An administrator may have set PostgreSQL's own limit of a login. A rotation restores it: one that no log-in can prove would go
+// on for ever, and keep everybody else's from beginning.
+func TestRotationRestoresTheLimitOfALogin(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	const query = "SELECT rolconnlimit::text FROM pg_roles WHERE rolname = $1"
+	for _, l := range []loginOf{l, w.present(database.RuntimeLogin)} {
+		made := s.one(t, query, l.username)
+		must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q CONNECTION LIMIT 0", l.username)))(t)
+		next := l.renewed()
+		s.done(t, l.rotate(s.nextGeneration(), next))
+		s.getsIn(t, "after", next)
+		if now := s.one(t, query, l.username); now != made {
+			t.Errorf("%s: the limit is %s, and was made as %s", l.username, now, made)
+		}
+	}
+}

@@ -115,8 +115,8 @@ func (x *Executor) forbidLogin(ctx context.Context, l loginRow, ended endedSessi
 	return x.forced(ctx, l, ended, "ALTER ROLE "+ident(l.name)+" NOLOGIN")
 }
 
-// setCredential is one transaction: a rotated login has its password and may log in, gate and ledger included; a revoked one
-// has lost its password. The role is NOLOGIN and without sessions here.
+// setCredential is one transaction: a rotated login has its password and its limit and may log in, gate and ledger included; a
+// revoked one has lost its password. The role is NOLOGIN and without sessions here.
 func (x *Executor) setCredential(ctx context.Context, l loginRow, o loginOrder) error {
 	if !l.standing {
 		return nil
@@ -130,13 +130,14 @@ func (x *Executor) setCredential(ctx context.Context, l loginRow, o loginOrder) 
 	switch o.Want {
 	case protocol.LoginRotate:
 		p.desired.MayLogIn, p.desired.Password, p.desired.ValidUntil = true, role.OurPassword, o.ValidUntil
+		p.desired.Limit = l.serverLimit()
 		set += fmt.Sprintf(", enabled = true, credential_generation = %d", o.CredentialGeneration)
 	case protocol.LoginRevoke, protocol.LoginRemove:
 		p.desired.Password = role.NoPassword
 	}
 	statements := append(p.statements(seen), l.rowStatement(set))
 	if o.Want == protocol.LoginRotate {
-		statements = append(statements, l.gateStatement(true))
+		statements = append(append(statements, l.gateStatement(true)), l.beginnableStatements()...)
 	}
 	if err := x.forced(ctx, l, make(endedSessions), statements...); err != nil {
 		return err

@@ -18,6 +18,25 @@ type loginPlan struct {
 // backstop is PostgreSQL's own limit of a login: a little above the pooler's, so that clients queue there and do not fail here.
 func backstop(connectionLimit int) int { return connectionLimit + spareConnections }
 
+// serverLimit is PostgreSQL's own limit of the login, -1 where it has none. One that an administrator has lowered would keep the
+// proof of a rotation waiting for ever.
+func (l loginRow) serverLimit() int {
+	if l.limit == 0 {
+		return -1
+	}
+	return backstop(l.limit)
+}
+
+// beginnableStatements take back what keeps every session of a login from beginning. Whoever knew its old password can have set
+// that, and nobody who is locked out by it could take it back: neither the login itself, nor the owner.
+func (l loginRow) beginnableStatements() []string {
+	alter := "ALTER ROLE " + ident(l.name)
+	return []string{
+		alter + " RESET local_preload_libraries",
+		alter + " IN DATABASE " + ident(l.db.Name) + " RESET local_preload_libraries",
+	}
+}
+
 // statements lead from what was observed to what is desired.
 func (p loginPlan) statements(observed role.Login) []string {
 	var all []string

@@ -21,6 +21,7 @@ type loginRow struct {
 	oid      uint32
 	standing bool // a role of this name has this oid; any other is none of ours
 	enabled  bool // may log in while the database is open
+	limit    int  // how many server connections the login may have; 0: none of its own
 	// credentialGeneration is that of the last rotation.
 	credentialGeneration int64
 }
@@ -28,12 +29,12 @@ type loginRow struct {
 // login reads a login of a database; the database must stand.
 func (x *Executor) login(ctx context.Context, databaseID, username string) (loginRow, error) {
 	const query = `SELECT ` + databaseColumns + `, d.open, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL,
-			coalesce(p.enabled, false), coalesce(p.credential_generation, 0)
+			coalesce(p.enabled, false), coalesce(p.credential_generation, 0), coalesce(p.connection_limit, 0)
 		FROM ledger.database d LEFT JOIN ledger.role p ON p.database_id = d.id AND p.name = $2 AND p.part IN (` + loginParts + `)
 		LEFT JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name WHERE d.id = $1`
 	l := loginRow{name: username}
 	err := x.db.QueryRowContext(ctx, query, databaseID, username).Scan(append(l.db.columns(),
-		&l.open, &l.part, &l.oid, &l.standing, &l.enabled, &l.credentialGeneration)...)
+		&l.open, &l.part, &l.oid, &l.standing, &l.enabled, &l.credentialGeneration, &l.limit)...)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !l.db.named() {
 		err = refuse(protocol.ReasonNotFound, "the server has no database %s", databaseID)
 	}
