@@ -43,29 +43,29 @@ type meaning[S ~string] struct {
 }
 
 var databaseStates = []meaning[database.Status]{
-	{database.Creating, "is being made on its server; nobody can log in"},
+	{database.Creating, "is being created on its server; nobody can log in"},
 	{database.Active, "customers can log in"},
-	{database.Stopped, "is whole, but no customer login gets in"},
+	{database.Stopped, "is complete, but customers cannot log in"},
 	{database.Deleting, "is closed for customers; a delete operation is open"},
-	{database.Error, "could not be made, and what is left of it is being removed; or reconciliation still has to find it whole"},
+	{database.Error, "could not be created, and its leftovers are being removed; or its condition has yet to be found out"},
 }
 
 var operationStates = []meaning[operation.Status]{
-	{operation.Queued, "waits for a worker; nothing has happened yet"},
-	{operation.Running, "a worker holds it under a lease, or it rests before the next attempt"},
+	{operation.Queued, "waits for a worker; nothing has been done yet"},
+	{operation.Running, "a worker holds it under a lease, or it pauses before the next attempt"},
 	{operation.Succeeded, "final: the agent has confirmed the outcome"},
 	{operation.Failed, "final: the agent has recorded it closed, and `error` says why"},
 	{operation.Canceled, "final: a user ended it before it changed anything"},
 }
 
 var roleStates = []meaning[role.Status]{
-	{role.Reserved, "is recorded with its password; what stands on the server is not known"},
-	{role.SQLReady, "stands on the server and cannot log in"},
+	{role.Reserved, "is recorded with its password; what exists on the server is not known"},
+	{role.SQLReady, "exists on the server and cannot log in"},
 	{role.Ready, "can log in"},
-	{role.Updating, "a rotation or a revocation is not proven yet; nothing is revealed"},
-	{role.Revoked, "is proven to get in no more; keeps its place and what it owns, and has no password"},
-	{role.Expired, "its credential's validity has ended: the log-in is closed, or about to be; can be revoked and deleted"},
-	{role.Removed, "final: gone from the server; never listed, and its ordinal and key are not used again"},
+	{role.Updating, "a rotation or revocation is not proven yet; the password is not revealed"},
+	{role.Revoked, "is proven to be shut out; keeps its slot and what it owns, and has no password"},
+	{role.Expired, "its password's validity has ended: it is shut out or about to be, and can be revoked and deleted"},
+	{role.Removed, "final: gone from the server; never listed; its ordinal and key are not used again"},
 }
 
 var endpointStates = []meaning[webhook.Status]{
@@ -83,18 +83,18 @@ var deliveryStates = []meaning[webhook.DeliveryStatus]{
 func TestGoldenStates(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# States and transitions\n\n" +
-		"Generated from the tables in `core`; `make generate` rewrites this file. A cell is the next state and what the\n" +
-		"service brings about on the way, or the error code of the refusal.\n")
+		"Generated from the tables in `core`; `make generate` rewrites this file. A cell is the next state and its\n" +
+		"side effects, or the error code of the refusal.\n")
 	section(t, &b, "Database", databaseStates, database.Statuses,
 		database.Transitions.Markdown(database.Statuses, database.Events))
 	b.WriteString("\nAfter a successful deletion the record is gone and a tombstone is left.\n")
 	section(t, &b, "Operation", operationStates, operation.Statuses,
 		operation.Transitions.Markdown(operation.Statuses, operation.Events))
-	b.WriteString("\nA running operation takes a wish to cancel only while its kind has changed nothing: " + cancelable() +
-		". Every other kind\nanswers `DATABASE_STATE_CONFLICT` once it runs.\n")
+	b.WriteString("\nWhile it runs, an operation can be canceled only if its kind changes nothing in the database: " + cancelable() +
+		".\nEvery other kind answers `DATABASE_STATE_CONFLICT`.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Transitions.Markdown(role.Statuses, role.Events))
-	b.WriteString("\nThe events from `rotated` on are answers of the agent: only what the pending change can bring happens. What\n" +
-		"`delete` begins for a role that can log in is a revocation; the removal follows when that is proven.\n")
+	b.WriteString("\nThe events from `rotated` on are answers of the agent; which of them can happen depends on the pending change. For a role\n" +
+		"that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses,
 		webhook.Transitions.Markdown(webhook.Statuses, webhook.Events))
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses,
