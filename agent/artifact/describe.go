@@ -14,12 +14,12 @@ import (
 //go:embed roles.sql
 var readGrants string
 
-// describe fills in the parts of the manifest that come from the catalogs and tables, in the snapshot's transaction.
+// describe fills in the parts of the manifest that come from the catalogs, in the snapshot's transaction.
 func describe(ctx context.Context, tx *sql.Tx, logins []string, m *backup.Manifest) (err error) {
 	if err = tx.QueryRowContext(ctx, `SHOW server_version`).Scan(&m.ServerVersion); err != nil {
 		return fmt.Errorf("read server version: %w", err)
 	}
-	if m.Contents, err = observe(ctx, tx, func(int, int) {}); err != nil {
+	if m.Contents, err = observe(ctx, tx); err != nil {
 		return err
 	}
 	if m.Settings, err = settings(ctx, tx); err != nil {

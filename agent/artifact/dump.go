@@ -90,14 +90,23 @@ func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, prog
 		FormatVersion: backup.FormatVersion, DatabaseID: req.DatabaseID, OperationID: req.OperationID, Filename: req.Filename,
 		CreatedAt: b.cfg.Now().UTC(),
 	}
+	list, err := tables(ctx, tx)
+	if err != nil {
+		return backup.Manifest{}, err
+	}
+	var counts map[string]int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { m.File, err = b.writeData(ctx, run, req, p); return err })
 	group.Go(func() (err error) { m.Sidecar, err = b.writeSidecar(ctx, run, req); return err })
 	group.Go(func() error { return describe(ctx, tx, req.Logins, &m) })
+	group.Go(func() (err error) {
+		counts, err = b.cfg.countInSnapshot(ctx, req.Database, req.OperationID, run.snapshot, list)
+		return err
+	})
 	if err := group.Wait(); err != nil {
 		return backup.Manifest{}, err
 	}
-	m.Contents.Sequences = p.sequences
+	m.Contents.Sequences, m.Contents.Rows = p.sequences, counts
 	return m, b.store.Prepare(m)
 }
 

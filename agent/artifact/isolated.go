@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -103,16 +102,9 @@ func localeOptions(l backup.Locale) string {
 
 // connect opens the restore's connection.
 func (i *isolated) connect(ctx context.Context) (*pgconn.PgConn, error) {
-	cfg, err := pgconn.ParseConfig("sslmode=" + i.cfg.SSLMode + " host=" + quoteSetting(i.cfg.Host) +
-		" port=" + strconv.Itoa(i.cfg.Port) + " user=" + i.name() + " dbname=" + i.name())
+	conn, err := i.cfg.dial(ctx, i.name(), i.password, i.name(), map[string]string{"application_name": sessionName(i.op)})
 	if err != nil {
-		return nil, errors.New("connect to the isolated copy: bad address")
-	}
-	cfg.Password = i.password
-	cfg.RuntimeParams = map[string]string{"application_name": sessionName(i.op)}
-	conn, err := pgconn.ConnectConfig(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the isolated copy: %w", err)
+		return nil, fmt.Errorf("the isolated copy: %w", err)
 	}
 	return conn, nil
 }

@@ -70,8 +70,8 @@ func tableSizes(ctx context.Context, q querier) (map[string]int64, error) {
 	return sizes, err
 }
 
-// observe reads what the database holds. counted is told of the tables counted so far, of how many.
-func observe(ctx context.Context, q querier, counted func(done, total int)) (c backup.Contents, err error) {
+// observe reads from the catalogs what the database holds, all but its rows.
+func observe(ctx context.Context, q querier) (c backup.Contents, err error) {
 	if c.Locale, err = locale(ctx, q); err != nil {
 		return c, err
 	}
@@ -85,8 +85,7 @@ func observe(ctx context.Context, q querier, counted func(done, total int)) (c b
 	if err = q.QueryRowContext(ctx, large).Scan(&c.LargeObjects); err != nil {
 		return c, fmt.Errorf("count large objects: %w", err)
 	}
-	c.Rows, err = rowCounts(ctx, q, counted)
-	return c, err
+	return c, nil
 }
 
 // locale is read through jsonb because the columns differ between major versions.
@@ -125,45 +124,15 @@ func objects(ctx context.Context, q querier) (map[string]int64, error) {
 	return counts, err
 }
 
-// relation is a table or a sequence.
-type relation struct{ schema, name string }
-
-func (r relation) sql() string {
-	return dumpsql.QuoteIdentifier(r.schema) + "." + dumpsql.QuoteIdentifier(r.name)
-}
-
-func relations(ctx context.Context, q querier, from string) ([]relation, error) {
-	var list []relation
-	err := each(ctx, q, "relations", `SELECT n.nspname, c.relname`+from+` ORDER BY 1, 2`, func(rows *sql.Rows) error {
-		var r relation
-		err := rows.Scan(&r.schema, &r.name)
-		list = append(list, r)
-		return err
-	})
-	return list, err
-}
-
-// rowCounts counts the rows of each table itself. ONLY keeps children out, and a count of a table runs no customer's code.
-func rowCounts(ctx context.Context, q querier, counted func(done, total int)) (map[string]int64, error) {
-	tables, err := relations(ctx, q, userTables)
-	if err != nil {
-		return nil, err
-	}
-	counts := make(map[string]int64, len(tables))
-	for i, t := range tables {
-		var n int64
-		if err := q.QueryRowContext(ctx, `SELECT count(*) FROM ONLY `+t.sql()).Scan(&n); err != nil {
-			return nil, fmt.Errorf("count rows of %s: %w", t.sql(), err)
-		}
-		counts[dumpsql.QuoteName(t.schema, t.name)] = n
-		counted(i+1, len(tables))
-	}
-	return counts, nil
-}
-
 // sequencePositions reads where each sequence stands.
 func sequencePositions(ctx context.Context, q querier) (map[string]backup.Value, error) {
-	sequences, err := relations(ctx, q, userSequences)
+	var sequences []relation
+	err := each(ctx, q, "sequences", `SELECT n.nspname, c.relname`+userSequences, func(rows *sql.Rows) error {
+		var s relation
+		err := rows.Scan(&s.schema, &s.name)
+		sequences = append(sequences, s)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -141,10 +141,15 @@ func notVerified(why error) error {
 	return fault.New(fault.BackupNotVerified, "the backup file did not come back equal: %s", why.Error())
 }
 
-// compare observes the copy, in which no customer's code runs any more, and holds it against the manifest.
+// compare observes the copy, as the agent and therefore without running any of the customer's code, and holds it against the
+// manifest.
 func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manifest, progress Progress) error {
 	return b.cfg.with(copied.name(), m.OperationID, func(db *sql.DB) error {
-		contents, err := observe(ctx, db, func(done, total int) {
+		contents, err := observe(ctx, db)
+		if err != nil {
+			return err
+		}
+		contents.Rows, err = b.countCopied(ctx, copied, db, func(done, total int) {
 			progress(StageVerifying, dumpShare+30+9*done/total)
 		})
 		if err != nil {
@@ -158,4 +163,19 @@ func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manif
 		}
 		return nil
 	})
+}
+
+func (b *Backuper) countCopied(
+	ctx context.Context, copied *isolated, db *sql.DB, counted func(done, total int),
+) (map[string]int64, error) {
+	list, err := tables(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := b.cfg.connect(ctx, copied.name(), copied.op)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
+	return rowCounts(ctx, conn, list, counted)
 }
