@@ -29,22 +29,22 @@ func newAccess(b *base) *Access {
 	return &Access{base: b, shut: newRefusals(), used: map[id.KeyID]time.Time{}}
 }
 
-// Knock is one attempt to come in.
+// Knock is one attempt to authenticate.
 type Knock struct {
-	Key       string // as presented; empty where there is none
+	Key       string // as presented; empty if none was
 	Class     ratelimit.Class
 	Client    netip.Addr
 	RequestID string
 }
 
-// Admission is what a valid key brings. With RATE_LIMITED it is filled in too.
+// Admission is the result of a valid key. It is also filled in when the error is RATE_LIMITED.
 type Admission struct {
 	Caller      Caller
 	Rate        ratelimit.Decision
 	Maintenance bool // a maintenance window is open
 }
 
-// Caller is who a valid key acts for. The zero value is nobody and reaches nothing.
+// Caller is the account and user that a valid key acts for. The zero value reaches nothing.
 type Caller struct {
 	Key       account.Key // without its hash
 	Account   account.Account
@@ -54,14 +54,14 @@ type Caller struct {
 // Known reports whether a valid key was presented.
 func (c Caller) Known() bool { return c.Key.ID != "" }
 
-// Actor is how the caller stands in the activity log.
+// Actor is the caller's name in the activity log.
 func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix()) }
 
 func (c Caller) viewer() ports.Viewer {
 	return ports.Viewer{AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: c.Key.Scope}
 }
 
-// RequireFullAccount returns KEY_SCOPE_DENIED for every key but a full-account one. It looks nothing up.
+// RequireFullAccount returns KEY_SCOPE_DENIED for every key but a full-account one. It needs no look-up.
 func (c Caller) RequireFullAccount() error {
 	if c.Key.Kind != account.AccountKey || c.Key.Scope != account.FullAccount {
 		return fault.New(fault.KeyScopeDenied, "this needs a full-account key")
@@ -69,8 +69,8 @@ func (c Caller) RequireFullAccount() error {
 	return nil
 }
 
-// Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, the same bytes for every
-// cause, or RATE_LIMITED: for the key's class as well as for too many unauthorised attempts of one client address.
+// Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, identical for every cause, or
+// RATE_LIMITED, either for the key's class or for too many unauthorised attempts from one client address.
 func (a *Access) Admit(ctx context.Context, k Knock) (Admission, error) {
 	credential, err := account.ParseKey(k.Key)
 	if err != nil {
@@ -108,8 +108,8 @@ func (a *Access) letIn(found ports.Admission, now time.Time, k Knock) (Admission
 	return admission, nil
 }
 
-// turnAway counts an unauthorised attempt. An address that has used its attempts up is refused from memory until its
-// bucket has room again, so that a flood costs the store nothing.
+// turnAway counts an unauthorised attempt. An address without attempts left is refused from memory until its bucket has room
+// again, so that a flood does not load the store.
 func (a *Access) turnAway(ctx context.Context, client netip.Addr) error {
 	now, source := a.Clock.Now(), sourceOf(client)
 	if until, ok := a.shut.until(source, now); ok {

@@ -16,7 +16,7 @@ import (
 // first and then pushed to the server, and the keeper pushes again what a crash or an outage left behind.
 type Allowlist struct{ *base }
 
-// List returns the entries, oldest first. FORBIDDEN is never returned: who sees the database sees its allowlist.
+// List returns the entries, oldest first. It never returns FORBIDDEN: whoever sees the database sees its allowlist.
 func (a *Allowlist) List(ctx context.Context, r Reached) (list []database.AllowlistEntry, err error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func (a *Allowlist) List(ctx context.Context, r Reached) (list []database.Allowl
 	return list, err
 }
 
-// Add lets one more network connect, and returns when the server enforces it. FORBIDDEN: a developer or viewer.
-// VALIDATION_ERROR on "cidr": a duplicate, or too many entries. DATABASE_STATE_CONFLICT while the database is being made or
+// Add allows one more network to connect, and returns when the server enforces it. FORBIDDEN: a developer or viewer.
+// VALIDATION_ERROR on "cidr": a duplicate, or too many entries. DATABASE_STATE_CONFLICT while the database is being created or
 // deleted. AGENT_ERROR: the change is stored, and enforced as soon as the server answers.
 func (a *Allowlist) Add(
 	ctx context.Context, r Reached, network netip.Prefix, description string,
@@ -51,7 +51,7 @@ func (a *Allowlist) Add(
 	return entry, err
 }
 
-// Remove takes a network off the list; connections that no entry allows any more are closed. Errors as for Add, and
+// Remove removes a network from the list; connections that no entry allows any more are closed. Errors as for Add, and
 // ALLOWLIST_ENTRY_NOT_FOUND.
 func (a *Allowlist) Remove(ctx context.Context, r Reached, entry id.AllowlistEntryID) error {
 	return a.change(ctx, r, audit.AllowlistRemoved, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
@@ -122,7 +122,7 @@ func (b *base) pushAllowlist(ctx context.Context, db id.DatabaseID) error {
 	})
 }
 
-// allowlistSpec reads list and generation in one transaction, so that they belong together.
+// allowlistSpec reads list and generation in one transaction, so that they are consistent.
 func (b *base) allowlistSpec(
 	ctx context.Context, db id.DatabaseID,
 ) (record database.Record, spec ports.AllowlistSpec, err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Backups starts, lists, hands out and deletes backups (spec, section "Backups").
+// Backups starts, lists, serves and deletes backups (spec, section "Backups").
 type Backups struct{ *base }
 
 // List returns the backups of a database, newest first, and the position of the last one where there are more.
@@ -66,7 +66,7 @@ func (b *Backups) checkRoom(ctx context.Context, r database.Record) error {
 	}
 }
 
-// queueBackup commits the intent, together with whatever else is part of the same step.
+// queueBackup commits the intent, and whatever else belongs to the same step, in one transaction.
 func (b *base) queueBackup(
 	ctx context.Context, r database.Record, by audit.Actor, requestID string, t backup.Trigger,
 	also func(ctx context.Context, tx ports.Tx, locked database.Record) error,
@@ -116,7 +116,7 @@ func (b *base) backupInput(
 	}, nil
 }
 
-// Download is an open backup file; whoever has it closes File.Body.
+// Download is an open backup file; its holder must close File.Body.
 type Download struct {
 	Backup backup.Backup
 	File   ports.BackupFile
@@ -150,7 +150,7 @@ func (b *Backups) Open(ctx context.Context, r Reached, filename backup.Filename)
 }
 
 // Delete removes a backup file for good. FORBIDDEN: a viewer. BACKUP_NOT_FOUND. BACKUP_CONFLICT: a deletion backup.
-// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server can.
+// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server allows.
 func (b *Backups) Delete(ctx context.Context, r Reached, filename backup.Filename) error {
 	if err := r.Permit(account.ManageBackups); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (b *Backups) auditFile(ctx context.Context, r Reached, what audit.Action, f
 
 func errBackupNotFound() error { return fault.New(fault.BackupNotFound, "no such backup") }
 
-// fileError is what a caller is told when an agent does not hand out or delete a file.
+// fileError is the caller's error when an agent does not serve or delete a file.
 func fileError(err error, message string) error {
 	switch {
 	case ports.RefusedFor(err, ports.ReasonNotFound):
@@ -214,6 +214,6 @@ func fileError(err error, message string) error {
 }
 
 func joinClose(err error, f ports.BackupFile) error {
-	_ = f.Body.Close() // the first error is the one to tell
+	_ = f.Body.Close() // the first error is the one to report
 	return err
 }

@@ -33,14 +33,14 @@ func (b *base) audit(
 	})
 }
 
-// journal tells the operator about something that is no step of an operation.
+// journal records something for the operator that is not a step of an operation.
 func (b *base) journal(ctx context.Context, what string, db id.DatabaseID, err error) {
 	b.Journal.Record(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})
 }
 
 func newID[T ~string](e ports.Entropy) T { return id.FromBytes[T](e.UUID()) }
 
-// onePastEnd asks for one entry more than the caller wants, to know whether there is a next page.
+// onePastEnd asks for one entry more than requested, to find out whether there is a next page.
 func onePastEnd(p ports.Page) ports.Page {
 	if p.Limit > 0 {
 		p.Limit++
@@ -48,7 +48,7 @@ func onePastEnd(p ports.Page) ports.Page {
 	return p
 }
 
-// cut takes the entry past the end off again, and returns the position to go on from where there was one.
+// cut removes that extra entry again and returns the position of the next page, if there is one.
 func cut[T any](list []T, p ports.Page, position func(T) ports.Position) ([]T, *ports.Position) {
 	if p.Limit == 0 || len(list) <= p.Limit {
 		return list, nil

@@ -16,20 +16,20 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// changeJob is a change of a login with what it takes to carry it out.
+// changeJob is a change of a login with everything needed to carry it out.
 type changeJob struct {
 	record  database.Record
 	change  role.Change
 	current sealedPassword
 }
 
-// sealedPassword is the password that a login has; nothing is sealed where it has none.
+// sealedPassword is a login's current password, encrypted; empty if it has none.
 type sealedPassword struct {
 	sealed  []byte
 	context string
 }
 
-// wish is what a change shall do, and who wants it.
+// wish is a requested change, and who requested it.
 type wish struct {
 	kind      role.Kind
 	key       idempotency.Key
@@ -38,10 +38,10 @@ type wish struct {
 	password  newPassword // of a rotation
 }
 
-// newPassword is a password that no store has seen yet.
+// newPassword is a password that is not stored yet.
 type newPassword struct{ text, verifier string }
 
-// newPassword makes a password. Its verifier takes a millisecond to compute, so no database is locked meanwhile.
+// newPassword generates a password. Computing the verifier takes a millisecond, so call it before locking a database.
 func (b *base) newPassword() newPassword {
 	text := b.Entropy.Base62(passwordLength)
 	return newPassword{text: text, verifier: credential.Verifier(text, b.Entropy.Salt(), credential.Iterations)}
@@ -60,7 +60,7 @@ func (b *base) internalKey(what string) idempotency.Key {
 	return idempotency.Key(idempotency.InternalPrefix + what + "-" + newID[string](b.Entropy))
 }
 
-// changeRole commits the intent of a change of a role. The database is locked, and the change was admitted.
+// changeRole commits the intent to change a role. The caller holds the database's lock and has had the change admitted.
 func (b *base) changeRole(
 	ctx context.Context, tx ports.Tx, record database.Record, target role.Role, cell machine.Cell[role.Status], w wish,
 ) (changeJob, error) {
@@ -80,7 +80,7 @@ func (b *base) changeRole(
 	return job, tx.Roles().Save(ctx, target.Begun(job.change, cell))
 }
 
-// changeManaged is changeRole for a login that came with the database.
+// changeManaged is changeRole for a login that was created with the database.
 func (b *base) changeManaged(
 	ctx context.Context, tx ports.Tx, record database.Record, l ports.LoginSecret, w wish,
 ) (changeJob, error) {
@@ -110,8 +110,8 @@ func (b *base) addChange(
 	return changeJob{record: record, change: c, current: current}, tx.RoleChanges().Add(ctx, c)
 }
 
-// changeByKey finds the change that the key of a request has begun; false where it has begun none. The database is locked.
-// MANAGED_ROLE_CONFLICT: the change is of another kind or login than asked for.
+// changeByKey finds the change that an earlier request with the same key began; false if there is none. The caller holds the
+// database's lock. MANAGED_ROLE_CONFLICT: that change has another kind or login than this request.
 func changeByKey(
 	ctx context.Context, tx ports.Tx, record database.Record, asked role.Change,
 ) (job changeJob, found bool, err error) {
@@ -129,7 +129,7 @@ func changeByKey(
 	return job, true, err
 }
 
-// jobOf reads what it takes to go on with a change. The database is locked.
+// jobOf reads everything needed to continue a change. The caller holds the database's lock.
 func jobOf(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) (changeJob, error) {
 	job := changeJob{record: record, change: c}
 	if c.RoleID != "" {
@@ -142,15 +142,15 @@ func jobOf(ctx context.Context, tx ports.Tx, record database.Record, c role.Chan
 	return job, err
 }
 
-// patient is how long a request waits for an agent. It does so also when the caller leaves meanwhile.
+// patient limits how long a request waits for an agent. The request continues even if the caller disconnects.
 func (b *base) patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), b.RoleWait)
 }
 
-// settling is for writing down what an agent has said after all the time that a request has for it.
+// settling gives time to store an agent's answer even when the request's time is used up.
 func (b *base) settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), settleWait)
 }
 
-// settleWait bounds how long a store that hangs keeps a request.
+// settleWait bounds how long a hanging store can delay a request.
 const settleWait = 10 * time.Second

@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// conclude writes down what the agent has answered: change, login and activity entry commit in one transaction. Where another
-// driver was first, nothing is written.
+// conclude stores the agent's answer: change, login and activity entry commit in one transaction. It writes nothing if another
+// driver was first.
 func (b *base) conclude(ctx context.Context, j changeJob, result role.Result) (outcome, error) {
 	ctx, cancel := b.settling(ctx)
 	defer cancel()
@@ -72,7 +72,7 @@ func (b *base) concludeRole(
 	return b.audit(ctx, tx, record, c.Actor, action, details)
 }
 
-// roleActions are what the activity log says of the end of a change. A rotation that changed nothing is not in it.
+// roleActions are the activity log's entries for the end of a change. A rotation that changed nothing has none.
 var roleActions = map[role.Event]audit.Action{ //nolint:exhaustive // the events that end a change
 	role.Rotated: audit.RoleRotated, role.Shut: audit.RoleRevoked, role.Kept: audit.RoleRevoked, role.Dropped: audit.RoleRemoved,
 }
@@ -96,7 +96,7 @@ func (b *base) concludeLogin(
 	return b.audit(ctx, tx, record, c.Actor, audit.LoginRotated, details)
 }
 
-// prove adds what the agent has seen.
+// prove adds what the agent observed.
 func prove(d audit.Details, p role.Proof) {
 	d["clientsClosed"], d["sessionsEnded"] = strconv.Itoa(p.ClientsClosed), strconv.Itoa(p.SessionsEnded)
 	for name, seen := range map[string]bool{

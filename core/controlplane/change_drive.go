@@ -13,15 +13,15 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// outcome is what an attempt at a change has come to.
+// outcome is the result of an attempt at a change.
 type outcome struct {
 	change       role.Change // as it is stored now
 	dependencies role.Dependencies
 	cause        error // why it is still pending
 }
 
-// drive has the agent carry out a pending change and writes down what it answers. Any number of drivers may be at it: the agent
-// does it once, and the first answer counts. A change whose outcome is not known stays pending, and the keeper goes on with it.
+// drive has the agent carry out a pending change and stores its answer. Any number of drivers may do so at once: the agent does
+// it once, and the first answer counts. A change whose outcome is unknown stays pending, and the keeper continues it.
 func (b *base) drive(ctx context.Context, j changeJob) (outcome, error) {
 	points := changePoints(j.change)
 	b.Crash(points.reserved)
@@ -51,7 +51,7 @@ func changePoints(c role.Change) steps {
 	return revokeSteps
 }
 
-// carryOut asks the agent. An error says that the outcome is not known, or that the agent cannot do it now.
+// carryOut sends the command to the agent. An error means that the outcome is unknown, or that the agent cannot do it now.
 func (b *base) carryOut(ctx context.Context, j changeJob) (role.Result, error) {
 	agent, err := b.agentOf(ctx, j.record.ServerID)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *base) carryOut(ctx context.Context, j changeJob) (role.Result, error) {
 	return result, err
 }
 
-// errNotProven is about an agent that calls a change done without having seen that it is.
+// errNotProven means that an agent reported a change as done without the required proof.
 var errNotProven = fault.New(fault.AgentError, "the agent has not proven the change")
 
 func (b *base) unseal(p sealedPassword) (string, error) {
@@ -119,7 +119,7 @@ func (b *base) neighbours(ctx context.Context, record database.Record) (list []i
 	return list, err
 }
 
-// loadChange reads what it takes to go on with a change, which may have ended by now.
+// loadChange reads everything needed to continue a change, which may have ended by now.
 func (b *base) loadChange(ctx context.Context, db id.DatabaseID, change id.OperationID) (job changeJob, err error) {
 	err = b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		record, c, err := lockChange(ctx, tx, db, change)
@@ -142,7 +142,7 @@ func lockChange(
 	return record, c, err
 }
 
-// postpone writes down that the outcome is not known, unless somebody else has learnt it meanwhile.
+// postpone records that the outcome is unknown, unless another driver has learnt it in the meantime.
 func (b *base) postpone(ctx context.Context, j changeJob, cause error) (outcome, error) {
 	ctx, cancel := b.settling(ctx)
 	defer cancel()
@@ -170,8 +170,8 @@ func (b *base) postpone(ctx context.Context, j changeJob, cause error) (outcome,
 	return o, err
 }
 
-// renewRemoval puts a new removal in the place of one that the agent has heard with another list of the account's databases: the
-// same command must never say two things.
+// renewRemoval replaces a removal that was sent to the agent with a different list of the account's databases: a command must
+// never be repeated with another payload.
 func (b *base) renewRemoval(
 	ctx context.Context, tx ports.Tx, record database.Record, c role.Change,
 ) (role.Change, error) {
@@ -191,7 +191,7 @@ func (b *base) renewRemoval(
 	return job.change, err
 }
 
-// recordChange tells the operator how a change goes on.
+// recordChange records the progress of a change for the operator.
 func (b *base) recordChange(ctx context.Context, what string, c role.Change, err error) {
 	b.Journal.Record(ctx, ports.JournalEvent{
 		What: what, DatabaseID: c.DatabaseID, OperationID: c.ID, RoleID: c.RoleID, Kind: string(c.Kind), RequestID: c.RequestID,

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal and Sender may be nil, an embedder without webhooks has none; every other one is
+// Ports are what the use cases need. Journal and Sender may be nil (without a Sender, webhooks are refused); all others are
 // required.
 type Ports struct {
 	Store      ports.Store
@@ -23,30 +23,30 @@ type Ports struct {
 	Sender     ports.WebhookSender
 }
 
-// Config is what an installation chooses. The zero value of a field takes the default.
+// Config holds an installation's choices. The zero value of a field means its default.
 type Config struct {
 	// Instance names this process in leases. It must differ from every other process's; a random one is the default.
 	Instance string
-	// Limits are the rate limits; a class that is missing has its default.
+	// Limits are the rate limits; a missing class has its default.
 	Limits map[ratelimit.Class]ratelimit.Limit
 	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
 	UnverifiedPlans []account.Plan
-	// LeaseHold is how long a worker may be silent before another takes its work: DefaultLeaseHold.
+	// LeaseHold is how long a worker may be silent before another takes over its work; by default DefaultLeaseHold.
 	LeaseHold time.Duration
-	// PollEvery is how often a worker asks the agent for a backup's progress: 500 ms.
+	// PollEvery is how often a worker asks the agent for a backup's progress; by default 500 ms.
 	PollEvery time.Duration
-	// CreateWait is how long a request waits for a create or a lifecycle action to finish: 60 s.
+	// CreateWait is how long a request waits for a creation or a lifecycle action to finish; by default 60 s.
 	CreateWait time.Duration
-	// RoleWait is how long a request about a role or login waits for the agent, which goes on afterwards: 20 s.
+	// RoleWait is how long a request about a role or login waits for the agent, which continues afterwards; by default 20 s.
 	RoleWait time.Duration
-	// SizeWait is how long a read of one database waits for the agent to tell its size: 300 ms.
+	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
 	SizeWait time.Duration
 	// Crash is called at each point of CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill the process
 	// there.
 	Crash func(point string)
 }
 
-// DefaultLeaseHold is long enough for a pause of a busy process, and short enough to wait for after a crash.
+// DefaultLeaseHold is long enough to survive a pause of a busy process, and short enough to wait for after a crash.
 const DefaultLeaseHold = 30 * time.Second
 
 // ControlPlane is the set of use cases, all on the same ports.
@@ -66,13 +66,14 @@ type ControlPlane struct {
 	Operator      *Operator
 }
 
-// base is what every use case is made from.
+// base is shared by all use cases.
 type base struct {
 	Ports
 	Config
 }
 
-// New checks the ports and builds the use cases. It starts nothing: whoever runs a host calls Worker.Run and Keeper.Run.
+// New checks the ports and builds the use cases. It starts nothing: the host must call Worker.Run and Keeper.Run and, with a
+// Sender, Dispatcher.Run.
 func New(p Ports, c Config) (*ControlPlane, error) {
 	if p.Store == nil || p.Admissions == nil || p.Fleet == nil || p.Clock == nil || p.Entropy == nil || p.Secrets == nil {
 		return nil, errors.New("controlplane: Store, Admissions, Fleet, Clock, Entropy and Secrets are required")

@@ -1,7 +1,7 @@
 package controlplane
 
-// Crash points: each is a moment between two steps of a flow. Config.Crash is called there, so that a test can kill the
-// process and show that the next start goes on.
+// Crash points: each is a moment between two steps of a flow. Config.Crash is called there, so that a test can kill the process
+// and show that the next start continues the flow.
 const (
 	CrashCreateReserved   = "create.reserved"    // intent committed, agent not yet asked
 	CrashCreateConfirmed  = "create.confirmed"   // agent has done it, outcome not committed
@@ -33,10 +33,10 @@ var CrashPoints = []string{
 	CrashAllowlistApplied,
 }
 
-// DispatchCrashPoints lists those of webhooks.
+// DispatchCrashPoints lists the points of webhooks.
 var DispatchCrashPoints = []string{CrashWebhookFannedOut, CrashWebhookClaimed, CrashWebhookSent}
 
-// steps are the three points of one thing that an agent does to a login.
+// steps are the three points of one command about a login.
 type steps struct {
 	reserved  string // intent committed, agent not yet asked
 	confirmed string // agent has answered, outcome not committed
@@ -47,8 +47,8 @@ func stepsOf(what string) steps {
 	return steps{"role." + what + ".reserved", "role." + what + ".confirmed", "role." + what + ".committed"}
 }
 
-// What an agent does to logins. The revocation with which a deletion begins has points of its own; the rotation of a login that
-// came with the database has those of a role's.
+// The commands about logins. The revocation that begins a deletion has its own points; the rotation of a login that was created
+// with the database shares those of a role's.
 var (
 	prepareSteps = stepsOf("prepare")
 	admitSteps   = stepsOf("admit")
@@ -59,7 +59,7 @@ var (
 	expireSteps  = stepsOf("expire")
 )
 
-// RoleCrashPoints lists those of additional roles and of logins.
+// RoleCrashPoints lists the points of additional roles and other logins.
 var RoleCrashPoints = pointsOf(prepareSteps, admitSteps, rotateSteps, revokeSteps, deleteSteps, removeSteps, expireSteps)
 
 func pointsOf(of ...steps) (points []string) {

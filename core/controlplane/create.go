@@ -24,10 +24,11 @@ type CreateRequest struct {
 	RoleModel   database.RoleModel   // empty: managed
 	Environment database.Environment // empty: none
 	Schedule    database.Schedule    // empty: none
-	Key         idempotency.Key      // empty: every request makes a database of its own
+	Key         idempotency.Key      // empty: every request creates another database
 }
 
-// Created is a new database. Password and ConnectionString are empty in a replay after the owner's password has changed.
+// Created is a new database. Password and ConnectionString are empty in the answer to a repeated request once the owner's
+// password has changed.
 type Created struct {
 	Record           database.Record
 	Username         string
@@ -40,12 +41,12 @@ const passwordLength = 32
 
 const createRoute = "POST /databases"
 
-// Create makes a database and returns when a log-in through the pooler has been proven. With a key, a repeated request
-// returns the same database, also one that came while the first was still at work or after a crash.
+// Create makes a database and returns when a log-in through the pooler has been proven. With a key, a repeated request returns
+// the same database, even if the first request is still in progress or was cut off by a crash.
 //
-// KEY_SCOPE_DENIED: not a full-account key. VALIDATION_ERROR: a field is wrong, or the name is reserved or taken.
-// PLAN_LIMIT: no more databases. DATABASE_STATE_CONFLICT: the key was used for another request. AGENT_ERROR: the server did
-// it not, and nothing is left; or it has not answered, and creation goes on in the background.
+// KEY_SCOPE_DENIED: not a full-account key. VALIDATION_ERROR: a field is wrong, or the name is reserved or taken. PLAN_LIMIT:
+// no more databases. DATABASE_STATE_CONFLICT: the key was used for another request. AGENT_ERROR: the server failed to create
+// it, and nothing is left; or it has not answered, and creation continues in the background.
 func (d *Databases) Create(ctx context.Context, c Caller, r CreateRequest) (Created, error) {
 	if err := c.RequireFullAccount(); err != nil {
 		return Created{}, err
@@ -94,7 +95,7 @@ func (r CreateRequest) fingerprint() idempotency.Fingerprint {
 type draft struct {
 	record   database.Record
 	logins   []ports.LoginSecret
-	verified *sync.WaitGroup // until then the logins lack their verifiers
+	verified *sync.WaitGroup // wait for it before using the logins: it computes their verifiers
 }
 
 func (d *Databases) draft(c Caller, r CreateRequest) (draft, error) {
@@ -116,8 +117,8 @@ func (d *Databases) draft(c Caller, r CreateRequest) (draft, error) {
 	return made, err
 }
 
-// newLogins makes the passwords of a new database. Verifiers take a millisecond each to compute, so they are computed side by
-// side, while the first statements of reserve are on their way.
+// newLogins generates the passwords of a new database. Each verifier takes a millisecond to compute, so they are computed in
+// parallel, concurrently with the first statements of reserve.
 func (d *Databases) newLogins(record database.Record, computing *sync.WaitGroup) ([]ports.LoginSecret, error) {
 	names, models := database.RoleNames(record.ID, record.Name), record.RoleModel.Logins()
 	made := make([]ports.LoginSecret, len(models))
@@ -133,8 +134,8 @@ func (d *Databases) newLogins(record database.Record, computing *sync.WaitGroup)
 	return made, nil
 }
 
-// reserve commits the intent: record, logins, key and operation in one transaction. Where the key is known, it returns the
-// database that the key made.
+// reserve commits the intent: record, logins, key and operation in one transaction. If the key was used before, it returns the
+// database that was created with it.
 func (d *Databases) reserve(
 	ctx context.Context, c Caller, r CreateRequest, draft draft,
 ) (work operation.Operation, known id.DatabaseID, err error) {
@@ -199,7 +200,7 @@ func (d *Databases) place(ctx context.Context, tx ports.Tx, c Caller) (id.Server
 	return server.ID, notFound(err, fault.New(fault.AgentError, "no database server has room for another database"))
 }
 
-// autoEnroll admits a new database to every limited-rollout route where the operator has arranged that for the account.
+// autoEnroll admits a new database to every limited-rollout route, if the operator has set that for the account.
 func (d *Databases) autoEnroll(ctx context.Context, tx ports.Tx, record database.Record) error {
 	auto, err := tx.Switches().AutoEnroll(ctx, record.AccountID)
 	if err != nil || !auto {
@@ -213,7 +214,7 @@ func (d *Databases) autoEnroll(ctx context.Context, tx ports.Tx, record database
 	return nil
 }
 
-// createError is what a caller is told of a creation that did not finish within the request.
+// createError is the caller's error for a creation that did not finish within the request.
 func createError(err error) error {
 	var known *fault.Error
 	if errors.As(err, &known) {
@@ -223,10 +224,10 @@ func createError(err error) error {
 		"background: repeat the request with the same Idempotency-Key, or read the database's status")
 }
 
-// awaitPoll is how often a replay looks whether the first request is done.
+// awaitPoll is how often a repeated request checks whether the first one is done.
 const awaitPoll = 50 * time.Millisecond
 
-// awaitCreated waits until the database that the key made is no longer being made, at most Config.CreateWait.
+// awaitCreated waits until the database is no longer being created, at most Config.CreateWait.
 func (d *Databases) awaitCreated(ctx context.Context, c Caller, db id.DatabaseID) (Created, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.CreateWait)
 	defer cancel()
@@ -245,7 +246,7 @@ func (d *Databases) awaitCreated(ctx context.Context, c Caller, db id.DatabaseID
 	}
 }
 
-// reveal returns the database with the password that its creation made, for as long as the owner has that one.
+// reveal returns the database with the password from its creation, unless the owner's password has changed since.
 func (d *Databases) reveal(ctx context.Context, c Caller, db id.DatabaseID) (Created, error) {
 	var created Created
 	var owner ports.LoginSecret

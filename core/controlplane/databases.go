@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Databases lists, makes, labels, starts and stops databases (spec, section "Databases").
+// Databases lists, creates, labels, starts and stops databases (spec, section "Databases").
 type Databases struct {
 	*base
 	worker *Worker
@@ -21,7 +21,7 @@ type Databases struct {
 	asked map[id.DatabaseID]time.Time // when this process last asked for a size
 }
 
-// List returns the databases that the key sees, oldest first, and the position of the last one where there are more.
+// List returns the databases that the key can see, oldest first, and the position of the last one if there are more.
 func (d *Databases) List(ctx context.Context, c Caller, p ports.Page) (list []database.Record, next *ports.Position, err error) {
 	err = d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		list, err = tx.Databases().Visible(ctx, c.viewer(), onePastEnd(p))
@@ -34,7 +34,7 @@ func (d *Databases) List(ctx context.Context, c Caller, p ports.Page) (list []da
 }
 
 // Get returns a database as it was reached. A size older than database.SizeMaxAge is read from the server, within
-// Config.SizeWait; where that fails, the stored one answers.
+// Config.SizeWait; if that fails, the stored size is returned.
 func (d *Databases) Get(ctx context.Context, r Reached) (database.Record, error) {
 	if err := r.Permit(account.See); err != nil {
 		return database.Record{}, err
@@ -62,8 +62,7 @@ func (d *Databases) Get(ctx context.Context, r Reached) (database.Record, error)
 
 func hasServerSide(s database.Status) bool { return s == database.Active || s == database.Stopped }
 
-// sizeRetry is how long a database whose size could not be read is left alone, so that an agent that is down does not slow
-// every read.
+// sizeRetry is how long a failed read of a size is not repeated, so that an agent that is down does not slow every request.
 const sizeRetry = 10 * time.Second
 
 func (d *Databases) mayAsk(db id.DatabaseID, now time.Time) bool {
@@ -89,8 +88,8 @@ func (d *Databases) readSize(ctx context.Context, r database.Record) (int64, err
 	return agent.DatabaseSize(ctx, r.ID)
 }
 
-// SetEnvironment stores the label; empty takes it away. The change stands in the activity log. DATABASE_STATE_CONFLICT
-// while the database is being made or deleted.
+// SetEnvironment stores the label; empty removes it. The change is recorded in the activity log. DATABASE_STATE_CONFLICT while
+// the database is being created or deleted.
 func (d *Databases) SetEnvironment(ctx context.Context, r Reached, e database.Environment) error {
 	if err := r.Permit(account.Configure); err != nil {
 		return err

@@ -12,25 +12,24 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Dispatcher brings events to the endpoints that want them: each at least once, in no promised order. Any number of
-// dispatchers, in any number of processes, share the work: a delivery is claimed under a lease, so one that dies in the middle
-// of an attempt loses nothing, and the receiver knows a repeated one by its Service-Event-Id.
+// Dispatcher delivers events to the endpoints that want them: each at least once, in no guaranteed order. Any number of
+// dispatchers, in any number of processes, share the work: a delivery is claimed under a lease, so nothing is lost when a
+// dispatcher dies in the middle of an attempt, and the receiver recognises a repeated delivery by its Service-Event-Id.
 type Dispatcher struct{ *base }
 
 const (
-	// perEndpoint bounds the attempts at one endpoint that are under way at a time, so that one that hangs holds up only
-	// itself.
+	// perEndpoint bounds the concurrent attempts at one endpoint, so that a hanging endpoint delays only its own deliveries.
 	perEndpoint = 4
 	// fanOutBatch bounds one transaction that makes deliveries of events.
 	fanOutBatch = 100
-	// claimers is how many claims one dispatcher makes at a time.
+	// claimers is how many deliveries one dispatcher claims concurrently.
 	claimers = 4
-	// dispatchPoll is how long a dispatcher waits when nothing woke it.
+	// dispatchPoll is how long a dispatcher waits before it looks again when nothing woke it.
 	dispatchPoll = 500 * time.Millisecond
 )
 
 // Run makes deliveries of events and attempts them, up to parallel at a time, until the context ends. It returns when the
-// attempts under way are over.
+// running attempts have ended.
 func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
 	var underWay sync.WaitGroup
 	defer underWay.Wait()
@@ -46,7 +45,7 @@ func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
 	whenWoken(ctx, n, freed, func() { d.startAll(ctx, slots, start) })
 }
 
-// whenWoken works at once, then each time that something may have to be done, until the context ends.
+// whenWoken calls work at once, and then whenever there may be something to do, until the context ends.
 func whenWoken(ctx context.Context, n ports.Notifier, also <-chan struct{}, work func()) {
 	wake, stop := n.Wake()
 	defer stop()
@@ -83,8 +82,8 @@ func (d *Dispatcher) fanOutAll(ctx context.Context) {
 	}
 }
 
-// startAll starts attempts until none is due or no slot is free. The first claim is alone, so that an idle dispatcher asks
-// little; where there is work, claims go side by side, because each waits for the disk.
+// startAll starts attempts until none is due or no slot is free. The first claim is made alone, so that an idle dispatcher
+// sends few queries; once there is work, claims run concurrently, because each waits for the disk.
 func (d *Dispatcher) startAll(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) {
 	if !d.startNext(ctx, slots, start) {
 		return
@@ -170,8 +169,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err e
 	return claimed, err
 }
 
-// attempt makes one attempt and records what it came to. Where that cannot be recorded, the lease ends and the attempt is made
-// again.
+// attempt makes one attempt and records its outcome. If that cannot be recorded, the lease ends and the attempt is repeated.
 func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
 	d.Crash(CrashWebhookClaimed)
 	began := d.Clock.Now()
@@ -185,7 +183,7 @@ func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
 	}
 }
 
-// send reads the secret at the last moment, so that a rotation stops the old one for retries too.
+// send reads the secret at the last moment, so that after a rotation not even retries are signed with the old one.
 func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began time.Time) (webhook.Outcome, error) {
 	var e webhook.Endpoint
 	err := d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
@@ -204,16 +202,16 @@ func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began t
 	})
 }
 
-// settleInTime records an attempt also when the dispatcher is told to stop, and for no longer than a lease lasts: a store that
-// hangs keeps neither a slot nor the process.
+// settleInTime records an attempt even when the dispatcher is stopping, but takes no longer than a lease lasts: a hanging store
+// must block neither a slot nor the process.
 func (d *Dispatcher) settleInTime(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhook.Hold)
 	defer cancel()
 	return d.settle(ctx, claimed, o, began)
 }
 
-// settle records an attempt: delivery, endpoint and, where the endpoint is disabled by it, the activity log, in one
-// transaction.
+// settle records an attempt in one transaction: the delivery, the endpoint and, if that disables the endpoint, an activity
+// entry.
 func (d *Dispatcher) settle(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
 	jitter := webhook.Jitter(d.Entropy.UUID())
 	var settled webhook.Settled

@@ -1,10 +1,10 @@
 // Package controlplane holds the use cases of the service: one small type and one file for each area. Another Go service
 // embeds pgherd by building a ControlPlane from its own ports, or from the adapters of this module.
 //
-// Every method that serves a caller returns a *fault.Error for what the caller may be told; its comment names the codes.
-// Three are always possible and not named each time: INTERNAL_ERROR where a port fails, and, from what the caller was
-// admitted with, UNAUTHORIZED and RATE_LIMITED.
+// Every method that serves a caller returns a *fault.Error for what the caller may see; its comment names the codes. Three are
+// always possible and not named each time: INTERNAL_ERROR when a port fails, and UNAUTHORIZED and RATE_LIMITED from
+// Access.Admit.
 //
 // Work on a database server follows one rule: commit the intent, act, commit the outcome. Whoever finds an intent without an
-// outcome goes on with it; see worker.go.
+// outcome continues it; see worker.go.
 package controlplane

@@ -12,8 +12,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// backup follows a backup that the agent makes. The command is sent again and again: it starts the work, goes on with it
-// after a crash of the agent, and tells where it stands.
+// backup follows a backup that the agent makes. It keeps sending the same command, which starts the work, resumes it after a
+// crash of the agent, and returns its progress.
 func (w *Worker) backup(ctx context.Context, h *held) error {
 	input, err := operation.Decode[operation.BackupInput](h.operation().Input)
 	if err != nil {
@@ -28,7 +28,7 @@ func (w *Worker) backup(ctx context.Context, h *held) error {
 	return job.follow(ctx)
 }
 
-// backupJob is one backup as its worker sees it.
+// backupJob is a worker's view of one backup.
 type backupJob struct {
 	w      *Worker
 	h      *held
@@ -63,7 +63,7 @@ func (j backupJob) follow(ctx context.Context) error {
 	}
 }
 
-// ask sends the command. A refusal for good is a report of failure.
+// ask sends the command. A permanent refusal is returned as a report of failure.
 func (j backupJob) ask(ctx context.Context) (ports.BackupReport, error) {
 	fence, err := j.h.fence()
 	if err != nil {
@@ -81,7 +81,7 @@ func (j backupJob) ask(ctx context.Context) (ports.BackupReport, error) {
 	return report, err
 }
 
-// canceled carries out a user's wish to cancel. A backup that is complete by then is concluded instead.
+// canceled carries out a user's request to cancel. A backup that is complete by then is concluded instead.
 func (j backupJob) canceled(ctx context.Context) (bool, error) {
 	var wish bool
 	err := j.w.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -145,7 +145,7 @@ func (j backupJob) succeeded(r ports.BackupReport) ending {
 	return ending{on: operation.Succeed, result: operation.Encode(result), also: j.keep(r)}
 }
 
-// unverified keeps the file, so that it can be looked at; nothing is ever restored from it.
+// unverified keeps the file for inspection; nothing is ever restored from it.
 func (j backupJob) unverified(r ports.BackupReport) ending {
 	r.VerifiedAt = nil
 	return ending{on: operation.Fail, cause: fault.New(fault.BackupNotVerified, "%s", r.Message), also: j.keep(r)}

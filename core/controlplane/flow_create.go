@@ -11,8 +11,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// create makes the database that its record describes. The agent's command is declarative: after a crash the same command
-// is sent again, with the same logins and verifiers, and the agent goes on from what it finds.
+// create makes the database that its record describes. The agent's command is declarative: after a crash the same command is
+// sent again, with the same logins and verifiers, and the agent continues from what it finds.
 func (w *Worker) create(ctx context.Context, h *held) error {
 	record, spec, err := w.databaseSpec(ctx, h.operation())
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *Worker) created(ctx context.Context, h *held, record database.Record, e
 	return err
 }
 
-// giveUp records that the database will not be made, so that whoever goes on after a crash clears instead of making.
+// giveUp records that the database will not be created, so that after a crash the flow continues with clearing.
 func (w *Worker) giveUp(
 	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
 ) error {
@@ -103,7 +103,7 @@ func (w *Worker) giveUp(
 	return w.clear(ctx, h, agent, record, cause)
 }
 
-// clear has the agent remove what was begun, then forgets the database. Where the agent finds it whole, it is kept.
+// clear has the agent remove what was begun, then forgets the database. If the agent finds it complete, it is kept.
 func (w *Worker) clear(
 	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
 ) error {
@@ -121,7 +121,7 @@ func (w *Worker) clear(
 	return w.forget(ctx, h, record, cause)
 }
 
-// forget removes the record of a database of which nothing exists: its name and its place in the quota are free again.
+// forget removes the record of a database of which nothing exists on a server, which frees its name and its place in the quota.
 func (w *Worker) forget(ctx context.Context, h *held, record database.Record, cause *fault.Error) error {
 	return h.finish(ctx, record.Name, ending{
 		on: operation.Fail, cause: cause, also: func(ctx context.Context, tx ports.Tx) error {
@@ -149,7 +149,7 @@ func (w *Worker) move(
 	return w.audit(ctx, tx, record, o.Actor, what, details)
 }
 
-// refusedForGood reports whether the agent has said that it will never do it. ReasonUnavailable and ReasonNoRoute may pass.
+// refusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable and ReasonNoRoute are temporary.
 func refusedForGood(err error) bool {
 	var r *ports.AgentRefusal
 	if !errors.As(err, &r) {

@@ -23,7 +23,7 @@ type held struct {
 	mu      sync.Mutex
 	op      operation.Operation
 	reached bool         // a command may have been delivered under this lease
-	cause   *fault.Error // what it failed with here, with the details that its record does not keep
+	cause   *fault.Error // why it failed, with details that its record does not keep
 }
 
 func (w *Worker) hold(ctx context.Context, o operation.Operation) *held {
@@ -33,7 +33,7 @@ func (w *Worker) hold(ctx context.Context, o operation.Operation) *held {
 	return h
 }
 
-// release stops renewing. The lease itself ends by a final status, by putDown, or by itself.
+// release stops the renewal. The lease ends with a final status, by putDown, or by expiring.
 func (h *held) release() {
 	h.cancel(nil)
 	h.done.Wait()
@@ -72,8 +72,8 @@ func (h *held) alive() bool {
 	return o.Until != nil && h.Clock.Now().Before(*o.Until)
 }
 
-// fence returns what the agent needs to refuse this worker once its lease is lost; ErrLeaseLost where that is known here
-// already, as after a long sleep.
+// fence returns what lets the agent refuse this worker once its lease is lost. It returns ErrLeaseLost if the loss is known
+// here already, as after a long suspension.
 func (h *held) fence() (ports.Fence, error) {
 	if !h.alive() || h.operation().Status.Final() {
 		return ports.Fence{}, ports.ErrLeaseLost
@@ -82,8 +82,8 @@ func (h *held) fence() (ports.Fence, error) {
 	return ports.Fence{OperationID: o.ID, Epoch: o.Epoch}, nil
 }
 
-// save changes the operation under its epoch, together with whatever else is part of the same step. ErrLeaseLost: nothing
-// was written, because another worker has the operation.
+// save changes the operation under its epoch, and whatever else belongs to the same step, in one transaction. ErrLeaseLost:
+// nothing was written, because another worker has the operation.
 func (h *held) save(
 	ctx context.Context, change func(*operation.Operation), also func(context.Context, ports.Tx) error,
 ) error {
@@ -98,7 +98,7 @@ func (h *held) save(
 		if also == nil {
 			return tx.Operations().SaveLeased(ctx, next)
 		}
-		// The database before its operation, as everywhere: two that lock in different orders wait for each other.
+		// The database is locked before its operation, as everywhere, to avoid deadlocks.
 		if _, err := tx.Databases().Lock(ctx, next.DatabaseID); err != nil && !errors.Is(err, ports.ErrNoRow) {
 			return err
 		}
@@ -113,7 +113,7 @@ func (h *held) save(
 	return err
 }
 
-// progress stores where the work stands. Getting further starts the count of attempts anew.
+// progress stores the progress of the work. Making progress resets the count of attempts.
 func (h *held) progress(ctx context.Context, stage string, percent int) error {
 	o := h.operation()
 	if o.Stage == stage && o.Progress == percent {
@@ -132,7 +132,7 @@ type ending struct {
 	also   func(context.Context, ports.Tx) error
 }
 
-// finish makes the operation final: status, event and everything in also commit in one transaction.
+// finish makes the operation final: status, event and also's writes commit in one transaction.
 func (h *held) finish(ctx context.Context, databaseName string, e ending) error {
 	now := h.Clock.Now()
 	var final operation.Operation
@@ -180,7 +180,7 @@ func (b *base) emit(ctx context.Context, tx ports.Tx, o operation.Operation, nam
 	})
 }
 
-// outcome is what the caller of a finished operation is told: nil, or the *fault.Error that it failed with.
+// outcome is what the caller of a finished operation gets: nil, or the *fault.Error that it failed with.
 func (h *held) outcome() error {
 	o := h.operation()
 	switch f := o.Failure(); {
@@ -193,8 +193,8 @@ func (h *held) outcome() error {
 	}
 }
 
-// putDown gives the lease back, so that the operation is claimed again after a pause. It works after the flow's context
-// has ended.
+// putDown returns the lease, so that the operation is claimed again after a pause. It works even after the flow's context has
+// ended.
 func (h *held) putDown(pause time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), 5*time.Second)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Keeper does what time brings: scheduled backups, expired backups and credentials, changes that a crash or an outage left
-// unfinished. Any number of keepers may run side by side: everything that they do can be done twice.
+// Keeper does the periodic work: scheduled backups, expired backups and passwords, and changes that a crash or an outage left
+// unfinished. Any number of keepers may run concurrently: all of their work is idempotent.
 type Keeper struct {
 	*base
 
@@ -24,13 +24,13 @@ type Keeper struct {
 	busy map[id.ServerID]bool // servers on which logins are being changed
 }
 
-// keepEvery is how often the keeper looks.
+// keepEvery is how often the keeper looks for work.
 const keepEvery = 2 * time.Second
 
 // keepBatch bounds one round of one task, so that no task starves the others.
 const keepBatch = 100
 
-// Run keeps until the context ends.
+// Run works until the context ends.
 func (k *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
@@ -48,7 +48,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Once does one round of every task. One task's failure does not keep the others from their turn.
+// Once does one round of every task. A task that fails does not prevent the others.
 func (k *Keeper) Once(ctx context.Context) error {
 	return errors.Join(k.others(ctx), k.keepRoles(ctx, func(work func()) { work() }))
 }
@@ -64,7 +64,7 @@ func (k *Keeper) others(ctx context.Context) error {
 	)
 }
 
-// forgetEvents removes what was delivered, or given up, webhook.Retention ago.
+// forgetEvents deletes deliveries that became final webhook.Retention ago, and their events.
 func (k *Keeper) forgetEvents(ctx context.Context) error {
 	return k.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Outbox().Forget(ctx, k.Clock.Now().Add(-webhook.Retention), keepBatch)
@@ -79,7 +79,7 @@ func (k *Keeper) due(ctx context.Context, what ports.DueWork, limit int) (list [
 	return list, err
 }
 
-// scheduleBackups queues the daily backups whose time has come. Days that were missed are made up by one backup.
+// scheduleBackups queues the daily backups that are due. Several missed days are made up for by one backup.
 func (k *Keeper) scheduleBackups(ctx context.Context) error {
 	list, err := k.due(ctx, ports.DueBackup, keepBatch)
 	for _, r := range list {
@@ -91,7 +91,7 @@ func (k *Keeper) scheduleBackups(ctx context.Context) error {
 	return err
 }
 
-// reschedule moves the database's next backup to the next slot. Another keeper may have done it meanwhile.
+// reschedule moves the database's next backup to the next slot. Another keeper may have done so in the meantime.
 func (k *Keeper) reschedule(ctx context.Context, tx ports.Tx, locked database.Record) error {
 	now := k.Clock.Now()
 	if locked.NextBackupAt == nil || now.Before(*locked.NextBackupAt) {
@@ -102,10 +102,11 @@ func (k *Keeper) reschedule(ctx context.Context, tx ports.Tx, locked database.Re
 	return tx.Databases().Save(ctx, locked)
 }
 
-// errSettled says that somebody else has done the work.
+// errSettled means that another process has done the work.
 var errSettled = errors.New("already done")
 
-// isSettled reports whether a task has nothing left to do: somebody else did it, or the database's state forbids it now.
+// isSettled reports whether an error means that nothing is left to do: another process did it, or the database's state forbids
+// it now.
 func isSettled(err error) bool {
 	return errors.Is(err, errSettled) || errors.Is(err, ports.ErrNoRow) || fault.Has(err, fault.DatabaseStateConflict)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// keepRoles ends credentials whose validity is over, and goes on with changes of logins that were left unfinished. The work of
-// each server is started by itself, and no later round waits for it: a change takes as long as the log-ins and sessions that it
-// ends, and a server that hangs keeps no other from its turn.
+// keepRoles shuts out roles whose password is no longer valid, and continues unfinished changes of logins. The work of each
+// server runs on its own, and later rounds do not wait for it: a change takes as long as the log-ins and sessions that it ends,
+// and a hanging server must not delay the others.
 func (k *Keeper) keepRoles(ctx context.Context, start func(work func())) error {
 	expired, err := k.expireRoles(ctx)
 	due, dueErr := k.dueChanges(ctx)
@@ -35,7 +35,7 @@ func byServer(changes []ports.DueChange) map[id.ServerID][]ports.DueChange {
 	return groups
 }
 
-// occupy takes a server for this round; false where an earlier round is still at it.
+// occupy reserves a server for this round; false if an earlier round is still working on it.
 func (k *Keeper) occupy(server id.ServerID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,8 +63,8 @@ func (k *Keeper) dueChanges(ctx context.Context) (due []ports.DueChange, err err
 	return due, err
 }
 
-// goOn makes one attempt at each of the pending changes of a server, until the server does not answer. Where one role of a
-// database is shut, the next whose validity has ended follows: a database has one pending change at a time.
+// goOn makes one attempt at each of the pending changes of a server, until the server does not answer. When one expired role of
+// a database is shut out, the next one follows: a database has one pending change at a time.
 func (k *Keeper) goOn(ctx context.Context, changes []ports.DueChange) {
 	out := outage{}
 	for len(changes) > 0 && ctx.Err() == nil {
@@ -86,7 +86,7 @@ func (k *Keeper) goOn(ctx context.Context, changes []ports.DueChange) {
 	}
 }
 
-// stillPending reads a change just before it is gone on with; false where there is nothing left to do.
+// stillPending reads a change just before it is continued; false if there is nothing left to do.
 func (k *Keeper) stillPending(ctx context.Context, due ports.DueChange) (changeJob, bool) {
 	job, err := k.loadChange(ctx, due.DatabaseID, due.ID)
 	if err != nil && !isSettled(err) {
@@ -125,7 +125,7 @@ func (k *Keeper) attempt(ctx context.Context, job changeJob) error {
 	return errors.Join(err, o.cause)
 }
 
-// expireRoles begins to shut the roles whose credential's validity has ended.
+// expireRoles begins to shut out the roles whose password is no longer valid.
 func (k *Keeper) expireRoles(ctx context.Context) (begun []ports.DueChange, err error) {
 	var over []role.Role
 	err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -140,7 +140,7 @@ func (k *Keeper) expireRoles(ctx context.Context) (begun []ports.DueChange, err 
 	return begun, err
 }
 
-// expire begins to shut a role; false where something else has to end first.
+// expire begins to shut out a role; false if something else has to end first.
 func (k *Keeper) expire(ctx context.Context, r role.Role) (ports.DueChange, bool) {
 	job, err := k.beginExpiry(ctx, r)
 	switch {

@@ -7,11 +7,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// keepMost is how far a round looks where nothing can be done for what comes first.
+// keepMost bounds how far a round looks when nothing can be done for the first pieces of work.
 const keepMost = 100 * keepBatch
 
-// round does what is due, keepBatch pieces of work at a time. Where all that comes first is stuck, because its server does
-// not answer, it looks further: a dead server with much to do keeps no other from its turn.
+// round does what is due, keepBatch pieces of work at a time. If all of them are stuck because their server does not answer, it
+// looks further, so that a dead server with much work does not block the others.
 func round[T any](due func(limit int) ([]T, error), do func(T) (done bool)) error {
 	for limit := keepBatch; ; limit *= 10 {
 		list, err := due(limit)
@@ -28,7 +28,7 @@ func round[T any](due func(limit int) ([]T, error), do func(T) (done bool)) erro
 	}
 }
 
-// errNoAnswer says that the server has not answered in this round, and was not asked again.
+// errNoAnswer means that the server did not answer earlier in this round, and was not asked again.
 var errNoAnswer = errors.New("the server has not answered in this round")
 
 // outage remembers, for one round, which servers do not answer, so that each costs one attempt and not one for every piece

@@ -13,10 +13,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// SetLifecycle starts, stops or restarts a database and returns its status. What it is already is no error.
+// SetLifecycle starts, stops or restarts a database and returns its status. It is no error if the database is already in that
+// status.
 //
 // FORBIDDEN: a developer or viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it. AGENT_ERROR: the
-// server cannot be reached and nothing was changed; or it has not confirmed, and the action goes on in the background.
+// server cannot be reached and nothing was changed; or it has not confirmed, and the action continues in the background.
 func (d *Databases) SetLifecycle(ctx context.Context, r Reached, action database.Event) (database.Status, error) {
 	if err := r.Permit(account.Configure); err != nil {
 		return "", err
@@ -32,7 +33,7 @@ func (d *Databases) SetLifecycle(ctx context.Context, r Reached, action database
 	return status, nil
 }
 
-// reserveLifecycle commits the intent. work is nil where nothing has to be done.
+// reserveLifecycle commits the intent. work is nil if nothing has to be done.
 func (d *Databases) reserveLifecycle(
 	ctx context.Context, r Reached, action database.Event,
 ) (status database.Status, work *operation.Operation, err error) {
@@ -65,8 +66,8 @@ func (d *Databases) reserveLifecycle(
 	return status, work, err
 }
 
-// noneUnderWay returns DATABASE_STATE_CONFLICT while an action is open: the status that a database has already is then not
-// the one that it will have.
+// noneUnderWay returns DATABASE_STATE_CONFLICT while a lifecycle action is open: the present status is then not the one that
+// the database will have.
 func (d *Databases) noneUnderWay(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
 	open, err := tx.Operations().Open(ctx, db)
 	switch {
@@ -147,7 +148,7 @@ func (w *Worker) lifecycleDone(ctx context.Context, h *held, record database.Rec
 	})
 }
 
-// closeAndFail has the agent record the operation closed, then makes it failed: never the other way round.
+// closeAndFail first has the agent record the operation as closed, and only then makes it failed.
 func (w *Worker) closeAndFail(
 	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
 ) error {

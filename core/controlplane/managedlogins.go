@@ -13,10 +13,10 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// ManagedLogins shows and changes the passwords of the logins that came with a database: owner, runtime and readonly.
+// ManagedLogins shows and changes the passwords of the logins that were created with a database: owner, runtime and readonly.
 type ManagedLogins struct{ *base }
 
-// ManagedLogin is such a login. Its connections are bounded by the database's cap, and by nothing else.
+// ManagedLogin is such a login. Only the database's connection cap bounds its connections.
 type ManagedLogin struct {
 	Login                database.Login
 	Username             string
@@ -30,7 +30,7 @@ type RevealedLogin struct {
 	Password string
 }
 
-// LoginRotation is the change of a login's password. Password is that of the owner, in the one answer that carries it.
+// LoginRotation is the change of a login's password. Password is the owner's new password, in the one answer that carries it.
 type LoginRotation struct {
 	role.Change
 	Password string
@@ -42,7 +42,7 @@ func managedLogin(record database.Record, l ports.LoginSecret) ManagedLogin {
 	}
 }
 
-// loginDetails name such a login in the activity log.
+// loginDetails describe such a login in the activity log.
 func loginDetails(l database.Login, username string, credentialGeneration int64) audit.Details {
 	return audit.Details{
 		"login": string(l), "username": username, "credentialGeneration": strconv.FormatInt(credentialGeneration, 10),
@@ -66,9 +66,9 @@ func (m *ManagedLogins) List(ctx context.Context, reached Reached) ([]ManagedLog
 	return logins, err
 }
 
-// Reveal returns the password of runtime or readonly after the server has said that it is in force, and writes that into the
-// activity log first. FORBIDDEN. ROLE_NOT_FOUND: the owner's, or a login that the database does not have. MANAGED_ROLE_CONFLICT:
-// a change of it is unfinished, or its password on the server is another one. AGENT_ERROR: the server could not be asked.
+// Reveal returns the password of runtime or readonly, after the server has confirmed that it is in force and an activity entry
+// is stored. FORBIDDEN. ROLE_NOT_FOUND: the owner's, or a login that the database does not have. MANAGED_ROLE_CONFLICT: a
+// change of it is unfinished, or its password on the server is another one. AGENT_ERROR: the server could not be asked.
 func (m *ManagedLogins) Reveal(ctx context.Context, reached Reached, l database.Login) (RevealedLogin, error) {
 	if err := reached.Permit(account.Configure); err != nil {
 		return RevealedLogin{}, err
@@ -97,7 +97,7 @@ func loginOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, l database.Logi
 	return stored, notFound(err, role.ErrNotFound())
 }
 
-// settledLogin is loginOf for what has to wait until the login's change has ended.
+// settledLogin is loginOf for uses that must wait until the login's change has ended.
 func settledLogin(ctx context.Context, tx ports.Tx, db id.DatabaseID, l database.Login) (ports.LoginSecret, error) {
 	stored, err := loginOf(ctx, tx, db, l)
 	if err != nil {
@@ -155,8 +155,8 @@ func (m *ManagedLogins) Rotate(
 	return m.handOver(ctx, reached, c)
 }
 
-// handOver gives out the owner's new password and writes down, before it does so, that this answer carries it. What cannot be
-// decrypted is not written down as given: the request can be repeated.
+// handOver returns the owner's new password, after it has recorded that this answer carries it. If the password cannot be
+// decrypted, nothing is recorded, and the request can be repeated.
 func (m *ManagedLogins) handOver(ctx context.Context, reached Reached, c role.Change) (LoginRotation, error) {
 	ctx, cancel := m.settling(ctx)
 	defer cancel()

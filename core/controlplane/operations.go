@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Operations shows and cancels asynchronous work (spec, section "Operations").
+// Operations shows and cancels asynchronous operations (spec, section "Operations").
 type Operations struct{ *base }
 
 // List returns the operations of a database, newest first, and the position of the last one where there are more.
@@ -30,7 +30,7 @@ func (o *Operations) List(
 	return list, next, err
 }
 
-// cancelRight is what a caller needs to cancel an operation: what its start needs.
+// cancelRight is the permission needed to cancel an operation: the same as to start it.
 var cancelRight = map[operation.Kind]account.Action{
 	operation.Backup:    account.ManageBackups,
 	operation.Extension: account.Configure,
@@ -42,9 +42,9 @@ var cancelRight = map[operation.Kind]account.Action{
 	operation.Lifecycle: account.Configure,
 }
 
-// Cancel ends a queued operation at once, and asks the worker of a running one to end it: its status is canceled when the
-// server has confirmed. FORBIDDEN: the caller may not start such an operation. DATABASE_STATE_CONFLICT: it is final, or it
-// may already have changed something.
+// Cancel ends a queued operation at once. For a running one it asks the worker to end it: the status becomes canceled when the
+// server has confirmed. FORBIDDEN: the caller may not start such an operation. DATABASE_STATE_CONFLICT: it is final, or it may
+// already have changed something.
 func (o *Operations) Cancel(ctx context.Context, r ReachedOperation) (operation.Operation, error) {
 	if err := r.Permit(cancelRight[r.operation.Kind]); err != nil {
 		return operation.Operation{}, err
@@ -61,7 +61,7 @@ func (o *Operations) Cancel(ctx context.Context, r ReachedOperation) (operation.
 	return now, err
 }
 
-// cancel applies the wish to an operation that is locked.
+// cancel applies the request to an operation that is locked.
 func (b *base) cancel(
 	ctx context.Context, tx ports.Tx, work operation.Operation, r database.Record, by audit.Actor,
 ) (operation.Operation, error) {

@@ -12,7 +12,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Operator is what the people who run the service do. It checks no key: whoever may reach the metadata database may do it.
+// Operator holds the use cases of the people who run the service. It does not authenticate: whoever has access to the metadata
+// database may use it.
 type Operator struct{ *base }
 
 // EnrollableRoutes are the limited-rollout routes that a database is enrolled for, one by one.
@@ -27,7 +28,7 @@ var FeatureNames = []string{
 	"legacy-roles",
 }
 
-// NewAccount asks for a person and the account that the person owns.
+// NewAccount describes a user and the account that the user owns.
 type NewAccount struct {
 	Email, Name string
 	Plan        account.Plan
@@ -154,7 +155,7 @@ func (o *Operator) Operations(
 	return list, err
 }
 
-// Operation returns any operation, also of the service's own kinds. OPERATION_NOT_FOUND.
+// Operation returns any operation, including internal kinds. OPERATION_NOT_FOUND.
 func (o *Operator) Operation(ctx context.Context, op id.OperationID) (work operation.Operation, err error) {
 	err = o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		work, err = tx.Operations().Get(ctx, op)
@@ -163,7 +164,7 @@ func (o *Operator) Operation(ctx context.Context, op id.OperationID) (work opera
 	return work, notFound(err, fault.New(fault.OperationNotFound, "no such operation"))
 }
 
-// CancelOperation asks for the end of an operation, as Operations.Cancel does for a caller.
+// CancelOperation requests the cancellation of an operation, as Operations.Cancel does for a caller.
 func (o *Operator) CancelOperation(ctx context.Context, op id.OperationID) (operation.Operation, error) {
 	var work operation.Operation
 	err := o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// NewKey asks for an API key. Databases are those that a selected-database key reaches.
+// NewKey describes a new API key. Databases are those that a selected-database key reaches.
 type NewKey struct {
 	AccountID id.AccountID
 	Label     string
@@ -17,8 +17,8 @@ type NewKey struct {
 	Databases []id.DatabaseID
 }
 
-// CreateKey makes a key and returns its text, which is never to be had again. VALIDATION_ERROR on "label", "scope",
-// "account" or "database": the text is empty then.
+// CreateKey makes a key and returns its text, which cannot be retrieved later. VALIDATION_ERROR on "label", "scope", "account"
+// or "database", with an empty text.
 func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, text string, err error) {
 	label, err := account.ValidateLabel(n.Label)
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID) (key account.Ke
 	return key, text, nil
 }
 
-// RevokeKey ends a key at once and for good.
+// RevokeKey revokes a key at once and permanently.
 func (o *Operator) RevokeKey(ctx context.Context, key id.KeyID) error {
 	return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := o.usableKey(ctx, tx, key)
@@ -121,7 +121,7 @@ func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name str
 	return n, err
 }
 
-// CreateCIKey makes a preview CI key of a namespace and returns its text, which is never to be had again.
+// CreateCIKey makes a preview CI key of a namespace and returns its text, which cannot be retrieved later.
 func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (key account.Key, text string, err error) {
 	text, credential := account.NewKey(account.CIKey, o.Entropy.Base62(account.KeyCharacters))
 	err = o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// NewServer asks for the registration of a database server.
+// NewServer describes a database server to be registered.
 type NewServer struct {
 	Name       string
 	AgentURL   string // https
@@ -18,7 +18,7 @@ type NewServer struct {
 	CA         string // PEM; empty: the system's roots
 	PublicHost string // what customers connect to
 	PublicPort int
-	Capacity   int // how many databases
+	Capacity   int // most databases that it holds
 }
 
 // AddServer registers a database server. VALIDATION_ERROR names the field.
@@ -70,7 +70,7 @@ func (o *Operator) ChangeServer(
 	return s, err
 }
 
-// EachSealed calls visit with every stored secret, still encrypted. An error of visit ends the walk.
+// EachSealed calls visit with every stored secret, still encrypted. An error of visit ends the iteration.
 func (o *Operator) EachSealed(ctx context.Context, visit func(sealed []byte) error) error {
 	for after := ""; ; {
 		var batch []ports.SealedValue
@@ -93,8 +93,8 @@ func (o *Operator) EachSealed(ctx context.Context, visit func(sealed []byte) err
 // resealBatch bounds one transaction of Reseal.
 const resealBatch = 100
 
-// Reseal encrypts every stored secret anew, with the key that is primary now, and returns how many it changed. It can be
-// interrupted and run again. Only after it has finished may an old key leave the ring.
+// Reseal encrypts every stored secret again with the current primary key, and returns how many it changed. It can be
+// interrupted and run again. Old keys may be removed from the ring only after it has finished.
 func (o *Operator) Reseal(ctx context.Context) (changed int, err error) {
 	for after := ""; ; {
 		var batch []ports.SealedValue

@@ -12,21 +12,21 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Reached is a database that a caller may see: the proof that scope was checked, which only Access.Reach makes. The record
-// is as it was when it was reached; use cases that write lock it and look again.
+// Reached is a database that a caller may see. Only Access.Reach creates one, so it proves that the scope was checked. The
+// record is a snapshot from that moment; use cases that write lock the database and read it again.
 type Reached struct {
 	caller   Caller
 	record   database.Record
 	standing account.Standing
 }
 
-// Record returns the database as it was reached.
+// Record returns the database as it was when Reach found it.
 func (r Reached) Record() database.Record { return r.record }
 
-// Standing returns what the caller is to the database.
+// Standing returns the caller's standing on the database.
 func (r Reached) Standing() account.Standing { return r.standing }
 
-// Permit returns FORBIDDEN where the caller's standing does not allow the action.
+// Permit returns FORBIDDEN if the caller's standing does not allow the action.
 func (r Reached) Permit(a account.Action) error {
 	if r.record.ID == "" {
 		return errDatabaseNotFound()
@@ -34,8 +34,8 @@ func (r Reached) Permit(a account.Action) error {
 	return account.Permit(r.standing, a)
 }
 
-// Reach finds a database in the caller's scope: DATABASE_NOT_FOUND covers missing, foreign and out of scope alike, and a
-// database that is being deleted for a selected-database key. FORBIDDEN: the caller sees it, but may not do the action.
+// Reach finds a database in the caller's scope. DATABASE_NOT_FOUND: it is missing, of another account, out of scope or, for a
+// selected-database key, being deleted. FORBIDDEN: the caller sees it, but may not do the action.
 func (a *Access) Reach(ctx context.Context, c Caller, db id.DatabaseID, action account.Action) (Reached, error) {
 	if !c.Known() {
 		return Reached{}, errDatabaseNotFound()
@@ -57,11 +57,11 @@ type ReachedOperation struct {
 	operation operation.Operation
 }
 
-// Operation returns the operation as it was reached.
+// Operation returns the operation as it was when ReachOperation found it.
 func (r ReachedOperation) Operation() operation.Operation { return r.operation }
 
-// ReachOperation finds an operation in the caller's scope: OPERATION_NOT_FOUND covers missing, foreign, out of scope and
-// the service's own kinds alike. FORBIDDEN as for Reach.
+// ReachOperation finds an operation in the caller's scope. OPERATION_NOT_FOUND: it is missing, of another account, out of scope
+// or of an internal kind. FORBIDDEN as for Reach.
 func (a *Access) ReachOperation(
 	ctx context.Context, c Caller, op id.OperationID, action account.Action,
 ) (ReachedOperation, error) {
@@ -88,7 +88,7 @@ func (a *Access) ReachOperation(
 
 func errDatabaseNotFound() error { return fault.New(fault.DatabaseNotFound, "no such database") }
 
-// notFound puts the code of a resource in the place of ErrNoRow.
+// notFound replaces ErrNoRow with the error of a resource.
 func notFound(err, as error) error {
 	if errors.Is(err, ports.ErrNoRow) {
 		return as

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxRefusals bounds the memory of refusals; beyond it the shared bucket alone decides.
+// maxRefusals bounds how many addresses are remembered; beyond that, the shared bucket alone decides.
 const maxRefusals = 10_000
 
 // refusals remembers, in this process, which addresses the shared bucket refuses and until when.
@@ -43,7 +43,7 @@ func (r *refusals) remember(source string, until, now time.Time) {
 	}
 }
 
-// sourceOf is what shares a bucket: an IPv4 address, or the /64 network that an IPv6 host can move about in.
+// sourceOf returns what shares a bucket: an IPv4 address, or the /64 network within which an IPv6 host can choose addresses.
 func sourceOf(a netip.Addr) string {
 	a = a.Unmap()
 	if a.Is6() {

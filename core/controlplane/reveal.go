@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// secret is a password that may be shown, with what its login is on the server and in the activity log.
+// secret is a password that may be shown, with its login's names on the server and in the activity log.
 type secret struct {
 	username, verifier string
 	password           sealedPassword
@@ -17,9 +17,9 @@ type secret struct {
 	details            audit.Details
 }
 
-// reveal decrypts a password after its server has said that it is in force, and writes that into the activity log before it is
-// shown. read returns it, or says why it is not shown: it is asked before the server is, and once more, with the database locked,
-// afterwards. The record is that of the second look.
+// reveal decrypts a password after the server has confirmed that it is in force, and stores an activity entry before returning
+// it. read returns the secret, or the reason why it may not be shown. It is called before the server is asked, and once more
+// afterwards, with the database locked; the returned record is that of the second call.
 func (b *base) reveal(
 	ctx context.Context, reached Reached, what audit.Action, read func(context.Context, ports.Tx) (secret, error),
 ) (record database.Record, password string, err error) {
@@ -57,7 +57,7 @@ func (b *base) reveal(
 	return record, password, nil
 }
 
-// inForce compares a login with what its server has.
+// inForce compares a login's password with that on its server.
 func (b *base) inForce(ctx context.Context, record database.Record, username, verifier string) error {
 	ctx, cancel := b.patient(ctx)
 	defer cancel()
