@@ -37,7 +37,8 @@ type Knock struct {
 	RequestID string
 }
 
-// Admission is the result of a valid key. It is also filled in when the error is RATE_LIMITED.
+// Admission is the result of a valid key. It is also filled in when the error is RATE_LIMITED; for an address with too many
+// unauthorised attempts it then holds the rate alone.
 type Admission struct {
 	Caller      Caller
 	Rate        ratelimit.Decision
@@ -74,7 +75,7 @@ func (c Caller) RequireFullAccount() error {
 func (a *Access) Admit(ctx context.Context, k Knock) (Admission, error) {
 	credential, err := account.ParseKey(k.Key)
 	if err != nil {
-		return Admission{}, a.turnAway(ctx, k.Client)
+		return a.turnAway(ctx, k.Client)
 	}
 	now := a.Clock.Now()
 	found, err := a.Admissions.Admit(ctx, ports.AdmissionRequest{
@@ -82,11 +83,11 @@ func (a *Access) Admit(ctx context.Context, k Knock) (Admission, error) {
 	})
 	switch {
 	case errors.Is(err, ports.ErrNoRow):
-		return Admission{}, a.turnAway(ctx, k.Client)
+		return a.turnAway(ctx, k.Client)
 	case err != nil:
 		return Admission{}, err
 	case found.Key.Kind != credential.Kind || !found.Key.Accepts(credential.Hash):
-		return Admission{}, a.turnAway(ctx, k.Client)
+		return a.turnAway(ctx, k.Client)
 	}
 	return a.letIn(found, now, k)
 }
@@ -109,24 +110,26 @@ func (a *Access) letIn(found ports.Admission, now time.Time, k Knock) (Admission
 }
 
 // turnAway counts an unauthorised attempt. An address without attempts left is refused from memory until its bucket has room
-// again, so that a flood does not load the store.
-func (a *Access) turnAway(ctx context.Context, client netip.Addr) error {
-	now, source := a.Clock.Now(), sourceOf(client)
+// again, so that a flood does not load the store. Only a refusal for the rate tells the state of the bucket.
+func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, error) {
+	now, source, limit := a.Clock.Now(), sourceOf(client), a.Limits[ratelimit.Unauthorized]
 	if until, ok := a.shut.until(source, now); ok {
-		return rateLimited(ratelimit.Decision{RetryAfter: until.Sub(now)}, tooManyAttempts)
+		return a.tooMany(ratelimit.RefusedUntil(limit, until, now))
 	}
-	d, err := a.Admissions.Take(ctx, "address/"+source, a.Limits[ratelimit.Unauthorized], now)
+	d, err := a.Admissions.Take(ctx, "address/"+source, limit, now)
 	switch {
 	case err != nil:
-		return err
+		return Admission{}, err
 	case !d.Allowed:
 		a.shut.remember(source, now.Add(d.RetryAfter), now)
-		return rateLimited(d, tooManyAttempts)
+		return a.tooMany(d)
 	}
-	return account.ErrUnauthorized()
+	return Admission{}, account.ErrUnauthorized()
 }
 
-const tooManyAttempts = "too many unauthorized attempts"
+func (a *Access) tooMany(d ratelimit.Decision) (Admission, error) {
+	return Admission{Rate: d}, rateLimited(d, "too many unauthorized attempts")
+}
 
 func rateLimited(d ratelimit.Decision, format string, args ...any) error {
 	err := fault.New(fault.RateLimited, format, args...)

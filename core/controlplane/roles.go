@@ -14,12 +14,12 @@ import (
 
 // Roles keeps the additional logins of managed databases (spec, section "Managed additional roles").
 //
-// Whatever is decided is decided while the database is locked, and committed before its server hears of it. Servers are asked
-// outside of transactions; a step that was interrupted is asked for again, by the same request, by another, or by the keeper, and
-// any number of them may do so at once: the server answers the same command alike, and only the first answer is written down.
+// Decisions are made while the database is locked, and committed before a command is sent to its server. Commands are sent
+// outside of transactions. An interrupted step is repeated by the same request, by another one, or by the keeper, possibly by
+// several at once: the server gives the same command the same answer, and only the first answer is stored.
 type Roles struct{ *base }
 
-// RoleState is a role, without verifier and password, and the role-set generation of its database.
+// RoleState is a role without verifier and password, and the role-set generation of its database.
 type RoleState struct {
 	role.Role
 	SetGeneration int64
@@ -29,14 +29,15 @@ func stateOf(r role.Role, setGeneration int64) RoleState {
 	return RoleState{Role: r.Forgotten(), SetGeneration: setGeneration}
 }
 
-// roleDetails name a role in the activity log.
+// roleDetails describe a role in the activity log.
 func roleDetails(r role.Role) audit.Details {
 	return audit.Details{
 		"roleId": string(r.ID), "username": r.Username, "credentialGeneration": strconv.FormatInt(r.CredentialGeneration, 10),
 	}
 }
 
-// List returns the roles by ordinal, removed ones never. FORBIDDEN is never returned: who sees the database sees its roles.
+// List returns the roles by ordinal, without removed ones. It never returns FORBIDDEN: whoever sees the database sees its
+// roles.
 func (r *Roles) List(ctx context.Context, reached Reached, includeRevoked bool) ([]RoleState, error) {
 	if err := reached.Permit(account.See); err != nil {
 		return nil, err
@@ -55,8 +56,8 @@ func (r *Roles) List(ctx context.Context, reached Reached, includeRevoked bool) 
 	return states, err
 }
 
-// Rename gives a role another label, and changes nothing else. FORBIDDEN: a developer or viewer. VALIDATION_ERROR on
-// "displayName". ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is neither ready nor revoked, or another has the label.
+// Rename changes a role's label, and nothing else. FORBIDDEN: a developer or viewer. VALIDATION_ERROR on "displayName".
+// ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is neither ready nor revoked, or another has the label.
 func (r *Roles) Rename(ctx context.Context, reached Reached, of id.RoleID, name string) (RoleState, error) {
 	if err := reached.Permit(account.Configure); err != nil {
 		return RoleState{}, err
@@ -90,7 +91,7 @@ func (r *Roles) Rename(ctx context.Context, reached Reached, of id.RoleID, name 
 	return state, err
 }
 
-// scene locks a database and reads everything that decides about its roles.
+// scene locks a database and reads everything that determines what may happen to its roles.
 func scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s role.Scene, err error) {
 	if s.Database, err = tx.Databases().Lock(ctx, db); err != nil {
 		return s, notFound(err, errDatabaseNotFound())
@@ -109,7 +110,7 @@ func scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s role.Scene, er
 	return s, err
 }
 
-// sceneOf is scene with one role of the database, a removed one too.
+// sceneOf is scene with one role of the database, even a removed one.
 func sceneOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (s role.Scene, target role.Role, err error) {
 	if s, err = scene(ctx, tx, db); err == nil {
 		target, err = roleOf(ctx, tx, db, of)
@@ -129,13 +130,13 @@ func pendingChange(ctx context.Context, tx ports.Tx, db id.DatabaseID) (*role.Ch
 	return &c, nil
 }
 
-// roleOf returns a role, a removed one too; ROLE_NOT_FOUND.
+// roleOf returns a role, even a removed one; ROLE_NOT_FOUND.
 func roleOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (role.Role, error) {
 	r, err := tx.Roles().Get(ctx, db, of)
 	return r, notFound(err, role.ErrNotFound())
 }
 
-// livingRole is roleOf for all that treats a removed role as one that never was.
+// livingRole is roleOf for uses that treat a removed role as missing.
 func livingRole(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (role.Role, error) {
 	r, err := roleOf(ctx, tx, db, of)
 	if err == nil && r.Status == role.Removed {

@@ -11,12 +11,12 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Change rotates or revokes a role's password. The change is completed when the server has proven that the old password and every
-// connection made with it are dead, and pending while that is not known; it then goes on in the background. The same request
-// again returns the same change.
+// Change rotates or revokes a role's password. The change is completed when the server has proven that the old password is
+// refused and that every connection made with it has ended. Until that is known the change is pending, and continues in the
+// background. A repeated request returns the same change.
 //
-// FORBIDDEN, ROLE_NOT_FOUND. VALIDATION_ERROR: the kind is neither. MANAGED_ROLE_CONFLICT: the role's or the database's state
-// forbids it, the key was used for another change, or the server has no such login to rotate.
+// FORBIDDEN, ROLE_NOT_FOUND. VALIDATION_ERROR: the kind is neither of the two. MANAGED_ROLE_CONFLICT: the role's or the
+// database's state forbids it, the key was used for another change, or the server has no such login to rotate.
 func (r *Roles) Change(
 	ctx context.Context, reached Reached, of id.RoleID, k role.Kind, key idempotency.Key,
 ) (role.Change, error) {
@@ -59,9 +59,9 @@ func (r *Roles) Change(
 	return r.answerChange(ctx, job, !known)
 }
 
-// ReadChange returns a change that a user asked for, or with which a deletion began; it does not go on with it. FORBIDDEN,
-// ROLE_NOT_FOUND. OPERATION_NOT_FOUND: the role has no such change. MANAGED_ROLE_CONFLICT: it changed nothing, because the server
-// has no such login.
+// ReadChange returns a change that a user requested, or that began a deletion, without continuing it. FORBIDDEN,
+// ROLE_NOT_FOUND. OPERATION_NOT_FOUND: the role has no such change. MANAGED_ROLE_CONFLICT: it changed nothing, because the
+// server has no such login.
 func (r *Roles) ReadChange(
 	ctx context.Context, reached Reached, of id.RoleID, change id.OperationID,
 ) (role.Change, error) {
@@ -82,7 +82,7 @@ func (r *Roles) ReadChange(
 	return shown(c)
 }
 
-// ReplayChange goes on with a pending change, and returns a completed one as it is. Errors as for ReadChange.
+// ReplayChange continues a pending change, and returns a completed one unchanged. Errors as for ReadChange.
 func (r *Roles) ReplayChange(
 	ctx context.Context, reached Reached, of id.RoleID, change id.OperationID,
 ) (role.Change, error) {
@@ -125,7 +125,7 @@ func publicChange(
 	return c, nil
 }
 
-// answerChange goes on with a change that is pending, for as long as a request waits.
+// answerChange continues a pending change for as long as a request waits.
 func (b *base) answerChange(ctx context.Context, job changeJob, begun bool) (role.Change, error) {
 	if begun {
 		b.recordChange(ctx, "change.begun", job.change, nil)
@@ -142,7 +142,7 @@ func (b *base) answerChange(ctx context.Context, job changeJob, begun bool) (rol
 	return shown(o.change)
 }
 
-// shown is a change as users see it: without its password, and an error where it changed nothing.
+// shown is a change as users see it: without its password, and as an error if it changed nothing.
 func shown(c role.Change) (role.Change, error) {
 	if c.Status == role.Refused {
 		return role.Change{}, fault.New(fault.ManagedRoleConflict,

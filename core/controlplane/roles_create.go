@@ -14,14 +14,13 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Create makes a role and returns when a log-in with it has been proven. The same request again returns the same role, as it is
-// by then, and goes on with one that was left half made.
+// Create makes a role and returns when a log-in with it has been proven. A repeated request returns the same role in its
+// current state, and continues a creation that was interrupted.
 //
 // FORBIDDEN: a developer or viewer. VALIDATION_ERROR: a field is wrong, or the limit exceeds the role budget.
-// MANAGED_ROLE_CONFLICT: rules 6 and 7 of the spec, or the key's role was removed, or its validity ended before it was ready.
-// CUSTOM_ROLE_REQUIRES_V3_CLONE.
-// CONNECT_GRANT_REQUIRED: the owner has withdrawn CONNECT; the role stays sql_ready. AGENT_ERROR: the server has not confirmed
-// it; the request can be repeated.
+// MANAGED_ROLE_CONFLICT: rules 6 and 7 of the spec, or the role of the key was removed, or its password expired before it was
+// ready. CUSTOM_ROLE_REQUIRES_V3_CLONE. CONNECT_GRANT_REQUIRED: the owner has revoked CONNECT; the role stays sql_ready.
+// AGENT_ERROR: the server has not confirmed it; the request can be repeated.
 func (r *Roles) Create(ctx context.Context, reached Reached, q role.Request) (RoleState, error) {
 	if err := reached.Permit(account.Configure); err != nil {
 		return RoleState{}, err
@@ -43,14 +42,14 @@ func (r *Roles) Create(ctx context.Context, reached Reached, q role.Request) (Ro
 	return r.setUp(ctx, job, role.Ready)
 }
 
-// Prepare makes a reserved role on the server, without log-in. One that is prepared already is returned as it is. FORBIDDEN,
-// ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role's or the database's state forbids it, or the role's validity has ended.
-// AGENT_ERROR as for Create.
+// Prepare creates a reserved role on the server, without permission to log in. A role that is already prepared is returned
+// unchanged. FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role's or the database's state forbids it, or the role's
+// validity has ended. AGENT_ERROR as for Create.
 func (r *Roles) Prepare(ctx context.Context, reached Reached, of id.RoleID) (RoleState, error) {
 	return r.resume(ctx, reached, of, role.Prepare, role.SQLReady)
 }
 
-// Admit opens a prepared role. One that is ready already is returned as it is. Errors as for Prepare, and
+// Admit lets a prepared role log in. A role that is already ready is returned unchanged. Errors as for Prepare, and
 // CONNECT_GRANT_REQUIRED.
 func (r *Roles) Admit(ctx context.Context, reached Reached, of id.RoleID) (RoleState, error) {
 	return r.resume(ctx, reached, of, role.Admit, role.Ready)
@@ -88,7 +87,7 @@ func (r *Roles) resume(
 	return state, nil
 }
 
-// setup is a role that is being made.
+// setup is a role that is being created.
 type setup struct {
 	record    database.Record
 	role      role.Role
@@ -104,7 +103,7 @@ func (j setup) state() RoleState { return stateOf(j.role, j.record.RoleGeneratio
 
 func settingUp(r role.Role) bool { return r.Status == role.Reserved || r.Status == role.SQLReady }
 
-// reserve commits the intent, password included, or finds the role that the key made.
+// reserve commits the intent, including the password, or finds the role that was created with the key.
 func (r *Roles) reserve(ctx context.Context, reached Reached, q role.Request) (setup, error) {
 	job, made := r.newSetup(reached), false
 	draft := role.Role{
@@ -164,7 +163,7 @@ func (r *Roles) addRole(
 	return record, made, tx.Roles().Add(ctx, made)
 }
 
-// validUntil is when a password that is made now stops being valid; nil where its account's passwords never do.
+// validUntil is when a password generated now stops being valid; nil if the account's passwords have no time limit.
 func (b *base) validUntil(
 	ctx context.Context, tx ports.Tx, record database.Record, now time.Time,
 ) (*time.Time, error) {

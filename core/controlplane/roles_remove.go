@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Removal is how far a role's removal has come.
+// Removal is the progress of a role's removal.
 type Removal struct {
 	RoleID id.RoleID
 	Done   bool // the role is removed
@@ -25,11 +25,11 @@ const (
 	RemovePhase = "remove"
 )
 
-// Delete revokes a role where that is needed, then removes it. The same call again goes on with what is pending. One that is
-// removed already is no error.
+// Delete revokes a role if necessary, then removes it. A repeated call continues what is pending. It is no error if the role is
+// already removed.
 //
 // FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the database's state or another unfinished change forbids it.
-// ROLE_DEPENDENCIES, with the list: the role is revoked and stays.
+// ROLE_DEPENDENCIES, with the list: the role is revoked and kept.
 func (r *Roles) Delete(ctx context.Context, reached Reached, of id.RoleID) (Removal, error) {
 	return r.remove(ctx, reached, of, role.Delete)
 }
@@ -39,7 +39,7 @@ func (r *Roles) Remove(ctx context.Context, reached Reached, of id.RoleID) (Remo
 	return r.remove(ctx, reached, of, role.Remove)
 }
 
-// removeRounds bounds how often a call looks again: revocation, removal, and each once more where somebody else was first.
+// removeRounds bounds the steps of one call: revocation, removal, and each once more if another process was first.
 const removeRounds = 4
 
 func (r *Roles) remove(ctx context.Context, reached Reached, of id.RoleID, e role.Event) (Removal, error) {
@@ -78,8 +78,8 @@ func pendingRemoval(c role.Change) Removal {
 	return Removal{RoleID: c.RoleID, Phase: RevokePhase, OperationID: c.ID}
 }
 
-// nextRemoval commits the next intent on the way to a removal, or finds the one that is pending. found is the role's status. It
-// does so too where the revocation has taken all the time that the request has: what is left then goes on in the background.
+// nextRemoval commits the next intent on the way to a removal, or finds the pending one. found is the role's status. It works
+// even if the revocation has used up the request's time; the rest then continues in the background.
 func (r *Roles) nextRemoval(
 	ctx context.Context, reached Reached, of id.RoleID, e role.Event,
 ) (job changeJob, found role.Status, err error) {
@@ -110,7 +110,7 @@ func (r *Roles) nextRemoval(
 	return job, found, err
 }
 
-// removalWish revokes a role that gets in, and removes every other.
+// removalWish revokes a role that can log in, and removes any other.
 func (r *Roles) removalWish(reached Reached, effects []string) wish {
 	if slices.Contains(effects, role.StartProof) {
 		return r.userWish(reached, role.Revocation, r.internalKey("delete"))

@@ -16,8 +16,8 @@ type RevealedRole struct {
 	Password string
 }
 
-// Reveal returns the password of a role after the server has said that it is in force, and writes that into the activity log
-// first. FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is not ready, a change of it is unfinished, its validity has
+// Reveal returns the password of a role, after the server has confirmed that it is in force and an activity entry is stored.
+// FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is not ready, a change of it is unfinished, its validity has
 // ended, or its password on the server is another one. AGENT_ERROR: the server could not be asked.
 func (r *Roles) Reveal(ctx context.Context, reached Reached, of id.RoleID) (RevealedRole, error) {
 	if err := reached.Permit(account.Configure); err != nil {

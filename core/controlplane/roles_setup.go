@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// setUp takes a role that is being made to its goal, sql_ready or ready, step by step, also when the caller leaves meanwhile.
+// setUp takes a role that is being created to its goal, sql_ready or ready, step by step, even if the caller disconnects.
 func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (RoleState, error) {
 	ctx, cancel := r.patient(ctx)
 	defer cancel()
@@ -35,12 +35,12 @@ func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (RoleState
 	return j.state(), nil
 }
 
-// setupStep is one arrow of the flow: reserved, sql_ready, ready.
+// setupStep is one transition of the flow reserved, sql_ready, ready.
 type setupStep struct {
 	event   role.Event
-	command func(context.Context, setup) error // its errors are for the caller
+	command func(context.Context, setup) error // its errors are shown to the caller
 	points  steps
-	done    string // what the journal says
+	done    string // event in the journal
 }
 
 func (r *Roles) stepOf(s role.Status) setupStep {
@@ -79,7 +79,7 @@ func specOf(r role.Role) ports.RoleSpec {
 	}
 }
 
-// commitSetup writes down what the server has confirmed. A role that somebody else has taken further stays as it is.
+// commitSetup stores what the server has confirmed. A role that another process has taken further is left unchanged.
 func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup, error) {
 	ctx, cancel := r.settling(ctx)
 	defer cancel()
@@ -117,7 +117,7 @@ func createdDetails(r role.Role) audit.Details {
 	return d
 }
 
-// setupError is what a caller is told of a step that the server has not confirmed; nil where it has.
+// setupError is the caller's error for a step that the server has not confirmed; nil if it has.
 func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
 	var refusal *ports.AgentRefusal
 	switch {
@@ -145,7 +145,7 @@ func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
 	return fault.Wrap(err, fault.AgentError, "the database server could not make the role")
 }
 
-// overtaken says what has become of a role whose set-up a newer command of the same login has ended.
+// overtaken describes a role whose set-up was ended by a newer command for the same login.
 func (r *Roles) overtaken(ctx context.Context, j setup) error {
 	ctx, cancel := r.settling(ctx)
 	defer cancel()
@@ -167,7 +167,7 @@ func errBeingRemoved() error {
 	return fault.New(fault.ManagedRoleConflict, "the role is being removed")
 }
 
-// connectGrantRequired tells the owner which statement lets the set-up go on.
+// connectGrantRequired tells the owner which statement lets the set-up continue.
 func connectGrantRequired(j setup) error {
 	err := fault.New(fault.ConnectGrantRequired,
 		"CONNECT was withdrawn from the role: run grantSql as the database's owner, then repeat the request")
@@ -181,7 +181,7 @@ func connectGrantRequired(j setup) error {
 // quoteIdentifier writes a name as PostgreSQL reads it: database names have hyphens.
 func quoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// recordSetup tells the operator how the making of a role goes on.
+// recordSetup records the progress of a role's creation for the operator.
 func (r *Roles) recordSetup(ctx context.Context, what string, j setup, err error) {
 	r.Journal.Record(ctx, ports.JournalEvent{
 		What: what, DatabaseID: j.record.ID, OperationID: j.role.SetupID, RoleID: j.role.ID, RequestID: j.requestID, Err: err,

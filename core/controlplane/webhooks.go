@@ -13,18 +13,19 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Webhooks keeps the endpoints that are told of results (spec, section "Webhooks"). Everything here needs a full-account key.
+// Webhooks manages the endpoints that are notified of results (spec, section "Webhooks"). Everything here needs a full-account
+// key.
 type Webhooks struct{ *base }
 
-// ReachedWebhook is an endpoint of the caller's account: the proof that scope was checked, which only Access.ReachWebhook
-// makes.
+// ReachedWebhook is an endpoint of the caller's account. Only Access.ReachWebhook creates one, so it proves that the scope was
+// checked.
 type ReachedWebhook struct {
 	caller   Caller
 	endpoint webhook.Endpoint
 }
 
-// ReachWebhook finds an endpoint of the caller's account. KEY_SCOPE_DENIED: not a full-account key. WEBHOOK_NOT_FOUND covers
-// missing and foreign alike.
+// ReachWebhook finds an endpoint of the caller's account. KEY_SCOPE_DENIED: not a full-account key. WEBHOOK_NOT_FOUND: it is
+// missing or of another account.
 func (a *Access) ReachWebhook(ctx context.Context, c Caller, w id.WebhookID) (ReachedWebhook, error) {
 	if err := c.RequireFullAccount(); err != nil {
 		return ReachedWebhook{}, err
@@ -39,7 +40,7 @@ func (a *Access) ReachWebhook(ctx context.Context, c Caller, w id.WebhookID) (Re
 
 func errWebhookNotFound() error { return fault.New(fault.WebhookNotFound, "no such webhook endpoint") }
 
-// SecretEndpoint is an endpoint with its signing secret, which is never to be had again.
+// SecretEndpoint is an endpoint with its signing secret, which cannot be retrieved later.
 type SecretEndpoint struct {
 	Endpoint webhook.Endpoint
 	Secret   string
@@ -123,9 +124,9 @@ func (w *Webhooks) newSecret(e id.WebhookID) (secret string, sealed []byte, err 
 	return secret, sealed, err
 }
 
-// Rotate gives an endpoint a new secret; the old one signs nothing any more, retries included. A disabled endpoint is enabled
-// again. INVALID_WEBHOOK_ENDPOINT: enabling it would be one too many. WEBHOOK_ROTATION_FAILED: try again; the old secret may
-// still be in force.
+// Rotate gives an endpoint a new secret; the old one is no longer used, not even for retries. A disabled endpoint is enabled
+// again. INVALID_WEBHOOK_ENDPOINT: the account would have too many enabled endpoints. WEBHOOK_ROTATION_FAILED: try again; the
+// old secret may still be in force.
 func (w *Webhooks) Rotate(ctx context.Context, r ReachedWebhook) (SecretEndpoint, error) {
 	secret, sealed, err := w.newSecret(r.endpoint.ID)
 	if err != nil {
@@ -144,8 +145,8 @@ func (w *Webhooks) Rotate(ctx context.Context, r ReachedWebhook) (SecretEndpoint
 	return SecretEndpoint{e, secret}, retryable(err, fault.WebhookRotationFailed, "the secret could not be rotated; retry")
 }
 
-// Disable takes an endpoint out of use; it stays listed, and what waited for it is given up. One that is disabled already
-// stays as it is. WEBHOOK_UPDATE_FAILED: try again.
+// Disable takes an endpoint out of use; it stays listed, and its pending deliveries are given up. An endpoint that is already
+// disabled is left unchanged. WEBHOOK_UPDATE_FAILED: try again.
 func (w *Webhooks) Disable(ctx context.Context, r ReachedWebhook) error {
 	_, err := w.change(ctx, r, audit.WebhookDisabled, func(ctx context.Context, tx ports.Tx, e webhook.Endpoint) (
 		webhook.Endpoint, error,
@@ -162,10 +163,10 @@ func (w *Webhooks) Disable(ctx context.Context, r ReachedWebhook) error {
 	return retryable(err, fault.WebhookUpdateFailed, "the endpoint could not be disabled; retry")
 }
 
-// errUnchanged rolls a change back that would change nothing.
+// errUnchanged rolls back a change that would have no effect.
 var errUnchanged = errors.New("nothing to change")
 
-// change locks an endpoint, lets apply make another of it, and writes it into the activity log.
+// change locks an endpoint, stores what apply returns for it, and adds an activity entry.
 func (w *Webhooks) change(
 	ctx context.Context, r ReachedWebhook, what audit.Action,
 	apply func(context.Context, ports.Tx, webhook.Endpoint) (webhook.Endpoint, error),
@@ -186,7 +187,7 @@ func (w *Webhooks) change(
 	return changed, err
 }
 
-// retryable puts the route's own code in the place of INTERNAL_ERROR.
+// retryable replaces INTERNAL_ERROR with the route's own code.
 func retryable(err error, code fault.Code, message string) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) {
@@ -195,7 +196,7 @@ func retryable(err error, code fault.Code, message string) error {
 	return fault.Wrap(err, code, "%s", message)
 }
 
-// hostOf returns the host of a URL that was checked.
+// hostOf returns the host of a validated URL.
 func hostOf(checked string) string {
 	u, err := url.Parse(checked)
 	if err != nil {
@@ -204,7 +205,8 @@ func hostOf(checked string) string {
 	return u.Hostname()
 }
 
-// auditWebhook writes about an endpoint. Its URL may hold a secret in path or query, so only its host is told.
+// auditWebhook adds an activity entry about an endpoint. The path or query of its URL may contain a secret, so the entry names
+// only the host.
 func (b *base) auditWebhook(
 	ctx context.Context, tx ports.Tx, by audit.Actor, what audit.Action, e webhook.Endpoint,
 ) error {
@@ -240,7 +242,7 @@ func (w *Webhooks) Test(ctx context.Context, r ReachedWebhook) (webhook.Delivery
 	return made, err
 }
 
-// Attempts lists what was tried at the endpoint, newest first, and the position of the last one where there are more.
+// Attempts lists the attempts at the endpoint, newest first, and the position of the last one if there are more.
 func (w *Webhooks) Attempts(
 	ctx context.Context, r ReachedWebhook, p ports.Page,
 ) (list []ports.WebhookAttempt, next *ports.Position, err error) {

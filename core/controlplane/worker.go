@@ -15,24 +15,24 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Worker does the work that operations stand for. Any number of workers, in any number of processes, share the queue: a
-// lease and its epoch see to it that no operation is run twice, and that a worker which slept past its lease neither
-// writes nor reaches the agent.
+// Worker does the work that operations stand for. Any number of workers, in any number of processes, share the queue: leases
+// and their epochs ensure that no operation is run twice at a time, and that a worker that was suspended beyond the end of its
+// lease neither writes nor reaches the agent.
 type Worker struct{ *base }
 
-// flow does the work of one kind. It returns nil when the operation is final, and an error when its outcome is not known
-// yet: then the operation rests and is claimed again.
+// flow does the work of one kind. It returns nil when the operation is final, and an error when its outcome is not known yet:
+// then the operation is claimed again after a pause.
 type flow func(ctx context.Context, h *held) error
 
 func newWorker(b *base) *Worker {
 	return &Worker{base: b}
 }
 
-// idlePoll is how long a worker waits before it looks again when nothing woke it: a notification can be missed.
+// idlePoll is how long a worker waits before it looks again when nothing woke it: notifications can be lost.
 const idlePoll = time.Second
 
-// Run claims and runs operations until the context ends, up to parallel of them at a time. It returns when the work in hand
-// has been put down: what was not finished is claimed again by another worker at once.
+// Run claims and runs operations until the context ends, up to parallel of them at a time. It returns when all leases in hand
+// have been returned: another worker can claim unfinished work at once.
 func (w *Worker) Run(ctx context.Context, n ports.Notifier, parallel int) {
 	var running sync.WaitGroup
 	for range parallel {
@@ -62,7 +62,7 @@ func (w *Worker) loop(ctx context.Context, n ports.Notifier) {
 	}
 }
 
-// RunNext claims one operation and runs it as far as it goes now. It reports false when none was claimable.
+// RunNext claims one operation and runs it as far as possible for now. It reports false when none was claimable.
 func (w *Worker) RunNext(ctx context.Context) (worked bool, err error) {
 	var o operation.Operation
 	err = w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
@@ -79,7 +79,7 @@ func (w *Worker) RunNext(ctx context.Context) (worked bool, err error) {
 	return true, nil
 }
 
-// newOperation is an operation that is still queued, of nobody yet.
+// newOperation is a queued operation that nobody has claimed.
 func (b *base) newOperation(r database.Record, kind operation.Kind, input json.RawMessage) operation.Operation {
 	now := b.Clock.Now()
 	return operation.Operation{
@@ -89,22 +89,22 @@ func (b *base) newOperation(r database.Record, kind operation.Kind, input json.R
 	}
 }
 
-// ownOperation is an operation for which the caller waits: this process has claimed it already.
+// ownOperation is an operation for which the caller waits: it is created as claimed by this process.
 func (b *base) ownOperation(c Caller, r database.Record, kind operation.Kind, input json.RawMessage) operation.Operation {
 	o := b.newOperation(r, kind, input)
 	o.Actor, o.RequestID = c.Actor(), c.RequestID
 	return o.Claimed(b.Instance, o.CreatedAt, b.LeaseHold)
 }
 
-// runNow runs an operation that the caller has just claimed, for at most Config.CreateWait and also when the caller leaves
-// meanwhile. It returns the *fault.Error of a failed operation, and another error where the outcome is not known yet.
+// runNow runs an operation that the caller has just claimed, for at most Config.CreateWait, even if the caller disconnects. It
+// returns the *fault.Error of a failed operation, and another error if the outcome is not known yet.
 func (w *Worker) runNow(ctx context.Context, o operation.Operation) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.CreateWait)
 	defer cancel()
 	return w.run(ctx, o)
 }
 
-// run works on a claimed operation, and puts it down where its outcome is not known yet.
+// run works on a claimed operation, and returns its lease if the outcome is not known yet.
 func (w *Worker) run(ctx context.Context, o operation.Operation) error {
 	h := w.hold(ctx, o)
 	h.record("operation.claimed", nil)
@@ -122,7 +122,7 @@ func (w *Worker) run(ctx context.Context, o operation.Operation) error {
 	}
 }
 
-// pause is how long an operation rests that was put down: not at all where it is the worker that stops.
+// pause is how long an operation waits before it is claimed again: not at all if the worker is stopping.
 func pause(ctx context.Context, h *held) time.Duration {
 	if ctx.Err() != nil {
 		return 0
@@ -144,7 +144,7 @@ func (w *Worker) flow(k operation.Kind) flow {
 	}
 }
 
-// site is where the work of an operation is done: its database, and the agent of its server.
+// site is the place of an operation's work: its database, and the agent of its server.
 func (w *Worker) site(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
 	err = w.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		record, err = ofOperation(ctx, tx, o)
@@ -156,12 +156,12 @@ func (w *Worker) site(ctx context.Context, o operation.Operation) (record databa
 	return record, agent, err
 }
 
-// ofOperation reads an operation's database as its owner sees it. Nothing is locked: the lease keeps other work off.
+// ofOperation reads an operation's database as its owner sees it. It needs no lock: the lease excludes other work.
 func ofOperation(ctx context.Context, tx ports.Tx, o operation.Operation) (database.Record, error) {
 	owner := ports.Viewer{AccountID: o.AccountID, Scope: account.FullAccount}
 	record, _, err := tx.Databases().Reach(ctx, owner, o.DatabaseID)
 	return record, err
 }
 
-// agentSaysLost reports whether the agent has heard a worker with a newer lease.
+// agentSaysLost reports whether the agent has received a command under a newer lease.
 func agentSaysLost(err error) bool { return ports.RefusedFor(err, ports.ReasonFenced) }

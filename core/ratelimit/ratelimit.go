@@ -70,6 +70,11 @@ func Describe(l Limit, tat, now time.Time) Decision {
 	}
 }
 
+// RefusedUntil returns the decision for a bucket that is known to have no room before until.
+func RefusedUntil(l Limit, until, now time.Time) Decision {
+	return refused(l, until.Add(l.Period-l.Interval()), now, until.Sub(now))
+}
+
 func refused(l Limit, tat, now time.Time, wait time.Duration) Decision {
 	return Decision{Limit: l.Count, Reset: tat.Sub(now), RetryAfter: wait, TAT: tat}
 }

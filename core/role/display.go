@@ -26,8 +26,8 @@ func ValidateDisplayName(s string) (string, error) {
 }
 
 // NameKey is equal for labels that differ only in joiners, variation selectors and the width of spaces. It must be unique among
-// the roles of a database that are not removed. Letters that merely look alike, and the two encodings of an accented letter,
-// remain different.
+// the roles of a database that are not removed. Letters that merely look alike remain different, and so do the two encodings of
+// an accented letter: the standard library cannot compose them, so hosts pass labels in Unicode's form NFC.
 func NameKey(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

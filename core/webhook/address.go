@@ -7,7 +7,7 @@ import "net/netip"
 // outside the global unicast space, and any address with a zone.
 func PublicAddress(a netip.Addr) bool { return a.IsValid() && why(a) == "" }
 
-// why names the block that a refused address lies in, the most specific one; "" for a public address.
+// why names the most specific block that contains a refused address; "" for a public address.
 func why(a netip.Addr) string {
 	switch {
 	case a.Zone() != "":
@@ -34,7 +34,7 @@ func mostSpecific(table []special, a netip.Addr) string {
 	return name
 }
 
-// contains compares bits. netip's own Contains never finds an IPv4-mapped address in a block.
+// contains compares bits. Unlike it, netip's Contains never matches an IPv4-mapped address.
 func contains(block netip.Prefix, a netip.Addr) bool {
 	if block.Addr().BitLen() != a.BitLen() {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Delivery is one event on its way to one endpoint; there is never a second one of the same event to the same endpoint. Its ID
-// is the Service-Event-Id of every attempt, redeliveries included.
+// Delivery is the delivery of one event to one endpoint; there is at most one for each such pair. Its ID is the
+// Service-Event-Id of every attempt, including redeliveries.
 type Delivery struct {
 	ID         id.DeliveryID   `db:"id"`
 	WebhookID  id.WebhookID    `db:"webhook_id"`
@@ -19,25 +19,25 @@ type Delivery struct {
 	Event      event.Name      `db:"event"`
 	Body       json.RawMessage `db:"body"` // exactly what is sent and signed
 	Status     DeliveryStatus  `db:"status"`
-	Used       int             `db:"attempts_used"` // failed attempts since it was made or last redelivered
+	Used       int             `db:"attempts_used"` // failed attempts since it was created or last redelivered
 	Total      int             `db:"attempts_total"`
 	CreatedAt  time.Time       `db:"created_at"`
 	FinishedAt *time.Time      `db:"finished_at"`
 	Lease
 }
 
-// Attempt is one attempt that came to an end. One whose dispatcher died has none, and is made again.
+// Attempt is the record of one attempt that ended. An attempt whose dispatcher died leaves no record, and is repeated.
 type Attempt struct {
 	DeliveryID  id.DeliveryID `db:"delivery_id"`
 	Number      int           `db:"number"` // 1 for the first
 	At          time.Time     `db:"at"`
 	Took        time.Duration `db:"took_ns"`
 	StatusCode  int           `db:"status_code"` // 0: there was no answer
-	Error       string        `db:"error"`       // "" for a success; fit for the customer
+	Error       string        `db:"error"`       // "" for a success; may be shown to the customer
 	NextAttempt *time.Time    `db:"next_attempt"`
 }
 
-// Outcome is what an attempt came to. Error is empty exactly for a success.
+// Outcome is the outcome of an attempt. Error is empty exactly for a success.
 type Outcome struct {
 	StatusCode int
 	Error      string
@@ -55,7 +55,7 @@ func NewDelivery(d id.DeliveryID, e Endpoint, ev id.EventID, name event.Name, bo
 	}
 }
 
-// Settled is what an attempt leaves: the delivery, its endpoint, and the record of the attempt.
+// Settled is the result of an attempt: the delivery, its endpoint, and the record of the attempt.
 type Settled struct {
 	Delivery Delivery
 	Endpoint Endpoint
@@ -94,7 +94,7 @@ func (d Delivery) afterFailure(e Endpoint, now time.Time, jitter float64) (Deliv
 	return Retry, now.Add(delay)
 }
 
-// become is the delivery in another status, held by nobody.
+// become returns the delivery in another status, without a lease.
 func (d Delivery) become(s DeliveryStatus, now time.Time) Delivery {
 	d.Status, d.Owner, d.Until, d.FinishedAt = s, "", nil, nil
 	if s.Final() {
@@ -103,7 +103,7 @@ func (d Delivery) become(s DeliveryStatus, now time.Time) Delivery {
 	return d
 }
 
-// Abandoned is a delivery whose endpoint was disabled. One under way keeps its lease.
+// Abandoned returns the delivery after its endpoint was disabled. A running attempt keeps its lease.
 func (d Delivery) Abandoned(now time.Time) Delivery {
 	if d.Status != Pending {
 		return d
@@ -111,8 +111,8 @@ func (d Delivery) Abandoned(now time.Time) Delivery {
 	return d.become(Failed, now)
 }
 
-// Redelivered is the delivery as a user's wish to have it once more leaves it: due now, with all attempts. One under way stays
-// as it is. A disabled endpoint is INVALID_WEBHOOK_ENDPOINT.
+// Redelivered returns the delivery after a user requested it once more: due now, with all attempts. A delivery that is being
+// attempted is left unchanged. It returns INVALID_WEBHOOK_ENDPOINT if the endpoint is disabled.
 func (d Delivery) Redelivered(e Endpoint, now time.Time) (Delivery, error) {
 	if e.Status() == Disabled {
 		return Delivery{}, fault.New(fault.InvalidWebhookEndpoint, "the endpoint is disabled; rotate its secret to enable it")

@@ -51,8 +51,8 @@ var (
 	noDelivery = machine.Refuse[DeliveryStatus](fault.InternalError)
 )
 
-// DeliveryTransitions is the machine of a delivery. What cannot happen is INTERNAL_ERROR: dispatchers are held off by the
-// lease's epoch before they get there. An attempt under way when its endpoint is disabled is let finish.
+// DeliveryTransitions is the machine of a delivery. Impossible transitions are INTERNAL_ERROR: the lease's epoch stops
+// dispatchers before they get there. An attempt that is running when its endpoint is disabled may finish.
 var DeliveryTransitions = machine.Table[DeliveryStatus, DeliveryEvent]{
 	Pending: {
 		Claim: toDelivery(Delivering, RaiseEpoch), Deliver: noDelivery, Retry: noDelivery, Exhaust: noDelivery,

@@ -1,7 +1,7 @@
 // Package webhook holds the rules of webhooks (spec, sections "Webhook endpoint", "Webhooks" and "Events"): which URLs and
-// addresses may be delivered to, which events an endpoint wants, how a delivery is signed, when it is tried again, and when
-// an endpoint is disabled.
+// addresses are allowed, which events an endpoint wants, how a delivery is signed, when it is retried, and when an endpoint is
+// disabled.
 //
-// A delivery is made at least once and in no promised order. Its ID goes out as Service-Event-Id with every attempt, which is
-// how a receiver knows a duplicate.
+// Deliveries are made at least once and in no guaranteed order. Each attempt carries the delivery's ID as Service-Event-Id, by
+// which a receiver recognises duplicates.
 package webhook

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// MaxEnabled is how many enabled endpoints an account may have.
+// MaxEnabled is the maximum number of enabled endpoints of an account.
 const MaxEnabled = 50
 
 // Endpoint is the record of a webhook endpoint (spec, "Webhook endpoint"). It is never removed: DELETE disables it.
@@ -36,7 +36,7 @@ func (e Endpoint) Wants(account id.AccountID, db id.DatabaseID) bool {
 	return e.Status() == Enabled && e.AccountID == account && (e.DatabaseID == nil || *e.DatabaseID == db)
 }
 
-// DecideRoom checks that an account with so many enabled endpoints may have one more: INVALID_WEBHOOK_ENDPOINT.
+// DecideRoom returns INVALID_WEBHOOK_ENDPOINT if an account with that many enabled endpoints may not have another.
 func DecideRoom(enabled int) error {
 	if enabled >= MaxEnabled {
 		return fault.New(fault.InvalidWebhookEndpoint, "the account already has %d enabled endpoints", MaxEnabled)
@@ -44,12 +44,12 @@ func DecideRoom(enabled int) error {
 	return nil
 }
 
-// Rotated is the endpoint with a new secret: enabled, and with no failures counted. A disabled one needs room first.
+// Rotated is the endpoint with a new secret: enabled, and with no failures counted. For a disabled one, check DecideRoom first.
 func (e Endpoint) Rotated(sealed []byte, now time.Time) Endpoint {
 	return e.apply(Rotate, sealed, now)
 }
 
-// DisabledByUser is the endpoint after DELETE. One that is disabled already keeps its time.
+// DisabledByUser is the endpoint after DELETE. If it is already disabled, it keeps DisabledAt.
 func (e Endpoint) DisabledByUser(now time.Time) Endpoint { return e.apply(Disable, nil, now) }
 
 // Succeeded is the endpoint after an attempt that was delivered.
@@ -68,7 +68,7 @@ func (e Endpoint) Failed(exhausted bool, now time.Time) Endpoint {
 	}
 }
 
-// apply brings about what the table says.
+// apply applies an event by the table.
 func (e Endpoint) apply(on Event, sealed []byte, now time.Time) Endpoint {
 	for _, effect := range Transitions[e.Status()][on].Effects {
 		switch effect {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// localNames are host names that mean something only inside a network, with everything below them.
+// localNames are host names with a meaning only inside a network; names below them are included.
 var localNames = []string{"localhost", "local", "internal"}
 
 const (
@@ -42,8 +42,8 @@ func (p Policy) parseAddress(host string) (string, netip.Addr, error) {
 	return a.String(), a, nil
 }
 
-// endsInNumber tells names from numbers as browsers and C libraries do: where the last label is a decimal, octal or
-// hexadecimal number, the whole is read as an IPv4 address ("2130706433", "0x7f.1", "127.1").
+// endsInNumber distinguishes names from numbers as browsers and C libraries do: if the last label is a decimal, octal or
+// hexadecimal number, they read the whole as an IPv4 address ("2130706433", "0x7f.1", "127.1").
 func endsInNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if digits, isHex := strings.CutPrefix(last, "0x"); isHex {
@@ -75,7 +75,7 @@ func (p Policy) checkName(host string) error {
 	return nil
 }
 
-// validLabel takes letters, digits, hyphens inside, and underscores, which some providers' names have.
+// validLabel accepts letters, digits, inner hyphens, and underscores, which some providers' names contain.
 func validLabel(label string) bool {
 	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
 		return false

@@ -2,11 +2,12 @@ package webhook
 
 import "time"
 
-// Hold is how long a claim lasts: longer than an attempt can take, with room to record its outcome.
+// Hold is how long a claim lasts: longer than an attempt can take, with time to record its outcome.
 const Hold = 30 * time.Second
 
 // Lease is a dispatcher's right to make the next attempt. The epoch grows with every claim and every write of the outcome
-// carries it, so a dispatcher that slept past its lease records nothing; its attempt may have arrived, and is made again.
+// carries it, so a dispatcher that was suspended beyond the end of its lease records nothing; its attempt may have arrived, and
+// is repeated.
 type Lease struct {
 	Owner     string     `db:"lease_owner"`
 	Epoch     int64      `db:"lease_epoch"`
@@ -22,7 +23,7 @@ func (d Delivery) Claimable(now time.Time) bool {
 	return d.Until == nil || !now.Before(*d.Until)
 }
 
-// Held reports whether a dispatcher holds the delivery now. So many of one endpoint are under way.
+// Held reports whether a dispatcher holds the delivery now. Held deliveries count as running attempts of their endpoint.
 func (d Delivery) Held(now time.Time) bool {
 	return d.Status == Delivering && d.Until != nil && now.Before(*d.Until)
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Policy says to where deliveries may go. The zero value is what every host but a development one uses.
+// Policy determines where deliveries may go. All hosts but the development host use the zero value.
 type Policy struct {
-	// AllowPrivate lets private addresses and local host names through. Development only.
+	// AllowPrivate allows private addresses and local host names. Development only.
 	AllowPrivate bool
 	// Refused are further networks of the operator: public addresses at which the service itself listens.
 	Refused []netip.Prefix
@@ -17,7 +17,7 @@ type Policy struct {
 // Allows reports whether a connection to the address may be opened.
 func (p Policy) Allows(a netip.Addr) bool { return p.refusal(a) == "" }
 
-// refusal says why the address may not be reached; "" where it may.
+// refusal says why the address is not allowed; "" if it is.
 func (p Policy) refusal(a netip.Addr) string {
 	if !a.IsValid() {
 		return "no address"
@@ -35,8 +35,8 @@ func (p Policy) refusal(a netip.Addr) string {
 	return ""
 }
 
-// DecideAddresses checks all that a host name resolves to: there is an address, and every one may be reached.
-// INVALID_WEBHOOK_ENDPOINT.
+// DecideAddresses checks everything that a host name resolves to. It returns INVALID_WEBHOOK_ENDPOINT if there is no address,
+// or one that is not allowed.
 func (p Policy) DecideAddresses(addresses []netip.Addr) error {
 	if len(addresses) == 0 {
 		return refuseURL("its host name does not resolve")
@@ -49,7 +49,7 @@ func (p Policy) DecideAddresses(addresses []netip.Addr) error {
 	return nil
 }
 
-// refuseURL is the one shape of a refused URL.
+// refuseURL makes the error for a refused URL.
 func refuseURL(format string, args ...any) *fault.Error {
 	detail := fault.Invalid("url", format, args...)
 	refused := fault.New(fault.InvalidWebhookEndpoint, "the URL cannot be used: %s", detail.Details[0].Issue)

@@ -11,5 +11,5 @@ const SecretCharacters = 32
 // NewSecret builds a signing secret from SecretCharacters random base62 characters.
 func NewSecret(random string) string { return SecretPrefix + random[:SecretCharacters] }
 
-// SecretContext is what a stored secret is bound to: it opens for no other endpoint.
+// SecretContext binds a stored secret to its endpoint.
 func SecretContext(w id.WebhookID) string { return "webhook/" + string(w) }

@@ -29,7 +29,7 @@ func Sign(secret, timestamp string, body []byte) string {
 	return signaturePrefix + hex.EncodeToString(mac(secret, timestamp, body))
 }
 
-// Verify is what a receiver does: it compares in constant time and says nothing about how old the timestamp is.
+// Verify checks a signature as a receiver does, in constant time. It does not check the age of the timestamp.
 func Verify(secret, timestamp string, body []byte, signature string) bool {
 	digest, hasPrefix := strings.CutPrefix(signature, signaturePrefix)
 	if !hasPrefix || digest != strings.ToLower(digest) {

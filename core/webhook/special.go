@@ -14,7 +14,7 @@ func block(prefix, name, rfc string) special {
 }
 
 // specialIPv4 is the IANA IPv4 Special-Purpose Address Registry, every row of it, and after it the IPv4 multicast space, which
-// has a registry of its own. Rows that the registry calls globally reachable stand here too: they are anycast services of the
+// has a registry of its own. Rows that the registry marks as globally reachable are included: they are anycast services of the
 // network, not receivers.
 var specialIPv4 = []special{
 	block("0.0.0.0/8", "this network", "RFC 791"),

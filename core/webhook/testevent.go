@@ -8,15 +8,14 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-// TestEvent is the name of the event that a user sends to one endpoint to try it. No operation makes it, so it is not in the
-// catalogue.
+// TestEvent is the event that a user sends to one endpoint to try it out. No operation emits it, so it is not in the catalogue.
 const TestEvent event.Name = "webhook.test"
 
-// noDatabase stands for the database of a test event to an endpoint of all databases.
+// noDatabase is used as the database of a test event to an endpoint for all databases.
 const noDatabase id.DatabaseID = "00000000-0000-0000-0000-000000000000"
 
-// TestPayload is the payload of a test event. It has the fields and types of every other one, so that a strict receiver can
-// read it; its operation ID names no operation.
+// TestPayload is the payload of a test event. It has the same fields and types as every other payload, so that a strict
+// receiver can read it. Its operation ID belongs to no operation.
 func TestPayload(e Endpoint, eventID id.OperationID, now time.Time) event.Payload {
 	db := noDatabase
 	if e.DatabaseID != nil {

@@ -41,7 +41,7 @@ const (
 
 var to = machine.To[Status]
 
-// Transitions is the machine of an endpoint. Attempts that were under way when it was disabled still count.
+// Transitions is the state machine of an endpoint. Attempts that were running when it was disabled still count.
 var Transitions = machine.Table[Status, Event]{
 	Enabled: {
 		AttemptSucceeded: to(Enabled, ResetFailures), AttemptFailed: to(Enabled, CountFailure),

@@ -20,9 +20,9 @@ type Target struct {
 	Address netip.Addr // where the host is an address; not valid where it is a name
 }
 
-// ParseURL applies the URL rules that need no look-up (spec, "Webhooks"): an absolute https URL without user name and
-// password, to no local name and to no address that is not public; a fragment is removed. A refusal is
-// INVALID_WEBHOOK_ENDPOINT and says why. What the host name resolves to is checked by DecideAddresses.
+// ParseURL applies the URL rules that need no look-up (spec, "Webhooks"): an absolute https URL without user name and password,
+// to no local name and to public addresses only; a fragment is removed. A refusal is INVALID_WEBHOOK_ENDPOINT and says why.
+// DecideAddresses checks what the host name resolves to.
 func (p Policy) ParseURL(raw string) (Target, error) {
 	if err := checkText(raw); err != nil {
 		return Target{}, err
@@ -49,7 +49,7 @@ func (p Policy) ParseURL(raw string) (Target, error) {
 	return t, nil
 }
 
-// checkText refuses what different parsers read differently.
+// checkText refuses texts that different parsers read differently.
 func checkText(raw string) error {
 	switch {
 	case raw == "":
