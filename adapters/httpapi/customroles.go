@@ -3,6 +3,8 @@ package httpapi
 import (
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -119,7 +121,7 @@ type roleBody struct {
 func (c customRoles) create(r *Request) (Answer, error) {
 	body := Decoded[roleBody](r)
 	made, err := c.use.Create(r.Context(), r.reached(), role.Request{
-		DisplayName: *body.DisplayName, AccessProfile: role.AccessProfile(*body.AccessProfile),
+		DisplayName: label(*body.DisplayName), AccessProfile: role.AccessProfile(*body.AccessProfile),
 		ConnectionLimit: *body.ConnectionLimit, Key: r.Key,
 	})
 	if err != nil {
@@ -144,12 +146,16 @@ func (c customRoles) admit(r *Request) (Answer, error) {
 	return OK(viewSetup(admitted)), nil
 }
 
+// label composes a role's label, so that the two encodings of an accented letter make one label: labels must be unique, and core
+// does without Unicode's tables for that.
+func label(text string) string { return norm.NFC.String(text) }
+
 type labelBody struct {
 	DisplayName *string `json:"displayName" required:"true" doc:"1-64 characters, unique among the database's roles"`
 }
 
 func (c customRoles) rename(r *Request) (Answer, error) {
-	renamed, err := c.use.Rename(r.Context(), r.reached(), r.roleID(), *Decoded[labelBody](r).DisplayName)
+	renamed, err := c.use.Rename(r.Context(), r.reached(), r.roleID(), label(*Decoded[labelBody](r).DisplayName))
 	if err != nil {
 		return Answer{}, err
 	}

@@ -65,6 +65,29 @@ func TestMakingARole(t *testing.T) {
 	}
 }
 
+// The two encodings of one text make one label, on both routes that take one. So does a repetition that is encoded otherwise.
+func TestLabelsAreComposed(t *testing.T) {
+	const composed, decomposed = "caf\u00e9 \uac00", "cafe\u0301 \u1100\u1161"
+	w := newRoleWorld(t)
+	first := w.sendAs(w.key, "one", "POST", w.roles(), roleText(decomposed, "custom", 1)).is(200, roleFields...)
+	if first.text("displayName") != composed {
+		t.Errorf("made as %+q", first.text("displayName"))
+	}
+	again := w.sendAs(w.key, "one", "POST", w.roles(), roleText(composed, "custom", 1)).is(200, roleFields...)
+	if again.text("roleId") != first.text("roleId") {
+		t.Errorf("the repetition made %s", again.reply.text)
+	}
+	other := w.makes("Other").text("roleId")
+	for _, taken := range []string{composed, decomposed} {
+		w.send("POST", w.roles(), roleText(taken, "custom", 1)).refused(fault.ManagedRoleConflict, "")
+		w.send("PATCH", w.roles(other), `{"displayName":"`+taken+`"}`).refused(fault.ManagedRoleConflict, "")
+	}
+	renamed := w.send("PATCH", w.roles(other), `{"displayName":"e\u0301"}`).is(200, "roleId", "displayName")
+	if renamed.text("displayName") != "\u00e9" {
+		t.Errorf("renamed to %+q", renamed.text("displayName"))
+	}
+}
+
 func TestListOfRoles(t *testing.T) {
 	w := newRoleWorld(t)
 	made := w.makes("Reports")
