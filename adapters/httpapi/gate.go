@@ -12,8 +12,8 @@ import (
 // Gatekeeper is what the pipeline asks of the use cases before a handler runs.
 type Gatekeeper interface {
 	// Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, or RATE_LIMITED for the
-	// key's class as well as for too many unauthorised attempts of one client address. With RATE_LIMITED for a valid key
-	// the Admission is filled in too.
+	// key's class as well as for too many unauthorised attempts of one client address. With RATE_LIMITED the Admission's
+	// Rate is filled in too, and for a valid key all of it.
 	Admit(ctx context.Context, k controlplane.Knock) (controlplane.Admission, error)
 	// Reach finds what a path names within the caller's reach, before the body is read. It returns, in this order, the
 	// 404 of the target's kind, FEATURE_DISABLED, and FORBIDDEN. What it found is handed to

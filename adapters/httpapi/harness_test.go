@@ -70,6 +70,10 @@ func (d *doorman) Admit(_ context.Context, k controlplane.Knock) (controlplane.A
 	defer d.mu.Unlock()
 	d.knocks = append(d.knocks, k)
 	c, ok := d.callers[k.Key]
+	if !ok && k.Key == "flood" {
+		return controlplane.Admission{Rate: ratelimit.Decision{Limit: 30, Reset: time.Minute}},
+			fault.New(fault.RateLimited, "too many unauthorized attempts")
+	}
 	if !ok {
 		return controlplane.Admission{}, account.ErrUnauthorized()
 	}

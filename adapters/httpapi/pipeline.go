@@ -48,7 +48,7 @@ func (s *Server) admit(r *Request) error {
 		Class: route.Class, Client: r.Client, RequestID: r.ID,
 	})
 	r.Caller = admission.Caller
-	if r.Caller.Known() {
+	if admission.Rate.Limit > 0 { // of the key, or of an address with too many unauthorised attempts
 		writeRate(&r.raw.Response.Header, admission.Rate)
 	}
 	switch {

@@ -142,6 +142,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 		{head("GET", thing, anyKey), "600", "2", "", ""},
 		{head("GET", thing, ""), "", "", "", ""},
 		{head("GET", thing, "spent"), "600", "60", "3", ""},
+		{head("GET", thing, "flood"), "30", "60", "1", ""},
 		{head("GET", "/api/v1/things/x", anyKey), "600", "2", "", ""},
 		{head("PATCH", thing, ""), "", "", "", "no-store"},
 		{withBody("PATCH", thing, anyKey, "{}"), "600", "2", "", "no-store"},
