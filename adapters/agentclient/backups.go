@@ -60,8 +60,8 @@ func (c *client) DeleteBackup(ctx context.Context, db id.DatabaseID, filename st
 	return c.exchange(ctx, route{method: http.MethodDelete, path: backupPath(db, filename), backup: true}, nil, nil)
 }
 
-// OpenBackup implements ports.BackupAgent. The file is streamed: the end of ctx closes it, and a file that breaks off ends
-// in an error, never in io.EOF.
+// OpenBackup implements ports.BackupAgent. The file is streamed: the end of ctx closes it, and a truncated file ends in an
+// error, never in io.EOF.
 func (c *client) OpenBackup(ctx context.Context, db id.DatabaseID, filename string) (ports.BackupFile, error) {
 	r := route{method: http.MethodGet, path: backupPath(db, filename), backup: true}
 	resp, err := c.send(ctx, c.downloads, r.method, r.path, nil)

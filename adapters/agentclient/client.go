@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// maxAnswer bounds every answer but a backup file, in bytes.
+// maxAnswer bounds every answer except backup files, in bytes.
 const maxAnswer = 1 << 20
 
 // client implements ports.Agent for one server.
@@ -28,9 +28,9 @@ func (c *client) closeIdle() {
 	c.downloads.CloseIdleConnections()
 }
 
-// send does one round trip and returns the answer, whatever its status; the caller closes its body. No redirect is
-// followed: a transport does not. The body can be read again, so the transport replaces a connection that died before the
-// first byte; a command of which a byte went out it never sends twice, as it is a POST.
+// send does one round trip and returns the answer, whatever its status; the caller closes its body. A transport follows no
+// redirects. Because the body can be read again, the transport replaces a connection that died before the first byte was sent;
+// after that it never repeats a command, since that is a POST.
 func (c *client) send(ctx context.Context, pool *http.Transport, method, path string, body []byte) (*http.Response, error) {
 	var d delivery
 	req, err := http.NewRequestWithContext(d.watch(ctx), method, c.base+path, bytes.NewReader(body))
@@ -54,7 +54,8 @@ func (c *client) send(ctx context.Context, pool *http.Transport, method, path st
 	}
 }
 
-// exchange sends and reads a bounded answer. out, where not nil, takes the JSON of a 200; without it a 204 will do as well.
+// exchange sends a request and reads a bounded answer. If out is not nil, it receives the JSON of a 200; otherwise a 204 is
+// accepted too.
 func (c *client) exchange(ctx context.Context, r route, body []byte, out any) error {
 	resp, err := c.send(ctx, c.calls, r.method, r.path, body)
 	if err != nil {
@@ -81,10 +82,10 @@ func successful(resp *http.Response, withContent bool) bool {
 	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNoContent && !withContent
 }
 
-// unknown marks an error after which the agent may have done the work or not.
+// unknown marks an error after which the agent may or may not have done the work.
 func unknown(err error) error { return fmt.Errorf("the outcome at the agent is unknown: %w", err) }
 
-// readBounded reads to the end, or fails where that is further away than limit bytes.
+// readBounded reads everything, and fails if that is more than limit bytes.
 func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {

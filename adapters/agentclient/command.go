@@ -11,8 +11,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// command is a protocol.Command before its payload is written. Its step is its kind unless one is given: no operation has two
-// commands of one step, resource and generation.
+// command is a protocol.Command before its payload is written. Its step is its kind unless one is given: no operation may have
+// two commands with the same step, resource and generation.
 type command struct {
 	kind       protocol.Kind
 	step       string
@@ -23,8 +23,8 @@ type command struct {
 	secrets    map[string]string // passwords by username
 }
 
-// encode writes the command. The payload's types have no maps and its lists stand in a canonical order, so the same command
-// always has the same payload and the same hash.
+// encode writes the command. Payload types have no maps, and their lists have a canonical order, so the same command always has
+// the same payload and hash.
 func (c command) encode() ([]byte, error) {
 	payload, err := json.Marshal(c.payload)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c command) encode() ([]byte, error) {
 	})
 }
 
-// order sends a command. out, where not nil, takes the result.
+// order sends a command. If out is not nil, it receives the result.
 func (c *client) order(ctx context.Context, cmd command, out any) error {
 	body, err := cmd.encode()
 	if err != nil {

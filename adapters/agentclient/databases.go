@@ -26,7 +26,7 @@ func (c *client) EnsureDatabase(ctx context.Context, f ports.Fence, spec ports.D
 	}, nil)
 }
 
-// loginPayloads parts logins, in an order that is always the same, from their passwords.
+// loginPayloads separates logins, in a fixed order, from their passwords.
 func loginPayloads(specs []ports.LoginSpec) ([]protocol.LoginPayload, map[string]string) {
 	logins, secrets := make([]protocol.LoginPayload, 0, len(specs)), map[string]string{}
 	for _, l := range specs {
@@ -63,7 +63,7 @@ func (c *client) SetAllowlist(ctx context.Context, spec ports.AllowlistSpec) err
 	}, nil)
 }
 
-// networkTexts writes a set of networks: the order and repetitions of the list mean nothing.
+// networkTexts formats networks as a set, so that their order and duplicates do not matter.
 func networkTexts(networks []netip.Prefix) []string {
 	texts := make([]string, 0, len(networks))
 	for _, n := range networks {

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// delivery decides once and for all whether any byte of a request was handed to a connection. Whoever comes first decides:
-// the first write, or the caller who gives up; after a caller gave up, a late write is refused.
+// delivery decides once and for all whether any byte of a request was handed to a connection: either the first write comes
+// first, or the caller gives up first, and then late writes are refused.
 type delivery struct{ state atomic.Int32 }
 
 const (
@@ -35,7 +35,7 @@ func (d *delivery) begin() bool {
 	return d.state.Load() == begun
 }
 
-// giveUp reports whether nothing was written, and makes sure that nothing ever will be.
+// giveUp reports whether nothing was written, and ensures that nothing will be.
 func (d *delivery) giveUp() bool {
 	d.state.CompareAndSwap(undecided, barred)
 	return d.state.Load() == barred

@@ -2,7 +2,7 @@
 // the shared secret as a bearer token, certificates checked against the server's CA or the system's roots. It uses no
 // proxy, follows no redirect and never repeats a command by itself.
 //
-// It tells truthfully what is known of a call that went wrong. Where not one byte of the request was handed to a
-// connection the error is ports.ErrAgentUnreachable, a readable refusal of the agent is a *ports.AgentRefusal, and all the
-// rest, a broken connection or an answer that cannot be understood, is an error of unknown outcome.
+// Its errors tell what is known about a failed call. If no byte of the request was handed to a connection, the error is
+// ports.ErrAgentUnreachable. A readable refusal of the agent is a *ports.AgentRefusal. Everything else, such as a broken
+// connection or an answer that cannot be understood, means that the outcome is unknown.
 package agentclient

@@ -14,11 +14,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Options bounds what a fleet takes; a zero field means its default.
+// Options are the limits of a fleet; a zero field means its default.
 type Options struct {
 	DialTimeout  time.Duration // of name look-up, TCP and TLS together; 5 s
-	MaxCalls     int           // calls at once to one server; 32. More wait for their turn, as long as their context lets them
-	MaxDownloads int           // downloads at once from one server, in a pool of their own; 32
+	MaxCalls     int           // concurrent calls to one server; 32. Further calls wait until their context ends
+	MaxDownloads int           // concurrent downloads from one server, in a pool of their own; 32
 }
 
 func (o Options) withDefaults() Options {
@@ -54,8 +54,8 @@ func New(box ports.SecretBox, o Options) *Fleet {
 	return &Fleet{box: box, options: o.withDefaults(), members: map[id.ServerID]member{}}
 }
 
-// Agent returns the agent of a server, with the connections that earlier calls left. A record with another URL, secret or
-// CA than before gets new ones. A record that cannot be used is ErrAgentUnreachable.
+// Agent returns the agent of a server and reuses the connections of earlier calls, unless the record has another URL, secret or
+// CA than before. A record that cannot be used is ErrAgentUnreachable.
 func (f *Fleet) Agent(s server.Server) (ports.Agent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func (f *Fleet) Agent(s server.Server) (ports.Agent, error) {
 	return c, nil
 }
 
-// Close gives up idle connections; calls that are under way go on.
+// Close closes idle connections; running calls continue.
 func (f *Fleet) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,14 +16,14 @@ const (
 	maxMessage = 4 << 10  // bytes of its message that are kept
 )
 
-// route is one request of the protocol. backup marks the routes that an old agent may not have.
+// route is one request of the protocol. backup marks the routes that an old agent may lack.
 type route struct {
 	method, path string
 	backup       bool
 }
 
-// reasons lists the words that this version understands. Another word of a newer agent leaves the outcome unknown: nobody
-// here could tell whether it is final.
+// reasons lists the words that this version understands. An unknown reason from a newer agent leaves the outcome unknown,
+// because it may or may not be final.
 var reasons = map[string]ports.AgentReason{
 	protocol.ReasonStale:           ports.ReasonStale,
 	protocol.ReasonFenced:          ports.ReasonFenced,
@@ -41,7 +41,7 @@ var reasons = map[string]ports.AgentReason{
 	protocol.ReasonDatabaseClosed:  ports.ReasonDatabaseClosed,
 }
 
-// refusal reads an answer that is no success.
+// refusal reads an unsuccessful answer.
 func (r route) refusal(resp *http.Response) error {
 	if resp.StatusCode >= http.StatusBadRequest {
 		var no *ports.AgentRefusal
@@ -59,7 +59,7 @@ func (r route) refusal(resp *http.Response) error {
 	}
 }
 
-// readRefusal returns the refusal that an answer holds as an error, or another error where it holds none.
+// readRefusal returns the refusal in an answer as an error, or another error if there is none.
 func readRefusal(resp *http.Response) error {
 	text, err := readBounded(resp.Body, maxRefusal)
 	if err != nil {

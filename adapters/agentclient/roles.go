@@ -55,7 +55,7 @@ func (c *client) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.Logi
 	return role.Proof(proof), err
 }
 
-// wanted is what the agent shall do for a change; a removal is a command of its own.
+// wanted is the desired state for a change; a removal is a separate command.
 func wanted(kind role.Kind) (want string, known bool) {
 	switch kind {
 	case role.Rotation:
@@ -114,7 +114,7 @@ var conditions = map[string]ports.LoginCondition{
 	protocol.ConditionShut: ports.LoginShut, protocol.ConditionAbsent: ports.LoginAbsent,
 }
 
-// passwords are the secrets of a command, without those that there are none of.
+// passwords are the secrets of a command, without empty ones.
 func passwords(fresh, old string) map[string]string {
 	secrets := map[string]string{}
 	if fresh != "" {
@@ -126,7 +126,7 @@ func passwords(fresh, old string) map[string]string {
 	return secrets
 }
 
-// canonicalTime makes a time the same text each time it is sent: it may have come from a store or from a clock.
+// canonicalTime gives a time the same text whenever it is sent, whether it comes from a store or from a clock.
 func canonicalTime(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

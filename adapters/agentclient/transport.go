@@ -15,15 +15,15 @@ const (
 	idleTimeout = 30 * time.Second
 	// maxIdle is how many connections a pool keeps between calls.
 	maxIdle = 4
-	// answerTimeout is how long an agent may take to begin its answer. One that hangs must not hold a worker for ever; what it
-	// did is unknown then, and the command is sent again.
+	// answerTimeout is how long an agent may take to begin its answer, so that a hanging one does not hold a worker forever. The
+	// outcome is unknown then, and the command is sent again.
 	answerTimeout = 2 * time.Minute
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
 )
 
-// newTransport makes a pool of at most limit connections. It speaks HTTP/1.1, where a connection carries one request at a
-// time: that is what lets a delivery watch its own bytes. Answers are never decompressed: a backup file is gzip.
+// newTransport makes a pool of at most limit connections. It speaks HTTP/1.1, where a connection carries one request at a time,
+// so that a delivery can watch its own bytes. Answers are never decompressed: a backup file is gzip.
 func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
@@ -38,7 +38,7 @@ func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int) *h
 	}
 }
 
-// dialer connects and finishes the TLS handshake, so that a connection that a request gets is proven already.
+// dialer connects and completes the TLS handshake, so that requests only get connections that work.
 func dialer(roots *x509.CertPool, timeout time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := &tls.Dialer{
 		NetDialer: &net.Dialer{KeepAlive: 15 * time.Second},

@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-// Answer is what a handler gives back. Body is sent as JSON; a nil Body with no Download sends none.
+// Answer is what a handler returns. Body is sent as JSON; without Body and Download, the answer has no body.
 type Answer struct {
 	Status   int
 	Body     any
@@ -29,7 +29,7 @@ func Accepted(body any) Answer { return Answer{Status: fasthttp.StatusAccepted, 
 // NoContent answers 204.
 func NoContent() Answer { return Answer{Status: fasthttp.StatusNoContent} }
 
-// send writes the answer of a handler. An answer that is no JSON is a fault of ours.
+// send writes the answer of a handler. An answer that cannot be encoded as JSON is an internal error.
 func (r *Request) send(a Answer) error {
 	if a.Download != nil {
 		r.sendDownload(a)
@@ -55,8 +55,8 @@ func writeJSON(res *fasthttp.Response, text []byte) {
 	res.SetBodyRaw(text)
 }
 
-// forbidStoring keeps caches from storing an answer. An answer of no route is never stored either: its path may be one of a
-// route that has secrets, and another request of it may be right.
+// forbidStoring keeps caches from storing an answer. The answers to requests without a route are not stored either: with
+// another method, their path may be that of a route with secrets.
 func forbidStoring(res *fasthttp.Response) { res.Header.Set(fasthttp.HeaderCacheControl, "no-store") }
 
 // Names of the rate-limit headers; every answer to a valid key has them.

@@ -30,7 +30,7 @@ const (
 	streamAccepted
 )
 
-// JSON accepts exactly one JSON object with the fields of T, at most 64 KiB. The handler gets it from Decoded[T].
+// JSON accepts exactly one JSON object with the fields of T, at most 64 KiB. The handler reads it with Decoded[T].
 func JSON[T any]() Body {
 	return Body{kind: jsonAccepted, shape: shapeOf(reflect.TypeFor[T]()), fresh: func() any { return new(T) }}
 }
@@ -41,8 +41,8 @@ func (b Body) IsJSON() bool { return b.kind == jsonAccepted }
 // Stream leaves the body to the handler, which reads it from Request.Stream.
 func Stream() Body { return Body{kind: streamAccepted} }
 
-// takeBody applies the route's rule for the body and for Idempotency-Key: what the header says of the body first, then the
-// key, then the body itself. Nothing that the header refuses is read. It is the only place where a body is read, but for
+// takeBody applies the route's rules for the body and for Idempotency-Key: first to what the header says about the body, then
+// to the key, then to the body itself. A body that is refused by its header is not read. Bodies are read only here, except for
 // streams, which their handlers read.
 func (r *Request) takeBody() error {
 	b := r.route.Body
@@ -71,7 +71,7 @@ func (r *Request) takeBody() error {
 	}
 }
 
-// takeKey checks the header Idempotency-Key as the route wants it. Of two keys nobody could say which one a retry will have.
+// takeKey checks the header Idempotency-Key by the route's rule. Of two keys nobody could say which one a retry will have.
 func (r *Request) takeKey() (err error) {
 	value := r.raw.Request.Header.Peek(idempotency.Header)
 	if r.route.Idempotency == Required || r.route.Idempotency == Optional && len(value) > 0 {
@@ -83,7 +83,7 @@ func (r *Request) takeKey() (err error) {
 	return err
 }
 
-// refuseBody lets an empty body pass; a chunked one shows only by reading whether it is empty.
+// refuseBody accepts only an empty body; whether a chunked body is empty shows only when it is read.
 func (r *Request) refuseBody() error {
 	if r.body.length == noBody {
 		return nil
@@ -105,7 +105,7 @@ func (r *Request) refuseBody() error {
 	}
 }
 
-// checkAnnounced checks what the header says of a JSON body.
+// checkAnnounced checks what the header says about a JSON body.
 func (r *Request) checkAnnounced() error {
 	h := &r.raw.Request.Header
 	coding := h.ContentEncoding()
@@ -145,7 +145,7 @@ func isJSON(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
-// invite answers Expect: 100-continue, once the body is really wanted.
+// invite answers Expect: 100-continue when the body is about to be read.
 func (r *Request) invite() error {
 	if !r.body.expect {
 		return nil
@@ -161,7 +161,7 @@ func (r *Request) setReadDeadline(d time.Duration) {
 	_ = r.raw.Conn().SetReadDeadline(time.Now().Add(d)) // a closed connection shows at the read
 }
 
-// unreadable is the answer to a body that did not come; only a client that is slow will see it.
+// unreadable is the answer to a body that did not arrive; only slow clients will see it.
 func unreadable(err error) error {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {

@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// clientAddress is the socket's address; where that is a configured proxy's, the last hop that the proxy wrote into
-// X-Forwarded-For. Hops before the last are the client's own words.
+// clientAddress is the socket's address or, if that is a configured proxy, the last hop in X-Forwarded-For, which the proxy
+// wrote. Earlier hops come from the client and are not trusted.
 func clientAddress(raw *fasthttp.RequestCtx, proxies []netip.Prefix) netip.Addr {
 	socket := socketAddress(raw.RemoteAddr())
 	if !within(socket, proxies) {

@@ -23,7 +23,7 @@ type databaseView struct {
 	Environment *database.Environment `json:"environment" enum:"production,staging,development,other"`
 }
 
-// createdView adds the password; a replay after the owner's password has changed has neither.
+// createdView adds password and connection string; a repeated request has neither once the owner's password has changed.
 type createdView struct {
 	databaseView
 	Password         string `json:"password,omitzero"`

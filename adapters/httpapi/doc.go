@@ -1,4 +1,4 @@
-// Package httpapi puts the use cases on HTTP: the control plane API of the spec, under /api/v1, on fiber.
+// Package httpapi serves the use cases over HTTP, with fiber: the control plane API of the spec, under /api/v1.
 //
 //	routes.go     the one table of routes; route.go what a route is
 //	databases.go  and a file for each further area: its wire shapes and handlers

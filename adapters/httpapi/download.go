@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Download is a file to stream. Size is exact: a source that ends early breaks the connection, so that the client sees that
-// the file is not whole; what a source has beyond it is not sent. Content is closed when the answer is out or the client
-// has left, and the request's context ends then.
+// Download is a file to stream. Size is exact: if the source ends early, the connection is broken, so that the client notices
+// the truncated file; bytes beyond Size are not sent. Content is closed, and the request's context ends, when the answer was
+// sent or the client has disconnected.
 type Download struct {
 	Filename    string // of the service's own making: no quotes, no control characters
 	ContentType string
@@ -71,7 +71,7 @@ func (s *stream) fail(err error) (int64, error) {
 	return s.sent, err
 }
 
-// Read serves an io.Reader's contract; fasthttp uses WriteTo.
+// Read implements io.Reader; fasthttp uses WriteTo.
 func (s *stream) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
@@ -82,7 +82,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close runs when the answer is out, broken off, or never begun.
+// Close runs when the answer was sent, broken off, or never begun.
 func (s *stream) Close() (err error) {
 	s.once.Do(func() {
 		r := s.request

@@ -28,12 +28,12 @@ type bareMaintenance struct {
 	Message string     `json:"message"`
 }
 
-// errInternal is all that a caller is shown of an error that is none of its business.
+// errInternal is all that a caller is shown of an internal error.
 var errInternal = fault.New(fault.InternalError, "an internal error; retry the same request")
 
 var errNoHTTP = fault.New(fault.ValidationError, "the request is not valid HTTP")
 
-// refuse is the one translation of an error into an answer. It returns what is worth a line in the log: the cause of a 5xx.
+// refuse is the only translation of an error into an answer. It returns the cause of a 5xx, for the log.
 func refuse(res *fasthttp.Response, err error, bare bool) (cause error) {
 	shown := presentable(err)
 	status := shown.Code.Status()
@@ -48,7 +48,7 @@ func refuse(res *fasthttp.Response, err error, bare bool) (cause error) {
 	return cause
 }
 
-// presentable returns the error itself where it was made for a caller.
+// presentable returns the error itself if it was made for a caller.
 func presentable(err error) *fault.Error {
 	var e *fault.Error
 	if errors.As(err, &e) && e.Code.Known() {
@@ -72,7 +72,8 @@ func errorBody(e *fault.Error, bare bool) []byte {
 	return text
 }
 
-// unparsed answers what fasthttp could not read as a request. Its own texts repeat what the client sent; these do not.
+// unparsed answers what fasthttp could not parse as a request. Unlike fasthttp's own texts, it does not repeat what the client
+// sent.
 func unparsed(err error) error {
 	var small *fasthttp.ErrSmallBuffer
 	var timeout interface{ Timeout() bool }

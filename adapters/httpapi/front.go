@@ -10,9 +10,9 @@ import (
 )
 
 // fasthttp reads the first 8 KiB of a body before any handler runs, answers 413 before authentication, and waits for a body
-// that never comes. So that a request is authenticated and rate-limited before its body is read (spec, "Endpoints"),
-// holdBody makes every body look chunked, which fasthttp reads only on demand, and notes the truth in two headers of our
-// own; begin takes the note down again before anything else sees the request. contract_test.go holds fasthttp to this.
+// that never comes. So that a request is authenticated and rate-limited before its body is read (spec, "Endpoints"), holdBody
+// makes every body look chunked, which fasthttp reads only on demand, and keeps the original length in two headers of our own;
+// begin removes them again before anything else sees the request. contract_test.go checks that fasthttp behaves as assumed.
 const (
 	noteLength = "X-Pgherd-Held-Length"
 	noteExpect = "X-Pgherd-Held-Expect"
@@ -43,15 +43,15 @@ func holdBody(h *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
 	return unchanged
 }
 
-// heldBody is what is known of a request's body, and how much of it was read.
+// heldBody is what is known about a request's body, and how much of it was read.
 type heldBody struct {
 	length    int // bytes, noBody or unknownSize
 	expect    bool
 	readToEnd bool
 }
 
-// ambiguousHeader reports a space in a header's name. fasthttp takes "Content-Length : 5" for a header that means nothing;
-// a proxy in front may not, and the two would disagree on where the next request begins.
+// ambiguousHeader reports a space in a header's name. fasthttp ignores a header such as "Content-Length : 5"; a proxy in front
+// may not, and then the two would disagree on where the next request begins.
 func ambiguousHeader(h *fasthttp.RequestHeader) (found bool) {
 	h.VisitAll(func(key, _ []byte) { found = found || bytes.IndexByte(key, ' ') >= 0 })
 	return found
@@ -75,8 +75,8 @@ func releaseBody(h *fasthttp.RequestHeader) (b heldBody) {
 	return b
 }
 
-// abandon closes the connection behind the answer where a body was not read to its end: the bytes that are left would run as
-// a second request. It also does so after every chunked body, whose end two readers may see in different places.
+// abandon closes the connection after the answer if the body was not read to its end: the remaining bytes would be taken for
+// another request. It also does so after every chunked body, because a proxy and fasthttp may disagree on where that ends.
 func (b *heldBody) abandon(raw *fasthttp.RequestCtx) {
 	if !b.readToEnd || b.length == unknownSize {
 		closeAfterAnswer(raw, raw.Conn())

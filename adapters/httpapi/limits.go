@@ -2,7 +2,7 @@ package httpapi
 
 import "time"
 
-// Limits keep a slow or a greedy client from holding what others need.
+// Limits keep slow or greedy clients from using up resources that others need.
 type Limits struct {
 	HeaderTimeout  time.Duration // from a request's first byte, or the connection's start, to the end of its header
 	HeaderBytes    int           // request line and header; more is HEADER_TOO_LARGE
@@ -10,7 +10,7 @@ type Limits struct {
 	MinBodyRate    int           // bytes a second that a streamed body has to keep up on average
 	IdleTimeout    time.Duration // between two requests of a connection
 	WriteTimeout   time.Duration // for each write of an answer; a download has it for every chunk, never as a whole
-	HandlerTimeout time.Duration // for everything but streams
+	HandlerTimeout time.Duration // for everything except streams
 	Connections    int           // of the process; more wait until one closes
 }
 
@@ -23,7 +23,7 @@ func DefaultLimits() Limits {
 		MinBodyRate:    16 << 10,
 		IdleTimeout:    75 * time.Second,
 		WriteTimeout:   30 * time.Second,
-		HandlerTimeout: 90 * time.Second, // a create waits for its proof for up to a minute
+		HandlerTimeout: 90 * time.Second, // creating a database waits up to a minute for its proof
 		Connections:    10_000,
 	}
 }

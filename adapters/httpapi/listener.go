@@ -13,7 +13,7 @@ import (
 // lingerTime bounds how long a closing connection is drained, so that the client still gets its answer.
 const lingerTime = 500 * time.Millisecond
 
-// guardedListener bounds the connections of the process, survives a shortage of file descriptors, and hands out guarded
+// guardedListener bounds the connections of the process, survives a shortage of file descriptors, and returns guarded
 // connections. Connections beyond the bound wait in the kernel's queue.
 type guardedListener struct {
 	net.Listener
@@ -34,7 +34,7 @@ func guard(ln net.Listener, limits Limits) *guardedListener {
 	}
 }
 
-// Accept waits for a free slot, then for a connection. Its first bytes have to come within the header timeout.
+// Accept waits for a free slot, then for a connection. Its first bytes must arrive within the header timeout.
 func (l *guardedListener) Accept() (net.Conn, error) {
 	select {
 	case l.slots <- struct{}{}:
@@ -54,7 +54,7 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// acceptPatiently tries again where the shortage will pass; fasthttp would stop serving for good.
+// acceptPatiently retries if the error is temporary; fasthttp would stop serving altogether.
 func (l *guardedListener) acceptPatiently() (net.Conn, error) {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		c, err := l.Listener.Accept()
@@ -107,7 +107,7 @@ func (l *guardedListener) release(c *guardedConn) {
 	<-l.slots
 }
 
-// guardedConn gives every write a deadline, and drains what the client still sends before it closes, where asked.
+// guardedConn gives every write a deadline and, if asked to, reads what the client still sends before closing.
 type guardedConn struct {
 	net.Conn
 	listener   *guardedListener
@@ -130,7 +130,7 @@ func (c *guardedConn) Write(p []byte) (int, error) {
 }
 
 // Close drops the connection. Closing a socket with unread bytes makes the kernel reset it, and a reset can overtake the
-// answer; after lingerOnClose the sending half is closed first and what arrives is read away for up to lingerTime.
+// answer; after lingerOnClose the sending half is closed first, and incoming bytes are read and dropped for up to lingerTime.
 func (c *guardedConn) Close() error {
 	if c.closed.Swap(true) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// loginView is a login that came with the database.
+// loginView is a login that was created with the database.
 type loginView struct {
 	Login                database.Login `json:"login" enum:"owner,runtime,readonly"`
 	Username             string         `json:"username"`
@@ -21,7 +21,7 @@ func viewLogin(l controlplane.ManagedLogin) loginView {
 	return loginView{l.Login, l.Username, l.ConnectionLimit, l.CredentialGeneration}
 }
 
-// revealedLoginView adds how to log in.
+// revealedLoginView adds the password and how to connect.
 type revealedLoginView struct {
 	loginView
 	credentialView

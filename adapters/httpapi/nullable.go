@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Nullable is a field of a body in which null is a value of its own. In every other field null is refused.
+// Nullable is a field of a body in which null is a value. In every other field null is refused.
 type Nullable[T any] struct {
 	Value T
 	Null  bool

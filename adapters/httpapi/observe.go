@@ -96,7 +96,7 @@ func (r *Request) keyPrefix() string {
 	return r.Caller.Key.Prefix()
 }
 
-// methodLabel keeps a client from making labels up.
+// methodLabel keeps clients from creating arbitrary metric labels.
 func methodLabel(r *Request) string {
 	if r.route != nil {
 		return r.route.Method

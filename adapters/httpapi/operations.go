@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-// operationView is the spec's operation with the fields of ours.
+// operationView is the spec's operation with additional fields of this service.
 type operationView struct {
 	ID         id.OperationID     `json:"id" format:"uuid"`
 	Type       operation.Kind     `json:"type" enum:"backup,restore,clone,delete,recover,extension"`

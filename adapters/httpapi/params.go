@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// The parameters that are no UUIDs.
+// The parameters that are not UUIDs.
 const (
 	filenameParameter = "filename"
 	loginParameter    = "login"

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/idempotency"
 )
 
-// Request is what a handler is given. It is valid until the handler returns.
+// Request is a handler's view of a request. It is valid until the handler returns.
 type Request struct {
 	Caller controlplane.Caller
 	Target any    // what Gatekeeper.Reach found; nil where the route names nothing
@@ -44,8 +44,8 @@ func (r *Request) Param(name string) string { return r.fiber.Params(name) }
 // Query returns a query parameter, empty where it is absent.
 func (r *Request) Query(name string) string { return r.fiber.Query(name) }
 
-// Flag reads a query parameter that is exactly true, or absent. Anything else is VALIDATION_ERROR naming it, twice or without a
-// value too.
+// Flag reads a query parameter that must be exactly "true" or absent. Anything else, including a repeated or empty parameter,
+// is VALIDATION_ERROR on its name.
 func (r *Request) Flag(name string) (bool, error) {
 	values := r.raw.QueryArgs().PeekMulti(name)
 	switch {

@@ -38,7 +38,7 @@ type Route struct {
 // Handler runs when every check of the route has passed.
 type Handler func(r *Request) (Answer, error)
 
-// KeyClass says which keys may use a route.
+// KeyClass determines which keys may use a route.
 type KeyClass int
 
 const (
@@ -49,8 +49,8 @@ const (
 	validKey                    // any key that is valid: for paths without a route
 )
 
-// admits returns KEY_SCOPE_DENIED for a key of the wrong kind or scope. It looks nothing up, so an existing and a missing
-// ID answer alike.
+// admits returns KEY_SCOPE_DENIED for a key of the wrong kind or scope. It needs no look-up, so existing and missing IDs get
+// the same answer.
 func (k KeyClass) admits(c controlplane.Caller) error {
 	switch {
 	case k == validKey:

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Config is what a Server is made of. Everything is needed but Proxies and TLS.
+// Config holds the parts of a Server. All are required except Proxies and TLS.
 type Config struct {
 	Gate      Gatekeeper
 	Routes    []Route
@@ -49,7 +49,7 @@ type Server struct {
 	stopped   bool
 }
 
-// New builds the server from the table; it fails where the table does not make sense.
+// New builds the server from the table; it fails if the table is inconsistent.
 func New(cfg Config) (*Server, error) {
 	m, err := newMetrics(cfg.Metrics)
 	if err != nil {
@@ -88,7 +88,7 @@ func newApp(l Limits) *fiber.App {
 	})
 }
 
-// takeOver puts our front before fiber's handler.
+// takeOver puts front.go's checks before fiber's handler.
 func (s *Server) takeOver(srv *fasthttp.Server) {
 	s.route = s.app.Handler()
 	srv.Handler = s.serve
@@ -165,12 +165,12 @@ func (s *Server) serveUnparsed(raw *fasthttp.RequestCtx, err error) {
 	raw.Response.Reset()
 	raw.Response.Header.Set(headerRequestID, s.requestID())
 	forbidStoring(&raw.Response)
-	_ = refuse(&raw.Response, shown, false) // a fault of the client, which is no cause to log
+	_ = refuse(&raw.Response, shown, false) // the client's fault: nothing to log
 	closeAfterAnswer(raw, raw.Conn())
 	s.metrics.unparsed(shown)
 }
 
-// Serve accepts connections until Shutdown, and none where that came before. It returns nil then.
+// Serve accepts connections until Shutdown, and none if that was called before. It then returns nil.
 func (s *Server) Serve(ln net.Listener) error {
 	g := guard(ln, s.limits)
 	s.mu.Lock()

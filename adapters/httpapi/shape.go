@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A shape is what the strict decoder and the OpenAPI document know of a body: the fields of its Go type, read once when the
+// A shape is what the strict decoder and the OpenAPI document know about a body: the fields of its Go type, read once when the
 // table of routes is built. The tags are
 //
 //	json:"name"       the field's name
@@ -27,7 +27,7 @@ type field struct {
 	tag      reflect.StructTag
 }
 
-// shapeOf reads a struct type. It panics on anything else: the table of routes is wrong then.
+// shapeOf reads a struct type. It panics on anything else, which means that the table of routes is wrong.
 func shapeOf(t reflect.Type) *shape {
 	if t.Kind() != reflect.Struct {
 		panic("httpapi: a JSON body must be a struct, not " + t.String())
@@ -49,7 +49,7 @@ func shapeOf(t reflect.Type) *shape {
 	return s
 }
 
-// expects says in the words of JSON what a field must be.
+// expects names the JSON type that a field must have.
 func (f field) expects() string {
 	t := f.goType
 	for t.Kind() == reflect.Pointer {

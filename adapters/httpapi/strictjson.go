@@ -12,10 +12,10 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// wholeBody stands in details where no field can be named.
+// wholeBody is the field name in details that concern no single field.
 const wholeBody = "body"
 
-// longestEcho bounds what is repeated of a client's field name.
+// longestEcho bounds how much of a client's field name is repeated in an error.
 const longestEcho = 64
 
 // decodeStrictly reads exactly one JSON object into a value of the shape. It returns INVALID_JSON where the text does not
@@ -62,8 +62,8 @@ func lenient(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// survey refuses null where the shape has none, and tells which required fields are absent; that refusal comes last, so
-// that a field in another letter case is called unknown and not missing.
+// survey refuses null where the shape does not allow it, and finds the required fields that are absent. That refusal comes
+// last, so that a field in the wrong letter case is reported as unknown, not as missing.
 func survey(object []byte, s *shape) (absent, err error) {
 	d, seen := lenient(object), make([]bool, len(s.fields))
 	if _, err := d.ReadToken(); err != nil {
@@ -104,7 +104,7 @@ func (s *shape) missing(seen []bool) error {
 	return e
 }
 
-// explain puts the decoder's refusal in the words of the caller; the decoder's own name Go types.
+// explain rewords the decoder's error for the caller; the original names Go types.
 func (s *shape) explain(err error) error {
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError

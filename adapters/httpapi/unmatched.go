@@ -10,7 +10,8 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-// keyed is the part of the address space where every request needs a key, known route or not, but for the public ones.
+// keyed is the path prefix under which every request needs a key, whether its route exists or not, except for the public
+// routes.
 const keyed = "/api/v1"
 
 // serveUnmatched answers what no route serves: ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with Allow for a path that has

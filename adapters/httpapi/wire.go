@@ -12,12 +12,12 @@ const (
 	planLimit = fault.PlanLimit // database creation's own answer to a plan without API access
 )
 
-// data wraps an answer that is one thing or a list that has no pages.
+// data wraps an answer that is a single object or a list without pages.
 type data[T any] struct {
 	Data T `json:"data"`
 }
 
-// told is an answer with a sentence for people.
+// told is an answer with a human-readable sentence.
 type told[T any] struct {
 	Message string `json:"message"`
 	Data    T      `json:"data"`
