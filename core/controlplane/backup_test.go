@@ -340,6 +340,21 @@ func TestOldAgentHandsNothingOut(t *testing.T) {
 	refused(t, w.Backups.Delete(w.ctx, r, name), fault.AgentRouteUnavailable)
 }
 
+// What is left of a damaged file must not reach a customer as a backup. It can still be deleted.
+func TestACutShortFileIsNotHandedOut(t *testing.T) {
+	w := newWorld(t)
+	r, _ := w.started()
+	w.work(w.ControlPlane)
+	name := w.backups(r)[0].Filename
+	if !w.server.CutShort(r.Record().ID, string(name)) {
+		t.Fatal("there is no file")
+	}
+	_, err := w.Backups.Open(w.ctx, r, name)
+	refused(t, err, fault.AgentError)
+	equal(t, "downloads in the log", count(w.activity(r.Record().ID), audit.BackupDownloaded), 0)
+	ok(t, w.Backups.Delete(w.ctx, r, name))
+}
+
 // A deletion that the server could not do is done later by the keeper, at every crash point too.
 func TestDeletionIsFinishedByTheKeeper(t *testing.T) {
 	for _, point := range []string{"", controlplane.CrashBackupDoomed, controlplane.CrashBackupErased} {

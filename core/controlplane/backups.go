@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -143,10 +144,19 @@ func (b *Backups) Open(ctx context.Context, r Reached, filename backup.Filename)
 	if err != nil {
 		return Download{}, fileError(err, "the database server cannot hand the backup out now")
 	}
+	if file.Size != stored.SizeBytes {
+		return Download{}, joinClose(errDamaged(stored, file.Size), file)
+	}
 	if err := b.auditFile(ctx, r, audit.BackupDownloaded, filename); err != nil {
 		return Download{}, joinClose(err, file)
 	}
 	return Download{Backup: stored, File: file}, nil
+}
+
+// errDamaged answers a file that is not as long as the one that was made: it must not pass for a whole backup.
+func errDamaged(b backup.Backup, size int64) error {
+	cause := fmt.Errorf("the file has %d bytes and was made with %d", size, b.SizeBytes)
+	return fault.Wrap(cause, fault.AgentError, "the stored backup file is damaged")
 }
 
 // Delete removes a backup file for good. FORBIDDEN: a viewer. BACKUP_NOT_FOUND. BACKUP_CONFLICT: a deletion backup.

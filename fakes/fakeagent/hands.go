@@ -46,6 +46,18 @@ func (s *Server) DropDependencies(username string) bool {
 	return s.handle(username, func(_ *databaseState, l *login) { l.dependents = nil })
 }
 
+// CutShort takes the last byte off a stored file. It reports whether there is one.
+func (s *Server) CutShort(db id.DatabaseID, filename string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[fileKey{db, filename}]
+	if f == nil {
+		return false
+	}
+	f.content = f.content[:len(f.content)-1]
+	return true
+}
+
 // handle changes a login under the server's lock.
 func (s *Server) handle(username string, change func(*databaseState, *login)) bool {
 	s.mu.Lock()
