@@ -71,15 +71,17 @@ func (r *Request) takeBody() error {
 	}
 }
 
-// takeKey checks the header Idempotency-Key by the route's rule. Of two keys nobody could say which one a retry will have.
+// takeKey checks the header Idempotency-Key by the route's rule. Of two keys nobody could say which one a retry will have. One that
+// is there but empty is refused where a key is optional, too: its sender believes that a retry is safe.
 func (r *Request) takeKey() (err error) {
-	value := r.raw.Request.Header.Peek(idempotency.Header)
-	if r.route.Idempotency == Required || r.route.Idempotency == Optional && len(value) > 0 {
-		if len(r.raw.Request.Header.PeekAll(idempotency.Header)) > 1 {
-			return fault.Invalid(idempotency.Header, "appears more than once")
-		}
-		r.Key, err = idempotency.Parse(string(value))
+	values := r.raw.Request.Header.PeekAll(idempotency.Header)
+	switch {
+	case r.route.Idempotency == Absent, r.route.Idempotency == Optional && len(values) == 0:
+		return nil
+	case len(values) > 1:
+		return fault.Invalid(idempotency.Header, "appears more than once")
 	}
+	r.Key, err = idempotency.Parse(string(r.raw.Request.Header.Peek(idempotency.Header)))
 	return err
 }
 

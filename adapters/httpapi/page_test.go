@@ -80,6 +80,8 @@ func TestIdempotencyKey(t *testing.T) {
 		{"/keyed", "", "application/json", "nonsense", "Idempotency-Key"},
 		{"/maybe-keyed", "", "application/json", "", `"name":""`},
 		{"/maybe-keyed", "Idempotency-Key: k\r\n", "application/json", "", `"name":"k"`},
+		{"/maybe-keyed", "Idempotency-Key:\r\n", "application/json", "", "VALIDATION_ERROR"},
+		{"/maybe-keyed", "Idempotency-Key:  \r\n", "application/json", "", "VALIDATION_ERROR"},
 		{"/maybe-keyed", "Idempotency-Key: service-internal-1\r\n", "application/json", "", "VALIDATION_ERROR"},
 	} {
 		l := st.dial(t)
