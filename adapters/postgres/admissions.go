@@ -14,10 +14,10 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// takeFrom is the bucket's decision in SQL, the same as ratelimit.Decide: $1 is the bucket, $2 now, $3 the interval and $4
-// the period, in microseconds. A refused request leaves the bucket as it was, but no fuller than full: a clock that was
-// moved back does not shut a bucket for longer than its period. The row is written in both cases, so that what comes back
-// is what decided, however many requests meet here.
+// takeFrom is the bucket's decision in SQL, the same as ratelimit.Decide: $1 is the bucket, $2 now, $3 the interval and $4 the
+// period, in microseconds. A refused request leaves the bucket unchanged, but never more than full: a clock that was set back
+// does not close a bucket for longer than its period. The row is written in both cases, so that the returned state is the one
+// that decided, however many requests compete.
 const takeFrom = `
 	ON CONFLICT (bucket) DO UPDATE SET
 		taken = greatest(least(b.tat, $2 + $4), $2) + $3 - $2 <= $4,
@@ -61,7 +61,7 @@ func prefixed[T any](t table[T], alias, prefix string) []string {
 	return list
 }
 
-// bucketState is what a bucket's statement returns.
+// bucketState is the result of a bucket's statement.
 type bucketState struct {
 	TAT   int64 `db:"tat"`
 	Taken bool  `db:"taken"`
@@ -112,7 +112,7 @@ func bucketArguments(bucket string, l ratelimit.Limit, now time.Time) []any {
 	return []any{bucket, now.UnixMicro(), l.Interval().Microseconds(), l.Period.Microseconds()}
 }
 
-// Touch implements ports.Admissions. Keys are locked in the order of their IDs, so that two hosts never wait for each other.
+// Touch implements ports.Admissions. Keys are locked in the order of their IDs, so that two hosts cannot deadlock.
 func (s *Store) Touch(ctx context.Context, used map[id.KeyID]time.Time) error {
 	var ids, at = make([]string, 0, len(used)), make([]int64, 0, len(used))
 	for key, when := range used {
@@ -126,7 +126,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	return s.alone(ctx, sweepBuckets, now.UnixMicro())
 }
 
-// alone runs a statement that may be sent again by itself.
+// alone runs a single statement outside a transaction, which may be repeated.
 func (s *Store) alone(ctx context.Context, st *statement, args ...any) error {
 	one := session{store: s}
 	return one.run(ctx, st, func(stmt *sqlx.Stmt) error {

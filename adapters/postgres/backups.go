@@ -52,7 +52,7 @@ func (b backups) Get(ctx context.Context, db id.DatabaseID, filename backup.File
 	return one[backup.Backup](ctx, b.session, getBackup, db, filename)
 }
 
-// List goes on from a position whose ID is a file name.
+// List continues from a position whose ID is a file name.
 func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]backup.Backup, error) {
 	at, filename := any(end), "~" // sorts behind every file name
 	if p.After != nil {

@@ -11,24 +11,25 @@ import (
 	"github.com/lib/pq"
 )
 
-// Config says where the metadata is and how much of its server one process may use. The zero value of a field takes the
-// default.
+// Config says where the metadata database is and how much of its server one process may use. The zero value of a field means
+// its default.
 type Config struct {
-	// URL is a PostgreSQL URL or key=value string. It holds a password: no error or log of this package shows it.
+	// URL is a PostgreSQL URL or key=value string. It contains a password, so no error or log of this package shows it.
 	URL string
-	// MaxConnections bounds the connections of this process: 16. The Notifier has one more of its own.
+	// MaxConnections bounds the connections of this process; by default 16. The Notifier uses one more.
 	MaxConnections int
-	// ConnectTimeout bounds one attempt to connect: 5 s.
+	// ConnectTimeout bounds one attempt to connect; by default 5 s.
 	ConnectTimeout time.Duration
-	// StatementTimeout ends a statement on the server: 10 s.
+	// StatementTimeout ends a statement on the server; by default 10 s.
 	StatementTimeout time.Duration
-	// IdleInTransaction ends a transaction whose process has stopped in the middle, so that its locks go: 15 s.
+	// IdleInTransaction ends a transaction whose process has stopped in the middle of it, which releases its locks; by default 15
+	// s.
 	IdleInTransaction time.Duration
-	// MaxLifetime and MaxIdleTime close connections, so that they move to a new primary in time: 30 min and 5 min.
+	// MaxLifetime and MaxIdleTime close connections, so that they move to a new primary in time; by default 30 min and 5 min.
 	MaxLifetime, MaxIdleTime time.Duration
 }
 
-// ErrURL says that the URL of the metadata database cannot be read. The cause is left out: it would show the password.
+// ErrURL says that the URL of the metadata database cannot be read. The cause is left out because it would show the password.
 var ErrURL = errors.New("the URL of the metadata database cannot be read")
 
 func (c Config) withDefaults() Config {
@@ -60,7 +61,7 @@ func (c Config) settings() map[string]string {
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// driverConfig reads the URL and puts the settings over whatever it says about them.
+// driverConfig parses the URL; the settings override whatever the URL says about them.
 func (c Config) driverConfig() (pq.Config, error) {
 	cfg, err := pq.NewConfig(c.URL)
 	if err != nil {

@@ -29,9 +29,9 @@ func readDatabases() sq.SelectBuilder {
 		Join("servers s ON s.id = t.server_id")
 }
 
-// inView is what a viewer sees; its arguments are the user, then account, scope and key. A full-account key sees its
-// account's databases. A selected-database key sees what it is bound to, while that is its account's or has its user as a
-// member, and is not being deleted.
+// inView is what a viewer sees; its arguments are the user, then account, scope and key. A full-account key sees its account's
+// databases. A selected-database key sees the databases that it is bound to, if they belong to its account or its user is a
+// member, and while they are not being deleted.
 func inView(q sq.SelectBuilder) sq.SelectBuilder {
 	return q.LeftJoin("memberships m ON m.database_id = t.id AND m.user_id = ?::uuid").
 		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key) v").
@@ -40,7 +40,7 @@ func inView(q sq.SelectBuilder) sq.SelectBuilder {
 				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`)
 }
 
-// viewerArguments are what the view starts from. A viewer who is nobody in particular, as a worker is, is no member anywhere.
+// viewerArguments are the arguments of inView. A viewer without a user, such as a worker, is not a member of any database.
 func viewerArguments(v ports.Viewer) []any {
 	var user any
 	if v.UserID != "" {
@@ -119,7 +119,7 @@ func (d databases) Save(ctx context.Context, r database.Record) error {
 	return d.mustChange(ctx, ports.ErrNoRow, saveDatabase, append(valuesOf(r, databaseChanges), r.ID)...)
 }
 
-// Remove takes logins, roles and their changes, allowlist, memberships, key bindings and enrolments with it; audit entries and
+// Remove also deletes logins, roles and their changes, allowlist, memberships, key bindings and enrolments; audit entries and
 // operations stay.
 func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 	return d.mustChange(ctx, ports.ErrNoRow, removeDatabase, db)

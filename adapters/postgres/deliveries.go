@@ -38,7 +38,7 @@ var (
 	lockDelivery = define(func() sq.Sqlizer {
 		return deliveryTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE")
 	})
-	// A delivery that was asked for once more is due at once.
+	// A redelivery is due at once.
 	saveDelivery = define(func() sq.Sqlizer {
 		return deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix(
 			"RETURNING CASE WHEN status = 'pending' AND attempts_used = 0 THEN pg_notify('" + dispatchChannel + "', '') END")

@@ -41,9 +41,9 @@ const nextDelivery = `
 const fairest = " ORDER BY f.held, f.turn, f.due, f.webhook_id LIMIT 1 FOR NO KEY UPDATE OF l"
 
 var (
-	// Claims for different endpoints pass each other: SKIP LOCKED gives each another lane. A lane whose turn is no longer the
-	// one that was read was served meanwhile, so what was counted of it is out of date: then nothing is claimed, and the lane
-	// is kept.
+	// Claims for different endpoints do not wait for each other: SKIP LOCKED gives each of them a different lane. If the turn of a
+	// lane has changed since it was read, the lane was served in the meantime and its counts are out of date: then nothing is
+	// claimed, and the lane is kept locked.
 	claimDelivery = written(nextDelivery + `, chosen AS (
 			SELECT f.webhook_id, f.id, l.turn = f.turn AS counted FROM fair f JOIN webhook_lanes l ON l.webhook_id = f.webhook_id
 			` + fairest + ` SKIP LOCKED
@@ -66,14 +66,14 @@ var (
 	anyLane = written(nextDelivery + "SELECT webhook_id FROM fair LIMIT 1")
 )
 
-// errContended says that other transactions were in the way of a claim. The transaction is run again.
+// errContended means that other transactions got in the way of a claim. The transaction is run again.
 var errContended = errors.New("other transactions are in the way of the claim")
 
-// maxLooks is how often a claim looks before it lets its transaction be run again.
+// maxLooks is how often a claim tries before its transaction is run again.
 const maxLooks = 4
 
-// ClaimNext claims in one statement. Where that finds nothing it may be that other claims are in the way: then it waits for
-// the lane that it would have taken, and looks again. It never waits for a lane while it keeps one.
+// ClaimNext claims in one statement. If that finds nothing, other claims may be in the way: then it waits for the lane that it
+// would have taken, and tries again. It never waits for a lane while it holds one.
 func (d deliveries) ClaimNext(
 	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int,
 ) (webhook.Delivery, error) {
@@ -98,7 +98,7 @@ func (d deliveries) ClaimNext(
 	return webhook.Delivery{}, errContended
 }
 
-// contended tells whether there is nothing to claim or others are in the way.
+// contended distinguishes between nothing to claim and other claims in the way.
 func (d deliveries) contended(ctx context.Context, now time.Time, perEndpoint int) error {
 	if _, err := held[id.WebhookID](ctx, d.session, anyLane, now, perEndpoint); err != nil {
 		return err

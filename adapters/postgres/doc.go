@@ -1,8 +1,9 @@
-// Package postgres keeps the metadata of the service in PostgreSQL: it is ports.Store, ports.Admissions and ports.Notifier.
+// Package postgres keeps the metadata of the service in PostgreSQL. It implements ports.Store, ports.Admissions and
+// ports.Notifier.
 //
-// Transactions are READ COMMITTED. Whatever must not change under a use case is locked by name (Accounts.LockForQuota,
-// Databases.Lock, Operations.Lock), and whatever must be unique is a constraint; errors.go turns a broken one into the
-// fault that the port names. SQL never asks for the time: each statement is given it.
+// Transactions are READ COMMITTED. Use cases lock explicitly what must not change under them (Accounts.LockForQuota,
+// Databases.Lock, Operations.Lock). Uniqueness is enforced by constraints; errors.go turns a violation into the fault that the
+// port names. SQL never asks for the time: it is a parameter of each statement.
 //
-// Every statement is built once and prepared once for each connection; see statements.go.
+// Every statement is built once, and prepared once for each connection; see statements.go.
 package postgres

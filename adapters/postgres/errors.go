@@ -43,7 +43,7 @@ func errOperationOpen() error {
 	return fault.New(fault.DatabaseStateConflict, "another operation of the database is open")
 }
 
-// translate turns an error of the driver into what the ports promise. A cancelled context makes the server answer with
+// translate turns an error of the driver into the one that the ports promise. A cancelled context makes the server answer with
 // SQLSTATE 57014, or breaks the connection: the caller sees the context's error.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
@@ -60,7 +60,7 @@ func translate(ctx context.Context, err error) error {
 			return refusal()
 		}
 	}
-	// What a row refers to does not exist; a text that is no UUID identifies nothing.
+	// A row refers to something that does not exist, or an ID is not a UUID and so identifies nothing.
 	if e := pq.As(err, pqerror.ForeignKeyViolation, pqerror.InvalidTextRepresentation); e != nil {
 		return fmt.Errorf("%w (%s %s)", ports.ErrNoRow, e.Code, e.Constraint)
 	}

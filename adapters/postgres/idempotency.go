@@ -13,7 +13,7 @@ import (
 var keyRecordTable = tableOf[idempotency.Record]("idempotency_keys")
 
 var (
-	// The insert waits for a transaction that has the same key in hand: where that commits, nothing is inserted.
+	// The insert waits for a concurrent transaction with the same key; if that commits, nothing is inserted.
 	claimKey = define(func() sq.Sqlizer {
 		return keyRecordTable.insert().Suffix("ON CONFLICT (account_id, route, key) DO NOTHING")
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// The errors of Open where the schema is not the one that this program knows.
+// The errors of Open if the schema is not the one that this program knows.
 var (
 	ErrSchemaOlder = errors.New("the metadata database is older than this program: run pgherd migrate")
 	ErrSchemaNewer = errors.New("the metadata database is newer than this program: run a newer program")
@@ -24,8 +24,8 @@ var (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// Migrate brings the schema to the version that this program knows. Of several that start at once one does it, under an
-// advisory lock, and the others wait for it. A schema that is newer already is ErrSchemaNewer. Migrations go forward only.
+// Migrate brings the schema to the version that this program knows. If several start at once, one does it under an advisory
+// lock and the others wait. A newer schema is ErrSchemaNewer. There are no down migrations.
 func Migrate(ctx context.Context, url string) error {
 	db, err := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour}.withDefaults().pool()
 	if err != nil {

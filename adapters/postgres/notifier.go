@@ -9,16 +9,16 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// The listener connects again after a pause that doubles from minReconnect to maxReconnect. It asks the server every
-// pingEvery whether the connection still stands: a dead one is silent.
+// The listener connects again after a pause that doubles from minReconnect to maxReconnect. It pings the server every
+// pingEvery, because a dead connection is merely silent.
 const (
 	minReconnect = 100 * time.Millisecond
 	maxReconnect = 5 * time.Second
 	pingEvery    = 20 * time.Second
 )
 
-// Notifier is ports.Notifier on LISTEN, for workers on operations and for dispatchers of webhooks. It has one connection of
-// its own for both.
+// Notifier implements ports.Notifier with LISTEN, for workers and for webhook dispatchers. It uses one connection of its own
+// for both.
 type Notifier struct {
 	listener *pq.Listener
 	closed   chan struct{}
@@ -28,8 +28,8 @@ type Notifier struct {
 	workers, dispatchers ports.Sleepers
 }
 
-// NewNotifier starts to listen in the background: it does not wait for the server, and connects again when it must.
-// ErrURL where the URL cannot be read.
+// NewNotifier starts to listen in the background: it does not wait for the server, and reconnects when necessary. It returns
+// ErrURL if the URL cannot be parsed.
 func NewNotifier(c Config) (*Notifier, error) {
 	if _, err := c.withDefaults().driverConfig(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func NewNotifier(c Config) (*Notifier, error) {
 	return n, nil
 }
 
-// Close ends the connection. Whoever waits is not woken again.
+// Close ends the connection. Waiters are not woken again.
 func (n *Notifier) Close() (err error) {
 	n.close.Do(func() {
 		close(n.closed)
@@ -61,7 +61,8 @@ func (n *Notifier) Wake() (<-chan struct{}, func()) { return n.workers.Wake() }
 // Dispatchers wakes for events and deliveries of webhooks. It lasts as long as the Notifier.
 func (n *Notifier) Dispatchers() ports.Notifier { return &n.dispatchers }
 
-// pass wakes everybody for each notification, and for the nil that follows a reconnect: what was sent meanwhile is lost.
+// pass wakes all waiters for each notification, and for the nil that follows a reconnect, because notifications sent in between
+// are lost.
 func (n *Notifier) pass() {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()

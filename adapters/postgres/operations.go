@@ -66,7 +66,7 @@ var (
 
 type operations struct{ session }
 
-// plain is the operation as it was given: what was empty is stored as null.
+// plain is the operation as it was given: empty values are stored as null.
 func plain(o operation.Operation, err error) (operation.Operation, error) {
 	for _, text := range []*json.RawMessage{&o.Input, &o.Result} {
 		if string(*text) == "null" {

@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// A page is found by comparing (time, id) with a position. A first page begins before or behind everything, so that one
+// A page is found by comparing (time, id) with a position. A first page begins before or after all entries, so that one
 // statement, which always walks an index, serves every page.
 const (
 	beginning = "-infinity"

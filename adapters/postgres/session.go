@@ -30,7 +30,7 @@ func one[T any](ctx context.Context, s session, st *statement, args ...any) (T, 
 	var row, none T
 	err := s.run(ctx, st, func(stmt *sqlx.Stmt) error { return stmt.GetContext(ctx, &row, args...) })
 	if err != nil {
-		return none, err // looking for a row lets its pointers point somewhere
+		return none, err // scanning may have set its pointers
 	}
 	return row, nil
 }
@@ -45,7 +45,7 @@ func all[T any](ctx context.Context, s session, st *statement, args ...any) ([]T
 	return rows, err
 }
 
-// held reads or changes one row and holds it until the transaction ends; a view has nothing to hold it with.
+// held reads or changes one row and locks it until the transaction ends; a view cannot lock.
 func held[T any](ctx context.Context, s session, st *statement, args ...any) (T, error) {
 	if s.tx == nil {
 		var none T
@@ -54,7 +54,7 @@ func held[T any](ctx context.Context, s session, st *statement, args ...any) (T,
 	return one[T](ctx, s, st, args...)
 }
 
-// change writes and returns how many rows it has changed.
+// change writes, and returns the number of changed rows.
 func (s session) change(ctx context.Context, st *statement, args ...any) (changed int64, err error) {
 	if s.tx == nil {
 		return 0, ports.ErrReadOnly
@@ -69,13 +69,13 @@ func (s session) change(ctx context.Context, st *statement, args ...any) (change
 	return changed, err
 }
 
-// write is a change of which only success matters.
+// write is a change whose number of rows does not matter.
 func (s session) write(ctx context.Context, st *statement, args ...any) error {
 	_, err := s.change(ctx, st, args...)
 	return err
 }
 
-// mustChange is a change of a row that must be there: otherwise it returns missing.
+// mustChange is a change of a row that must exist: otherwise it returns missing.
 func (s session) mustChange(ctx context.Context, missing error, st *statement, args ...any) error {
 	n, err := s.change(ctx, st, args...)
 	if err == nil && n == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// statement is an SQL text that is built once. Every Store prepares all of them when it is opened, before any transaction
-// can hold the connection that preparing would wait for.
+// statement is an SQL text that is built once. Every Store prepares all of them when it is opened: later, preparing might wait
+// for a connection that a transaction holds.
 type statement struct {
 	number int
 	text   func() string
@@ -37,14 +37,14 @@ func define(build func() sq.Sqlizer) *statement {
 	return s
 }
 
-// written registers a statement that is clearer as text.
+// written registers a statement that is clearer as plain SQL.
 func written(text string) *statement {
 	s := &statement{number: len(statements), text: func() string { return text }}
 	statements = append(statements, s)
 	return s
 }
 
-// prepare prepares every statement, unless somebody else has done so since old was current. Statements in use stay valid:
+// prepare prepares every statement, unless another goroutine has done so since old was current. Statements in use stay valid:
 // the old ones are closed with the Store.
 func (s *Store) prepare(ctx context.Context, old *prepared) error {
 	s.mu.Lock()

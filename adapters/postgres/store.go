@@ -13,7 +13,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Store is ports.Store and ports.Admissions. It is safe for concurrent use.
+// Store implements ports.Store and ports.Admissions. It is safe for concurrent use.
 type Store struct {
 	db      *sqlx.DB
 	current atomic.Pointer[prepared]
@@ -25,11 +25,11 @@ type Store struct {
 // Close ends every connection.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Ping reports whether the metadata database answers; a host's readiness asks for it.
+// Ping checks that the metadata database answers; a host's readiness depends on it.
 func (s *Store) Ping(ctx context.Context) error { return translate(ctx, s.db.PingContext(ctx)) }
 
-// ErrCommitUnknown says that the connection was lost while a transaction was being committed: it may have happened or not,
-// so it is not run again.
+// ErrCommitUnknown means that the connection was lost while a transaction was being committed: it may or may not have been, so
+// it is not run again.
 var ErrCommitUnknown = errors.New("the connection was lost during the commit, whose outcome is unknown")
 
 // Update runs fn in one transaction. It runs again after a serialization failure or a deadlock, and after the connection
@@ -51,7 +51,7 @@ func (s *Store) transact(ctx context.Context, fn func(ctx context.Context, tx po
 	return committed(ctx, tx.Commit())
 }
 
-// committed tells what the error of a commit means. One that database/sql refused itself, because the context had ended, was
+// committed interprets the error of a commit. A commit that database/sql itself refused, because the context had ended, was
 // never sent.
 func committed(ctx context.Context, err error) error {
 	unsent := errors.Is(err, sql.ErrTxDone) || ctx.Err() != nil && errors.Is(err, ctx.Err())

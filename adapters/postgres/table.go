@@ -14,7 +14,7 @@ import (
 type table[T any] struct {
 	name    string
 	columns []string
-	// optional are uuid columns where an empty identifier stands for NULL.
+	// optional are the uuid columns in which an empty identifier is stored as NULL.
 	optional []string
 }
 
@@ -32,7 +32,7 @@ func tableOf[T any](name string, elsewhere ...string) table[T] {
 	return table[T]{name: name, columns: columns}
 }
 
-// withOptional names the uuid columns where an empty identifier stands for NULL.
+// withOptional names the uuid columns in which an empty identifier is stored as NULL.
 func (t table[T]) withOptional(columns ...string) table[T] {
 	t.optional = columns
 	return t
@@ -89,7 +89,7 @@ func valuesOf[T any](row T, columns []string) []any {
 	known, fields := mapper.TypeMap(reflect.TypeFor[T]()), reflect.ValueOf(row)
 	values := make([]any, len(columns))
 	for i, column := range columns {
-		// Not the mapper's own look-up, which makes nil pointers point to zero.
+		// Not the mapper's own look-up, which replaces nil pointers with pointers to zero values.
 		values[i] = fields.FieldByIndex(known.GetByPath(column).Index).Interface()
 		if raw, ok := values[i].(json.RawMessage); ok && len(raw) == 0 {
 			values[i] = json.RawMessage("null")

@@ -29,7 +29,7 @@ var (
 	sealedWebhooks = define(func() sq.Sqlizer {
 		return webhookTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
 	})
-	// Who holds the database writes back what it has read of its roles and changes: these two wait for it.
+	// The holder of the database's lock writes back what it has read of roles and changes, so these two wait for it.
 	resealChange = written(`
 		UPDATE role_changes c SET sealed = $1
 		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM role_changes WHERE id = $2) FOR NO KEY UPDATE) held
@@ -52,8 +52,8 @@ type sealedRows struct {
 	reseal *statement
 }
 
-// sealedTables are in the order of their Refs. Changes stand before logins and roles, where the password of a completed one
-// moves: a walk that no longer meets it there meets it later.
+// sealedTables are in the order of their Refs. Changes come before logins and roles, because the password of a completed change
+// moves there: an iteration that misses it in the first table finds it in a later one.
 var sealedTables = []sealedRows{
 	{"change", []string{firstUUID}, vault.changes, resealChange},
 	{"login", []string{firstUUID, ""}, vault.logins, resealLogin},
@@ -64,8 +64,8 @@ var sealedTables = []sealedRows{
 
 type vault struct{ session }
 
-// Next reads one table until there is no more of it, then the one behind it. It never returns values of two tables: what is
-// replaced of one is replaced before the next is read, so that nothing moves from the one past the other.
+// Next reads one table to its end, then the next. It never returns values of two tables, so that all replacements in one table
+// are done before the next is read, and nothing can move past the iteration.
 func (v vault) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
 	table, key, err := placeOf(after)
 	if err != nil {

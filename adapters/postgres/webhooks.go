@@ -64,7 +64,8 @@ func (w webhooks) List(ctx context.Context, account id.AccountID, p ports.Page) 
 	return all[webhook.Endpoint](ctx, w.session, listWebhooks, append([]any{account}, page...)...)
 }
 
-// LockEnabled locks the account. It counts in a statement of its own, which sees what whoever held the lock has committed.
+// LockEnabled locks the account. It counts in a separate statement, which sees what the previous holder of the lock has
+// committed.
 func (w webhooks) LockEnabled(ctx context.Context, account id.AccountID) (int, error) {
 	if _, err := accounts(w).LockForQuota(ctx, account); err != nil {
 		return 0, err

@@ -14,19 +14,19 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// ErrUnreadable says that a sealed value cannot be opened: it was sealed under another context or with a key that the ring
-// does not have, or it was changed. Which of these is not known, and not told.
+// ErrUnreadable means that a sealed value cannot be opened: it was sealed under another context, with a key that is not in the
+// ring, or it was modified. The cause cannot be told apart.
 var ErrUnreadable = errors.New("the sealed value cannot be opened with this key ring and context")
 
 // Box seals and opens with a ring of keys. It is safe for concurrent use.
 type Box struct {
-	file *ringFile // nil for a box that was made from a text
+	file *ringFile // nil for a box made by Parse
 
 	mu   sync.RWMutex
 	ring ring
 }
 
-// ring is one reading of the key ring. prefix is what every value sealed by its primary begins with.
+// ring is the key ring as last read. Every value sealed by its primary begins with prefix.
 type ring struct {
 	aead   tink.AEAD
 	prefix []byte
@@ -57,8 +57,8 @@ func newRing(text []byte) (ring, error) {
 	return ring{aead: primitive, prefix: prefix}, nil
 }
 
-// primaryPrefix is Tink's mark of the key that made a value: 1, then the key's ID. A raw key leaves no mark, so that
-// NeedsReseal could not tell, and is refused.
+// primaryPrefix is how Tink marks values with the key that sealed them: 1, then the key's ID. Raw keys, which leave no mark,
+// are refused, because NeedsReseal could not recognise their values.
 func primaryPrefix(handle *keyset.Handle) ([]byte, error) {
 	info := handle.KeysetInfo()
 	for _, key := range info.GetKeyInfo() {
@@ -97,7 +97,7 @@ func (b *Box) Open(sealed []byte, context string) ([]byte, error) {
 	return plaintext, nil
 }
 
-// NeedsReseal reports whether a sealed value was made by another key than the primary of today.
+// NeedsReseal reports whether a value was sealed by another key than the current primary.
 func (b *Box) NeedsReseal(sealed []byte) bool {
 	_ = b.follow() // with an unreadable file the ring in memory still answers
 	return !bytes.HasPrefix(sealed, b.current().prefix)
@@ -109,7 +109,7 @@ func (b *Box) current() ring {
 	return b.ring
 }
 
-// follow reads the file again where it has changed.
+// follow reads the file again if it has changed.
 func (b *Box) follow() error {
 	if b.file == nil {
 		return nil

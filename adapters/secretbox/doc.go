@@ -1,5 +1,5 @@
-// Package secretbox is ports.SecretBox on Tink: AES-256-GCM with the context as associated data, and a ring of keys of which
-// one, the primary, seals. A sealed value is 33 bytes longer than its plaintext.
+// Package secretbox implements ports.SecretBox with Tink: AES-256-GCM with the context as associated data, and a ring of keys,
+// one of which, the primary, seals. A sealed value is 33 bytes longer than its plaintext.
 //
 // The ring is a Tink keyset in JSON, in a file that only its owner may read, or in a text that an environment variable
 // holds. To change keys: Rotate (a new primary; the old keys stay for reading), seal again every stored value for which

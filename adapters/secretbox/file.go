@@ -13,10 +13,10 @@ import (
 // maxKeyset bounds the file that is read as a key ring; a ring of a thousand keys is smaller.
 const maxKeyset = 1 << 20
 
-// ErrTooOpen says that others than its owner may read or write the key ring's file.
+// ErrTooOpen means that users other than its owner may read or write the key ring's file.
 var ErrTooOpen = errors.New("the secret key ring may be read or written by its owner only (mode 0600)")
 
-// Create writes a new key ring of one key and loads it. A file that exists is never touched: the error is fs.ErrExist.
+// Create writes a new key ring of one key and loads it. An existing file is never changed: the error is fs.ErrExist.
 func Create(path string) (*Box, error) {
 	text, err := NewKeyset()
 	if err != nil {
@@ -34,7 +34,7 @@ func Create(path string) (*Box, error) {
 	return Load(path)
 }
 
-// Load reads a key ring from a file; ErrTooOpen where group or others have any right to it. The box follows the file.
+// Load reads a key ring from a file; ErrTooOpen if group or others have any access to it. The box follows the file.
 func Load(path string) (*Box, error) {
 	b := &Box{file: &ringFile{path: path}}
 	if err := b.follow(); err != nil {
@@ -72,7 +72,7 @@ type ringFile struct {
 	seen os.FileInfo
 }
 
-// readChanged returns the file's text where it is another version than the last.
+// readChanged returns the file's text if it has changed since the last reading.
 func (f *ringFile) readChanged() (text []byte, changed bool, err error) {
 	if now, err := os.Stat(f.path); err == nil && f.isSeen(now) {
 		return nil, false, nil
@@ -116,8 +116,8 @@ func locked(path string, fn func() error) error {
 	return fn()
 }
 
-// replaceFile puts the text in place of the file as one step that survives a crash: whoever looks sees the old text or the
-// new, whole. The owner of the old file stays its owner.
+// replaceFile replaces the file atomically and durably: readers, even after a crash, see either the old text or the new. The
+// file keeps its owner.
 func replaceFile(path string, text []byte) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

@@ -10,7 +10,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 )
 
-// ErrKeyset says that a text is no usable key ring. It never quotes the text.
+// ErrKeyset means that a text is not a usable key ring. It never quotes the text.
 var ErrKeyset = errors.New("the secret key ring is not a Tink keyset in JSON with AES-GCM keys and a primary")
 
 // NewKeyset returns a key ring with one fresh key, as JSON.
@@ -27,8 +27,8 @@ func RotateKeyset(ring []byte) ([]byte, error) {
 	return withNewPrimary(keyset.NewManagerFromHandle(handle))
 }
 
-// PruneKeyset returns the ring with nothing but its primary. What any other key sealed can no longer be opened: only for a
-// ring under which NeedsReseal is false for every stored value.
+// PruneKeyset returns the ring with only its primary. Values sealed by other keys can then no longer be opened, so NeedsReseal
+// must be false for every stored value.
 func PruneKeyset(ring []byte) ([]byte, error) {
 	handle, err := parseKeyset(ring)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Clock is ports.Clock on the machine's clock. It is safe for concurrent use.
+// Clock implements ports.Clock with the machine's clock. It is safe for concurrent use.
 type Clock struct{ ahead atomic.Int64 }
 
 // NewClock makes a clock that shows the machine's time.
@@ -16,8 +16,8 @@ func (c *Clock) Now() time.Time {
 	return time.Now().UTC().Add(time.Duration(c.ahead.Load())).Truncate(time.Microsecond)
 }
 
-// Advance moves the clock forward for good, for the development host's clock route, and returns how far it is ahead of the
-// machine's now. A negative d moves nothing.
+// Advance moves the clock forward permanently, for the development host's clock route, and returns how far it is ahead of the
+// machine's clock. A negative d has no effect.
 func (c *Clock) Advance(d time.Duration) time.Duration {
 	return time.Duration(c.ahead.Add(int64(max(0, d))))
 }

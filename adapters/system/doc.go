@@ -1,2 +1,2 @@
-// Package system is time and randomness from the operating system.
+// Package system implements ports.Clock and ports.Entropy with the operating system's time and randomness.
 package system

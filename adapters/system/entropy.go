@@ -4,10 +4,10 @@ import "crypto/rand"
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// unbiased is how many byte values are shared out evenly among the 62 characters; a byte beyond is drawn again.
+// unbiased is how many byte values map evenly to the 62 characters; other bytes are drawn again.
 const unbiased = 256 - 256%len(alphabet)
 
-// Entropy is ports.Entropy on the operating system's random numbers. Where those cannot be had, the program ends.
+// Entropy implements ports.Entropy with the operating system's random numbers. If they are not available, the program ends.
 type Entropy struct{}
 
 // UUID returns 16 random bytes for an identifier.

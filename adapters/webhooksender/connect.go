@@ -12,10 +12,10 @@ import (
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
-// maxDialled bounds how many of a name's addresses are tried in one attempt; all of them are checked.
+// maxDialled bounds how many of a name's addresses are dialled in one attempt; all of them are checked.
 const maxDialled = 4
 
-// connect looks the host up, checks and dials its addresses, and shakes hands.
+// connect looks up the host, checks and dials its addresses, and does the TLS handshake.
 func (s *Sender) connect(ctx context.Context, t webhook.Target) (net.Conn, error) {
 	addresses, err := s.addresses(ctx, t)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Sender) connect(ctx context.Context, t webhook.Target) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	// Whatever happens above this connection, it does not outlive the attempt.
+	// Whatever is done with this connection, it does not outlive the attempt.
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := plain.SetDeadline(deadline); err != nil {
 			plain.Close()
@@ -42,7 +42,7 @@ func (s *Sender) connect(ctx context.Context, t webhook.Target) (net.Conn, error
 	return conn, nil
 }
 
-// addresses looks the host name up and checks all that it resolves to.
+// addresses looks up the host name and checks everything that it resolves to.
 func (s *Sender) addresses(ctx context.Context, t webhook.Target) ([]netip.Addr, error) {
 	if t.Address.IsValid() {
 		return []netip.Addr{t.Address}, nil // the policy has checked it as part of the URL
@@ -87,7 +87,7 @@ func part(ctx context.Context, of int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(of))
 }
 
-// errNotAllowed says that the address which was about to be dialled is not the one that was checked.
+// errNotAllowed means that the address about to be dialled is not allowed, although the looked-up ones were.
 var errNotAllowed = errors.New("the address may not be dialled")
 
 func (s *Sender) dial(ctx context.Context, address string) (net.Conn, error) {

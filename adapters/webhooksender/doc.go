@@ -1,5 +1,5 @@
-// Package webhooksender is ports.WebhookSender over the network. A receiver's URL is a customer's choice, so everything here
-// assumes the worst of it:
+// Package webhooksender implements ports.WebhookSender over the network. Customers choose the URLs, so every URL is treated as
+// hostile:
 //
 //   - Every attempt opens a connection of its own, sends one request and closes it. Nothing is reused, for any account, and
 //     nothing is sent a second time by the library.
@@ -9,5 +9,6 @@
 //   - No proxy of the environment, no redirect, no cookie, no HTTP/2. TLS 1.2 or later, verified.
 //   - Ten seconds in total. Of the answer only the header counts; a little of its body is read so that the receiver can finish.
 //
-// What went wrong is told in words fit for the customer: never an address, a resolver's name or a text of the receiver.
+// Failures are described in words for the customer, which never contain an address, a resolver's name or a text of the
+// receiver.
 package webhooksender

@@ -25,7 +25,7 @@ const (
 	exchanging
 )
 
-// failure keeps what the network said, for explain alone.
+// failure keeps the network's error, for explain only.
 type failure struct {
 	at    stage
 	cause error
@@ -46,7 +46,7 @@ func asFault(err error) error {
 	return webhook.Policy{}.DecideAddresses(nil)
 }
 
-// explain says in the customer's words what an attempt came to; "" for one that was delivered.
+// explain describes the outcome of an attempt for the customer; "" if it was delivered.
 func (s *Sender) explain(status int, err error) string {
 	switch {
 	case err != nil:

@@ -27,7 +27,7 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Options of a sender. The zero value is what every host but a development one uses.
+// Options of a sender. All hosts but the development host use the zero value.
 type Options struct {
 	Policy   webhook.Policy
 	ExtraCA  []byte        // PEM certificates trusted beside the system's; development only
@@ -45,7 +45,7 @@ type Sender struct {
 
 var _ ports.WebhookSender = (*Sender)(nil)
 
-// New makes a sender. It fails where ExtraCA holds no certificate or the system's certificates cannot be read.
+// New makes a sender. It fails if ExtraCA contains no certificate or the system's certificates cannot be read.
 func New(o Options) (*Sender, error) {
 	s := &Sender{policy: o.Policy, resolver: o.Resolver, timeout: o.Timeout}
 	if s.resolver == nil {
@@ -135,7 +135,7 @@ func newRequest(ctx context.Context, t webhook.Target, r ports.WebhookRequest) (
 	return req, nil
 }
 
-// over is a transport of one connection and one request. A transport follows no redirect.
+// over is a transport for one request on one connection. A transport follows no redirects.
 func over(conn net.Conn) *http.Transport {
 	used := false
 	return &http.Transport{
@@ -152,7 +152,7 @@ func over(conn net.Conn) *http.Transport {
 	}
 }
 
-// readALittle lets a receiver write a short answer to its end; what becomes of it does not matter any more.
+// readALittle lets a receiver finish writing a short answer; errors no longer matter.
 func readALittle(conn net.Conn, body io.Reader) {
 	if conn.SetReadDeadline(time.Now().Add(linger)) == nil {
 		_, _ = io.CopyN(io.Discard, body, maxBody)
