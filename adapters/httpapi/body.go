@@ -71,8 +71,8 @@ func (r *Request) takeBody() error {
 	}
 }
 
-// takeKey checks the header Idempotency-Key by the route's rule. Of two keys nobody could say which one a retry will have. One that
-// is there but empty is refused where a key is optional, too: its sender believes that a retry is safe.
+// takeKey checks the header Idempotency-Key by the route's rule. Of two keys nobody could say which one a retry will have. An
+// empty one is refused where a key is optional, too: its sender believes that a retry is safe.
 func (r *Request) takeKey() (err error) {
 	values := r.raw.Request.Header.PeekAll(idempotency.Header)
 	switch {
