@@ -30,17 +30,29 @@ var revokingRoles = []Scenario{
 		ada.Sets(made.ID, "stop", "stopped")
 		s.closed(held...)
 		s.bothOut(login)
-		for what, err := range s.tryReady(ada, made, role) {
-			if what != "reveal" {
-				s.Log(what)
-				s.Refused(err, "MANAGED_ROLE_CONFLICT")
-			}
-		}
+		s.Refused(s.tryOne(ada, made, role, "rotate"), "MANAGED_ROLE_CONFLICT")
 		ada.Sets(made.ID, "start", "active")
 		s.bothIn(login)
 		s.bothOut(old)
 		ada.Sets(made.ID, "restart", "active")
 		s.bothIn(login)
 		s.bothOut(old)
+	}},
+	{Name: "on a stopped database roles are revoked and deleted, and stay out when it is started", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		revoked, first := ada.AddsLogin(made, "First", "read_only")
+		deleted, second := ada.AddsLogin(made, "Second", "read_write")
+		_, third := ada.AddsLogin(made, "Third", "custom")
+		ada.Sets(made.ID, "stop", "stopped")
+		ada.Revokes(made, revoked)
+		s.That(ada.FindsRole(made, revoked).Status == "revoked", "it is %s", ada.FindsRole(made, revoked).Status)
+		ada.Deletes(made, deleted)
+		s.bothOut(third)
+		ada.Sets(made.ID, "start", "active")
+		s.bothOut(first)
+		s.bothOut(second)
+		s.bothIn(third)
+		ada.Deletes(made, revoked)
 	}},
 }

@@ -1,6 +1,7 @@
 package role
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -139,11 +140,17 @@ func (s Scene) nameFree(name string, own Role) error {
 }
 
 // calm refuses unless the database is active, has managed roles, and has no disturbing operation and no unfinished change.
-func (s Scene) calm() error {
+func (s Scene) calm() error { return s.free(database.Active) }
+
+// closable is calm for what only shuts roles out. No log-in has to work for that, so the database may be stopped: whoever stopped
+// it because a password was stolen need not start it again to revoke that.
+func (s Scene) closable() error { return s.free(database.Active, database.Stopped) }
+
+func (s Scene) free(statuses ...database.Status) error {
 	switch {
 	case s.Database.RoleModel != database.Managed:
 		return conflictf("the database has no managed SQL roles")
-	case s.Database.Status != database.Active:
+	case !slices.Contains(statuses, s.Database.Status):
 		return conflictf("the database is not active: its status is %s", s.Database.Status)
 	case s.Open != "" && !harmless(s.Open):
 		return conflictf("a %s operation of the database is open", s.Open)

@@ -50,10 +50,12 @@ func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status]
 		event = Revoke
 	}
 	cell, err := r.Status.Decide(event)
-	if err != nil {
+	switch {
+	case err != nil:
 		return cell, err
-	}
-	if k == Rotation && r.ValidityEnded(now) {
+	case k == Revocation:
+		return cell, s.closable()
+	case r.ValidityEnded(now):
 		return cell, conflictf("the credential's validity has ended; it can no longer be rotated")
 	}
 	return cell, s.calm()
@@ -69,7 +71,7 @@ func (s Scene) AdmitsRemoval(r Role, e Event) (machine.Cell[Status], error) {
 	if err != nil || len(cell.Effects) == 0 {
 		return cell, err
 	}
-	return cell, s.calm()
+	return cell, s.closable()
 }
 
 // ResumesRemoval reports whether a pending change of the role is part of its removal: the removal itself, or the revocation
