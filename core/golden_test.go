@@ -93,8 +93,8 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nWhile it runs, an operation can be canceled only if its kind changes nothing in the database: " + cancelable() +
 		".\nEvery other kind answers `DATABASE_STATE_CONFLICT`.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Transitions.Markdown(role.Statuses, role.Events))
-	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For a\n" +
-		"role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
+	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
+		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses,
 		webhook.Transitions.Markdown(webhook.Statuses, webhook.Events))
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses,
