@@ -107,7 +107,8 @@ func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []s
 // takes, one more than can still be told: a role may have a million objects, and their names take time.
 //
 // Functions, policies and the like have no schema or name of their own in pg_identify_object, but their address begins with the
-// one and ends with the other. That of default privileges begins with their role.
+// one and ends with the other. That of default privileges begins with their role, and that of a large
+// object is its number, which is no identifier to be quoted.
 const describeQuery = `WITH found AS MATERIALIZED (
 		SELECT s.classid, s.objid, s.objsubid, s.deptype FROM pg_shdepend s
 		WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = $1::oid
@@ -117,7 +118,8 @@ const describeQuery = `WITH found AS MATERIALIZED (
 		CASE WHEN i.schema IS NOT NULL THEN i.schema
 			WHEN f.classid <> 'pg_default_acl'::regclass AND cardinality(a.names) > 1 THEN quote_ident(a.names[1]) ELSE '' END,
 		CASE WHEN i.name IS NOT NULL THEN i.name
-			WHEN f.classid <> 'pg_default_acl'::regclass AND cardinality(a.names) > 0 THEN quote_ident(a.names[cardinality(a.names)])
+			WHEN f.classid NOT IN ('pg_default_acl'::regclass, 'pg_largeobject'::regclass) AND cardinality(a.names) > 0
+				THEN quote_ident(a.names[cardinality(a.names)])
 			ELSE i.identity END,
 		i.identity
 	FROM found f, pg_identify_object(f.classid, f.objid, f.objsubid) i,
