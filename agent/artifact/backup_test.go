@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -188,6 +189,10 @@ func TestALockedTableIsNotWaitedForForEver(t *testing.T) {
 	_, err = artifact.New(config, w.files).Run(ctx, w.request(), func(string, int) {})
 	if err == nil || ctx.Err() != nil {
 		t.Errorf("with a table locked: %v, %v", err, ctx.Err())
+	}
+	var told interface{ ForCustomer() string }
+	if !errors.As(err, &told) || told.ForCustomer() != "a table stayed locked for 200ms; end the transaction that holds the lock" {
+		t.Errorf("nothing to tell the customer: %v", err)
 	}
 	if left := w.leftovers(); left != "" {
 		t.Errorf("it leaves %s", left)

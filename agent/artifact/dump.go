@@ -39,7 +39,7 @@ func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (ma
 		return err
 	})
 	if err != nil {
-		return backup.Manifest{}, noDatabase(err)
+		return backup.Manifest{}, b.cfg.explained(noDatabase(err))
 	}
 	b.Crash("backup.after-partial")
 	err = b.store.Commit(req.DatabaseID, req.Filename, func(step string) { b.Crash("backup.after-" + step + "-rename") })

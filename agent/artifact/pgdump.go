@@ -48,7 +48,7 @@ func (d pgDump) run(ctx context.Context, consume func(io.Reader) error, args ...
 	case consumed != nil && !complaint.failed(err):
 		return consumed
 	case err != nil:
-		return fmt.Errorf("pg_dump: %w: %s", err, complaint.text())
+		return &pgDumpError{complaint: complaint.text(), err: err}
 	default:
 		return consumed
 	}

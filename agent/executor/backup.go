@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -32,6 +33,12 @@ type Backups interface {
 	Discard(ctx context.Context, b Backup) error
 	// Complete reports whether the file of this very operation stands, whole. It needs no verification for that.
 	Complete(ctx context.Context, b Backup) (bool, error)
+}
+
+// Explained is an error of Backups.Run whose reason the customer may hear, and can do something about.
+type Explained interface {
+	error
+	ForCustomer() string
 }
 
 // job is a backup that this process runs, or has run without yet having told.
@@ -163,7 +170,7 @@ func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, 
 			return report, err
 		}
 		if n == backupAttempts {
-			return x.giveUp(ctx, j.backup)
+			return x.giveUp(ctx, j.backup, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -174,10 +181,14 @@ func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, 
 }
 
 // giveUp reports failure once nothing of the backup is left: a file whose verification could not be carried out goes, too.
-func (x *Executor) giveUp(ctx context.Context, b Backup) (protocol.BackupReport, error) {
+func (x *Executor) giveUp(ctx context.Context, b Backup, cause error) (protocol.BackupReport, error) {
+	message := "the database could not be dumped, or the file not be checked; the agent's log says why"
+	var told Explained
+	if errors.As(cause, &told) {
+		message = told.ForCustomer()
+	}
 	return protocol.BackupReport{
-		State: protocol.BackupFailed, Reason: protocol.ReasonFailed,
-		Message: "the database could not be dumped, or the file not be checked; the agent's log says why",
+		State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: message,
 	}, x.backups.Discard(ctx, b)
 }
 
