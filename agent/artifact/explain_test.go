@@ -14,7 +14,7 @@ func TestReasonsOfPgDump(t *testing.T) {
 			"pg_dump: detail: Command was: COPY public.\"big v\" (b) TO stdout;": `the table "big v" cannot be dumped: ` +
 			`invalid memory alloc request size 1600000003`,
 		"pg_dump: error: query failed: ERROR:  out of shared memory\nHINT:  You might need to increase max_locks_per_transaction.\n" +
-			"pg_dump: detail: Query was: SELECT last_value, is_called FROM public.s": "the database cannot be dumped: out of shared memory",
+			"pg_dump: detail: Query was: SELECT last_value, is_called FROM s": "the database cannot be dumped: out of shared memory",
 		"pg_dump: error: connection to server at \"127.0.0.1\", port 5432 failed: FATAL:  password authentication failed": "",
 		"pg_dump: error: query failed: server closed the connection unexpectedly":                                         "",
 	} {
