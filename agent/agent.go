@@ -41,7 +41,7 @@ type Agent struct {
 	started  chan struct{}
 }
 
-// New makes an agent; nothing runs and nothing is connected before Run.
+// New makes an agent; nothing is started or connected before Run.
 func New(c Config, d Deps) (*Agent, error) {
 	secrets, err := c.complete()
 	if err != nil {
@@ -76,12 +76,12 @@ func New(c Config, d Deps) (*Agent, error) {
 	return a, err
 }
 
-// Started is closed once the agent is in charge and PgBouncer's files stand: PgBouncer may be started then, and not before
-// where it never ran.
+// Started is closed once the agent is in charge and has written PgBouncer's files. A PgBouncer that never ran before must not
+// be started earlier.
 func (a *Agent) Started() <-chan struct{} { return a.started }
 
-// Run listens, takes charge of the server as soon as PostgreSQL answers, and carries out commands until ctx ends, which
-// returns nil, or another agent takes over, which returns ErrSuperseded. Call it once.
+// Run listens, takes charge of the server as soon as PostgreSQL answers, and carries out commands. It returns nil when ctx
+// ends, and ErrSuperseded when another agent takes over. Call it once.
 func (a *Agent) Run(ctx context.Context) error {
 	listener, err := a.listen()
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *Agent) listen() (net.Listener, error) {
 	return l, nil
 }
 
-// lead takes charge, prepares, and watches until the end.
+// lead takes charge, prepares, and watches until ctx ends.
 func (a *Agent) lead(ctx context.Context) error {
 	leader := a.takeCharge(ctx)
 	if leader == nil {
@@ -134,7 +134,7 @@ func (a *Agent) lead(ctx context.Context) error {
 	return leader.Watch(ctx)
 }
 
-// prune has the ledger forget what ended long ago, now and every day.
+// prune removes old operations from the ledger, now and every day.
 func (a *Agent) prune(ctx context.Context) {
 	tick := time.NewTicker(prunePause)
 	defer tick.Stop()
@@ -159,7 +159,7 @@ const (
 	prunePause = 24 * time.Hour
 )
 
-// takeCharge returns nil where ctx ended first.
+// takeCharge returns nil if ctx ended first.
 func (a *Agent) takeCharge(ctx context.Context) (leader *executor.Leader) {
 	_ = a.untilDone(ctx, "taking charge", func(ctx context.Context) (err error) {
 		leader, err = a.postgres.Lead(ctx)
@@ -168,7 +168,7 @@ func (a *Agent) takeCharge(ctx context.Context) (leader *executor.Leader) {
 	return leader
 }
 
-// prepare clears what a predecessor left half done, and writes PgBouncer's files. PgBouncer need not run yet.
+// prepare removes what a predecessor left unfinished, and writes PgBouncer's files. PgBouncer need not run yet.
 func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.backups.open(ctx, a.artifacts); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (a *Agent) prepare(ctx context.Context) error {
 	return err
 }
 
-// untilDone tries until it works or ctx ends.
+// untilDone retries until it works or ctx ends.
 func (a *Agent) untilDone(ctx context.Context, what string, fn func(context.Context) error) error {
 	for {
 		limited, cancel := context.WithTimeout(ctx, time.Minute)

@@ -14,8 +14,8 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// backups joins the backuper and its folder to the executor and the listener. Its folder is opened only once this agent is in
-// charge: opening sweeps what a predecessor left half done.
+// backups connects the backuper and its folder with the executor and the listener. The folder is opened only when this agent is
+// in charge, because opening removes what a predecessor left unfinished.
 type backups struct {
 	config   Config
 	backuper *artifact.Backuper
@@ -23,7 +23,7 @@ type backups struct {
 	size     func(ctx context.Context, db id.DatabaseID) (int64, error)
 }
 
-// open ends what a predecessor still dumps or restores, then sweeps.
+// open ends a predecessor's dumps and restores, then removes what they left.
 func (b *backups) open(ctx context.Context, a artifact.Config) error {
 	if b.backuper == nil {
 		b.backuper = artifact.New(a, nil)
@@ -91,7 +91,7 @@ func (b *backups) Complete(_ context.Context, x executor.Backup) (bool, error) {
 	return b.backuper.Committed(request(x))
 }
 
-// Room implements server.Files: as gzip a dump rarely takes half of what the database does.
+// Room implements server.Files: compressed, a dump rarely needs half of the database's size.
 func (b *backups) Room(ctx context.Context, db id.DatabaseID) error {
 	size, err := b.size(ctx, db)
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *backups) Open(_ context.Context, db id.DatabaseID, name backup.Filename
 	return b.store.Open(db, name)
 }
 
-// refusal gives every error of the agent its word on the wire.
+// refusal turns every error of the agent into a refusal on the wire.
 func refusal(err error) protocol.Refusal {
 	var known *fault.Error
 	if errors.As(err, &known) {

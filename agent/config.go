@@ -17,13 +17,13 @@ import (
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
-// Config is what an agent must be told.
+// Config is an agent's configuration.
 type Config struct {
 	// Listen is the address of the HTTPS listener; Deps.Listener takes its place.
 	Listen string
 	// TLSCertFile and TLSKeyFile are PEM files.
 	TLSCertFile, TLSKeyFile string
-	// Secret is what the control plane sends as a bearer token, 16 characters or more.
+	// Secret is the control plane's bearer token, 16 characters or more.
 	Secret string
 	// CredentialsFile is what agent init wrote.
 	CredentialsFile string
@@ -31,10 +31,10 @@ type Config struct {
 	// PostgresHost is a loopback address or a socket folder.
 	PostgresHost string
 	PostgresPort int
-	// Pooler is where PgBouncer is and how it shall run. Passwords, the names of accounts and of the maintenance database, and
-	// where PostgreSQL is, are filled in.
+	// Pooler says where PgBouncer is and how it runs. The agent fills in passwords, the names of accounts and of the maintenance
+	// database, and the address of PostgreSQL.
 	Pooler pooler.Settings
-	// PoolerOwner is the system user of PgBouncer, where the agent is root.
+	// PoolerOwner is the system user of PgBouncer, for an agent that runs as root.
 	PoolerOwner *pooler.Owner
 
 	// BackupDir is the folder of backup files; one agent only.
@@ -43,13 +43,13 @@ type Config struct {
 	BackupReserve int64
 	// PgDump is the path of pg_dump 16 or later.
 	PgDump string
-	// DataDir lies on the file system whose figures the health report gives.
+	// DataDir is on the file system whose figures the health report contains.
 	DataDir string
 	// Version of the program, for capabilities.
 	Version string
 }
 
-// Deps is what an agent may be given; every field may be left out.
+// Deps are an agent's optional dependencies.
 type Deps struct {
 	Log      *zap.Logger
 	Listener net.Listener
@@ -97,5 +97,5 @@ func CrashPoints() []string {
 
 func backupPoint(p string) string { return "agent." + p }
 
-// crash hands the points of backups to the same switch as the agent's own.
+// crash handles the points of backups like the agent's own.
 func (c *Config) crash(point string) { crash.Point(backupPoint(point)) }

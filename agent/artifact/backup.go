@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Request says what backup shall be.
+// Request describes the backup to make.
 type Request struct {
 	OperationID id.OperationID
 	DatabaseID  id.DatabaseID
@@ -35,12 +35,12 @@ const (
 // tables done.
 type Progress func(stage string, percent int)
 
-// Run makes the backup, or goes on with it where a former call of the same request was cut off: a file that is complete is
-// not made again, a verification that was recorded is not repeated, anything half done is thrown away first.
+// Run makes the backup, or resumes it if an earlier call with the same request was interrupted: a complete file is not made
+// again, a recorded verification is not repeated, and anything unfinished is removed first.
 //
 // Errors: BACKUP_STORAGE_FULL (nothing is left), BACKUP_CONFLICT (another operation has the file name), BACKUP_NOT_VERIFIED
-// (the file is there, as the result says, but did not come back equal), DATABASE_NOT_FOUND. Any other error leaves the
-// outcome open: call Run again.
+// (the file exists, as the result says, but its restored copy differs), DATABASE_NOT_FOUND. After any other error the outcome
+// is open: call Run again.
 func (b *Backuper) Run(ctx context.Context, req Request, progress Progress) (Result, error) {
 	manifest, err := b.file(ctx, req, progress)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *Backuper) file(ctx context.Context, req Request, progress Progress) (ba
 	}
 }
 
-// verified finds the mark of a verification that was done, or verifies.
+// verified finds the record of an earlier verification, or verifies.
 func (b *Backuper) verified(ctx context.Context, m backup.Manifest, progress Progress) (*time.Time, error) {
 	at, err := b.store.VerifiedAt(m)
 	if err != nil || at != nil {

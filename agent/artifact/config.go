@@ -50,12 +50,12 @@ func (c *Config) complete() {
 // lockWait is LockWait in milliseconds, as PostgreSQL's settings have it.
 func (c *Config) lockWait() string { return strconv.FormatInt(c.LockWait.Milliseconds(), 10) }
 
-// sessionOptions keep a customer's defaults away from the agent's sessions.
+// sessionOptions override a customer's defaults in the agent's sessions.
 const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
 	" -c idle_in_transaction_session_timeout=0"
 
-// sessionPrefix begins the application_name of every session of a backup, by which a starting agent ends those of its
-// predecessor.
+// sessionPrefix begins the application_name of every session of a backup. A starting agent uses it to find and end its
+// predecessor's sessions.
 const sessionPrefix = "pgherd-backup-"
 
 func sessionName(op id.OperationID) string { return sessionPrefix + string(op) }
@@ -95,7 +95,7 @@ func New(cfg Config, files *store.Store) *Backuper {
 	return &Backuper{cfg: cfg, store: files, Crash: func(string) {}}
 }
 
-// CrashPoints names the moments at which a crash must do no harm, in the order of a backup.
+// CrashPoints names the moments at which tests crash a backup, in their order.
 var CrashPoints = []string{
 	"backup.after-snapshot", "backup.after-partial", "backup.after-sidecar-rename", "backup.after-manifest-rename",
 	"backup.after-file-rename", "backup.after-commit", "backup.verify.role-created", "backup.verify.database-created",

@@ -8,8 +8,8 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Discard removes what an unfinished backup of a request left: its sessions, its isolated copy, partial files, companions of
-// a file that was never committed. A committed file stays. The request must not run at the same time.
+// Discard removes what an unfinished backup of a request left behind: its sessions, its isolated copy, partial files, and
+// companions of a file that was never committed. A committed file stays. The request must not be running.
 func (b *Backuper) Discard(ctx context.Context, req Request) error {
 	err := b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
 		_, err := admin.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
@@ -30,7 +30,7 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 	return err
 }
 
-// Committed reports whether the file of this very request stands, verified or not.
+// Committed reports whether the file of this very request exists, verified or not.
 func (b *Backuper) Committed(req Request) (bool, error) {
 	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
 	if fault.Has(err, fault.BackupNotFound) {

@@ -18,11 +18,11 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// isolated is a database made for one verification, and the login of the same name that alone restores into it.
+// isolated is a database made for one verification, and the login of the same name that restores into it.
 //
-// The login's comment is our mark. It is made first, in one transaction with the login, and dropped last: so a database of
-// this name is ours exactly while a marked login of the same name stands, and a crash at any moment leaves nothing that the
-// sweep does not recognise. Nothing without the mark is ever dropped.
+// The login's comment is our mark. The login is created first, in one transaction with the mark, and dropped last. So a
+// database of this name is ours exactly while a marked login of the same name exists, and whatever a crash leaves behind is
+// recognised by the sweep. Nothing without the mark is ever dropped.
 type isolated struct {
 	cfg      *Config
 	op       id.OperationID
@@ -36,8 +36,8 @@ func (i *isolated) name() string { return isolatedPrefix + id.Compact(i.op) }
 
 func mark(name string) string { return "pgherd isolated copy " + name }
 
-// create makes login and database. The login is a member of nothing and can reach only its copy; it bypasses row security, as
-// whoever restores a dump elsewhere does: a view is refreshed from tables whose policies are in force by then.
+// create makes login and database. The login is a member of nothing and can reach only its copy. It bypasses row security, as
+// whoever restores a dump elsewhere does, because materialized views are refreshed when policies are already in force.
 func (i *isolated) create(ctx context.Context, l backup.Locale, crash func(string)) error {
 	if err := i.createLogin(ctx); err != nil {
 		return err
@@ -113,7 +113,7 @@ func quoteSetting(value string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
 }
 
-// drop removes database and login where they bear our mark. What does not exist is no error.
+// drop removes database and login if they bear our mark. It is no error if they do not exist.
 func (i *isolated) drop(ctx context.Context, crash func(string)) error {
 	return dropMarked(ctx, i.admin, i.name(), crash)
 }

@@ -48,7 +48,7 @@ func knownSettings(ctx context.Context, q querier) (map[string]bool, error) {
 	return known, err
 }
 
-// userTables are the tables whose rows a dump holds. An extension's own rows are its script's business.
+// userTables are the tables whose rows a dump contains. Rows that belong to an extension are created by its script.
 const userTables = ` FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND NOT EXISTS (
 		SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')`
@@ -124,7 +124,7 @@ func objects(ctx context.Context, q querier) (map[string]int64, error) {
 	return counts, err
 }
 
-// sequencePositions reads where each sequence stands.
+// sequencePositions reads the position of each sequence.
 func sequencePositions(ctx context.Context, q querier) (map[string]backup.Value, error) {
 	var sequences []relation
 	err := each(ctx, q, "sequences", `SELECT n.nspname, c.relname`+userSequences, func(rows *sql.Rows) error {

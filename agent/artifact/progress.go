@@ -6,11 +6,11 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 )
 
-// dumpShare is how much of the whole the dump is when a verification follows it.
+// dumpShare is the dump's share of the total progress when a verification follows.
 const dumpShare = 60
 
 // meter turns tables and bytes that went into a dump into a percentage. The weight of a table is its size on disk; within a
-// table the bytes of COPY text stand for it, as far as they reach.
+// table, progress follows the bytes of COPY text, up to that weight.
 type meter struct {
 	mu      sync.Mutex
 	weights map[string]int64 // by canonical name

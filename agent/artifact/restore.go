@@ -14,8 +14,8 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 )
 
-// restorer streams a dump into a database, one statement a message, and stops at the first error. It is the only way in
-// which the agent runs a customer's SQL, and its connection is always that of a login made for one restore.
+// restorer streams a dump into a database, one statement per message, and stops at the first error. It is the only way in which
+// the agent runs a customer's SQL, and its connection is always that of a login made for one restore.
 type restorer struct {
 	conn       *pgconn.PgConn
 	settings   map[string]bool   // that the server knows
@@ -23,7 +23,7 @@ type restorer struct {
 	object     string            // what the dump says that it is about
 }
 
-// StatementError says which statement of a dump could not be restored. Its text is fit for the customer.
+// StatementError says which statement of a dump could not be restored. Its text may be shown to the customer.
 type StatementError struct {
 	Line      int64
 	Object    string // "FUNCTION public.f", as the dump's comments name it; may be empty
@@ -45,8 +45,8 @@ func (e *StatementError) Error() string {
 	return b.String()
 }
 
-// run restores the whole dump. A *StatementError or a *dumpsql.SyntaxError means that the dump is at fault; any other error
-// leaves it open.
+// run restores the whole dump. A *StatementError or a *dumpsql.SyntaxError means that the dump is at fault; after any other
+// error, that is open.
 func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 	for {
 		item, err := dump.Next()
@@ -96,8 +96,8 @@ func objectOf(comment string) string {
 	return shorten(strings.TrimSpace(fields["Type"]+" "+name), 200)
 }
 
-// execute runs one statement. The extended protocol takes exactly one, so what this reader splits and what the server sees
-// can not differ.
+// execute runs one statement. The extended protocol accepts exactly one, so the reader and the server cannot disagree about
+// where statements end.
 func (r *restorer) execute(ctx context.Context, item dumpsql.Item) error {
 	sql := string(item.SQL())
 	if name, ok := dumpsql.Setting(item.SQL()); ok && !r.settings[name] {
@@ -113,7 +113,8 @@ func (r *restorer) execute(ctx context.Context, item dumpsql.Item) error {
 	return r.stillSafe(item)
 }
 
-// stillSafe refuses a dump that changes how the server reads strings: from then on it would split otherwise than the server.
+// stillSafe refuses a dump that changes how the server reads strings: from then on, the reader would split it differently than
+// the server.
 func (r *restorer) stillSafe(item dumpsql.Item) error {
 	if r.conn.ParameterStatus("standard_conforming_strings") == "off" {
 		return r.refusal(item, "standard_conforming_strings must stay on")
@@ -124,7 +125,7 @@ func (r *restorer) stillSafe(item dumpsql.Item) error {
 	return nil
 }
 
-// unsafeEncodings have characters of several bytes of which one can look like a quote or a backslash.
+// unsafeEncodings have multibyte characters in which a byte can look like a quote or a backslash.
 var unsafeEncodings = []string{"SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004"}
 
 // versioned adds the version to CREATE EXTENSION, which a dump leaves out.
@@ -190,7 +191,7 @@ func (r *restorer) refusal(item dumpsql.Item, why string) error {
 	return &StatementError{Line: item.Line, Object: r.object, Statement: shorten(string(item.SQL()), 120), Message: why}
 }
 
-// failure tells an error of the statement from one of the server or of the way to it, which says nothing about the dump.
+// failure distinguishes an error of the statement from one of the server or the connection, which says nothing about the dump.
 func (r *restorer) failure(item dumpsql.Item, err error) error {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) || transient(e.Code) {

@@ -77,7 +77,7 @@ func versions(list []backup.Extension) map[string]string {
 	return m
 }
 
-// readStored has consume read the stored file's text, and checks that it was the file that the manifest names, to its end.
+// readStored has consume read the stored file's text, and checks that the file is complete and the one that the manifest names.
 func (b *Backuper) readStored(m backup.Manifest, progress Progress, consume func(io.Reader) error) error {
 	file, size, err := b.store.Open(m.DatabaseID, m.Filename)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// atFault turns what only the dump can be blamed for into BACKUP_NOT_VERIFIED, and leaves other errors as they are.
+// atFault turns errors that only the dump can have caused into BACKUP_NOT_VERIFIED, and leaves others unchanged.
 func atFault(err error) error {
 	var statement *StatementError
 	var syntax *dumpsql.SyntaxError

@@ -1,5 +1,5 @@
-// Package crash names the moments between two steps of the agent's flows, so that a test can kill the agent at each and
-// show that the next start goes on, or stop it there while PostgreSQL crashes. Nothing happens at a point unless one was armed.
+// Package crash names the moments between two steps of the agent's flows, so that a test can kill the agent at each of them and
+// show that the next start continues, or stop it there while PostgreSQL crashes. Nothing happens at a point that is not armed.
 package crash
 
 import (
@@ -14,7 +14,7 @@ const (
 	Stop = "stop:"
 )
 
-// The points, by the flow that they stand in.
+// The points, by flow.
 const (
 	CreateAdmitted = "agent.create.admitted" // the command is in the ledger, nothing is made
 	CreateLogins   = "agent.create.logins"   // the roles stand, gates closed
@@ -97,7 +97,7 @@ var armed string
 // ArmFromEnv arms the point that the environment names. Only test programs and the dev host call it, before anything runs.
 func ArmFromEnv() { armed = os.Getenv(Env) }
 
-// Point kills the process with SIGKILL where this point is armed, or stops it, the first time, until it gets a SIGCONT.
+// Point kills the process with SIGKILL if this point is armed for that, or the first time stops it until SIGCONT.
 func Point(name string) {
 	switch armed {
 	case "":

@@ -1,5 +1,5 @@
-// Package health collects the agent's health report (spec, section "Agent health"): from the machine, from PostgreSQL and
-// from PgBouncer, all at the same time and each with a deadline of its own, so that whatever hangs costs its own figures only.
+// Package health collects the agent's health report (spec, section "Agent health"): from the machine, from PostgreSQL and from
+// PgBouncer, all concurrently and each with its own deadline, so that a part that hangs affects only its own figures.
 package health
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/health"
 )
 
-// partTime bounds each part of a report; a report takes hardly longer than that.
+// partTime bounds each part of a report, and so the whole report.
 const partTime = 2 * time.Second
 
 // Machine gives the host's figures. A missing memory or load makes the report degraded and its field null.
@@ -36,8 +36,8 @@ type Collector struct {
 	Pooler      Pooler
 }
 
-// Report collects a report. It never fails: what could not be collected is said by the report itself. The error is for the
-// log and names the parts that are missing.
+// Report collects a report. It never fails: the report itself says what could not be collected. The error is for the log and
+// names the missing parts.
 func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
 	var disk protocol.ServerDisk
 	var memory *protocol.Memory
@@ -86,8 +86,8 @@ func addPooler(report *protocol.Health, pools []protocol.PgBouncerPool, clients 
 	}
 }
 
-// begin starts a part and returns a function that waits for it, at most until its deadline: a part that overlooks its
-// context is left behind, and what it finds later is dropped.
+// begin starts a part and returns a function that waits for it, at most until its deadline: a part that ignores its context is
+// left behind, and its late result is dropped.
 func begin[T any](ctx context.Context, name string, into *T, collect func(context.Context) (T, error)) (wait func() error) {
 	ctx, cancel := context.WithTimeout(ctx, partTime)
 	type outcome struct {

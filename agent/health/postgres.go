@@ -13,8 +13,8 @@ func (c *Collector) connected(ctx context.Context) (struct{}, error) {
 	return struct{}{}, c.Maintenance.PingContext(ctx)
 }
 
-// dataFigures sums the sizes of all databases of the cluster; managed ones are those that the pooler's gate knows. A database
-// that is dropped in the middle makes PostgreSQL refuse, so that is tried again.
+// dataFigures sums the sizes of all databases of the cluster; managed ones are those that the pooler's gate knows. If a
+// database is dropped in the middle, PostgreSQL reports an error, and the query is repeated.
 func (c *Collector) dataFigures(ctx context.Context) (f dataFigures, err error) {
 	for range 3 {
 		err = c.Maintenance.QueryRowContext(ctx, `

@@ -21,9 +21,10 @@ const (
 // Kinds lists the commands of this version; Capabilities answers with it.
 var Kinds = []Kind{EnsureDatabase, SetAccess, SetAllowlist, EnsureLogin, RunBackup, CloseOperation}
 
-// Command is declarative: it says what shall be. Its identity is operation, step, resource, generation and payload hash;
-// the same command again has the same reply. Epoch is the lease epoch of the worker that sends it: an agent refuses a lower
-// one than the highest it has seen of the operation. A command of no operation leaves OperationID empty and Epoch zero.
+// Command is declarative: it describes the desired state. Its identity is operation, step, resource, generation and payload
+// hash; a repeated command gets the same reply. Epoch is the lease epoch of the worker that sends it: an agent refuses an epoch
+// lower than the highest that it has seen for the operation. A command without an operation leaves OperationID empty and Epoch
+// zero.
 type Command struct {
 	Kind        Kind            `json:"kind"`
 	OperationID string          `json:"operationId"`
@@ -43,7 +44,7 @@ func Hash(payload []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Reply answers a command that was done, or that is under way (backup.run).
+// Reply answers a command that was done or, for backup.run, is in progress.
 type Reply struct {
 	Result json.RawMessage `json:"result"`
 }
@@ -63,7 +64,7 @@ type DatabasePayload struct {
 	Logins        []LoginPayload `json:"logins"`
 }
 
-// LoginPayload is a login as it shall be.
+// LoginPayload is the desired state of a login.
 type LoginPayload struct {
 	Login    string `json:"login"` // owner, runtime, readonly
 	Username string `json:"username"`
@@ -83,14 +84,14 @@ type AllowlistPayload struct {
 	Networks   []string `json:"networks"`
 }
 
-// BackupPayload is the payload of backup.run. The command may be sent again and again: its reply is a BackupReport.
+// BackupPayload is the payload of backup.run. The command is repeated to follow the backup: its reply is a BackupReport.
 type BackupPayload struct {
 	DatabaseID string `json:"databaseId"`
 	Filename   string `json:"filename"`
 	Verify     bool   `json:"verify"`
 }
 
-// BackupReport is where a backup stands. The words of State and Reason are those of ports.BackupState and
+// BackupReport is the progress or result of a backup. State and Reason have the values of ports.BackupState and
 // ports.AgentReason.
 type BackupReport struct {
 	State          string     `json:"state"`

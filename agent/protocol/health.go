@@ -2,8 +2,9 @@ package protocol
 
 import "time"
 
-// Health answers GET /health with exactly the fields of the spec, section "Agent health". A size has a twin in words, whose
-// name ends with _pretty. Where a figure could not be collected it is 0 (memory and load: null) and Status is degraded.
+// Health answers GET /health with exactly the fields of the spec, section "Agent health". Each size also appears as text in a
+// field whose name ends with _pretty. A figure that could not be collected is 0 (memory and load: null), and Status is then
+// degraded.
 type Health struct {
 	Status            string `json:"status"` // healthy, degraded
 	PostgresConnected bool   `json:"postgres_connected"`
@@ -66,7 +67,7 @@ type Load struct {
 	FifteenMinutes float64 `json:"fifteen_minutes"`
 }
 
-// PgBouncerPool is what one login does at one entry.
+// PgBouncerPool is the pool of one login at one entry.
 type PgBouncerPool struct {
 	Database      string `json:"database"`
 	User          string `json:"user"`

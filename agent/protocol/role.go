@@ -2,17 +2,18 @@ package protocol
 
 import "time"
 
-// EnsureLogin asks that one login of a database be as RolePayload says. Its Step is the payload's Want.
+// EnsureLogin brings one login of a database into the state of RolePayload. Its Step is the payload's Want.
 const EnsureLogin Kind = "login.ensure"
 
-// What a login shall be. The words of the changes are those of role.Kind; a test of adapters/agentclient keeps them equal.
+// The desired states of a login. The values for changes are those of role.Kind; a test of adapters/agentclient keeps them
+// equal.
 const (
-	LoginPrepared = "prepared" // stands without log-in, with CONNECT and its limit
-	LoginOpen     = "open"     // has its grants and its password, and gets in
-	LoginRotate   = "rotate"   // has another password, and every use of the old one is dead
-	LoginRevoke   = "revoke"   // has no password, and every use of the old one is dead
-	LoginExpire   = "expire"   // cannot log in, and every use of its password is dead
-	LoginRemove   = "remove"   // is gone, unless something depends on it
+	LoginPrepared = "prepared" // exists without permission to log in, with CONNECT and its limit
+	LoginOpen     = "open"     // has its grants and its password, and can log in
+	LoginRotate   = "rotate"   // has a new password, and no connection of the old one is left
+	LoginRevoke   = "revoke"   // has no password, and no connection of the old one is left
+	LoginExpire   = "expire"   // cannot log in, and no connection of its password is left
+	LoginRemove   = "remove"   // is dropped, unless something depends on it
 )
 
 // The access profiles of additional roles. They are the words of role.AccessProfile; the same test keeps them equal.
@@ -22,7 +23,7 @@ const (
 	ProfileCustom    = "custom"
 )
 
-// Secrets of a login.ensure command: the password that shall work (open, rotate) and the one that shall be refused (rotate,
+// Secrets of a login.ensure command: the password that must work (open, rotate) and the one that must be refused (rotate,
 // revoke, expire).
 const (
 	SecretNew = "new"

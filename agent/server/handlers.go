@@ -32,7 +32,7 @@ func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, protocol.Capabilities{Version: s.config.Version, Routes: routes, Commands: protocol.Kinds})
 }
 
-// command carries a command out to its end, even where the client gives up: its outcome is in the ledger then.
+// command carries out a command to its end, even if the client gives up: the outcome is then in the ledger.
 func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	var c protocol.Command
 	if no := readBody(w, r, &c); no != nil {
@@ -48,8 +48,8 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, protocol.Reply{Result: result})
 }
 
-// readBody refuses what is too long, unknown, double, or more than one. Its words repeat nothing of the body: that may
-// hold secrets.
+// readBody refuses a body that is too long, has unknown or duplicate fields, or is more than one value. Its errors repeat
+// nothing of the body, which may contain secrets.
 func readBody(w http.ResponseWriter, r *http.Request, to any) *protocol.Refusal {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCommand))
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *Server) noContent(w http.ResponseWriter, r *http.Request, err error) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// download streams a file with one small buffer, for as long as the client takes chunk after chunk in time. A file that
-// breaks off breaks the connection, so that nobody takes a part for the whole.
+// download streams a file with one small buffer, for as long as the client takes chunk after chunk in time. A truncated file
+// breaks the connection, so that nobody takes it for complete.
 func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	db, name, ok := backupOf(w, r)
 	if !ok {

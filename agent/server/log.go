@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
-// details are what a handler adds to the line of its request. They hold names only, never a payload or a secret.
+// details are what a handler adds to the log line of its request: names only, never a payload or a secret.
 type details struct{ fields []zap.Field }
 
 type detailsKey struct{}

@@ -1,4 +1,4 @@
-// Package server is the agent's HTTPS listener: it speaks agent/protocol and leaves the work to others.
+// Package server is the agent's HTTPS listener. It implements agent/protocol and delegates the work.
 package server
 
 import (
@@ -28,7 +28,7 @@ type Commands interface {
 	Size(ctx context.Context, db id.DatabaseID) (int64, error)
 }
 
-// Files hands out and removes backup files.
+// Files serves and removes backup files.
 type Files interface {
 	Room(ctx context.Context, db id.DatabaseID) error
 	Delete(ctx context.Context, db id.DatabaseID, name backup.Filename) error
@@ -50,7 +50,7 @@ type Config struct {
 	Commands Commands
 	Files    Files
 	Health   Health
-	// Refusal gives every error its word on the wire.
+	// Refusal turns every error into a refusal on the wire.
 	Refusal func(error) protocol.Refusal
 	Log     *zap.Logger
 }
@@ -92,7 +92,7 @@ func New(c Config) (*Server, error) {
 
 const minSecret = 16
 
-// Serve answers on a listener until ctx ends, and then lets requests that are under way finish.
+// Serve answers on a listener until ctx ends, and then lets running requests finish.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	secure := tls.NewListener(l, &tls.Config{
 		Certificates: s.config.Certificates, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
@@ -115,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// routes is the one list of what the agent answers. A path that is none of them gets a plain 404, without a refusal.
+// routes is the only list of the agent's routes. Any other path gets a plain 404, without a refusal.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -176,7 +176,7 @@ var statuses = map[string]int{
 	protocol.ReasonInvalid: http.StatusBadRequest, protocol.ReasonFailed: http.StatusUnprocessableEntity,
 }
 
-// refuse answers with a refusal. What stands behind it goes to the log: it names things of the server, never a secret.
+// refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	no := s.config.Refusal(err)
 	status, known := statuses[no.Reason]

@@ -12,8 +12,8 @@ import (
 	"github.com/pgherd/pgherd/core/credential"
 )
 
-// Credentials are the passwords of the platform's own accounts on one server. They stand in one file that only the agent's
-// system user can read, and nowhere else.
+// Credentials are the passwords of the platform's own accounts on one server. They are stored only in one file, which only the
+// agent's system user can read.
 type Credentials struct {
 	AgentPassword       string `json:"agentPassword"`       // of AgentLogin in PostgreSQL
 	PoolerPassword      string `json:"poolerPassword"`      // of PoolerLogin, as which PgBouncer asks for verifiers
@@ -44,7 +44,7 @@ func ReadCredentials(path string) (Credentials, error) {
 	return c, nil
 }
 
-// ensureCredentials keeps what stands in the file, and writes new passwords where there is no file.
+// ensureCredentials reads an existing file, or writes one with new passwords.
 func ensureCredentials(path string, owner *FileOwner) (Credentials, error) {
 	c, err := ReadCredentials(path)
 	if !errors.Is(err, fs.ErrNotExist) {

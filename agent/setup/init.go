@@ -1,5 +1,5 @@
-// Package setup is the one step that needs a superuser: it prepares a PostgreSQL server so that afterwards neither the agent
-// nor PgBouncer nor any customer's login is one.
+// Package setup is the only step that needs a superuser: it prepares a PostgreSQL server so that neither the agent nor
+// PgBouncer nor any customer's login needs to be one.
 package setup
 
 import (
@@ -28,16 +28,16 @@ const (
 type Options struct {
 	// DSN is the superuser connection: an URL or key=value text. Its database should be postgres.
 	DSN string
-	// CredentialsFile takes the generated passwords, mode 0600. A file that is there keeps its passwords.
+	// CredentialsFile is where the generated passwords are written, with mode 0600. An existing file keeps its passwords.
 	CredentialsFile string
-	// CredentialsOwner, where not nil, becomes the owner of a new file: the system user of the agent.
+	// CredentialsOwner, if not nil, becomes the owner of a new file: the system user of the agent.
 	CredentialsOwner *FileOwner
 }
 
 // FileOwner is a system user.
 type FileOwner struct{ UID, GID int }
 
-// Report says what an administrator should know.
+// Report tells an administrator about problems that did not prevent the preparation.
 type Report struct{ Warnings []string }
 
 //go:embed cluster.sql
@@ -47,7 +47,7 @@ var clusterSQL string
 var ledgerSQL string
 
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
-// PUBLIC must not have. It may be run again at any time, also beside a running agent, and then repairs what differs. It
+// PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
 // refuses a server that is not PostgreSQL 16, that lets anyone in without a password (trust), or that reserves too few
 // connections for the agent.
 func Init(ctx context.Context, o Options) (Report, error) {
@@ -88,7 +88,7 @@ func open(ctx context.Context, cfg pq.Config) (*sql.DB, error) {
 	return db, nil
 }
 
-// prepareCluster does what cannot be inside a transaction, and what every database needs.
+// prepareCluster does what cannot be done in a transaction, and what every database needs.
 func prepareCluster(ctx context.Context, db *sql.DB) error {
 	steps := []struct{ exists, create string }{
 		{"SELECT count(*) FROM pg_catalog.pg_roles WHERE rolname = '" + AgentLogin + "'", "CREATE ROLE " + AgentLogin},
@@ -112,8 +112,8 @@ func prepareCluster(ctx context.Context, db *sql.DB) error {
 	return shutOutPublic(ctx, db)
 }
 
-// shutOutPublic takes from every login what PostgreSQL gives to all: to connect to any database, and to fill its disk with
-// temporary tables. What somebody granted to a role by name stays.
+// shutOutPublic revokes from PUBLIC what PostgreSQL grants to everybody: to connect to any database, and to fill its disk with
+// temporary tables. Grants to individual roles stay.
 func shutOutPublic(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn")
 	if err != nil {
@@ -157,7 +157,7 @@ func prepareMaintenance(ctx context.Context, cfg pq.Config, secrets Credentials)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing to do after the commit
 	statements := []string{
-		// Two at a time would meet in "tuple concurrently updated".
+		// Two at a time would fail with "tuple concurrently updated".
 		"SELECT pg_catalog.pg_advisory_xact_lock(7450017)",
 		clusterSQL, pooler.SchemaSQL,
 		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
@@ -177,7 +177,7 @@ func prepareMaintenance(ctx context.Context, cfg pq.Config, secrets Credentials)
 	return tx.Commit()
 }
 
-// setPassword leaves a password alone that is right already.
+// setPassword leaves a correct password alone.
 func setPassword(ctx context.Context, tx *sql.Tx, login, password string) error {
 	var verifier sql.NullString
 	const query = "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1"

@@ -12,7 +12,7 @@ import (
 // minReserved is how many connections must be kept for the agent when customers have used up all others.
 const minReserved = 10
 
-// inspect refuses a server on which the promises to customers would not hold.
+// inspect refuses a server on which the guarantees to customers would not hold.
 func inspect(ctx context.Context, db *sql.DB) (Report, error) {
 	var version, reserved int
 	var super bool

@@ -41,8 +41,8 @@ func (r *Reader) endOfData() int {
 	return 0
 }
 
-// dataLength is how much of the buffer is data for sure: up to the first line that may be the end of data, else up to the
-// last line end, else everything. The first line is known not to be the end.
+// dataLength is how much of the buffer is certainly data: up to the first line that may be the end of data, else up to the last
+// line end, else everything. The caller has checked that the first line is not the end.
 func (r *Reader) dataLength() int {
 	data := r.buf[r.start:r.end]
 	if i := bytes.Index(data, []byte("\n\\.")); i >= 0 {

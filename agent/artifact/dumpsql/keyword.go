@@ -42,7 +42,7 @@ func (s *scan) word() error {
 	return nil
 }
 
-// endWord takes note of a word; nil stands for a quoted name or a literal, which is never a keyword.
+// endWord records a word; nil stands for a quoted name or a literal, which is never a keyword.
 func (s *scan) endWord(text []byte) {
 	keyword := ""
 	if !s.dotted && len(text) <= len("procedure") {

@@ -2,7 +2,7 @@ package dumpsql
 
 import "bytes"
 
-// quote consumes a string that starts here. It continues an E string where only a line end stands between.
+// quote consumes a string that starts here. It continues an E string if only a line end separates the two.
 func (s *scan) quote() error {
 	escapes := s.escapes && s.lineSeen
 	s.endWord(nil)
@@ -113,7 +113,7 @@ func (s *scan) dollarTag() ([]byte, bool) {
 	}
 }
 
-// more checks what was consumed and reads on behind it. At the end of the dump it changes nothing: ask eofAt.
+// more checks what was consumed and reads on after it. At the end of the dump it changes nothing: use eofAt to find out.
 func (s *scan) more(consumed []byte) error {
 	if err := s.noZero(consumed); err != nil {
 		return err

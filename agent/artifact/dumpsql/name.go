@@ -7,8 +7,8 @@ import (
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// QuoteName joins the parts of a name, each in quotes where it is not plain. It asks no list of keywords, so the result is for
-// comparing and showing names; use it in SQL only with parts that it is safe to leave plain, or quote those yourself.
+// QuoteName joins the parts of a name, each in quotes where it is not plain. It does not know keywords, so the result is for
+// comparing and showing names. For SQL, use QuoteIdentifier unless no part can be a keyword.
 func QuoteName(parts ...string) string {
 	quoted := make([]string, len(parts))
 	for i, part := range parts {

@@ -16,8 +16,8 @@ type Sequence struct {
 	Called bool
 }
 
-// Portable copies a dump from pg_dump and makes it one that restores into any server of the source's version, under any
-// login: it leaves out settings that the server does not know (a newer pg_dump writes them) and the roles of policies.
+// Portable turns a dump from pg_dump into one that can be restored into any server of the source's version, by any login: it
+// leaves out settings that the server does not know (a newer pg_dump writes them) and the roles of policies.
 type Portable struct {
 	// Known reports whether the server knows a setting.
 	Known func(setting string) bool
@@ -123,8 +123,8 @@ func withoutPolicyRoles(sql []byte) []byte {
 	return sql
 }
 
-// quotedBegin puts a routine's or type's name in quotes where it is begin. To the server that is the same; psql takes the bare
-// word, outside parentheses in CREATE FUNCTION, for a BEGIN ATOMIC body, and then finds no end of the statement.
+// quotedBegin quotes the name of a routine or type that is called begin. To the server that is the same, but psql mistakes the
+// bare word, outside parentheses in CREATE FUNCTION, for a BEGIN ATOMIC body, and then finds no end of the statement.
 func quotedBegin(sql []byte) []byte {
 	var out []byte
 	done, dotted := 0, false
@@ -138,7 +138,7 @@ func quotedBegin(sql []byte) []byte {
 	return append(out, sql[done:]...)
 }
 
-// joined puts a blank before what follows a removed clause, but none before a semicolon.
+// joined adds a blank before the text after a removed clause, unless that is a semicolon.
 func joined(rest []byte) []byte {
 	if rest[0] == ';' {
 		return rest

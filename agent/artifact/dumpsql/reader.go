@@ -176,8 +176,8 @@ func (r *Reader) take(kind Kind, n, body int) Item {
 	return item
 }
 
-// shrink forgets a buffer that one long statement made large, once it is empty. Text handed out stays valid: it keeps the
-// old buffer alive.
+// shrink drops a buffer that one long statement made large, once it is empty. Text that was handed out stays valid: it keeps
+// the old buffer alive.
 func (r *Reader) shrink() {
 	if len(r.buf) > 8*bufferSize && r.start == r.end {
 		r.buf, r.start, r.end = make([]byte, bufferSize), 0, 0

@@ -8,8 +8,8 @@ import (
 
 var errAfterCopy = errors.New("text after COPY ... FROM stdin on its line")
 
-// scan walks over one statement. Offsets count from the reader's start. It follows PostgreSQL's own lexer in what ends a
-// string, a comment or a statement, and psql in what a semicolon within parentheses or a BEGIN ATOMIC body means.
+// scan walks over one statement. Offsets count from the reader's start. Strings, comments and statements end as in PostgreSQL's
+// own lexer; semicolons within parentheses or a BEGIN ATOMIC body are treated as in psql.
 type scan struct {
 	r    *Reader
 	i    int
@@ -185,7 +185,7 @@ func (s *scan) blockComment() error {
 	}
 }
 
-// number consumes digits and what clings to them, so that 1e5 holds no word.
+// number consumes digits and the letters attached to them, so that 1e5 contains no word.
 func (s *scan) number() error {
 	s.begin, s.dotted = false, false
 	for {

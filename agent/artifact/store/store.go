@@ -1,9 +1,9 @@
 // Package store keeps backup files: one folder per database, and in it, for each backup, the file itself, the sidecar (the
 // schema with owners and privileges) and the manifest. A mark says when the file was last verified.
 //
-// All of a set is written as .partial and made durable first. Then sidecar and manifest take their final names, and last the
-// file itself: its appearance under its final name is the commit. What lies around without it is left over from a crash, and
-// swept when the store is opened. Deletion goes the other way round: the file first.
+// All files of a set are first written as .partial and made durable. Then sidecar and manifest get their final names, and last
+// the file itself: its appearance under its final name is the commit. Companions without that file are left over from a crash,
+// and are removed when the store is opened. Deletion removes the file first.
 package store
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// The endings of the files of a set; they follow the stem of the backup's name.
+// The endings of the files of a set, which follow the stem of the backup's name.
 const (
 	dataEnding     = ".sql.gz"
 	sidecarEnding  = ".schema.sql.gz"
@@ -47,7 +47,7 @@ type Options struct {
 
 const defaultReserve = 1 << 30
 
-// Open makes the folder where it does not exist, and sweeps what a crash left there. Only one process may have it open.
+// Open creates the folder if it does not exist, and removes what a crash left in it. Only one process may have it open.
 func Open(root string, o Options) (*Store, error) {
 	if o.Reserve == 0 {
 		o.Reserve = defaultReserve
@@ -70,7 +70,7 @@ func freeBytes(path string) (int64, error) {
 	return int64(st.Bavail) * st.Bsize, nil
 }
 
-// Room refuses with BACKUP_STORAGE_FULL where the disk cannot take need more bytes and keep the reserve.
+// Room returns BACKUP_STORAGE_FULL if the disk has no room for need more bytes beside the reserve.
 func (s *Store) Room(need int64) error {
 	free, err := s.free(s.root)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Store) Room(need int64) error {
 	return nil
 }
 
-// folder is the folder of a database. An ID that is not canonical has none, so no caller can name a path.
+// folder is the folder of a database. It refuses an ID that is not canonical, so that no caller can name a path.
 func (s *Store) folder(db id.DatabaseID) (string, error) {
 	if _, err := id.Parse[id.DatabaseID](string(db)); err != nil {
 		return "", fmt.Errorf("database ID: %w", err)
@@ -175,7 +175,7 @@ func (s *Store) List(db id.DatabaseID) ([]backup.Filename, error) {
 	return names, nil
 }
 
-// Delete removes a backup and all that lies beside it. One that is gone already is no error.
+// Delete removes a backup and its companions. It is no error if they do not exist.
 func (s *Store) Delete(db id.DatabaseID, name backup.Filename) error {
 	for _, ending := range []string{dataEnding, verifiedEnding, manifestEnding, sidecarEnding} {
 		path, err := s.path(db, name, ending)

@@ -17,11 +17,11 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// checkEvery is how many bytes are written between two looks at the free space.
+// checkEvery is how many bytes are written between two checks of the free space.
 const checkEvery = 16 << 20
 
-// File is a file of a set that is being written, under its partial name. It counts and hashes what it gets, and refuses with
-// BACKUP_STORAGE_FULL before it eats into the reserve.
+// File is a file of a set that is being written, under its partial name. It counts and hashes what is written, and returns
+// BACKUP_STORAGE_FULL before it uses up the reserve.
 type File struct {
 	store     *Store
 	file      *os.File
@@ -31,7 +31,7 @@ type File struct {
 	unchecked int64
 }
 
-// Create begins the backup file. What a former attempt wrote of it is overwritten.
+// Create begins the backup file, overwriting what an earlier attempt wrote.
 func (s *Store) Create(db id.DatabaseID, name backup.Filename) (*File, error) {
 	return s.create(db, name, dataEnding)
 }
@@ -90,7 +90,7 @@ func (f *File) Finish() (backup.FileDigest, error) {
 	return backup.FileDigest{Name: f.name, SizeBytes: f.size, SHA256: hex.EncodeToString(f.sum.Sum(nil))}, nil
 }
 
-// Close gives the file up without making it durable; after Finish it does nothing.
+// Close discards the file; after Finish it does nothing.
 func (f *File) Close() error {
 	if err := f.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
