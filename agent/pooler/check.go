@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// ErrUnwritable is wrapped by every refusal of Render: the state holds something that PgBouncer's files cannot say safely.
+// ErrUnwritable is wrapped by every refusal of Render: the state contains something that cannot be written safely into
+// PgBouncer's files.
 var ErrUnwritable = errors.New("pooler: state cannot be written")
 
-// A database name leaves room for TransactionSuffix within PgBouncer's 63 bytes and has no dot, so no first entry can be
-// the second entry of another database.
+// A database name leaves room for TransactionSuffix within PgBouncer's 63 bytes, and has no dot, so that no first entry can be
+// mistaken for another database's second entry.
 var (
 	databaseName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,50}$`)
 	loginName    = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
@@ -22,7 +23,7 @@ func unwritable(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrUnwritable}, args...)...)
 }
 
-// check refuses names, networks and limits that must not reach a file. It never repairs: a wrong name is a wrong state.
+// check refuses names, networks and limits that must not reach a file. It repairs nothing: a wrong name means a wrong state.
 func check(s State) error {
 	if err := checkSettings(s.Settings); err != nil {
 		return err
@@ -70,7 +71,8 @@ func checkEntry(e Entry) error {
 	return nil
 }
 
-// checkPrefix refuses host bits, which PgBouncer reads and then never matches, and mapped addresses, which it never sees.
+// checkPrefix refuses networks with host bits, which PgBouncer accepts and then never matches, and IPv4-mapped addresses, which
+// it never sees.
 func checkPrefix(p netip.Prefix) error {
 	switch {
 	case !p.IsValid():
@@ -129,7 +131,7 @@ func checkNumbers(s Settings) error {
 	return nil
 }
 
-// oneLine reports whether a value survives PgBouncer's reader: it trims white space and ends at a line break.
+// oneLine reports whether PgBouncer reads a value back unchanged: it trims white space and stops at a line break.
 func oneLine(s string) bool {
 	hasControl := strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 	return !hasControl && s == strings.TrimSpace(s)

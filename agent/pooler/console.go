@@ -15,8 +15,8 @@ const answerTime = 10 * time.Second
 // ErrUnreachable is wrapped by every error that says PgBouncer did not answer at all.
 var ErrUnreachable = errors.New("pooler: PgBouncer does not answer")
 
-// Console is PgBouncer's admin console. Its methods may run at the same time. A connection that broke, as all do when
-// PgBouncer restarts, is dialled again without the caller's noticing.
+// Console is PgBouncer's admin console. It is safe for concurrent use. Broken connections, as after a restart of PgBouncer, are
+// replaced transparently.
 type Console struct {
 	settings Settings
 	idle     chan *session
@@ -39,7 +39,7 @@ func (c *Console) Close() {
 	}
 }
 
-// Ping asks PgBouncer for its version. The error wraps ErrUnreachable where nothing answered.
+// Ping asks PgBouncer for its version. The error wraps ErrUnreachable if nothing answered.
 func (c *Console) Ping(ctx context.Context) error {
 	return c.each(ctx, "SHOW VERSION", func(row) error { return nil })
 }
@@ -50,8 +50,8 @@ func (c *Console) command(ctx context.Context, command string) error {
 	return c.each(ctx, command, func(row) error { return nil })
 }
 
-// each runs a command, all of which may be repeated: on a connection that turns out to be dead it tries once more on a new
-// one. fn is not called again once it has seen a row.
+// each runs a command. As all commands may be repeated, it retries once on a new connection if the first turns out to be dead,
+// unless fn has already seen a row.
 func (c *Console) each(ctx context.Context, command string, fn func(row) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -99,8 +99,8 @@ func (c *Console) give(s *session) {
 	}
 }
 
-// isAnswer reports whether PgBouncer itself refused the command; the connection is then as good as before. A fatal error
-// is its last word on that connection.
+// isAnswer reports whether PgBouncer itself refused the command, so that the connection is still usable. After a fatal error it
+// is not.
 func isAnswer(err error) bool {
 	var refused *pq.Error
 	return errors.As(err, &refused) && !refused.Fatal()

@@ -12,7 +12,7 @@ import (
 // Who selects clients.
 type Who struct {
 	matches func(Client) bool
-	// possible says of a client in the middle of its log-in whether it may become one that matches.
+	// possible reports whether a client in the middle of its log-in may become one that matches.
 	possible func(Pending) bool
 }
 
@@ -33,8 +33,8 @@ func OfDatabase(database string) Who {
 	}
 }
 
-// NotAllowed selects the clients of a database whose address no network of its allowlist has. An empty allowlist allows
-// every address; the unix socket is always allowed.
+// NotAllowed selects the clients of a database whose address is in no network of its allowlist. An empty allowlist allows every
+// address; the unix socket is always allowed.
 func NotAllowed(database string, allow []netip.Prefix) Who {
 	of := OfDatabase(database)
 	outside := func(c Client) bool {
@@ -49,8 +49,8 @@ func NotAllowed(database string, allow []netip.Prefix) Who {
 	}
 }
 
-// evictPause is between two looks at who is in the middle of a log-in, which takes some milliseconds; killPause is between
-// two where there were only clients to close, which PgBouncer does before it answers.
+// evictPause is the pause while clients are in the middle of a log-in, which takes some milliseconds; killPause is the pause
+// when there were only clients to close, which PgBouncer does before it answers.
 const (
 	evictPause = 20 * time.Millisecond
 	killPause  = time.Millisecond
@@ -64,7 +64,7 @@ func (c *Console) Evict(ctx context.Context, who Who) error {
 	return err
 }
 
-// Expel is Evict, and returns how many clients it closed.
+// Expel is like Evict, and returns how many clients it closed.
 func (c *Console) Expel(ctx context.Context, who Who) (closed int, err error) {
 	gone := make(map[string]bool)
 	pending, err := c.pendingOf(ctx, who)
@@ -109,7 +109,7 @@ func (c *Console) pendingOf(ctx context.Context, who Who) (map[string]bool, erro
 	return ids, err
 }
 
-// stillPending drops those that ended or turned out to be somebody else's; IDs are never used twice by one PgBouncer.
+// stillPending drops the clients that have gone or turned out not to match; a PgBouncer never reuses an ID.
 func (c *Console) stillPending(ctx context.Context, who Who, before map[string]bool) (map[string]bool, error) {
 	if len(before) == 0 {
 		return before, nil
@@ -138,7 +138,7 @@ func (c *Console) closeOnce(ctx context.Context, who Who) ([]string, error) {
 	return ids, c.KillClients(ctx, ids...)
 }
 
-// KillClients closes clients by their ID; one that is gone already is no error.
+// KillClients closes clients by their ID; it is no error if one is already gone.
 func (c *Console) KillClients(ctx context.Context, ids ...string) error {
 	for _, id := range ids {
 		err := c.command(ctx, "KILL_CLIENT "+quoteDouble(id))

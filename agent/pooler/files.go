@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Owner is the system user that PgBouncer runs as, where the agent runs as root.
+// Owner is the system user that PgBouncer runs as, for an agent that runs as root.
 type Owner struct{ UID, GID int }
 
-// writeFiles puts a rendered state in place: parts first, then the main file, which makes it count. Each file is written
-// whole, forced to disk and renamed, so no reader ever sees half of one. All go to the disk at once, which takes as long as one.
-// Their new names are kept over a loss of power once syncFolder has returned.
+// writeFiles puts a rendered state in place: first the parts, then the main file, which puts them into effect. Each file is
+// written whole, synced and renamed, so that no reader ever sees half of one. All are synced concurrently, which takes as long
+// as one. The renames are durable once syncFolder has returned.
 func writeFiles(dir string, files Files, owner *Owner) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("pooler: folder: %w", err)
@@ -57,7 +57,7 @@ func writeFiles(dir string, files Files, owner *Owner) error {
 	return nil
 }
 
-// writeTemp returns the temporary file that shall become f, or nothing where f stands as it shall.
+// writeTemp returns the temporary file that is to become f, or nothing if f already exists with that content.
 func writeTemp(dir string, f File, owner *Owner) (string, error) {
 	if old, err := os.ReadFile(filepath.Join(dir, f.Name)); err == nil && bytes.Equal(old, f.Content) {
 		return "", nil
@@ -89,11 +89,11 @@ func syncFolder(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// ours matches what writeFiles makes: parts, and temporary files of a writer that was killed.
+// ours matches what writeFiles creates: parts, and temporary files of a writer that was killed.
 var ours = regexp.MustCompile(`^((databases|users|accounts|hba)-[0-9a-f]{24}\.(ini|txt|conf)|\.new-[0-9]+)$`)
 
-// sweepFiles removes what earlier states left. Call it only after PgBouncer has taken over files: until then the running
-// PgBouncer goes by the earlier ones and reads its HBA file again at every RELOAD.
+// sweepFiles removes the files of earlier states. Call it only after PgBouncer has loaded the new files: until then the running
+// PgBouncer uses the earlier ones, and reads its HBA file again at every RELOAD.
 func sweepFiles(dir string, files Files) error {
 	keep := map[string]bool{files.Main.Name: true}
 	for _, f := range files.Parts {

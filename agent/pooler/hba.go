@@ -10,15 +10,15 @@ import (
 )
 
 // canaryDatabase exists only in the last rule but one of the HBA file: `local "pgherd_canary" "<fingerprint>" reject`. A log-in
-// there through the unix socket is always refused, but with another message where that rule was not read. PgBouncer has no
-// command that shows its rules; this shows which HBA file it goes by.
+// to it through the unix socket is always refused, but with another message if that rule was not read. PgBouncer has no command
+// that shows its rules; this trick shows which HBA file it uses.
 const canaryDatabase = "pgherd_canary"
 
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// renderRules writes who may come from where: for each database its own logins, from its own networks, with TLS. Names are
-// always quoted (an unquoted `all` or `sameuser` is a keyword) and no line says `all`, so a database or login that is
-// missing here is out of reach.
+// renderRules writes who may connect from where: for each database its own logins, from its own networks, with TLS. Names are
+// always quoted (an unquoted `all` or `sameuser` is a keyword) and no line says `all`, so a database or login without a rule
+// here cannot be reached.
 func renderRules(entries []Entry) []byte {
 	var out bytes.Buffer
 	for _, e := range entries {
@@ -33,7 +33,7 @@ func renderRules(entries []Entry) []byte {
 	return out.Bytes()
 }
 
-// localRules admits log-ins through the unix socket, which only the agent reaches, to any entry.
+// localRules admits log-ins through the unix socket, which only the agent can reach, to any entry.
 func localRules(canary string) []byte {
 	return fmt.Appendf(nil, "local %s %s reject\nlocal all all scram-sha-256\n", quoteDouble(canaryDatabase), quoteDouble(canary))
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// renderMain writes the main file without its mark. The parts come before [pgbouncer], and [pgbouncer] stands once and last:
-// at a section's start PgBouncer sets all its settings to their defaults, and at an error it stops where it is. In this
-// order an error in a part leaves every setting as it was; in the other it could leave TLS off.
+// renderMain writes the main file without its mark. The parts come before [pgbouncer], which occurs once and last: at a
+// section's start PgBouncer resets all its settings to their defaults, and at an error it stops where it is. In this order an
+// error in a part leaves every setting as it was; in the other order it could leave TLS off.
 func renderMain(s Settings, databases, users, accounts, hba string) []byte {
 	var out bytes.Buffer
 	in := func(name string) string { return filepath.Join(s.Dir, name) }
@@ -26,8 +26,8 @@ type setting struct{ name, value string }
 
 func settingLines(s Settings, accounts, hba string) []setting {
 	return append(reachedBy(s), []setting{
-		// Who may log in: the HBA file says from where, the auth_query of the entry says with what. This auth_query is for
-		// entries that have none of their own, and knows nobody.
+		// Who may log in: the HBA file says from where, the auth_query of the entry says with which verifier. The auth_query here is
+		// for entries without their own, and finds nobody.
 		{"auth_type", "hba"},
 		{"auth_hba_file", hba},
 		{"auth_file", accounts},
@@ -42,12 +42,12 @@ func settingLines(s Settings, accounts, hba string) []setting {
 		{"max_db_client_connections", fmt.Sprint(s.MaxDatabaseClients)},
 		{"default_pool_size", fmt.Sprint(s.UncappedPoolSize)},
 		{"query_wait_timeout", "30"},
-		// A login's idle connections of one entry count against its limit, and the other entry cannot take their place: each entry
-		// knows its logins by itself. So they go well before client_login_timeout ends whoever waits there.
+		// A login's idle server connections of one entry count against its limit, and cannot be used by the other entry. So they are
+		// closed well before client_login_timeout ends clients that wait there.
 		{"server_idle_timeout", "2"},
 		{"max_prepared_statements", "200"},
 
-		// What one client leaves on a server connection never reaches the next.
+		// Session state that one client leaves on a server connection never reaches the next.
 		{"server_reset_query", "DISCARD ALL"},
 		{"server_reset_query_always", oneOrZero(s.ResetAlways)},
 		{"ignore_startup_parameters", "extra_float_digits"},
@@ -71,8 +71,8 @@ func reachedBy(s Settings) []setting {
 		{"client_tls_cert_file", s.TLSCertFile},
 		{"client_tls_key_file", s.TLSKeyFile},
 		{"server_tls_sslmode", "disable"},
-		// No certificate of the other side is ever checked. Where no file is named, each RELOAD reads all authorities that the
-		// machine trusts, twice, and takes over 10 ms for that.
+		// PgBouncer never verifies a peer's certificate. If no CA file is named, each RELOAD reads all authorities that the machine
+		// trusts, twice, which takes over 10 ms.
 		{"client_tls_ca_file", s.TLSCertFile},
 		{"server_tls_ca_file", s.TLSCertFile},
 	}

@@ -6,11 +6,11 @@ import (
 	"net"
 )
 
-// errAccepted says that PgBouncer had accepted the password when a log-in failed. It then still waits for a server connection,
-// and no error of its own tells that from the rest.
+// errAccepted means that PgBouncer had accepted the password when a log-in failed. It then still waits for a server connection,
+// and its error messages do not show the difference.
 var errAccepted = errors.New("pooler: the password was accepted")
 
-// overheard keeps what the server says while a log-in lasts.
+// overheard records what the server sends during a log-in.
 type overheard struct {
 	net.Conn
 	listening bool
@@ -30,7 +30,7 @@ func (o *overheard) forget() { o.listening, o.said = false, nil }
 // saslFinal is the code of the message with which a server ends SCRAM: the password was right.
 const saslFinal = 12
 
-// acceptance reports whether the password was accepted; on no connection it was not.
+// acceptance reports whether the password was accepted; false without a connection.
 func (o *overheard) acceptance() bool {
 	if o == nil {
 		return false

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Read returns the desired state as it stands when called. Keep it a query: it runs once for many callers.
+// Read returns the desired state at the time of the call. It must only query: it runs once for many callers.
 type Read func(ctx context.Context) (State, error)
 
-// Pooler makes PgBouncer follow the desired state. Make one for each PgBouncer.
+// Pooler makes PgBouncer follow the desired state. There must be one for each PgBouncer.
 type Pooler struct {
 	*Console
 	owner *Owner
@@ -19,7 +19,7 @@ type Pooler struct {
 	mu      sync.Mutex
 	waiting *round // takes callers until it starts
 	running bool
-	desired *applied // what PgBouncer should go by, once a state has been written
+	desired *applied // what PgBouncer should use, once a state has been written
 }
 
 type applied struct {
@@ -34,31 +34,31 @@ type round struct {
 	err  error
 }
 
-// New makes a pooler. The settings say where PgBouncer's console is; owner may be nil where PgBouncer runs as the same user.
+// New makes a pooler. The settings say where PgBouncer's console is; owner may be nil if PgBouncer runs as the same user.
 func New(s Settings, owner *Owner) *Pooler {
 	return &Pooler{Console: NewConsole(s), owner: owner}
 }
 
-// roundTime bounds one reload with everything before and after it.
+// roundTime bounds one reload, including reading, rendering and verifying.
 const roundTime = 30 * time.Second
 
-// Write renders a state and puts the files in place without telling PgBouncer: for a PgBouncer that is about to start.
+// Write renders a state and puts the files in place without a reload: for a PgBouncer that is about to start.
 func (p *Pooler) Write(s State) error {
 	_, err := p.write(s)
 	return err
 }
 
-// Apply makes s the state that PgBouncer goes by. Where callers apply at the same time, the state of the last call wins: call
-// it in the order of your changes, or use Sync. See Sync for what is promised.
+// Apply makes s the state that PgBouncer uses. With concurrent callers, the state of the last call wins: call it in the order
+// of your changes, or use Sync. See Sync for the guarantees.
 func (p *Pooler) Apply(ctx context.Context, s State) error {
 	return p.Sync(ctx, func(context.Context) (State, error) { return s, nil })
 }
 
-// Sync reads the desired state and returns once PgBouncer was seen to go by it, or by a newer one. Callers at the same time
-// share a reload: read is called after Sync was, so a change that was committed before the call is in it.
+// Sync reads the desired state and returns once PgBouncer was seen to use it, or a newer one. Concurrent callers share a
+// reload: read is called after Sync was, so a change that was committed before the call is included.
 //
-// It returns ErrUnwritable (nothing was written), ErrUnreachable (the files are in place and hold from PgBouncer's next
-// start; Watch applies them when it is back), ErrNotTakenOver, or read's own error. When ctx ends first, the reload goes on.
+// It returns ErrUnwritable (nothing was written), ErrUnreachable (the files are in place for PgBouncer's next start; Watch
+// applies them when it is back), ErrNotTakenOver, or read's own error. When ctx ends first, the reload goes on.
 func (p *Pooler) Sync(ctx context.Context, read Read) error {
 	return wait(ctx, p.join(read, true))
 }
@@ -90,7 +90,7 @@ func (p *Pooler) join(read Read, newer bool) *round {
 	return p.waiting
 }
 
-// rounds works until nobody waits.
+// rounds runs rounds until no caller waits.
 func (p *Pooler) rounds() {
 	for {
 		p.mu.Lock()
@@ -142,8 +142,8 @@ func (p *Pooler) write(s State) (applied, error) {
 	return next, nil
 }
 
-// takeOver reloads until the state reads back. A second attempt helps where PgBouncer restarted in between or somebody
-// else's RELOAD met the files half-way; a file that it cannot read stays that way.
+// takeOver reloads until the state is verified. A second attempt helps if PgBouncer restarted in between, or somebody else's
+// RELOAD came while the files were being replaced; it does not help if PgBouncer cannot read a file.
 func (p *Pooler) takeOver(ctx context.Context, next applied) (err error) {
 	for attempt := range 3 {
 		if attempt > 0 {

@@ -13,21 +13,21 @@ import (
 // ErrAdmitted is what ProveRefused returns when the log-in works.
 var ErrAdmitted = errors.New("pooler: a log-in that should be refused works")
 
-// ErrRefused is wrapped by Prove's error when PgBouncer or PostgreSQL refused the log-in itself; any other error says nothing
+// ErrRefused is wrapped by Prove's error when PgBouncer or PostgreSQL refused the log-in itself; any other error proves nothing
 // about the password.
 var ErrRefused = errors.New("pooler: log-in refused")
 
-// ErrNoServer is wrapped by Prove's error when PgBouncer accepted the password, and then no server connection was to be had:
-// the pool is full, or PostgreSQL lets the login in no more.
+// ErrNoServer is wrapped by Prove's error when PgBouncer accepted the password but got no server connection: the pool is full,
+// or PostgreSQL no longer lets the login in.
 var ErrNoServer = errors.New("pooler: log-in accepted, but no server connection for it")
 
-// ErrNoSession is wrapped by Prove's error when PgBouncer accepted the password and then ended the connection, because PostgreSQL
-// began no session: whoever may log in can set libraries to be preloaded that do not exist.
+// ErrNoSession is wrapped by Prove's error when PgBouncer accepted the password and then ended the connection, because
+// PostgreSQL could not begin a session: a login can set libraries to be preloaded that do not exist.
 var ErrNoSession = errors.New("pooler: log-in accepted, but PostgreSQL begins no session for it")
 
-// Prove logs in at an entry through the unix socket and asks PostgreSQL for its version, a statement that takes no snapshot: a
-// login may have its transactions wait for a safe one, which somebody else's transactions put off for ever. Where the pool is
-// full it waits for a server connection like any client, at most as long as ctx.
+// Prove logs in at an entry through the unix socket and asks PostgreSQL for its version, a statement that takes no snapshot,
+// because a login's settings may make its transactions wait for a safe snapshot, which other transactions can delay forever. If
+// the pool is full, it waits for a server connection like any client, until ctx ends.
 func (c *Console) Prove(ctx context.Context, entry, login, password string) error {
 	s, err := dial(ctx, c.settings, entry, login, password)
 	if err == nil {
@@ -51,8 +51,8 @@ func (c *Console) Prove(ctx context.Context, entry, login, password string) erro
 	return fmt.Errorf("pooler: no log-in at entry %s as %s: %w", entry, login, err)
 }
 
-// ProveRefused is nil only when the log-in was refused for what it is: wrong password, closed gate, unknown login. It
-// returns ErrAdmitted when the password is accepted, and what went wrong when nothing was proved.
+// ProveRefused returns nil only when the log-in was refused for a definite reason: wrong password, closed gate, unknown login.
+// It returns ErrAdmitted when the password was accepted, and another error when nothing was proved.
 func (c *Console) ProveRefused(ctx context.Context, entry, login, password string) error {
 	switch err := c.Prove(ctx, entry, login, password); {
 	case err == nil, errors.Is(err, ErrNoServer), errors.Is(err, ErrNoSession):
@@ -64,8 +64,8 @@ func (c *Console) ProveRefused(ctx context.Context, entry, login, password strin
 	}
 }
 
-// refusals are PgBouncer's words. It gives every refusal the SQLSTATE of a protocol violation, as it does a full or failing
-// pool, so only the words tell them apart.
+// refusals are PgBouncer's messages. It uses the SQLSTATE of a protocol violation for every refusal, and also for a full or
+// failing pool, so only the messages distinguish them.
 var refusals = []string{
 	"no such user", "SASL authentication failed", "password authentication failed", "login rejected",
 	"no authentication method is found",

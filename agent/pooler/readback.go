@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrNotTakenOver is wrapped by the error that says PgBouncer answered RELOAD and still goes by something else.
+// ErrNotTakenOver is wrapped by the error for a PgBouncer that answered RELOAD and still uses another state.
 var ErrNotTakenOver = errors.New("pooler: PgBouncer has not taken the files over")
 
-// readBack compares what PgBouncer goes by with a rendered state: the mark, all entries, all login limits, the HBA file.
+// readBack compares the state that PgBouncer uses with a rendered one: the mark, all entries, all login limits, the HBA file.
 func (c *Console) readBack(ctx context.Context, s State, files Files) error {
 	mark, err := c.mark(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Console) readBackLogins(ctx context.Context, s State) error {
 		if shown := r.number("max_user_connections"); ok && shown != want {
 			return fmt.Errorf("%w: login %q has limit %d, not %d", ErrNotTakenOver, name, shown, want)
 		}
-		delete(wanted, name) // others are logins that were removed: PgBouncer never forgets one
+		delete(wanted, name) // others are removed logins, which PgBouncer never forgets
 		return nil
 	})
 	if err != nil {
@@ -97,8 +97,8 @@ func (c *Console) readBackLogins(ctx context.Context, s State) error {
 	return nil
 }
 
-// readBackRules logs in as the canary: refused by its own rule where that HBA file is in force, and for want of a rule
-// where it is not.
+// readBackRules logs in as the canary: it is refused by its own rule if that HBA file is in force, and for lack of a rule if
+// not.
 func (c *Console) readBackRules(ctx context.Context, canary string) error {
 	s, err := dial(ctx, c.settings, canaryDatabase, canary, "")
 	if err == nil {

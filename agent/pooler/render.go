@@ -18,8 +18,8 @@ type File struct {
 	Content []byte
 }
 
-// Files is a rendered state. Every part but the main file is named by its content, so the rename of the main file switches
-// all parts at once, and a PgBouncer that starts in the middle of a change sees the old state or the new one.
+// Files is a rendered state. Every part except the main file is named after its content, so renaming the main file switches all
+// parts at once, and a PgBouncer that starts during a change sees either the old state or the new one.
 type Files struct {
 	Parts []File
 	Main  File
@@ -29,17 +29,17 @@ type Files struct {
 	Canary string
 }
 
-// mainFile is the one name that stays.
+// mainFile is the only name that does not change.
 const mainFile = "pgbouncer.ini"
 
-// markSetting carries the mark. It is a text that PgBouncer takes over on reload and, with syslog off, uses for nothing.
+// markSetting carries the mark. It is a text that PgBouncer loads on reload and, with syslog off, does not use.
 const markSetting = "syslog_ident"
 
 // ConfigFile is the file to start PgBouncer with.
 func ConfigFile(dir string) string { return filepath.Join(dir, mainFile) }
 
-// Render writes a state as PgBouncer's files. It is pure: equal states, in whatever order, give equal files. It returns
-// ErrUnwritable for a state with a name, network, limit or setting that must not reach a file.
+// Render writes a state as PgBouncer's files. It is pure: equal states give equal files, in whatever order they list things. It
+// returns ErrUnwritable for a state with a name, network, limit or setting that must not reach a file.
 func Render(s State) (Files, error) {
 	if err := check(s); err != nil {
 		return Files{}, err
@@ -82,7 +82,7 @@ func descendingLogins(logins []Login) []Login {
 	return sorted
 }
 
-// entry is one line of [databases], as SHOW DATABASES gives it back.
+// entry is one line of [databases], as SHOW DATABASES reports it.
 type entry struct {
 	name, database, mode string
 	poolSize, maxServers int
@@ -117,7 +117,7 @@ func renderDatabases(s Settings, entries []Entry) []byte {
 				quoteValue(x.database), x.mode, x.poolSize, x.maxServers, quoteValue(s.MaintenanceDatabase), quoteValue(secret))})
 		}
 	}
-	// "a-b" sorts between "a" and "a.transaction": only the names of the lines themselves give the right order.
+	// "a-b" sorts between "a" and "a.transaction", so the entries must be sorted, not the databases.
 	slices.SortFunc(lines, func(a, b dbLine) int { return cmp.Compare(b.name, a.name) })
 	var out bytes.Buffer
 	out.WriteString("[databases]\n")
@@ -129,10 +129,10 @@ func renderDatabases(s Settings, entries []Entry) []byte {
 
 type dbLine struct{ name, values string }
 
-// authConnections is how many verifiers can be asked for at the same time.
+// authConnections is how many verifiers can be queried concurrently.
 const authConnections = 4
 
-// renderUsers always writes a limit: PgBouncer keeps the old one of a line that went away.
+// renderUsers always writes a limit: PgBouncer keeps the old limit if a line is removed.
 func renderUsers(entries []Entry) []byte {
 	var logins []Login
 	for _, e := range entries {

@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
-// Report gives the console's figures in the words of the health report.
+// Report returns the console's figures in the form of the health report.
 type Report struct{ Console *Console }
 
 // Pools returns all pools but those of the console.

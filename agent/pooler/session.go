@@ -12,16 +12,16 @@ import (
 	"github.com/lib/pq"
 )
 
-// session is one connection through PgBouncer's unix socket. It works on the driver itself, because the admin console knows
-// only simple queries, and because every wait must end with its context: a stopped PgBouncer answers nothing at all, and
-// the driver's own cancelling waits for an answer.
+// session is one connection through PgBouncer's unix socket. It uses the driver directly, because the admin console supports
+// only simple queries, and because every wait must end with its context: a stopped PgBouncer does not answer at all, and the
+// driver's own cancellation waits for an answer.
 type session struct {
 	wire   *timedWire
 	conn   driver.Conn
 	reused bool
 }
 
-// dial logs in at an entry through the unix socket. Its error wraps errAccepted where the password was right all the same.
+// dial logs in at an entry through the unix socket. Its error wraps errAccepted if the password was accepted nevertheless.
 func dial(ctx context.Context, s Settings, entry, login, password string) (*session, error) {
 	connector, err := pq.NewConnectorConfig(pq.Config{
 		Host: s.SocketDir, Port: uint16(s.ListenPort), Database: entry, User: login, Password: password,
@@ -81,12 +81,12 @@ func readRows(rows driver.Rows, fn func(row) error) error {
 }
 
 func (s *session) close() {
-	_ = s.wire.conn.SetDeadline(time.Now().Add(time.Second)) // the farewell must not hang either
+	_ = s.wire.conn.SetDeadline(time.Now().Add(time.Second)) // saying goodbye must not hang either
 	_ = s.conn.Close()
 	s.wire.close()
 }
 
-// ended names the context's end as the cause where it is one.
+// ended adds the end of the context to an error that it caused.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -94,7 +94,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// row is one answer line; a column that this PgBouncer does not have reads as empty.
+// row is one row of an answer; a column that this version of PgBouncer lacks reads as empty.
 type row struct {
 	columns map[string]int
 	values  []driver.Value
@@ -128,7 +128,7 @@ func (r row) number(column string) int64 {
 	return n
 }
 
-// timedWire is the one network connection of a session, so that a context can end whatever waits on it.
+// timedWire is a session's network connection, on which the end of a context can interrupt every wait.
 type timedWire struct {
 	login context.Context // of the log-in, which begins inside the driver's call of DialContext
 	conn  net.Conn

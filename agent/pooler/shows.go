@@ -9,7 +9,7 @@ import (
 // adminDatabase is PgBouncer's name for its console.
 const adminDatabase = "pgbouncer"
 
-// Pool is one line of SHOW POOLS: what one login does at one entry.
+// Pool is one line of SHOW POOLS: the pool of one login at one entry.
 type Pool struct {
 	Entry, Login                string
 	ClientActive, ClientWaiting int64
@@ -58,13 +58,13 @@ func (c *Console) Clients(ctx context.Context) ([]Client, error) {
 // Pending is a client in the middle of its log-in. SHOW CLIENTS does not have it.
 type Pending struct {
 	ID string
-	// Login and Entry are empty where PgBouncer does not tell them.
+	// Login and Entry are empty if PgBouncer does not report them.
 	Login, Entry string
 }
 
-// PendingLogins returns the clients in the middle of a log-in, in `cl_login`. One for which a verifier is being asked stands at
-// the maintenance database's entry, whatever its own is. One without any entry has not said yet who it is: its verifier is still
-// to be asked for, so a gate that is closed keeps it out, and nobody needs to wait for it.
+// PendingLogins returns the clients in the middle of a log-in, in `cl_login`. While its verifier is being queried, a client is
+// listed at the maintenance database's entry, whatever its own is. A client without an entry has not yet said who it is: its
+// verifier has not been queried, so a closed gate keeps it out, and nobody needs to wait for it.
 func (c *Console) PendingLogins(ctx context.Context) ([]Pending, error) {
 	var pending []Pending
 	err := c.each(ctx, "SHOW SOCKETS", func(r row) error {
@@ -88,7 +88,7 @@ func (c *Console) PendingLogins(ctx context.Context) ([]Pending, error) {
 
 func clientOf(r row) Client {
 	address, _ := netip.ParseAddr(r.text("addr")) // "unix" is no address
-	// PgBouncer writes its local time, and runs on the agent's machine.
+	// PgBouncer reports local time, and runs on the agent's machine.
 	connected, _ := time.ParseInLocation("2006-01-02 15:04:05 MST", r.text("connect_time"), time.Local)
 	return Client{
 		ID: r.text("id"), Entry: r.text("database"), Login: r.text("user"), State: r.text("state"),

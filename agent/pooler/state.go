@@ -9,7 +9,7 @@ import (
 // TransactionSuffix makes the name of a database's second entry, which is pooled by transaction.
 const TransactionSuffix = ".transaction"
 
-// State is everything PgBouncer should know.
+// State is the complete desired state of PgBouncer.
 type State struct {
 	Settings Settings
 	Entries  []Entry
@@ -36,11 +36,11 @@ type Login struct {
 	MaxConnections int
 }
 
-// Settings is what does not change with databases. Restart PgBouncer after a change of an address, a port or the socket folder.
+// Settings are independent of databases. PgBouncer must be restarted after a change of an address, a port or the socket folder.
 type Settings struct {
 	// Dir is the folder of the rendered files; PgBouncer is started with ConfigFile(Dir).
 	Dir string
-	// SocketDir holds PgBouncer's unix socket. Proof log-ins through it pass no allowlist, so only the agent may reach it.
+	// SocketDir holds PgBouncer's unix socket. Log-ins through it bypass the allowlist, so only the agent may reach it.
 	SocketDir string
 	// ListenAddresses and ListenPort are where customers connect, with TLS only.
 	ListenAddresses []string
@@ -91,7 +91,7 @@ func EntryNames(database string) []string {
 }
 
 // Shares divides a connection cap between the two entries: a quarter for transaction pooling, the rest for session pooling,
-// each at least 1. So a cap of 1 gives 1 and 1.
+// each at least 1. A cap of 1 thus gives 1 and 1.
 func Shares(limit int) (session, transaction int) {
 	transaction = max(1, limit/4)
 	return max(1, limit-transaction), transaction

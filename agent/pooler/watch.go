@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Watch looks at PgBouncer at every interval until ctx ends, and applies the desired state, read anew, where PgBouncer is back
-// after an absence or goes by another state than was applied last: after a crash, a start with old files, somebody's hand. An
-// agent that is no longer in charge cannot read, and so changes nothing. Watch calls changed, if not nil, whenever the answer
-// to "does PgBouncer go by the desired state?" changes; err says why not.
+// Watch checks PgBouncer at every interval until ctx ends. It reads and applies the desired state if PgBouncer is back after an
+// absence, or uses another state than was applied last: after a crash, a start with old files, or manual changes. An agent that
+// is no longer in charge cannot read the state, and so changes nothing. Watch calls changed, if not nil, whenever PgBouncer
+// begins or ceases to use the desired state; err says why it does not.
 func (p *Pooler) Watch(ctx context.Context, interval time.Duration, read Read, changed func(err error)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -30,7 +30,7 @@ func (p *Pooler) Watch(ctx context.Context, interval time.Duration, read Read, c
 	}
 }
 
-// look compares the mark, which is cheap, and applies the desired state where that differs or PgBouncer was away.
+// look compares the mark, which is cheap, and applies the desired state if it differs or PgBouncer was away.
 func (p *Pooler) look(ctx context.Context, read Read, wasAway bool) error {
 	mark, err := p.mark(ctx)
 	if err != nil {
