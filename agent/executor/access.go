@@ -20,7 +20,7 @@ func (x *Executor) setAccess(c protocol.Command) (action, error) {
 }
 
 // access opens or closes a database for customers. With Disconnect it first ends every connection, in the order that lets
-// nobody slip through: gate, pooler clients (those in the middle of a log-in too), logins, sessions.
+// nobody slip through: gate, pooler clients (including those in the middle of a log-in), logins, sessions.
 func (x *Executor) access(ctx context.Context, c protocol.Command, w protocol.AccessPayload) (json.RawMessage, error) {
 	d, err := x.madeDatabase(ctx, w.DatabaseID)
 	if err != nil {
@@ -47,8 +47,8 @@ func (x *Executor) access(ctx context.Context, c protocol.Command, w protocol.Ac
 	return noResult, nil
 }
 
-// gateStatement opens or closes a database in the ledger, and the gates of its logins: those that are enabled, and still the
-// roles that we made, or all.
+// gateStatement opens or closes a database in the ledger and the gates of its logins: either the enabled ones that are still
+// the roles that we made, or all.
 func gateStatement(d databaseRow, open bool) string {
 	if !open {
 		return "UPDATE ledger.database SET open = false WHERE id = " + quote(d.ID) +
@@ -90,8 +90,9 @@ func (x *Executor) expel(ctx context.Context, d databaseRow) error {
 	return nil
 }
 
-// changeLogins sets LOGIN for every enabled login of a database that is still the one we made, or NOLOGIN for every login, in one
-// transaction with more statements. A customer's own open ALTER ROLE would block it for ever: whoever is in the way is ended.
+// changeLogins sets LOGIN for every enabled login of a database that is still the one we made, or NOLOGIN for every login, in
+// one transaction with further statements. A customer's own uncommitted ALTER ROLE would block it forever, so blocking sessions
+// are ended.
 func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string, more ...string) error {
 	names, err := x.loginsOf(ctx, d.ID, word == "NOLOGIN")
 	if err != nil {
@@ -106,7 +107,7 @@ func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string,
 	return x.pushThrough(ctx, func() error { return x.endVisible(ctx, d) }, statements...)
 }
 
-// inTheWay reports whether somebody else's transaction kept us from changing a role.
+// inTheWay reports whether another transaction prevented the change of a role.
 func inTheWay(err error) bool {
 	switch sqlState(err) {
 	case lockNotAvailable, deadlockDetected, serializationError:

@@ -7,10 +7,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// complaintPause is between two complaints about rounds that fail.
+// complaintPause is the minimum time between two log lines about failing rounds.
 const complaintPause = time.Minute
 
-// again runs rounds until ctx ends. A round returns the pause after it, which woken cuts short.
+// again runs rounds until ctx ends. A round returns the pause after it; woken ends the pause early.
 func (x *Executor) again(
 	ctx context.Context, woken <-chan struct{}, complaint string, round func(context.Context) (time.Duration, error),
 ) {
@@ -29,7 +29,7 @@ func (x *Executor) again(
 	}
 }
 
-// wake cuts a pause short. The channel holds one, so a round that runs already is followed by another.
+// wake ends a pause early. The channel holds one signal, so a round that is already running is followed by another.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

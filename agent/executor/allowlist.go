@@ -27,7 +27,7 @@ func (x *Executor) setAllowlist(c protocol.Command) (action, error) {
 	return func(ctx context.Context) (json.RawMessage, error) { return x.allow(ctx, c, w.DatabaseID, networks) }, nil
 }
 
-// allow makes PgBouncer admit a database's networks only, and ends clients from elsewhere.
+// allow makes PgBouncer admit only a database's networks, and ends clients from elsewhere.
 func (x *Executor) allow(
 	ctx context.Context, c protocol.Command, databaseID string, networks []netip.Prefix,
 ) (json.RawMessage, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Backup is a backup as it shall be.
+// Backup describes a backup to make.
 type Backup struct {
 	DatabaseID  id.DatabaseID
 	OperationID id.OperationID
@@ -26,12 +26,13 @@ type Backup struct {
 
 // Backups makes backup files.
 type Backups interface {
-	// Run makes the backup, or goes on with it: what an earlier run, killed at any moment, left is taken up or made anew.
-	// tell hears where it stands. The report's state is never "running"; an error means that the outcome is open.
+	// Run makes the backup, or resumes it: what an earlier run left, killed at any moment, is continued or made again. It reports
+	// progress to tell. The returned report's state is never "running"; an error means that the outcome is open.
 	Run(ctx context.Context, b Backup, tell func(stage string, progress int)) (protocol.BackupReport, error)
-	// Discard removes all that an unfinished run left: partial files, the file that was not reported, copies made to verify.
+	// Discard removes everything that an unfinished run left: partial files, a file that was not reported, copies made for
+	// verification.
 	Discard(ctx context.Context, b Backup) error
-	// Complete reports whether the file of this very operation stands, whole. It needs no verification for that.
+	// Complete reports whether this operation's file exists and is complete, verified or not.
 	Complete(ctx context.Context, b Backup) (bool, error)
 }
 
@@ -41,7 +42,7 @@ type Explained interface {
 	ForCustomer() string
 }
 
-// job is a backup that this process runs, or has run without yet having told.
+// job is a backup that this process runs, or has run without having reported the result.
 type job struct {
 	backup Backup
 	cancel context.CancelFunc
@@ -68,8 +69,8 @@ func (x *Executor) runBackup(c protocol.Command) (action, error) {
 	return func(ctx context.Context) (json.RawMessage, error) { return x.backup(ctx, c, w) }, nil
 }
 
-// backup starts a backup, or tells where it stands. After a restart of the agent no job is known, and the ledger has no
-// result: then it starts, and observes what its predecessor left.
+// backup starts a backup, or reports its progress. After a restart of the agent there is no job, and the ledger has no result:
+// then it starts one, which takes up what its predecessor left.
 func (x *Executor) backup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) (json.RawMessage, error) {
 	b, err := x.planBackup(ctx, c, w)
 	if err != nil {
@@ -80,7 +81,7 @@ func (x *Executor) backup(ctx context.Context, c protocol.Command, w protocol.Ba
 	crash.Point(crash.BackupStarted)
 	select {
 	case <-j.done:
-	case <-time.After(shortJob): // a small database is told at once, without another round
+	case <-time.After(shortJob): // a small backup is reported at once, without another request
 		return json.Marshal(j.standing())
 	case <-ctx.Done():
 		return json.Marshal(j.standing())
@@ -88,10 +89,10 @@ func (x *Executor) backup(ctx context.Context, c protocol.Command, w protocol.Ba
 	return x.report(ctx, c, j)
 }
 
-// shortJob is how long a command waits for its job.
+// shortJob is how long a command waits for its job to finish.
 const shortJob = 200 * time.Millisecond
 
-// report stores what a finished job came to. One that may be tried again starts anew with the next command.
+// report stores the result of a finished job. A job that may be retried starts again with the next command.
 func (x *Executor) report(ctx context.Context, c protocol.Command, j *job) (json.RawMessage, error) {
 	if j.err != nil {
 		x.forget(j)
@@ -125,14 +126,14 @@ func (x *Executor) planBackup(ctx context.Context, c protocol.Command, w protoco
 	}, x.rememberBackup(ctx, c, w)
 }
 
-// rememberBackup keeps what an operation.close needs to know of the backup after a restart.
+// rememberBackup stores what operation.close needs to know about the backup after a restart.
 func (x *Executor) rememberBackup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) error {
 	_, err := x.db.ExecContext(ctx, `INSERT INTO ledger.backup (operation_id, database_id, filename) VALUES ($1, $2, $3)
 		ON CONFLICT DO NOTHING`, c.OperationID, w.DatabaseID, w.Filename)
 	return err
 }
 
-// jobFor returns the job of a backup, which it starts where there is none.
+// jobFor returns the job of a backup, and starts one if there is none.
 func (x *Executor) jobFor(b Backup) *job {
 	x.jobsMu.Lock()
 	defer x.jobsMu.Unlock()
@@ -156,8 +157,8 @@ const (
 	attemptPause   = time.Second
 )
 
-// attempt runs a backup. One that does not come off while PostgreSQL answers is tried again a few times and then given up; one
-// that PostgreSQL's absence stopped stays open.
+// attempt runs a backup. If it fails although PostgreSQL answers, it is retried a few times and then given up; if it fails
+// because PostgreSQL is down, its outcome stays open.
 func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, error) {
 	for n := 1; ; n++ {
 		report, err := x.backups.Run(ctx, j.backup, j.tell)
@@ -180,7 +181,8 @@ func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, 
 	}
 }
 
-// giveUp reports failure once nothing of the backup is left: a file whose verification could not be carried out goes, too.
+// giveUp reports failure once nothing of the backup is left: even a file whose verification could not be carried out is
+// removed.
 func (x *Executor) giveUp(ctx context.Context, b Backup, cause error) (protocol.BackupReport, error) {
 	message := "the database could not be dumped, or the file not be checked; the agent's log says why"
 	var told Explained
@@ -192,7 +194,7 @@ func (x *Executor) giveUp(ctx context.Context, b Backup, cause error) (protocol.
 	}, x.backups.Discard(ctx, b)
 }
 
-// tell keeps the latest news only.
+// tell keeps only the latest report.
 func (j *job) tell(stage string, progress int) {
 	select {
 	case <-j.progress:
@@ -208,7 +210,7 @@ func (j *job) standing() protocol.BackupReport {
 	select {
 	case r := <-j.progress:
 		select {
-		case j.progress <- r: // unless there is fresher news by now
+		case j.progress <- r: // unless there is a newer report by now
 		default:
 		}
 		return r

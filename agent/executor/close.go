@@ -19,14 +19,15 @@ func (x *Executor) closeOperation(c protocol.Command) (action, error) {
 	return func(ctx context.Context) (json.RawMessage, error) { return x.close(ctx, c) }, nil
 }
 
-// close undoes what an operation left unfinished and refuses every later command of it. What it made whole, a database or a
-// backup, is refused with "completed" and stays.
+// close undoes what an operation left unfinished, and makes the agent refuse every later command of it. If the operation has
+// completed a database or a backup, close is refused with "completed", and that stays.
 func (x *Executor) close(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
 	b, isBackup, err := x.backupOf(ctx, c.OperationID)
 	if err != nil {
 		return nil, err
 	}
-	// Twice: a backup that is complete goes on being verified, and one may become complete until its job has ended.
+	// Checked twice: the verification of a complete backup must not be interrupted, and a backup may become complete until its job
+	// has ended.
 	if err := x.refuseCompleted(ctx, c.OperationID, b, isBackup); err != nil {
 		return nil, err
 	}
@@ -63,8 +64,8 @@ func (x *Executor) undo(ctx context.Context, operation string, b Backup, isBacku
 	return x.undoCreate(ctx, operation)
 }
 
-// refuseCompleted looks whether the operation has made something whole: its command has a result, or, for a backup, the file
-// of this operation stands although the agent died before it could say so. A backup that ended badly can be closed.
+// refuseCompleted refuses if the operation has completed something: its command has a result or, for a backup, its file exists
+// although the agent died before it could report that. A backup that failed can be closed.
 func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Backup, isBackup bool) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.operation WHERE id = $1 AND closed), EXISTS (SELECT FROM ledger.command
 		WHERE operation_id = $1 AND (kind = $2 AND result IS NOT NULL
@@ -72,7 +73,7 @@ func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Back
 	var closed, completed bool
 	err := x.db.QueryRowContext(ctx, query, operation, string(protocol.EnsureDatabase), string(protocol.RunBackup)).
 		Scan(&closed, &completed)
-	if err != nil || closed { // closed: a close that was interrupted goes on
+	if err != nil || closed { // closed: an interrupted close continues
 		return err
 	}
 	if !completed && isBackup {
@@ -86,7 +87,7 @@ func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Back
 	return nil
 }
 
-// backupOf returns the backup of an operation; false where it has none.
+// backupOf returns the backup of an operation; false if it has none.
 func (x *Executor) backupOf(ctx context.Context, operation string) (Backup, bool, error) {
 	const query = `SELECT b.database_id, b.filename, coalesce(d.name, '')
 		FROM ledger.backup b LEFT JOIN ledger.database d ON d.id = b.database_id WHERE b.operation_id = $1`
@@ -138,8 +139,8 @@ func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error
 	return x.syncPooler(ctx)
 }
 
-// dropMade drops the database under whichever of its two names it stands. Its oid, or before it has its name its holder,
-// proves that it is ours.
+// dropMade drops the database under whichever of its two names it has. Its oid or, before the rename, its owner proves that it
+// is ours.
 func (x *Executor) dropMade(ctx context.Context, d databaseRow, operation string) error {
 	const query = `SELECT p.datname FROM pg_database p
 		WHERE p.oid = $1 OR p.datname = $2 AND p.datdba = (SELECT oid FROM ledger.role WHERE database_id = $3 AND part = 'holder')`

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
-// Server says how the agent reaches PostgreSQL.
+// Server says how the agent connects to PostgreSQL.
 type Server struct {
 	Host     string // loopback address or socket folder
 	Port     int
@@ -23,7 +23,8 @@ type Server struct {
 	Instance string
 }
 
-// maxConnections is within reserved_connections, with room for the leader's connection, dumps, and databases of customers.
+// maxConnections is below reserved_connections, to leave room for the leader's connection, dumps, and connections to customers'
+// databases.
 const maxConnections = 6
 
 // config is the agent's connection to one database.
@@ -35,8 +36,8 @@ func (s Server) config(database string) pq.Config {
 	}
 }
 
-// openMaintenance returns the pool of connections to the maintenance database. Each begins by asking whether this agent is
-// still in charge, so that one which was stopped and resumed writes nothing.
+// openMaintenance returns the pool of connections to the maintenance database. Each begins by checking that this agent is still
+// in charge, so that an agent that was suspended and resumed writes nothing.
 func (s Server) openMaintenance() (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(s.config(setup.MaintenanceDatabase))
 	if err != nil {
@@ -95,15 +96,15 @@ func transaction(statements []string) string {
 	return "BEGIN;" + strings.Join(statements, ";") + ";COMMIT"
 }
 
-// insufficientPrivilege can be out of date: PostgreSQL may keep a list of a login's roles that it was reading while another
-// session added to it.
+// insufficientPrivilege can be outdated: PostgreSQL may cache a list of a login's roles that it read while another session was
+// adding to it.
 const insufficientPrivilege = "42501"
 
-// freshTries is one more than the pool holds, in case each of its connections has such a list.
+// freshTries is one more than the pool's connections, in case each of them has cached such a list.
 const freshTries = maxConnections + 1
 
-// freshly sends again what was refused for want of a privilege, each time over another connection: send must give up the one
-// that said so. Such a refusal has changed nothing.
+// freshly repeats what was refused for lack of a privilege, each time over another connection: send must discard the connection
+// that refused. Such a refusal has changed nothing.
 func freshly(send func() error) (err error) {
 	for range freshTries {
 		if err = send(); sqlState(err) != insufficientPrivilege {
@@ -113,7 +114,7 @@ func freshly(send func() error) (err error) {
 	return err
 }
 
-// atomically runs statements in one transaction and one message. The values in them are quoted by their makers.
+// atomically runs statements in one transaction and one message. Their values must already be quoted.
 func atomically(ctx context.Context, db *sql.DB, statements ...string) error {
 	return send(ctx, db, transaction(statements))
 }
@@ -139,7 +140,7 @@ func sendOver(ctx context.Context, c any, text string) error {
 	if err == nil {
 		return nil
 	}
-	// An error in the middle leaves the transaction open. One that cannot be rolled back ends with its connection.
+	// An error in the middle leaves the transaction open. If it cannot be rolled back, the connection is closed.
 	if run(context.WithoutCancel(ctx), conn, "ROLLBACK") != nil || sqlState(err) == insufficientPrivilege {
 		return discard{err}
 	}

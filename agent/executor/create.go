@@ -17,7 +17,7 @@ func (x *Executor) ensureDatabase(c protocol.Command) (action, error) {
 	return func(ctx context.Context) (json.RawMessage, error) { return x.ensure(ctx, c, p) }, err
 }
 
-// ensure makes a database, or goes on making it. Where it stands already, it is opened in the pooler and proven again.
+// ensure creates a database, or continues creating it. If it exists already, it is opened in the pooler and proven again.
 func (x *Executor) ensure(ctx context.Context, c protocol.Command, plan plan) (json.RawMessage, error) {
 	known, found, err := x.database(ctx, plan.id)
 	switch {
@@ -40,7 +40,7 @@ func (x *Executor) ensure(ctx context.Context, c protocol.Command, plan plan) (j
 	return noResult, x.prove(ctx, c, plan)
 }
 
-// begin makes the database's row and its holder, by which everything made later is recognized, and closed gates.
+// begin creates the database's row and its holder, by which everything created later is recognised, and closed gates.
 func (x *Executor) begin(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1) OR EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`
 	var taken bool
@@ -53,8 +53,8 @@ func (x *Executor) begin(ctx context.Context, p plan) error {
 	return orNameTaken(atomically(ctx, x.db, p.beginStatements()...), p)
 }
 
-// makeAndPool makes the database while its logins are made and PgBouncer takes up its entries: the gates are closed until it
-// has its name.
+// makeAndPool creates the database while, concurrently, its logins are created and PgBouncer loads its entries: the gates are
+// closed until it has its name.
 func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
 	var logins, pooled errgroup.Group
 	pooled.Go(func() error { return x.syncPooler(ctx) })
@@ -70,8 +70,7 @@ func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
 	return err
 }
 
-// makeLogins creates the roles that a database has beside its holder, and their rows. It is one transaction: there are all or
-// none.
+// makeLogins creates the roles of a database except its holder, and their rows, in one transaction: there are all or none.
 func (x *Executor) makeLogins(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.role WHERE database_id = $1 AND part = 'owner')`
 	var made bool
@@ -85,7 +84,7 @@ func (x *Executor) makeLogins(ctx context.Context, p plan) error {
 	return err
 }
 
-// orNameTaken gives the refusal for an error that says so.
+// orNameTaken turns an error that means so into the refusal.
 func orNameTaken(err error, p plan) error {
 	switch sqlState(err) {
 	case duplicateObject, uniqueViolation, duplicateDatabase:
@@ -98,8 +97,8 @@ func nameTaken(p plan) error {
 	return refuse(protocol.ReasonNameTaken, "the server has a database or login named %s that is not ours to use", p.names.Owner)
 }
 
-// makeDatabase creates the database under its temporary name, hardens it there once the logins stand, and gives it its name
-// together with the ledger's row. Customers can reach it at no moment before.
+// makeDatabase creates the database under its temporary name, hardens it there once the logins stand, and renames it in the
+// transaction that writes the ledger's row. Customers cannot reach it before that.
 func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error) error {
 	err := x.createTemporary(ctx, p)
 	if failed := logins(); failed != nil {
@@ -123,7 +122,7 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 	return err
 }
 
-// createTemporary creates the database under its temporary name, or finds it there.
+// createTemporary creates the database under its temporary name, or finds it.
 func (x *Executor) createTemporary(ctx context.Context, p plan) error {
 	err := send(ctx, x.db, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+
 		" TEMPLATE template0 ENCODING 'UTF8'")
@@ -133,7 +132,7 @@ func (x *Executor) createTemporary(ctx context.Context, p plan) error {
 	return err
 }
 
-// recognize decides whether a database of our temporary name is ours: it belongs to the holder that we made.
+// recognize decides whether a database with our temporary name is ours: its owner must be the holder that we made.
 func (x *Executor) recognize(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM pg_database d JOIN ledger.role r ON r.oid = d.datdba
 		WHERE d.datname = $1 AND r.database_id = $2 AND r.part = 'holder')`

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Anyone can grant to a role whose name they know, in a database of their own, and so keep it from being dropped for as long as
-// they like. Such a role is buried instead: it loses login, password, grants and name, which no grant of others can hinder. What
-// is left of it is dropped when nothing refers to it any more, and nobody waits for that.
+// Any customer can grant something in their own database to a role whose name they know, and so prevent it from being dropped
+// for as long as they like. Such a role is buried instead: it loses login, password, grants and name, which others' grants
+// cannot prevent. The remainder is dropped when nothing refers to it any more; no command waits for that.
 
 func buryStatements(role string) []string {
 	var random [16]byte
@@ -24,14 +24,14 @@ func buryStatements(role string) []string {
 }
 
 const (
-	// deadPause is between two looks at the dead roles.
+	// deadPause is between two rounds of dropping dead roles.
 	deadPause = 5 * time.Second
-	// deadWait bounds how long each drop waits for transactions of others.
+	// deadWait bounds how long each drop waits for other transactions.
 	deadWait = "SET LOCAL lock_timeout = '100ms'"
 )
 
-// SweepDead drops the dead roles that nothing refers to any more, until ctx ends. It goes by the ledger, so it takes up what a
-// predecessor left.
+// SweepDead drops the dead roles that nothing refers to any more, until ctx ends. It reads them from the ledger, so it
+// continues a predecessor's work.
 func (x *Executor) SweepDead(ctx context.Context) {
 	x.again(ctx, x.buried, "dead roles are not dropped", func(ctx context.Context) (time.Duration, error) {
 		return deadPause, x.dropDead(ctx)
@@ -52,5 +52,5 @@ func (x *Executor) dropDead(ctx context.Context) error {
 	return err
 }
 
-// wakeBurial says that roles were buried: most often nothing refers to all but one of them.
+// wakeBurial wakes SweepDead after a burial: usually nothing refers to all but one of the buried roles.
 func (x *Executor) wakeBurial() { wake(x.buried) }

@@ -2,18 +2,18 @@ package executor
 
 import "context"
 
-// dependentObjects is what PostgreSQL says of a role that something still refers to.
+// dependentObjects is PostgreSQL's error for a role that something still refers to.
 const dependentObjects = "2BP01"
 
-// dropWait bounds how long the drop of a role waits. Anyone who knows a role's name can grant to it in a transaction and keep
-// that open: no privilege shows yet, and the drop would wait for as long as it lasts.
+// dropWait bounds how long the drop of a role waits. Anyone who knows a role's name can grant something to it in a transaction
+// and leave that open: the privilege is not visible yet, and the drop would wait until the transaction ends.
 const dropWait = "SET LOCAL lock_timeout = '1s'"
 
-// isKept reports whether a role was not dropped because something refers to it, or somebody's transaction is about to.
+// isKept reports whether a role was not dropped because something refers to it, or an open transaction is about to.
 func isKept(err error) bool { return sqlState(err) == dependentObjects || inTheWay(err) }
 
-// dropLogins drops the roles of a database that are still those we made, and forgets the database: all or nothing. Where others
-// keep one of them, all are buried.
+// dropLogins drops the roles of a database that are still those we made, and removes the database from the ledger: all or
+// nothing. If others prevent the drop of one of them, all are buried.
 func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
 	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 		WHERE p.database_id = $1 ORDER BY 1`

@@ -16,7 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Pooler is what the executor needs of PgBouncer; *pooler.Pooler is one.
+// Pooler is what the executor needs of PgBouncer; *pooler.Pooler implements it.
 type Pooler interface {
 	Sync(ctx context.Context, read pooler.Read) error
 	Evict(ctx context.Context, who pooler.Who) error
@@ -44,7 +44,7 @@ type Executor struct {
 	jobs   map[string]*job // by operation
 }
 
-// New makes an executor for a server. It connects when it is first used; Lead must have succeeded before Execute is called.
+// New makes an executor for a server. It connects on first use; Lead must have succeeded before Execute is called.
 func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logger) (*Executor, error) {
 	db, err := s.openMaintenance()
 	if err != nil {
@@ -57,7 +57,7 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	}, nil
 }
 
-// Stop cancels backups that run, waits for them, and closes the connections. What it cancels goes on with the next agent.
+// Stop cancels running backups, waits for them, and closes the connections. The next agent resumes what it cancels.
 func (x *Executor) Stop() {
 	x.stopJobs()
 	_ = x.db.Close() // nothing is lost with a connection
@@ -66,15 +66,15 @@ func (x *Executor) Stop() {
 // DB is the pool of connections to the maintenance database.
 func (x *Executor) DB() *sql.DB { return x.db }
 
-// maxInside bounds the connections to databases of customers, also those that are being made; with the pool it stays within
-// reserved_connections.
+// maxInside bounds the connections to customers' databases, including those that are being created; together with the pool it
+// stays within reserved_connections.
 const maxInside = 2
 
-// commandTime bounds one command. Whoever sent it may have gone long before; the outcome waits in the ledger.
+// commandTime bounds one command. Its sender may have given up long before; the outcome stays in the ledger.
 const commandTime = 2 * time.Minute
 
-// Execute carries out a command and returns its result. Every error is, through AsRefusal, a definite no; one of the reason
-// "unavailable" may be sent again and goes on where it stopped.
+// Execute carries out a command and returns its result. AsRefusal turns every error into a definite refusal; after one with the
+// reason "unavailable", a repeated command continues where this one stopped.
 func (x *Executor) Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
 	do, err := x.read(c)
 	if err != nil {
@@ -101,7 +101,7 @@ func (x *Executor) Execute(ctx context.Context, c protocol.Command) (json.RawMes
 // action carries one command out.
 type action func(ctx context.Context) (json.RawMessage, error)
 
-// read checks a command before the ledger hears of it, and finds what carries it out.
+// read checks a command before it is entered into the ledger, and finds the function that carries it out.
 func (x *Executor) read(c protocol.Command) (action, error) {
 	kind := map[protocol.Kind]func(protocol.Command) (action, error){
 		protocol.EnsureDatabase: x.ensureDatabase, protocol.SetAccess: x.setAccess, protocol.SetAllowlist: x.setAllowlist,
@@ -124,8 +124,8 @@ func (x *Executor) read(c protocol.Command) (action, error) {
 	return kind(c)
 }
 
-// lockFor takes the operation first and then the database, so that two commands never wait for each other. A login is locked
-// with its database: stopping that and changing a login exclude each other.
+// lockFor locks the operation first and then the database, so that two commands cannot deadlock. A login is locked with its
+// database: stopping a database and changing a login exclude each other.
 func (x *Executor) lockFor(ctx context.Context, c protocol.Command) (func(), error) {
 	if c.OperationID == "" {
 		return x.locks.take(ctx, c.Resource)
@@ -159,7 +159,7 @@ func databaseOf(c protocol.Command, databaseID string) (id.DatabaseID, error) {
 	return db, nil
 }
 
-// Size returns the bytes that a database has on disk.
+// Size returns the size of a database on disk in bytes.
 func (x *Executor) Size(ctx context.Context, db id.DatabaseID) (int64, error) {
 	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1`
 	var size sql.NullInt64
@@ -170,7 +170,7 @@ func (x *Executor) Size(ctx context.Context, db id.DatabaseID) (int64, error) {
 	return size.Int64, err
 }
 
-// gauge bounds how many run at the same time.
+// gauge bounds how many functions run concurrently.
 type gauge chan struct{}
 
 func newGauge(n int) gauge { return make(gauge, n) }

@@ -14,21 +14,21 @@ import (
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
-// ErrSuperseded says that another agent has taken over this server. Whoever gets it must stop at once.
+// ErrSuperseded means that another agent has taken over this server. The receiver must stop at once.
 var ErrSuperseded = errors.New("another agent has taken over this server")
 
 // leadLock is the advisory lock of the agent in charge.
 const leadLock = 7450016
 
-// Leader is the hold on a server.
+// Leader is the claim of an agent to its server.
 type Leader struct {
 	server Server
 	conn   driver.Conn
 }
 
-// Lead takes charge of the server. From its first step on no new connection of a predecessor is let into the ledger; then the
-// predecessor's sessions are ended, those of its dumps too. A predecessor that hangs, or was stopped with a signal, needs not
-// cooperate: when it wakes it finds its connections dead and ErrSuperseded.
+// Lead takes charge of the server. From its first step on, no new connection of a predecessor is accepted by the ledger; then
+// the predecessor's sessions are ended, including those of its dumps. A predecessor that hangs or is suspended need not
+// cooperate: when it resumes, it finds its connections dead and gets ErrSuperseded.
 func (s Server) Lead(ctx context.Context) (*Leader, error) {
 	l := &Leader{server: s}
 	if err := l.connect(ctx); err != nil {
@@ -92,8 +92,7 @@ var latestSetup = []string{
 	"SELECT verifier_mark, parked FROM ledger.role LIMIT 0", "SELECT pooler.verifier_mark('')",
 }
 
-// checkPrepared refuses a server that agent init has not prepared, or one of an earlier version, before a predecessor loses
-// its hold on it.
+// checkPrepared refuses a server that was not prepared by agent init of this version, before a predecessor loses charge of it.
 func (l *Leader) checkPrepared(ctx context.Context) error {
 	err := run(ctx, l.conn, "SELECT FROM ledger.agent LIMIT 0")
 	switch sqlState(err) {
@@ -128,7 +127,7 @@ func (l *Leader) endPredecessors(ctx context.Context) error {
 	}
 }
 
-// lock takes the advisory lock. Another agent that starts at the same moment has named itself after us if we cannot have it.
+// lock takes the advisory lock. If it is taken, another agent started at the same moment and registered after us.
 func (l *Leader) lock(ctx context.Context) error {
 	query := fmt.Sprintf("SELECT CASE WHEN pg_try_advisory_lock(%d) THEN 1 ELSE 0 END", leadLock)
 	for {
@@ -147,7 +146,7 @@ func (l *Leader) lock(ctx context.Context) error {
 	}
 }
 
-// check asks whether this agent is still in charge: ErrSuperseded where it is not.
+// check returns ErrSuperseded if this agent is no longer in charge.
 func (l *Leader) check(ctx context.Context) error {
 	err := run(ctx, l.conn, "SELECT ledger.assert_in_charge("+quote(l.server.Instance)+")")
 	if sqlState(err) == notInCharge {
@@ -156,10 +155,11 @@ func (l *Leader) check(ctx context.Context) error {
 	return err
 }
 
-// watchPause is between two looks of Watch, and thus how long a superseded agent may go on listening. It writes nothing.
+// watchPause is between two checks of Watch, and thus how long a superseded agent may continue to listen. It writes nothing in
+// that time.
 const watchPause = time.Second
 
-// Watch returns ErrSuperseded once another agent has taken over, and nil when ctx ends. A restart of PostgreSQL it survives.
+// Watch returns ErrSuperseded once another agent has taken over, and nil when ctx ends. It survives a restart of PostgreSQL.
 func (l *Leader) Watch(ctx context.Context) error {
 	tick := time.NewTicker(watchPause)
 	defer tick.Stop()
@@ -176,7 +176,7 @@ func (l *Leader) Watch(ctx context.Context) error {
 	}
 }
 
-// look checks, on a new connection where the old one is gone. PostgreSQL being down is no reason to give up.
+// look does one check, on a new connection if the old one is gone. It ignores that PostgreSQL is down.
 func (l *Leader) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -193,7 +193,7 @@ func (l *Leader) look(ctx context.Context) error {
 	return l.lock(ctx)
 }
 
-// Release gives the server up.
+// Release gives up charge of the server.
 func (l *Leader) Release() {
 	if l.conn != nil {
 		_ = l.conn.Close() // the server ends the lock with the session

@@ -15,8 +15,8 @@ import (
 
 // verdict is the ledger's answer to a command.
 type verdict struct {
-	goOn   bool            // do it, or go on with it
-	result json.RawMessage // of a command that was done before
+	goOn   bool            // carry it out, or continue it
+	result json.RawMessage // of a command that is already done
 }
 
 var verdictRefusals = map[string]*Refusal{
@@ -26,7 +26,7 @@ var verdictRefusals = map[string]*Refusal{
 	"stale":    refuse(protocol.ReasonStale, "a newer generation is in force"),
 }
 
-// admit writes the intent of a command, or tells what became of it.
+// admit stores the intent of a command, or returns what became of it.
 func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, error) {
 	query := "SELECT verdict, result FROM ledger.admit($1, $2, $3, $4, $5, $6, $7, $8)"
 	if c.Kind == protocol.EnsureDatabase || c.Kind == protocol.EnsureLogin {
@@ -51,17 +51,18 @@ func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, erro
 	return verdict{}, fmt.Errorf("ledger: unknown verdict %q", word)
 }
 
-// noResult is the result of commands that have nothing to tell.
+// noResult is the result of commands without one.
 var noResult = json.RawMessage(`{}`)
 
-// outcome is the statement that stores the result of a command. It fails where PostgreSQL has crashed since the command began,
-// and may have lost what was done for it.
+// outcome is the statement that stores the result of a command. It fails if PostgreSQL has crashed since the command began,
+// because some of its work may be lost.
 func outcome(c protocol.Command, result json.RawMessage) string {
 	return fmt.Sprintf("SELECT ledger.conclude(%s, %s, %s, %d, %s, %s)", quote(c.OperationID), quote(c.Step), quote(c.Resource),
 		c.Generation, quote(string(c.Kind)), quote(string(result)))
 }
 
-// abandon ends the work on a command for now. What it failed for says nothing where PostgreSQL has crashed since it began.
+// abandon ends the work on a command for now. If PostgreSQL has crashed since the command began, the error that it failed with
+// means nothing.
 func (x *Executor) abandon(ctx context.Context, c protocol.Command, why error) error {
 	const query = `DELETE FROM ledger.running WHERE operation_id = $1 AND step = $2 AND resource = $3 AND generation = $4`
 	if AsRefusal(why).Reason == protocol.ReasonUnavailable {
@@ -104,10 +105,10 @@ func (d *databaseRow) columns() []any {
 	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.ConnectionCap, &d.OID}
 }
 
-// named reports whether the database stands under its own name.
+// named reports whether the database has its final name.
 func (d databaseRow) named() bool { return d.OID != 0 }
 
-// database reads a database of the ledger; false where there is none.
+// database reads a database of the ledger; false if there is none.
 func (x *Executor) database(ctx context.Context, id string) (databaseRow, bool, error) {
 	const query = "SELECT " + databaseColumns + " FROM ledger.database d WHERE d.id = $1"
 	var d databaseRow
@@ -118,7 +119,7 @@ func (x *Executor) database(ctx context.Context, id string) (databaseRow, bool, 
 	return d, err == nil, err
 }
 
-// madeDatabase is database for commands that need one that stands.
+// madeDatabase is database for commands that need an existing one.
 func (x *Executor) madeDatabase(ctx context.Context, id string) (databaseRow, error) {
 	d, found, err := x.database(ctx, id)
 	if err == nil && (!found || !d.named()) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// locks serializes what is about one thing, and lets all else run in parallel.
+// locks serializes work by name, and lets work on different names run in parallel.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*slot

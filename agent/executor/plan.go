@@ -11,7 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// plan is a database as it shall be, read from a command and checked.
+// plan is the desired state of a database, read from a command and checked.
 type plan struct {
 	id, operation string
 	model         database.RoleModel
@@ -22,7 +22,7 @@ type plan struct {
 	verifiers     map[string]string // by username
 }
 
-// spareConnections of a capped database are for the agent; the pooler uses the cap alone.
+// spareConnections are added to a database's cap for the agent; the pooler uses the cap alone.
 const spareConnections = 5
 
 var verifierPattern = regexp.MustCompile(
@@ -78,7 +78,7 @@ func (p *plan) takeLogins(logins []protocol.LoginPayload, secrets map[string]str
 	return nil
 }
 
-// part is a role of a database and what it is there.
+// part is a role of a database, with its function there.
 type part struct{ name, as string }
 
 // logins are the roles that customers log in as.
@@ -108,20 +108,20 @@ const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOB
 // only. That is harmless, because a command that a crash fell into ends with none of its outcomes (see outcome and abandon), and
 // whoever gets it again goes on from what it finds.
 //
-// CREATE DATABASE waits for the disk, and so does the rename. So no database stands without the row and the holder that make
-// it ours, and none is told of that has not its logins, rights and name on disk. An outcome that is lost is proven again.
-// Where an admission is lost with its epoch, a worker that slept past its lease may get the same command in, which does the
-// same; what would undo it, closing the operation, waits for the disk.
+// CREATE DATABASE waits for the disk, and so does the rename. So no database exists without the row and the holder that make it
+// ours, and none is reported before its logins, rights and name are on disk. An outcome that is lost is proven again. If an
+// admission is lost with its epoch, a worker that was suspended beyond its lease may have the same command admitted, which does
+// the same; closing the operation, which would undo it, waits for the disk.
 //
-// Of a command about a login the outcome waits, and with it all that the command did before. None is told of that may be taken
-// back.
+// In a command about a login, storing the outcome waits for the disk, and with it everything that the command did before. So
+// nothing is reported that may still be lost.
 const (
 	flushLater     = "SET LOCAL synchronous_commit = off"
 	flushLaterCall = "set_config('synchronous_commit', 'off', true)"
 )
 
-// beginStatements record that the database is being made, with closed gates, and make the one role that it cannot be made
-// without.
+// beginStatements record that the database is being created, with closed gates, and create the one role that it cannot be
+// created without.
 func (p plan) beginStatements() []string {
 	return []string{
 		flushLater,
@@ -194,8 +194,8 @@ func (p plan) rightsStatements() []string {
 	)
 }
 
-// renameStatements give the database its name, let its logins in, and record it. The owner itself grants CONNECT to the
-// other logins: only then can it take that back later.
+// renameStatements give the database its name, let its logins in, and record it. CONNECT is granted to the other logins as the
+// owner: only then can the owner revoke it later.
 func (p plan) renameStatements() []string {
 	db, name := ident(p.temporary), p.names.Owner
 	var s []string

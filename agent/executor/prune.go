@@ -7,11 +7,11 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
-// memory is how long the ledger remembers an operation after the last command of it. Forgetting one takes its epoch away, by
-// which a worker that slept past its lease is refused, and the results of its commands. So it has to be far longer than
-// anybody can sleep over a command: a lease and a request last minutes, an idle connection not longer, and a control plane
-// that has not heard an outcome asks again within minutes, which counts as a command. Thirty days also leave time to restore
-// a control plane from a backup.
+// memory is how long the ledger keeps an operation after its last command. Removing it loses the epoch, by which a worker that
+// was suspended beyond its lease is refused, and the results of its commands. So memory must be far longer than a command can
+// be delayed: a lease and a request last minutes, an idle connection no longer, and a control plane that has not received an
+// outcome asks again within minutes, which counts as a command. Thirty days also leave time to restore a control plane from a
+// backup.
 const memory = 30 * 24 * time.Hour
 
 // prune forgets operations that ended long ago. It keeps what is unfinished, however old: a command without a result, or a

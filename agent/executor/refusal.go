@@ -11,8 +11,8 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
-// Refusal is a definite no: what was asked is not done. Reason is one of the protocol's words; Message is fit for an operator
-// and holds no secret.
+// Refusal is a definite refusal: the command was not carried out. Reason is one of the protocol's; Message is for an operator
+// and contains no secret.
 type Refusal struct {
 	Reason  string
 	Message string
@@ -21,7 +21,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Reason + ": " + r.Message }
 
-// Unwrap returns what stood behind the refusal; it is for the agent's log, not for the wire.
+// Unwrap returns the refusal's cause, which is for the agent's log and not sent.
 func (r *Refusal) Unwrap() error { return r.cause }
 
 func refuse(reason, format string, args ...any) *Refusal {
@@ -51,8 +51,8 @@ func sqlState(err error) string {
 	return ""
 }
 
-// AsRefusal gives every error its word. What is not known to be final may be tried again: the ledger has the intent, so the
-// same command goes on where this one stopped.
+// AsRefusal turns every error into a refusal. Errors that are not known to be final become "unavailable": the ledger has the
+// intent, so a repeated command continues where this one stopped.
 func AsRefusal(err error) *Refusal {
 	var r *Refusal
 	switch {
@@ -73,8 +73,8 @@ func AsRefusal(err error) *Refusal {
 	}
 }
 
-// isFinal reports whether PostgreSQL said no to what was asked, rather than to the moment. Classes: 22 data, 23 integrity,
-// 42 syntax or privilege.
+// isFinal reports whether PostgreSQL refused the statement itself, rather than being unable to run it now. Classes: 22 data, 23
+// integrity, 42 syntax or privilege.
 func isFinal(err error) bool {
 	switch state := sqlState(err); {
 	case len(state) < 2:

@@ -17,13 +17,13 @@ const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid 
 	  AND r.rolsuper IS DISTINCT FROM true
 	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
 
-// sessionPause is between two looks at sessions; a terminated one needs a moment to go.
+// sessionPause is between two looks at sessions; a terminated session needs a moment to end.
 const sessionPause = 500 * time.Microsecond
 
-// lateSession is longer than PostgreSQL needs between the moment where it admits a log-in and the one where it shows the session.
+// lateSession is longer than PostgreSQL takes from admitting a log-in to showing the session.
 const lateSession = 50 * time.Millisecond
 
-// arrivingPause is between two looks at who is arriving. Each takes all of PostgreSQL's lock partitions.
+// arrivingPause is between two queries of arriving log-ins. Each locks all of PostgreSQL's lock partitions.
 const arrivingPause = 2 * time.Millisecond
 
 // arriving are the virtual transactions of log-ins that PostgreSQL does not show as sessions yet: those of a list, or all. It
@@ -33,8 +33,8 @@ const arriving = `SELECT l.virtualtransaction FROM pg_locks l
 	WHERE l.locktype = 'virtualxid' AND ($1::text[] IS NULL OR l.virtualtransaction = ANY ($1)) AND NOT EXISTS (
 		SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND (a.usesysid IS NOT NULL OR a.backend_type <> 'client backend'))`
 
-// endSessions terminates customers' sessions of a database until none is left, also none that was about to begin. Close the
-// logins first.
+// endSessions terminates customers' sessions of a database until none is left, including those that were about to begin. Close
+// the logins first.
 func (x *Executor) endSessions(ctx context.Context, d databaseRow) error {
 	if err := x.endVisible(ctx, d); err != nil {
 		return err
@@ -45,8 +45,9 @@ func (x *Executor) endSessions(ctx context.Context, d databaseRow) error {
 	return x.endVisible(ctx, d)
 }
 
-// awaitArriving returns when whoever PostgreSQL had let in before the call is shown. Look again then. Those that stand still in
-// the middle of their log-in are not waited for longer than lateSession; it returns their virtual transactions.
+// awaitArriving returns when every log-in that PostgreSQL admitted before the call is visible as a session, so that the caller
+// can look again. It waits no longer than lateSession for log-ins that make no progress, and returns their virtual
+// transactions.
 func (x *Executor) awaitArriving(ctx context.Context) (parked []string, err error) {
 	parked, err = x.names(ctx, arriving, pq.Array(parked))
 	for began := time.Now(); err == nil && len(parked) > 0 && time.Since(began) < lateSession; {
@@ -68,8 +69,8 @@ func (x *Executor) endVisible(ctx context.Context, d databaseRow) error {
 	})
 }
 
-// awaitEmpty waits until the agent's own closing connections to a database are gone, and terminates all that has no business
-// there: a rename waits in steps of 100 ms and then fails.
+// awaitEmpty waits until the agent's own closing connections to a database are gone, and terminates all others: a rename waits
+// in steps of 100 ms and then fails.
 func (x *Executor) awaitEmpty(ctx context.Context, name string) error {
 	const query = `SELECT count(CASE WHEN a.usename = '` + setup.AgentLogin + `' THEN true ELSE pg_terminate_backend(a.pid) END)
 		FROM pg_stat_activity a WHERE a.backend_type = 'client backend' AND a.datname = $1`
@@ -80,7 +81,7 @@ func (x *Executor) awaitEmpty(ctx context.Context, name string) error {
 	})
 }
 
-// until looks again and again until there is nothing left.
+// until repeats its look until nothing is left.
 func (x *Executor) until(ctx context.Context, what string, look func() (int, error)) error {
 	for {
 		n, err := look()

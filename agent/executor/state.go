@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 )
 
-// PoolerState reads what PgBouncer should know: every database with its logins. That of one which is being made is harmless,
-// as its gates are closed.
+// PoolerState reads the desired state of PgBouncer: every database with its logins. A database that is still being created is
+// included, which is harmless, as its gates are closed.
 func (x *Executor) PoolerState(ctx context.Context) (pooler.State, error) {
 	const query = `SELECT d.name, d.connection_cap, d.networks::text[], array_agg(g.login ORDER BY g.login),
 			array_agg(coalesce(p.connection_limit, 0) ORDER BY g.login)
@@ -52,5 +52,5 @@ func parseNetworks(texts []string) ([]netip.Prefix, error) {
 	return networks, nil
 }
 
-// syncPooler returns once PgBouncer goes by the ledger as it is now.
+// syncPooler returns once PgBouncer uses the ledger's present state.
 func (x *Executor) syncPooler(ctx context.Context) error { return x.pooler.Sync(ctx, x.PoolerState) }
