@@ -60,16 +60,28 @@ type Overrides struct {
 // expires.
 const MinCredentialValidity = 5 * time.Minute
 
+// Bounds on an operator's exceptions. They are far above what a server holds, and keep out a slip that would only show later: no
+// agent makes a database with a larger cap, and a backup kept for longer would have no expiry that JSON's readers understand.
+const (
+	mostDatabases   = 1_000_000
+	mostConnections = 100_000
+	mostBackupDays  = 36_500
+)
+
 // Validate returns VALIDATION_ERROR for the first exception that is out of range. A CredentialValidity of 0 means forever.
 func (o Overrides) Validate() error {
-	if o.MaxDatabases != nil && *o.MaxDatabases < 0 {
-		return fault.Invalid("maxDatabases", "must be at least 0")
-	}
-	if o.ConnectionCap != nil && *o.ConnectionCap < 1 {
-		return fault.Invalid("connectionCap", "must be at least 1")
-	}
-	if o.BackupDays != nil && *o.BackupDays < 1 {
-		return fault.Invalid("backupDays", "must be at least 1")
+	for _, n := range []struct {
+		field     string
+		value     *int
+		low, high int
+	}{
+		{"maxDatabases", o.MaxDatabases, 0, mostDatabases},
+		{"connectionCap", o.ConnectionCap, 1, mostConnections},
+		{"backupDays", o.BackupDays, 1, mostBackupDays},
+	} {
+		if n.value != nil && (*n.value < n.low || *n.value > n.high) {
+			return fault.Invalid(n.field, "must be %d to %d", n.low, n.high)
+		}
 	}
 	if v := o.CredentialValidity; v != nil && *v != 0 && *v < MinCredentialValidity {
 		return fault.Invalid("credentialValidity", "must be at least %s, or 0 for no end", MinCredentialValidity)

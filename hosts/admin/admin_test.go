@@ -105,7 +105,14 @@ func TestAnOperatorMakesAccountsAndKeys(t *testing.T) {
 	c.does("key", "revoke", "--key="+text(t, replaced, "keyId"))
 	c.refuses("is revoked", "key", "revoke", "--key="+text(t, replaced, "keyId"))
 
-	out, err := c.run("key", "list", "--account="+account)
+	out, err := c.run("key", "list", "--account="+account, "--json")
+	if err != nil || !strings.Contains(out, `"lastUsedAt":null`) || strings.Contains(out, `"revokedAt":null`) {
+		t.Errorf("key list --json: %v\n%s", err, out)
+	}
+	out, err = c.run("key", "list", "--account="+account)
+	if strings.Contains(out, "nil") {
+		t.Error(out)
+	}
 	if err != nil || !strings.Contains(out, "deploy") || strings.Contains(out, secret) {
 		t.Errorf("key list: %v\n%s", err, out)
 	}
@@ -122,9 +129,15 @@ func TestAnOperatorChangesWhatAPlanAllows(t *testing.T) {
 	if changed["maxDatabases"] != 100.0 || changed["plan"] != "business" || changed["credentialValidity"] != "1h0m0s" {
 		t.Errorf("got %v", changed)
 	}
-	c.refuses("maxDatabases: must be at least 0", "account", "set", "--account="+account, "--max-databases=-2")
-	c.refuses("connectionCap: must be at least 1", "account", "set", "--account="+account, "--connection-cap=0")
-	c.refuses("backupDays: must be at least 1", "account", "set", "--account="+account, "--backup-days=-2")
+	for _, n := range []string{"-2", "1000001", "99999999999999"} {
+		c.refuses("maxDatabases: must be 0 to 1000000", "account", "set", "--account="+account, "--max-databases="+n)
+	}
+	for _, n := range []string{"0", "100001"} {
+		c.refuses("connectionCap: must be 1 to 100000", "account", "set", "--account="+account, "--connection-cap="+n)
+	}
+	for _, n := range []string{"-2", "36501"} {
+		c.refuses("backupDays: must be 1 to 36500", "account", "set", "--account="+account, "--backup-days="+n)
+	}
 	for _, short := range []string{"1s", "4m59.999s", "-1h"} {
 		c.refuses("credentialValidity: must be at least 5m0s", "account", "set", "--account="+account, "--credential-validity="+short)
 	}

@@ -104,10 +104,10 @@ func (d *desk) ofDatabase(
 	})
 }
 
-// stamp writes a time as the API does; empty for none.
-func stamp(t *time.Time) string {
+// stamp writes a time as the API does; nil for none.
+func stamp(t *time.Time) any {
 	if t == nil {
-		return ""
+		return nil
 	}
 	return t.UTC().Format(time.RFC3339Nano)
 }

@@ -11,7 +11,15 @@ import (
 // field is one named value of an answer; the name is the one in JSON.
 type field struct {
 	name  string
-	value any
+	value any // nil where there is none
+}
+
+// text is what a person is shown.
+func (f field) text() any {
+	if f.value == nil {
+		return ""
+	}
+	return f.value
 }
 
 // record is what a command answers: its fields in the order in which a person reads them.
@@ -44,7 +52,7 @@ func (d *desk) show(cmd *cobra.Command, r record) error {
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, f := range r {
-		if _, err := fmt.Fprintf(w, "%s:\t%v\n", f.name, f.value); err != nil {
+		if _, err := fmt.Fprintf(w, "%s:\t%v\n", f.name, f.text()); err != nil {
 			return err
 		}
 	}
@@ -65,7 +73,7 @@ func list[T any](d *desk, cmd *cobra.Command, entries []T, view func(T) record) 
 		if i == 0 {
 			printRow(w, r, func(f field) any { return f.name })
 		}
-		printRow(w, r, func(f field) any { return f.value })
+		printRow(w, r, field.text)
 	}
 	return w.Flush()
 }
