@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,6 +22,14 @@ func describe(r *http.Request, c protocol.Command) {
 		d.fields = append(d.fields, zap.String("kind", string(c.Kind)), zap.String("operation", c.OperationID),
 			zap.String("resource", c.Resource), zap.Int64("generation", c.Generation), zap.Int64("epoch", c.Epoch))
 	}
+}
+
+// described returns what a handler has told so far, for another line about the same request.
+func described(r *http.Request) []zap.Field {
+	if d, ok := r.Context().Value(detailsKey{}).(*details); ok {
+		return slices.Clone(d.fields)
+	}
+	return nil
 }
 
 // logged writes one line for each request but the liveness check, which comes every few seconds.

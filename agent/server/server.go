@@ -183,7 +183,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !known {
 		status = http.StatusInternalServerError
 	}
-	s.config.Log.Info("refused", zap.String("path", r.URL.Path), zap.String("reason", no.Reason),
-		zap.String("message", no.Message), zap.Error(err), zap.NamedError("cause", errors.Unwrap(err)))
+	s.config.Log.Info("refused", append(described(r), zap.String("path", r.URL.Path), zap.String("reason", no.Reason),
+		zap.String("message", no.Message), zap.Error(err), zap.NamedError("cause", errors.Unwrap(err)))...)
 	answer(w, status, no)
 }

@@ -229,6 +229,26 @@ func TestRefusalsHaveTheirStatus(t *testing.T) {
 	}
 }
 
+// The cause of a refusal stands in this log only; whoever has the operation's ID from another finds it there.
+func TestRefusalIsLoggedWithItsOperation(t *testing.T) {
+	r := start(t, &work{refuse: protocol.ReasonUnavailable})
+	r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)
+	r.stop()
+	<-r.ended
+	lines := r.log.FilterMessage("refused").All()
+	if len(lines) != 1 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	var sent protocol.Command
+	if err := json.Unmarshal([]byte(valid), &sent); err != nil {
+		t.Fatal(err)
+	}
+	said := lines[0].ContextMap()
+	if said["operation"] != sent.OperationID || said["resource"] != sent.Resource || sent.OperationID == "" || said["error"] == "" {
+		t.Errorf("%v", said)
+	}
+}
+
 func TestLogHoldsNoSecret(t *testing.T) {
 	r := start(t, &work{refuse: protocol.ReasonFailed})
 	r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)
