@@ -43,7 +43,8 @@ type Config struct {
 	BackupReserve int64
 	// PgDump is the path of pg_dump 16 or later.
 	PgDump string
-	// DataDir is on the file system whose figures the health report contains.
+	// DataDir is on the databases' file system. The health report contains its figures, and a backup is verified only if it has
+	// room for a copy of the database.
 	DataDir string
 	// Version of the program, for capabilities.
 	Version string
@@ -82,7 +83,7 @@ func (c *Config) certificate() ([]tls.Certificate, error) {
 func (c *Config) artifacts(password string, now func() time.Time) artifact.Config {
 	return artifact.Config{
 		Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
-		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, Now: now,
+		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Now: now,
 	}
 }
 

@@ -112,6 +112,34 @@ func TestAnUnknownDatabaseIsSaidSo(t *testing.T) {
 	}
 }
 
+// The copy that verifies a backup is made beside the databases. It must not take the room that they need.
+func TestACopyNeedsRoomBesideTheDatabases(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (n int)`)
+	full := true
+	free := func(path string) (int64, error) {
+		if path == "/databases" && full {
+			return 1 << 20, nil // less than the smallest database
+		}
+		return 1 << 40, nil
+	}
+	config := w.config()
+	config.DataDir = "/databases"
+	agent := artifact.New(config, w.open(store.Options{Reserve: 1, Free: free}))
+	if _, err := w.run(agent, w.request()); !fault.Has(err, fault.BackupStorageFull) {
+		t.Errorf("without room for the copy: %v", err)
+	}
+	without := w.request()
+	without.Verify = false
+	if _, err := w.run(agent, without); err != nil {
+		t.Errorf("without a copy: %v", err)
+	}
+	full = false
+	if _, err := w.run(agent, w.request()); err != nil {
+		t.Errorf("with room: %v", err)
+	}
+}
+
 func TestAFullDiskLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT md5(n::text) || md5((-n)::text) AS v FROM generate_series(1, 700000) n`)

@@ -26,6 +26,7 @@ type Config struct {
 
 	Maintenance string // the database from which copies are created and dropped
 	PgDump      string // path of pg_dump 16 or later
+	DataDir     string // on the databases' disk, which must have room for the copy of a verification; empty: no check
 
 	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
 	RestoreTime time.Duration    // how long a verifying restore may take; 0 means 6 h

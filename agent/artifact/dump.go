@@ -32,7 +32,7 @@ func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (ma
 		}
 	}()
 	err = b.cfg.with(req.Database, req.OperationID, func(db *sql.DB) error {
-		if err := b.room(ctx, db); err != nil {
+		if err := b.room(ctx, db, req.Verify); err != nil {
 			return err
 		}
 		manifest, err = b.inSnapshot(ctx, db, req, progress)
@@ -57,11 +57,17 @@ func noDatabase(err error) error {
 	return err
 }
 
-// room refuses before the dump where the file will not fit: as gzip it rarely takes half of what the database does.
-func (b *Backuper) room(ctx context.Context, db *sql.DB) error {
+// room refuses before the dump where the file will not fit: as gzip it rarely takes half of what the database does. The copy that
+// a verification makes needs as much as the database, on PostgreSQL's own disk: if that filled up, every database would stop.
+func (b *Backuper) room(ctx context.Context, db *sql.DB, verify bool) error {
 	var size int64
 	if err := db.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&size); err != nil {
 		return fmt.Errorf("size of the database: %w", err)
+	}
+	if verify && b.cfg.DataDir != "" {
+		if err := b.store.RoomAt(b.cfg.DataDir, size); err != nil {
+			return err
+		}
 	}
 	return b.store.Room(size / 2)
 }

@@ -71,7 +71,7 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.Int64Var(&a.BackupReserve, "backup-reserve", 0, "bytes that backups leave free on that folder's file system; 0 means 1 GiB")
 	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
 	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
-		"folder of PostgreSQL's data; the health report shows the free space of its file system")
+		"folder of PostgreSQL's data; health reports its file system, which needs room for the copy that verifies a backup")
 	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 

@@ -71,10 +71,16 @@ func freeBytes(path string) (int64, error) {
 }
 
 // Room returns BACKUP_STORAGE_FULL if the disk has no room for need more bytes beside the reserve.
-func (s *Store) Room(need int64) error {
-	free, err := s.free(s.root)
+func (s *Store) Room(need int64) error { return s.RoomAt(s.root, need) }
+
+// RoomAt is Room for the disk of another folder. It passes a folder that this process cannot see.
+func (s *Store) RoomAt(path string, need int64) error {
+	free, err := s.free(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
-		return fmt.Errorf("free space of the backup store: %w", err)
+		return fmt.Errorf("free space at %s: %w", path, err)
 	}
 	if free < need+s.reserve {
 		return fault.New(fault.BackupStorageFull, "the server has no room for another backup")
