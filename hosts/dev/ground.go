@@ -33,10 +33,12 @@ type ground struct {
 
 const metadataDatabase = "pgherd_metadata"
 
-// serverSettings leave room for a few databases at their plan's connection cap, the metadata and the agent.
+// serverSettings leave room for a few databases at their plan's connection cap, the metadata and the agent, and for the dump of a
+// database with many tables: it locks each one, and its sequences, at the same time.
 var serverSettings = map[string]string{
-	"max_connections":      "300",
-	"reserved_connections": "10",
+	"max_connections":           "300",
+	"max_locks_per_transaction": "256",
+	"reserved_connections":      "10",
 }
 
 // raiseGround starts PostgreSQL, prepares it for the agent, and brings metadata and key ring to this program's state.
