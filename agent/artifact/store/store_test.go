@@ -174,6 +174,20 @@ func TestNoNameLeavesTheStore(t *testing.T) {
 	}
 }
 
+// An agent on another machine's disk, or without rights there, cannot tell; the backup itself then will.
+func TestAFolderThatCannotBeSeenHasRoom(t *testing.T) {
+	s, err := store.Open(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RoomAt(filepath.Join(t.TempDir(), "none"), 1<<62); err != nil {
+		t.Error(err)
+	}
+	if err := s.RoomAt(t.TempDir(), 1<<62); !fault.Has(err, fault.BackupStorageFull) {
+		t.Errorf("a folder that can be seen: %v", err)
+	}
+}
+
 func TestRoomKeepsTheReserve(t *testing.T) {
 	free := int64(1000)
 	s, err := store.Open(t.TempDir(), store.Options{Reserve: 100, Free: func(string) (int64, error) { return free, nil }})
