@@ -312,7 +312,7 @@ func (w *world) commands(t *testing.T) int {
 	t.Helper()
 	text, err := w.agent.Log()
 	noError(t, err)
-	return strings.Count(string(text), `"kind":"login.`)
+	return strings.Count(string(text), `"msg":"request","kind":"login.`)
 }
 
 // standing is all that metadata, ledger and servers say of logins.
