@@ -38,9 +38,6 @@ const (
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
-	KeyCreated         Action = "key.created"
-	KeyReplaced        Action = "key.replaced"
-	KeyRevoked         Action = "key.revoked"
 )
 
 // Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".

@@ -13,10 +13,8 @@ type (
 	UserID           string
 	DatabaseID       string
 	OperationID      string
-	BackupID         string
 	AllowlistEntryID string
 	MembershipID     string
-	InvitationID     string
 	RoleID           string
 	WebhookID        string
 	DeliveryID       string
@@ -24,7 +22,6 @@ type (
 	NamespaceID      string
 	ServerID         string
 	AuditID          string
-	UploadID         string
 )
 
 // KeyID is the visible part of an API key: 8 base62 characters.
