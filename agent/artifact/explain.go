@@ -1,9 +1,10 @@
 package artifact
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/lib/pq"
@@ -18,7 +19,7 @@ type undumpable struct {
 func (u *undumpable) Error() string { return u.cause.Error() }
 func (u *undumpable) Unwrap() error { return u.cause }
 
-// ForCustomer says what stands in the way. It names nothing but the customer's own objects and what PostgreSQL says of them.
+// ForCustomer says what stands in the way, in fixed words.
 func (u *undumpable) ForCustomer() string { return u.reason }
 
 const lockTimeout = "55P03"
@@ -27,11 +28,12 @@ const lockTimeout = "55P03"
 func (c *Config) explained(err error) error {
 	var refused *pgconn.PgError
 	var failed *pgDumpError
+	locked := fmt.Sprintf("a table stayed locked for %s; end the transaction that holds the lock", c.LockWait)
 	switch {
 	case pq.As(err, lockTimeout) != nil, errors.As(err, &refused) && refused.Code == lockTimeout:
-		return &undumpable{fmt.Sprintf("a table stayed locked for %s; end the transaction that holds the lock", c.LockWait), err}
+		return &undumpable{locked, err}
 	case errors.As(err, &failed):
-		if reason := failed.reason(); reason != "" {
+		if reason := failed.reason(locked); reason != "" {
 			return &undumpable{reason, err}
 		}
 	}
@@ -47,20 +49,20 @@ type pgDumpError struct {
 func (e *pgDumpError) Error() string { return "pg_dump: " + e.err.Error() + ": " + e.complaint }
 func (e *pgDumpError) Unwrap() error { return e.err }
 
-var (
-	serverSaid  = regexp.MustCompile(`(?:query failed|Error message from server): ERROR:\s+(.+)`)
-	dumpedTable = regexp.MustCompile(`Dumping the contents of table "(.*)" failed`)
-)
+// known are complaints of the server that have a cause in the database. The text for the customer is fixed: what a complaint says
+// may have been written by code that ran as the agent, and must not be shown.
+var known = []struct{ complaint, reason string }{
+	{"canceling statement due to lock timeout", ""}, // said with the time
+	{"invalid memory alloc request size", "a row is too large: PostgreSQL writes at most about 1 GB of text for one"},
+	{"out of shared memory", "it has more tables and sequences than the server can lock at once; the operator can raise the limit"},
+}
 
-// reason is what the server said about the database's content; empty where pg_dump failed for anything else, such as the way to
-// the server.
-func (e *pgDumpError) reason() string {
-	said := serverSaid.FindStringSubmatch(e.complaint)
-	if said == nil {
-		return ""
+// reason is what the customer is told; empty where pg_dump failed for anything else, such as the way to the server.
+func (e *pgDumpError) reason(locked string) string {
+	for _, k := range known {
+		if strings.Contains(e.complaint, "ERROR:  "+k.complaint) {
+			return cmp.Or(k.reason, locked)
+		}
 	}
-	if table := dumpedTable.FindStringSubmatch(e.complaint); table != nil {
-		return shorten(fmt.Sprintf("the table %q cannot be dumped: %s", table[1], said[1]), 400)
-	}
-	return shorten("the database cannot be dumped: "+said[1], 400)
+	return ""
 }
