@@ -1,5 +1,5 @@
-// Package fakebox is ports.SecretBox for tests and scenarios. It really encrypts, so that a test can look for plaintext
-// where none may be, but its key stands in this file: it keeps nothing secret.
+// Package fakebox implements ports.SecretBox for tests and scenarios. It really encrypts, so that a test can search for
+// plaintext where none may be, but its key is in this file: it keeps nothing secret.
 package fakebox
 
 import (

@@ -1,4 +1,4 @@
-// Package fakeclock is ports.Clock for tests and scenarios: it stands still until it is moved.
+// Package fakeclock implements ports.Clock for tests and scenarios: it stands still until it is moved.
 package fakeclock
 
 import (

@@ -1,5 +1,5 @@
-// Package fakeentropy is ports.Entropy for tests and scenarios: it never repeats itself, and the same seed gives the same
-// values in the same order. Everybody can foretell them.
+// Package fakeentropy implements ports.Entropy for tests and scenarios: it never repeats itself, and the same seed gives the
+// same values in the same order, so they are predictable.
 package fakeentropy
 
 import (

@@ -1,5 +1,5 @@
-// Package inbox is ports.WebhookSender for tests and scenarios: nothing leaves the process. It keeps every request that a
-// receiver would have got, and answers as it was told.
+// Package inbox implements ports.WebhookSender for tests and scenarios: nothing leaves the process. It keeps every request that
+// a receiver would have got, and answers as configured.
 package inbox
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// ErrEnded says that a statement or a commit came after an error that has ended its transaction.
+// ErrEnded means that a statement or a commit came after an error that has aborted its transaction.
 var ErrEnded = errors.New("the transaction has ended by an earlier error")
 
 // Store implements ports.Store, ports.Admissions and ports.Notifier. It is safe for concurrent use.
@@ -34,8 +34,8 @@ func New() *Store {
 	return s
 }
 
-// NewRerunning makes an empty store that runs every update twice, and throws the first run away, as a server does with the
-// victim of a deadlock. A use case with an effect outside its transaction shows.
+// NewRerunning makes an empty store that runs every update twice and discards the first run, as a server does with the victim
+// of a deadlock. This reveals use cases with effects outside their transaction.
 func NewRerunning() *Store {
 	s := New()
 	s.rerun = true

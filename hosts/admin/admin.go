@@ -1,5 +1,5 @@
-// Package admin is "pgherd admin": what the people who run the service do. Its commands work on the metadata database
-// itself; whoever has that database's password may do everything here.
+// Package admin is "pgherd admin": the commands of the service's operators. They work directly on the metadata database;
+// whoever has its password may run them all.
 package admin
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// desk is what every command needs.
+// desk holds the settings that all commands share.
 type desk struct {
 	url     string
 	keyring string

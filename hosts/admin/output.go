@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// field is one named value of an answer; the name is the one in JSON.
+// field is one named value of a command's output; the name is the one in JSON.
 type field struct {
 	name  string
 	value any // nil where there is none
@@ -22,7 +22,7 @@ func (f field) text() any {
 	return f.value
 }
 
-// record is what a command answers: its fields in the order in which a person reads them.
+// record is a command's output: its fields in the order in which they are shown.
 type record []field
 
 // MarshalJSON writes an object with the fields in their order.
@@ -59,7 +59,7 @@ func (d *desk) show(cmd *cobra.Command, r record) error {
 	return w.Flush()
 }
 
-// list prints records: a JSON array, or a table whose head has the names of the first.
+// list prints records as a JSON array, or as a table with the first record's field names as its header.
 func list[T any](d *desk, cmd *cobra.Command, entries []T, view func(T) record) error {
 	records := make([]record, len(entries))
 	for i, e := range entries {

@@ -1,4 +1,4 @@
-// Package api is the host that serves the control plane API. Any number of API hosts run side by side.
+// Package api is the host that serves the control plane API. Any number of API hosts can run concurrently.
 package api
 
 import (

@@ -41,7 +41,7 @@ func parseLimit(text string) (ratelimit.Limit, error) {
 	return ratelimit.Limit{Count: n, Period: d}, nil
 }
 
-// TenTimes is the development host's choice: every limit ten times as high, but for restore reservations.
+// TenTimes returns the development host's limits: ten times as high, except for restore reservations.
 func TenTimes(limits map[ratelimit.Class]ratelimit.Limit) map[ratelimit.Class]ratelimit.Limit {
 	for class, l := range limits {
 		if class != ratelimit.Reservation {

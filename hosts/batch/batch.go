@@ -1,5 +1,5 @@
-// Package batch is the host that does the work of the queue, sends webhooks, and does what time brings. Any number of batch hosts
-// run side by side.
+// Package batch is the host that carries out queued operations, sends webhooks, and does periodic work. Any number of batch
+// hosts can run concurrently.
 package batch
 
 import (
@@ -22,7 +22,7 @@ type Settings struct {
 	Deliveries int // webhook attempts at a time
 }
 
-// DefaultDeliveries is how many webhook attempts a host makes at a time.
+// DefaultDeliveries is how many webhook attempts a host makes concurrently.
 const DefaultDeliveries = 64
 
 // Command is "pgherd batch".

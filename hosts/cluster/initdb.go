@@ -16,8 +16,8 @@ const (
 	passwordFile = "superuser.password"
 )
 
-// initialize makes dir/data with initdb, and dir/superuser.password, where there are none yet. It ends with a rename, so a start
-// that was interrupted begins again with an empty hand.
+// initialize makes dir/data with initdb, and dir/superuser.password, where there are none yet. It ends with a rename, so an
+// interrupted start begins again from scratch.
 func initialize(ctx context.Context, o Options, dir string) error {
 	data := filepath.Join(dir, dataFolder)
 	if _, err := os.Stat(data); err == nil {

@@ -24,7 +24,7 @@ type Options struct {
 	Port int
 	// Settings are parameters of PostgreSQL, such as max_connections, in place of the package's own.
 	Settings map[string]string
-	// Fast gives up what a crash of the machine would need (fsync), not what a crash of PostgreSQL needs. For tests.
+	// Fast gives up durability over a crash of the machine (fsync), but not over a crash of PostgreSQL. For tests.
 	Fast bool
 	// TemplateDir keeps a cluster made by initdb, to copy new ones from in a tenth of the time. They share the superuser's
 	// password, so it is for tests. None is kept when it is empty.

@@ -15,8 +15,8 @@ import (
 // down behind it, which takes a moment.
 const predecessorLimit = 10 * time.Second
 
-// awaitPredecessor returns when no postmaster holds the data folder any more, or after predecessorLimit. It is no judge:
-// PostgreSQL itself refuses to start where one still does.
+// awaitPredecessor returns when no postmaster holds the data folder any more, or after predecessorLimit. It does not decide
+// whether that is safe: PostgreSQL itself refuses to start if one still does.
 func (p *Postgres) awaitPredecessor(ctx context.Context) {
 	limit, cancel := context.WithTimeout(ctx, predecessorLimit)
 	defer cancel()
@@ -53,7 +53,7 @@ func (p *Postgres) held() bool {
 // portPatience is how long the start of a PgBouncer waits for its port, which its predecessor may just be leaving.
 const portPatience = time.Second
 
-// awaitPort is CheckPort with patience.
+// awaitPort is CheckPort, repeated for up to portPatience.
 func awaitPort(ctx context.Context, host string, port int) error {
 	limit, cancel := context.WithTimeout(ctx, portPatience)
 	defer cancel()

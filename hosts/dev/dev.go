@@ -69,7 +69,7 @@ func (s Settings) run(ctx context.Context, out io.Writer) (err error) {
 	return s.start(ctx, out, tools)
 }
 
-// start brings up what the hosts stand on, then the hosts. Whatever fails, everything that was started is stopped.
+// start starts the infrastructure, then the hosts. If anything fails, everything that was started is stopped.
 func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tools) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// facts are what a user of the development host needs to know, as lines of NAME=value.
+// facts are what a user of the development host needs to know, written as lines of NAME=value.
 type facts []struct{ name, value string }
 
 func (s Settings) facts(seed seed, secret, caFile, metadataURL, serverURL string) facts {
@@ -26,8 +26,8 @@ func (s Settings) facts(seed seed, secret, caFile, metadataURL, serverURL string
 	}
 }
 
-// write stores the facts for a shell to read; the file holds secrets and is for the owner only. Values with characters that
-// mean something to a shell are quoted.
+// write stores the facts for a shell to read. The file contains secrets and is readable by its owner only. Values with special
+// characters are quoted for the shell.
 func (f facts) write(file string) error {
 	var text strings.Builder
 	for _, fact := range f {

@@ -19,7 +19,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// ground is what the hosts stand on.
+// ground is the infrastructure under the hosts: PostgreSQL, PgBouncer, certificates and secrets.
 type ground struct {
 	settings    Settings
 	tools       toolchain.Tools
@@ -41,7 +41,8 @@ var serverSettings = map[string]string{
 	"reserved_connections":      "10",
 }
 
-// raiseGround starts PostgreSQL, prepares it for the agent, and brings metadata and key ring to this program's state.
+// raiseGround starts PostgreSQL, prepares it for the agent, migrates the metadata database, and creates the key ring if there
+// is none.
 func (s Settings) raiseGround(ctx context.Context, tools toolchain.Tools) (g *ground, err error) {
 	g = &ground{settings: s, tools: tools}
 	if g.ca, err = cluster.OpenCA(s.path("ca")); err != nil {

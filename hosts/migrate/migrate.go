@@ -1,4 +1,4 @@
-// Package migrate is "pgherd migrate": it brings the metadata database to the schema that this program knows.
+// Package migrate is "pgherd migrate", which upgrades the metadata database to the schema that this program knows.
 package migrate
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
 
-// Command is "pgherd migrate". Several may run at once: one migrates, the others wait for it.
+// Command is "pgherd migrate". If several run at once, one migrates and the others wait.
 func Command() *cobra.Command {
 	var url string
 	cmd := &cobra.Command{

@@ -1,5 +1,6 @@
 // Package settings lets every flag of a command also be set by the environment: --metadata-url by PGHERD_METADATA_URL, or by
-// the content of the file that PGHERD_METADATA_URL_FILE names. A flag wins over the environment.
+// the content of the file that PGHERD_METADATA_URL_FILE names. A flag takes precedence over the variable, and the variable over
+// the file.
 package settings
 
 import (
@@ -63,8 +64,8 @@ func Require(cmd *cobra.Command, flags ...string) error {
 // developmentOnly are the flags that weaken what webhooks may reach.
 var developmentOnly = []string{"allow-private-webhooks", "webhook-ca-file"}
 
-// RefuseDevelopmentOnly returns an error that names the first variable that is set and is for the development host only: on
-// any other host it would go unheard.
+// RefuseDevelopmentOnly returns an error that names the first variable that is set although it is for the development host
+// only: other hosts would silently ignore it.
 func RefuseDevelopmentOnly() error {
 	for _, flag := range developmentOnly {
 		if name := Variable(flag); os.Getenv(name) != "" {

@@ -38,7 +38,7 @@ func (b backlog) Describe(out chan<- *prometheus.Desc) {
 // scrapeLimit bounds the query of one scrape.
 const scrapeLimit = 2 * time.Second
 
-// Collect implements prometheus.Collector. While the metadata database does not answer there is no figure.
+// Collect implements prometheus.Collector. While the metadata database does not answer, there are no figures.
 func (b backlog) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()

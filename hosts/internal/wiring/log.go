@@ -31,7 +31,7 @@ func NewLog(level string, files ...string) (*zap.Logger, error) {
 	return cfg.Build()
 }
 
-// Journal writes what the use cases do into the log, and counts it.
+// Journal implements ports.Journal: it logs and counts what the use cases do.
 type Journal struct {
 	log   *zap.Logger
 	steps *prometheus.CounterVec

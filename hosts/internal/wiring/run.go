@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// StopLimit is how long a host may take to put its work down.
+// StopLimit is how long a host may take to stop its work.
 const StopLimit = 40 * time.Second
 
 const startLimit = 2 * time.Minute
