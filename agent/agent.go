@@ -120,13 +120,13 @@ func (a *Agent) lead(ctx context.Context) error {
 	}
 	a.inCharge.Store(true)
 	close(a.started)
-	a.log.Info("in charge")
+	a.log.Info("this agent is in charge of the server")
 	go a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, func(err error) {
 		if err != nil {
-			a.log.Warn("PgBouncer does not go by the desired state", zap.Error(err))
+			a.log.Warn("PgBouncer does not use the desired state", zap.Error(err))
 			return
 		}
-		a.log.Info("PgBouncer goes by the desired state again")
+		a.log.Info("PgBouncer uses the desired state again")
 	})
 	go a.prune(ctx)
 	go a.executor.SweepChanged(ctx)
@@ -141,9 +141,9 @@ func (a *Agent) prune(ctx context.Context) {
 	for {
 		switch n, err := a.executor.Prune(ctx); {
 		case err != nil && ctx.Err() == nil:
-			a.log.Warn("the ledger is not pruned", zap.Error(err))
+			a.log.Warn("the ledger could not be pruned", zap.Error(err))
 		case n > 0:
-			a.log.Info("the ledger is pruned", zap.Int64("operations", n))
+			a.log.Info("the ledger was pruned", zap.Int64("operations", n))
 		}
 		select {
 		case <-ctx.Done():

@@ -165,7 +165,7 @@ func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, 
 		if err == nil || ctx.Err() != nil {
 			return report, err
 		}
-		x.log.Warn("backup did not come off", zap.String("operation", string(j.backup.OperationID)), zap.Int("attempt", n),
+		x.log.Warn("a backup attempt failed", zap.String("operationId", string(j.backup.OperationID)), zap.Int("attempt", n),
 			zap.Error(err))
 		if away := x.db.PingContext(ctx); away != nil {
 			return report, err

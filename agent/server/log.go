@@ -19,7 +19,7 @@ type detailsKey struct{}
 // describe adds a command's names to the request's line.
 func describe(r *http.Request, c protocol.Command) {
 	if d, ok := r.Context().Value(detailsKey{}).(*details); ok {
-		d.fields = append(d.fields, zap.String("kind", string(c.Kind)), zap.String("operation", c.OperationID),
+		d.fields = append(d.fields, zap.String("kind", string(c.Kind)), zap.String("operationId", c.OperationID),
 			zap.String("resource", c.Resource), zap.Int64("generation", c.Generation), zap.Int64("epoch", c.Epoch))
 	}
 }
