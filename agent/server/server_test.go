@@ -244,7 +244,7 @@ func TestRefusalIsLoggedWithItsOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := lines[0].ContextMap()
-	if said["operation"] != sent.OperationID || said["resource"] != sent.Resource || sent.OperationID == "" || said["error"] == "" {
+	if said["operationId"] != sent.OperationID || said["resource"] != sent.Resource || sent.OperationID == "" || said["error"] == "" {
 		t.Errorf("%v", said)
 	}
 }
