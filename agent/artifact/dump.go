@@ -103,9 +103,11 @@ func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, prog
 	var counts map[string]int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { m.File, err = b.writeData(ctx, run, req, p); return err })
-	group.Go(func() (err error) { m.Sidecar, err = b.writeSidecar(ctx, run, req); return err })
 	group.Go(func() error { return describe(ctx, tx, req.Logins, &m) })
-	group.Go(func() (err error) {
+	group.Go(func() (err error) { // in turn: a database has few connections to spare for the agent
+		if m.Sidecar, err = b.writeSidecar(ctx, run, req); err != nil {
+			return err
+		}
 		counts, err = b.cfg.countInSnapshot(ctx, req.Database, req.OperationID, run.snapshot, list)
 		return err
 	})
