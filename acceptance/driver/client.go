@@ -15,7 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/spec"
 )
 
-// wire speaks HTTP with one API host. It stands for the service's proxy, too: it tells the host the client's address.
+// wire speaks HTTP with one API host. It also plays the part of the service's proxy, which passes on the client's address.
 type wire struct {
 	base    string
 	client  *http.Client

@@ -9,7 +9,7 @@ import (
 )
 
 // Core makes a world of the use cases alone, on fakes, as a program that embeds them would call them. Its store runs every
-// update twice, so that an effect outside a transaction shows.
+// update twice, which reveals effects outside a transaction.
 func Core(t testing.TB) spec.World {
 	t.Helper()
 	s := newService(t, memstore.NewRerunning())

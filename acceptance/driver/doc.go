@@ -1,3 +1,3 @@
-// Package driver makes worlds for the scenarios of package spec: on the use cases alone (Core), through HTTP with everything
-// else in memory (HTTP), and on real processes (Stack).
+// Package driver implements the worlds for the scenarios of package spec: the use cases on fakes (Core), HTTP with everything
+// else in memory (HTTP), and real processes (Stack).
 package driver

@@ -21,7 +21,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/memstore"
 )
 
-// The limits of every world: changes are scarce, so that a scenario can use them up; the rest is not.
+// The limits of every world: low for changes, so that a scenario can exhaust them, and high for the rest.
 const writesAMinute = 60
 
 var limits = map[ratelimit.Class]ratelimit.Limit{
@@ -94,14 +94,14 @@ func (s *service) world() spec.World {
 	}
 }
 
-// pass lets time go by, and gives the batch host its turn.
+// pass lets time pass, and runs the batch host's periodic work.
 func (s *service) pass(d time.Duration) {
 	s.clock.Advance(d)
 	s.batch.turn()
 	time.Sleep(time.Millisecond)
 }
 
-// errHeld keeps a worker from knowing how a backup goes: it asks again and again.
+// errHeld hides the progress of a backup from the worker, which keeps asking.
 var errHeld = errors.New("the scenario holds this backup")
 
 func (s *service) holdBackup(db spec.Created) (release func(), err error) {

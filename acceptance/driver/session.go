@@ -110,7 +110,7 @@ func (s session) Say(statement string) ([]string, error) {
 // Alive implements spec.Session.
 func (s session) Alive() bool { return s.exec("SELECT 1") == nil }
 
-// endTime is how long a connection has to tell that it was ended: less than a client waits in the pooler's queue.
+// endTime is how long to wait for a closed connection to show: less than a client waits in the pooler's queue.
 const endTime = 10 * time.Second
 
 // Ended implements spec.Session.

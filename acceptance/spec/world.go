@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// World is a running service, as its operator, its customers and the customers' applications meet it.
+// World is a running service, as its operator, its customers and the customers' applications see it.
 type World struct {
 	Operator Operator
-	// Hosts are the API hosts of the service: two at least, which share everything. Each gives a client for a key.
+	// Hosts are the API hosts of the service: at least two, which share all state. Each returns a client for a key.
 	Hosts []func(key string) API
 	// Connect logs in to a database as an application does: with TLS, through the pooler.
 	Connect func(l Login) (Session, error)
 	// Restore loads a backup file into a bare PostgreSQL and returns the notes that it finds there.
 	Restore func(file []byte) (notes []string, err error)
-	// Pass lets a short time go by.
+	// Pass lets a short time pass.
 	Pass func(d time.Duration)
 	// Batch is the host that works on queued operations.
 	Batch Batch
 	// HoldBackup keeps a backup of the database from finishing, until release is called.
 	HoldBackup func(db Created) (release func(), err error)
-	// Spoil puts something into the database that no backup brings back.
+	// Spoil puts something into the database that cannot be restored from a backup.
 	Spoil func(db Created) error
-	// ByHand is what is done on the server past the service.
+	// ByHand is what is done on the server without the service.
 	ByHand ByHand
 	// Agent is the agent on the only database server.
 	Agent Agent
-	// Writes is how many requests a minute a key has for changes.
+	// Writes is how many changing requests a key may make per minute.
 	Writes int
 
-	// What follows a driver may lack; it is nil then, and the matrix gives the reason.
+	// A driver may lack the following; they are nil then, and the matrix gives the reason.
 
 	Clock  Clock
 	Faults Faults
 	Wire   Wire
 	SQL    SQL
-	// Outages take parts of the service away.
+	// Outages make parts of the service fail.
 	Outages Outages
-	// Receivers hear of finished operations.
+	// Receivers get the webhooks of finished operations.
 	Receivers Receivers
 }
 
@@ -54,7 +54,7 @@ const (
 	HasReceivers Ability = "has receivers" // Receivers
 )
 
-// Abilities says what the world can do beyond the rest.
+// Abilities returns the optional abilities that the world has.
 func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
 		MovesTime: w.Clock != nil, BreaksThings: w.Faults != nil, SpeaksHTTP: w.Wire != nil, RunsRealSQL: w.SQL != nil,
@@ -74,7 +74,7 @@ type Operator interface {
 	// ReplaceKey gives a key a new text.
 	ReplaceKey(k Key) (Key, error)
 	RevokeKey(k Key) error
-	// MakeMember gives the user of an account a role on a database of somebody else.
+	// MakeMember gives the user of an account a role on another account's database.
 	MakeMember(database string, of Account, role string) error
 	// NewCIKey makes a preview CI key.
 	NewCIKey(a Account) (Key, error)
@@ -90,22 +90,22 @@ type Operator interface {
 	ServerObjects() ([]string, error)
 }
 
-// ByHand is what owners of databases, their applications and the operator do on the database server, past the service.
+// ByHand is what owners of databases, their applications and the operator do on the database server without the service.
 type ByHand interface {
-	// Withdraw has the owner withdraw CONNECT from a role.
+	// Withdraw has the owner revoke CONNECT from a role.
 	Withdraw(db Created, username string) error
 	// WithdrawAtOnce has the owner withdraw CONNECT as soon as the role exists, in the middle of its setup, which does not get
 	// past that. end waits for it, or gives up.
 	WithdrawAtOnce(db Created, username string) (end func() error, err error)
 	// Owner has the owner run SQL that the service asked for.
 	Owner(db Created, statement string) error
-	// Entangle has the owner of a database make tables and grant them to a role: of this database, or of another one.
+	// Entangle has the owner of a database create tables and grant them to a role, of this database or of another one.
 	Entangle(in Created, username string, tables int) error
-	// Disentangle takes back what Entangle did.
+	// Disentangle undoes Entangle.
 	Disentangle(in Created, username string) error
 	// SetPassword has a login change its own password.
 	SetPassword(l Login, password string) error
-	// DropLogin has the operator drop a login of a database, with all that it was granted.
+	// DropLogin has the operator drop a login of a database, with all grants to it.
 	DropLogin(in Created, username string) error
 }
 
@@ -133,7 +133,7 @@ type Session interface {
 	Write(notes ...string) error
 	// Alive reports whether the connection still works.
 	Alive() bool
-	// Ended reports whether the connection was ended. One that only does not answer was not.
+	// Ended reports whether the connection was closed by the service; one that merely does not answer was not.
 	Ended() bool
 	Close()
 }
@@ -144,29 +144,29 @@ type Batch interface {
 	Start() error
 }
 
-// Agent can be gone, and come back.
+// Agent can be stopped and started again.
 type Agent interface {
 	Stop() error
 	Start() error
-	// SetFull leaves no room for backups, or gives it back.
+	// SetFull leaves no room for backups, or frees it again.
 	SetFull(full bool) error
 }
 
-// Clock moves the time of the whole service, and gives the service its turn.
+// Clock moves the time of the whole service, and lets the service do its periodic work.
 type Clock interface {
 	Advance(d time.Duration) error
 	Now() time.Time
 }
 
-// Faults are what can go wrong between the service and its database server.
+// Faults are failures between the service and its database server.
 type Faults interface {
-	// LoseReplies has the next n commands carried out, and the answers lost.
+	// LoseReplies makes the agent carry out the next n commands but lose the answers.
 	LoseReplies(n int)
 	// OldAgent takes away the routes that an agent of an early version lacks.
 	OldAgent(on bool)
 }
 
-// Outages take a part of the service away, without a warning, and bring it back.
+// Outages make a part of the service fail without warning, and bring it back.
 type Outages interface {
 	Metadata(gone bool) error // the metadata database
 	Server(gone bool) error   // PostgreSQL on the database server
