@@ -17,7 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// The compression of a backup file: gzip's default level, in blocks of 1 MiB on two threads. It bounds memory, too.
+// The compression of a backup file: gzip's default level, in blocks of 1 MiB on two threads. This also bounds memory.
 const (
 	gzipLevel   = 6
 	gzipBlock   = 1 << 20
@@ -49,7 +49,7 @@ func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (ma
 	return manifest, err
 }
 
-// noDatabase says DATABASE_NOT_FOUND for a connection to a database that does not exist.
+// noDatabase returns DATABASE_NOT_FOUND for a failed connection to a database that does not exist.
 func noDatabase(err error) error {
 	if e := pq.As(err, "3D000"); e != nil {
 		return fault.Wrap(err, fault.DatabaseNotFound, "the database does not exist")
@@ -57,8 +57,9 @@ func noDatabase(err error) error {
 	return err
 }
 
-// room refuses before the dump where the file will not fit: as gzip it rarely takes half of what the database does. The copy that
-// a verification makes needs as much as the database, on PostgreSQL's own disk: if that filled up, every database would stop.
+// room refuses before the dump if the file is unlikely to fit: compressed, it rarely needs half of the database's size. The
+// copy that a verification makes needs as much as the database, on PostgreSQL's own disk: if that filled up, every database
+// would stop.
 func (b *Backuper) room(ctx context.Context, db *sql.DB, verify bool) error {
 	var size int64
 	if err := db.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&size); err != nil {
@@ -72,7 +73,7 @@ func (b *Backuper) room(ctx context.Context, db *sql.DB, verify bool) error {
 	return b.store.Room(size / 2)
 }
 
-// inSnapshot writes everything of a set, all of it from one snapshot of the database.
+// inSnapshot writes all files of a set from one snapshot of the database.
 func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, progress Progress) (backup.Manifest, error) {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -80,7 +81,7 @@ func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, prog
 	}
 	defer tx.Rollback()
 	run := pgDump{cfg: &b.cfg, database: req.Database, op: req.OperationID}
-	// A customer who keeps a table locked may hold up a backup as long as pg_dump waits, and not for ever.
+	// A customer who keeps a table locked can delay a backup only as long as pg_dump waits.
 	if _, err := tx.ExecContext(ctx, `SELECT set_config('lock_timeout', $1, true)`, b.cfg.lockWait()); err != nil {
 		return backup.Manifest{}, fmt.Errorf("limit the wait for locks: %w", err)
 	}
@@ -118,7 +119,7 @@ func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, prog
 	return m, b.store.Prepare(m)
 }
 
-// plan is what the portable filter needs to know of the source, and what it learns from the dump.
+// plan is what the portable filter needs to know about the source, and what it learns from the dump.
 type plan struct {
 	settings  map[string]bool
 	meter     *meter

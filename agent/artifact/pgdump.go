@@ -24,8 +24,8 @@ type pgDump struct {
 	op       id.OperationID
 }
 
-// run starts pg_dump and has consume read what it writes. When either fails, both end. Nothing secret stands in the process
-// list: the password is in the child's environment, which only the agent's user can read.
+// run starts pg_dump and has consume read its output. When either fails, both end. The process list shows no secret: the
+// password is in the child's environment, which only the agent's user can read.
 func (d pgDump) run(ctx context.Context, consume func(io.Reader) error, args ...string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -54,7 +54,8 @@ func (d pgDump) run(ctx context.Context, consume func(io.Reader) error, args ...
 	}
 }
 
-// supervise starts the command and waits for it on a thread of its own, which must live as long as the child.
+// supervise starts the command and waits for it on a thread of its own, which must live as long as the child (see
+// childAttributes).
 func supervise(cmd *exec.Cmd, in io.Closer) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
@@ -84,7 +85,7 @@ func (d pgDump) env() []string {
 	}
 }
 
-// tail keeps the end of what a child complained of.
+// tail keeps the end of a child's error output.
 type tail struct{ kept []byte }
 
 const tailSize = 2048
@@ -99,7 +100,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) text() string { return strings.TrimSpace(string(t.kept)) }
 
-// failed reports whether pg_dump itself went wrong, so that a cut-off dump is only what follows from it.
+// failed reports whether pg_dump itself failed, so that a truncated dump is only a consequence.
 func (t *tail) failed(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.ExitCode() > 0 && strings.Contains(t.text(), "error:")
