@@ -244,7 +244,8 @@ func TestRefusalIsLoggedWithItsOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := lines[0].ContextMap()
-	if said["operationId"] != sent.OperationID || said["resource"] != sent.Resource || sent.OperationID == "" || said["error"] == "" {
+	if sent.OperationID == "" || said["operationId"] != sent.OperationID || said["resource"] != sent.Resource ||
+		said["error"] == "" {
 		t.Errorf("%v", said)
 	}
 }
