@@ -3,6 +3,7 @@ package linear
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -19,7 +20,9 @@ func onPostgres(t *testing.T) setting {
 		t.Helper()
 		db := clustertest.NewDatabase(t)
 		ok(t, postgres.Migrate(t.Context(), db.URL))
-		store := must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
+		// A busy machine must not look like an outage: these histories expect every call to be answered.
+		config := postgres.Config{URL: db.URL, ConnectTimeout: time.Minute, StatementTimeout: time.Minute}
+		store := must(postgres.Open(t.Context(), config))(t)
 		t.Cleanup(func() {
 			if err := store.Close(); err != nil {
 				t.Error(err)
