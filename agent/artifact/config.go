@@ -29,6 +29,7 @@ type Config struct {
 	DataDir     string // on the databases' disk, which must have room for the copy of a verification; empty: no check
 
 	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
+	CleanupTime time.Duration    // how long a canceled verification may take to remove its copy; 0 means 1 min
 	RestoreTime time.Duration    // how long a verifying restore may take; 0 means 6 h
 	Now         func() time.Time `json:"-"` // nil means the system's clock
 }
@@ -39,6 +40,9 @@ func (c *Config) complete() {
 	}
 	if c.LockWait == 0 {
 		c.LockWait = 30 * time.Second
+	}
+	if c.CleanupTime == 0 {
+		c.CleanupTime = time.Minute
 	}
 	if c.RestoreTime == 0 {
 		c.RestoreTime = 6 * time.Hour

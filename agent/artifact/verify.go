@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"time"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
@@ -19,9 +18,6 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// cleanupTime is how long the removal of an isolated copy may take after its verification was canceled.
-const cleanupTime = time.Minute
-
 // verify restores the file, as stored, into an isolated copy and compares the copy with the manifest. BACKUP_NOT_VERIFIED
 // says that the file is at fault, and names statement, object and SQLSTATE, or what differs.
 func (b *Backuper) verify(ctx context.Context, m backup.Manifest, progress Progress) error {
@@ -30,11 +26,7 @@ func (b *Backuper) verify(ctx context.Context, m backup.Manifest, progress Progr
 		if err := copied.drop(ctx, func(string) {}); err != nil {
 			return err
 		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-			defer cancel()
-			err = errors.Join(err, copied.drop(ctx, b.Crash))
-		}()
+		defer func() { err = errors.Join(err, b.removeCopy(ctx, copied)) }()
 		if err := copied.create(ctx, m.Contents.Locale, b.Crash); err != nil {
 			return err
 		}
@@ -44,6 +36,17 @@ func (b *Backuper) verify(ctx context.Context, m backup.Manifest, progress Progr
 		b.Crash("backup.verify.restored")
 		return b.compare(ctx, copied, m, progress)
 	})
+}
+
+// removeCopy drops the copy, however long PostgreSQL takes for its files and the checkpoint before: a backup that was found equal
+// must not fail for that. Once the backup is canceled, it takes CleanupTime at most; what is left then the next start sweeps.
+func (b *Backuper) removeCopy(ctx context.Context, copied *isolated) error {
+	if err := copied.drop(ctx, b.Crash); ctx.Err() == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CleanupTime)
+	defer cancel()
+	return copied.drop(ctx, b.Crash)
 }
 
 // restore streams the stored file into the copy.

@@ -187,3 +187,18 @@ func TestARestoreReachesNothingElse(t *testing.T) {
 		t.Errorf("its rights are %q", rights)
 	}
 }
+
+// DROP DATABASE waits for a checkpoint and removes every file: for a large database that takes its time.
+func TestAGoodBackupDoesNotFailForASlowRemovalOfItsCopy(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (n int)`)
+	config := w.config()
+	config.CleanupTime = time.Nanosecond
+	result, err := w.run(artifact.New(config, w.files), w.request())
+	if err != nil || result.VerifiedAt == nil {
+		t.Errorf("%v, verified at %v", err, result.VerifiedAt)
+	}
+	if left := w.leftovers(); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+}
