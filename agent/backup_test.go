@@ -113,6 +113,26 @@ func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
 	})
 }
 
+// A stop ends customers' sessions, and not those of a dump that runs meanwhile.
+func TestADumpOutlivesAStop(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	const login = "dump_0123456789abcdef0123456789abcdef"
+	must(s.super.Exec("CREATE ROLE " + login + " LOGIN PASSWORD 'x'"))(t)
+	t.Cleanup(func() { must(s.super.Exec("DROP OWNED BY " + login + "; DROP ROLE " + login))(t) })
+	must(s.super.Exec(`GRANT CONNECT ON DATABASE "` + w.name + `" TO ` + login))(t)
+	dump := s.direct(t, w.name, login, "x")
+	pid := "SELECT pg_backend_pid()"
+	var before, after int
+	if err := dump.QueryRowContext(t.Context(), pid).Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	s.done(t, w.access(2, false, true))
+	if err := dump.QueryRowContext(t.Context(), pid).Scan(&after); err != nil || after != before {
+		t.Errorf("the session was %d, and is %d after the stop: %v", before, after, err)
+	}
+}
+
 func (s *stack) deleteFile(t testing.TB, w wanted) {
 	t.Helper()
 	status, _, err := s.request(http.MethodDelete, backupPath(w, backupName), nil)

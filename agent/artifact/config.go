@@ -59,6 +59,9 @@ func (c *Config) lockWait() string { return strconv.FormatInt(c.LockWait.Millise
 const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
 	" -c idle_in_transaction_session_timeout=0"
 
+// dumpOptions make sessions of a dump's login read-only from their start.
+const dumpOptions = sessionOptions + " -c default_transaction_read_only=on -c idle_session_timeout=0"
+
 // sessionPrefix begins the application_name of every session of a backup. A starting agent uses it to find and end its
 // predecessor's sessions.
 const sessionPrefix = "pgherd-backup-"
@@ -102,7 +105,8 @@ func New(cfg Config, files *store.Store) *Backuper {
 
 // CrashPoints names the moments at which tests crash a backup, in their order.
 var CrashPoints = []string{
-	"backup.after-snapshot", "backup.after-partial", "backup.after-sidecar-rename", "backup.after-manifest-rename",
+	"backup.after-snapshot", "backup.after-login", "backup.after-partial", "backup.after-sidecar-rename",
+	"backup.after-manifest-rename",
 	"backup.after-file-rename", "backup.after-commit", "backup.verify.role-created", "backup.verify.database-created",
 	"backup.verify.restored", "backup.verify.database-dropped", "backup.verify.dropped", "backup.after-verified",
 }
@@ -113,7 +117,7 @@ func (b *Backuper) EndPredecessor(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(db *sql.DB) error {
 		_, err := db.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 			WHERE pid <> pg_backend_pid() AND application_name LIKE $1 || '%'
-			AND (usename = current_user OR usename LIKE 'verify\_%')`, sessionPrefix)
+			AND (usename = current_user OR usename ~ '^(verify|dump)_')`, sessionPrefix)
 		if err != nil {
 			return fmt.Errorf("end the predecessor's sessions: %w", err)
 		}

@@ -67,17 +67,17 @@ func rowCounts(
 	return counts, nil
 }
 
-// countInSnapshot counts in an exported snapshot, over a connection of its own.
-func (c *Config) countInSnapshot(
-	ctx context.Context, database string, op id.OperationID, snapshot string, list []relation,
-) (map[string]int64, error) {
-	conn, err := c.connect(ctx, database, op)
+// count counts in the exported snapshot, over a connection of the dump's login.
+func (d pgDump) count(ctx context.Context, list []relation) (map[string]int64, error) {
+	conn, err := d.cfg.dial(ctx, d.login.name(), d.login.password, d.database, map[string]string{
+		"application_name": sessionName(d.op), "options": dumpOptions,
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
-	_, err = conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '`+snapshot+`';
-		SET LOCAL lock_timeout = `+c.lockWait()).ReadAll()
+	_, err = conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '`+d.snapshot+`';
+		SET LOCAL lock_timeout = `+d.cfg.lockWait()).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("count rows in the snapshot: %w", err)
 	}

@@ -3,13 +3,14 @@ package artifact
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Discard removes what an unfinished backup of a request left behind: its sessions, its isolated copy, partial files, and
-// companions of a file that was never committed. A committed file stays. The request must not be running.
+// Discard removes what an unfinished backup of a request left behind: its sessions, its login, its isolated copy, partial files,
+// and companions of a file that was never committed. A committed file stays. The request must not be running.
 func (b *Backuper) Discard(ctx context.Context, req Request) error {
 	err := b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
 		_, err := admin.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
@@ -18,7 +19,8 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 			return fmt.Errorf("end the backup's sessions: %w", err)
 		}
 		copied := &isolated{cfg: &b.cfg, op: req.OperationID, admin: admin}
-		return copied.drop(ctx, b.Crash)
+		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
+		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name()))
 	})
 	if err != nil {
 		return err

@@ -74,13 +74,16 @@ func (b *Backuper) room(ctx context.Context, db *sql.DB, verify bool) error {
 }
 
 // inSnapshot writes all files of a set from one snapshot of the database.
-func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, progress Progress) (backup.Manifest, error) {
+func (b *Backuper) inSnapshot(
+	ctx context.Context, db *sql.DB, req Request, progress Progress,
+) (m backup.Manifest, err error) {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return backup.Manifest{}, fmt.Errorf("begin snapshot: %w", err)
 	}
 	defer tx.Rollback()
-	run := pgDump{cfg: &b.cfg, database: req.Database, op: req.OperationID}
+	login := &dumpLogin{cfg: &b.cfg, op: req.OperationID}
+	run := pgDump{cfg: &b.cfg, database: req.Database, op: req.OperationID, login: login}
 	// A customer who keeps a table locked can delay a backup only as long as pg_dump waits.
 	if _, err := tx.ExecContext(ctx, `SELECT set_config('lock_timeout', $1, true)`, b.cfg.lockWait()); err != nil {
 		return backup.Manifest{}, fmt.Errorf("limit the wait for locks: %w", err)
@@ -89,11 +92,20 @@ func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, prog
 		return backup.Manifest{}, fmt.Errorf("export snapshot: %w", err)
 	}
 	b.Crash("backup.after-snapshot")
+	owners, err := largeObjectOwners(ctx, tx)
+	if err != nil {
+		return backup.Manifest{}, err
+	}
+	defer func() { err = errors.Join(err, login.drop(ctx)) }()
+	if err := login.create(ctx, req.Database, owners); err != nil {
+		return backup.Manifest{}, err
+	}
+	b.Crash("backup.after-login")
 	p, err := b.plan(ctx, tx, req, progress)
 	if err != nil {
 		return backup.Manifest{}, err
 	}
-	m := backup.Manifest{
+	m = backup.Manifest{
 		FormatVersion: backup.FormatVersion, DatabaseID: req.DatabaseID, OperationID: req.OperationID, Filename: req.Filename,
 		CreatedAt: b.cfg.Now().UTC(),
 	}
@@ -102,14 +114,14 @@ func (b *Backuper) inSnapshot(ctx context.Context, db *sql.DB, req Request, prog
 		return backup.Manifest{}, err
 	}
 	var counts map[string]int64
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { m.File, err = b.writeData(ctx, run, req, p); return err })
-	group.Go(func() error { return describe(ctx, tx, req.Logins, &m) })
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { m.File, err = b.writeData(working, run, req, p); return err })
+	group.Go(func() error { return describe(working, tx, req.Logins, &m) })
 	group.Go(func() (err error) { // in turn: a database has few connections to spare for the agent
-		if m.Sidecar, err = b.writeSidecar(ctx, run, req); err != nil {
+		if m.Sidecar, err = b.writeSidecar(working, run, req); err != nil {
 			return err
 		}
-		counts, err = b.cfg.countInSnapshot(ctx, req.Database, req.OperationID, run.snapshot, list)
+		counts, err = run.count(working, list)
 		return err
 	})
 	if err := group.Wait(); err != nil {

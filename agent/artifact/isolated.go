@@ -60,28 +60,52 @@ func (i *isolated) create(ctx context.Context, l backup.Locale, crash func(strin
 	})
 }
 
-func (i *isolated) createLogin(ctx context.Context) error {
+func (i *isolated) createLogin(ctx context.Context) (err error) {
+	i.password, err = makeLogin(ctx, i.admin, i.name(), mark(i.name()))
+	return err
+}
+
+// makeLogin makes a login for one piece of work, with its mark and in one transaction with further statements about it, and
+// returns its password. It bypasses row security.
+func makeLogin(ctx context.Context, admin *sql.DB, name, mark string, more ...string) (password string, err error) {
 	var random [32]byte
 	var salt [16]byte
 	_, _ = rand.Read(random[:]) // never fails
 	_, _ = rand.Read(salt[:])
-	i.password = hex.EncodeToString(random[:])
-	name := dumpsql.QuoteIdentifier(i.name())
-	tx, err := i.admin.BeginTx(ctx, nil)
+	password = hex.EncodeToString(random[:])
+	quoted := dumpsql.QuoteIdentifier(name)
+	tx, err := admin.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("make the login of the isolated copy: %w", err)
+		return "", fmt.Errorf("make the login %s: %w", name, err)
 	}
 	defer tx.Rollback()
-	for _, statement := range []string{
-		`CREATE ROLE ` + name + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS PASSWORD ` +
-			pq.QuoteLiteral(credential.Verifier(i.password, salt, credential.Iterations)),
-		`COMMENT ON ROLE ` + name + ` IS ` + pq.QuoteLiteral(mark(i.name())),
-	} {
+	statements := append([]string{
+		`CREATE ROLE ` + quoted + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS PASSWORD ` +
+			pq.QuoteLiteral(credential.Verifier(password, salt, credential.Iterations)),
+		`COMMENT ON ROLE ` + quoted + ` IS ` + pq.QuoteLiteral(mark),
+	}, more...)
+	for _, statement := range statements {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("make the login of the isolated copy: %w", err)
+			return "", fmt.Errorf("make the login %s: %w", name, err)
 		}
 	}
-	return tx.Commit()
+	return password, tx.Commit()
+}
+
+// isMarked reports whether a role exists and bears our mark. One without it is an error.
+func isMarked(ctx context.Context, admin *sql.DB, name, mark string) (bool, error) {
+	var found string
+	err := admin.QueryRowContext(ctx, `SELECT coalesce(shobj_description(oid, 'pg_authid'), '') FROM pg_roles WHERE rolname = $1`,
+		name).Scan(&found)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look for the role %s: %w", name, err)
+	case found != mark:
+		return false, fmt.Errorf("a role %s exists that is not ours", name)
+	}
+	return true, nil
 }
 
 func localeOptions(l backup.Locale) string {
@@ -119,16 +143,9 @@ func (i *isolated) drop(ctx context.Context, crash func(string)) error {
 }
 
 func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(string)) error {
-	var found string
-	err := admin.QueryRowContext(ctx, `SELECT coalesce(shobj_description(oid, 'pg_authid'), '') FROM pg_roles WHERE rolname = $1`,
-		name).Scan(&found)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil
-	case err != nil:
-		return fmt.Errorf("look for the isolated copy: %w", err)
-	case found != mark(name):
-		return fmt.Errorf("a role %s exists that is not ours", name)
+	found, err := isMarked(ctx, admin, name, mark(name))
+	if err != nil || !found {
+		return err
 	}
 	quoted := dumpsql.QuoteIdentifier(name)
 	if _, err := admin.ExecContext(ctx, `DROP DATABASE IF EXISTS `+quoted+` WITH (FORCE)`); err != nil {
@@ -142,7 +159,8 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(stri
 	return nil
 }
 
-// Sweep drops every isolated copy and login that bears our mark. A starting agent calls it after EndPredecessor.
+// Sweep drops every isolated copy, its login and every login of a dump that bears our mark. A starting agent calls it after
+// EndPredecessor.
 func (b *Backuper) Sweep(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
 		var names []string
@@ -157,6 +175,6 @@ func (b *Backuper) Sweep(ctx context.Context) error {
 		for _, name := range names {
 			err = errors.Join(err, dropMarked(ctx, admin, name, func(string) {}))
 		}
-		return err
+		return errors.Join(err, sweepDumpLogins(ctx, admin))
 	})
 }

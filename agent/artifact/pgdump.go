@@ -22,6 +22,7 @@ type pgDump struct {
 	database string
 	snapshot string
 	op       id.OperationID
+	login    *dumpLogin
 }
 
 // run starts pg_dump and has consume read its output. When either fails, both end. The process list shows no secret: the
@@ -79,8 +80,8 @@ func (d pgDump) args() []string {
 
 func (d pgDump) env() []string {
 	return []string{
-		"PGHOST=" + d.cfg.Host, "PGPORT=" + strconv.Itoa(d.cfg.Port), "PGUSER=" + d.cfg.User, "PGPASSWORD=" + d.cfg.Password,
-		"PGDATABASE=" + d.database, "PGSSLMODE=" + d.cfg.SSLMode, "PGAPPNAME=" + sessionName(d.op), "PGOPTIONS=" + sessionOptions,
+		"PGHOST=" + d.cfg.Host, "PGPORT=" + strconv.Itoa(d.cfg.Port), "PGUSER=" + d.login.name(), "PGPASSWORD=" + d.login.password,
+		"PGDATABASE=" + d.database, "PGSSLMODE=" + d.cfg.SSLMode, "PGAPPNAME=" + sessionName(d.op), "PGOPTIONS=" + dumpOptions,
 		"PGCONNECT_TIMEOUT=30", "LC_ALL=C", "PATH=" + os.Getenv("PATH"),
 	}
 }

@@ -76,7 +76,8 @@ func roles(t *testing.T, super string) {
 	once.Do(func() {
 		clustertest.Exec(t, super,
 			`CREATE ROLE pgherd_agent LOGIN CREATEDB CREATEROLE BYPASSRLS PASSWORD '`+password+`'`,
-			`GRANT pg_signal_backend, pg_monitor, pg_read_all_data TO pgherd_agent`,
+			`GRANT pg_signal_backend, pg_monitor TO pgherd_agent`,
+			`GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN OPTION`,
 			`ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit'`,
 			`ALTER ROLE pgherd_agent SET restrict_nonsystem_relation_kind = 'view, foreign-table'`,
 			`GRANT CONNECT ON DATABASE postgres TO pgherd_agent`,
@@ -226,7 +227,7 @@ func (w *world) count(db *sql.DB) (left string, ofSessions int) {
 	var databases, roles, sessions int
 	for query, n := range map[string]*int{
 		`SELECT count(*) FROM pg_database WHERE datname LIKE 'verify\_%'`:                     &databases,
-		`SELECT count(*) FROM pg_roles WHERE rolname LIKE 'verify\_%'`:                        &roles,
+		`SELECT count(*) FROM pg_roles WHERE rolname ~ '^(verify|dump)_'`:                     &roles,
 		`SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'`: &sessions,
 	} {
 		if err := db.QueryRow(query).Scan(n); err != nil {

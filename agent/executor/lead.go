@@ -105,10 +105,21 @@ func (l *Leader) checkPrepared(ctx context.Context) error {
 	err = run(ctx, l.conn, latestSetup...)
 	switch sqlState(err) {
 	case undefinedTable, undefinedColumn, undefinedFunction:
-		return fmt.Errorf("an earlier version has prepared this server; run pgherd agent init again: %w", err)
+		return fmt.Errorf("%w: %w", errPreparedEarlier, err)
+	}
+	if err != nil {
+		return err
+	}
+	const passesOn = `SELECT count(*) FROM pg_auth_members WHERE member = '` + setup.AgentLogin + `'::regrole
+		AND roleid IN ('pg_read_all_data'::regrole, 'pg_use_reserved_connections'::regrole) AND admin_option`
+	n, err := number(ctx, l.conn, passesOn)
+	if err == nil && n < 2 {
+		err = errPreparedEarlier
 	}
 	return err
 }
+
+var errPreparedEarlier = errors.New("an earlier version has prepared this server; run pgherd agent init again")
 
 // endPredecessors terminates every other session of the agent's login until none is left.
 func (l *Leader) endPredecessors(ctx context.Context) error {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/pgherd/pgherd/agent/setup"
 )
 
 // endedSessions are the process IDs of the sessions that were ended.
@@ -55,7 +53,7 @@ func (x *Executor) endLogin(ctx context.Context, l loginRow, ended endedSessions
 // roles: any login may be in the way, by a function that changes the role which made it.
 const blockers = ` FROM unnest(pg_blocking_pids($1::int)) b (pid) JOIN pg_stat_activity a ON a.pid = b.pid
 	LEFT JOIN pg_roles r ON r.oid = a.usesysid
-	WHERE a.backend_type = 'client backend' AND a.usename IS DISTINCT FROM '` + setup.AgentLogin + `'
+	WHERE a.backend_type = 'client backend' AND (` + agentsOwn + `) IS NOT TRUE
 	  AND r.rolsuper IS DISTINCT FROM true`
 
 // blockerPause is between two looks at who is in the way.

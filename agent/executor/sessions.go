@@ -10,10 +10,13 @@ import (
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
+// agentsOwn are the sessions of the agent and of its dumps, as a condition on pg_stat_activity a.
+const agentsOwn = `a.usename = '` + setup.AgentLogin + `' OR a.usename ~ '` + setup.DumpLogins + `'`
+
 // foreignSessions selects the sessions of a database, or as one of its logins anywhere, that are neither the agent's nor an
 // administrator's.
 const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid
-	WHERE a.backend_type = 'client backend' AND a.usename IS DISTINCT FROM '` + setup.AgentLogin + `'
+	WHERE a.backend_type = 'client backend' AND (` + agentsOwn + `) IS NOT TRUE
 	  AND r.rolsuper IS DISTINCT FROM true
 	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
 

@@ -1,7 +1,10 @@
 -- What an administrator does once for a server, in the maintenance database; may be run again, and then repairs.
 
 ALTER ROLE pgherd_agent LOGIN NOSUPERUSER CREATEDB CREATEROLE NOREPLICATION BYPASSRLS INHERIT CONNECTION LIMIT -1;
-GRANT pg_signal_backend, pg_monitor, pg_read_all_data, pg_use_reserved_connections TO pgherd_agent;
+GRANT pg_signal_backend, pg_monitor TO pgherd_agent;
+
+-- These it passes on to the logins that it makes for single dumps.
+GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN OPTION;
 
 -- What it creates it may also act as: that is how grants on customers' things get the right grantor.
 ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit';

@@ -24,6 +24,9 @@ const (
 	MaintenanceDatabase = "pgherd_maintenance"
 )
 
+// DumpLogins is a regular expression for the logins that an agent makes for single dumps.
+const DumpLogins = "^dump_[0-9a-f]{32}$"
+
 // Options is what Init needs to know.
 type Options struct {
 	// DSN is the superuser connection: an URL or key=value text. Its database should be postgres.

@@ -57,6 +57,8 @@ func TestPreparedServerGivesNobodyMoreThanItNeeds(t *testing.T) {
 			WHERE rolname = 'pgherd_pooler'`: "fffff",
 		`SELECT string_agg(r.rolname, ' ' ORDER BY r.rolname) FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
 			WHERE m.member = 'pgherd_agent'::regrole`: "pg_monitor pg_read_all_data pg_signal_backend pg_use_reserved_connections",
+		`SELECT string_agg(r.rolname, ' ' ORDER BY r.rolname) FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
+			WHERE m.member = 'pgherd_agent'::regrole AND m.admin_option`: "pg_read_all_data pg_use_reserved_connections",
 		// PUBLIC may neither connect nor make temporary tables anywhere.
 		`SELECT count(*) FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a
 			WHERE a.grantee = 0 AND d.datallowconn`: "0",

@@ -1,0 +1,108 @@
+package artifact
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// dumpLogin is a login made for one dump. pg_dump reads some of a customer's objects by name, without a lock: whoever replaces
+// such an object at the right moment has code run as the dump's login. So that login is not the agent's, which may do things to
+// every database of the server. It can connect to the one database and read it.
+//
+// As with the login of an isolated copy, a comment is our mark, and nothing without it is dropped.
+type dumpLogin struct {
+	cfg      *Config
+	op       id.OperationID
+	password string
+}
+
+const dumpPrefix = "dump_" // as in setup.DumpLogins
+
+func (l *dumpLogin) name() string { return dumpPrefix + id.Compact(l.op) }
+
+func dumpMark(name string) string { return "pgherd dump login " + name }
+
+// create makes the login, of which the snapshot of the dump must know nothing: it is not part of the backup.
+//
+// PostgreSQL lets pg_read_all_data read everything but large objects, which their owners may; owners are those.
+func (l *dumpLogin) create(ctx context.Context, database string, owners []string) (err error) {
+	name := dumpsql.QuoteIdentifier(l.name())
+	statements := []string{
+		`GRANT pg_read_all_data, pg_use_reserved_connections TO ` + name,
+		`GRANT CONNECT ON DATABASE ` + dumpsql.QuoteIdentifier(database) + ` TO ` + name,
+	}
+	for _, owner := range owners {
+		statements = append(statements, `GRANT `+dumpsql.QuoteIdentifier(owner)+` TO `+name+` WITH INHERIT TRUE, SET FALSE`)
+	}
+	return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error {
+		if err := dropDumpLogin(ctx, admin, l.name()); err != nil {
+			return err
+		}
+		l.password, err = makeLogin(ctx, admin, l.name(), dumpMark(l.name()), statements...)
+		return err
+	})
+}
+
+// drop removes the login. It takes CleanupTime at most when the backup is canceled; what is left then the next start sweeps.
+func (l *dumpLogin) drop(ctx context.Context) error {
+	if ctx.Err() != nil {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.CleanupTime)
+		defer cancel()
+		ctx = limited
+	}
+	return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error { return dropDumpLogin(ctx, admin, l.name()) })
+}
+
+// dropDumpLogin ends the sessions of a dump's login and drops it, if it bears our mark. It is no error if it does not exist.
+func dropDumpLogin(ctx context.Context, admin *sql.DB, name string) error {
+	found, err := isMarked(ctx, admin, name, dumpMark(name))
+	if err != nil || !found {
+		return err
+	}
+	const end = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = $1`
+	if _, err := admin.ExecContext(ctx, end, name); err != nil {
+		return fmt.Errorf("end the sessions of the dump's login: %w", err)
+	}
+	quoted := dumpsql.QuoteIdentifier(name)
+	// It owns nothing: what this removes is the privilege to connect.
+	if _, err := admin.ExecContext(ctx, `DROP OWNED BY `+quoted+`; DROP ROLE `+quoted); err != nil {
+		return fmt.Errorf("drop the dump's login: %w", err)
+	}
+	return nil
+}
+
+// largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.
+func largeObjectOwners(ctx context.Context, tx *sql.Tx) (owners []string, err error) {
+	const query = `SELECT rolname FROM pg_roles r WHERE pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') AND NOT rolsuper
+		AND EXISTS (SELECT FROM pg_largeobject_metadata WHERE lomowner = r.oid) ORDER BY 1`
+	err = each(ctx, tx, "owners of large objects", query, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		owners = append(owners, name)
+		return err
+	})
+	return owners, err
+}
+
+// sweepDumpLogins drops every login of a dump.
+func sweepDumpLogins(ctx context.Context, admin *sql.DB) error {
+	var names []string
+	const query = `SELECT rolname FROM pg_roles WHERE rolname ~ '` + setup.DumpLogins + `'
+		AND shobj_description(oid, 'pg_authid') = 'pgherd dump login ' || rolname`
+	err := each(ctx, admin, "logins of dumps", query, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		names = append(names, name)
+		return err
+	})
+	for _, name := range names {
+		err = errors.Join(err, dropDumpLogin(ctx, admin, name))
+	}
+	return err
+}

@@ -1,0 +1,95 @@
+package artifact_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// beforeDumping returns an agent whose pg_dump is preceded by statements of a customer's, run over a connection like pg_dump's
+// own: what an object that was replaced at the right moment would do. The file has the answers.
+func (w *world) beforeDumping(statements ...string) (agent *artifact.Backuper, said string) {
+	w.t.Helper()
+	tools, err := toolchain.Find()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	dir := w.t.TempDir()
+	said = filepath.Join(dir, "said")
+	script := fmt.Sprintf("#!/bin/sh\n'%s' -X -At >>'%s' 2>&1 <<'END'\n%s;\nEND\nexec '%s' \"$@\"\n",
+		tools.Psql, said, strings.Join(statements, ";\n"), tools.PgDump)
+	config := w.config()
+	config.PgDump = filepath.Join(dir, "pg_dump")
+	if err := os.WriteFile(config.PgDump, []byte(script), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	return artifact.New(config, w.files), said
+}
+
+// pg_dump reads a sequence by its name. Whoever puts a table with a trap in its place has code run in that session.
+func TestADumpsSessionMayOnlyReadItsDatabase(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (a int); CREATE SEQUENCE s`)
+	stranger := clustertest.NewDatabase(t)
+	clustertest.Exec(t, w.Cluster.URL("postgres"), `REVOKE ALL ON DATABASE `+stranger.Name+` FROM PUBLIC`)
+	defer stranger.Open(t).Close()
+	agent, said := w.beforeDumping(
+		`SELECT 'powers: ' || count(*) FROM pg_roles r WHERE pg_has_role(r.oid, 'MEMBER') AND rolname <> current_user
+			AND rolname NOT IN ('pg_read_all_data', 'pg_use_reserved_connections')`,
+		`SELECT 'attributes: ' || concat(rolsuper, rolcreaterole, rolcreatedb, rolreplication) FROM pg_roles
+			WHERE rolname = session_user`,
+		`CREATE TABLE mine (a int)`,
+		`BEGIN READ WRITE`, `CREATE ROLE mine`, `ROLLBACK`,
+		`SET ROLE pgherd_agent`,
+		`SELECT 'ended: ' || pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pgherd_agent' LIMIT 1`,
+		`SELECT 'overheard: ' || query FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND query NOT LIKE '<%' LIMIT 1`,
+		`\c `+stranger.Name,
+	)
+	result, err := w.run(agent, w.request())
+	if err != nil || result.VerifiedAt == nil {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	text, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(text)
+	for _, want := range []string{
+		"powers: 0\n", "attributes: ffff\n", "cannot execute CREATE TABLE in a read-only transaction",
+		"permission denied to create role", `permission denied to set role "pgherd_agent"`, "permission denied to terminate process",
+		"permission denied for database",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in what the session was told:\n%s", want, got)
+		}
+	}
+	for _, never := range []string{"ended:", "overheard:", "You are now connected"} {
+		if strings.Contains(got, never) {
+			t.Errorf("the session was told %q:\n%s", never, got)
+		}
+	}
+	if left := w.leftovers(); left != "" {
+		t.Error(left)
+	}
+}
+
+// The privileges of a dump's login are not part of the backup.
+func TestADumpsLoginIsInNoManifest(t *testing.T) {
+	w := newWorld(t)
+	w.loadRich()
+	result, err := w.run(w.agent, w.request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range result.Manifest.Grants {
+		if strings.HasPrefix(g.Grantee, "dump_") {
+			t.Errorf("the manifest has %+v", g)
+		}
+	}
+}
