@@ -12,6 +12,17 @@ var repeating = []Scenario{
 		s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
 		s.Connects(again.Login())
 	}},
+	{Name: "a repeated request is not told a password that its owner has replaced", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		for _, model := range []string{"managed", "single_login"} {
+			ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", RoleModel: model, IdempotencyKey: "deploy-" + model}
+			first := ada.CreatesAs(ask)
+			s.OK(s.ByHand.SetPassword(first.Login(), "chosen by the owner"))
+			again := ada.CreatesAs(ask)
+			s.That(again.ID == first.ID && again.Status == "active", "it is another database: %+v", again.ID)
+			s.That(again.Password == "" && again.ConnectionString == "", "%s: the replay tells the old password", model)
+		}
+	}},
 	{Name: "the same key with another request is a conflict", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}

@@ -69,7 +69,8 @@ func (d *Databases) Create(ctx context.Context, c Caller, r CreateRequest) (Crea
 	if err := d.worker.runNow(ctx, work); err != nil {
 		return Created{}, createError(err)
 	}
-	return d.reveal(ctx, c, work.DatabaseID)
+	created, _, err := d.reveal(ctx, c, work.DatabaseID)
+	return created, err
 }
 
 func (r *CreateRequest) check() (err error) {
@@ -234,9 +235,12 @@ func (d *Databases) awaitCreated(ctx context.Context, c Caller, db id.DatabaseID
 	tick := time.NewTicker(awaitPoll)
 	defer tick.Stop()
 	for {
-		created, err := d.reveal(ctx, c, db)
-		if err != nil || created.Record.Status != database.Creating {
-			return created, err
+		created, owner, err := d.reveal(ctx, c, db)
+		switch {
+		case err != nil:
+			return Created{}, err
+		case created.Record.Status != database.Creating:
+			return d.withoutStalePassword(ctx, created, owner), nil
 		}
 		select {
 		case <-tick.C:
@@ -246,11 +250,30 @@ func (d *Databases) awaitCreated(ctx context.Context, c Caller, db id.DatabaseID
 	}
 }
 
+// withoutStalePassword takes the password out of the answer to a repeated request when the owner has set another one on the
+// server. A server that cannot be asked is taken to have the password: the first answer had it too.
+func (d *Databases) withoutStalePassword(ctx context.Context, c Created, owner ports.LoginSecret) Created {
+	if c.Password == "" {
+		return c
+	}
+	ctx, cancel := d.patient(ctx)
+	defer cancel()
+	agent, err := d.agentOf(ctx, c.Record.ServerID)
+	if err != nil {
+		return c
+	}
+	condition, err := agent.InspectLogin(ctx, c.Record.ID, c.Username, owner.Verifier)
+	if err == nil && condition == ports.LoginDrifted {
+		c.Password, c.ConnectionString = "", ""
+	}
+	return c
+}
+
 // reveal returns the database with the password from its creation, unless the owner's password has changed since.
-func (d *Databases) reveal(ctx context.Context, c Caller, db id.DatabaseID) (Created, error) {
-	var created Created
-	var owner ports.LoginSecret
-	err := d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+func (d *Databases) reveal(
+	ctx context.Context, c Caller, db id.DatabaseID,
+) (created Created, owner ports.LoginSecret, err error) {
+	err = d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if created.Record, _, err = tx.Databases().Reach(ctx, c.viewer(), db); err != nil {
 			return err
 		}
@@ -259,21 +282,21 @@ func (d *Databases) reveal(ctx context.Context, c Caller, db id.DatabaseID) (Cre
 	})
 	switch {
 	case err != nil:
-		return Created{}, notFound(err, fault.New(fault.AgentError, "the database could not be made; nothing is left of it"))
+		return Created{}, owner, notFound(err, fault.New(fault.AgentError, "the database could not be made; nothing is left of it"))
 	case created.Record.Status == database.Error:
-		return Created{}, fault.New(fault.AgentError, "the database could not be made; what is left of it is being removed")
+		return Created{}, owner, fault.New(fault.AgentError, "the database could not be made; what is left of it is being removed")
 	}
 	created.Username = owner.Username
 	if owner.Generation != 1 {
-		return created, nil
+		return created, owner, nil
 	}
 	password, err := d.Secrets.Open(owner.Sealed, owner.Context())
 	if err != nil {
-		return Created{}, err
+		return Created{}, owner, err
 	}
 	created.Password = string(password)
 	created.ConnectionString = created.Record.ConnectionString(owner.Username, created.Password)
-	return created, nil
+	return created, owner, nil
 }
 
 // auditCreated is the activity entry of a finished creation.
