@@ -78,29 +78,16 @@ func dropDumpLogin(ctx context.Context, admin *sql.DB, name string) error {
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.
-func largeObjectOwners(ctx context.Context, tx *sql.Tx) (owners []string, err error) {
-	const query = `SELECT rolname FROM pg_roles r WHERE pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') AND NOT rolsuper
-		AND EXISTS (SELECT FROM pg_largeobject_metadata WHERE lomowner = r.oid) ORDER BY 1`
-	err = each(ctx, tx, "owners of large objects", query, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		owners = append(owners, name)
-		return err
-	})
-	return owners, err
+func largeObjectOwners(ctx context.Context, tx *sql.Tx) ([]string, error) {
+	return column(ctx, tx, "owners of large objects", `SELECT rolname FROM pg_roles r
+		WHERE pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') AND NOT rolsuper
+		AND EXISTS (SELECT FROM pg_largeobject_metadata WHERE lomowner = r.oid) ORDER BY 1`)
 }
 
 // sweepDumpLogins drops every login of a dump.
 func sweepDumpLogins(ctx context.Context, admin *sql.DB) error {
-	var names []string
-	const query = `SELECT rolname FROM pg_roles WHERE rolname ~ '` + setup.DumpLogins + `'
-		AND shobj_description(oid, 'pg_authid') = 'pgherd dump login ' || rolname`
-	err := each(ctx, admin, "logins of dumps", query, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		names = append(names, name)
-		return err
-	})
+	names, err := column(ctx, admin, "logins of dumps", `SELECT rolname FROM pg_roles WHERE rolname ~ '`+setup.DumpLogins+`'
+		AND shobj_description(oid, 'pg_authid') = 'pgherd dump login ' || rolname`)
 	for _, name := range names {
 		err = errors.Join(err, dropDumpLogin(ctx, admin, name))
 	}

@@ -163,15 +163,8 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(stri
 // EndPredecessor.
 func (b *Backuper) Sweep(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		var names []string
-		const query = `SELECT rolname FROM pg_roles WHERE rolname ~ '^verify_[0-9a-f]{32}$'
-			AND shobj_description(oid, 'pg_authid') = 'pgherd isolated copy ' || rolname`
-		err := each(ctx, admin, "isolated copies", query, func(rows *sql.Rows) error {
-			var name string
-			err := rows.Scan(&name)
-			names = append(names, name)
-			return err
-		})
+		names, err := column(ctx, admin, "isolated copies", `SELECT rolname FROM pg_roles WHERE rolname ~ '^verify_[0-9a-f]{32}$'
+			AND shobj_description(oid, 'pg_authid') = 'pgherd isolated copy ' || rolname`)
 		for _, name := range names {
 			err = errors.Join(err, dropMarked(ctx, admin, name, func(string) {}))
 		}

@@ -37,6 +37,17 @@ func each(ctx context.Context, q querier, what, query string, scan func(*sql.Row
 	return nil
 }
 
+// column runs a query of one column of text.
+func column(ctx context.Context, q querier, what, query string) (list []string, err error) {
+	err = each(ctx, q, what, query, func(rows *sql.Rows) error {
+		var value string
+		err := rows.Scan(&value)
+		list = append(list, value)
+		return err
+	})
+	return list, err
+}
+
 func knownSettings(ctx context.Context, q querier) (map[string]bool, error) {
 	known := map[string]bool{}
 	err := each(ctx, q, "settings", `SELECT name FROM pg_settings`, func(rows *sql.Rows) error {
