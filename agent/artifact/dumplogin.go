@@ -34,6 +34,7 @@ func dumpMark(name string) string { return "pgherd dump login " + name }
 func (l *dumpLogin) create(ctx context.Context, database string, owners []string) (err error) {
 	name := dumpsql.QuoteIdentifier(l.name())
 	statements := []string{
+		`SET LOCAL lock_timeout = ` + l.cfg.lockWait(), // the owner may be changing who can connect
 		`GRANT pg_read_all_data, pg_use_reserved_connections TO ` + name,
 		`GRANT CONNECT ON DATABASE ` + dumpsql.QuoteIdentifier(database) + ` TO ` + name,
 	}
@@ -69,12 +70,7 @@ func dropDumpLogin(ctx context.Context, admin *sql.DB, name string) error {
 	if _, err := admin.ExecContext(ctx, end, name); err != nil {
 		return fmt.Errorf("end the sessions of the dump's login: %w", err)
 	}
-	quoted := dumpsql.QuoteIdentifier(name)
-	// It owns nothing: what this removes is the privilege to connect.
-	if _, err := admin.ExecContext(ctx, `DROP OWNED BY `+quoted+`; DROP ROLE `+quoted); err != nil {
-		return fmt.Errorf("drop the dump's login: %w", err)
-	}
-	return nil
+	return dropLogin(ctx, admin, name)
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.

@@ -2,9 +2,7 @@ package artifact
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -65,49 +62,6 @@ func (i *isolated) createLogin(ctx context.Context) (err error) {
 	return err
 }
 
-// makeLogin makes a login for one piece of work, with its mark and in one transaction with further statements about it, and
-// returns its password. It bypasses row security.
-func makeLogin(ctx context.Context, admin *sql.DB, name, mark string, more ...string) (password string, err error) {
-	var random [32]byte
-	var salt [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	_, _ = rand.Read(salt[:])
-	password = hex.EncodeToString(random[:])
-	quoted := dumpsql.QuoteIdentifier(name)
-	tx, err := admin.BeginTx(ctx, nil)
-	if err != nil {
-		return "", fmt.Errorf("make the login %s: %w", name, err)
-	}
-	defer tx.Rollback()
-	statements := append([]string{
-		`CREATE ROLE ` + quoted + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS PASSWORD ` +
-			pq.QuoteLiteral(credential.Verifier(password, salt, credential.Iterations)),
-		`COMMENT ON ROLE ` + quoted + ` IS ` + pq.QuoteLiteral(mark),
-	}, more...)
-	for _, statement := range statements {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return "", fmt.Errorf("make the login %s: %w", name, err)
-		}
-	}
-	return password, tx.Commit()
-}
-
-// isMarked reports whether a role exists and bears our mark. One without it is an error.
-func isMarked(ctx context.Context, admin *sql.DB, name, mark string) (bool, error) {
-	var found string
-	err := admin.QueryRowContext(ctx, `SELECT coalesce(shobj_description(oid, 'pg_authid'), '') FROM pg_roles WHERE rolname = $1`,
-		name).Scan(&found)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("look for the role %s: %w", name, err)
-	case found != mark:
-		return false, fmt.Errorf("a role %s exists that is not ours", name)
-	}
-	return true, nil
-}
-
 func localeOptions(l backup.Locale) string {
 	var b strings.Builder
 	option := func(name, value string) {
@@ -152,8 +106,8 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(stri
 		return fmt.Errorf("drop the isolated copy: %w", err)
 	}
 	crash("backup.verify.database-dropped")
-	if _, err := admin.ExecContext(ctx, `DROP ROLE IF EXISTS `+quoted); err != nil {
-		return fmt.Errorf("drop the login of the isolated copy: %w", err)
+	if err := dropLogin(ctx, admin, name); err != nil {
+		return err
 	}
 	crash("backup.verify.dropped")
 	return nil
@@ -168,6 +122,6 @@ func (b *Backuper) Sweep(ctx context.Context) error {
 		for _, name := range names {
 			err = errors.Join(err, dropMarked(ctx, admin, name, func(string) {}))
 		}
-		return errors.Join(err, sweepDumpLogins(ctx, admin))
+		return errors.Join(err, sweepDumpLogins(ctx, admin), sweepDead(ctx, admin))
 	})
 }

@@ -1,0 +1,86 @@
+package artifact_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// granting returns an agent whose pg_dump is preceded by a customer's grant to the login of the dump.
+func (w *world) granting() *artifact.Backuper {
+	w.t.Helper()
+	tools, err := toolchain.Find()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	config := w.config()
+	config.PgDump = filepath.Join(w.t.TempDir(), "pg_dump")
+	const grant = "#!/bin/sh\n'%s' -X -q -d '%s' -c \"GRANT SELECT ON t TO $PGUSER\" >/dev/null || exit 1\nexec '%s' \"$@\"\n"
+	script := fmt.Sprintf(grant, tools.Psql, w.Cluster.URLFor("shop", password, w.Name)+"&options=-cstatement_timeout%3D0", tools.PgDump)
+	if err := os.WriteFile(config.PgDump, []byte(script), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	return artifact.New(config, w.files)
+}
+
+const deadLogins = `SELECT count(*) FROM pg_roles WHERE rolname ~ '^dead_' AND NOT rolcanlogin AND NOT rolbypassrls`
+
+// A customer who grants something to the logins of a backup keeps PostgreSQL from dropping them, and neither a backup from being
+// made nor an agent from starting.
+func TestGrantsToTheLoginsOfABackupStandInNobodysWay(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (a int)`)
+	customer := clustertest.Database{URL: w.Cluster.URLFor("shop", password, w.Name) + "&options=-cstatement_timeout%3D0"}.Open(t)
+	open, err := customer.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Rollback()
+	agent, granted := w.granting(), false
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	result, err := agent.Run(ctx, w.request(), func(stage string, percent int) {
+		if stage == artifact.StageVerifying && !granted {
+			granted = true
+			if _, err := open.Exec(`GRANT SELECT ON t TO verify_22222222222242228222222222222222`); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil || result.VerifiedAt == nil || !granted {
+		t.Fatalf("%+v, %v; granted: %v", result, err, granted)
+	}
+	if left := w.leftovers(); left != "" {
+		t.Error(left)
+	}
+	admin := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t)
+	dead := func() (n int) {
+		if err := agent.Sweep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := admin.QueryRow(deadLogins).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := dead(); n != 2 {
+		t.Errorf("%d buried logins are left, want that of the dump and that of the verification", n)
+	}
+	if err := open.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if n := dead(); n != 1 {
+		t.Errorf("%d buried logins are left, want that of the dump", n)
+	}
+	clustertest.Exec(t, w.URL, `DROP TABLE t`)
+	if n := dead(); n != 0 {
+		t.Errorf("%d buried logins are left, and nothing keeps them", n)
+	}
+}
