@@ -104,11 +104,15 @@ func (w *world) request() artifact.Request {
 	}
 }
 
+// patient is a login's connection to the database without the database's own timeout. A SET would have to be quicker than that.
+func (w *world) patient(login string) string {
+	return w.Cluster.URLFor(login, password, w.Name) + "&options=-cstatement_timeout%3D0"
+}
+
 // load runs a script as the customer, and lets the agent in, as the platform does with every database that it makes.
 func (w *world) load(sql string) {
 	w.t.Helper()
-	// A SET would have to be quicker than the database's own timeout.
-	w.psql(w.Cluster.URLFor("shop", password, w.Name)+"&options=-cstatement_timeout%3D0", sql)
+	w.psql(w.patient("shop"), sql)
 	clustertest.Exec(w.t, w.Cluster.URL("postgres"), `GRANT CONNECT ON DATABASE `+w.Name+` TO pgherd_agent`)
 }
 
