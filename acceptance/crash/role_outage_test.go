@@ -183,8 +183,26 @@ func (o outage) run(t *testing.T, w *world, u *user) {
 	w.reconnects(t)
 	w.settled(t)
 	for _, r := range all {
+		r.isLetIn(t)
 		r.check(t)
 	}
+}
+
+// isLetIn waits until the pooler lets the role in: after a crash of PostgreSQL it may need a moment to see which of its
+// connections are dead.
+func (r *rotor) isLetIn(t *testing.T) {
+	t.Helper()
+	l := r.role.login().with(r.passwords[len(r.passwords)-1])
+	eventually(t, "the role is let in", func() (bool, string) {
+		for way, db := range r.w.ways(t, l) {
+			_, err := db.ExecContext(soon(t), "SELECT 1")
+			noError(t, db.Close())
+			if err != nil {
+				return false, way + ": " + err.Error()
+			}
+		}
+		return true, ""
+	})
 }
 
 // awaitPending waits until a rotation is in the middle.
