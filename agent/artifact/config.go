@@ -29,7 +29,7 @@ type Config struct {
 	DataDir     string // on the databases' disk, which must have room for the copy of a verification; empty: no check
 
 	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
-	CleanupTime time.Duration    // how long a canceled verification may take to remove its copy; 0 means 1 min
+	CleanupTime time.Duration    // how long a canceled backup may take to remove its copy or login; 0 means 1 min
 	RestoreTime time.Duration    // how long a verifying restore may take; 0 means 6 h
 	Now         func() time.Time `json:"-"` // nil means the system's clock
 }

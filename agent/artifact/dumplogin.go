@@ -3,11 +3,9 @@ package artifact
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
-	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -22,11 +20,7 @@ type dumpLogin struct {
 	password string
 }
 
-const dumpPrefix = "dump_" // as in setup.DumpLogins
-
-func (l *dumpLogin) name() string { return dumpPrefix + id.Compact(l.op) }
-
-func dumpMark(name string) string { return "pgherd dump login " + name }
+func (l *dumpLogin) name() string { return dumpLogins.of(l.op) }
 
 // create makes the login, of which the snapshot of the dump must know nothing: it is not part of the backup.
 //
@@ -45,24 +39,21 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 		if err := dropDumpLogin(ctx, admin, l.name()); err != nil {
 			return err
 		}
-		l.password, err = makeLogin(ctx, admin, l.name(), dumpMark(l.name()), statements...)
+		l.password, err = dumpLogins.make(ctx, admin, l.name(), statements...)
 		return err
 	})
 }
 
-// drop removes the login. It takes CleanupTime at most when the backup is canceled; what is left then the next start sweeps.
+// drop removes the login.
 func (l *dumpLogin) drop(ctx context.Context) error {
-	if ctx.Err() != nil {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.CleanupTime)
-		defer cancel()
-		ctx = limited
-	}
-	return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error { return dropDumpLogin(ctx, admin, l.name()) })
+	return l.cfg.cleanUp(ctx, func(ctx context.Context) error {
+		return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error { return dropDumpLogin(ctx, admin, l.name()) })
+	})
 }
 
 // dropDumpLogin ends the sessions of a dump's login and drops it, if it bears our mark. It is no error if it does not exist.
 func dropDumpLogin(ctx context.Context, admin *sql.DB, name string) error {
-	found, err := isMarked(ctx, admin, name, dumpMark(name))
+	found, err := dumpLogins.exists(ctx, admin, name)
 	if err != nil || !found {
 		return err
 	}
@@ -78,14 +69,4 @@ func largeObjectOwners(ctx context.Context, tx *sql.Tx) ([]string, error) {
 	return column(ctx, tx, "owners of large objects", `SELECT rolname FROM pg_roles r
 		WHERE pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') AND NOT rolsuper
 		AND EXISTS (SELECT FROM pg_largeobject_metadata WHERE lomowner = r.oid) ORDER BY 1`)
-}
-
-// sweepDumpLogins drops every login of a dump.
-func sweepDumpLogins(ctx context.Context, admin *sql.DB) error {
-	names, err := column(ctx, admin, "logins of dumps", `SELECT rolname FROM pg_roles WHERE rolname ~ '`+setup.DumpLogins+`'
-		AND shobj_description(oid, 'pg_authid') = 'pgherd dump login ' || rolname`)
-	for _, name := range names {
-		err = errors.Join(err, dropDumpLogin(ctx, admin, name))
-	}
-	return err
 }

@@ -50,7 +50,7 @@ func (e *pgDumpError) Error() string { return "pg_dump: " + e.err.Error() + ": "
 func (e *pgDumpError) Unwrap() error { return e.err }
 
 // known are complaints of the server that have a cause in the database. The text for the customer is fixed: what a complaint says
-// may have been written by code that ran as the agent, and must not be shown.
+// may have been written by a customer's code, and must not be shown.
 var known = []struct{ complaint, reason string }{
 	{"canceling statement due to lock timeout", ""}, // said with the time
 	{"invalid memory alloc request size", "a row is too large: PostgreSQL writes at most about 1 GB of text for one"},

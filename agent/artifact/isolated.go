@@ -27,11 +27,7 @@ type isolated struct {
 	password string
 }
 
-const isolatedPrefix = "verify_"
-
-func (i *isolated) name() string { return isolatedPrefix + id.Compact(i.op) }
-
-func mark(name string) string { return "pgherd isolated copy " + name }
+func (i *isolated) name() string { return copyLogins.of(i.op) }
 
 // create makes login and database. The login is a member of nothing and can reach only its copy. It bypasses row security, as
 // whoever restores a dump elsewhere does, because materialized views are refreshed when policies are already in force.
@@ -58,7 +54,7 @@ func (i *isolated) create(ctx context.Context, l backup.Locale, crash func(strin
 }
 
 func (i *isolated) createLogin(ctx context.Context) (err error) {
-	i.password, err = makeLogin(ctx, i.admin, i.name(), mark(i.name()))
+	i.password, err = copyLogins.make(ctx, i.admin, i.name())
 	return err
 }
 
@@ -97,7 +93,7 @@ func (i *isolated) drop(ctx context.Context, crash func(string)) error {
 }
 
 func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(string)) error {
-	found, err := isMarked(ctx, admin, name, mark(name))
+	found, err := copyLogins.exists(ctx, admin, name)
 	if err != nil || !found {
 		return err
 	}
@@ -117,11 +113,10 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(stri
 // EndPredecessor.
 func (b *Backuper) Sweep(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		names, err := column(ctx, admin, "isolated copies", `SELECT rolname FROM pg_roles WHERE rolname ~ '^verify_[0-9a-f]{32}$'
-			AND shobj_description(oid, 'pg_authid') = 'pgherd isolated copy ' || rolname`)
-		for _, name := range names {
-			err = errors.Join(err, dropMarked(ctx, admin, name, func(string) {}))
-		}
-		return errors.Join(err, sweepDumpLogins(ctx, admin), sweepDead(ctx, admin))
+		return errors.Join(
+			copyLogins.sweep(ctx, admin, func(name string) error { return dropMarked(ctx, admin, name, func(string) {}) }),
+			dumpLogins.sweep(ctx, admin, func(name string) error { return dropDumpLogin(ctx, admin, name) }),
+			deadLogins.sweep(ctx, admin, func(name string) error { _, err := tryDrop(ctx, admin, name); return err }),
+		)
 	})
 }

@@ -39,14 +39,19 @@ func (b *Backuper) verify(ctx context.Context, m backup.Manifest, progress Progr
 }
 
 // removeCopy drops the copy, however long PostgreSQL takes for its files and the checkpoint before: a backup that was found equal
-// must not fail for that. Once the backup is canceled, it takes CleanupTime at most; what is left then the next start sweeps.
+// must not fail for that.
 func (b *Backuper) removeCopy(ctx context.Context, copied *isolated) error {
-	if err := copied.drop(ctx, b.Crash); ctx.Err() == nil {
+	return b.cfg.cleanUp(ctx, func(ctx context.Context) error { return copied.drop(ctx, b.Crash) })
+}
+
+// cleanUp removes something. Once the backup is canceled, that may take CleanupTime; what is left then the next start sweeps.
+func (c *Config) cleanUp(ctx context.Context, remove func(context.Context) error) error {
+	if err := remove(ctx); ctx.Err() == nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CleanupTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.CleanupTime)
 	defer cancel()
-	return copied.drop(ctx, b.Crash)
+	return remove(ctx)
 }
 
 // restore streams the stored file into the copy.

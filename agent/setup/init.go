@@ -24,8 +24,11 @@ const (
 	MaintenanceDatabase = "pgherd_maintenance"
 )
 
-// DumpLogins is a regular expression for the logins that an agent makes for single dumps.
-const DumpLogins = "^dump_[0-9a-f]{32}$"
+// The logins that an agent makes for single dumps: how their names begin, and a regular expression for the names.
+const (
+	DumpPrefix = "dump_"
+	DumpLogins = "^" + DumpPrefix + "[0-9a-f]{32}$"
+)
 
 // Options is what Init needs to know.
 type Options struct {
