@@ -21,7 +21,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/tink-crypto/tink-go/v2 v2.9.0
-	github.com/valyala/fasthttp v1.60.0 // newer ones fail fiber v2's own tests (1.62 to 1.74 were tried)
+	github.com/valyala/fasthttp v1.73.0 // at 1.74 bodies are read before the handler, which adapters/httpapi must prevent
 	go.uber.org/dig v1.19.0
 	go.uber.org/fx v1.24.0
 	go.uber.org/goleak v1.3.0
