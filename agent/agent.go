@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/server"
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -36,9 +37,12 @@ type Agent struct {
 	backups   *backups
 	artifacts artifact.Config
 	server    *server.Server
+	programs  *programs
 
-	inCharge atomic.Bool
-	started  chan struct{}
+	inCharge   atomic.Bool
+	started    chan struct{}
+	poolerDown atomic.Bool
+	poolerBack chan struct{} // wakes the watch over versions
 }
 
 // New makes an agent; nothing is started or connected before Run.
@@ -59,8 +63,9 @@ func New(c Config, d Deps) (*Agent, error) {
 		postgres: executor.Server{
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: rand.Text(),
 		},
-		artifacts: c.artifacts(secrets.AgentPassword, d.Now), started: make(chan struct{}),
+		artifacts: c.artifacts(secrets.AgentPassword, d.Now), started: make(chan struct{}), poolerBack: make(chan struct{}, 1),
 	}
+	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
 	a.backups = &backups{config: c}
 	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, a.backups, d.Log); err != nil {
 		return nil, err
@@ -71,17 +76,26 @@ func New(c Config, d Deps) (*Agent, error) {
 		Health: &health.Collector{
 			Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},
 		},
-		Log: d.Log,
+		Programs: a.Programs, Log: d.Log,
 	})
 	return a, err
 }
+
+// Programs lists PostgreSQL, PgBouncer and pg_dump with what is known of their versions.
+func (a *Agent) Programs() []protocol.Program { return a.programs.report() }
+
+// InCharge reports whether the agent carries out commands.
+func (a *Agent) InCharge() bool { return a.inCharge.Load() }
+
+// PoolerAnswers reports whether PgBouncer answered when the agent last looked, which it does every second.
+func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }
 
 // Started is closed once the agent is in charge and has written PgBouncer's files. A PgBouncer that never ran before must not
 // be started earlier.
 func (a *Agent) Started() <-chan struct{} { return a.started }
 
 // Run listens, takes charge of the server as soon as PostgreSQL answers, and carries out commands. It returns nil when ctx
-// ends, and ErrSuperseded when another agent takes over. Call it once.
+// ends, ErrSuperseded when another agent takes over, and a *versions.Refusal for a program with known holes. Call it once.
 func (a *Agent) Run(ctx context.Context) error {
 	listener, err := a.listen()
 	if err != nil {
@@ -90,6 +104,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.server.Serve(ctx, listener) })
 	group.Go(func() error { return a.lead(ctx) })
+	group.Go(func() error { return a.watchVersions(ctx) })
 	err = group.Wait()
 	a.executor.Stop()
 	a.pooler.Close()
@@ -109,6 +124,9 @@ func (a *Agent) listen() (net.Listener, error) {
 
 // lead takes charge, prepares, and watches until ctx ends.
 func (a *Agent) lead(ctx context.Context) error {
+	if err := a.checkVersions(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
 	leader := a.takeCharge(ctx)
 	if leader == nil {
 		return nil
@@ -121,17 +139,53 @@ func (a *Agent) lead(ctx context.Context) error {
 	a.inCharge.Store(true)
 	close(a.started)
 	a.log.Info("this agent is in charge of the server")
-	go a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, func(err error) {
-		if err != nil {
-			a.log.Warn("PgBouncer does not use the desired state", zap.Error(err))
-			return
-		}
-		a.log.Info("PgBouncer uses the desired state again")
-	})
+	go a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, a.poolerChanged)
 	go a.prune(ctx)
 	go a.executor.SweepChanged(ctx)
 	go a.executor.SweepDead(ctx)
 	return leader.Watch(ctx)
+}
+
+// poolerChanged hears from the watch over PgBouncer.
+func (a *Agent) poolerChanged(err error) {
+	down := errors.Is(err, pooler.ErrUnreachable)
+	a.poolerDown.Store(down)
+	switch {
+	case down:
+		a.log.Error("PgBouncer does not answer, so customers cannot connect", zap.Error(err))
+	case err != nil:
+		a.log.Warn("PgBouncer does not use the desired state", zap.Error(err))
+	default:
+		a.log.Info("PgBouncer uses the desired state again")
+		select {
+		case a.poolerBack <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// checkVersions waits until PostgreSQL answers, and returns a *versions.Refusal before a predecessor loses charge.
+func (a *Agent) checkVersions(ctx context.Context) (refusal error) {
+	for _, version := range a.config.Versions.Accept {
+		a.log.Warn("a version with known holes would be accepted (--accept-versions)", zap.String("version", version))
+	}
+	_ = a.untilDone(ctx, "looking at versions", func(ctx context.Context) error {
+		err := a.programs.look(ctx)
+		if errors.As(err, new(*versions.Refusal)) {
+			refusal, err = err, nil
+		}
+		return err
+	})
+	return refusal
+}
+
+func (a *Agent) watchVersions(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-a.started:
+		return a.programs.watch(ctx, a.poolerBack)
+	}
 }
 
 // prune removes old operations from the ledger, now and every day.

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/versions"
 )
 
 // Config is an agent's configuration.
@@ -48,6 +49,8 @@ type Config struct {
 	DataDir string
 	// Version of the program, for capabilities.
 	Version string
+	// Versions says what to do about a PostgreSQL, PgBouncer or pg_dump with known holes.
+	Versions versions.Policy
 }
 
 // Deps are an agent's optional dependencies.
@@ -60,6 +63,9 @@ type Deps struct {
 func (c *Config) complete() (setup.Credentials, error) {
 	if c.PostgresHost == "" || c.PostgresPort == 0 || c.BackupDir == "" || c.PgDump == "" || c.DataDir == "" {
 		return setup.Credentials{}, errors.New("PostgreSQL's host and port, the backup folder, pg_dump and the data folder must be set")
+	}
+	if err := c.Versions.Check(); err != nil {
+		return setup.Credentials{}, err
 	}
 	secrets, err := setup.ReadCredentials(c.CredentialsFile)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -83,8 +84,11 @@ func newStack(t testing.TB, pg *cluster.Postgres, dir string) *stack {
 		TLSCertFile: agentPair.CertFile, TLSKeyFile: agentPair.KeyFile, Secret: secret, CredentialsFile: credentials,
 		PostgresHost: pg.Host(), PostgresPort: pg.Port(), Pooler: set,
 		BackupDir: filepath.Join(dir, "backups"), PgDump: tools.PgDump, DataDir: dir, Version: "test",
+		Versions: versions.Policy{Development: true},
 	}
-	must(setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: credentials}))(t)
+	must(setup.Init(t.Context(), setup.Options{
+		DSN: pg.URL("postgres"), CredentialsFile: credentials, Versions: s.config.Versions,
+	}))(t)
 	s.super = must(sql.Open("postgres", pg.URL(setup.MaintenanceDatabase)))(t)
 	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots(t)}}}
 	return s

@@ -64,7 +64,9 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	}
 
 	for range 2 {
-		must(setup.Init(t.Context(), setup.Options{DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile}))(t)
+		must(setup.Init(t.Context(), setup.Options{
+			DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile, Versions: s.config.Versions,
+		}))(t)
 	}
 	defer s.child(t, "").kill()
 	owner := stopped.present(database.OwnerLogin)

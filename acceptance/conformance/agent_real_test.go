@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -36,7 +37,9 @@ func startReal(t *testing.T) conformance.AgentStand {
 	ca, err := cluster.OpenCA(filepath.Join(dir, "ca"))
 	noError(t, err)
 	config := realConfig(t, dir, ca, pg)
-	_, err = setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: config.CredentialsFile})
+	_, err = setup.Init(t.Context(), setup.Options{
+		DSN: pg.URL("postgres"), CredentialsFile: config.CredentialsFile, Versions: config.Versions,
+	})
 	noError(t, err)
 	url := runAgent(t, config)
 
@@ -72,6 +75,7 @@ func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) 
 		CredentialsFile: filepath.Join(dir, "credentials.json"),
 		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: settings,
 		BackupDir: filepath.Join(dir, "backups"), BackupReserve: 1, PgDump: tools.PgDump, DataDir: dir, Version: "test",
+		Versions: versions.Policy{Development: true},
 	}
 }
 

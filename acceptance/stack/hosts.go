@@ -122,7 +122,7 @@ func (s *Stack) LaunchAgentWithFileLimit(blocks int) (*Process, error) {
 
 func (s *Stack) agentArguments() ([]string, error) {
 	args := []string{
-		"agent", "--listen", net.JoinHostPort(loopback, strconv.Itoa(s.agentPort)),
+		"agent", "--listen", net.JoinHostPort(loopback, strconv.Itoa(s.agentPort)), "--ops-listen", net.JoinHostPort(loopback, "0"),
 		"--tls-cert-file", s.path("ca", "agent.crt"), "--tls-key-file", s.path("ca", "agent.key"),
 		"--postgres-host", s.Server.Host(), "--postgres-port", strconv.Itoa(s.Server.Port()),
 		"--pooler-dir", s.path("pooler"), "--pooler-socket-dir", s.socketDir, "--pooler-listen", loopback,

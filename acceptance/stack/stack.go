@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -46,6 +48,8 @@ type Stack struct {
 	agentPort   int
 	poolerPort  int
 	socketDir   string
+	// accepted are the versions of the tools that are at hand, which an agent refuses where they have known holes.
+	accepted []string
 
 	// Metadata and Server are the clusters of the metadata and of the customers' databases.
 	Metadata, Server *cluster.Postgres
@@ -89,11 +93,14 @@ func (s *Stack) path(parts ...string) string {
 	return filepath.Join(append([]string{s.options.Dir}, parts...)...)
 }
 
-func (s *Stack) prepareFiles(context.Context) (err error) {
+func (s *Stack) prepareFiles(ctx context.Context) (err error) {
 	if s.options.BackupDir == "" {
 		s.options.BackupDir = s.path("backups")
 	}
 	if s.tools, err = toolchain.Find(); err != nil {
+		return err
+	}
+	if s.accepted, err = versionsOf(ctx, s.tools); err != nil {
 		return err
 	}
 	if s.ca, err = cluster.OpenCA(s.path("ca")); err != nil {
@@ -111,6 +118,18 @@ func (s *Stack) prepareFiles(context.Context) (err error) {
 	}
 	s.socketDir, err = cluster.SocketDir(s.path("sockets"))
 	return err
+}
+
+// versionsOf is what PostgreSQL, pg_dump and PgBouncer say of their versions.
+func versionsOf(ctx context.Context, tools toolchain.Tools) (texts []string, err error) {
+	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer} {
+		text, err := versions.Ask(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
 }
 
 func (s *Stack) startClusters(ctx context.Context) error {
@@ -251,6 +270,7 @@ func (s *Stack) environment() []string {
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
 		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.path("keyring.json"),
 		"PGHERD_CREDENTIALS_FILE=" + s.credentialsFile(), "PGHERD_AGENT_SECRET=" + s.agentSecret,
+		"PGHERD_ACCEPT_VERSIONS=" + strings.Join(s.accepted, ","),
 	}
 	if s.options.LeaseHold > 0 {
 		env = append(env, "PGHERD_LEASE_HOLD="+s.options.LeaseHold.String())

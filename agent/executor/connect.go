@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/versions"
 )
 
 // Server says how the agent connects to PostgreSQL.
@@ -47,6 +48,20 @@ func (s Server) openMaintenance() (*sql.DB, error) {
 	db.SetMaxOpenConns(maxConnections)
 	db.SetMaxIdleConns(maxConnections)
 	return db, nil
+}
+
+// Version asks the server for its version, without a claim to be in charge of it.
+func (s Server) Version(ctx context.Context) (versions.Found, error) {
+	connector, err := pq.NewConnectorConfig(s.config(setup.MaintenanceDatabase))
+	if err != nil {
+		return versions.Found{}, err
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	var version string
+	var number int
+	err = db.QueryRowContext(ctx, versions.OfServer).Scan(&version, &number)
+	return versions.Server(version, number), err
 }
 
 // checked runs a statement on every new connection.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
@@ -16,7 +17,9 @@ func ledger(t *testing.T) *sql.DB {
 	t.Helper()
 	pg := clustertest.New(t, nil)
 	credentials := filepath.Join(t.TempDir(), "credentials.json")
-	if _, err := setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: credentials}); err != nil {
+	if _, err := setup.Init(t.Context(), setup.Options{
+		DSN: pg.URL("postgres"), CredentialsFile: credentials, Versions: versions.Policy{Development: true},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return clustertest.Database{URL: pg.URL(setup.MaintenanceDatabase)}.Open(t)

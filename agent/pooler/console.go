@@ -39,9 +39,17 @@ func (c *Console) Close() {
 	}
 }
 
-// Ping asks PgBouncer for its version. The error wraps ErrUnreachable if nothing answered.
+// Ping asks PgBouncer for an answer. The error wraps ErrUnreachable if there was none.
 func (c *Console) Ping(ctx context.Context) error {
-	return c.each(ctx, "SHOW VERSION", func(row) error { return nil })
+	_, err := c.Version(ctx)
+	return err
+}
+
+// Version returns what PgBouncer says of its version, such as "PgBouncer 1.26.1". The error wraps ErrUnreachable if nothing
+// answered.
+func (c *Console) Version(ctx context.Context) (version string, err error) {
+	err = c.each(ctx, "SHOW VERSION", func(r row) error { version = r.text("version"); return nil })
+	return version, err
 }
 
 func (c *Console) reload(ctx context.Context) error { return c.command(ctx, "RELOAD") }

@@ -110,9 +110,25 @@ type Size struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Capabilities names the agent's version, its routes and the commands that it knows.
+// Capabilities names the agent's version, its routes, the commands that it knows, and the programs that it works with.
 type Capabilities struct {
 	Version  string   `json:"version"`
 	Routes   []string `json:"routes"`
 	Commands []Kind   `json:"commands"`
+	// Programs are those that the agent works with. An agent of an earlier version does not name them.
+	Programs []Program `json:"programs"`
+}
+
+// Program is PostgreSQL, PgBouncer or pg_dump on the agent's server.
+type Program struct {
+	Name string `json:"name"`
+	// Version is what the program says of itself; empty until it has answered.
+	Version string `json:"version"`
+	// Floor is the oldest version of the same series without known holes.
+	Floor string `json:"floor"`
+	// BelowFloor says that the version is older than that. Holes are then the identifiers of what is known of it, and Accepted
+	// says that the operator has accepted this very version.
+	BelowFloor bool     `json:"belowFloor"`
+	Accepted   bool     `json:"accepted"`
+	Holes      []string `json:"holes"`
 }

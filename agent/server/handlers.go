@@ -29,7 +29,9 @@ func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request) {
 		routes = append(routes, pattern)
 	}
 	slices.Sort(routes)
-	answer(w, http.StatusOK, protocol.Capabilities{Version: s.config.Version, Routes: routes, Commands: protocol.Kinds})
+	answer(w, http.StatusOK, protocol.Capabilities{
+		Version: s.config.Version, Routes: routes, Commands: protocol.Kinds, Programs: s.config.Programs(),
+	})
 }
 
 // command carries out a command to its end, even if the client gives up: the outcome is then in the ledger.

@@ -50,6 +50,8 @@ type Config struct {
 	Commands Commands
 	Files    Files
 	Health   Health
+	// Programs lists the programs that the agent works with, for capabilities.
+	Programs func() []protocol.Program
 	// Refusal turns every error into a refusal on the wire.
 	Refusal func(error) protocol.Refusal
 	Log     *zap.Logger

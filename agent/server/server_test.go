@@ -64,7 +64,10 @@ func (w *work) InspectLogin(_ context.Context, q protocol.LoginQuestion) (protoc
 }
 func (w *work) Room(context.Context, id.DatabaseID) error                    { return nil }
 func (w *work) Delete(context.Context, id.DatabaseID, backup.Filename) error { return nil }
-func (w *work) Report(context.Context) (protocol.Health, error)              { return protocol.Health{}, nil }
+func (w *work) Programs() []protocol.Program {
+	return []protocol.Program{{Name: "PgBouncer", Version: "PgBouncer 1.24.1", BelowFloor: true}}
+}
+func (w *work) Report(context.Context) (protocol.Health, error) { return protocol.Health{}, nil }
 func (w *work) Open(context.Context, id.DatabaseID, backup.Filename) (io.ReadCloser, int64, error) {
 	return io.NopCloser(strings.NewReader(w.content)), w.claimed, nil
 }
@@ -93,7 +96,7 @@ func start(t *testing.T, w *work) running {
 	}
 	core, log := observer.New(zap.DebugLevel)
 	s, err := server.New(server.Config{
-		Certificates: []tls.Certificate{pair}, Secret: secret, Version: "v", Commands: w, Files: w, Health: w,
+		Certificates: []tls.Certificate{pair}, Secret: secret, Version: "v", Commands: w, Files: w, Health: w, Programs: w.Programs,
 		Refusal: func(error) protocol.Refusal { return protocol.Refusal{Reason: w.refuse, Message: "m"} }, Log: zap.New(core),
 	})
 	if err != nil {
@@ -144,7 +147,8 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	}
 	_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
 	var known protocol.Capabilities
-	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 9 || known.Version != "v" {
+	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 9 || known.Version != "v" ||
+		len(known.Programs) != 1 || !known.Programs[0].BelowFloor {
 		t.Fatalf("%s %v", text, err)
 	}
 	for _, route := range known.Routes {

@@ -13,6 +13,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/credential"
 )
 
@@ -38,6 +39,11 @@ type Options struct {
 	CredentialsFile string
 	// CredentialsOwner, if not nil, becomes the owner of a new file: the system user of the agent.
 	CredentialsOwner *FileOwner
+	// Versions says what to do about a version with known holes.
+	Versions versions.Policy
+	// Programs are the paths, or the names, of pg_dump and PgBouncer, whose versions are checked too. One that is not found is a
+	// warning: the agent checks it when it starts.
+	Programs []string
 }
 
 // FileOwner is a system user.
@@ -54,8 +60,8 @@ var ledgerSQL string
 
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
-// refuses a server that is not PostgreSQL 16, that lets anyone in without a password (trust), or that reserves too few
-// connections for the agent.
+// refuses a server that is not PostgreSQL 16, that has known holes (a *versions.Refusal; nothing was changed), that lets anyone
+// in without a password (trust), or that reserves too few connections for the agent.
 func Init(ctx context.Context, o Options) (Report, error) {
 	cfg, err := pq.NewConfig(o.DSN)
 	if err != nil {
@@ -66,7 +72,12 @@ func Init(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer db.Close()
-	report, err := inspect(ctx, db)
+	report, err := inspect(ctx, db, o.Versions)
+	if err != nil {
+		return report, err
+	}
+	warnings, err := inspectPrograms(ctx, o)
+	report.Warnings = append(report.Warnings, warnings...)
 	if err != nil {
 		return report, err
 	}

@@ -5,21 +5,28 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	_ "github.com/lib/pq" // the driver "postgres"
 
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
 
+// anyVersion is for what is not about versions: tests run on what the machine has.
+var anyVersion = versions.Policy{Development: true}
+
 func prepare(t *testing.T, pg *cluster.Postgres, file string) (setup.Report, setup.Credentials) {
 	t.Helper()
-	report, err := setup.Init(t.Context(), setup.Options{DSN: pg.URL("postgres"), CredentialsFile: file})
+	report, err := setup.Init(t.Context(), setup.Options{
+		DSN: pg.URL("postgres"), CredentialsFile: file, Versions: anyVersion,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +141,7 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 				clustertest.Exec(t, url, c.change)
 				url = pg.URLFor("plain", "plain", "postgres")
 			}
-			refused(t, url, c.want)
+			refused(t, url, anyVersion, c.want)
 		})
 	}
 	t.Run("trust", func(t *testing.T) {
@@ -150,15 +157,59 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 		if err := file.Close(); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, pg.URL("postgres"), "trust")
+		refused(t, pg.URL("postgres"), anyVersion, "trust")
 	})
 }
 
+// A machine's own server may be above the floor; the real one is held to what its version deserves.
+func TestServerWithKnownHolesIsRefused(t *testing.T) {
+	pg := clustertest.New(t, nil)
+	url := pg.URL("postgres")
+	found := versions.Server(text(t, url, "SHOW server_version"), number(t, url, "SHOW server_version_num"))
+	if (versions.Policy{}).Judge(found).Below {
+		refused(t, url, versions.Policy{Accept: []string{found.Text + " "}}, "--accept-versions '"+found.Text+"'")
+		refused(t, url, versions.Policy{Accept: []string{"PgBouncer 1.24.1"}}, "CVE-2026-6460")
+	}
+	accepted := versions.Policy{Accept: []string{found.Text}}
+	old := program(t, "pgbouncer", "PgBouncer 1.24.0")
+	refused(t, url, accepted, old+": PgBouncer 1.24.0 is older than", old)
+	refused(t, url, accepted, "no version", program(t, "pg_dump", "no version"))
+	if n := text(t, url, "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'pgherd%'"); n != "0" {
+		t.Error("a refused server was changed")
+	}
+	report, err := setup.Init(t.Context(), setup.Options{
+		DSN: url, CredentialsFile: filepath.Join(t.TempDir(), "credentials"), Versions: accepted,
+		Programs: []string{program(t, "pg_dump", "pg_dump (PostgreSQL) 99.1"), "/no/such/pgbouncer"},
+	})
+	if err != nil || len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "/no/such/pgbouncer") {
+		t.Errorf("warnings %v, %v", report.Warnings, err)
+	}
+}
+
+func number(t *testing.T, url, query string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text(t, url, query))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// program makes a program that prints a version and nothing else.
+func program(t *testing.T, name, version string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+version+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // refused also demands that nothing was made.
-func refused(t *testing.T, url, want string) {
+func refused(t *testing.T, url string, policy versions.Policy, want string, programs ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "credentials")
-	_, err := setup.Init(context.Background(), setup.Options{DSN: url, CredentialsFile: file})
+	_, err := setup.Init(context.Background(), setup.Options{DSN: url, CredentialsFile: file, Versions: policy, Programs: programs})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want a refusal about %s", err, want)
 	}

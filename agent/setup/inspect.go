@@ -5,26 +5,33 @@ import (
 	"database/sql"
 	"fmt"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/agent/versions"
 )
 
 // minReserved is how many connections must be kept for the agent when customers have used up all others.
 const minReserved = 10
 
 // inspect refuses a server on which the guarantees to customers would not hold.
-func inspect(ctx context.Context, db *sql.DB) (Report, error) {
-	var version, reserved int
+func inspect(ctx context.Context, db *sql.DB, policy versions.Policy) (Report, error) {
+	var number, reserved int
 	var super bool
-	var listen string
-	err := db.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int / 10000,
-		current_setting('reserved_connections', true)::int, current_setting('is_superuser')::bool,
-		current_setting('listen_addresses')`).Scan(&version, ignoreNull{&reserved}, &super, &listen)
-	switch {
-	case err != nil:
+	var version, listen string
+	err := db.QueryRowContext(ctx, versions.OfServer+`, current_setting('reserved_connections', true)::int,
+		current_setting('is_superuser')::bool, current_setting('listen_addresses')`).
+		Scan(&version, &number, ignoreNull{&reserved}, &super, &listen)
+	if err != nil {
 		return Report{}, fmt.Errorf("reading the server's settings: %w", err)
-	case version != 16:
-		return Report{}, fmt.Errorf("the server is PostgreSQL %d; only 16 is supported", version)
+	}
+	server := versions.Server(version, number)
+	switch refusal := policy.Judge(server).Admit(); {
+	case server.Number[0] != 16:
+		return Report{}, fmt.Errorf("the server is %s; only PostgreSQL 16 is supported", server.Text)
+	case refusal != nil:
+		return Report{}, refusal
 	case !super:
 		return Report{}, fmt.Errorf("agent init needs a superuser")
 	case reserved < minReserved:
@@ -40,6 +47,29 @@ func inspect(ctx context.Context, db *sql.DB) (Report, error) {
 			"; customers should reach it through PgBouncer only: set listen_addresses = 'localhost'")
 	}
 	return report, nil
+}
+
+// inspectPrograms checks the versions of the programs on this machine that the agent works with.
+func inspectPrograms(ctx context.Context, o Options) (warnings []string, err error) {
+	for _, name := range o.Programs {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			warnings = append(warnings, name+" was not found, so its version was not checked; the agent does that when it starts")
+			continue
+		}
+		text, err := versions.Ask(ctx, path)
+		if err != nil {
+			return warnings, err
+		}
+		found, err := versions.Parse(text)
+		if err != nil {
+			return warnings, fmt.Errorf("%s: %w", path, err)
+		}
+		if err := o.Versions.Judge(found).Admit(); err != nil {
+			return warnings, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return warnings, nil
 }
 
 func refuseTrust(ctx context.Context, db *sql.DB) error {

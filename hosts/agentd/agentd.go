@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
@@ -24,6 +25,7 @@ import (
 type Settings struct {
 	Agent      agent.Config
 	PoolerUser string
+	OpsListen  string
 	LogLevel   string
 }
 
@@ -72,7 +74,15 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
 	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
 		"folder of PostgreSQL's data; health reports its file system, which needs room for the copy that verifies a backup")
+	acceptVersions(f, &a.Versions.Accept)
+	f.StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8091", "address of /livez, /readyz and /metrics")
 	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+// acceptVersions is a flag of the agent and of its init.
+func acceptVersions(f *pflag.FlagSet, into *[]string) {
+	f.StringSliceVar(into, "accept-versions", nil, "versions with known holes, exactly as the refusal prints them, "+
+		"in which your distribution has mended these holes")
 }
 
 func (s *Settings) load(cmd *cobra.Command) error {
@@ -109,8 +119,35 @@ func Module(s Settings) fx.Option {
 				return agent.New(s.Agent, agent.Deps{Log: log, Now: system.NewClock().Now})
 			},
 		),
-		fx.Invoke(Attach),
+		fx.Provide(
+			wiring.NewRegistry,
+			func(r wiring.Registry, a *agent.Agent) *wiring.Ops {
+				return wiring.NewOps(r, []wiring.Check{inCharge(a), poolerAnswers(a)})
+			},
+		),
+		fx.Invoke(Attach, Measure, func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, o *wiring.Ops) {
+			wiring.Listen(lc, stop, log, "operations", s.OpsListen, o)
+		}),
 	)
+}
+
+// inCharge and poolerAnswers are what makes an agent ready.
+func inCharge(a *agent.Agent) wiring.Check {
+	return wiring.Check{Name: "in charge", Run: func(context.Context) error {
+		if !a.InCharge() {
+			return errors.New("the agent is not yet in charge of its server")
+		}
+		return nil
+	}}
+}
+
+func poolerAnswers(a *agent.Agent) wiring.Check {
+	return wiring.Check{Name: "PgBouncer", Run: func(context.Context) error {
+		if !a.PoolerAnswers() {
+			return errors.New("PgBouncer does not answer")
+		}
+		return nil
+	}}
 }
 
 // Attach ties an agent to the life of a host.

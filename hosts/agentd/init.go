@@ -12,7 +12,7 @@ import (
 // initCommand is "pgherd agent init": the one step that needs a superuser of PostgreSQL.
 func initCommand() *cobra.Command {
 	var o setup.Options
-	var owner string
+	var owner, dump, bouncer string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "prepare a PostgreSQL server as a superuser; needed once, and safe to repeat",
@@ -31,6 +31,10 @@ func initCommand() *cobra.Command {
 				}
 				o.CredentialsOwner = &setup.FileOwner{UID: u.UID, GID: u.GID}
 			}
+			if err := o.Versions.Check(); err != nil {
+				return err
+			}
+			o.Programs = []string{dump, bouncer}
 			return prepare(cmd, o)
 		},
 	}
@@ -38,6 +42,9 @@ func initCommand() *cobra.Command {
 	f.StringVar(&o.DSN, "server-url", "",
 		"superuser's connection to the database postgres; prefer PGHERD_SERVER_URL, since it may hold a password")
 	f.StringVar(&o.CredentialsFile, "credentials-file", "", "where to write the generated passwords; the file gets mode 0600")
+	acceptVersions(f, &o.Versions.Accept)
+	f.StringVar(&dump, "pg-dump", "pg_dump", "name or path of pg_dump, whose version is checked too")
+	f.StringVar(&bouncer, "pgbouncer", "pgbouncer", "name or path of PgBouncer, whose version is checked too")
 	f.StringVar(&owner, "credentials-owner", "", "system user that the agent runs as, if that is not the caller")
 	return cmd
 }

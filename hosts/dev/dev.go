@@ -74,6 +74,9 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	_, _ = fmt.Fprintln(out, "starting PostgreSQL, PgBouncer, the agent, the API and the batch host ...")
+	if err := sayVersions(ctx, out, tools); err != nil {
+		return err
+	}
 	g, err := s.raiseGround(ctx, tools)
 	if err != nil {
 		return err

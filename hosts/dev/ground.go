@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -26,6 +27,7 @@ type ground struct {
 	ca          *cluster.CA
 	postgres    *cluster.Postgres
 	pooler      *cluster.Pooler
+	agent       *agent.Agent
 	agentSecret string
 	metadataURL string
 	seed        seed
@@ -70,7 +72,9 @@ func (s Settings) raiseGround(ctx context.Context, tools toolchain.Tools) (g *gr
 
 func (g *ground) prepare(ctx context.Context) error {
 	s := g.settings
-	_, err := setup.Init(ctx, setup.Options{DSN: g.postgres.URL("postgres"), CredentialsFile: s.credentialsFile()})
+	_, err := setup.Init(ctx, setup.Options{
+		DSN: g.postgres.URL("postgres"), CredentialsFile: s.credentialsFile(), Versions: developmentVersions,
+	})
 	if err != nil {
 		return fmt.Errorf("preparing PostgreSQL: %w", err)
 	}

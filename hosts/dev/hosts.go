@@ -48,6 +48,7 @@ func (s Settings) hosts(
 		fx.Replace(log),
 		api.Module(api.Settings{Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace}),
 		batch.Module(batch.Settings{Settings: base, Workers: 4, Deliveries: batch.DefaultDeliveries}),
+		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, g.agent) }),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
 	), nil
 }
@@ -138,6 +139,7 @@ func (s Settings) startAgent(
 	if err != nil {
 		return runningAgent{}, err
 	}
+	g.agent = a
 	wiring.ArmAgent()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -185,6 +187,6 @@ func (s Settings) newAgent(g *ground, log *zap.Logger, clock *system.Clock) (*ag
 		Listen: address(s.AgentPort), TLSCertFile: agentTLS.CertFile, TLSKeyFile: agentTLS.KeyFile, Secret: g.agentSecret,
 		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
 		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), PgDump: g.tools.PgDump, DataDir: s.StateDir,
-		Version: agentd.Version(),
+		Version: agentd.Version(), Versions: developmentVersions,
 	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
 }

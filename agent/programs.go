@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/versions"
+)
+
+// programs knows the versions of the programs that the agent works with. One that does not pass when this agent sees it for the
+// first time ends the agent: it must not begin to serve customers with a known hole. One that is put in the place of another
+// while the agent runs is only complained about, since customers would lose revocations and rotations with the agent.
+type programs struct {
+	policy   versions.Policy
+	postgres executor.Server
+	console  *pooler.Console
+	pgDump   string
+	log      *zap.Logger
+
+	mu    sync.Mutex
+	known map[versions.Program]versions.Verdict
+}
+
+func newPrograms(c Config, s executor.Server, console *pooler.Console, log *zap.Logger) *programs {
+	return &programs{
+		policy: c.Versions, postgres: s, console: console, pgDump: c.PgDump, log: log,
+		known: make(map[versions.Program]versions.Verdict),
+	}
+}
+
+// versionTime bounds how long one program may take to answer; a PgBouncer that hangs is not waited for.
+const versionTime = 3 * time.Second
+
+// look asks every program for its version. It returns a *versions.Refusal for one that must not be worked with, and an error
+// where PostgreSQL or pg_dump does not answer. PgBouncer may come later: its files are written by the agent.
+func (p *programs) look(ctx context.Context) error {
+	dump, err := p.askDump(ctx)
+	if err != nil {
+		return err
+	}
+	server, err := p.postgres.Version(ctx)
+	if err != nil {
+		return err
+	}
+	found := []versions.Found{server, dump}
+	bouncer, err := p.askBouncer(ctx)
+	switch {
+	case err == nil:
+		found = append(found, bouncer)
+	case !errors.Is(err, pooler.ErrUnreachable):
+		return err
+	}
+	for _, f := range found {
+		err = errors.Join(err, p.note(f))
+	}
+	var refusal *versions.Refusal
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	return nil
+}
+
+func (p *programs) askDump(ctx context.Context) (versions.Found, error) {
+	text, err := versions.Ask(ctx, p.pgDump)
+	if err != nil {
+		return versions.Found{}, err
+	}
+	return versions.Parse(text)
+}
+
+func (p *programs) askBouncer(ctx context.Context) (versions.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	text, err := p.console.Version(ctx)
+	if err != nil {
+		return versions.Found{}, err
+	}
+	return versions.Parse(text)
+}
+
+// note remembers a version, and logs one that is new.
+func (p *programs) note(f versions.Found) error {
+	v := p.policy.Judge(f)
+	p.mu.Lock()
+	before, known := p.known[f.Program]
+	p.known[f.Program] = v
+	p.mu.Unlock()
+	if known && before.Text == f.Text {
+		return nil
+	}
+	fields := []zap.Field{
+		zap.String("version", v.Text), zap.Stringer("floor", v.Floor), zap.Bool("accepted", v.Accepted), zap.String("holes", v.Known()),
+	}
+	switch {
+	case !v.Below:
+		p.log.Info("version", zap.String("version", v.Text))
+	case v.Passes:
+		p.log.Warn("a version with known holes is let pass", fields...)
+	case known:
+		p.log.Error("a program was replaced by a version with known holes", fields...)
+	default:
+		return v.Admit()
+	}
+	return nil
+}
+
+// untilAllKnown and versionPause are the pauses between two looks, before and after every program was seen.
+const (
+	untilAllKnown = time.Second
+	versionPause  = time.Minute
+)
+
+// watch looks again and again until ctx ends, at once when PgBouncer is back. It returns a *versions.Refusal.
+func (p *programs) watch(ctx context.Context, back <-chan struct{}) error {
+	for {
+		pause := versionPause
+		if !p.complete() {
+			pause = untilAllKnown
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-back:
+		case <-time.After(pause):
+		}
+		var refusal *versions.Refusal
+		if err := p.look(ctx); errors.As(err, &refusal) {
+			return refusal
+		} // That one does not answer is said by whoever needs it.
+	}
+}
+
+func (p *programs) complete() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.known) == len(versions.Programs)
+}
+
+// report lists the programs in the protocol's form. One that has not answered yet has no version.
+func (p *programs) report() []protocol.Program {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := make([]protocol.Program, 0, len(versions.Programs))
+	for _, name := range versions.Programs {
+		one := protocol.Program{Name: string(name), Holes: []string{}}
+		if v, ok := p.known[name]; ok {
+			one.Version, one.Floor, one.BelowFloor, one.Accepted = v.Text, v.Floor.String(), v.Below, v.Accepted
+			for _, h := range v.Holes {
+				one.Holes = append(one.Holes, h.ID)
+			}
+		}
+		list = append(list, one)
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/versions"
+)
+
+func bouncer(number string) versions.Found {
+	found, err := versions.Parse("PgBouncer " + number)
+	if err != nil {
+		panic(err)
+	}
+	return found
+}
+
+func watching(policy versions.Policy) (*programs, *observer.ObservedLogs) {
+	core, log := observer.New(zap.InfoLevel)
+	return newPrograms(Config{Versions: policy}, executor.Server{}, nil, zap.New(core)), log
+}
+
+func TestAProgramThatIsReplacedIsComplainedAboutOnce(t *testing.T) {
+	p, log := watching(versions.Policy{})
+	for _, number := range []string{"1.27.0", "1.24.1", "1.24.1"} {
+		if err := p.note(bouncer(number)); err != nil {
+			t.Errorf("%s: %v", number, err)
+		}
+	}
+	said := log.FilterMessage("a program was replaced by a version with known holes").All()
+	if len(said) != 1 || said[0].Level != zap.ErrorLevel || said[0].ContextMap()["version"] != "PgBouncer 1.24.1" {
+		t.Errorf("said %+v", log.All())
+	}
+	if shown := p.report()[1]; !shown.BelowFloor || shown.Accepted || shown.Version != "PgBouncer 1.24.1" || len(shown.Holes) == 0 {
+		t.Errorf("shown %+v", shown)
+	}
+}
+
+func TestAProgramThatWasNeverGoodIsRefused(t *testing.T) {
+	p, _ := watching(versions.Policy{Accept: []string{"PgBouncer 1.24.0"}})
+	var refusal *versions.Refusal
+	if err := p.note(bouncer("1.24.1")); !errors.As(err, &refusal) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnAcceptedVersionIsNamedWithItsHoles(t *testing.T) {
+	p, log := watching(versions.Policy{Accept: []string{"PgBouncer 1.24.1"}})
+	if err := p.note(bouncer("1.24.1")); err != nil {
+		t.Fatal(err)
+	}
+	said := log.FilterMessage("a version with known holes is let pass").All()
+	if len(said) != 1 || !strings.Contains(said[0].ContextMap()["holes"].(string), "CVE-2026-107349") {
+		t.Errorf("said %+v", log.All())
+	}
+	if shown := p.report()[1]; !shown.BelowFloor || !shown.Accepted {
+		t.Errorf("shown %+v", shown)
+	}
+}
+
+func TestProgramsThatHaveNotAnsweredAreListed(t *testing.T) {
+	p, _ := watching(versions.Policy{})
+	list := p.report()
+	if len(list) != 3 || list[0].Name != "PostgreSQL" || list[0].Version != "" || list[0].Holes == nil || p.complete() {
+		t.Errorf("%+v", list)
+	}
+}

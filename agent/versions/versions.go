@@ -1,0 +1,109 @@
+// Package versions knows from which version on a program that the agent works with has no published hole that a customer or a
+// stranger can use, and compares what runs with that.
+package versions
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Program is a program that the agent works with, by the first word of the version that it reports.
+type Program string
+
+// The programs.
+const (
+	PostgreSQL Program = "PostgreSQL"
+	PgBouncer  Program = "PgBouncer"
+	PgDump     Program = "pg_dump"
+)
+
+// Programs lists all programs.
+var Programs = []Program{PostgreSQL, PgBouncer, PgDump}
+
+// Number is a version's number: PostgreSQL's have two parts, PgBouncer's three.
+type Number [3]int
+
+// AtLeast reports whether n is m or later.
+func (n Number) AtLeast(m Number) bool { return slices.Compare(n[:], m[:]) >= 0 }
+
+// String leaves out a third part of 0, which PostgreSQL's numbers do not have.
+func (n Number) String() string {
+	if n[2] == 0 {
+		return fmt.Sprintf("%d.%d", n[0], n[1])
+	}
+	return fmt.Sprintf("%d.%d.%d", n[0], n[1], n[2])
+}
+
+var numberPattern = regexp.MustCompile(`\b(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?`)
+
+// ParseNumber finds the first number in the text that a program prints about its version. A version before a release, such as
+// 17beta1, has none.
+func ParseNumber(text string) (n Number, ok bool) {
+	match := numberPattern.FindStringSubmatch(text)
+	if match == nil {
+		return n, false
+	}
+	for i, digits := range match[1:] {
+		if digits == "" {
+			continue
+		}
+		part, err := strconv.Atoi(digits)
+		if err != nil {
+			return Number{}, false
+		}
+		n[i] = part
+	}
+	return n, true
+}
+
+// Found is a version as a program reports it, in one line: "PostgreSQL 16.16 (Debian 16.16-1.pgdg13+1)", "PgBouncer 1.26.1",
+// "pg_dump (PostgreSQL) 17.12 (Debian 17.12-0+deb13u1)".
+type Found struct {
+	Program Program
+	Text    string
+	Number  Number
+}
+
+// Parse reads one line that a program reports.
+func Parse(text string) (Found, error) {
+	word, _, _ := strings.Cut(text, " ")
+	number, ok := ParseNumber(text)
+	if !slices.Contains(Programs, Program(word)) || !ok || text != strings.TrimSpace(text) {
+		return Found{}, fmt.Errorf("%q is no version as PostgreSQL, PgBouncer or pg_dump report it, such as \"PgBouncer 1.26.1\"", text)
+	}
+	return Found{Program(word), text, number}, nil
+}
+
+// OfServer is the beginning of a query that asks a PostgreSQL server for what Server takes.
+const OfServer = "SELECT current_setting('server_version'), current_setting('server_version_num')::int"
+
+// Server makes a version of what a PostgreSQL server says of itself: server_version and server_version_num.
+func Server(version string, number int) Found {
+	return Found{PostgreSQL, string(PostgreSQL) + " " + version, Number{number / 10000, number % 10000}}
+}
+
+// askTime bounds how long a program may take to print its version.
+const askTime = 10 * time.Second
+
+// Ask runs a program with --version and returns the first line that it prints, without the blanks around it. What the program
+// postgres prints becomes what a server says of itself.
+func Ask(ctx context.Context, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", path, err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	line = strings.TrimSpace(line)
+	if number, ok := strings.CutPrefix(line, "postgres (PostgreSQL) "); ok {
+		line = string(PostgreSQL) + " " + number
+	}
+	return line, nil
+}

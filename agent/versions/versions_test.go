@@ -1,0 +1,173 @@
+package versions
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestWhatPasses(t *testing.T) {
+	for text, passes := range map[string]bool{
+		"PostgreSQL 16.16":                           true,
+		"PostgreSQL 16.15":                           false,
+		"PostgreSQL 16.9":                            false,
+		"PostgreSQL 16.14 (Debian 16.14-1.pgdg13+1)": false,
+		"PgBouncer 1.26.1":                           true,
+		"PgBouncer 1.26.0":                           false,
+		"PgBouncer 1.24.1":                           false,
+		"PgBouncer 1.3.9":                            false,
+		"PgBouncer 1.27.0":                           true,
+		"PgBouncer 2.0.0":                            true,
+		"pg_dump (PostgreSQL) 15.99":                 false,
+		"pg_dump (PostgreSQL) 16.14":                 false,
+		"pg_dump (PostgreSQL) 16.15":                 true,
+		"pg_dump (PostgreSQL) 17.10 (Debian 17.10-0+deb13u1)":  false,
+		"pg_dump (PostgreSQL) 17.12 (Debian 17.12-0+deb13u1)":  true,
+		"pg_dump (PostgreSQL) 18.5 (Homebrew)":                 false,
+		"pg_dump (PostgreSQL) 18.6":                            true,
+		"pg_dump (PostgreSQL) 19.0":                            true,
+		"pg_dump (PostgreSQL) 9.6.24 (some package 17.12-0+1)": false,
+	} {
+		found, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := Policy{}.Judge(found)
+		if v.Passes != passes || v.Below == passes {
+			t.Errorf("%s: passes %t, below %t; want passes %t", text, v.Passes, v.Below, passes)
+		}
+		if err := v.Admit(); (err == nil) != passes {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestOnlyTheExactVersionIsAccepted(t *testing.T) {
+	const checked = "pg_dump (PostgreSQL) 17.5 (Debian 17.5-1)"
+	p := Policy{Accept: []string{checked, "PgBouncer 1.24.1"}}
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for text, accepted := range map[string]bool{
+		checked: true, "pg_dump (PostgreSQL) 17.5": false, "pg_dump (PostgreSQL) 17.5 (Debian 17.5-2)": false,
+		"PgBouncer 1.24.1": true, "PgBouncer 1.24.10": false, "PgBouncer 1.24.0": false,
+	} {
+		found, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := p.Judge(found)
+		if v.Accepted != accepted || v.Passes != accepted || !v.Below {
+			t.Errorf("%s: %+v", text, v)
+		}
+	}
+}
+
+func TestDevelopmentPassesAndStillSaysSo(t *testing.T) {
+	v := Policy{Development: true}.Judge(Found{PgBouncer, "PgBouncer 1.24.1", Number{1, 24, 1}})
+	if !v.Passes || !v.Below || v.Accepted || len(v.Holes) == 0 || v.Admit() != nil {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestARefusalSaysWhatToDo(t *testing.T) {
+	err := Policy{}.Judge(Found{PostgreSQL, "PostgreSQL 16.14", Number{16, 14}}).Admit()
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"PostgreSQL 16.14 is older than 16.16", "CVE-2026-6460", "--accept-versions 'PostgreSQL 16.14'"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is missing in %q", part, err)
+		}
+	}
+}
+
+func TestWhatIsNoVersionIsNamed(t *testing.T) {
+	for _, text := range []string{
+		"", "1.24.1", "PgBouncer", "pgbouncer 1.24.1", "PgBouncer 1.24.1 ", "PgBouncer x.y", "MySQL 8.0", "PostgreSQL 17beta1", "*",
+		"PgBouncer *",
+	} {
+		if err := (Policy{Accept: []string{text}}).Check(); err == nil || !strings.Contains(err.Error(), `"`+text+`"`) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestFloorsAreData holds that each program has a floor, each floor its reasons, and each series one floor, in ascending order.
+func TestFloorsAreData(t *testing.T) {
+	for _, p := range Programs {
+		of := floors[p]
+		if len(of) == 0 {
+			t.Errorf("%s has no floor", p)
+		}
+		if !slices.IsSortedFunc(of, func(a, b Floor) int { return a.Least[0] - b.Least[0] }) {
+			t.Errorf("the floors of %s are not in ascending order", p)
+		}
+		for _, f := range of {
+			for _, h := range f.Holes {
+				if !strings.HasPrefix(h.ID, "CVE-") || h.Lets == "" {
+					t.Errorf("%s %s: hole %+v", p, f.Least, h)
+				}
+			}
+			if len(f.Holes) == 0 {
+				t.Errorf("%s %s closes nothing", p, f.Least)
+			}
+		}
+	}
+}
+
+func TestWhatAServerSays(t *testing.T) {
+	got := Server("16.14 (Debian 16.14-1.pgdg13+1)", 160014)
+	want, err := Parse("PostgreSQL 16.14 (Debian 16.14-1.pgdg13+1)")
+	if err != nil || got != want {
+		t.Errorf("%+v, want %+v (%v)", got, want, err)
+	}
+}
+
+func TestAProgramIsAskedForItsVersion(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "program")
+	for prints, want := range map[string]string{
+		"pg_dump (PostgreSQL) 17.12 (Debian 17.12-0+deb13u1)": "pg_dump (PostgreSQL) 17.12 (Debian 17.12-0+deb13u1)",
+		"postgres (PostgreSQL) 16.14 (Debian 16.14-1)":        "PostgreSQL 16.14 (Debian 16.14-1)",
+		"PgBouncer 1.24.1": "PgBouncer 1.24.1",
+	} {
+		text := "#!/bin/sh\n[ \"$1\" = --version ] && echo '" + prints + "' && echo more\n"
+		if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Ask(t.Context(), script); err != nil || got != want {
+			t.Errorf("%q, want %q (%v)", got, want, err)
+		}
+	}
+	if _, err := Ask(t.Context(), script+"-not-there"); err == nil {
+		t.Error("a program that is not there has a version")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Ask(ended, script); err == nil {
+		t.Error("the end of the context is ignored")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"PostgreSQL 16.14 (Debian 16.14-1.pgdg13+1)", "PgBouncer 1.26.1", "pg_dump (PostgreSQL) 17.12",
+		"PostgreSQL 99999999999999999999.1", "PgBouncer 1.", "PgBouncer 1.2.3.4", "",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		found, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if v := (Policy{Accept: []string{text}}).Judge(found); !v.Passes || found.Text != text {
+			t.Errorf("%q was accepted and does not pass: %+v", text, v)
+		}
+	})
+}

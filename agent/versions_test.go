@@ -1,0 +1,153 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// serverVersion is what the stack's PostgreSQL says of its version.
+func (s *stack) serverVersion(t testing.TB) string {
+	t.Helper()
+	return "PostgreSQL " + s.one(t, "SHOW server_version")
+}
+
+// ends waits until an agent has ended by itself.
+func ends(t testing.TB, ended <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal("the agent goes on")
+		return nil
+	}
+}
+
+func TestAgentRefusesADumpWithKnownHolesBeforeItIsInCharge(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
+	if err := os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.4'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.config.Versions = versions.Policy{Accept: []string{s.serverVersion(t), "pg_dump (PostgreSQL) 17.5"}}
+	a := must(agent.New(s.config, agent.Deps{}))(t)
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(t.Context()) }()
+	var refusal *versions.Refusal
+	err := ends(t, ended)
+	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "pg_dump (PostgreSQL) 17.4 is older than 17.11") {
+		t.Errorf("it ended with %v", err)
+	}
+	if n := s.one(t, "SELECT count(*) FROM ledger.agent"); n != "0" || a.InCharge() {
+		t.Error("it took charge")
+	}
+}
+
+// TestAgentRefusesAPgBouncerThatComesLater starts PgBouncer after the agent, which writes its files, as on a new server.
+func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	s.config.Versions = versions.Policy{Accept: []string{s.serverVersion(t)}}
+	core, log := observer.New(zap.InfoLevel)
+	a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	<-a.Started()
+	s.startBouncer(t, ctx)
+	version := must(versions.Parse(must(versions.Ask(ctx, must(toolchain.Find())(t).PgBouncer))(t)))(t)
+	if (versions.Policy{}).Judge(version).Below {
+		var refusal *versions.Refusal
+		if err := ends(t, ended); !errors.As(err, &refusal) || refusal.Verdict.Text != version.Text {
+			t.Errorf("it ended with %v", err)
+		}
+		return
+	}
+	eventually(t, "the version of PgBouncer is not seen", func() bool {
+		return slices.ContainsFunc(a.Programs(), func(p protocol.Program) bool { return p.Version == version.Text && !p.BelowFloor })
+	})
+	if log.FilterMessage("version").FilterField(zap.String("version", version.Text)).Len() != 1 {
+		t.Error("the log does not name it once")
+	}
+}
+
+// TestAcceptedVersionsAreNamedAtEveryStart holds that an agent that works with holes says so.
+func TestAcceptedVersionsAreNamedAtEveryStart(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	accepted := []string{s.serverVersion(t), "PgBouncer 1.20.0"}
+	s.config.Versions = versions.Policy{Accept: accepted}
+	for range 2 {
+		core, log := observer.New(zap.InfoLevel)
+		a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- a.Run(ctx) }()
+		<-a.Started()
+		cancel()
+		if err := ends(t, ended); err != nil {
+			t.Error(err)
+		}
+		for _, text := range accepted {
+			said := log.FilterMessage("a version with known holes would be accepted (--accept-versions)")
+			if said.FilterField(zap.String("version", text)).Len() != 1 {
+				t.Errorf("%s is not named: %+v", text, log.All())
+			}
+		}
+	}
+}
+
+// TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds freezes it: connections hang, none is refused.
+func TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	core, log := observer.New(zap.InfoLevel)
+	a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { _ = a.Run(ctx) }() // it ends with the test
+	<-a.Started()
+	s.startBouncer(t, ctx)
+	eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
+	if err := s.bouncer.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	eventually(t, "it is not noticed that PgBouncer stopped", func() bool { return !a.PoolerAnswers() })
+	if took := time.Since(began); took > 6*time.Second {
+		t.Errorf("noticed after %s", took)
+	}
+	if log.FilterMessage("PgBouncer does not answer, so customers cannot connect").Len() == 0 {
+		t.Errorf("the log says nothing: %+v", log.All())
+	}
+	_, body, err := s.request(http.MethodGet, "/health", nil)
+	var health protocol.Health
+	if err := errors.Join(err, json.Unmarshal(body, &health)); err != nil {
+		t.Fatal(err)
+	}
+	if health.PgBouncerRunning || health.Status != "degraded" {
+		t.Errorf("health is %+v", health)
+	}
+	if err := s.bouncer.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is not noticed that PgBouncer is back", a.PoolerAnswers)
+}
