@@ -41,7 +41,7 @@ bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
 
 generate: ## rewrite the files that tests generate, such as docs/states.md
-	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/...
+	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/versions
 
 verify: generate ## fail if a generated file is out of date
 	git diff --exit-code

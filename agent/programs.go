@@ -153,7 +153,7 @@ func (p *programs) report() []protocol.Program {
 		if v, ok := p.known[name]; ok {
 			one.Version, one.Floor, one.BelowFloor, one.Accepted = v.Text, v.Floor.String(), v.Below, v.Accepted
 			for _, h := range v.Holes {
-				one.Holes = append(one.Holes, h.ID)
+				one.Holes = append(one.Holes, h.IDs...)
 			}
 		}
 		list = append(list, one)

@@ -162,7 +162,8 @@ func (s *Stack) prepareMetadata(ctx context.Context) error {
 
 // prepareServer is the one step that gets the superuser's connection.
 func (s *Stack) prepareServer(ctx context.Context) error {
-	_, err := s.commandWith(ctx, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, "agent", "init")
+	_, err := s.commandWith(ctx, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, "agent", "init",
+		"--pg-dump", s.tools.PgDump, "--pgbouncer", s.tools.PgBouncer)
 	return err
 }
 

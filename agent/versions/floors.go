@@ -1,31 +1,52 @@
 package versions
 
+import "strings"
+
 // Floor is the oldest release of one series of a program that closes the named holes.
 type Floor struct {
 	Least Number
 	Holes []Hole
 }
 
-// Hole is a published weakness that a floor closes: its identifiers, and what it lets whom do.
-type Hole struct{ ID, Lets string }
+// Hole is what published weaknesses that a floor closes let somebody do.
+type Hole struct {
+	IDs  []string
+	Lets string
+}
+
+func (h Hole) String() string {
+	lets := " lets "
+	if len(h.IDs) > 1 {
+		lets = " let "
+	}
+	return strings.Join(h.IDs, ", ") + lets + h.Lets
+}
+
+func cve(numbers ...string) []string {
+	names := make([]string, 0, len(numbers))
+	for _, n := range numbers {
+		names = append(names, "CVE-"+n)
+	}
+	return names
+}
 
 // floors holds the floors of each program, one for each series (the first number of a version), in ascending order. Whoever
 // raises one names the hole that the new one closes.
 var floors = map[Program][]Floor{
 	PostgreSQL: {
 		{Least: Number{16, 16}, Holes: []Hole{
-			{"CVE-2026-6460", "a login that can create objects run code as the server's system user"},
-			{"CVE-2026-14669, -14680, -15742, -16239", "any login run code as the server's system user"},
+			{cve("2026-6460"), "a login that can create objects run code as the server's system user"},
+			{cve("2026-14669", "2026-14680", "2026-15742", "2026-16239"), "any login run code as the server's system user"},
 		}},
 	},
 	PgBouncer: {
 		{Least: Number{1, 26, 1}, Holes: []Hole{
-			{"CVE-2026-107349", "anybody who can connect stop it by one start-up packet, unless its settings are the agent's"},
-			{"CVE-2026-107350", "whoever knows a password of auth_file log in as any other user"},
-			{"CVE-2026-19888, -6664", "anybody who can connect crash it by one packet"},
-			{"CVE-2026-6668", "anybody who can connect stop it by a very large packet, unless its settings are the agent's"},
-			{"CVE-2026-6665, -6666, -6669", "a PostgreSQL server crash or stop it"},
-			{"CVE-2026-6667", "users of its console without the right to do so close connections"},
+			{cve("2026-107349"), "anybody who can connect stop it by one start-up packet, unless its settings are the agent's"},
+			{cve("2026-107350"), "whoever knows a password of auth_file log in as any other user"},
+			{cve("2026-19888", "2026-6664"), "anybody who can connect crash it by one packet"},
+			{cve("2026-6668"), "anybody who can connect stop it by a very large packet, unless its settings are the agent's"},
+			{cve("2026-6665", "2026-6666", "2026-6669"), "a PostgreSQL server crash or stop it"},
+			{cve("2026-6667"), "users of its console without the right to do so close connections"},
 		}},
 	},
 	// Customers give the files that pg_dump writes to psql.
@@ -37,7 +58,7 @@ var floors = map[Program][]Floor{
 }
 
 var dumpHoles = []Hole{
-	{"CVE-2025-8714, -8715", "a dumped database run code where its dump is restored"},
-	{"CVE-2026-18408", "a superuser of a dumped server do so in spite of the fix of CVE-2025-8714"},
-	{"CVE-2026-6477", "a superuser of a dumped server overwrite pg_dump's memory"},
+	{cve("2025-8714", "2025-8715"), "a dumped database run code where its dump is restored"},
+	{cve("2026-18408"), "a superuser of a dumped server do so in spite of the fix of CVE-2025-8714"},
+	{cve("2026-6477"), "a superuser of a dumped server overwrite pg_dump's memory"},
 }

@@ -77,7 +77,7 @@ func (r *Refusal) Error() string {
 func (v Verdict) Known() string {
 	texts := make([]string, 0, len(v.Holes))
 	for _, h := range v.Holes {
-		texts = append(texts, h.ID+" lets "+h.Lets)
+		texts = append(texts, h.String())
 	}
 	return strings.Join(texts, "; ")
 }

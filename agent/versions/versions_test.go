@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,8 +111,13 @@ func TestFloorsAreData(t *testing.T) {
 		}
 		for _, f := range of {
 			for _, h := range f.Holes {
-				if !strings.HasPrefix(h.ID, "CVE-") || h.Lets == "" {
+				if len(h.IDs) == 0 || h.Lets == "" {
 					t.Errorf("%s %s: hole %+v", p, f.Least, h)
+				}
+				for _, name := range h.IDs {
+					if !regexp.MustCompile(`^CVE-\d{4}-\d{4,}$`).MatchString(name) {
+						t.Errorf("%s %s: %q is no identifier", p, f.Least, name)
+					}
 				}
 			}
 			if len(f.Holes) == 0 {

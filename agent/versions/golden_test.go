@@ -1,0 +1,42 @@
+package versions
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// "make generate" sets the variable; -update does the same for this package alone.
+var update = flag.Bool("update", os.Getenv("PGHERD_UPDATE_GOLDEN") != "", "rewrite docs/versions.md")
+
+const head = `# Oldest versions
+
+Generated from the table in ` + "`agent/versions`" + `; ` + "`make generate`" + ` rewrites this file. ` + "`pgherd agent init` and `pgherd agent`" + `
+refuse anything older; [security.md](security.md) says how a distribution's backport is accepted.
+
+| program | oldest version | older ones have |
+| - | - | - |
+`
+
+func TestGoldenFloorsAreDocumented(t *testing.T) {
+	var want strings.Builder
+	want.WriteString(head)
+	for _, p := range Programs {
+		for _, f := range floors[p] {
+			holes := Verdict{Holes: f.Holes}.Known()
+			fmt.Fprintf(&want, "| %s %d | %s | %s |\n", p, f.Least[0], f.Least, holes)
+		}
+	}
+	path := filepath.Join("..", "..", "docs", "versions.md")
+	if *update {
+		if err := os.WriteFile(path, []byte(want.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(path); err != nil || string(have) != want.String() {
+		t.Errorf("docs/versions.md does not follow from the floors any more; run make generate (%v)", err)
+	}
+}
