@@ -107,6 +107,7 @@ func (p *Pooler) rounds() {
 	}
 }
 
+// round reloads a second time where PgBouncer still holds logins to limits that the state no longer has.
 func (p *Pooler) round(read Read) error {
 	ctx, cancel := context.WithTimeout(context.Background(), roundTime)
 	defer cancel()
@@ -114,17 +115,29 @@ func (p *Pooler) round(read Read) error {
 	if err != nil {
 		return fmt.Errorf("pooler: desired state: %w", err)
 	}
+	for range 2 {
+		files, held, err := p.enforce(ctx, s)
+		if err != nil {
+			return err
+		}
+		if len(held) == 0 {
+			return sweepFiles(s.Settings.Dir, files)
+		}
+		s.Lifted = held
+	}
+	return fmt.Errorf("%w: %d logins keep limits that were lifted, one is %q", ErrNotTakenOver, len(s.Lifted), s.Lifted[0])
+}
+
+// enforce writes a state and returns once PgBouncer uses it, but for the logins that it still holds to earlier limits.
+func (p *Pooler) enforce(ctx context.Context, s State) (files Files, held []string, err error) {
 	next, err := p.write(s)
 	if err != nil {
-		return err
+		return Files{}, nil, err
 	}
 	forced := make(chan error, 1)
 	go func() { forced <- syncFolder(s.Settings.Dir) }()
-	err = p.takeOver(ctx, next)
-	if err := errors.Join(err, <-forced); err != nil {
-		return err
-	}
-	return sweepFiles(s.Settings.Dir, next.files)
+	held, err = p.takeOver(ctx, next)
+	return next.files, held, errors.Join(err, <-forced)
 }
 
 func (p *Pooler) write(s State) (applied, error) {
@@ -144,21 +157,21 @@ func (p *Pooler) write(s State) (applied, error) {
 
 // takeOver reloads until the state is verified. A second attempt helps if PgBouncer restarted in between, or somebody else's
 // RELOAD came while the files were being replaced; it does not help if PgBouncer cannot read a file.
-func (p *Pooler) takeOver(ctx context.Context, next applied) (err error) {
+func (p *Pooler) takeOver(ctx context.Context, next applied) (held []string, err error) {
 	for attempt := range 3 {
 		if attempt > 0 {
 			select {
 			case <-ctx.Done():
-				return err
+				return nil, err
 			case <-time.After(time.Duration(attempt) * 100 * time.Millisecond):
 			}
 		}
 		if err = p.reload(ctx); err == nil {
-			err = p.readBack(ctx, next.state, next.files)
+			held, err = p.readBack(ctx, next.state, next.files)
 		}
 		if err == nil || !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrNotTakenOver) {
-			return err
+			return held, err
 		}
 	}
-	return err
+	return nil, err
 }

@@ -10,22 +10,23 @@ import (
 // ErrNotTakenOver is wrapped by the error for a PgBouncer that answered RELOAD and still uses another state.
 var ErrNotTakenOver = errors.New("pooler: PgBouncer has not taken the files over")
 
-// readBack compares the state that PgBouncer uses with a rendered one: the mark, all entries, all login limits, the HBA file.
-func (c *Console) readBack(ctx context.Context, s State, files Files) error {
+// readBack compares the state that PgBouncer uses with a rendered one: the mark, all entries, all login limits, the HBA file. It
+// returns the logins that PgBouncer goes on holding to limits that the state no longer has.
+func (c *Console) readBack(ctx context.Context, s State, files Files) (held []string, err error) {
 	mark, err := c.mark(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if mark != files.Mark {
-		return fmt.Errorf("%w: it shows mark %q, not %q; its log names the line", ErrNotTakenOver, mark, files.Mark)
+		return nil, fmt.Errorf("%w: it shows mark %q, not %q; its log names the line", ErrNotTakenOver, mark, files.Mark)
 	}
 	if err := c.readBackEntries(ctx, s); err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.readBackLogins(ctx, s); err != nil {
-		return err
+	if held, err = c.readBackLogins(ctx, s); err != nil {
+		return nil, err
 	}
-	return c.readBackRules(ctx, files.Canary)
+	return held, c.readBackRules(ctx, files.Canary)
 }
 
 // mark returns the mark of the state that PgBouncer has read to its end.
@@ -68,31 +69,6 @@ func (c *Console) readBackEntries(ctx context.Context, s State) error {
 	}
 	for name := range wanted {
 		return fmt.Errorf("%w: entry %q is missing", ErrNotTakenOver, name)
-	}
-	return nil
-}
-
-func (c *Console) readBackLogins(ctx context.Context, s State) error {
-	wanted := make(map[string]int64)
-	for _, e := range s.Entries {
-		for _, l := range e.Logins {
-			wanted[l.Name] = int64(l.MaxConnections)
-		}
-	}
-	err := c.each(ctx, "SHOW USERS", func(r row) error {
-		name := r.text("name")
-		want, ok := wanted[name]
-		if shown := r.number("max_user_connections"); ok && shown != want {
-			return fmt.Errorf("%w: login %q has limit %d, not %d", ErrNotTakenOver, name, shown, want)
-		}
-		delete(wanted, name) // others are removed logins, which PgBouncer never forgets
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for name := range wanted {
-		return fmt.Errorf("%w: login %q is missing", ErrNotTakenOver, name)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 		if err := s.pooler.reload(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.pooler.readBack(ctx, state, files); !errors.Is(err, ErrNotTakenOver) {
+		if _, err := s.pooler.readBack(ctx, state, files); !errors.Is(err, ErrNotTakenOver) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := s.pooler.Apply(ctx, s.defaultState()); err != nil {
@@ -85,21 +85,21 @@ func TestReadBackSeesEachDifference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.pooler.readBack(ctx, s.defaultState(), files); err != nil {
+	if _, err := s.pooler.readBack(ctx, s.defaultState(), files); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*State, *Files){
 		"cap":            func(st *State, _ *Files) { st.Entries[0].ConnectionCap = 9 },
 		"entry missing":  func(st *State, _ *Files) { st.Entries = append(st.Entries, Entry{Database: "more"}) },
 		"entry too many": func(st *State, _ *Files) { st.Entries = st.Entries[:1] },
-		"login limit":    func(st *State, _ *Files) { st.Entries[1].Logins[0].MaxConnections = 3 },
+		"login limit":    func(st *State, _ *Files) { st.Entries[0].Logins[1].MaxConnections = 3 },
 		"login missing":  func(st *State, _ *Files) { st.Entries[1].Logins = append(st.Entries[1].Logins, Login{"more", 1}) },
 		"rules":          func(_ *State, f *Files) { f.Canary = "other" },
 		"mark":           func(_ *State, f *Files) { f.Mark = "other" },
 	} {
 		wanted, f := s.defaultState(), files
 		change(&wanted, &f)
-		err := s.pooler.readBack(ctx, wanted, f)
+		_, err := s.pooler.readBack(ctx, wanted, f)
 		if !errors.Is(err, ErrNotTakenOver) || errors.Is(err, ErrUnreachable) {
 			t.Errorf("%s: %v", name, err)
 		}

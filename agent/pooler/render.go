@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -46,7 +45,7 @@ func Render(s State) (Files, error) {
 	}
 	entries := descending(s.Entries)
 	databases := part("databases", ".ini", renderDatabases(s.Settings, entries))
-	users := part("users", ".ini", renderUsers(entries))
+	users := part("users", ".ini", renderUsers(s))
 	accounts := part("accounts", ".txt", renderAccounts(s.Settings))
 	rules := renderRules(entries)
 	canary := fingerprint(rules)
@@ -131,20 +130,6 @@ type dbLine struct{ name, values string }
 
 // authConnections is how many verifiers can be queried concurrently.
 const authConnections = 4
-
-// renderUsers always writes a limit: PgBouncer keeps the old limit if a line is removed.
-func renderUsers(entries []Entry) []byte {
-	var logins []Login
-	for _, e := range entries {
-		logins = append(logins, e.Logins...)
-	}
-	var out bytes.Buffer
-	out.WriteString("[users]\n")
-	for _, l := range descendingLogins(logins) {
-		out.WriteString(l.Name + " = max_user_connections=" + strconv.Itoa(l.MaxConnections) + "\n")
-	}
-	return out.Bytes()
-}
 
 // renderAccounts writes the auth_file: only the two accounts of the platform, never a customer's login.
 func renderAccounts(s Settings) []byte {

@@ -51,8 +51,7 @@ func TestRenderSmallState(t *testing.T) {
 		"shop-b" + at + "'shop-b' pool_mode=session pool_size=45 max_db_connections=0 " + query("shop-b"),
 		"shop" + at + "'shop' pool_mode=session pool_size=15 max_db_connections=15 " + query("shop"),
 		"pgherd" + at + "'pgherd' pool_mode=session pool_size=4", ""}, "\n"))
-	equalText(t, contentOf(t, files, "users-"), "[users]\nshop-b = max_user_connections=0\n"+
-		"shop = max_user_connections=20\npgh_1_rt = max_user_connections=7\n")
+	equalText(t, contentOf(t, files, "users-"), "[users]\nshop = max_user_connections=20\npgh_1_rt = max_user_connections=7\n")
 	equalText(t, contentOf(t, files, "accounts-"),
 		"\"pgherd_pooler_admin\" \"admin-secret\"\n\"pgherd_pooler\" \"auth-secret\"\n")
 	equalText(t, contentOf(t, files, "hba-"), strings.Join([]string{

@@ -19,7 +19,7 @@ import (
 )
 
 // stack is a real PostgreSQL and a real PgBouncer with two databases, shop and blog, each with a login of its own name
-// (password "<name>-pw"), shop with shop_rt (limit 2) as well.
+// (password "<name>-pw") and without a limit, shop with shop_rt (limit 2) as well.
 type stack struct {
 	dir      string
 	settings Settings
@@ -67,8 +67,8 @@ func realStack(t testing.TB) *stack {
 
 func (s *stack) defaultState() State {
 	return State{Settings: s.settings, Entries: []Entry{
-		{Database: "shop", ConnectionCap: 8, Logins: []Login{{"shop", 8}, {"shop_rt", 2}}},
-		{Database: "blog", ConnectionCap: 8, Logins: []Login{{"blog", 8}}},
+		{Database: "shop", ConnectionCap: 8, Logins: []Login{{"shop", 0}, {"shop_rt", 2}}},
+		{Database: "blog", ConnectionCap: 8, Logins: []Login{{"blog", 0}}},
 	}}
 }
 

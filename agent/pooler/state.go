@@ -13,6 +13,8 @@ const TransactionSuffix = ".transaction"
 type State struct {
 	Settings Settings
 	Entries  []Entry
+	// Lifted names the logins without a limit whose earlier limit PgBouncer must be told to lift. A Pooler finds them itself.
+	Lifted []string
 }
 
 // Entry is one managed database.
