@@ -20,8 +20,7 @@ const (
 	poolerLocalhost = "127.0.0.1"
 )
 
-// measurePooler changes one of 5,000 databases with 30,000 logins, over and over, in a PgBouncer of its own: each change renders
-// every file, writes it, reloads, and reads back that PgBouncer goes by it.
+// measurePooler is about a PgBouncer of its own: how long a change takes, and what it needs.
 func measurePooler(ctx context.Context, b *bench) ([]row, error) {
 	settings, owner, err := b.poolerSettings()
 	if err != nil {
@@ -29,26 +28,30 @@ func measurePooler(ctx context.Context, b *bench) ([]row, error) {
 	}
 	p := pooler.New(settings, owner)
 	defer p.Close()
-	state := manyEntries(settings)
-	if err := p.Write(state); err != nil {
-		return nil, err
-	}
-	running, err := cluster.RunPooler(context.WithoutCancel(ctx), cluster.PoolerOptions{
-		Ini: pooler.ConfigFile(settings.Dir), Host: poolerLocalhost, Port: settings.ListenPort, Tools: b.tools,
-	})
+	changes, err := b.poolerChanges(ctx, p, manyEntries(settings))
 	if err != nil {
 		return nil, err
 	}
+	memory, err := b.poolerMemory(ctx, p, settings)
+	return append(changes, memory...), err
+}
+
+// poolerChanges changes one of 5,000 databases with 30,000 logins, over and over: each change renders every file, writes it,
+// reloads, and reads back that PgBouncer goes by it.
+func (b *bench) poolerChanges(ctx context.Context, p *pooler.Pooler, state pooler.State) ([]row, error) {
 	var took []time.Duration
-	for n := range b.runs*changesPerRun + 1 {
-		state.Entries[n].Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-		began := time.Now()
-		if err = p.Apply(ctx, state); err != nil {
-			break
+	err := b.withPooler(ctx, p, state, func(int) error {
+		for n := range b.runs*changesPerRun + 1 {
+			state.Entries[n].Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+			began := time.Now()
+			if err := p.Apply(ctx, state); err != nil {
+				return err
+			}
+			took = append(took, time.Since(began))
 		}
-		took = append(took, time.Since(began))
-	}
-	if err = errors.Join(err, running.Stop(context.WithoutCancel(ctx))); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	ours := median(took[1:])
@@ -57,6 +60,20 @@ func measurePooler(ctx context.Context, b *bench) ([]row, error) {
 			manyDatabases*loginsOfEach, len(took)-1),
 		ours: span(ours).String(), limit: "< " + span(mostForAChange).String(), met: ours < mostForAChange,
 	}}, nil
+}
+
+// withPooler runs a PgBouncer that has started with a state.
+func (b *bench) withPooler(ctx context.Context, p *pooler.Pooler, state pooler.State, use func(pid int) error) error {
+	if err := p.Write(state); err != nil {
+		return err
+	}
+	running, err := cluster.RunPooler(context.WithoutCancel(ctx), cluster.PoolerOptions{
+		Ini: pooler.ConfigFile(state.Settings.Dir), Host: poolerLocalhost, Port: state.Settings.ListenPort, Tools: b.tools,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(running.Pid()), running.Stop(context.WithoutCancel(ctx)))
 }
 
 func (b *bench) poolerSettings() (s pooler.Settings, owner *pooler.Owner, err error) {
