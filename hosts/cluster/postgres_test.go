@@ -124,11 +124,13 @@ func TestPortInUseIsOneClearError(t *testing.T) {
 }
 
 func TestWrongSettingIsOneClearError(t *testing.T) {
-	_, err := cluster.Run(t.Context(), cluster.Options{
-		Dir: t.TempDir(), Fast: true, Settings: map[string]string{"max_connections": "many"},
-	})
+	o := cluster.Options{Dir: t.TempDir(), Fast: true, Settings: map[string]string{"max_connections": "many"}}
+	_, err := cluster.Run(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "max_connections") && !strings.Contains(err.Error(), "configuration file") {
 		t.Errorf("error is %v", err)
+	}
+	if _, again := cluster.Run(t.Context(), o); again == nil || again.Error() != err.Error() {
+		t.Errorf("the same failure has another text: %v", again)
 	}
 }
 

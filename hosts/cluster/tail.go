@@ -30,15 +30,16 @@ func (t *tail) has(text string) bool {
 	return strings.Contains(string(t.text), text)
 }
 
-// lastError is the last line that tells of a failure, or else the last line.
+// lastError is the last line that tells of a failure, from the word that says so on, or else the last line. What stands before
+// is a time and a process ID: without them the same failure is the same text.
 func (t *tail) lastError() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
 		for _, mark := range []string{"FATAL", "PANIC", "ERROR", "error:"} {
-			if strings.Contains(lines[i], mark) {
-				return lines[i]
+			if at := strings.Index(lines[i], mark); at >= 0 {
+				return lines[i][at:]
 			}
 		}
 	}
