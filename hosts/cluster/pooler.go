@@ -56,14 +56,14 @@ func (p *Pooler) Start(ctx context.Context) error {
 	if err := awaitPort(ctx, p.options.Host, p.options.Port); err != nil {
 		return fmt.Errorf("PgBouncer: %w", err)
 	}
-	var err error
-	p.process, err = startProcess(spec{
+	started, err := startProcess(spec{
 		path: p.options.Tools.PgBouncer, args: []string{p.options.Ini}, reads: []string{p.options.Ini}, readAny: true,
 		orphan: poolerStopSignal, log: p.options.Log,
 	})
 	if err != nil {
 		return err
 	}
+	p.process = started
 	if err := p.untilReady(ctx); err != nil {
 		return errors.Join(err, p.process.kill())
 	}
@@ -138,3 +138,6 @@ func (p *Pooler) Pid() int { return p.process.cmd.Process.Pid }
 
 // Done is closed when the PgBouncer of the last start has ended, for whatever reason.
 func (p *Pooler) Done() <-chan struct{} { return p.process.done }
+
+// Exit says how the PgBouncer of the last start has ended, once Done is closed: "exit status 1", "signal: killed".
+func (p *Pooler) Exit() string { return p.process.exit() }

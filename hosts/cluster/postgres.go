@@ -23,6 +23,7 @@ type Postgres struct {
 	password  string
 	process   *process
 	log       io.Closer
+	limit     time.Duration // of a start
 }
 
 // Run makes the cluster where Dir has none, and starts it. When the context ends, the cluster is stopped in mode Fast.
@@ -30,7 +31,7 @@ func Run(ctx context.Context, o Options) (*Postgres, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	p := &Postgres{options: o, port: o.Port}
+	p := &Postgres{options: o, port: o.Port, limit: StartLimit}
 	p.awaitPredecessor(ctx)
 	if o.Port != 0 {
 		if err := CheckPort(o.Host, o.Port); err != nil {
@@ -73,7 +74,7 @@ func (p *Postgres) Start(ctx context.Context) error {
 		return errors.New("PostgreSQL runs already")
 	}
 	if p.port != 0 {
-		return p.start(ctx)
+		return p.start(ctx, p.limit)
 	}
 	var inUse *PortInUseError
 	for try := 1; ; try++ {
@@ -81,13 +82,13 @@ func (p *Postgres) Start(ctx context.Context) error {
 		if p.port, err = FreePort(p.options.Host); err != nil {
 			return err
 		}
-		if err = p.start(ctx); !errors.As(err, &inUse) || try == freePortTries {
+		if err = p.start(ctx, p.limit); !errors.As(err, &inUse) || try == freePortTries {
 			return err
 		}
 	}
 }
 
-func (p *Postgres) start(ctx context.Context) error {
+func (p *Postgres) start(ctx context.Context, within time.Duration) error {
 	if err := CheckPort(p.options.Host, p.port); err != nil {
 		return fmt.Errorf("PostgreSQL: %w", err)
 	}
@@ -98,7 +99,7 @@ func (p *Postgres) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.process, err = startProcess(spec{
+	started, err := startProcess(spec{
 		path:   p.options.Tools.Postgres,
 		args:   []string{"-D", p.dataDir()},
 		reads:  []string{filepath.Join(p.dataDir(), "PG_VERSION"), filepath.Join(p.socketDir, "s")},
@@ -108,8 +109,9 @@ func (p *Postgres) start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, p.closeLog())
 	}
-	if err := p.untilReady(ctx); err != nil {
-		return errors.Join(err, p.process.kill(), p.closeLog())
+	p.process = started
+	if err := p.untilReady(ctx, within); err != nil {
+		return errors.Join(err, p.Stop(context.WithoutCancel(ctx), Fast))
 	}
 	p.process.stopWith(ctx, fastSignal, StopLimit)
 	return nil
@@ -120,8 +122,11 @@ func (p *Postgres) openLog() (io.Writer, error) {
 		return p.options.Log, nil
 	}
 	file, err := os.OpenFile(filepath.Join(p.options.Dir, "postgres.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err // p.log stays a nil interface
+	}
 	p.log = file
-	return file, err
+	return file, nil
 }
 
 func (p *Postgres) closeLog() error {
@@ -134,8 +139,8 @@ func (p *Postgres) closeLog() error {
 }
 
 // untilReady waits until the file postmaster.pid of this very process says so, as pg_ctl does.
-func (p *Postgres) untilReady(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, StartLimit)
+func (p *Postgres) untilReady(ctx context.Context, within time.Duration) error {
+	limit, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -204,3 +209,6 @@ func (p *Postgres) Pid() int { return p.process.cmd.Process.Pid }
 
 // Done is closed when the cluster of the last start has ended, for whatever reason.
 func (p *Postgres) Done() <-chan struct{} { return p.process.done }
+
+// Exit says how the cluster of the last start has ended, once Done is closed: "exit status 1", "signal: killed".
+func (p *Postgres) Exit() string { return p.process.exit() }

@@ -18,17 +18,23 @@ const predecessorLimit = 10 * time.Second
 // awaitPredecessor returns when no postmaster holds the data folder any more, or after predecessorLimit. It does not decide
 // whether that is safe: PostgreSQL itself refuses to start if one still does.
 func (p *Postgres) awaitPredecessor(ctx context.Context) {
-	limit, cancel := context.WithTimeout(ctx, predecessorLimit)
+	await(ctx, predecessorLimit, func() bool { return !p.held() })
+}
+
+// await asks again and again whether something is so, until it is, and for no longer than a limit.
+func await(ctx context.Context, limit time.Duration, so func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for p.held() {
+	for !so() {
 		select {
-		case <-limit.Done():
-			return
+		case <-ctx.Done():
+			return false
 		case <-tick.C:
 		}
 	}
+	return true
 }
 
 // held says whether the process that postmaster.pid names is alive and works in the data folder, as a postmaster does. Where the
@@ -46,29 +52,28 @@ func (p *Postgres) held() bool {
 	if _, err := os.Stat("/proc/self/cwd"); err != nil {
 		return true
 	}
-	works, err := os.Readlink(filepath.Join("/proc", first, "cwd"))
-	return err == nil && works == p.dataDir()
+	return p.worksHere(first)
+}
+
+// worksHere says whether a process works in the data folder. The system names the folder without symbolic links.
+func (p *Postgres) worksHere(pid string) bool {
+	here, err := filepath.EvalSymlinks(p.dataDir())
+	if err != nil {
+		return false
+	}
+	works, err := os.Readlink(filepath.Join("/proc", pid, "cwd"))
+	return err == nil && works == here
 }
 
 // portPatience is how long the start of a PgBouncer waits for its port, which its predecessor may just be leaving.
 const portPatience = time.Second
 
 // awaitPort is CheckPort, repeated for up to portPatience.
-func awaitPort(ctx context.Context, host string, port int) error {
-	limit, cancel := context.WithTimeout(ctx, portPatience)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := CheckPort(host, port)
-		var inUse *PortInUseError
-		if !errors.As(err, &inUse) {
-			return err
-		}
-		select {
-		case <-limit.Done():
-			return err
-		case <-tick.C:
-		}
-	}
+func awaitPort(ctx context.Context, host string, port int) (err error) {
+	var inUse *PortInUseError
+	await(ctx, portPatience, func() bool {
+		err = CheckPort(host, port)
+		return !errors.As(err, &inUse)
+	})
+	return err
 }

@@ -85,6 +85,9 @@ func (p *process) running() bool {
 	}
 }
 
+// exit says how the child has ended, once done is closed.
+func (p *process) exit() string { return p.cmd.ProcessState.String() }
+
 // signal sends a signal to the child; a child that has ended is no error.
 func (p *process) signal(sig syscall.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
