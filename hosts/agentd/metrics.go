@@ -5,19 +5,24 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
-// figures are an agent's metrics, read from it at each scrape.
+// Measured is what the metrics of an agent are read from, at each scrape; *agent.Agent implements it.
+type Measured interface {
+	Programs() []protocol.Program
+	PoolerAnswers() bool
+}
+
 type figures struct {
-	agent *agent.Agent
+	agent Measured
 	below *prometheus.Desc
 	up    *prometheus.Desc
 }
 
 // Measure adds an agent's figures to the metrics of its host.
-func Measure(r wiring.Registry, a *agent.Agent) error {
+func Measure(r wiring.Registry, a Measured) error {
 	return r.Register(figures{
 		agent: a,
 		below: prometheus.NewDesc("pgherd_agent_program_below_floor",

@@ -4,7 +4,6 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -69,11 +68,11 @@ func (s Settings) run(ctx context.Context, out io.Writer) (err error) {
 	return s.start(ctx, out, tools)
 }
 
-// start starts the infrastructure, then the hosts. If anything fails, everything that was started is stopped.
+// start starts the infrastructure, then the hosts. If anything fails in that, everything that was started is stopped; what ends
+// by itself later is started again.
 func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tools) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	_, _ = fmt.Fprintln(out, "starting PostgreSQL, PgBouncer, the agent, the API and the batch host ...")
+	out = &terminal{out: out}
+	fmt.Fprintln(out, "starting PostgreSQL, PgBouncer, the agent, the API and the batch host ...")
 	if err := sayVersions(ctx, out, tools); err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 	}
 	defer closeLog()
 	clock := system.NewClock()
-	agentPart, err := s.startAgent(ctx, cancel, g, log, clock)
+	agentPart, err := s.startAgent(ctx, g, log, clock)
 	if err != nil {
 		return err
 	}
@@ -96,25 +95,23 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 	if err := g.startPooler(ctx); err != nil {
 		return err
 	}
-	go g.watch(ctx, cancel)
-	hosts, err := s.hosts(ctx, g, log, clock)
+	hosts, err := s.hosts(ctx, g, agentPart, log, clock)
 	if err != nil {
 		return err
 	}
 	ready := fx.Invoke(func(lc fx.Lifecycle) {
 		lc.Append(fx.StartHook(func() error { return s.greet(out, g.seed, g.ca.CertFile()) }))
 	})
+	release := supervise(ctx, out, log, append(g.children(), s.agentChild(agentPart))...)
 	err = wiring.Run(ctx, hosts, ready)
-	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
-		err = cause
-	}
-	_, _ = fmt.Fprintln(out, "stopped; the state is kept")
+	release()
+	fmt.Fprintln(out, "stopped; the state is kept")
 	return err
 }
 
 // openLog opens the log of all hosts, so that the terminal stays readable.
 func (s Settings) openLog() (*zap.Logger, func(), error) {
-	log, err := wiring.NewLog(s.LogLevel, s.path("log"))
+	log, err := wiring.NewLog(s.LogLevel, s.logFile())
 	if err != nil {
 		return nil, nil, err
 	}

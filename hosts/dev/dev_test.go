@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,9 +38,27 @@ type developer struct {
 	root    string // of the repository, where the tools are
 	dir     string
 	flags   []string
-	out     *bytes.Buffer
+	out     *transcript
 	cmd     *exec.Cmd
 	ended   chan error
+}
+
+// transcript is what the terminal shows; it can be read while it is written.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *transcript) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *transcript) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 func newDeveloper(t *testing.T, root, program string) *developer {
@@ -58,7 +77,7 @@ func newDeveloper(t *testing.T, root, program string) *developer {
 
 func (d *developer) start() {
 	d.t.Helper()
-	d.out, d.ended = &bytes.Buffer{}, make(chan error, 1)
+	d.out, d.ended = &transcript{}, make(chan error, 1)
 	d.cmd = exec.CommandContext(context.WithoutCancel(d.t.Context()), d.program,
 		append([]string{"dev"}, d.flags...)...)
 	d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = d.root, d.out, d.out

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
-	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -27,7 +26,6 @@ type ground struct {
 	ca          *cluster.CA
 	postgres    *cluster.Postgres
 	pooler      *cluster.Pooler
-	agent       *agent.Agent
 	agentSecret string
 	metadataURL string
 	seed        seed
@@ -134,12 +132,11 @@ func (g *ground) caText() (string, error) {
 	return string(text), err
 }
 
-// watch ends the host when PostgreSQL dies: a development host does not hide that.
-func (g *ground) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	select {
-	case <-g.postgres.Done():
-		cancel(errors.New("PostgreSQL has ended; see postgres/postgres.log in the state folder"))
-	case <-ctx.Done():
+// children are the processes of the ground, for a supervisor.
+func (g *ground) children() []child {
+	return []child{
+		{"PostgreSQL", g.settings.path("postgres", "postgres.log"), g.postgres.Recover, g.postgres.Done, g.postgres.Exit},
+		{"PgBouncer", g.settings.poolerLog(), g.pooler.Start, g.pooler.Done, g.pooler.Exit},
 	}
 }
 

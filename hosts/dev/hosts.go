@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -14,15 +13,12 @@ import (
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/adapters/webhooksender"
-	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/hosts/agentd"
 	"github.com/pgherd/pgherd/hosts/api"
 	"github.com/pgherd/pgherd/hosts/batch"
-	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -31,7 +27,7 @@ const shutdownGrace = 5 * time.Second
 
 // hosts are API and batch host in one, on the seed of the first start.
 func (s Settings) hosts(
-	ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock,
+	ctx context.Context, g *ground, running *runningAgent, log *zap.Logger, clock *system.Clock,
 ) (o fx.Option, err error) {
 	if err := s.sow(ctx, g, clock); err != nil {
 		return nil, err
@@ -48,7 +44,7 @@ func (s Settings) hosts(
 		fx.Replace(log),
 		api.Module(api.Settings{Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace}),
 		batch.Module(batch.Settings{Settings: base, Workers: 4, Deliveries: batch.DefaultDeliveries}),
-		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, g.agent) }),
+		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, running) }),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
 	), nil
 }
@@ -117,76 +113,4 @@ func (s Settings) register(ctx context.Context, g *ground, o *controlplane.Opera
 		PublicPort: s.PoolerPort, Capacity: serverCapacity,
 	})
 	return err
-}
-
-// runningAgent is the agent of this process.
-type runningAgent struct {
-	cancel context.CancelFunc
-	done   <-chan struct{}
-}
-
-func (r runningAgent) stop() {
-	r.cancel()
-	<-r.done
-}
-
-// startAgent starts the agent and waits until it is in charge: then PgBouncer's files stand. An agent that ends by itself
-// ends the whole host, through fail.
-func (s Settings) startAgent(
-	ctx context.Context, fail context.CancelCauseFunc, g *ground, log *zap.Logger, clock *system.Clock,
-) (runningAgent, error) {
-	a, err := s.newAgent(g, log, clock)
-	if err != nil {
-		return runningAgent{}, err
-	}
-	g.agent = a
-	wiring.ArmAgent()
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	r := runningAgent{cancel: cancel, done: done}
-	go func() {
-		defer close(done)
-		fail(errors.Join(errors.New("the agent has ended"), a.Run(running)))
-	}()
-	select {
-	case <-a.Started():
-		return r, nil
-	case <-ctx.Done():
-		r.stop()
-		return r, context.Cause(ctx)
-	}
-}
-
-func (s Settings) newAgent(g *ground, log *zap.Logger, clock *system.Clock) (*agent.Agent, error) {
-	agentTLS, err := g.ca.Issue("agent", loopback, publicHost)
-	if err != nil {
-		return nil, err
-	}
-	poolerTLS, err := g.ca.Issue("pooler", publicHost, loopback)
-	if err != nil {
-		return nil, err
-	}
-	uid, gid, switched, err := cluster.ChildUser()
-	if err != nil {
-		return nil, err
-	}
-	var owner *pooler.Owner
-	if switched {
-		owner = &pooler.Owner{UID: uid, GID: gid}
-	}
-	sockets, err := cluster.SocketDir(s.path("pooler", "socket"))
-	if err != nil {
-		return nil, err
-	}
-	p := pooler.DefaultSettings()
-	p.Dir, p.SocketDir = s.path("pooler"), sockets
-	p.ListenAddresses, p.ListenPort = []string{loopback}, s.PoolerPort
-	p.TLSCertFile, p.TLSKeyFile = poolerTLS.CertFile, poolerTLS.KeyFile
-	p.LogFile = s.path("pooler", "pgbouncer.log")
-	return agent.New(agent.Config{
-		Listen: address(s.AgentPort), TLSCertFile: agentTLS.CertFile, TLSKeyFile: agentTLS.KeyFile, Secret: g.agentSecret,
-		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
-		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), PgDump: g.tools.PgDump, DataDir: s.StateDir,
-		Version: agentd.Version(), Versions: developmentVersions,
-	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
 }

@@ -38,6 +38,8 @@ func (s Settings) agentSecretFile() string { return s.path("agent-secret") }
 func (s Settings) keyringFile() string     { return s.path("keyring.json") }
 func (s Settings) credentialsFile() string { return s.path("agent-credentials.json") }
 func (s Settings) mailbox() string         { return s.path("mailbox") }
+func (s Settings) logFile() string         { return s.path("log") }
+func (s Settings) poolerLog() string       { return s.path("pooler", "pgbouncer.log") }
 
 func (s Settings) apiURL() string   { return "http://" + address(s.APIPort) }
 func (s Settings) opsURL() string   { return "http://" + address(s.OpsPort) }

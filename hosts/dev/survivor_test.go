@@ -1,0 +1,207 @@
+package dev_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// survivor is a development host whose parts are killed, with a customer's database in it.
+type survivor struct {
+	*developer
+	facts map[string]string
+	url   string // of the customer's database, through the pooler
+	id    string
+	seen  int // of the terminal
+}
+
+func newSurvivor(t *testing.T) *survivor {
+	t.Helper()
+	root, err := toolchain.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &survivor{developer: newDeveloper(t, root, program(t, root)), facts: map[string]string{}}
+	s.start()
+	env, err := os.ReadFile(s.state("env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(env)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		s.facts[name] = strings.Trim(value, "'")
+	}
+	s.id, s.url = s.create(t, "shop")
+	return s
+}
+
+func (s *survivor) state(path string) string { return filepath.Join(s.dir, ".pgherd/dev", path) }
+
+// within repeats something until it works, for the ten seconds that a developer may have to wait.
+func (s *survivor) within(t *testing.T, what string, fn func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for {
+		err := fn(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v\n%s", what, err, s.out)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// says waits until the terminal shows a text, after the one before.
+func (s *survivor) says(t *testing.T, text string) {
+	t.Helper()
+	s.within(t, "the terminal", func(context.Context) error {
+		shown := s.out.String()[s.seen:]
+		at := strings.Index(shown, text)
+		if at < 0 {
+			return fmt.Errorf("does not say %q", text)
+		}
+		s.seen += at + len(text)
+		return nil
+	})
+}
+
+// serves checks that the customer gets in and that the host is ready.
+func (s *survivor) serves(t *testing.T) {
+	t.Helper()
+	s.within(t, "the customer", func(ctx context.Context) error {
+		db, err := sql.Open("postgres", s.url)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return db.QueryRowContext(ctx, "SELECT 1").Scan(new(int))
+	})
+	s.within(t, "/readyz", func(ctx context.Context) error {
+		_, err := s.ask(ctx, http.MethodGet, s.facts["PGHERD_OPS_URL"]+"/readyz", "")
+		return err
+	})
+}
+
+// ask makes a request of the API, which must succeed.
+func (s *survivor) ask(ctx context.Context, method, url, body string) (answer struct {
+	ID, Status, ConnectionString string
+	Operation                    struct{ ID string }
+}, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return answer, err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.facts["PGHERD_API_KEY"])
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s: %s", response.Status, text)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &answer)
+	}
+	return answer, err
+}
+
+func (s *survivor) create(t *testing.T, name string) (id, url string) {
+	t.Helper()
+	body := `{"name":"` + name + `","displayName":"` + name + `"}`
+	made, err := s.ask(t.Context(), http.MethodPost, s.facts["PGHERD_BASE_URL"]+"/api/v1/databases", body)
+	if err != nil {
+		t.Fatalf("create: %v", err)
+	}
+	return made.ID, made.ConnectionString + "&sslrootcert=" + s.facts["PGHERD_CA_FILE"]
+}
+
+// backsUp makes a backup, which takes the API, the batch host and the agent.
+func (s *survivor) backsUp(t *testing.T) {
+	t.Helper()
+	api := s.facts["PGHERD_BASE_URL"] + "/api/v1"
+	begun, err := s.ask(t.Context(), http.MethodPost, api+"/databases/"+s.id+"/backups", "")
+	if err != nil {
+		t.Fatalf("backup: %v", err)
+	}
+	s.within(t, "backup", func(ctx context.Context) error {
+		o, err := s.ask(ctx, http.MethodGet, api+"/operations/"+begun.Operation.ID, "")
+		if err == nil && o.Status != "succeeded" {
+			err = fmt.Errorf("it is %s", o.Status)
+		}
+		return err
+	})
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// killPooler kills PgBouncer, where it runs: the process that has its file in the command line.
+func (s *survivor) killPooler(t *testing.T) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range lines {
+		line, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(line), s.state("pooler/pgbouncer.ini")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kill(t, pid)
+	}
+}
+
+func (s *survivor) postmaster(t *testing.T) (pid int) {
+	t.Helper()
+	text, err := os.ReadFile(s.state("postgres/data/postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	if pid, err = strconv.Atoi(first); err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// usurp kills PgBouncer and listens in its place. If it was started at once and came first, it is killed again: then there is a
+// pause.
+func (s *survivor) usurp(t *testing.T) (taken net.Listener) {
+	t.Helper()
+	s.within(t, "the pooler's port", func(context.Context) (err error) {
+		s.killPooler(t)
+		taken, err = net.Listen("tcp", "127.0.0.1:"+strings.TrimPrefix(s.flags[4], "--pooler-port="))
+		return err
+	})
+	return taken
+}
