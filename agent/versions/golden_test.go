@@ -14,8 +14,8 @@ var update = flag.Bool("update", os.Getenv("PGHERD_UPDATE_GOLDEN") != "", "rewri
 
 const head = `# Oldest versions
 
-Generated from the table in ` + "`agent/versions`" + `; ` + "`make generate`" + ` rewrites this file. ` + "`pgherd agent init` and `pgherd agent`" + `
-refuse anything older; [security.md](security.md) says how a distribution's backport is accepted.
+Generated from the table in agent/versions; "make generate" rewrites this file. "pgherd agent init" and "pgherd agent" refuse
+anything older; [security.md](security.md) says how a distribution's backport is accepted.
 
 | program | oldest version | older ones have |
 | - | - | - |

@@ -125,9 +125,13 @@ func Module(s Settings) fx.Option {
 				return wiring.NewOps(r, []wiring.Check{inCharge(a), poolerAnswers(a)})
 			},
 		),
-		fx.Invoke(Attach, func(r wiring.Registry, a *agent.Agent) error { return Measure(r, a) }, func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, o *wiring.Ops) {
-			wiring.Listen(lc, stop, log, "operations", s.OpsListen, o)
-		}),
+		fx.Invoke(
+			Attach,
+			func(r wiring.Registry, a *agent.Agent) error { return Measure(r, a) },
+			func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, o *wiring.Ops) {
+				wiring.Listen(lc, stop, log, "operations", s.OpsListen, o)
+			},
+		),
 	)
 }
 
