@@ -50,7 +50,8 @@ func settingLines(s Settings, accounts, hba string) []setting {
 		// Session state that one client leaves on a server connection never reaches the next.
 		{"server_reset_query", "DISCARD ALL"},
 		{"server_reset_query_always", oneOrZero(s.ResetAlways)},
-		{"ignore_startup_parameters", "extra_float_digits"},
+		{"ignore_startup_parameters", ignoredParameters},
+		{"max_packet_size", fmt.Sprint(maxPacketSize)},
 
 		{"log_stats", "0"},
 		{"logfile", s.LogFile},
@@ -58,6 +59,18 @@ func settingLines(s Settings, accounts, hba string) []setting {
 		{"syslog", "0"},
 	}...)
 }
+
+// ignoredParameters is extra_float_digits, which PostgreSQL's JDBC driver sends. It stands twice, with a comma and a blank
+// between: PgBouncer searches this list for every name that a stranger gives in the start-up parameter "options", and before
+// 1.26.1 the search for an empty name (-c=) never ends in a list of one name, so that nobody is served any more
+// (CVE-2026-107349). An empty name is found between the comma and the blank.
+const ignoredParameters = "extra_float_digits, extra_float_digits"
+
+// maxPacketSize closes CVE-2026-6668 on PgBouncer before 1.26. With the default, a log-in's message of almost 2 GiB makes it
+// write beyond a buffer and crash, and a prepared statement of more than 1 GiB makes it hang for good. PostgreSQL itself takes no
+// message of a client beyond 1 GiB - 1. The 64 bytes are for the name that PgBouncer gives a prepared statement in place of the
+// client's: with that name, too, it must stay within 1 GiB.
+const maxPacketSize = 1<<30 - 64
 
 // reachedBy is how clients reach PgBouncer, and PgBouncer PostgreSQL, which stands on the same machine.
 func reachedBy(s Settings) []setting {
