@@ -1,0 +1,161 @@
+package pooler
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// crowd makes strangers. Stranger n says the same in each run with the same seed.
+type crowd struct {
+	seed    uint64
+	address string
+	tls     *tls.Config
+	finals  []final
+	t       *testing.T
+
+	mu     sync.Mutex
+	visits []visit
+}
+
+// visit is what a stranger sent when.
+type visit struct {
+	at     time.Time
+	number uint64
+	shape  string
+}
+
+func newCrowd(t *testing.T, s *stack, seed uint64) *crowd {
+	t.Helper()
+	text, err := os.ReadFile(s.caFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		t.Fatal("no CA certificate")
+	}
+	config := &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS12}
+	return &crowd{seed: seed, address: s.bouncer.Address(), tls: config, finals: finalsFor(t, s), t: t}
+}
+
+// enter lets stranger n in: every second one inside TLS, every sixth with a log-in that gets as far as the password. One in eight
+// then stays, on a goroutine of its own, until PgBouncer ends the connection; the others hang up after some milliseconds.
+func (c *crowd) enter(n uint64, staying *sync.WaitGroup) error {
+	d := dice{rand.New(rand.NewPCG(c.seed, n))}
+	conn, err := c.dial(n%2 == 1)
+	if err != nil {
+		return err
+	}
+	send := c.sendFirst
+	if n%6 == 1 {
+		send = c.sendPassword
+	}
+	if err := send(conn, d, n); err != nil {
+		_ = conn.Close()
+		return err
+	}
+	if d.IntN(8) == 0 {
+		staying.Go(func() { c.stay(conn, n) })
+		return nil
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Duration(d.IntN(20)) * time.Millisecond))
+	_, _ = conn.Read(make([]byte, 1024)) // what there is, or nothing
+	_ = conn.Close()
+	return nil
+}
+
+func (c *crowd) dial(inTLS bool) (net.Conn, error) {
+	conn, err := net.DialTimeout("tcp", c.address, mostWait)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(longestVisit))
+	if !inTLS {
+		return conn, nil
+	}
+	answer := make([]byte, 1)
+	_, _ = conn.Write(packet(sslRequest, ""))
+	if _, err := io.ReadFull(conn, answer); err != nil || answer[0] != 'S' {
+		_ = conn.Close()
+		return nil, fmt.Errorf("TLS was not offered: %q, %w", answer, err)
+	}
+	inside := tls.Client(conn, c.tls)
+	if err := inside.Handshake(); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return inside, nil
+}
+
+// sendFirst sends one of the malformed first packets. PgBouncer may hang up in the middle.
+func (c *crowd) sendFirst(conn net.Conn, d dice, n uint64) error {
+	s := firstPackets[d.IntN(len(firstPackets))]
+	c.note(n, s.name)
+	_, _ = conn.Write(s.draw(d))
+	return nil
+}
+
+// sendPassword begins to log in and goes on in one of the malformed ways.
+func (c *crowd) sendPassword(conn net.Conn, d dice, n uint64) error {
+	_, _ = conn.Write(startup("user", "shop", "database", "shop"))
+	if kind, code, _, err := readAnswer(conn); err != nil || kind != 'R' || code != saslAsked {
+		return fmt.Errorf("shop was not asked for its password: %q %d, %w", kind, code, err)
+	}
+	if d.IntN(2) == 0 {
+		s := initials[d.IntN(len(initials))]
+		c.note(n, s.name)
+		_, _ = conn.Write(s.draw(d))
+		return nil
+	}
+	nonce := d.letters(1, 40)
+	_, _ = conn.Write(saslInitial("SCRAM-SHA-256", "n,,n=,r="+nonce))
+	kind, code, said, err := readAnswer(conn)
+	if err != nil || kind != 'R' || code != saslContinue {
+		return fmt.Errorf("no answer to the beginning of SCRAM: %q %d, %w", kind, code, err)
+	}
+	both, _, _ := strings.Cut(strings.TrimPrefix(said, "r="), ",")
+	s := c.finals[d.IntN(len(c.finals))]
+	c.note(n, s.name)
+	_, _ = conn.Write(s.draw(d, both))
+	return nil
+}
+
+// stay waits for PgBouncer to end the connection, as it must for everybody who does not log in.
+func (c *crowd) stay(conn net.Conn, n uint64) {
+	_, err := io.Copy(io.Discard, conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) && !c.t.Failed() {
+		c.t.Errorf("PgBouncer did not end the connection of stranger %d within %s", n, longestVisit)
+	}
+	_ = conn.Close()
+}
+
+func (c *crowd) note(number uint64, shape string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.visits = append(c.visits, visit{time.Now(), number, shape})
+}
+
+// around lists the strangers who sent something in the moment before a time and in the moment after it: those to suspect.
+func (c *crowd) around(at time.Time) string {
+	const moment = 100 * time.Millisecond
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var text strings.Builder
+	for v := range slices.Values(c.visits) {
+		if v.at.After(at.Add(-moment)) && v.at.Before(at.Add(moment)) {
+			fmt.Fprintf(&text, "%s number %d: %s\n", v.at.Format("15:04:05.000"), v.number, v.shape)
+		}
+	}
+	return text.String()
+}

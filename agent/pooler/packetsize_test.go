@@ -1,0 +1,29 @@
+package pooler
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// TestTooLargeMessageIsRefusedByItsHeader holds that PgBouncer neither waits for nor makes room for a message that PostgreSQL
+// would not take either, and takes one that PostgreSQL takes.
+func TestTooLargeMessageIsRefusedByItsHeader(t *testing.T) {
+	s := realStack(t)
+	for size, refused := range map[uint32]bool{maxPacketSize: false, maxPacketSize + 1: true, 1<<31 - 1: true, 1<<32 - 1: true} {
+		conn, err := net.Dial("tcp", s.bouncer.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A message's length does not count its type.
+		if _, err := conn.Write(messageOf('p', size-1, "")); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+		kind, _, said, err := readAnswer(conn)
+		if got := err == nil && kind == 'E'; got != refused {
+			t.Errorf("a message of %d bytes: refused %t (%q, %v)", size, got, said, err)
+		}
+		_ = conn.Close()
+	}
+}
