@@ -128,6 +128,9 @@ func checkNumbers(s Settings) error {
 			return unwritable("setting %s: %d", field, n)
 		}
 	}
+	if s.MaxPacket < leastPacket || s.MaxPacket > mostPacket {
+		return unwritable("setting MaxPacket: %d is not from %d to %d", s.MaxPacket, leastPacket, mostPacket)
+	}
 	return nil
 }
 

@@ -51,7 +51,7 @@ func settingLines(s Settings, accounts, hba string) []setting {
 		{"server_reset_query", "DISCARD ALL"},
 		{"server_reset_query_always", oneOrZero(s.ResetAlways)},
 		{"ignore_startup_parameters", ignoredParameters},
-		{"max_packet_size", fmt.Sprint(maxPacketSize)},
+		{"max_packet_size", fmt.Sprint(s.MaxPacket)},
 
 		{"log_stats", "0"},
 		{"logfile", s.LogFile},
@@ -65,12 +65,6 @@ func settingLines(s Settings, accounts, hba string) []setting {
 // 1.26.1 the search for an empty name (-c=) never ends in a list of one name, so that nobody is served any more
 // (CVE-2026-107349). An empty name is found between the comma and the blank.
 const ignoredParameters = "extra_float_digits, extra_float_digits"
-
-// maxPacketSize closes CVE-2026-6668 on PgBouncer before 1.26. With the default, a log-in's message of almost 2 GiB makes it
-// write beyond a buffer and crash, and a prepared statement of more than 1 GiB makes it hang for good. PostgreSQL itself takes no
-// message of a client beyond 1 GiB - 1. The 64 bytes are for the name that PgBouncer gives a prepared statement in place of the
-// client's: with that name, too, it must stay within 1 GiB.
-const maxPacketSize = 1<<30 - 64
 
 // reachedBy is how clients reach PgBouncer, and PgBouncer PostgreSQL, which stands on the same machine.
 func reachedBy(s Settings) []setting {

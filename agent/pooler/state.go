@@ -61,6 +61,9 @@ type Settings struct {
 	AdminPassword string
 	// MaxClients bounds all clients, MaxDatabaseClients those of one entry.
 	MaxClients, MaxDatabaseClients int
+	// MaxPacket bounds, in bytes, one message of a client and one row of a result, from 1 MiB to mostPacket. PgBouncer is one
+	// thread: while it copies a log-in's first message, or a statement to be prepared, of 1 GiB, nobody else is served for seconds.
+	MaxPacket int
 	// UncappedPoolSize is the pool size of entries without a cap.
 	UncappedPoolSize int
 	// ResetAlways runs DISCARD ALL after each transaction too. Without it, clients of the second entry see each other's
@@ -69,6 +72,15 @@ type Settings struct {
 	// LogFile and PIDFile may be empty: PgBouncer then logs to standard error and writes no process ID.
 	LogFile, PIDFile string
 }
+
+// mostPacket closes CVE-2026-6668 on PgBouncer before 1.26. With the default of PgBouncer, a log-in's message of almost 2 GiB
+// makes it write beyond a buffer and crash, and a prepared statement of more than 1 GiB makes it hang for good. PostgreSQL itself
+// takes no message of a client beyond 1 GiB - 1. The 64 bytes are for the name that PgBouncer gives a prepared statement in place
+// of the client's: with that name, too, it must stay within 1 GiB.
+const (
+	leastPacket = 1 << 20
+	mostPacket  = 1<<30 - 64
+)
 
 // DefaultSettings returns the settings that have a sensible value on every server; the caller fills in the rest.
 func DefaultSettings() Settings {
@@ -82,6 +94,7 @@ func DefaultSettings() Settings {
 		AdminUser:           "pgherd_pooler_admin",
 		MaxClients:          10_000,
 		MaxDatabaseClients:  2_000,
+		MaxPacket:           256 << 20,
 		UncappedPoolSize:    60,
 		ResetAlways:         true,
 	}

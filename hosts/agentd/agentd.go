@@ -67,6 +67,8 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.StringVar(&p.TLSKeyFile, "pooler-tls-key-file", "", "private key of the certificate")
 	f.StringVar(&s.PoolerUser, "pooler-user", "", "system user of PgBouncer, where the agent runs as root")
 	f.IntVar(&p.MaxClients, "pooler-max-clients", p.MaxClients, "most client connections that PgBouncer accepts")
+	f.IntVar(&p.MaxPacket, "pooler-max-packet", p.MaxPacket,
+		"most bytes of one message or row that PgBouncer lets through, from 1 MiB to 1 GiB - 64; large ones hold up everybody")
 	f.BoolVar(&p.ResetAlways, "pooler-reset-always", p.ResetAlways,
 		"reset a server session after each transaction; without it, clients of <name>.transaction see each other's session state")
 	f.StringVar(&a.BackupDir, "backup-dir", "", "folder of backup files")
