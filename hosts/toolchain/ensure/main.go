@@ -1,5 +1,6 @@
-// Command ensure makes sure that the tools are there: it prints their paths, or fetches what is missing and looks again. It is
-// what "make toolchain" runs, from the root of the repository. Two runs at once wait for each other.
+// Command ensure makes sure that the tools are there: it prints their paths, or fetches what is missing, or was fetched for
+// older pins, and looks again. It is what "make toolchain" runs, from the root of the repository. Arguments name further parts
+// to fetch: with pooler-next, the PgBouncer that it looks for is that one. Two runs at once wait for each other.
 package main
 
 import (
@@ -8,58 +9,84 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "toolchain:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(args []string) error {
 	root, err := toolchain.Root()
 	if err != nil {
 		return err
 	}
-	tools, missing := toolchain.Look(root)
-	if len(missing) > 0 {
-		if tools, err = fetchMissing(root); err != nil {
+	asked, err := partsNamed(args)
+	if err != nil {
+		return err
+	}
+	if len(lacking(root, asked)) > 0 {
+		if err := fetchLacking(root, asked); err != nil {
 			return err
 		}
+	}
+	if slices.Contains(asked, toolchain.PoolerNext) {
+		next := filepath.Join(root, toolchain.Dir, string(toolchain.PoolerNext), "bin", "pgbouncer")
+		if err := os.Setenv(toolchain.PoolerVariable, next); err != nil {
+			return err
+		}
+	}
+	tools, missing := toolchain.Look(root)
+	if len(missing) > 0 {
+		return fmt.Errorf("fetched, but %s does not run", missing[0].What)
 	}
 	fmt.Printf("initdb    %s\npostgres  %s\npg_ctl    %s\npg_dump   %s\npsql      %s\npgbouncer %s\n",
 		tools.Initdb, tools.Postgres, tools.PgCtl, tools.PgDump, tools.Psql, tools.PgBouncer)
 	return nil
 }
 
-// fetchMissing looks again under the lock, since another run may just have fetched what was missing.
-func fetchMissing(root string) (toolchain.Tools, error) {
+// partsNamed adds to the parts named what they need.
+func partsNamed(args []string) (parts []toolchain.Part, err error) {
+	for _, arg := range args {
+		switch part := toolchain.Part(arg); part {
+		case toolchain.Server, toolchain.Client:
+			parts = append(parts, part)
+		case toolchain.PoolerNext:
+			parts = append(parts, toolchain.Client, part)
+		default:
+			return nil, fmt.Errorf("unknown part %q", arg)
+		}
+	}
+	return parts, nil
+}
+
+// fetchLacking looks again under the lock, since another run may just have fetched what was lacking.
+func fetchLacking(root string, asked []toolchain.Part) error {
 	unlock, err := lock(filepath.Join(root, toolchain.Dir))
 	if err != nil {
-		return toolchain.Tools{}, err
+		return err
 	}
 	defer unlock()
-	tools, missing := toolchain.Look(root)
-	if len(missing) == 0 {
-		return tools, nil
+	parts := lacking(root, asked)
+	if len(parts) == 0 {
+		return nil
 	}
 	args := []string{filepath.Join(root, toolchain.Dir)}
-	for _, m := range missing {
-		args = append(args, string(m.Part))
+	for _, part := range parts {
+		args = append(args, string(part))
 	}
 	fetch := exec.Command(filepath.Join(root, "hosts", "toolchain", "fetch.sh"), args...)
 	fetch.Stdout, fetch.Stderr = os.Stderr, os.Stderr
 	if err := fetch.Run(); err != nil {
-		return toolchain.Tools{}, errors.New("could not fetch what is missing (reason above)")
+		return errors.New("could not fetch what is missing or out of date (reason above)")
 	}
-	if tools, missing = toolchain.Look(root); len(missing) > 0 {
-		return toolchain.Tools{}, fmt.Errorf("fetched, but %s still does not run", missing[0].What)
-	}
-	return tools, nil
+	return nil
 }
 
 func lock(dir string) (unlock func(), err error) {
