@@ -18,7 +18,8 @@ import (
 // earlier takes a prepared server back to what the version before additional roles had prepared.
 var earlier = []string{
 	"REVOKE ADMIN OPTION FOR pg_read_all_data, pg_use_reserved_connections FROM pgherd_agent",
-	"DROP FUNCTION pooler.has_verifier", "DROP FUNCTION pooler.verifier_mark", "DELETE FROM ledger.role WHERE part = 'additional'",
+	"DROP FUNCTION pooler.has_verifier", "DROP FUNCTION pooler.verifier_mark",
+	"DROP FUNCTION pooler.no_verifier", "DELETE FROM ledger.role WHERE part = 'additional'",
 	`ALTER TABLE ledger.role DROP COLUMN connection_limit, DROP COLUMN enabled, DROP COLUMN credential_generation,
 		DROP COLUMN changed_at, DROP COLUMN verifier_mark, DROP COLUMN parked,
 		DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check

@@ -2,14 +2,17 @@ package pooler
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 )
 
 func TestVerifierIsGivenOnlyToThoseWhoMayLogIn(t *testing.T) {
 	s := realStack(t)
 	known := func() (n int) {
-		row := s.super.QueryRowContext(t.Context(), "SELECT count(*) FROM pooler.login_secret('shop', 'shop')")
+		row := s.super.QueryRowContext(t.Context(), `SELECT count(*) FROM pooler.login_secret('shop', 'shop')
+			JOIN pg_authid ON rolname = login AND rolpassword = secret`)
 		if err := row.Scan(&n); err != nil {
 			t.Fatal(err)
 		}
@@ -27,6 +30,7 @@ func TestVerifierIsGivenOnlyToThoseWhoMayLogIn(t *testing.T) {
 			"SET password_encryption = md5; ALTER ROLE shop PASSWORD 'shop-pw'; RESET password_encryption",
 			"ALTER ROLE shop PASSWORD 'shop-pw'",
 		},
+		{"UPDATE pooler.gate SET open = false WHERE login = 'shop'", "UPDATE pooler.gate SET open = true WHERE login = 'shop'"},
 		{"DELETE FROM pooler.gate WHERE login = 'shop'", "INSERT INTO pooler.gate VALUES ('shop', 'shop', true)"},
 	} {
 		execute(t, s, change[0])
@@ -36,6 +40,75 @@ func TestVerifierIsGivenOnlyToThoseWhoMayLogIn(t *testing.T) {
 		execute(t, s, change[1])
 		if known() != 1 {
 			t.Errorf("no verifier after: %s", change[1])
+		}
+	}
+}
+
+// TestClosedGateTakesNoPassword tries what PgBouncer has taken for the password of a login that may not log in, with a server
+// connection at hand that it would give to who gets in.
+func TestClosedGateTakesNoPassword(t *testing.T) {
+	s := realStack(t)
+	for _, close := range []string{
+		"UPDATE pooler.gate SET open = false WHERE login = 'shop'", "UPDATE pooler.gate SET database = 'blog' WHERE login = 'shop'",
+		"SET password_encryption = md5; ALTER ROLE shop PASSWORD 'shop-pw'; RESET password_encryption", "ALTER ROLE shop PASSWORD NULL",
+	} {
+		if err := s.reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'")
+		for _, entry := range EntryNames("shop") {
+			if err := s.enter(t, entry, "shop", ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		execute(t, s, close)
+		for _, entry := range EntryNames("shop") {
+			for _, password := range []string{"", "md5", "shop-pw", "SCRAM-SHA-256"} {
+				if err := s.pooler.Prove(t.Context(), entry, "shop", password); !errors.Is(err, ErrRefused) {
+					t.Errorf("%s: %q at %s: %v", close, password, entry, err)
+				}
+			}
+		}
+	}
+	execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'")
+}
+
+// A login is refused at the entries of other databases, whatever it sends.
+func TestStrangerAtAnEntryHasNoPassword(t *testing.T) {
+	s := realStack(t)
+	for _, password := range []string{"", "md5", "shop-pw"} {
+		if err := s.pooler.Prove(t.Context(), "blog", "shop", password); !errors.Is(err, ErrRefused) {
+			t.Errorf("%q: %v", password, err)
+		}
+	}
+}
+
+// A login whose first attempt meets a closed gate, as with a stopped database, gets in once the gate is open. PgBouncer keeps
+// what it knew of the login at that attempt with the pool: since 1.26 a login for which it was given no row would be locked out
+// of PostgreSQL for as long as PgBouncer runs.
+func TestLoginThatCameTooEarlyGetsInLater(t *testing.T) {
+	s := realStack(t)
+	early := fmt.Sprintf("early_%d", time.Now().UnixNano()) // one that this PgBouncer has never met
+	execute(t, s, "CREATE ROLE "+early+" LOGIN PASSWORD '"+early+"-pw'")
+	t.Cleanup(func() { execute(t, s, "DROP ROLE "+early) })
+	execute(t, s, "INSERT INTO pooler.gate VALUES ('"+early+"', 'shop', false)")
+	state := s.defaultState()
+	state.Entries[0].Logins = append(state.Entries[0].Logins, Login{early, 2})
+	if err := s.pooler.Apply(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range EntryNames("shop") {
+		if err := s.enter(t, entry, early, ""); err == nil {
+			t.Errorf("%s: let in by a closed gate", entry)
+		}
+	}
+	execute(t, s, "UPDATE pooler.gate SET open = true WHERE login = '"+early+"'")
+	for _, entry := range EntryNames("shop") {
+		if err := s.enter(t, entry, early, ""); err != nil {
+			t.Errorf("%s: %v", entry, err)
+		}
+		if err := s.enter(t, entry, early, "password=wrong"); err == nil {
+			t.Errorf("%s: let in with a wrong password", entry)
 		}
 	}
 }

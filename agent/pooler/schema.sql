@@ -32,23 +32,36 @@ CREATE TABLE IF NOT EXISTS pooler.gate (
 CREATE INDEX IF NOT EXISTS gate_database ON pooler.gate (database);
 REVOKE ALL ON pooler.gate FROM PUBLIC;
 
+-- A verifier that no password has: nobody knows what has a SHA-256 sum of zeros.
+CREATE OR REPLACE FUNCTION pooler.no_verifier() RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT 'SCRAM-SHA-256$4096:AAAAAAAAAAAAAAAAAAAAAA==$' ||
+           'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='
+$$;
+REVOKE ALL ON FUNCTION pooler.no_verifier() FROM PUBLIC;
+
 -- SECURITY DEFINER with a pinned search_path, and every name qualified: a caller's objects are never found first. An old
 -- md5 password is no verifier here, because whoever reads it can log in with it.
+--
+-- A login that the platform made always has a row, where it may not log in one that no password fits. Tried: without a row
+-- PgBouncer goes on with what it knows of the login from [users], an account with an empty password, and lets in whoever sends
+-- that, as far as it has server connections; a null it takes for the password "md5". From 1.26 on it also keeps that account
+-- with the pool, and the login can never again log in to PostgreSQL for it. Nobody else has a row, since PgBouncer never forgets
+-- a name.
 CREATE OR REPLACE FUNCTION pooler.login_secret(wanted_login text, wanted_database text, OUT login text, OUT secret text)
     RETURNS SETOF record
     LANGUAGE sql STABLE STRICT SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT a.rolname::text, a.rolpassword
+    SELECT g.login, coalesce(a.rolpassword, pooler.no_verifier())
       FROM pooler.gate g
-      JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
-     WHERE g.login = wanted_login
+      LEFT JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
        AND g.database = wanted_database
        AND g.open
        AND a.rolcanlogin
        AND NOT a.rolsuper
        AND (a.rolvaliduntil IS NULL OR a.rolvaliduntil > pg_catalog.statement_timestamp())
        AND a.rolpassword LIKE 'SCRAM-SHA-256$%'
+     WHERE g.login = wanted_login
 $$;
 ALTER FUNCTION pooler.login_secret(text, text) OWNER TO pgherd_secret_reader;
 REVOKE ALL ON FUNCTION pooler.login_secret(text, text) FROM PUBLIC;
@@ -87,6 +100,7 @@ REVOKE ALL ON FUNCTION pooler.verifier_mark(text) FROM PUBLIC;
 GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agent;
 GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
 GRANT SELECT ON pooler.gate TO pgherd_secret_reader;
+GRANT EXECUTE ON FUNCTION pooler.no_verifier() TO pgherd_secret_reader, pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
 GRANT EXECUTE ON FUNCTION pooler.has_verifier(text, text) TO pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.verifier_mark(text) TO pgherd_agent;
