@@ -52,7 +52,15 @@ func (c *Console) Version(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-func (c *Console) reload(ctx context.Context) error { return c.command(ctx, "RELOAD") }
+// reload makes PgBouncer read its files. Up to 1.24 it answers alike whatever it could read; later ones answer with an error,
+// which wraps ErrNotTakenOver, where a file is wrong or the certificate cannot be used.
+func (c *Console) reload(ctx context.Context) error {
+	err := c.command(ctx, "RELOAD")
+	if err != nil && !errors.Is(err, ErrUnreachable) {
+		return fmt.Errorf("%w: %w", ErrNotTakenOver, err)
+	}
+	return err
+}
 
 func (c *Console) command(ctx context.Context, command string) error {
 	return c.each(ctx, command, func(row) error { return nil })

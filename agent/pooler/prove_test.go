@@ -54,7 +54,11 @@ func TestProofWaitsForNoSnapshot(t *testing.T) {
 	for _, setting := range []string{"isolation = 'serializable'", "read_only = on", "deferrable = on"} {
 		execute(t, s, "ALTER ROLE shop SET default_transaction_"+setting)
 	}
-	t.Cleanup(func() { execute(t, s, "ALTER ROLE shop RESET ALL") })
+	settle(t, s)
+	t.Cleanup(func() {
+		execute(t, s, "ALTER ROLE shop RESET ALL")
+		settle(t, s)
+	})
 	tx, err := s.super.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +83,16 @@ func TestProofWaitsForNoSnapshot(t *testing.T) {
 	defer client.close()
 	if client.each(ctx, "SELECT 1", func(row) error { return nil }) == nil {
 		t.Error("a transaction of the login began: the test shows nothing")
+	}
+}
+
+// settle makes new clients have the settings that their logins now have. Since 1.26 PgBouncer tracks
+// default_transaction_read_only: it gives to new clients of a pool, and sets on its server connections, the value that the
+// pool's first server connection had.
+func settle(t *testing.T, s *stack) {
+	t.Helper()
+	if err := s.pooler.command(context.Background(), "RECONNECT"); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ErrNotTakenOver is wrapped by the error for a PgBouncer that answered RELOAD and still uses another state.
+// ErrNotTakenOver is wrapped by the error for a PgBouncer that answered RELOAD, and said that it failed or still uses another
+// state.
 var ErrNotTakenOver = errors.New("pooler: PgBouncer has not taken the files over")
 
 // readBack compares the state that PgBouncer uses with a rendered one: the mark, all entries, all login limits, the HBA file. It

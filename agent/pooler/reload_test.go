@@ -66,11 +66,15 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 		if err := writeFiles(s.settings.Dir, spoilt, s.owner); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.pooler.reload(ctx); err != nil {
-			t.Fatal(err)
+		// Since 1.25 PgBouncer says itself what it could not read; a wrong HBA file it never tells.
+		if err := s.pooler.reload(ctx); err != nil && (!errors.Is(err, ErrNotTakenOver) || errors.Is(err, ErrUnreachable)) {
+			t.Errorf("%s: RELOAD: %v", name, err)
 		}
 		if _, err := s.pooler.readBack(ctx, state, files); !errors.Is(err, ErrNotTakenOver) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if err := s.pooler.takeOver(ctx, applied{state, files}); !errors.Is(err, ErrNotTakenOver) {
+			t.Errorf("%s: taken over: %v", name, err)
 		}
 		if err := s.pooler.Apply(ctx, s.defaultState()); err != nil {
 			t.Errorf("%s: no way back: %v", name, err)
