@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 // DevOptions say what development host to run.
@@ -62,6 +63,10 @@ func (d *Dev) Restart(ctx context.Context, crashAt string) (err error) {
 		return fmt.Errorf("%s runs already", d.Name)
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TZ=UTC"}
+	// It looks for the tools by itself, and must find those that this process does.
+	for _, name := range []string{toolchain.BindirVariable, toolchain.PoolerVariable} {
+		env = append(env, name+"="+os.Getenv(name))
+	}
 	if crashAt != "" {
 		env = append(env, crashVariable+"="+crashAt)
 	}

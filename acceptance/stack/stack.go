@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	s := &Stack{options: o, agentSecret: rand.Text()}
 	for _, step := range []func(context.Context) error{
 		s.prepareFiles, s.startClusters, s.prepareMetadata, s.prepareServer, s.startFirstAgent, s.startPooler, s.register,
-		s.enableFeatures,
+		s.enableFeatures, s.checkPooler,
 	} {
 		if err := step(ctx); err != nil {
 			return s, err
@@ -183,6 +183,19 @@ func (s *Stack) startPooler(ctx context.Context) (err error) {
 		Ini: pooler.ConfigFile(s.path("pooler")), Host: loopback, Port: s.poolerPort, Tools: s.tools,
 	})
 	return err
+}
+
+// checkPooler comes last: PgBouncer's port takes connections a moment before its socket does.
+func (s *Stack) checkPooler(ctx context.Context) error {
+	dsn, err := s.ConsoleDSN()
+	if err != nil {
+		return err
+	}
+	console, err := sql.Open("postgres", dsn)
+	if err != nil {
+		return err
+	}
+	return errors.Join(cluster.CheckPooler(ctx, console), console.Close())
 }
 
 func (s *Stack) register(ctx context.Context) error {

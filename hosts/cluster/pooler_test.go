@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -46,6 +47,7 @@ func newPooled(t *testing.T) pooled {
 		"[databases]", fmt.Sprintf("postgres = host=127.0.0.1 port=%d", pg.Port()),
 		"[pgbouncer]", "listen_addr = 127.0.0.1", fmt.Sprintf("listen_port = %d", port), "unix_socket_dir =",
 		"auth_type = scram-sha-256", "auth_file = " + filepath.Join(dir, "users"), "client_tls_sslmode = require",
+		"admin_users = " + cluster.Superuser,
 		"client_tls_key_file = " + certificate.KeyFile, "client_tls_cert_file = " + certificate.CertFile, "",
 	}, "\n"))
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -126,6 +128,34 @@ func TestPoolerTakesAReload(t *testing.T) {
 		}
 	}
 	t.Errorf("the reloaded file was not taken: %v", err)
+}
+
+// TestAnotherPgBouncerIsNoticed runs the one that is found, and then claims to have chosen others.
+func TestAnotherPgBouncerIsNoticed(t *testing.T) {
+	p := newPooled(t)
+	pooler, err := cluster.RunPooler(t.Context(), p.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopPooler(t, pooler)
+	console, err := sql.Open("postgres", strings.Replace(p.url("localhost"), "/postgres?", "/pgbouncer?", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer console.Close()
+	if err := cluster.CheckPooler(t.Context(), console); err != nil {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"pgbouncer", "pgbouncer-next"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho PgBouncer 99.9.9\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(toolchain.PoolerVariable, filepath.Join(dir, name))
+		if err := cluster.CheckPooler(t.Context(), console); err == nil {
+			t.Errorf("%s is said to run", name)
+		}
+	}
 }
 
 func TestEndOfContextStopsThePooler(t *testing.T) {

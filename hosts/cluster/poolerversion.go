@@ -1,0 +1,38 @@
+package cluster
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// CheckPooler fails where the PgBouncer behind a connection to its admin console is not of the version of the program that the
+// tools name, or the tools do not name the program that PGHERD_PGBOUNCER does: a run on a second version would otherwise tell of
+// the first.
+func CheckPooler(ctx context.Context, console *sql.DB) error {
+	tools, err := toolchain.Find()
+	if err != nil {
+		return err
+	}
+	if chosen := os.Getenv(toolchain.PoolerVariable); chosen != "" && chosen != tools.PgBouncer {
+		return fmt.Errorf("%s is %s, and the tools name %s", toolchain.PoolerVariable, chosen, tools.PgBouncer)
+	}
+	out, err := exec.CommandContext(ctx, tools.PgBouncer, "--version").Output()
+	if err != nil {
+		return fmt.Errorf("%s --version: %w", tools.PgBouncer, err)
+	}
+	want, _, _ := strings.Cut(string(out), "\n")
+	var runs string
+	if err := console.QueryRowContext(ctx, "SHOW VERSION").Scan(&runs); err != nil {
+		return fmt.Errorf("version of the PgBouncer that runs: %w", err)
+	}
+	if runs != want {
+		return fmt.Errorf("%s runs, and %s is %s", runs, tools.PgBouncer, want)
+	}
+	return nil
+}
