@@ -75,12 +75,17 @@ func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
 }
 
 // addPooler fills in PgBouncer's part; the lists are never null.
+//
+// A client counts as active unless it waits for a server connection. Since 1.25 PgBouncer shows a client that waits for nothing
+// and holds no server connection as idle: at a transaction entry between transactions, at a session entry before its first
+// statement, after which it keeps its connection, and is active, until it leaves. Earlier versions show all of them as active,
+// and every version counts all of them in a pool's cl_active.
 func addPooler(report *protocol.Health, pools []protocol.PgBouncerPool, clients []protocol.PgBouncerClient) {
 	report.PgBouncerPools = append([]protocol.PgBouncerPool{}, pools...)
 	report.PgBouncerClients = append([]protocol.PgBouncerClient{}, clients...)
 	report.PgBouncerPoolCount, report.PgBouncerClientCount = len(pools), len(clients)
 	for _, client := range clients {
-		if client.State == "active" {
+		if client.State == "active" || client.State == "idle" {
 			report.PgBouncerActiveClientCount++
 		}
 	}

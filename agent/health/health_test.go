@@ -55,7 +55,11 @@ func (p somePooler) Pools(context.Context) ([]protocol.PgBouncerPool, error) {
 }
 
 func (p somePooler) Clients(context.Context) ([]protocol.PgBouncerClient, error) {
-	return []protocol.PgBouncerClient{{Database: "shop", State: "active"}, {Database: "shop", State: "waiting"}}, p.err
+	clients := []protocol.PgBouncerClient{}
+	for _, state := range []string{"active", "idle", "waiting", "active_cancel_req"} {
+		clients = append(clients, protocol.PgBouncerClient{Database: "shop", State: state})
+	}
+	return clients, p.err
 }
 
 // silent is a PostgreSQL that takes connections and never answers.
@@ -91,7 +95,7 @@ func TestReportNeverHangsAndSaysWhatIsMissing(t *testing.T) {
 		report.Load != nil || report.Memory != nil {
 		t.Errorf("%+v", report)
 	}
-	if report.ServerDisk.TotalBytes == 0 || report.PgBouncerClientCount != 2 || report.PgBouncerActiveClientCount != 1 {
+	if report.ServerDisk.TotalBytes == 0 || report.PgBouncerClientCount != 4 || report.PgBouncerActiveClientCount != 2 {
 		t.Errorf("what could be collected is missing: %+v", report)
 	}
 }

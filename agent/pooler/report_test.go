@@ -36,6 +36,36 @@ func TestHealthReportOfRealServers(t *testing.T) {
 	}
 }
 
+// TestClientsWithoutServerConnectionAreActive counts a client before its first statement, one after it, and one between two
+// transactions, whatever this version of PgBouncer calls them.
+func TestClientsWithoutServerConnectionAreActive(t *testing.T) {
+	s, ctx := realStack(t), t.Context()
+	silent, err := dial(ctx, s.settings, "shop", "shop", "shop-pw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.close()
+	for _, entry := range EntryNames("shop") {
+		db := s.client(entry, "shop", "")
+		defer db.Close()
+		if _, err := db.ExecContext(ctx, "SELECT 1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	collector := &health.Collector{Machine: health.Host{DataDir: s.dir}, Maintenance: s.super, Pooler: Report{s.pooler.Console}}
+	report, err := collector.Report(ctx)
+	if err != nil || report.PgBouncerClientCount != 3 || report.PgBouncerActiveClientCount != 3 {
+		t.Errorf("%d active of %+v, %v", report.PgBouncerActiveClientCount, report.PgBouncerClients, err)
+	}
+	var active int64
+	for _, pool := range report.PgBouncerPools {
+		active += pool.ClientActive
+	}
+	if active != 3 {
+		t.Errorf("%d active in the pools %+v", active, report.PgBouncerPools)
+	}
+}
+
 func TestHealthReportWithPgBouncerStopped(t *testing.T) {
 	s := realStack(t)
 	collector := &health.Collector{Machine: health.Host{DataDir: s.dir}, Maintenance: s.super, Pooler: Report{s.pooler.Console}}
