@@ -9,9 +9,10 @@ PLAIN_PACKAGES = $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... 
 HISTORIES := -short -run 'Linearizable|OneKey' ./acceptance/linear
 TEST_TIMEOUT ?= 15m
 GOLANGCI := .toolchain/golangci-lint
+NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint acceptance stack bench generate verify toolchain clean-dev
+.PHONY: help build run test lint acceptance stack pooler-next bench generate verify toolchain clean-dev
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +37,16 @@ acceptance: ## run the scenarios on the fakes, in process and over HTTP
 
 stack: toolchain ## run the scenarios on the real stack: PostgreSQL, PgBouncer, agent and TLS
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^stack$$' ./acceptance
+
+# What another version of PgBouncer could break. Every package fails where not the next PgBouncer runs: by a test of its own, or
+# because its stack does not start.
+pooler-next: ## run the tests that PgBouncer matters to on its next version, which is fetched for that
+	@$(GO) run ./hosts/toolchain/ensure pooler-next
+	$(NEXT) ./agent/pooler ./agent
+	$(NEXT) -run 'Pooler|PgBouncer' ./hosts/cluster
+	$(NEXT) -run '^TestRealAgent$$' ./acceptance/conformance
+	$(NEXT) -run '^TestMatrix$$/^stack$$' ./acceptance
+	$(NEXT) -run 'Roles|Logins|Rotations|LateRequests|OpeningAndClosing|PoolerAway' ./acceptance/crash
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench

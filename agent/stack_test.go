@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -123,6 +124,16 @@ func (s *stack) startBouncer(t testing.TB, ctx context.Context) {
 	s.bouncer = must(cluster.RunPooler(ctx, cluster.PoolerOptions{
 		Ini: pooler.ConfigFile(s.config.Pooler.Dir), Host: "127.0.0.1", Port: s.config.Pooler.ListenPort,
 	}))(t)
+}
+
+func TestPgBouncerIsTheOneOfTheTools(t *testing.T) {
+	s := realStack(t)
+	secrets := must(setup.ReadCredentials(s.config.CredentialsFile))(t)
+	console := open(t, fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
+		s.config.Pooler.SocketDir, s.config.Pooler.ListenPort, setup.PoolerAdmin, secrets.PoolerAdminPassword))
+	if err := cluster.CheckPooler(t.Context(), console); err != nil {
+		t.Error(err)
+	}
 }
 
 // pooled opens a pool of one connection through PgBouncer with TLS, as a customer does.

@@ -3,6 +3,8 @@ package conformance_test
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -105,7 +107,19 @@ func runAgent(t *testing.T, c agent.Config) string {
 	})
 	noError(t, err)
 	t.Cleanup(func() { noError(t, p.Stop(context.Background())) })
+	checkPooler(t, c)
 	return "https://" + listener.Addr().String()
+}
+
+func checkPooler(t *testing.T, c agent.Config) {
+	t.Helper()
+	secrets, err := setup.ReadCredentials(c.CredentialsFile)
+	noError(t, err)
+	console, err := sql.Open("postgres", fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
+		c.Pooler.SocketDir, c.Pooler.ListenPort, setup.PoolerAdmin, secrets.PoolerAdminPassword))
+	noError(t, err)
+	defer console.Close()
+	noError(t, cluster.CheckPooler(t.Context(), console))
 }
 
 func awaitReady(t *testing.T, a ports.Agent) {

@@ -79,8 +79,8 @@ var serverSettings = map[string]string{"max_connections": "300", "reserved_conne
 func Start(ctx context.Context, o Options) (*Stack, error) {
 	s := &Stack{options: o, agentSecret: rand.Text()}
 	for _, step := range []func(context.Context) error{
-		s.prepareFiles, s.startClusters, s.prepareMetadata, s.prepareServer, s.startFirstAgent, s.startPooler, s.register,
-		s.enableFeatures, s.checkPooler,
+		s.prepareFiles, s.startClusters, s.prepareMetadata, s.prepareServer, s.startFirstAgent, s.startPooler, s.checkPooler,
+		s.register, s.enableFeatures,
 	} {
 		if err := step(ctx); err != nil {
 			return s, err
@@ -185,7 +185,6 @@ func (s *Stack) startPooler(ctx context.Context) (err error) {
 	return err
 }
 
-// checkPooler comes last: PgBouncer's port takes connections a moment before its socket does.
 func (s *Stack) checkPooler(ctx context.Context) error {
 	dsn, err := s.ConsoleDSN()
 	if err != nil {

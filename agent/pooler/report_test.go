@@ -1,10 +1,13 @@
 package pooler
 
 import (
+	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 func TestHealthReportOfRealServers(t *testing.T) {
@@ -33,6 +36,19 @@ func TestHealthReportOfRealServers(t *testing.T) {
 		if pool.Database == adminDatabase {
 			t.Error("the console is listed as a pool")
 		}
+	}
+}
+
+func TestPgBouncerIsTheOneOfTheTools(t *testing.T) {
+	s := realStack(t)
+	console, err := sql.Open("postgres", fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=%s sslmode=disable",
+		s.settings.SocketDir, s.settings.ListenPort, s.settings.AdminUser, s.settings.AdminPassword, adminDatabase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer console.Close()
+	if err := cluster.CheckPooler(t.Context(), console); err != nil {
+		t.Error(err)
 	}
 }
 

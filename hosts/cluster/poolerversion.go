@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -27,12 +28,22 @@ func CheckPooler(ctx context.Context, console *sql.DB) error {
 		return fmt.Errorf("%s --version: %w", tools.PgBouncer, err)
 	}
 	want, _, _ := strings.Cut(string(out), "\n")
-	var runs string
-	if err := console.QueryRowContext(ctx, "SHOW VERSION").Scan(&runs); err != nil {
+	runs, err := runningVersion(ctx, console)
+	if err != nil {
 		return fmt.Errorf("version of the PgBouncer that runs: %w", err)
 	}
 	if runs != want {
 		return fmt.Errorf("%s runs, and %s is %s", runs, tools.PgBouncer, want)
 	}
 	return nil
+}
+
+// runningVersion asks again for a while: PgBouncer's port takes connections a moment before its socket does.
+func runningVersion(ctx context.Context, console *sql.DB) (runs string, err error) {
+	for deadline := time.Now().Add(StartLimit); ; time.Sleep(20 * time.Millisecond) {
+		err = console.QueryRowContext(ctx, "SHOW VERSION").Scan(&runs)
+		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
+			return runs, err
+		}
+	}
 }
