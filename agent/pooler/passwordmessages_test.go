@@ -3,8 +3,9 @@ package pooler
 import (
 	"encoding/base64"
 	"fmt"
-	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/agent/versions"
 )
 
 // firstMessages are client-first-messages of SCRAM; a good one is "n,,n=,r=nonce".
@@ -91,15 +92,15 @@ var nonceless = final{"no nonce", func(d dice, both string) []byte {
 
 func finalsFor(t *testing.T, s *stack) []final {
 	t.Helper()
-	var major, minor int
-	err := s.pooler.each(t.Context(), "SHOW VERSION", func(r row) error {
-		_, err := fmt.Sscanf(strings.TrimPrefix(r.text("version"), "PgBouncer "), "%d.%d", &major, &minor)
-		return err
-	})
+	text, err := s.pooler.Version(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if major > 1 || minor >= 26 {
+	found, err := versions.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Number.AtLeast(versions.Number{1, 26}) {
 		return append(finals[:len(finals):len(finals)], nonceless)
 	}
 	return finals

@@ -73,7 +73,7 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 		if _, err := s.pooler.readBack(ctx, state, files); !errors.Is(err, ErrNotTakenOver) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := s.pooler.takeOver(ctx, applied{state, files}); !errors.Is(err, ErrNotTakenOver) {
+		if _, err := s.pooler.takeOver(ctx, applied{state, files}); !errors.Is(err, ErrNotTakenOver) {
 			t.Errorf("%s: taken over: %v", name, err)
 		}
 		if err := s.pooler.Apply(ctx, s.defaultState()); err != nil {

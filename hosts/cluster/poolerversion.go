@@ -5,10 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -23,11 +22,10 @@ func CheckPooler(ctx context.Context, console *sql.DB) error {
 	if chosen := os.Getenv(toolchain.PoolerVariable); chosen != "" && chosen != tools.PgBouncer {
 		return fmt.Errorf("%s is %s, and the tools name %s", toolchain.PoolerVariable, chosen, tools.PgBouncer)
 	}
-	out, err := exec.CommandContext(ctx, tools.PgBouncer, "--version").Output()
+	want, err := versions.Ask(ctx, tools.PgBouncer)
 	if err != nil {
-		return fmt.Errorf("%s --version: %w", tools.PgBouncer, err)
+		return err
 	}
-	want, _, _ := strings.Cut(string(out), "\n")
 	runs, err := runningVersion(ctx, console)
 	if err != nil {
 		return fmt.Errorf("version of the PgBouncer that runs: %w", err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/pgherd/pgherd/agent/versions"
 )
 
 // Part names a set of tools that come from one folder and are fetched together.
@@ -32,7 +34,7 @@ func (m *Missing) Error() string {
 type program struct {
 	name string
 	path *string
-	fits func(version) bool
+	fits func(versions.Number) bool
 	want string
 }
 

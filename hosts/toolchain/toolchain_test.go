@@ -6,33 +6,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-func TestVersions(t *testing.T) {
-	for text, want := range map[string]version{
-		"postgres (PostgreSQL) 16.14":                   {16, 14, 0},
-		"pg_dump (PostgreSQL) 17.11 (Debian 17.11-0+1)": {17, 11, 0},
-		"PgBouncer 1.24.1\nlibevent 2.1.12-stable":      {1, 24, 1},
-	} {
-		if got, ok := parseVersion(text); !ok || got != want {
-			t.Errorf("%q is %v, want %v", text, got, want)
-		}
-	}
-	if v, ok := parseVersion("no version"); ok {
-		t.Errorf("found version %v where there is none", v)
-	}
-}
+	"github.com/pgherd/pgherd/agent/versions"
+)
 
 func TestWhichVersionsFit(t *testing.T) {
 	for _, c := range []struct {
-		fits func(version) bool
-		v    version
+		fits func(versions.Number) bool
+		v    versions.Number
 		want bool
 	}{
-		{server16, version{15, 18}, false}, {server16, version{16, 0}, true}, {server16, version{17, 1}, false},
-		{client16, version{15, 18}, false}, {client16, version{16, 0}, true}, {client16, version{17, 1}, true},
-		{pooler1241, version{1, 24, 0}, false}, {pooler1241, version{1, 24, 1}, true}, {pooler1241, version{1, 25, 0}, true},
-		{pooler1241, version{1, 9, 9}, false}, {pooler1241, version{2, 0, 0}, true},
+		{server16, versions.Number{15, 18}, false}, {server16, versions.Number{16, 0}, true}, {server16, versions.Number{17, 1}, false},
+		{client16, versions.Number{15, 18}, false}, {client16, versions.Number{16, 0}, true}, {client16, versions.Number{17, 1}, true},
+		{pooler1241, versions.Number{1, 24, 0}, false}, {pooler1241, versions.Number{1, 24, 1}, true}, {pooler1241, versions.Number{1, 25, 0}, true},
+		{pooler1241, versions.Number{1, 9, 9}, false}, {pooler1241, versions.Number{2, 0, 0}, true},
 	} {
 		if got := c.fits(c.v); got != c.want {
 			t.Errorf("%v fits: %v, want %v", c.v, got, c.want)
