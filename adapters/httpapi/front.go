@@ -53,7 +53,9 @@ type heldBody struct {
 // ambiguousHeader reports a space in a header's name. fasthttp ignores a header such as "Content-Length : 5"; a proxy in front
 // may not, and then the two would disagree on where the next request begins.
 func ambiguousHeader(h *fasthttp.RequestHeader) (found bool) {
-	h.VisitAll(func(key, _ []byte) { found = found || bytes.IndexByte(key, ' ') >= 0 })
+	for key := range h.All() {
+		found = found || bytes.IndexByte(key, ' ') >= 0
+	}
 	return found
 }
 

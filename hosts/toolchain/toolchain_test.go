@@ -11,15 +11,16 @@ import (
 )
 
 func TestWhichVersionsFit(t *testing.T) {
+	type number = versions.Number
 	for _, c := range []struct {
-		fits func(versions.Number) bool
-		v    versions.Number
+		fits func(number) bool
+		v    number
 		want bool
 	}{
-		{server16, versions.Number{15, 18}, false}, {server16, versions.Number{16, 0}, true}, {server16, versions.Number{17, 1}, false},
-		{client16, versions.Number{15, 18}, false}, {client16, versions.Number{16, 0}, true}, {client16, versions.Number{17, 1}, true},
-		{pooler1241, versions.Number{1, 24, 0}, false}, {pooler1241, versions.Number{1, 24, 1}, true}, {pooler1241, versions.Number{1, 25, 0}, true},
-		{pooler1241, versions.Number{1, 9, 9}, false}, {pooler1241, versions.Number{2, 0, 0}, true},
+		{server16, number{15, 18}, false}, {server16, number{16, 0}, true}, {server16, number{17, 1}, false},
+		{client16, number{15, 18}, false}, {client16, number{16, 0}, true}, {client16, number{17, 1}, true},
+		{pooler1241, number{1, 24, 0}, false}, {pooler1241, number{1, 24, 1}, true}, {pooler1241, number{1, 25, 0}, true},
+		{pooler1241, number{1, 9, 9}, false}, {pooler1241, number{2, 0, 0}, true},
 	} {
 		if got := c.fits(c.v); got != c.want {
 			t.Errorf("%v fits: %v, want %v", c.v, got, c.want)
