@@ -8,7 +8,7 @@ import (
 )
 
 // Until it ends, PgBouncer keeps each name that it read in [users], and the limit that it last read there; since 1.26 a name
-// takes over 64 KiB. So a login without a limit has no line, except one whose limit was lifted: that has a line once, which says
+// takes some 110 KiB. So a login without a limit has no line, except one whose limit was lifted: that has a line once, which says
 // 0, and PgBouncer keeps that too. Only PgBouncer knows which logins need it, for the login of a database long gone may have had
 // the same name: the read-back finds them.
 
