@@ -31,7 +31,7 @@ func TestStrangersHurtNobody(t *testing.T) {
 	t.Cleanup(func() { restartAfterFailure(t, s, seed) })
 	before := resourcesOf(t, s)
 	c.come(t, b)
-	b.rest(t, 100)
+	b.rest(t)
 	if t.Failed() {
 		return
 	}
