@@ -149,12 +149,16 @@ func (s *stack) fillPostgres(pg *cluster.Postgres) (err error) {
 	return err
 }
 
+// strictMemory has the C library give each larger piece of memory back at once, so that PgBouncer ends when it uses one that it
+// has freed; otherwise it does so once in thousands of times.
+var strictMemory = []string{"MALLOC_MMAP_THRESHOLD_=4096", "MALLOC_TRIM_THRESHOLD_=0", "MALLOC_TOP_PAD_=0"}
+
 func (s *stack) startBouncer() (err error) {
 	if err := s.pooler.Write(s.defaultState()); err != nil {
 		return err
 	}
 	s.bouncer, err = cluster.RunPooler(context.Background(), cluster.PoolerOptions{
-		Ini: ConfigFile(s.settings.Dir), Host: "127.0.0.1", Port: s.settings.ListenPort,
+		Ini: ConfigFile(s.settings.Dir), Host: "127.0.0.1", Port: s.settings.ListenPort, Env: strictMemory,
 	})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ var floors = map[Program][]Floor{
 		{Least: Number{1, 26, 1}, Holes: []Hole{
 			{cve("2026-107349"), "anybody who can connect stop it by one start-up packet, unless its settings are the agent's"},
 			{cve("2026-107350"), "whoever knows a password of auth_file log in as any other user"},
-			{cve("2026-19888", "2026-6664"), "anybody who can connect crash it by one packet"},
+			{cve("2026-19888", "2026-6664"), "anybody who knows a database and its login crash it without a password"},
 			{cve("2026-6668"), "anybody who can connect stop it by a very large packet, unless its settings are the agent's"},
 			{cve("2026-6665", "2026-6666", "2026-6669"), "a PostgreSQL server crash or stop it"},
 			{cve("2026-6667"), "users of its console without the right to do so close connections"},

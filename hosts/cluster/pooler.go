@@ -23,6 +23,8 @@ type PoolerOptions struct {
 	Port int
 	// Tools are found on the machine when they are left out.
 	Tools toolchain.Tools
+	// Env holds more variables for PgBouncer, as NAME=value.
+	Env []string
 	// Log gets what PgBouncer writes to standard error. It may be nil.
 	Log io.Writer
 }
@@ -58,7 +60,7 @@ func (p *Pooler) Start(ctx context.Context) error {
 	}
 	started, err := startProcess(spec{
 		path: p.options.Tools.PgBouncer, args: []string{p.options.Ini}, reads: []string{p.options.Ini}, readAny: true,
-		orphan: poolerStopSignal, log: p.options.Log,
+		orphan: poolerStopSignal, env: p.options.Env, log: p.options.Log,
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ type spec struct {
 	reads   []string       // paths that the child must reach
 	readAny bool           // may read the files of other users (see grants)
 	orphan  syscall.Signal // what the child gets when the caller dies
+	env     []string
 	log     io.Writer
 }
 
@@ -40,7 +41,7 @@ func startProcess(s spec) (*process, error) {
 		return nil, err
 	}
 	p := &process{name: filepath.Base(s.path), cmd: cmd, tail: &tail{}, done: make(chan struct{})}
-	p.cmd.Env = childEnvironment()
+	p.cmd.Env = append(childEnvironment(), s.env...)
 	p.cmd.Dir = "/"
 	out := io.Writer(p.tail)
 	if s.log != nil {
