@@ -16,7 +16,8 @@ const memory = 30 * 24 * time.Hour
 
 // prune forgets operations that ended long ago. It keeps what is unfinished, however old: a command without a result, or a
 // close that has not undone everything. It keeps the one that made a database for as long as that stands, so that closing it
-// is refused as completed and drops nothing. Generations of databases stay too.
+// is refused as completed and drops nothing. Generations of databases stay too. It also forgets the logins that were removed
+// long ago: PgBouncer has read files without them since.
 const prune = `
 	WITH old AS (
 		SELECT o.id FROM ledger.operation o
@@ -28,7 +29,8 @@ const prune = `
 		FOR UPDATE OF o SKIP LOCKED),
 	commands AS (DELETE FROM ledger.command c USING old WHERE c.operation_id = old.id),
 	generations AS (DELETE FROM ledger.generation g USING old WHERE g.kind = $2 AND g.resource = $3 || old.id),
-	backups AS (DELETE FROM ledger.backup b USING old WHERE b.operation_id = old.id)
+	backups AS (DELETE FROM ledger.backup b USING old WHERE b.operation_id = old.id),
+	former AS (DELETE FROM pooler.former f WHERE f.gone < now() - $1 * interval '1 second')
 	DELETE FROM ledger.operation o USING old WHERE o.id = old.id`
 
 // Prune forgets what the ledger need not remember any longer, and returns how many operations that were.

@@ -57,6 +57,21 @@ const (
 	lately   = "UPDATE ledger.operation SET spoken_at = now() - interval '29 days 23 hours' WHERE id = $1"
 )
 
+func TestPruneForgetsLoginsRemovedLongAgo(t *testing.T) {
+	db := ledger(t)
+	x := &Executor{db: db}
+	exec(t, db, "INSERT INTO pooler.gate VALUES ('lately', 'd', false), ('long_ago', 'd', false)")
+	exec(t, db, "DELETE FROM pooler.gate")
+	exec(t, db, "UPDATE pooler.former SET gone = now() - interval '30 days 1 second' WHERE login = 'long_ago'")
+	exec(t, db, "UPDATE pooler.former SET gone = now() - interval '29 days 23 hours' WHERE login = 'lately'")
+	if _, err := x.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := x.names(t.Context(), "SELECT login FROM pooler.former"); err != nil || !slices.Equal(left, []string{"lately"}) {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 	db := ledger(t)
 	x := &Executor{db: db}

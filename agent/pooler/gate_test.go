@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -51,6 +52,7 @@ func TestClosedGateTakesNoPassword(t *testing.T) {
 	for _, close := range []string{
 		"UPDATE pooler.gate SET open = false WHERE login = 'shop'", "UPDATE pooler.gate SET database = 'blog' WHERE login = 'shop'",
 		"SET password_encryption = md5; ALTER ROLE shop PASSWORD 'shop-pw'; RESET password_encryption", "ALTER ROLE shop PASSWORD NULL",
+		"DELETE FROM pooler.gate WHERE login = 'shop'", // removed, and PgBouncer's files still name it
 	} {
 		if err := s.reset(t.Context()); err != nil {
 			t.Fatal(err)
@@ -71,6 +73,40 @@ func TestClosedGateTakesNoPassword(t *testing.T) {
 		}
 	}
 	execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'")
+}
+
+// A removed login lets nobody in before PgBouncer has taken that over: who got in would stay, and be there when the name is given
+// again.
+func TestNobodyComesInBesideARemoval(t *testing.T) {
+	s := realStack(t)
+	gone := fmt.Sprintf("gone_%d", time.Now().UnixNano())
+	state := s.defaultState()
+	state.Entries[0].Logins = append(state.Entries[0].Logins, Login{gone, 0})
+	t.Cleanup(func() {
+		execute(t, s, "DELETE FROM pooler.gate WHERE login = '"+gone+"'; DELETE FROM pooler.former; DROP ROLE IF EXISTS "+gone)
+	})
+	for _, password := range []string{gone + "-pw", "another"} {
+		execute(t, s, "CREATE ROLE "+gone+" LOGIN PASSWORD '"+password+"'; INSERT INTO pooler.gate VALUES ('"+gone+"', 'shop', true)")
+		if err := s.pooler.Apply(t.Context(), state); err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range EntryNames("shop") {
+			if err := s.enter(t, entry, gone, "password="+password); err != nil {
+				t.Errorf("%s: %v", entry, err)
+			}
+		}
+		execute(t, s, "DROP ROLE "+gone+"; DELETE FROM pooler.gate WHERE login = '"+gone+"'")
+		for _, entry := range EntryNames("shop") {
+			for _, sent := range []string{"''", "md5", password} {
+				if err := s.enter(t, entry, gone, "password="+sent); err == nil || !strings.Contains(err.Error(), "SASL") {
+					t.Errorf("%s: %s: %v", entry, sent, err)
+				}
+			}
+		}
+		if err := s.reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A login is refused at the entries of other databases, whatever it sends.
@@ -191,6 +227,7 @@ func TestPoolersLoginCanOnlyAskForVerifiers(t *testing.T) {
 		"SELECT * FROM pooler.login_secret('shop', 'shop')":      true,
 		"SELECT rolpassword FROM pg_authid":                      false,
 		"SELECT * FROM pooler.gate":                              false,
+		"SELECT * FROM pooler.former":                            false,
 		"UPDATE pooler.gate SET open = true":                     false,
 		"CREATE TABLE pooler.mine ()":                            false,
 		"SET ROLE pgherd_secret_reader":                          false,

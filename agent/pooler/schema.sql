@@ -23,7 +23,7 @@ ALTER ROLE pgherd_pooler SET default_transaction_read_only = on;
 CREATE SCHEMA IF NOT EXISTS pooler;
 REVOKE ALL ON SCHEMA pooler FROM PUBLIC;
 
--- One row for each customer login that the platform made. A login that has no row, or a closed one, cannot pass the pooler.
+-- One row for each customer login that the platform made. A login whose row is closed, or gone, cannot pass the pooler.
 CREATE TABLE IF NOT EXISTS pooler.gate (
     login    text    PRIMARY KEY,
     database text    NOT NULL,
@@ -31,6 +31,25 @@ CREATE TABLE IF NOT EXISTS pooler.gate (
 );
 CREATE INDEX IF NOT EXISTS gate_database ON pooler.gate (database);
 REVOKE ALL ON pooler.gate FROM PUBLIC;
+
+-- The logins that had a row, and when it went. Until PgBouncer has read files without such a login, it lets the login come to the
+-- question for its password.
+CREATE TABLE IF NOT EXISTS pooler.former (
+    login text        PRIMARY KEY,
+    gone  timestamptz NOT NULL
+);
+REVOKE ALL ON pooler.former FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION pooler.remember_former() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO pooler.former (login, gone) VALUES (old.login, pg_catalog.now())
+        ON CONFLICT (login) DO UPDATE SET gone = excluded.gone;
+    RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION pooler.remember_former() FROM PUBLIC;
+CREATE OR REPLACE TRIGGER remember_former AFTER DELETE ON pooler.gate
+    FOR EACH ROW EXECUTE FUNCTION pooler.remember_former();
 
 -- A verifier that no password has: nobody knows what has a SHA-256 sum of zeros.
 CREATE OR REPLACE FUNCTION pooler.no_verifier() RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -42,26 +61,27 @@ REVOKE ALL ON FUNCTION pooler.no_verifier() FROM PUBLIC;
 -- SECURITY DEFINER with a pinned search_path, and every name qualified: a caller's objects are never found first. An old
 -- md5 password is no verifier here, because whoever reads it can log in with it.
 --
--- A login that the platform made always has a row, where it may not log in one that no password fits. Tried: without a row
--- PgBouncer goes on with what it knows of the login from [users], an account with an empty password, and lets in whoever sends
--- that, as far as it has server connections; a null it takes for the password "md5". From 1.26 on it also keeps that account
--- with the pool, and the login can never again log in to PostgreSQL for it. Nobody else has a row, since PgBouncer never forgets
--- a name.
+-- A login that the platform made is always given a row, also a removed one, where it may not log in one that no password fits.
+-- Tried: without a row PgBouncer goes on with what it knows of the login, an account with an empty password, and lets in whoever
+-- sends that, as far as it has server connections, or until it has: who comes in as a removed login is still there when the name
+-- is made again. A null it takes for the password "md5". From 1.26 on it also keeps that account with the pool, and the login can
+-- never again log in to PostgreSQL for it. Nobody else is given a row, since PgBouncer never forgets a name.
 CREATE OR REPLACE FUNCTION pooler.login_secret(wanted_login text, wanted_database text, OUT login text, OUT secret text)
     RETURNS SETOF record
     LANGUAGE sql STABLE STRICT SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT g.login, coalesce(a.rolpassword, pooler.no_verifier())
-      FROM pooler.gate g
-      LEFT JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
+    SELECT made.login, coalesce(a.rolpassword, pooler.no_verifier())
+      FROM (SELECT f.login FROM pooler.former f UNION SELECT g.login FROM pooler.gate g) made
+      LEFT JOIN pooler.gate g ON g.login = made.login
        AND g.database = wanted_database
        AND g.open
+      LEFT JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
        AND a.rolcanlogin
        AND NOT a.rolsuper
        AND (a.rolvaliduntil IS NULL OR a.rolvaliduntil > pg_catalog.statement_timestamp())
        AND a.rolpassword LIKE 'SCRAM-SHA-256$%'
-     WHERE g.login = wanted_login
+     WHERE made.login = wanted_login
 $$;
 ALTER FUNCTION pooler.login_secret(text, text) OWNER TO pgherd_secret_reader;
 REVOKE ALL ON FUNCTION pooler.login_secret(text, text) FROM PUBLIC;
@@ -99,12 +119,12 @@ REVOKE ALL ON FUNCTION pooler.verifier_mark(text) FROM PUBLIC;
 
 GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agent;
 GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
-GRANT SELECT ON pooler.gate TO pgherd_secret_reader;
+GRANT SELECT ON pooler.gate, pooler.former TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.no_verifier() TO pgherd_secret_reader, pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
 GRANT EXECUTE ON FUNCTION pooler.has_verifier(text, text) TO pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.verifier_mark(text) TO pgherd_agent;
-GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate TO pgherd_agent;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate, pooler.former TO pgherd_agent;
 
 DO $$
 BEGIN
