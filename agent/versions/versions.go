@@ -96,7 +96,9 @@ const askTime = 10 * time.Second
 func Ask(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	program := exec.CommandContext(ctx, path, "--version")
+	program.WaitDelay = time.Second // What a script has started may hold its output when it is killed.
+	out, err := program.Output()
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", path, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWhatPasses(t *testing.T) {
@@ -176,4 +177,18 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q was accepted and does not pass: %+v", text, v)
 		}
 	})
+}
+
+// A script that hangs is killed, and what it has started goes on.
+func TestAProgramThatHangsIsNotWaitedFor(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nsleep 10\necho PgBouncer 1.26.1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if text, err := Ask(ctx, script); err == nil || time.Since(began) > 5*time.Second {
+		t.Errorf("%q and %v after %s", text, err, time.Since(began))
+	}
 }
