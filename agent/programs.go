@@ -35,36 +35,35 @@ func newPrograms(c Config, s executor.Server, console *pooler.Console, log *zap.
 	}
 }
 
-// versionTime bounds how long one program may take to answer; a PgBouncer that hangs is not waited for.
+// versionTime bounds how long one server may take to answer; one that hangs is not waited for.
 const versionTime = 3 * time.Second
 
-// look asks every program for its version. It returns a *versions.Refusal for one that must not be worked with, and an error
-// where PostgreSQL or pg_dump does not answer. PgBouncer may come later: its files are written by the agent.
+// look asks every program for its version; one that does not answer hides no other. It returns a *versions.Refusal for one that
+// must not be worked with, and an error where PostgreSQL or pg_dump does not answer. PgBouncer may come later: its files are
+// written by the agent.
 func (p *programs) look(ctx context.Context) error {
-	dump, err := p.askDump(ctx)
-	if err != nil {
-		return err
-	}
-	server, err := p.postgres.Version(ctx)
-	if err != nil {
-		return err
-	}
-	found := []versions.Found{server, dump}
-	bouncer, err := p.askBouncer(ctx)
-	switch {
-	case err == nil:
-		found = append(found, bouncer)
-	case !errors.Is(err, pooler.ErrUnreachable):
-		return err
-	}
-	for _, f := range found {
-		err = errors.Join(err, p.note(f))
+	var failed error
+	for _, ask := range []func(context.Context) (versions.Found, error){p.askServer, p.askDump, p.askBouncer} {
+		found, err := ask(ctx)
+		switch {
+		case err == nil:
+			err = p.note(found)
+		case errors.Is(err, pooler.ErrUnreachable):
+			err = nil
+		}
+		failed = errors.Join(failed, err)
 	}
 	var refusal *versions.Refusal
-	if errors.As(err, &refusal) {
+	if errors.As(failed, &refusal) {
 		return refusal
 	}
-	return nil
+	return failed
+}
+
+func (p *programs) askServer(ctx context.Context) (versions.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	return p.postgres.Version(ctx)
 }
 
 func (p *programs) askDump(ctx context.Context) (versions.Found, error) {

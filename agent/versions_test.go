@@ -89,6 +89,30 @@ func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 	}
 }
 
+// TestAProgramThatIsAwayHidesNoOther replaces a good pg_dump by nothing before PgBouncer comes.
+func TestAProgramThatIsAwayHidesNoOther(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
+	if err := os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.12'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.config.Versions = versions.Policy{Development: true}
+	a := must(agent.New(s.config, agent.Deps{}))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { _ = a.Run(ctx) }() // it ends with the test
+	<-a.Started()
+	if err := os.Remove(s.config.PgDump); err != nil {
+		t.Fatal(err)
+	}
+	s.startBouncer(t, ctx)
+	version := must(versions.Ask(ctx, must(toolchain.Find())(t).PgBouncer))(t)
+	eventually(t, "the version of PgBouncer is not seen", func() bool {
+		return slices.ContainsFunc(a.Programs(), func(p protocol.Program) bool { return p.Version == version })
+	})
+}
+
 // TestAcceptedVersionsAreNamedAtEveryStart holds that an agent that works with holes says so.
 func TestAcceptedVersionsAreNamedAtEveryStart(t *testing.T) {
 	t.Parallel()
