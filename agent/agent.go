@@ -87,7 +87,7 @@ func (a *Agent) Programs() []protocol.Program { return a.programs.report() }
 // InCharge reports whether the agent carries out commands.
 func (a *Agent) InCharge() bool { return a.inCharge.Load() }
 
-// PoolerAnswers reports whether PgBouncer answered when the agent last looked, which it does every second.
+// PoolerAnswers reports whether PgBouncer answered when the agent last looked, which it does every second once it is in charge.
 func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }
 
 // Started is closed once the agent is in charge and has written PgBouncer's files. A PgBouncer that never ran before must not

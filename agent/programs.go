@@ -116,7 +116,8 @@ const (
 	versionPause  = time.Minute
 )
 
-// watch looks again and again until ctx ends, at once when PgBouncer is back. It returns a *versions.Refusal.
+// watch looks again and again until ctx ends, and at once when PgBouncer uses the desired state again. It returns a
+// *versions.Refusal.
 func (p *programs) watch(ctx context.Context, back <-chan struct{}) error {
 	for {
 		pause := versionPause

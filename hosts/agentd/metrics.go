@@ -12,6 +12,7 @@ import (
 // Measured is what the metrics of an agent are read from, at each scrape; *agent.Agent implements it.
 type Measured interface {
 	Programs() []protocol.Program
+	InCharge() bool
 	PoolerAnswers() bool
 }
 
@@ -29,7 +30,7 @@ func Measure(r wiring.Registry, a Measured) error {
 			"1 for a program that is older than the oldest version without known holes, also where the operator has accepted it.",
 			[]string{"program", "version", "floor", "accepted"}, nil),
 		up: prometheus.NewDesc("pgherd_agent_pgbouncer_answers",
-			"1 if PgBouncer answered when the agent last looked, which it does every second.", nil, nil),
+			"1 if the agent is in charge of its server and PgBouncer answered when it last looked, which it does every second.", nil, nil),
 	})
 }
 
@@ -47,7 +48,7 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 				p.Name, p.Version, p.Floor, strconv.FormatBool(p.Accepted))
 		}
 	}
-	out <- prometheus.MustNewConstMetric(f.up, prometheus.GaugeValue, oneOrZero(f.agent.PoolerAnswers()))
+	out <- prometheus.MustNewConstMetric(f.up, prometheus.GaugeValue, oneOrZero(f.agent.InCharge() && f.agent.PoolerAnswers()))
 }
 
 func oneOrZero(yes bool) float64 {

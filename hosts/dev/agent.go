@@ -25,8 +25,9 @@ type runningAgent struct {
 	err     error // set when ended is closed
 }
 
-// Programs and PoolerAnswers are those of the agent that was started last; they are for any goroutine.
+// These are of the agent that was started last, and for any goroutine.
 func (r *runningAgent) Programs() []protocol.Program { return r.current.Load().Programs() }
+func (r *runningAgent) InCharge() bool               { return r.current.Load().InCharge() }
 func (r *runningAgent) PoolerAnswers() bool          { return r.current.Load().PoolerAnswers() }
 
 // startAgent starts the agent, with its crash points armed.
