@@ -54,8 +54,7 @@ func settingLines(s Settings, accounts, hba string) []setting {
 		{"max_packet_size", fmt.Sprint(s.MaxPacket)},
 
 		{"log_stats", "0"},
-		// With it, PgBouncer up to 1.26.1 logs names from a start-up packet that it has just freed, where the user's name is too long
-		// and the packet larger than 4 KiB: a stranger can crash it.
+		// With it, PgBouncer up to 1.26.1 may log from memory that it has just freed: a stranger can crash it.
 		{"log_connections", "0"},
 		{"logfile", s.LogFile},
 		{"pidfile", s.PIDFile},
