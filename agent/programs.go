@@ -41,10 +41,15 @@ const versionTime = 3 * time.Second
 // look asks every program for its version; one that does not answer hides no other. It returns a *versions.Refusal for one that
 // must not be worked with, and an error where PostgreSQL or pg_dump does not answer. PgBouncer may come later: its files are
 // written by the agent.
-func (p *programs) look(ctx context.Context) error {
+func (p *programs) look(ctx context.Context) error { return p.lookAt(ctx, versions.Programs) }
+
+func (p *programs) lookAt(ctx context.Context, which []versions.Program) error {
+	asks := map[versions.Program]func(context.Context) (versions.Found, error){
+		versions.PostgreSQL: p.askServer, versions.PgBouncer: p.askBouncer, versions.PgDump: p.askDump,
+	}
 	var failed error
-	for _, ask := range []func(context.Context) (versions.Found, error){p.askServer, p.askDump, p.askBouncer} {
-		found, err := ask(ctx)
+	for _, program := range which {
+		found, err := asks[program](ctx)
 		switch {
 		case err == nil:
 			err = p.note(found)
@@ -67,11 +72,7 @@ func (p *programs) askServer(ctx context.Context) (versions.Found, error) {
 }
 
 func (p *programs) askDump(ctx context.Context) (versions.Found, error) {
-	text, err := versions.Ask(ctx, p.pgDump)
-	if err != nil {
-		return versions.Found{}, err
-	}
-	return versions.Parse(text)
+	return versions.Find(ctx, p.pgDump)
 }
 
 func (p *programs) askBouncer(ctx context.Context) (versions.Found, error) {
@@ -116,31 +117,38 @@ const (
 	versionPause  = time.Minute
 )
 
-// watch looks again and again until ctx ends, and at once when PgBouncer uses the desired state again. It returns a
-// *versions.Refusal.
+// watch looks again and again until ctx ends, and at once when PgBouncer uses the desired state again. Until every program was
+// seen, it looks only for those that were not. It returns a *versions.Refusal.
 func (p *programs) watch(ctx context.Context, back <-chan struct{}) error {
 	for {
-		pause := versionPause
-		if !p.complete() {
-			pause = untilAllKnown
+		which, pause := versions.Programs, versionPause
+		if missing := p.missing(); len(missing) > 0 {
+			which, pause = missing, untilAllKnown
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-back:
+			which = versions.Programs
 		case <-time.After(pause):
 		}
 		var refusal *versions.Refusal
-		if err := p.look(ctx); errors.As(err, &refusal) {
+		if err := p.lookAt(ctx, which); errors.As(err, &refusal) {
 			return refusal
 		} // That one does not answer is said by whoever needs it.
 	}
 }
 
-func (p *programs) complete() bool {
+// missing lists the programs that were not seen yet.
+func (p *programs) missing() (unseen []versions.Program) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.known) == len(versions.Programs)
+	for _, name := range versions.Programs {
+		if _, known := p.known[name]; !known {
+			unseen = append(unseen, name)
+		}
+	}
+	return unseen
 }
 
 // report lists the programs in the protocol's form. One that has not answered yet has no version.

@@ -57,13 +57,9 @@ func inspectPrograms(ctx context.Context, o Options) (warnings []string, err err
 			warnings = append(warnings, name+" was not found, so its version was not checked; the agent does that when it starts")
 			continue
 		}
-		text, err := versions.Ask(ctx, path)
+		found, err := versions.Find(ctx, path)
 		if err != nil {
 			return warnings, err
-		}
-		found, err := versions.Parse(text)
-		if err != nil {
-			return warnings, fmt.Errorf("%s: %w", path, err)
 		}
 		if err := o.Versions.Judge(found).Admit(); err != nil {
 			return warnings, fmt.Errorf("%s: %w", path, err)

@@ -88,6 +88,19 @@ func Server(version string, number int) Found {
 	return Found{PostgreSQL, string(PostgreSQL) + " " + version, Number{number / 10000, number % 10000}}
 }
 
+// Find asks one of the Programs, by its path, for its version.
+func Find(ctx context.Context, path string) (Found, error) {
+	text, err := Ask(ctx, path)
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := Parse(text)
+	if err != nil {
+		return Found{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return found, nil
+}
+
 // askTime bounds how long a program may take to print its version.
 const askTime = 10 * time.Second
 

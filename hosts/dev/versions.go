@@ -15,11 +15,7 @@ var developmentVersions = versions.Policy{Development: true}
 // sayVersions names the programs with known holes, once at a start: every other host refuses them.
 func sayVersions(ctx context.Context, out io.Writer, tools toolchain.Tools) error {
 	for _, path := range []string{tools.Postgres, tools.PgBouncer, tools.PgDump} {
-		text, err := versions.Ask(ctx, path)
-		if err != nil {
-			return err
-		}
-		found, err := versions.Parse(text)
+		found, err := versions.Find(ctx, path)
 		if err != nil {
 			return err
 		}
