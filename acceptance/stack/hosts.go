@@ -141,7 +141,7 @@ func (s *Stack) agentArguments() ([]string, error) {
 		}
 		args = append(args, "--pooler-user", owner.Username)
 	}
-	return args, nil
+	return append(args, s.options.AgentFlags...), nil
 }
 
 // noDatabase is an ID that no database has.

@@ -37,6 +37,8 @@ type Options struct {
 	BackupDir string
 	// Durable keeps fsync on, as an operator does: for measurements.
 	Durable bool
+	// AgentFlags and InitFlags are more flags of "pgherd agent" and "pgherd agent init". They come last and win.
+	AgentFlags, InitFlags []string
 }
 
 // Stack is a whole pgherd. Agent, API and batch hosts are started by its methods; everything else runs after Start.
@@ -162,8 +164,8 @@ func (s *Stack) prepareMetadata(ctx context.Context) error {
 
 // prepareServer is the one step that gets the superuser's connection.
 func (s *Stack) prepareServer(ctx context.Context) error {
-	_, err := s.commandWith(ctx, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, "agent", "init",
-		"--pg-dump", s.tools.PgDump, "--pgbouncer", s.tools.PgBouncer)
+	args := []string{"agent", "init", "--pg-dump", s.tools.PgDump, "--pgbouncer", s.tools.PgBouncer}
+	_, err := s.commandWith(ctx, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, append(args, s.options.InitFlags...)...)
 	return err
 }
 

@@ -1,0 +1,85 @@
+package abuse_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// abuse is something that a customer does. It begins, and goes on until the test of it ends.
+type abuse struct {
+	name  string
+	begin func(t *testing.T, m *mallory)
+	// spares are the measures of the bystander that are left out beside it.
+	spares []string
+	// stillOn, where it is set, is asked after the bystander's round: an abuse that has ended by itself shows nothing.
+	stillOn func(t *testing.T, m *mallory)
+}
+
+var abuses = []abuse{
+	{name: "stalled downloads", begin: stallDownloads, stillOn: fewDownloads},
+	// Other backups wait behind those that hang: they have the same workers.
+	{name: "hanging verifications", begin: hangVerifications, spares: []string{backups}, stillOn: stillHanging},
+	{name: "idle clients", begin: fillPooler, stillOn: clientsEnded},
+	{name: "blocked rotations", begin: blockRotations, stillOn: rotationsGoOn},
+	{name: "grants before a start", begin: grantBeforeStart},
+	{name: "wrong keys", begin: tryKeys, stillOn: shutOut},
+	{name: "connections to the API", begin: fillAPI, stillOn: fewConnections},
+	{name: "long lists", begin: readLongLists, stillOn: shortPages},
+	{name: "temporary files", begin: sortMuch, stillOn: sortsEnded},
+}
+
+// mallory is the customer who does it, with an account of its own for each abuse.
+type mallory struct {
+	*customer
+	held any // what stillOn needs of begin
+}
+
+func newMallory(t *testing.T, w *world, a abuse) *mallory {
+	t.Helper()
+	return &mallory{customer: w.newCustomer(t, strings.ReplaceAll(a.name, " ", "-"), "127.0.0.9")}
+}
+
+// database makes one, with what the statements put into it.
+func (m *mallory) database(t *testing.T, name string, statements ...string) made {
+	t.Helper()
+	d, err := m.create(soon(t), name)
+	noError(t, err)
+	db := m.at(t, d.Name, d.Username, d.Password)
+	for _, s := range statements {
+		_, err := db.ExecContext(soon(t), s)
+		noError(t, err)
+	}
+	noError(t, db.Close())
+	return d
+}
+
+// databases makes several at the same time.
+func (m *mallory) databases(t *testing.T, prefix string, count int, statements ...string) []made {
+	t.Helper()
+	all := make([]made, count)
+	var making sync.WaitGroup
+	for n := range all {
+		making.Go(func() { all[n] = m.database(t, fmt.Sprintf("%s-%d", prefix, n+1), statements...) })
+	}
+	making.Wait()
+	return all
+}
+
+// again does something over and over, in a goroutine of its own, until the test ends.
+func again(t *testing.T, do func(ctx context.Context)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			do(ctx)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+	})
+}

@@ -1,0 +1,133 @@
+package abuse_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The measures of a round.
+const (
+	queries   = "query"
+	logins    = "log-in"
+	reads     = "GET"
+	creations = "creation"
+	downloads = "download"
+	backups   = "backup"
+	rotations = "rotation"
+)
+
+// measures are in the order of a round.
+var measures = []string{queries, logins, reads, creations, downloads, backups, rotations}
+
+// often says how many requests of each kind make a round.
+type often map[string]int
+
+var (
+	one  = often{queries: 2, logins: 1, reads: 1, creations: 1, downloads: 1, backups: 1, rotations: 1}
+	few  = often{queries: 100, logins: 3, reads: 100, creations: 2, downloads: 2, backups: 2, rotations: 2}
+	many = often{queries: 1000, logins: 10, reads: 1000, creations: 10, downloads: 10, backups: 10, rotations: 10}
+)
+
+// bystander is a customer who does nothing unusual.
+type bystander struct {
+	*customer
+	db      made
+	role    role
+	clients []*sql.DB // open all the time, at both entries
+	created int
+	last    string // the latest backup
+}
+
+// loadRows is what a bystander keeps in its database: some 2 MB that do not compress well.
+const loadRows = `CREATE TABLE kept AS SELECT n, md5(n::text) || md5((n + 1)::text) AS text FROM generate_series(1, 30000) n`
+
+func newBystander(t *testing.T, w *world) *bystander {
+	t.Helper()
+	b := &bystander{customer: w.newCustomer(t, "bystander", "127.0.0.2")}
+	var err error
+	b.db, err = b.create(soon(t), "bystander")
+	noError(t, err)
+	b.role, err = b.createRole(soon(t), b.db.ID, "rotated")
+	noError(t, err)
+	for _, entry := range []string{b.db.Name, b.db.Name + ".transaction"} {
+		b.clients = append(b.clients, w.at(t, entry, b.db.Username, b.db.Password))
+	}
+	_, err = b.clients[0].ExecContext(soon(t), loadRows)
+	noError(t, err)
+	b.last, err = b.backUp(soon(t), b.db.ID)
+	noError(t, err)
+	return b
+}
+
+// round does everything so often, and returns how long each request took. A request that fails fails the test. Spared
+// measures are left out.
+func (b *bystander) round(t *testing.T, times often, spared []string) map[string][]time.Duration {
+	t.Helper()
+	does := map[string]func(context.Context, int) error{
+		queries: b.query, logins: b.logIn, reads: b.read, creations: b.createOne, downloads: b.downloadLast,
+		backups: b.backUpOne, rotations: func(ctx context.Context, _ int) error { return b.rotate(ctx, b.db.ID, b.role) },
+	}
+	took := map[string][]time.Duration{}
+	for _, m := range measures {
+		if slices.Contains(spared, m) {
+			continue
+		}
+		for n := range times[m] {
+			began := time.Now()
+			if err := b.within(t.Context(), func(ctx context.Context) error { return does[m](ctx, n) }); err != nil {
+				t.Errorf("the bystander's %s %d after %s: %v", m, n+1, time.Since(began).Round(time.Millisecond), err)
+				break
+			}
+			took[m] = append(took[m], time.Since(began))
+		}
+	}
+	return took
+}
+
+func (b *bystander) within(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return do(ctx)
+}
+
+// query asks in turn at each entry, over a connection that has been open all along.
+func (b *bystander) query(ctx context.Context, n int) error {
+	var text string
+	return b.clients[n%len(b.clients)].QueryRowContext(ctx, "SELECT text FROM kept WHERE n = 1").Scan(&text)
+}
+
+func (b *bystander) logIn(ctx context.Context, _ int) error {
+	db, err := sql.Open("postgres", b.url(b.db.Name, b.db.Username, b.db.Password))
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.PingContext(ctx), db.Close())
+}
+
+func (b *bystander) read(ctx context.Context, _ int) error {
+	return b.call(ctx, http.MethodGet, "/databases/"+b.db.ID, nil, nil)
+}
+
+func (b *bystander) createOne(ctx context.Context, _ int) error {
+	b.created++
+	_, err := b.create(ctx, fmt.Sprintf("bystander-%d", b.created))
+	return err
+}
+
+func (b *bystander) downloadLast(ctx context.Context, _ int) error {
+	return b.download(ctx, b.db.ID, b.last)
+}
+
+func (b *bystander) backUpOne(ctx context.Context, _ int) error {
+	name, err := b.backUp(ctx, b.db.ID)
+	if err == nil {
+		b.last = name
+	}
+	return err
+}

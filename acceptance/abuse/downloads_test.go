@@ -1,0 +1,50 @@
+package abuse_test
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// manyRows compress to some 30 MB, which no socket's buffers hold.
+const manyRows = `CREATE TABLE big AS SELECT string_agg(md5(n || ' ' || m), '') AS text
+	FROM generate_series(1, 2000) n, generate_series(1, 1000) m GROUP BY n`
+
+// stallDownloads begins forty downloads and reads none.
+func stallDownloads(t *testing.T, m *mallory) {
+	d := m.database(t, "stalled", manyRows)
+	name, err := m.backUp(t.Context(), d.ID)
+	noError(t, err)
+	const tries = 40
+	const settling = 5 * time.Second // for each to be answered, unless it waits
+	begun, refused := new(atomic.Int64), new(atomic.Int64)
+	for range tries {
+		go func() {
+			answer, err := m.send(t.Context(), http.MethodGet, downloadPath(d.ID, name), nil)
+			if err != nil {
+				return // the test has ended
+			}
+			defer answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				begun.Add(1)
+				<-t.Context().Done()
+			} else {
+				refused.Add(1)
+			}
+		}()
+	}
+	for deadline := time.Now().Add(settling); begun.Load()+refused.Load() < tries && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	m.held = []*atomic.Int64{begun, refused}
+}
+
+// fewDownloads is what an account may have at a time.
+func fewDownloads(t *testing.T, m *mallory) {
+	const places = 4
+	counts := m.held.([]*atomic.Int64)
+	if begun, refused := counts[0].Load(), counts[1].Load(); begun != places || refused == 0 {
+		t.Errorf("%d downloads have begun and %d were refused; an account has %d", begun, refused, places)
+	}
+}

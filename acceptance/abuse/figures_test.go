@@ -1,0 +1,87 @@
+package abuse_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// most is how much slower than on an idle service a figure may be beside an abuse.
+const most = 3.0
+
+// table holds how long the bystander's requests took: on the idle service, and beside each abuse.
+type table struct {
+	idle map[string][]time.Duration
+	rows []row
+}
+
+type row struct {
+	abuse string
+	took  map[string][]time.Duration
+}
+
+func (t *table) add(abuse string, took map[string][]time.Duration) {
+	t.rows = append(t.rows, row{abuse, took})
+}
+
+// figure is the 99th percentile of what there are a thousand of, and the median of the rest; 0 where nothing was measured.
+func figure(measure string, took []time.Duration) time.Duration {
+	if len(took) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(took))
+	if measure == queries || measure == reads {
+		return sorted[len(sorted)*99/100]
+	}
+	return sorted[len(sorted)/2]
+}
+
+func (t *table) ratio(r row, measure string) float64 {
+	return figure(measure, r.took[measure]).Seconds() / figure(measure, t.idle[measure]).Seconds()
+}
+
+func (t table) String() string {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintf(w, "\nbeside (p99 of %s and %s, else median)\t%s\n", queries, reads, strings.Join(measures, "\t"))
+	line := func(name string, cell func(measure string) string) {
+		cells := []string{name}
+		for _, m := range measures {
+			cells = append(cells, cell(m))
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	line("nothing", func(m string) string { return short(figure(m, t.idle[m])) })
+	for _, r := range t.rows {
+		line(r.abuse, func(m string) string {
+			if len(r.took[m]) == 0 {
+				return "-"
+			}
+			return fmt.Sprintf("%s (%.2f)", short(figure(m, r.took[m])), t.ratio(r, m))
+		})
+	}
+	_ = w.Flush() // into memory
+	return out.String()
+}
+
+func short(d time.Duration) string {
+	if d < 10*time.Millisecond {
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// check fails the test where a figure passes its limit.
+func (t *table) check(tb testing.TB) {
+	tb.Helper()
+	for _, r := range t.rows {
+		for _, m := range measures {
+			if len(r.took[m]) > 0 && t.ratio(r, m) > most {
+				tb.Errorf("beside %s a %s takes %.2f times as long as on an idle service, more than %.0f", r.abuse, m, t.ratio(r, m), most)
+			}
+		}
+	}
+}

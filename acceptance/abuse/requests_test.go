@@ -1,0 +1,94 @@
+package abuse_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+)
+
+// tryKeys sends keys that do not exist, from the bystander's own address.
+func tryKeys(t *testing.T, m *mallory) {
+	from := m.world.newCustomer(t, "neighbour", "127.0.0.2")
+	limited, n := new(atomic.Int64), 0
+	again(t, func(ctx context.Context) {
+		n++
+		from.Key, _ = account.NewKey(account.AccountKey, fmt.Sprintf("%040d", n))
+		answer, err := from.send(ctx, http.MethodGet, "/databases", nil)
+		if err == nil {
+			if answer.StatusCode == http.StatusTooManyRequests {
+				limited.Add(1)
+			}
+			_ = answer.Body.Close()
+		}
+		wait(ctx, 5*time.Millisecond)
+	})
+	for deadline := time.Now().Add(patience); limited.Load() == 0 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	m.held = limited
+}
+
+func shutOut(t *testing.T, m *mallory) {
+	if m.held.(*atomic.Int64).Load() == 0 {
+		t.Error("the address was never shut out")
+	}
+}
+
+// fillAPI opens a thousand connections, each with half a request.
+func fillAPI(t *testing.T, m *mallory) {
+	const wanted = 1000
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.9")}, Timeout: patience}
+	closed := new(atomic.Int64)
+	for range wanted {
+		conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(m.api.URL, "http://"))
+		noError(t, err)
+		t.Cleanup(func() { _ = conn.Close() }) // the service may have closed it
+		_, _ = fmt.Fprint(conn, "GET /api/v1/databases HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+		go func() {
+			_, _ = io.Copy(io.Discard, conn) // until its end
+			closed.Add(1)
+		}()
+	}
+	m.held = closed
+}
+
+// fewConnections is what one address may have.
+func fewConnections(t *testing.T, m *mallory) {
+	const wanted, most = 1000, 256
+	if closed := m.held.(*atomic.Int64).Load(); closed < wanted-most {
+		t.Errorf("%d of %d connections from one address were closed, and %d may stay", closed, wanted, most)
+	}
+}
+
+// readLongLists asks for a list of 50,000 entries without a limit, as often as the default limits let one key.
+func readLongLists(t *testing.T, m *mallory) {
+	d := m.database(t, "lists")
+	const fill = `INSERT INTO audit_entries SELECT (json_populate_record(a, json_build_object('id', gen_random_uuid()))).*
+		FROM (SELECT a FROM audit_entries a WHERE database_id = $1 LIMIT 1) one, generate_series(1, 50000)`
+	_, err := m.metadata(t).ExecContext(soon(t), fill, d.ID)
+	noError(t, err)
+	longest := new(atomic.Int64)
+	again(t, func(ctx context.Context) {
+		var list struct{ Data []struct{} }
+		if m.call(ctx, http.MethodGet, "/databases/"+d.ID+"/activity", nil, &list) == nil {
+			longest.Store(max(longest.Load(), int64(len(list.Data))))
+		}
+		wait(ctx, 100*time.Millisecond)
+	})
+	m.held = longest
+}
+
+func shortPages(t *testing.T, m *mallory) {
+	const page = 100
+	if longest := m.held.(*atomic.Int64).Load(); longest != page {
+		t.Errorf("a page had %d entries, not %d", longest, page)
+	}
+}

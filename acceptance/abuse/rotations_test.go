@@ -1,0 +1,52 @@
+package abuse_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// The login that is rotated makes a function by which its owner changes it: then the session that is in the way is not its own.
+// It sleeps, so that it does not notice when the pooler closes its connection.
+const (
+	changeFunction = `CREATE OR REPLACE FUNCTION change() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
+		$$ BEGIN ALTER ROLE CURRENT_USER PASSWORD 'held'; END $$`
+	letCreate    = `GRANT CREATE ON SCHEMA public TO %q`
+	holdTheLogin = `BEGIN; SELECT change(); SELECT pg_sleep(600)`
+)
+
+// blockRotations rotates a login of each of eight databases over and over, while a transaction of its owner is in the way.
+func blockRotations(t *testing.T, m *mallory) {
+	done := new(atomic.Int64)
+	for _, d := range m.databases(t, "blocked", 8) {
+		path := "/databases/" + d.ID + "/managed-roles/runtime"
+		var login struct{ Username, Password string }
+		noError(t, m.call(soon(t), http.MethodPost, path+"/credentials", nil, &login))
+		owner := m.at(t, d.Name, d.Username, d.Password)
+		_, err := owner.ExecContext(soon(t), fmt.Sprintf(letCreate, login.Username))
+		noError(t, err)
+		_, err = m.at(t, d.Name, login.Username, login.Password).ExecContext(soon(t), changeFunction)
+		noError(t, err)
+		again(t, func(ctx context.Context) {
+			var holding sync.WaitGroup
+			holding.Go(func() { _, _ = owner.ExecContext(ctx, holdTheLogin) }) // the rotation ends it
+			defer holding.Wait()
+			wait(ctx, 200*time.Millisecond)
+			if m.call(ctx, http.MethodPost, path+"/rotate", map[string]bool{"confirmDisconnect": true}, nil) == nil {
+				done.Add(1)
+			}
+		})
+	}
+	m.held = done
+}
+
+// rotationsGoOn fails where a rotation waits for as long as somebody is in its way.
+func rotationsGoOn(t *testing.T, m *mallory) {
+	if m.held.(*atomic.Int64).Load() == 0 {
+		t.Error("none of the blocked rotations has come through")
+	}
+}

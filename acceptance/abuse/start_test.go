@@ -1,0 +1,70 @@
+package abuse_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// startsWithin is how long an agent may take to be in charge, whatever customers have left for it.
+const startsWithin = 15 * time.Second
+
+// grantBeforeStart grants things to the logins of backups that are running, in a transaction that stays open and in others, and
+// then the agent is killed and started.
+func grantBeforeStart(t *testing.T, m *mallory) {
+	const workers = 4
+	all := m.databases(t, "hanging-start", workers, hangFunction, hangTable, hangRow)
+	for _, d := range all {
+		o, err := m.startBackup(soon(t), d.ID)
+		noError(t, err)
+		t.Cleanup(func() { m.cancelBackup(t, o.ID) })
+		m.awaitStage(t, o.ID, "verifying")
+	}
+	for _, login := range m.backupLogins(t) {
+		for _, d := range all {
+			m.grant(t, d, login)
+		}
+	}
+	noError(t, m.agent.Kill())
+	began := time.Now()
+	var err error
+	m.agent, err = m.LaunchAgent("")
+	noError(t, err)
+	noError(t, m.AwaitAgent(soon(t), m.agent))
+	if took := time.Since(began); took > startsWithin {
+		t.Errorf("the agent took %s to start, longer than %s", took.Round(time.Millisecond), startsWithin)
+	}
+}
+
+// backupLogins are those that the agent has made for dumps and copies.
+func (m *mallory) backupLogins(t *testing.T) (names []string) {
+	t.Helper()
+	rows, err := m.superuser(t).QueryContext(soon(t), "SELECT rolname FROM pg_roles WHERE rolname ~ '^(dump|verify)_'")
+	noError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		noError(t, rows.Scan(&name))
+		names = append(names, name)
+	}
+	noError(t, rows.Err())
+	if len(names) == 0 {
+		t.Fatal("no backup is running")
+	}
+	return names
+}
+
+// grant gives the login a right on a table that stays, and holds another one open.
+func (m *mallory) grant(t *testing.T, d made, login string) {
+	t.Helper()
+	db := m.at(t, d.Name, d.Username, d.Password)
+	statement := fmt.Sprintf("GRANT SELECT ON checked TO %q", login)
+	_, err := db.ExecContext(soon(t), statement)
+	noError(t, err)
+	tx, err := db.BeginTx(context.Background(), nil)
+	noError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() }) // the service may have ended it
+	_, err = tx.ExecContext(soon(t), "LOCK TABLE checked; "+fmt.Sprintf("GRANT INSERT ON checked TO %q", login))
+	noError(t, err)
+}

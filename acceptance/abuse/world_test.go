@@ -1,0 +1,81 @@
+package abuse_test
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+)
+
+// maxClients is small, so that a test can hold more connections than the pooler takes.
+const maxClients = "400"
+
+// agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same.
+var (
+	agentFlags = []string{"--pooler-max-clients", maxClients}
+	initFlags  = []string{}
+	apiFlags   = []string{"--rate-limits", "unauthorized=30/1m"}
+)
+
+// world is a running stack with one host of each kind.
+type world struct {
+	*stack.Stack
+	api, batch *stack.Host
+	agent      *stack.Process
+}
+
+// superuser is a connection to PostgreSQL itself, and metadata one to the metadata.
+func (w *world) superuser(t testing.TB) *sql.DB { return open(t, w.Server.URL("postgres")) }
+func (w *world) metadata(t testing.TB) *sql.DB  { return open(t, w.MetadataURL()) }
+
+func open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("postgres", dsn)
+	noError(t, err)
+	t.Cleanup(func() { noError(t, db.Close()) })
+	return db
+}
+
+// soon is a context for one request or wait.
+func soon(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// url is how a customer connects through the pooler, with TLS.
+func (w *world) url(entry, username, password string) string {
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(username, password), Host: w.PoolerAddress(), Path: "/" + entry,
+		RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {w.CAFile()}, "connect_timeout": {"10"}}.Encode(),
+	}
+	return u.String()
+}
+
+// at is at most one client connection through the pooler.
+func (w *world) at(t testing.TB, entry, username, password string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("postgres", w.url(entry, username, password))
+	noError(t, err)
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { _ = db.Close() }) // the service may have ended the connection
+	return db
+}
+
+// showLogs prints the end of each log.
+func (w *world) showLogs(t *testing.T) {
+	t.Helper()
+	const most = 3000
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(w.PoolerDir()), "*.log"))
+	noError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		noError(t, err)
+		t.Logf("%s:\n%s", filepath.Base(file), text[max(0, len(text)-most):])
+	}
+}
