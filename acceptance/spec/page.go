@@ -17,16 +17,35 @@ var paging = []Scenario{
 		s.turnsPages("operations", ids(ofDatabase(ada.Operations, made.ID), func(o Operation) string { return o.ID }))
 		s.turnsPages("activity", ids(ofDatabase(ada.API.Activity, made.ID), func(a Activity) string { return a.ID }))
 	}},
+	{Name: "a list that no quota bounds comes in pages of 100 where no limit is given", Needs: []Ability{SpeaksHTTP},
+		Play: func(s *Stage) {
+			ada := s.Customer("pro")
+			made := ada.Creates("orders")
+			writer := ada.API
+			for n := range 100 {
+				if n%s.Writes == 0 {
+					writer = s.WithKey(ada.Account) // no key may write so much at once
+				}
+				_, err := writer.SetEnvironment(made.ID, [...]*string{new("staging"), nil}[n%2])
+				s.OK(err)
+			}
+			first, err := ada.API.Activity(made.ID, Page{})
+			s.OK(err)
+			s.That(len(first.Data) == 100 && first.NextCursor != nil, "the first page has %d entries", len(first.Data))
+			rest, err := ada.API.Activity(made.ID, Page{Cursor: *first.NextCursor})
+			s.OK(err)
+			s.That(len(rest.Data) == 1 && rest.NextCursor == nil, "the rest is %+v", rest.Data)
+		}},
 	{Name: "a limit or a cursor that makes no sense is refused", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		for _, path := range []string{
 			"/api/v1/databases", "/api/v1/databases/" + made.ID + "/backups", "/api/v1/databases/" + made.ID + "/operations",
-			"/api/v1/databases/" + made.ID + "/activity",
+			"/api/v1/databases/" + made.ID + "/activity", "/api/v1/webhooks",
 		} {
 			for query, field := range map[string]string{
-				"limit=0": "limit", "limit=501": "limit", "limit=x": "limit", "limit=-1": "limit", "cursor=x": "cursor",
-				"cursor=MS4x%00": "cursor",
+				"limit=0": "limit", "limit=501": "limit", "limit=x": "limit", "limit=-1": "limit", "limit=": "limit",
+				"cursor=x": "cursor", "cursor=MS4x%00": "cursor", "cursor=": "cursor", "limit=5&cursor=": "cursor",
 			} {
 				answer := s.sends(Request{Method: "GET", Path: path + "?" + query, Key: ada.Key.Text})
 				s.Refused(answer.refusal(), "VALIDATION_ERROR", field)

@@ -136,6 +136,7 @@ func (route *Route) parameters() (list []object) {
 	for _, q := range route.Query {
 		list = append(list, object{"name": q.Name, "in": "query", "description": q.Meaning, "schema": q.schema()})
 	}
+	list = append(list, route.List.parameters()...)
 	if route.Idempotency != Absent {
 		list = append(list, object{
 			"name": idempotency.Header, "in": "header", "required": route.Idempotency == Required,
@@ -147,9 +148,6 @@ func (route *Route) parameters() (list []object) {
 
 func (p Parameter) schema() object {
 	s := object{"type": "string"}
-	if p.Integer {
-		s["type"] = "integer"
-	}
 	if len(p.Enum) > 0 {
 		s["enum"] = p.Enum
 	}

@@ -7,13 +7,46 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// largestPage is the highest limit that a list accepts.
-const largestPage = 500
+// A page's length: the highest limit that a list accepts, and what stands for a missing one in lists without a bound.
+const (
+	largestPage = 500
+	usualPage   = 100
+)
 
-// PageParameters document the query of every list.
-var PageParameters = []Parameter{
-	{Name: "limit", Meaning: "at most so many entries, 1-500; without it the whole list", Integer: true},
-	{Name: "cursor", Meaning: "nextCursor of the page before"},
+// ListKind says how a list comes where the client gives no limit.
+type ListKind int
+
+const (
+	NoList    ListKind = iota // the route is no list, or one that always comes whole
+	WholeList                 // a quota bounds it: all entries
+	LongList                  // nothing bounds it: the first page
+)
+
+// unlimited is what a missing limit stands for; 0 is everything.
+func (k ListKind) unlimited() int {
+	if k == LongList {
+		return usualPage
+	}
+	return 0
+}
+
+// parameters describe the query of a list in OpenAPI.
+func (k ListKind) parameters() []object {
+	if k == NoList {
+		return nil
+	}
+	limit := object{"type": "integer", "minimum": 1, "maximum": largestPage}
+	meaning := "at most so many entries; without it the whole list"
+	if usual := k.unlimited(); usual > 0 {
+		limit["default"], meaning = usual, "at most so many entries"
+	}
+	return []object{
+		{"name": "limit", "in": "query", "description": meaning, "schema": limit},
+		{
+			"name": "cursor", "in": "query", "description": "nextCursor of the page before",
+			"schema": object{"type": "string", "minLength": 1},
+		},
+	}
 }
 
 // Listed is the answer of a list. NextCursor is null on the last page.
@@ -22,15 +55,20 @@ type Listed[T any] struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// Page reads limit and cursor. It returns VALIDATION_ERROR naming the one that is wrong.
-func (r *Request) Page() (p ports.Page, err error) {
-	if text := r.Query("limit"); text != "" {
+// Page reads limit and cursor. It returns VALIDATION_ERROR naming the one that is wrong; an empty one is wrong too.
+func (r *Request) Page() (ports.Page, error) {
+	p := ports.Page{Limit: r.route.List.unlimited()}
+	text, given, err := r.query("limit")
+	if err != nil {
+		return ports.Page{}, err
+	}
+	if given {
 		p.Limit, err = strconv.Atoi(text)
 		if err != nil || p.Limit < 1 || p.Limit > largestPage {
 			return ports.Page{}, fault.Invalid("limit", "must be an integer of 1 to %d", largestPage)
 		}
 	}
-	if text := r.Query("cursor"); text != "" {
+	if text, given, err = r.query("cursor"); given && err == nil {
 		p.After, err = ports.ParseCursor(text)
 	}
 	return p, err

@@ -1,10 +1,14 @@
 package httpapi
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
@@ -12,44 +16,54 @@ import (
 
 func TestPage(t *testing.T) {
 	at := ports.Position{At: time.UnixMicro(1_700_000_000_000_000).UTC(), ID: knownID}
-	st := open(t, func(c *Config) {
-		c.Routes = append(c.Routes, Route{
-			Method: "GET", Path: "/api/v1/list", Class: ratelimit.Read, Query: PageParameters,
-			Answers: []Documented{{Status: 200, Body: Listed[string]{}}},
+	list := func(path string, kind ListKind) Route {
+		return Route{
+			Method: "GET", Path: path, Class: ratelimit.Read, List: kind, Answers: []Documented{{Status: 200, Body: Listed[string]{}}},
 			Handle: func(r *Request) (Answer, error) {
 				p, err := r.Page()
 				if err != nil {
 					return Answer{}, err
 				}
-				if p.Limit == 0 {
-					return Paged([]int{}, func(int) string { return "" }, nil), nil
-				}
 				if p.After != nil && *p.After != at {
 					t.Errorf("read %v", *p.After)
 				}
-				return Paged([]int{p.Limit}, func(n int) string { return strings.Repeat("x", n) }, &at), nil
+				return Paged([]int{p.Limit}, strconv.Itoa, &at), nil
 			},
-		})
+		}
+	}
+	st := open(t, func(c *Config) {
+		c.Routes = append(c.Routes, list("/api/v1/whole", WholeList), list("/api/v1/long", LongList))
 	})
 	l := st.dial(t)
 	for query, want := range map[string]string{
-		"":                               `{"data":[],"nextCursor":null}`,
-		"?limit=2":                       `{"data":["xx"],"nextCursor":"` + at.Cursor() + `"}`,
-		"?limit=1&cursor=" + at.Cursor(): `{"data":["x"],"nextCursor":"` + at.Cursor() + `"}`,
-		"?limit=0":                       "limit",
-		"?limit=501":                     "limit",
-		"?limit=-1":                      "limit",
-		"?limit=1.5":                     "limit",
-		"?limit=99999999999999999999":    "limit",
-		"?limit=x":                       "limit",
-		"?cursor=x":                      "cursor",
-		"?cursor=" + at.Cursor() + "%3D": "cursor",
-		"?cursor=%00":                    "cursor",
+		"/whole":                               `["0"]`,
+		"/long":                                `["100"]`,
+		"/whole?limit=2":                       `["2"]`,
+		"/long?limit=500":                      `["500"]`,
+		"/whole?limit=1&cursor=" + at.Cursor(): `["1"]`,
+		"/long?cursor=" + at.Cursor():          `["100"]`,
+		"/long?limit=":                         "limit",
+		"/whole?limit=":                        "limit",
+		"/whole?limit":                         "limit",
+		"/whole?limit=&limit=2":                "limit",
+		"/whole?limit=2&limit=2":               "limit",
+		"/whole?limit=0":                       "limit",
+		"/whole?limit=501":                     "limit",
+		"/whole?limit=-1":                      "limit",
+		"/whole?limit=1.5":                     "limit",
+		"/whole?limit=99999999999999999999":    "limit",
+		"/whole?limit=x":                       "limit",
+		"/whole?cursor=":                       "cursor",
+		"/long?cursor=":                        "cursor",
+		"/whole?limit=2&cursor":                "cursor",
+		"/whole?cursor=x":                      "cursor",
+		"/whole?cursor=" + at.Cursor() + "%3D": "cursor",
+		"/whole?cursor=%00":                    "cursor",
 	} {
-		l.say(head("GET", "/api/v1/list"+query, anyKey))
+		l.say(head("GET", keyed+query, anyKey))
 		r := l.hear(cutBy)
-		if strings.HasPrefix(want, "{") {
-			if r.StatusCode != 200 || r.text != want {
+		if strings.HasPrefix(want, "[") {
+			if r.StatusCode != 200 || r.text != `{"data":`+want+`,"nextCursor":"`+at.Cursor()+`"}` {
 				t.Errorf("%s: %d %s", query, r.StatusCode, r.text)
 			}
 			continue
@@ -57,6 +71,36 @@ func TestPage(t *testing.T) {
 		r.expect(t, 400, fault.ValidationError)
 		if !strings.Contains(r.text, `"field":"`+want+`"`) {
 			t.Errorf("%s: %s", query, r.text)
+		}
+	}
+}
+
+// TestListsThatNothingBounds holds which lists come in pages, and that every paged list is marked as a list.
+func TestListsThatNothingBounds(t *testing.T) {
+	var long []string
+	for _, route := range Routes(&controlplane.ControlPlane{}) {
+		paged := strings.HasPrefix(fmt.Sprintf("%T", route.Answers[0].Body), "httpapi.Listed[")
+		if paged != (route.List != NoList) {
+			t.Errorf("%s %s: kind of list %d", route.Method, route.Path, route.List)
+		}
+		if route.List == LongList {
+			long = append(long, route.Path)
+		}
+	}
+	slices.Sort(long)
+	want := []string{
+		"/api/v1/databases/{id}/activity", "/api/v1/databases/{id}/operations", "/api/v1/webhooks/{id}/deliveries",
+	}
+	if !slices.Equal(long, want) {
+		t.Errorf("these come in pages: %v", long)
+	}
+}
+
+func TestTheUsualLengthOfAPageIsDescribed(t *testing.T) {
+	for kind, want := range map[ListKind]any{WholeList: nil, LongList: usualPage} {
+		route := Route{List: kind}
+		if got := route.parameters()[0]["schema"].(object)["default"]; got != want {
+			t.Errorf("kind %d: %v", kind, got)
 		}
 	}
 }

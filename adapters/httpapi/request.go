@@ -41,20 +41,27 @@ func (r *Request) Context() context.Context { return r.ctx }
 // Param returns a path parameter; its shape has been checked.
 func (r *Request) Param(name string) string { return r.fiber.Params(name) }
 
-// Query returns a query parameter, empty where it is absent.
-func (r *Request) Query(name string) string { return r.fiber.Query(name) }
+// query returns a query parameter and whether it is there. One that is repeated is VALIDATION_ERROR on its name: whoever reads
+// the first and whoever reads the last would disagree.
+func (r *Request) query(name string) (value string, given bool, err error) {
+	values := r.raw.QueryArgs().PeekMulti(name)
+	if len(values) > 1 {
+		return "", true, fault.Invalid(name, "must not be repeated")
+	}
+	if len(values) == 0 {
+		return "", false, nil
+	}
+	return string(values[0]), true, nil
+}
 
 // Flag reads a query parameter that must be exactly "true" or absent. Anything else, including a repeated or empty parameter,
 // is VALIDATION_ERROR on its name.
 func (r *Request) Flag(name string) (bool, error) {
-	values := r.raw.QueryArgs().PeekMulti(name)
-	switch {
-	case len(values) == 0:
-		return false, nil
-	case len(values) == 1 && string(values[0]) == "true":
-		return true, nil
+	value, given, err := r.query(name)
+	if err == nil && given && value != "true" {
+		err = fault.Invalid(name, "must be true, or absent")
 	}
-	return false, fault.Invalid(name, "must be true, or absent")
+	return given && err == nil, err
 }
 
 // Header returns a request header, empty where it is absent.

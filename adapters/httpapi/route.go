@@ -28,6 +28,7 @@ type Route struct {
 	NoStore         bool     // Cache-Control: no-store on every answer, errors included
 	BareMaintenance bool     // {error: MAINTENANCE, message} without the envelope (spec, "Errors")
 
+	List   ListKind // a list's handler finds the page in Request.Page
 	Handle Handler
 
 	Summary string
@@ -88,7 +89,6 @@ const (
 type Parameter struct {
 	Name, Meaning string
 	Enum          []string
-	Integer       bool
 }
 
 // Documented is one successful answer of a route. Body is a zero value of the type that is sent; nil means no body, and

@@ -25,7 +25,7 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 	)
 	return append([]Route{
 		{
-			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Query: PageParameters, Handle: d.list,
+			Method: http.MethodGet, Path: list, Class: ratelimit.Read, List: WholeList, Handle: d.list,
 			Summary: "The databases that the key sees", Answers: documented(http.StatusOK, Listed[databaseView]{}),
 		},
 		{
@@ -63,7 +63,7 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		},
 		{
 			Method: http.MethodGet, Path: files, Class: ratelimit.Read, Target: Database, Action: account.See,
-			Query: PageParameters, Handle: b.list,
+			List: WholeList, Handle: b.list,
 			Summary: "The backups of a database, newest first", Answers: documented(http.StatusOK, Listed[backupView]{}),
 		},
 		{
@@ -82,7 +82,7 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		},
 		{
 			Method: http.MethodGet, Path: one + "/operations", Class: ratelimit.Read, Target: Database, Action: account.See,
-			Query: PageParameters, Handle: o.list,
+			List: LongList, Handle: o.list,
 			Summary: "The operations of a database, newest first", Answers: documented(http.StatusOK, Listed[operationView]{}),
 		},
 		{
@@ -97,11 +97,11 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		},
 		{
 			Method: http.MethodGet, Path: one + "/activity", Class: ratelimit.Read, Target: Database, Action: account.See,
-			Query: PageParameters, Handle: l.list,
+			List: LongList, Handle: l.list,
 			Summary: "The activity log of a database, newest first", Answers: documented(http.StatusOK, Listed[activityView]{}),
 		},
 		{
-			Method: http.MethodGet, Path: hooks, Class: ratelimit.Read, Key: FullAccount, Query: PageParameters, Handle: w.list,
+			Method: http.MethodGet, Path: hooks, Class: ratelimit.Read, Key: FullAccount, List: WholeList, Handle: w.list,
 			Summary: "The account's webhook endpoints, disabled ones too", Answers: documented(http.StatusOK, Listed[endpointView]{}),
 		},
 		{
@@ -125,7 +125,7 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		},
 		{
 			Method: http.MethodGet, Path: sent, Class: ratelimit.Read, Key: FullAccount, Target: Webhook,
-			Query: PageParameters, Handle: w.attempts,
+			List: LongList, Handle: w.attempts,
 			Summary: "The attempts at an endpoint, newest first", Answers: documented(http.StatusOK, Listed[attemptView]{}),
 		},
 		{
