@@ -50,9 +50,14 @@ type heldBody struct {
 	readToEnd bool
 }
 
-// ambiguousHeader reports a space in a header's name. fasthttp ignores a header such as "Content-Length : 5"; a proxy in front
-// may not, and then the two would disagree on where the next request begins.
+// ambiguousHeader reports what fasthttp lets pass and a proxy in front may read otherwise, so that the two would disagree on what
+// the header says or on where the next request begins: a space within a header's name, and a line that ends in a line feed
+// alone. (A bare carriage return and all other control bytes are refused by fasthttp; headerbytes_test.go holds it to that.)
 func ambiguousHeader(h *fasthttp.RequestHeader) (found bool) {
+	raw := h.RawHeaders()
+	if bytes.Count(raw, []byte("\n")) != bytes.Count(raw, []byte("\r\n")) {
+		return true
+	}
 	for key := range h.All() {
 		found = found || bytes.IndexByte(key, ' ') >= 0
 	}
