@@ -19,14 +19,15 @@ import (
 // Access authenticates callers and finds what they may reach (spec, section "Authentication").
 type Access struct {
 	*base
-	shut *refusals
+	shut   *refusals
+	recent *recentKeys
 
 	mu   sync.Mutex
 	used map[id.KeyID]time.Time
 }
 
 func newAccess(b *base) *Access {
-	return &Access{base: b, shut: newRefusals(), used: map[id.KeyID]time.Time{}}
+	return &Access{base: b, shut: newRefusals(), recent: newRecentKeys(maxRecentKeys), used: map[id.KeyID]time.Time{}}
 }
 
 // Knock is one attempt to authenticate.
@@ -71,24 +72,30 @@ func (c Caller) RequireFullAccount() error {
 }
 
 // Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, identical for every cause, or
-// RATE_LIMITED, either for the key's class or for too many unauthorised attempts from one client address.
+// RATE_LIMITED, either for the key's class or for too many unauthorised attempts from one client address. From such an address
+// only keys that this process found valid within the last hour are looked up: customers who share it with an attacker go on, and
+// the attacker cannot make the store look up keys.
 func (a *Access) Admit(ctx context.Context, k Knock) (Admission, error) {
 	credential, err := account.ParseKey(k.Key)
 	if err != nil {
 		return a.turnAway(ctx, k.Client)
 	}
 	now := a.Clock.Now()
+	if d, shut := a.shutOut(sourceOf(k.Client), now); shut && !a.recent.has(credential.Hash, now) {
+		return a.tooMany(d)
+	}
 	found, err := a.Admissions.Admit(ctx, ports.AdmissionRequest{
 		Credential: credential, Class: k.Class, Limit: a.Limits[k.Class], Now: now,
 	})
-	switch {
-	case errors.Is(err, ports.ErrNoRow):
-		return a.turnAway(ctx, k.Client)
-	case err != nil:
+	unknown := errors.Is(err, ports.ErrNoRow)
+	if err != nil && !unknown {
 		return Admission{}, err
-	case found.Key.Kind != credential.Kind || !found.Key.Accepts(credential.Hash):
+	}
+	if unknown || found.Key.Kind != credential.Kind || !found.Key.Accepts(credential.Hash) {
+		a.recent.forget(credential.Hash)
 		return a.turnAway(ctx, k.Client)
 	}
+	a.recent.note(credential.Hash, now)
 	return a.letIn(found, now, k)
 }
 
@@ -112,11 +119,11 @@ func (a *Access) letIn(found ports.Admission, now time.Time, k Knock) (Admission
 // turnAway counts an unauthorised attempt. An address without attempts left is refused from memory until its bucket has room
 // again, so that a flood does not load the store. Only a refusal for the rate tells the state of the bucket.
 func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, error) {
-	now, source, limit := a.Clock.Now(), sourceOf(client), a.Limits[ratelimit.Unauthorized]
-	if until, ok := a.shut.until(source, now); ok {
-		return a.tooMany(ratelimit.RefusedUntil(limit, until, now))
+	now, source := a.Clock.Now(), sourceOf(client)
+	if d, shut := a.shutOut(source, now); shut {
+		return a.tooMany(d)
 	}
-	d, err := a.Admissions.Take(ctx, "address/"+source, limit, now)
+	d, err := a.Admissions.Take(ctx, "address/"+source, a.Limits[ratelimit.Unauthorized], now)
 	switch {
 	case err != nil:
 		return Admission{}, err
@@ -125,6 +132,12 @@ func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, er
 		return a.tooMany(d)
 	}
 	return Admission{}, account.ErrUnauthorized()
+}
+
+// shutOut reports whether an address is known to have no attempts left, and then the state of its bucket.
+func (a *Access) shutOut(source string, now time.Time) (ratelimit.Decision, bool) {
+	until, shut := a.shut.until(source, now)
+	return ratelimit.RefusedUntil(a.Limits[ratelimit.Unauthorized], until, now), shut
 }
 
 func (a *Access) tooMany(d ratelimit.Decision) (Admission, error) {

@@ -20,7 +20,7 @@ import (
 func TestUnauthorizedIsAlwaysTheSame(t *testing.T) {
 	w := newWorld(t)
 	unknown, _ := account.NewKey(account.AccountKey, strings.Repeat("z", account.KeyCharacters))
-	otherSecret, _ := account.NewKey(account.AccountKey, string(w.caller.Key.ID)+strings.Repeat("z", 32))
+	otherSecret := withSecret(w.key, strings.Repeat("z", 32))
 	otherKind, _ := account.NewKey(account.CIKey, w.key[4:12]+w.key[13:45])
 	_, revoked, _ := w.newAccount("revoked@example.org", account.Pro)
 	ok(t, w.Operator.RevokeKey(w.ctx, id.KeyID(revoked[4:12])))
@@ -109,6 +109,77 @@ func TestUnauthorizedAttempts(t *testing.T) {
 	w.clock.Advance(2 * time.Second)
 	_, err = w.Access.Admit(w.ctx, knock("wrong"))
 	refused(t, err, fault.Unauthorized)
+}
+
+// lookups counts how often keys are looked up.
+type lookups struct {
+	ports.Admissions
+	n int
+}
+
+func (l *lookups) Admit(ctx context.Context, r ports.AdmissionRequest) (ports.Admission, error) {
+	l.n++
+	return l.Admissions.Admit(ctx, r)
+}
+
+// TestKeysFromAnAddressThatIsShutOut presents keys from an address that has used up its attempts: which are looked up?
+func TestKeysFromAnAddressThatIsShutOut(t *testing.T) {
+	unknown, _ := account.NewKey(account.AccountKey, strings.Repeat("z", account.KeyCharacters))
+	for name, c := range map[string]struct {
+		key    func(w *world) string
+		after  time.Duration // since its last use
+		revoke bool
+		want   []fault.Code // of two attempts
+		looked int
+	}{
+		"used here":              {func(w *world) string { return w.key }, time.Hour, false, []fault.Code{"", ""}, 2},
+		"used here long ago":     {func(w *world) string { return w.key }, time.Hour + time.Second, false, tooMany, 0},
+		"used here, and revoked": {func(w *world) string { return w.key }, time.Minute, true, tooMany, 1},
+		"never used here":        {(*world).fresh, 0, false, tooMany, 0},
+		"unknown":                {func(*world) string { return unknown }, 0, false, tooMany, 0},
+		"another secret of a used one": {
+			func(w *world) string { return withSecret(w.key, strings.Repeat("z", 32)) }, 0, false, tooMany, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			counting := &lookups{Admissions: w.store}
+			w.ports.Admissions = counting
+			w.ControlPlane = w.process(quick())
+			w.admit(w.key)
+			key := c.key(w)
+			if c.revoke {
+				ok(t, w.Operator.RevokeKey(w.ctx, w.caller.Key.ID))
+			}
+			w.clock.Advance(c.after)
+			for range 31 {
+				_, _ = w.Access.Admit(w.ctx, knock("wrong"))
+			}
+			counting.n = 0
+			for _, code := range c.want {
+				if _, err := w.Access.Admit(w.ctx, knock(key)); (code == "" && err != nil) || (code != "" && !fault.Has(err, code)) {
+					t.Errorf("got %v, want %q", err, code)
+				}
+			}
+			equal(t, "keys looked up", counting.n, c.looked)
+		})
+	}
+}
+
+var tooMany = []fault.Code{fault.RateLimited, fault.RateLimited}
+
+// fresh is a valid key that was never used.
+func (w *world) fresh() string {
+	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+		AccountID: w.account.ID, Label: "fresh", Scope: account.FullAccount,
+	})
+	ok(w.t, err)
+	return key
+}
+
+func withSecret(key, secret string) string {
+	text, _ := account.NewKey(account.AccountKey, key[4:12]+secret)
+	return text
 }
 
 // An IPv6 host moves about in its /64; an IPv4 address written as IPv6 is the same address.
