@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -205,19 +207,52 @@ func TestWhatIsNoRequestGetsAFixedAnswer(t *testing.T) {
 	}
 }
 
+// drips sends a byte now and then until the server closes, which must not take long.
+func (l *line) drips(text string) {
+	l.t.Helper()
+	for begin := time.Now(); time.Since(begin) < cutBy; time.Sleep(50 * time.Millisecond) {
+		if _, err := io.WriteString(l.Conn, text); err != nil {
+			return
+		}
+	}
+	l.t.Fatalf("20 times %d bytes a second held the connection for %v", len(text), cutBy)
+}
+
 func TestSlowHeaderIsCut(t *testing.T) {
+	for name, before := range map[string]string{"first request": "", "second request": head("GET", thing, anyKey)} {
+		t.Run(name, func(t *testing.T) {
+			st := open(t)
+			l := st.dial(t)
+			l.say(before + "GET " + thing + " HTTP/1.1\r\n")
+			l.drips("X")
+		})
+	}
+}
+
+func TestSlowHandshakeIsCut(t *testing.T) {
+	certFile, keyFile, _ := selfSigned(t)
+	pair, err := LoadTLS(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := open(t, func(c *Config) { c.TLS = pair })
+	l := st.dial(t)
+	l.say("\x16\x03\x01\x40\x00\x01\x00\x3f\xfc") // the beginning of a long ClientHello
+	l.drips("\x03")
+}
+
+// TestClientThatTakesNoAnswersIsCut sends requests for as long as the server reads them, and reads nothing.
+func TestClientThatTakesNoAnswersIsCut(t *testing.T) {
 	st := open(t)
 	l := st.dial(t)
-	begin := time.Now()
-	l.say("GET " + thing + " HTTP/1.1\r\n")
-	for time.Since(begin) < cutBy {
-		if _, err := io.WriteString(l.Conn, "X"); err != nil {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
+	_ = l.SetWriteDeadline(time.Now().Add(3 * cutBy))
+	requests := strings.Repeat(head("GET", thing, anyKey), 1000)
+	var err error
+	for err == nil {
+		_, err = io.WriteString(l.Conn, requests)
 	}
-	if took := time.Since(begin); took >= cutBy {
-		t.Fatalf("a header at 20 bytes a second held its connection for %v", took)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal("the connection is still open")
 	}
 }
 

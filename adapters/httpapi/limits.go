@@ -11,7 +11,8 @@ type Limits struct {
 	IdleTimeout    time.Duration // between two requests of a connection
 	WriteTimeout   time.Duration // for each write of an answer; a download has it for every chunk, never as a whole
 	HandlerTimeout time.Duration // for everything except streams
-	Connections    int           // of the process; more wait until one closes
+	// Connections of the process, and of one client address (IPv6: of a /64 network) that is no proxy. One more is closed at once.
+	Connections, ConnectionsPerAddress int
 }
 
 // DefaultLimits suit a host that serves the API behind a proxy or by itself.
@@ -24,6 +25,7 @@ func DefaultLimits() Limits {
 		IdleTimeout:    75 * time.Second,
 		WriteTimeout:   30 * time.Second,
 		HandlerTimeout: 90 * time.Second, // creating a database waits up to a minute for its proof
-		Connections:    10_000,
+
+		Connections: 10_000, ConnectionsPerAddress: 256,
 	}
 }

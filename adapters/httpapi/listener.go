@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,45 +14,51 @@ import (
 // lingerTime bounds how long a closing connection is drained, so that the client still gets its answer.
 const lingerTime = 500 * time.Millisecond
 
-// guardedListener bounds the connections of the process, survives a shortage of file descriptors, and returns guarded
-// connections. Connections beyond the bound wait in the kernel's queue.
+// guardedListener survives a shortage of file descriptors, closes connections that the crowd has no room for, and returns guarded
+// connections.
 type guardedListener struct {
 	net.Listener
 	limits Limits
-	slots  chan struct{}
+	crowd  *crowd
 	done   chan struct{}
 	once   sync.Once
 	mu     sync.Mutex
 	open   map[*guardedConn]struct{}
 }
 
-func guard(ln net.Listener, limits Limits) *guardedListener {
+func guard(ln net.Listener, limits Limits, c *crowd) *guardedListener {
 	return &guardedListener{
-		Listener: ln, limits: limits,
-		slots: make(chan struct{}, limits.Connections),
-		done:  make(chan struct{}),
-		open:  make(map[*guardedConn]struct{}),
+		Listener: ln, limits: limits, crowd: c,
+		done: make(chan struct{}),
+		open: make(map[*guardedConn]struct{}),
 	}
 }
 
-// Accept waits for a free slot, then for a connection. Its first bytes must arrive within the header timeout.
+// Accept waits for a connection that there is room for. Its first bytes must arrive within the header timeout.
 func (l *guardedListener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-	inner, err := l.acceptPatiently()
+	inner, from, err := l.acceptNext()
 	if err != nil {
-		<-l.slots
 		return nil, err
 	}
-	c := &guardedConn{Conn: inner, listener: l}
+	c := &guardedConn{Conn: inner, listener: l, from: from}
 	_ = inner.SetReadDeadline(time.Now().Add(l.limits.HeaderTimeout)) // an error shows at the first read
 	l.mu.Lock()
 	l.open[c] = struct{}{}
 	l.mu.Unlock()
 	return c, nil
+}
+
+// acceptNext closes what there is no room for before anything of it is read: an answer would cost a wait for each.
+func (l *guardedListener) acceptNext() (c net.Conn, from netip.Addr, err error) {
+	for {
+		if c, err = l.acceptPatiently(); err != nil {
+			return nil, from, err
+		}
+		if from = socketAddress(c.RemoteAddr()); l.crowd.enter(from) {
+			return c, from, nil
+		}
+		_ = c.Close() // it is not used
+	}
 }
 
 // acceptPatiently retries if the error is temporary; fasthttp would stop serving altogether.
@@ -104,13 +111,14 @@ func (l *guardedListener) release(c *guardedConn) {
 	l.mu.Lock()
 	delete(l.open, c)
 	l.mu.Unlock()
-	<-l.slots
+	l.crowd.leave(c.from)
 }
 
 // guardedConn gives every write a deadline and, if asked to, reads what the client still sends before closing.
 type guardedConn struct {
 	net.Conn
 	listener   *guardedListener
+	from       netip.Addr
 	deadlineAt time.Time // when the write deadline was last set; only the serving worker writes
 	linger     atomic.Bool
 	closed     atomic.Bool

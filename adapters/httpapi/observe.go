@@ -21,6 +21,7 @@ type metrics struct {
 	seconds  *prometheus.HistogramVec
 	bytes    *prometheus.CounterVec
 	refused  *prometheus.CounterVec
+	excess   *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -38,8 +39,12 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pgherd_http_unparsed_total", Help: "Connections closed because what came was no request, by code.",
 		}, []string{"code"}),
+		excess: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pgherd_http_excess_connections_total",
+			Help: "Connections closed at once because there were too many, of the process (bound=all) or of one address (bound=address).",
+		}, []string{"bound"}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.bytes, m.refused} {
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.bytes, m.refused, m.excess} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -38,6 +38,7 @@ type Server struct {
 	tls       *tls.Config
 	log       *zap.Logger
 	metrics   *metrics
+	crowd     *crowd
 	requestID func() string
 
 	app       *fiber.App
@@ -57,7 +58,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		gate: cfg.Gate, limits: cfg.Limits, proxies: cfg.Proxies, tls: cfg.TLS,
-		log: cfg.Log, metrics: m, requestID: cfg.RequestID,
+		log: cfg.Log, metrics: m, crowd: newCrowd(cfg, m), requestID: cfg.RequestID,
 	}
 	if s.routes, err = withDescription(cfg.Routes); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func newApp(l Limits) *fiber.App {
 		ReadTimeout:                  l.HeaderTimeout,
 		IdleTimeout:                  l.IdleTimeout,
 		ReadBufferSize:               l.HeaderBytes,
-		Concurrency:                  2 * l.Connections, // the listener bounds them; a worker ends a little after its connection
+		Concurrency:                  2 * l.Connections, // the crowd bounds them; a worker ends a little after its connection
 	})
 }
 
@@ -172,7 +173,7 @@ func (s *Server) serveUnparsed(raw *fasthttp.RequestCtx, err error) {
 
 // Serve accepts connections until Shutdown, and none if that was called before. It then returns nil.
 func (s *Server) Serve(ln net.Listener) error {
-	g := guard(ln, s.limits)
+	g := guard(ln, s.limits, s.crowd)
 	s.mu.Lock()
 	stopped := s.stopped
 	s.listeners = append(s.listeners, g)

@@ -110,25 +110,6 @@ func TestHandlersTimeIsBounded(t *testing.T) {
 	l.hear(cutBy).expect(t, 500, fault.InternalError)
 }
 
-func TestConnectionsAreBounded(t *testing.T) {
-	st := open(t, func(c *Config) { c.Limits.Connections = 2; c.Limits.IdleTimeout = time.Minute })
-	first, second := st.dial(t), st.dial(t)
-	for _, l := range []*line{first, second} {
-		l.say(head("GET", thing, anyKey))
-		l.hear(cutBy)
-	}
-	third := st.dial(t)
-	third.say(head("GET", thing, anyKey))
-	_ = third.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
-	if _, err := third.br.Peek(1); err == nil {
-		t.Fatal("the third connection was served while two were open")
-	}
-	_ = first.Close()
-	if r := third.hear(cutBy); r.StatusCode != 200 {
-		t.Errorf("got %d", r.StatusCode)
-	}
-}
-
 func TestIdleConnectionIsClosed(t *testing.T) {
 	st := open(t, func(c *Config) { c.Limits.IdleTimeout = 200 * time.Millisecond })
 	l := st.dial(t)

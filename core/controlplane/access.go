@@ -81,7 +81,7 @@ func (a *Access) Admit(ctx context.Context, k Knock) (Admission, error) {
 		return a.turnAway(ctx, k.Client)
 	}
 	now := a.Clock.Now()
-	if d, shut := a.shutOut(sourceOf(k.Client), now); shut && !a.recent.has(credential.Hash, now) {
+	if d, shut := a.shutOut(ratelimit.Source(k.Client), now); shut && !a.recent.has(credential.Hash, now) {
 		return a.tooMany(d)
 	}
 	found, err := a.Admissions.Admit(ctx, ports.AdmissionRequest{
@@ -119,7 +119,7 @@ func (a *Access) letIn(found ports.Admission, now time.Time, k Knock) (Admission
 // turnAway counts an unauthorised attempt. An address without attempts left is refused from memory until its bucket has room
 // again, so that a flood does not load the store. Only a refusal for the rate tells the state of the bucket.
 func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, error) {
-	now, source := a.Clock.Now(), sourceOf(client)
+	now, source := a.Clock.Now(), ratelimit.Source(client)
 	if d, shut := a.shutOut(source, now); shut {
 		return a.tooMany(d)
 	}

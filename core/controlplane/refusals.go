@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"net/netip"
 	"sync"
 	"time"
 )
@@ -41,15 +40,4 @@ func (r *refusals) remember(source string, until, now time.Time) {
 	if len(r.by) < maxRefusals {
 		r.by[source] = until
 	}
-}
-
-// sourceOf returns what shares a bucket: an IPv4 address, or the /64 network within which an IPv6 host can choose addresses.
-func sourceOf(a netip.Addr) string {
-	a = a.Unmap()
-	if a.Is6() {
-		if p, err := a.WithZone("").Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return a.String()
 }

@@ -2,7 +2,10 @@
 // of a bucket is a single instant, the theoretical arrival time (TAT), so hosts can share it as one row.
 package ratelimit
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Class groups routes that share a bucket of one key.
 type Class string
@@ -77,4 +80,16 @@ func RefusedUntil(l Limit, until, now time.Time) Decision {
 
 func refused(l Limit, tat, now time.Time, wait time.Duration) Decision {
 	return Decision{Limit: l.Count, Reset: tat.Sub(now), RetryAfter: wait, TAT: tat}
+}
+
+// Source returns what shares the limits of a client address: an IPv4 address, or the /64 network within which an IPv6 host can
+// choose addresses.
+func Source(a netip.Addr) string {
+	a = a.Unmap()
+	if a.Is6() {
+		if p, err := a.WithZone("").Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
 }

@@ -28,11 +28,12 @@ type Settings struct {
 	Proxies     []string
 	Grace       time.Duration
 	Limits      map[string]string
+	HTTP        httpapi.Limits
 }
 
 // Command is "pgherd api".
 func Command() *cobra.Command {
-	var s Settings
+	s := Settings{HTTP: httpapi.DefaultLimits()}
 	cmd := &cobra.Command{
 		Use:   "api",
 		Short: "serve the control plane API",
@@ -42,6 +43,9 @@ func Command() *cobra.Command {
 				return err
 			}
 			if s.Settings.Limits, err = parseLimits(s.Limits); err != nil {
+				return err
+			}
+			if err := checkConnections(s.HTTP); err != nil {
 				return err
 			}
 			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s))
@@ -60,6 +64,10 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
 	f.StringSliceVar(&s.Proxies, "trusted-proxies", nil, "networks whose X-Forwarded-For is believed, such as 10.0.0.0/8")
 	f.DurationVar(&s.Grace, "shutdown-grace", 30*time.Second, "how long open requests may take when the host stops")
+	f.IntVar(&s.HTTP.Connections, "max-connections", s.HTTP.Connections,
+		"most open connections of this host; one more is closed at once")
+	f.IntVar(&s.HTTP.ConnectionsPerAddress, "max-connections-per-address", s.HTTP.ConnectionsPerAddress,
+		"most open connections of one client address (IPv6: of one /64 network) that is no trusted proxy")
 	f.StringToStringVar(&s.Limits, "rate-limits", nil,
 		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m")
 }
@@ -93,7 +101,7 @@ func newServer(
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{
-		Gate: httpapi.NewGate(cp.Access), Routes: httpapi.Routes(cp), Limits: httpapi.DefaultLimits(), Proxies: proxies,
+		Gate: httpapi.NewGate(cp.Access), Routes: httpapi.Routes(cp), Limits: s.HTTP, Proxies: proxies,
 		TLS: tlsConfig, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
 	})
 }

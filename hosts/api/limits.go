@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,8 +9,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
+
+// checkConnections returns an error that names the flag of a bound that lets nobody in.
+func checkConnections(l httpapi.Limits) error {
+	if l.Connections < 1 {
+		return errors.New("--max-connections must be 1 or more")
+	}
+	if l.ConnectionsPerAddress < 1 {
+		return errors.New("--max-connections-per-address must be 1 or more")
+	}
+	return nil
+}
 
 // parseLimits reads "class=count/period". A class that is not named keeps its default.
 func parseLimits(texts map[string]string) (map[ratelimit.Class]ratelimit.Limit, error) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
@@ -38,6 +39,20 @@ func TestParseLimitsNamesWhatIsWrong(t *testing.T) {
 		name, value, _ := strings.Cut(text, "=")
 		if _, err := parseLimits(map[string]string{name: value}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+func TestABoundThatLetsNobodyInIsNamed(t *testing.T) {
+	for flag, change := range map[string]func(*httpapi.Limits){
+		"":                              func(*httpapi.Limits) {},
+		"--max-connections ":            func(l *httpapi.Limits) { l.Connections = 0 },
+		"--max-connections-per-address": func(l *httpapi.Limits) { l.ConnectionsPerAddress = -1 },
+	} {
+		limits := httpapi.DefaultLimits()
+		change(&limits)
+		if err := checkConnections(limits); (err == nil) != (flag == "") || (err != nil && !strings.Contains(err.Error(), flag)) {
+			t.Errorf("%q: %v", flag, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
@@ -42,7 +43,9 @@ func (s Settings) hosts(
 	return fx.Options(
 		wiring.Base(base, clock),
 		fx.Replace(log),
-		api.Module(api.Settings{Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace}),
+		api.Module(api.Settings{
+			Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace, HTTP: httpapi.DefaultLimits(),
+		}),
 		batch.Module(batch.Settings{Settings: base, Workers: 4, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, running) }),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
