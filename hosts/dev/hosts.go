@@ -40,11 +40,13 @@ func (s Settings) hosts(
 	if base.Webhooks, err = s.webhooks(); err != nil {
 		return nil, err
 	}
+	limits := httpapi.DefaultLimits()
+	limits.ConnectionsPerAddress = limits.Connections // all clients of a development host have the same
 	return fx.Options(
 		wiring.Base(base, clock),
 		fx.Replace(log),
 		api.Module(api.Settings{
-			Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace, HTTP: httpapi.DefaultLimits(),
+			Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace, HTTP: limits,
 		}),
 		batch.Module(batch.Settings{Settings: base, Workers: 4, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, running) }),
