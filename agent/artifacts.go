@@ -119,5 +119,5 @@ func refusal(err error) protocol.Refusal {
 		}
 	}
 	r := executor.AsRefusal(err)
-	return protocol.Refusal{Reason: r.Reason, Message: r.Message}
+	return protocol.Refusal{Reason: r.Reason, Message: r.Message, Generations: r.Generations}
 }

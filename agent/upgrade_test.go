@@ -26,6 +26,7 @@ var earlier = []string{
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open",
 	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running",
+	"ALTER TABLE ledger.generation DROP COLUMN applied",
 }
 
 // An agent says what an administrator has to do about an older installation. Then its databases are as they were, open or
@@ -36,6 +37,8 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	first := s.child(t, "")
 	open, stopped := s.made(t, database.Managed), s.made(t, database.Managed)
 	s.done(t, stopped.access(2, false, true))
+	begun := want(database.Managed)
+	s.refusedFor(t, protocol.ReasonNotFound, begun.access(2, false, true))
 	first.kill()
 	for _, statement := range earlier {
 		must(s.super.Exec(statement))(t)
@@ -68,6 +71,12 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 		must(setup.Init(t.Context(), setup.Options{
 			DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile, Versions: s.config.Versions,
 		}))(t)
+	}
+	for w, want := range map[*wanted]string{&stopped: "2", &begun: "0"} {
+		const query = "SELECT applied FROM ledger.generation WHERE kind = 'database.access' AND resource = $1"
+		if got := s.one(t, query, protocol.DatabaseResource(w.id)); got != want {
+			t.Errorf("generation %s of the access to %s counts as applied, want %s", got, w.name, want)
+		}
 	}
 	defer s.child(t, "").kill()
 	owner := stopped.present(database.OwnerLogin)

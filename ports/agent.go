@@ -47,11 +47,11 @@ type DatabaseAgent interface {
 	// in through it. ReasonNameTaken: the server has a database or login of that name that was not made by this service for this
 	// database.
 	EnsureDatabase(ctx context.Context, f Fence, spec DatabaseSpec) error
-	// SetAccess opens or closes the customer logins of a database, and ends open connections where asked. A lower
-	// generation than the last is ReasonStale.
+	// SetAccess opens or closes the customer logins of a database, and ends open connections where asked. A lower generation
+	// than the highest admitted is ReasonStale, also where the same command was done before.
 	SetAccess(ctx context.Context, f Fence, spec AccessSpec) error
 	// SetAllowlist makes the pooler admit only the given networks (none: every address) and closes connections from
-	// elsewhere. A lower generation than the last is ReasonStale.
+	// elsewhere. ReasonStale as for SetAccess.
 	SetAllowlist(ctx context.Context, spec AllowlistSpec) error
 	// DatabaseSize returns the size on disk in bytes.
 	DatabaseSize(ctx context.Context, db id.DatabaseID) (int64, error)
@@ -143,7 +143,7 @@ type AgentReason string
 
 // The reasons.
 const (
-	ReasonStale       AgentReason = "stale"        // a newer generation is in force
+	ReasonStale       AgentReason = "stale"        // a newer generation was admitted
 	ReasonFenced      AgentReason = "fenced"       // the operation has a command with a higher epoch
 	ReasonConflict    AgentReason = "conflict"     // the same command with another payload
 	ReasonClosed      AgentReason = "closed"       // the operation is closed
@@ -164,6 +164,15 @@ const (
 type AgentRefusal struct {
 	Reason  AgentReason
 	Message string
+	// Generations come with ReasonStale and ReasonConflict; nil: the agent is too old to name them.
+	Generations *AgentGenerations
+}
+
+// AgentGenerations are what an agent has been told about a database's access or allowlist, or about a login. A generation is
+// admitted before it is applied: what lies between the two may be in force or not.
+type AgentGenerations struct {
+	Applied, Admitted int64
+	Credential        int64 // of a login's password, as last rotated
 }
 
 func (r *AgentRefusal) Error() string {

@@ -62,6 +62,8 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"access of a lower generation":        accessStale,
 		"access with another payload":         accessConflict,
 		"access of no database":               accessOfNothing,
+		"access done before":                  accessDoneBefore,
+		"generations begun and not done":      generationsOfNothing,
 		"allowlist admits and ends":           allowlistAdmits,
 		"allowlist of a lower generation":     allowlistStale,
 		"allowlist again in another order":    allowlistAgain,

@@ -53,7 +53,8 @@ func accessStale(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	noError(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: spec.ID, Generation: 5}))
 	late := ports.AccessSpec{DatabaseID: spec.ID, Generation: 4, Open: true}
-	wantReason(t, s.Agent.SetAccess(bounded(t), newFence(), late), ports.ReasonStale)
+	wantGenerations(t, s.Agent.SetAccess(bounded(t), newFence(), late), ports.ReasonStale,
+		ports.AgentGenerations{Applied: 5, Admitted: 5})
 	wantLogIn(t, s.Server, spec, false)
 }
 
@@ -104,9 +105,10 @@ func allowlistStale(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	set(t, s, spec, 7, elsewhere)
 	late := ports.AllowlistSpec{DatabaseID: spec.ID, Generation: 6}
-	wantReason(t, s.Agent.SetAllowlist(bounded(t), late), ports.ReasonStale)
+	applied := ports.AgentGenerations{Applied: 7, Admitted: 7}
+	wantGenerations(t, s.Agent.SetAllowlist(bounded(t), late), ports.ReasonStale, applied)
 	other := ports.AllowlistSpec{DatabaseID: spec.ID, Generation: 7}
-	wantReason(t, s.Agent.SetAllowlist(bounded(t), other), ports.ReasonConflict)
+	wantGenerations(t, s.Agent.SetAllowlist(bounded(t), other), ports.ReasonConflict, applied)
 	wantLogIn(t, s.Server, spec, false)
 }
 

@@ -35,6 +35,8 @@ var roleCases = map[string]func(t *testing.T, s AgentStand){
 	"role of a lower generation than revoked": roleStaleAfterRevocation,
 	"role of a lower generation than removed": roleStaleAfterRemoval,
 	"role of a lower generation than others":  roleStaleAlone,
+	"role of a lower credential":              roleStaleCredential,
+	"role of another's name":                  roleOfAnother,
 	"role removed":                            roleRemoved,
 	"role removed that was never opened":      roleRemovedUnopened,
 	"role removed that is absent":             roleRemovedAbsent,

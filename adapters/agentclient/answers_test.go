@@ -2,8 +2,10 @@ package agentclient_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,6 +79,23 @@ func TestEveryReasonIsARefusal(t *testing.T) {
 					t.Errorf("the message is lost: %v", err)
 				}
 			})
+		}
+	}
+}
+
+// An agent of an earlier version names no generations, and one of a later version more than this client knows.
+func TestTheGenerationsOfARefusal(t *testing.T) {
+	for body, want := range map[string]*ports.AgentGenerations{
+		`{"reason":"stale","message":""}`: nil,
+		`{"reason":"stale","message":"","generations":{"applied":2,"admitted":5,"credential":7,"later":1},"later":{}}`: {
+			Applied: 2, Admitted: 5, Credential: 7,
+		},
+	} {
+		err := calls["SetAllowlist"](brief(t), agentOf(t, newWire(t, answer(http.StatusConflict, body)).record(t)))
+		wantRefusal(t, err, ports.ReasonStale)
+		var no *ports.AgentRefusal
+		if errors.As(err, &no) && !reflect.DeepEqual(no.Generations, want) {
+			t.Errorf("%s: %+v", body, no.Generations)
 		}
 	}
 }

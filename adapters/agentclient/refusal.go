@@ -74,5 +74,9 @@ func readRefusal(resp *http.Response) error {
 		return errors.New("a reason of a newer agent")
 	}
 	message := strings.ToValidUTF8(no.Message[:min(len(no.Message), maxMessage)], "")
-	return &ports.AgentRefusal{Reason: reason, Message: message}
+	refusal := &ports.AgentRefusal{Reason: reason, Message: message}
+	if g := no.Generations; g != nil {
+		refusal.Generations = &ports.AgentGenerations{Applied: g.Applied, Admitted: g.Admitted, Credential: g.Credential}
+	}
+	return refusal
 }

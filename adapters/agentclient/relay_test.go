@@ -68,7 +68,11 @@ func reply(w http.ResponseWriter, body any, err error) {
 	switch {
 	case errors.As(err, &no):
 		w.WriteHeader(http.StatusConflict)
-		body = protocol.Refusal{Reason: string(no.Reason), Message: no.Message}
+		refusal := protocol.Refusal{Reason: string(no.Reason), Message: no.Message}
+		if g := no.Generations; g != nil {
+			refusal.Generations = &protocol.Generations{Applied: g.Applied, Admitted: g.Admitted, Credential: g.Credential}
+		}
+		body = refusal
 	case err != nil:
 		panic(http.ErrAbortHandler)
 	case body == nil:

@@ -150,7 +150,7 @@ func (x *Executor) recognize(ctx context.Context, p plan) error {
 func (x *Executor) prove(ctx context.Context, c protocol.Command, p plan) error {
 	err := x.pooler.Prove(ctx, p.names.Owner, p.names.Owner, c.Secrets[p.names.Owner])
 	if errors.Is(err, pooler.ErrRefused) {
-		return &Refusal{protocol.ReasonFailed, "the owner could not log in through the pooler", err}
+		return &Refusal{Reason: protocol.ReasonFailed, Message: "the owner could not log in through the pooler", cause: err}
 	}
 	if err != nil {
 		return err

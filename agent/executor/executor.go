@@ -88,12 +88,15 @@ func (x *Executor) Execute(ctx context.Context, c protocol.Command) (json.RawMes
 	}
 	defer release()
 	v, err := x.admit(ctx, c)
-	if err != nil || !v.goOn {
-		return v.result, err
+	switch {
+	case err != nil:
+		return nil, x.withGenerations(ctx, c, err)
+	case !v.goOn:
+		return v.result, nil
 	}
 	result, err := do(ctx)
 	if err != nil {
-		return nil, x.abandon(ctx, c, err)
+		return nil, x.withGenerations(ctx, c, x.abandon(ctx, c, err))
 	}
 	return result, nil
 }

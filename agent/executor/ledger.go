@@ -23,7 +23,7 @@ var verdictRefusals = map[string]*Refusal{
 	"fenced":   refuse(protocol.ReasonFenced, "a worker with a newer lease has taken over this operation"),
 	"closed":   refuse(protocol.ReasonClosed, "the operation is closed"),
 	"conflict": refuse(protocol.ReasonConflict, "the same command came before with another payload"),
-	"stale":    refuse(protocol.ReasonStale, "a newer generation is in force"),
+	"stale":    refuse(protocol.ReasonStale, "a newer generation was admitted"),
 }
 
 // admit stores the intent of a command, or returns what became of it.
@@ -85,7 +85,7 @@ func (x *Executor) abandon(ctx context.Context, c protocol.Command, why error) e
 const abandonTime = 10 * time.Second
 
 func errCrashed(cause error) *Refusal {
-	return &Refusal{protocol.ReasonUnavailable, "PostgreSQL has crashed meanwhile; send the command again", cause}
+	return &Refusal{Reason: protocol.ReasonUnavailable, Message: "PostgreSQL has crashed meanwhile; send the command again", cause: cause}
 }
 
 func quote(s string) string { return pq.QuoteLiteral(s) }

@@ -21,6 +21,9 @@ func (x *Executor) prepareLogin(ctx context.Context, o loginOrder) (json.RawMess
 	case l.db.RoleModel != string(database.Managed):
 		return nil, refuse(protocol.ReasonInvalid, "the database has no managed roles")
 	}
+	if err := x.isOwn(ctx, l, o); err != nil {
+		return nil, err
+	}
 	crash.Point(crash.PrepareAdmitted)
 	if err := x.makeLogin(ctx, l, o); err != nil {
 		return nil, err
@@ -35,6 +38,22 @@ func (x *Executor) prepareLogin(ctx context.Context, o loginOrder) (json.RawMess
 	}
 	crash.Point(crash.PrepareReply)
 	return noResult, nil
+}
+
+// isOwn refuses a login that another operation has had to do with: a preparation is the first that is heard of a role. Its control
+// plane was restored from a backup, and has given the name a second time. The older role has rights, and perhaps a password, that
+// the new one must not get.
+func (x *Executor) isOwn(ctx context.Context, l loginRow, o loginOrder) error {
+	if !l.standing {
+		return nil
+	}
+	const query = "SELECT EXISTS (SELECT FROM ledger.command WHERE kind = $1 AND resource = $2 AND operation_id <> $3)"
+	var others bool
+	err := x.db.QueryRowContext(ctx, query, string(protocol.EnsureLogin), o.command.Resource, o.command.OperationID).Scan(&others)
+	if err == nil && (others || l.enabled) {
+		err = refuse(protocol.ReasonNameTaken, "the server has a role named %s that another operation has made", l.name)
+	}
+	return err
 }
 
 // makeLogin is one transaction: the role stands with its row, its gate and CONNECT, or nothing does. CONNECT is granted only
@@ -77,5 +96,5 @@ func (x *Executor) insist(ctx context.Context, statements ...string) (err error)
 		case <-time.After(sessionPause):
 		}
 	}
-	return &Refusal{protocol.ReasonUnavailable, "a customer's open transaction is in the way; send the command again", err}
+	return &Refusal{Reason: protocol.ReasonUnavailable, Message: "a customer's open transaction is in the way; send the command again", cause: err}
 }

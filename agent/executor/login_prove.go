@@ -78,14 +78,14 @@ func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string
 	}
 	err := ways.Wait()
 	if errors.Is(err, pooler.ErrAdmitted) {
-		return &Refusal{protocol.ReasonUnavailable, "the old password still gets in; send the command again", err}
+		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "the old password still gets in; send the command again", cause: err}
 	}
 	return err
 }
 
 func notAccepted(err error) error {
 	if errors.Is(err, pooler.ErrRefused) {
-		return &Refusal{protocol.ReasonFailed, "the login could not log in with its new password", err}
+		return &Refusal{Reason: protocol.ReasonFailed, Message: "the login could not log in with its new password", cause: err}
 	}
 	return err
 }

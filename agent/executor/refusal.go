@@ -16,7 +16,9 @@ import (
 type Refusal struct {
 	Reason  string
 	Message string
-	cause   error
+	// Generations are set with "stale" and "conflict".
+	Generations *protocol.Generations
+	cause       error
 }
 
 func (r *Refusal) Error() string { return r.Reason + ": " + r.Message }
@@ -59,17 +61,17 @@ func AsRefusal(err error) *Refusal {
 	case errors.As(err, &r):
 		return r
 	case sqlState(err) == notInCharge:
-		return &Refusal{protocol.ReasonUnavailable, "another agent is in charge of this server", err}
+		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "another agent is in charge of this server", cause: err}
 	case sqlState(err) == crashedMeanwhile:
 		return errCrashed(err)
 	case errors.Is(err, pooler.ErrUnreachable):
-		return &Refusal{protocol.ReasonUnavailable, "PgBouncer does not answer", err}
+		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "PgBouncer does not answer", cause: err}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &Refusal{protocol.ReasonUnavailable, "it took too long; send the command again", err}
+		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "it took too long; send the command again", cause: err}
 	case isFinal(err):
-		return &Refusal{protocol.ReasonFailed, "PostgreSQL refused (SQLSTATE " + sqlState(err) + ")", err}
+		return &Refusal{Reason: protocol.ReasonFailed, Message: "PostgreSQL refused (SQLSTATE " + sqlState(err) + ")", cause: err}
 	default:
-		return &Refusal{protocol.ReasonUnavailable, "PostgreSQL or PgBouncer did not do it; send the command again", err}
+		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "PostgreSQL or PgBouncer did not do it; send the command again", cause: err}
 	}
 }
 

@@ -53,6 +53,17 @@ type Reply struct {
 type Refusal struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	// Generations come with stale and conflict. An agent of an earlier version does not name them.
+	Generations *Generations `json:"generations,omitempty"`
+}
+
+// Generations are what an agent has been told about a resource by commands of one kind. A generation is admitted before it is
+// applied: what lies between the two may be in force or not.
+type Generations struct {
+	Applied  int64 `json:"applied"`  // the highest whose command was done
+	Admitted int64 `json:"admitted"` // the highest whose command was begun
+	// Credential is the generation of the login's password as last rotated; of login.ensure alone.
+	Credential int64 `json:"credential,omitempty"`
 }
 
 // DatabasePayload is the payload of database.ensure. Passwords for the proof of the log-in come in Secrets, by username.

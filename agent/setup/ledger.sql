@@ -46,6 +46,18 @@ CREATE TABLE IF NOT EXISTS ledger.generation (
     generation bigint NOT NULL,
     PRIMARY KEY (kind, resource)
 );
+-- The highest that was done came later. What is not known to have been done counts as not done: it is sent again.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_attribute
+                    WHERE attrelid = 'ledger.generation'::pg_catalog.regclass AND attname = 'applied' AND NOT attisdropped) THEN
+        ALTER TABLE ledger.generation ADD COLUMN applied bigint NOT NULL DEFAULT 0;
+        UPDATE ledger.generation g SET applied = g.generation
+         WHERE EXISTS (SELECT FROM ledger.command c WHERE c.kind = g.kind AND c.resource = g.resource
+                          AND c.generation = g.generation AND c.result IS NOT NULL);
+    END IF;
+END
+$$;
 
 -- Databases that the platform made or is making. A database whose oid is not here is none of ours.
 CREATE TABLE IF NOT EXISTS ledger.database (
@@ -114,7 +126,8 @@ CREATE TABLE IF NOT EXISTS ledger.backup (
 );
 
 -- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,
--- closed, conflict, stale.
+-- closed, conflict, stale. A command about all of a database's access or allowlist that was done is stale, and no longer done,
+-- once a newer one was admitted: what is in force may be that one's.
 CREATE OR REPLACE FUNCTION ledger.admit(
     p_operation text, p_epoch bigint, p_closing boolean, p_step text, p_resource text, p_generation bigint, p_kind text,
     p_hash text, OUT verdict text, OUT result json
@@ -141,6 +154,10 @@ BEGIN
      WHERE c.operation_id = p_operation AND c.step = p_step AND c.resource = p_resource AND c.generation = p_generation;
     IF known.payload_hash <> p_hash OR known.kind <> p_kind THEN
         verdict := 'conflict';
+        RETURN;
+    ELSIF known.result IS NOT NULL AND p_kind IN ('database.access', 'database.allowlist') AND EXISTS (
+        SELECT FROM ledger.generation g WHERE g.kind = p_kind AND g.resource = p_resource AND g.generation > p_generation) THEN
+        verdict := 'stale';
         RETURN;
     ELSIF known.result IS NOT NULL THEN
         verdict := 'done';
@@ -175,6 +192,8 @@ BEGIN
     END IF;
     UPDATE ledger.command c SET result = p_result
      WHERE c.operation_id = p_operation AND c.step = p_step AND c.resource = p_resource AND c.generation = p_generation;
+    UPDATE ledger.generation g SET applied = p_generation
+     WHERE g.kind = p_kind AND g.resource = p_resource AND g.applied < p_generation;
     IF p_operation = '' THEN
         DELETE FROM ledger.command c
          WHERE c.operation_id = '' AND c.kind = p_kind AND c.resource = p_resource AND c.generation < p_generation;

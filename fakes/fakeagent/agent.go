@@ -55,14 +55,15 @@ func (s *Server) completed(op id.OperationID) bool {
 func (a agent) EnsureDatabase(ctx context.Context, f ports.Fence, spec ports.DatabaseSpec) error {
 	return a.s.answer(ctx, Call{Method: "EnsureDatabase", Fence: f, Database: spec.ID}, func() error {
 		stored := withoutPasswords(spec)
-		command, err := a.s.ledger.admit(f, commandKey{kind: "ensure", resource: string(spec.ID), generation: 1}, stored)
+		key := commandKey{kind: "ensure", resource: string(spec.ID), generation: 1}
+		command, err := a.s.ledger.admit(f, key, stored)
 		if err != nil || command.done {
 			return err
 		}
 		if err := a.s.makeDatabase(f, spec, stored); err != nil {
 			return err
 		}
-		command.done = true
+		a.s.ledger.conclude(key, command, nil)
 		return nil
 	})
 }
@@ -159,14 +160,14 @@ func (s *Server) change(
 	return s.answer(ctx, c, func() error {
 		command, err := s.ledger.admit(f, key, payload)
 		if err != nil || command.done {
-			return err
+			return s.ledger.withGenerations(err, key, nil)
 		}
 		d, err := s.standing(c.Database)
 		if err != nil {
 			return err
 		}
 		apply(d)
-		command.done = true
+		s.ledger.conclude(key, command, nil)
 		return nil
 	})
 }

@@ -4,17 +4,19 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// ledger remembers what an agent was told. A command is admitted in the order: fence, closed, conflict, done, stale.
+// ledger remembers what an agent was told. A command is admitted in the order: fence, closed, conflict, done, stale. Only one
+// about a login is done, and not stale, where a newer one was admitted.
 type ledger struct {
 	operations  map[id.OperationID]*operationState
 	commands    map[commandKey]*commandState
-	generations map[generationKey]int64
+	generations map[generationKey]*ports.AgentGenerations
 }
 
 type operationState struct {
@@ -41,7 +43,7 @@ type commandState struct {
 func newLedger() ledger {
 	return ledger{
 		operations: map[id.OperationID]*operationState{}, commands: map[commandKey]*commandState{},
-		generations: map[generationKey]int64{},
+		generations: map[generationKey]*ports.AgentGenerations{},
 	}
 }
 
@@ -73,22 +75,52 @@ func (l *ledger) admit(f ports.Fence, key commandKey, payload any) (*commandStat
 	key.operation = f.OperationID
 	hash := hashOf(payload)
 	known, found := l.commands[key]
-	switch {
+	g := l.generationsOf(key)
+	switch stale := key.generation < g.Admitted; {
 	case found && known.hash != hash:
 		return nil, refuse(ports.ReasonConflict, "the same command came before with another payload")
-	case found && known.done:
+	case found && known.done && (key.kind == loginKind || !stale):
 		return known, nil
+	case stale:
+		return nil, refuse(ports.ReasonStale, "a newer generation was admitted")
 	}
-	newest := generationKey{key.kind, key.resource}
-	if key.generation < l.generations[newest] {
-		return nil, refuse(ports.ReasonStale, "a newer generation is in force")
-	}
-	l.generations[newest] = key.generation
+	g.Admitted = key.generation
 	if !found {
 		known = &commandState{hash: hash}
 		l.commands[key] = known
 	}
 	return known, nil
+}
+
+// loginKind is the kind of the commands about logins.
+const loginKind = "login"
+
+func (l *ledger) generationsOf(key commandKey) *ports.AgentGenerations {
+	of := generationKey{key.kind, key.resource}
+	if l.generations[of] == nil {
+		l.generations[of] = &ports.AgentGenerations{}
+	}
+	return l.generations[of]
+}
+
+// conclude records that an admitted command was done.
+func (l *ledger) conclude(key commandKey, c *commandState, result any) {
+	c.done, c.result = true, result
+	g := l.generationsOf(key)
+	g.Applied = max(g.Applied, key.generation)
+}
+
+// withGenerations adds to a refusal that is about generations what they are; of is nil where they are not a login's.
+func (l *ledger) withGenerations(err error, key commandKey, of *login) error {
+	var no *ports.AgentRefusal
+	if !errors.As(err, &no) || no.Reason != ports.ReasonStale && no.Reason != ports.ReasonConflict {
+		return err
+	}
+	g := *l.generationsOf(key)
+	if of != nil {
+		g.Credential = of.credential
+	}
+	return &ports.AgentRefusal{Reason: no.Reason, Message: no.Message, Generations: &g}
 }
 
 // hashOf never sees a password: callers clear them.

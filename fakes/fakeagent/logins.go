@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -18,6 +19,7 @@ type login struct {
 	connect    bool   // the owner lets it connect
 	additional bool
 
+	madeBy     id.OperationID     // of an additional role
 	profile    role.AccessProfile // of an additional role
 	limit      int                // of an additional role
 	dependents []dependent

@@ -16,22 +16,11 @@ import (
 func loginCommand[T any](
 	ctx context.Context, s *Server, c Call, step string, generation int64, payload any, do func(*databaseState) (T, error),
 ) (result T, err error) {
-	err = s.newerRoute(ctx, c, func() error {
-		key := commandKey{kind: "login", step: step, resource: string(c.Database) + "/" + c.Username, generation: generation}
-		command, err := s.ledger.admit(c.Fence, key, payload)
-		if err != nil {
-			return err
-		}
-		if command.done {
-			result = command.result.(T)
-			return nil
-		}
-		d, err := s.standing(c.Database)
-		if err != nil {
-			return err
-		}
-		if result, err = do(d); err == nil {
-			command.result, command.done = result, true
+	key := commandKey{kind: loginKind, step: step, resource: string(c.Database) + "/" + c.Username, generation: generation}
+	err = s.newerRoute(ctx, c, func() (err error) {
+		result, err = admittedLogin(s, c, key, payload, do)
+		if d := s.databases[c.Database]; err != nil && d != nil {
+			err = s.ledger.withGenerations(err, key, d.logins[c.Username])
 		}
 		return err
 	})
@@ -40,6 +29,26 @@ func loginCommand[T any](
 		return nothing, err
 	}
 	return result, nil
+}
+
+func admittedLogin[T any](
+	s *Server, c Call, key commandKey, payload any, do func(*databaseState) (T, error),
+) (result T, err error) {
+	command, err := s.ledger.admit(c.Fence, key, payload)
+	if err != nil {
+		return result, err
+	}
+	if command.done {
+		return command.result.(T), nil
+	}
+	d, err := s.standing(c.Database)
+	if err != nil {
+		return result, err
+	}
+	if result, err = do(d); err == nil {
+		s.ledger.conclude(key, command, result)
+	}
+	return result, err
 }
 
 // PrepareRole implements ports.RoleAgent.
@@ -53,10 +62,10 @@ func (a agent) PrepareRole(ctx context.Context, f ports.Fence, spec ports.RoleSp
 		switch {
 		case d.spec.RoleModel != database.Managed:
 			return struct{}{}, refuse(ports.ReasonInvalid, "the database has no managed roles")
-		case found && !l.additional, !found && a.s.taken(spec.Username):
+		case found && (!l.additional || l.madeBy != f.OperationID), !found && a.s.taken(spec.Username):
 			return struct{}{}, refuse(ports.ReasonNameTaken, "the server has a role %s", spec.Username)
 		case !found:
-			l = &login{additional: true, connect: true}
+			l = &login{additional: true, connect: true, madeBy: f.OperationID}
 			d.logins[spec.Username] = l
 		}
 		l.profile, l.limit = spec.AccessProfile, spec.ConnectionLimit

@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// wantGenerations checks a refusal and the generations that it names.
+func wantGenerations(t *testing.T, err error, reason ports.AgentReason, want ports.AgentGenerations) {
+	t.Helper()
+	var no *ports.AgentRefusal
+	switch {
+	case !errors.As(err, &no) || no.Reason != reason:
+		t.Errorf("got %v, want a refusal for %s", err, reason)
+	case no.Generations == nil || *no.Generations != want:
+		t.Errorf("%s names %+v, want %+v", reason, no.Generations, want)
+	}
+}
+
+// A command that was begun and not done, here for want of a database, counts as admitted and not as applied.
+func generationsOfNothing(t *testing.T, s AgentStand) {
+	db := agentID[id.DatabaseID]()
+	admitted := ports.AgentGenerations{Admitted: 5}
+	wantReason(t, s.Agent.SetAllowlist(bounded(t), ports.AllowlistSpec{DatabaseID: db, Generation: 5}), ports.ReasonNotFound)
+	wantGenerations(t, s.Agent.SetAllowlist(bounded(t), ports.AllowlistSpec{DatabaseID: db, Generation: 4}),
+		ports.ReasonStale, admitted)
+	wantReason(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: db, Generation: 5}), ports.ReasonNotFound)
+	wantGenerations(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: db, Generation: 4}),
+		ports.ReasonStale, admitted)
+}
+
+// What was done is stale once something newer was, and no longer done: what is in force is not what the command says.
+func accessDoneBefore(t *testing.T, s AgentStand) {
+	spec, _ := made(t, s)
+	fence, stop := newFence(), ports.AccessSpec{DatabaseID: spec.ID, Generation: 2, Disconnect: true}
+	noError(t, s.Agent.SetAccess(bounded(t), fence, stop))
+	noError(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: spec.ID, Generation: 3, Open: true}))
+	wantGenerations(t, s.Agent.SetAccess(bounded(t), fence, stop), ports.ReasonStale,
+		ports.AgentGenerations{Applied: 3, Admitted: 3})
+	wantLogIn(t, s.Server, spec, true)
+}
+
+// A rotation that is late by its credential's generation alone was admitted, and did nothing.
+func roleStaleCredential(t *testing.T, s AgentStand) {
+	g := admitted(t, s)
+	rotation, fresh := g.rotation()
+	rotation.CredentialGeneration = 4
+	g.change(t, rotation)
+	late, lateLogin := g.rotation()
+	late.CredentialGeneration = 3
+	_, err := g.Agent.ChangeLogin(bounded(t), changeFence(), late)
+	wantGenerations(t, err, ports.ReasonStale,
+		ports.AgentGenerations{Applied: rotation.Generation, Admitted: late.Generation, Credential: 4})
+	_, err = g.Agent.ChangeLogin(bounded(t), changeFence(), rotation)
+	wantGenerations(t, err, ports.ReasonStale,
+		ports.AgentGenerations{Applied: rotation.Generation, Admitted: late.Generation, Credential: 4})
+	g.wantIn(t, fresh, true)
+	g.wantIn(t, lateLogin, false)
+}
+
+// A role whose name another one has, which its own control plane has forgotten, does not take that over: neither its rights nor
+// its password.
+func roleOfAnother(t *testing.T, s AgentStand) {
+	g := admitted(t, s)
+	other := g.role
+	other.Generation, other.AccessProfile = g.generation(), role.ReadOnly
+	wantReason(t, g.Agent.PrepareRole(bounded(t), changeFence(), other), ports.ReasonNameTaken)
+	g.wantIn(t, g.login, true)
+}

@@ -1,0 +1,31 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+)
+
+// withGenerations adds to a refusal that is about generations what they are here: who sent the command may have been restored
+// from a backup, and has to know what it must surpass. The command's resource is still locked.
+func (x *Executor) withGenerations(ctx context.Context, c protocol.Command, err error) error {
+	const query = `SELECT g.applied, g.generation, coalesce((SELECT p.credential_generation FROM ledger.role p WHERE p.name = $3), 0)
+		FROM ledger.generation g WHERE g.kind = $1 AND g.resource = $2`
+	var no *Refusal
+	if !errors.As(err, &no) || no.Reason != protocol.ReasonStale && no.Reason != protocol.ReasonConflict {
+		return err
+	}
+	_, login, _ := strings.Cut(c.Resource, "/login/")
+	var g protocol.Generations
+	unread := x.db.QueryRowContext(ctx, query, string(c.Kind), c.Resource, login).Scan(&g.Applied, &g.Admitted, &g.Credential)
+	switch {
+	case errors.Is(unread, sql.ErrNoRows):
+		return err
+	case unread != nil:
+		return unread
+	}
+	return &Refusal{Reason: no.Reason, Message: no.Message, Generations: &g, cause: no.cause}
+}
