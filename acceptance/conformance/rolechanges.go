@@ -97,6 +97,7 @@ func changeComesBack(w *world) {
 			})
 		}
 		c.Attempts, c.NotBefore, c.Revealed = 7, minutes(9), true
+		c.Generation, c.CredentialGeneration = c.Generation+90, c.CredentialGeneration+91
 		w.update(savingChange(c))
 		w.equal("as saved", w.storedChange(db, c.ID), c)
 		end := role.Completed
@@ -122,8 +123,7 @@ func changeIdentityStays(w *world) {
 	w.update(addingChange(c))
 	changed := c
 	changed.RoleID, changed.Login, changed.Username, changed.Key = r.ID, "", "elsewhere", "k2"
-	changed.Generation, changed.CredentialGeneration, changed.ExpiresAt = 99, 98, nil
-	changed.Actor, changed.RequestID, changed.CreatedAt = audit.System, "request-2", minutes(9)
+	changed.ExpiresAt, changed.Actor, changed.RequestID, changed.CreatedAt = nil, audit.System, "request-2", minutes(9)
 	w.update(savingChange(changed))
 	w.equal("what cannot change", w.storedChange(db, c.ID), c)
 	w.refused("saving what does not exist", ports.ErrNoRow, savingChange(changeOf(db)))

@@ -14,7 +14,9 @@ import (
 
 var (
 	roleChangeTable   = tableOf[role.Change]("role_changes").withOptional("role_id")
-	roleChangeChanged = []string{"status", "verifier", "sealed", "revealed", "ended_at", "attempts", "not_before"}
+	roleChangeChanged = []string{
+		"status", "generation", "credential_generation", "verifier", "sealed", "revealed", "ended_at", "attempts", "not_before",
+	}
 )
 
 var (

@@ -95,25 +95,37 @@ func (a *Allowlist) change(
 	return nil
 }
 
+// pushTries is how often one push sends the list where others change it at the same time.
+const pushTries = 3
+
 // pushAllowlist makes the server enforce the stored list, and records that it does.
-func (b *base) pushAllowlist(ctx context.Context, db id.DatabaseID) error {
-	record, spec, err := b.allowlistSpec(ctx, db)
-	if err != nil || record.AllowlistApplied >= spec.Generation {
-		return err
+func (b *base) pushAllowlist(ctx context.Context, db id.DatabaseID) (err error) {
+	for range pushTries {
+		record, spec, unread := b.allowlistSpec(ctx, db)
+		if unread != nil || record.AllowlistApplied >= spec.Generation {
+			return unread
+		}
+		agent, unknown := b.agentOf(ctx, record.ServerID)
+		if unknown != nil {
+			return unknown
+		}
+		switch err = agent.SetAllowlist(ctx, spec); {
+		case err == nil:
+			b.Crash(CrashAllowlistApplied)
+			return b.allowlistApplied(ctx, spec)
+		case !overtaken(err):
+			return err
+		}
+		if err := b.surpassAllowlist(ctx, spec, err); err != nil {
+			return err
+		}
 	}
-	agent, err := b.agentOf(ctx, record.ServerID)
-	if err != nil {
-		return err
-	}
-	switch err := agent.SetAllowlist(ctx, spec); {
-	case ports.RefusedFor(err, ports.ReasonStale):
-		return nil // a later change, which includes this one, is in force
-	case err != nil:
-		return err
-	}
-	b.Crash(CrashAllowlistApplied)
+	return err
+}
+
+func (b *base) allowlistApplied(ctx context.Context, spec ports.AllowlistSpec) error {
 	return b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := tx.Databases().Lock(ctx, db)
+		stored, err := tx.Databases().Lock(ctx, spec.DatabaseID)
 		if err != nil || stored.AllowlistApplied >= spec.Generation {
 			return err
 		}

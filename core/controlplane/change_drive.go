@@ -25,7 +25,7 @@ type outcome struct {
 func (b *base) drive(ctx context.Context, j changeJob) (outcome, error) {
 	points := changePoints(j.change)
 	b.Crash(points.reserved)
-	result, err := b.carryOut(ctx, j)
+	result, err := b.carryOutNewest(ctx, j)
 	if err != nil {
 		return b.postpone(ctx, j, err)
 	}

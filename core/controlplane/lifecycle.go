@@ -106,15 +106,8 @@ func (w *Worker) lifecycle(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	fence, err := h.fence()
-	if err != nil {
-		return err
-	}
 	action := database.Event(input.Action)
-	err = h.sent(agent.SetAccess(ctx, fence, ports.AccessSpec{
-		DatabaseID: record.ID, Generation: input.Generation,
-		Open: action != database.Stop, Disconnect: action != database.Start,
-	}))
+	err = w.setAccess(ctx, h, agent, record.ID, input)
 	switch {
 	case err == nil:
 		w.Crash(CrashLifecycleApplied)
@@ -122,7 +115,7 @@ func (w *Worker) lifecycle(ctx context.Context, h *held) error {
 	case h.untouched(err):
 		return h.finish(ctx, record.Name, ending{on: operation.Fail, cause: fault.Wrap(err, fault.AgentError,
 			"the database server cannot be reached; nothing was changed")})
-	case refusedForGood(err):
+	case !overtaken(err) && refusedForGood(err):
 		return w.closeAndFail(ctx, h, agent, record, fault.Wrap(err, fault.AgentError,
 			"the database server could not %s the database", action))
 	default:

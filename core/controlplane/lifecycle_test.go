@@ -159,8 +159,9 @@ func TestSlowAgentDoesNotSlowTheRead(t *testing.T) {
 }
 
 var (
-	office    = netip.MustParsePrefix("203.0.113.0/24")
-	elsewhere = netip.MustParsePrefix("198.51.100.0/24")
+	office     = netip.MustParsePrefix("203.0.113.0/24")
+	elsewhere  = netip.MustParsePrefix("198.51.100.0/24")
+	laboratory = netip.MustParsePrefix("192.0.2.0/24")
 )
 
 func (w *world) entries(db id.DatabaseID) []database.AllowlistEntry {

@@ -55,7 +55,9 @@ func (r *Roles) prepare(ctx context.Context, j setup) error {
 	if err != nil {
 		return err
 	}
-	return r.setupError(ctx, j, agent.PrepareRole(ctx, ports.Fence{OperationID: j.role.SetupID}, specOf(j.role)))
+	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
+		return agent.PrepareRole(ctx, ports.Fence{OperationID: of.SetupID}, specOf(of))
+	})
 }
 
 func (r *Roles) admit(ctx context.Context, j setup) error {
@@ -67,9 +69,11 @@ func (r *Roles) admit(ctx context.Context, j setup) error {
 	if err != nil {
 		return err
 	}
-	spec := specOf(j.role)
-	spec.Verifier, spec.ValidUntil, spec.Password = j.role.Verifier, j.role.CredentialExpiresAt, string(password)
-	return r.setupError(ctx, j, agent.AdmitRole(ctx, ports.Fence{OperationID: j.role.SetupID}, spec))
+	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
+		spec := specOf(of)
+		spec.Verifier, spec.ValidUntil, spec.Password = of.Verifier, of.CredentialExpiresAt, string(password)
+		return agent.AdmitRole(ctx, ports.Fence{OperationID: of.SetupID}, spec)
+	})
 }
 
 func specOf(r role.Role) ports.RoleSpec {
@@ -118,7 +122,7 @@ func createdDetails(r role.Role) audit.Details {
 }
 
 // setupError is the caller's error for a step that the server has not confirmed; nil if it has.
-func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
+func (r *Roles) setupError(j setup, err error) error {
 	var refusal *ports.AgentRefusal
 	switch {
 	case err == nil:
@@ -132,20 +136,19 @@ func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
 	case ports.ReasonDatabaseClosed:
 		return fault.Wrap(err, fault.ManagedRoleConflict, "the database is not active")
 	case ports.ReasonNameTaken:
-		return fault.Wrap(err, fault.ManagedRoleConflict,
-			"the database server has a role %s that is not this one: delete this role and make another", j.role.Username)
+		return errNotThisRole(err, j)
 	case ports.ReasonNotFound:
 		return fault.Wrap(err, fault.ManagedRoleConflict,
 			"the database server no longer has the role: delete it and make another")
 	case ports.ReasonStale:
-		return r.overtaken(ctx, j)
+		return errChangedMeanwhile()
 	case ports.ReasonUnavailable:
 		return fault.Wrap(err, fault.AgentError, "the database server is not available: repeat the request")
 	}
 	return fault.Wrap(err, fault.AgentError, "the database server could not make the role")
 }
 
-// overtaken describes a role whose set-up was ended by a newer command for the same login.
+// overtaken is the error for a role whose set-up another process has ended, or taken further; nil if none has.
 func (r *Roles) overtaken(ctx context.Context, j setup) error {
 	ctx, cancel := r.settling(ctx)
 	defer cancel()
@@ -159,8 +162,10 @@ func (r *Roles) overtaken(ctx context.Context, j setup) error {
 		return err
 	case settingUp(now) && now.ChangeID != "":
 		return errBeingRemoved()
+	case now.Status != j.role.Status, now.Generation != j.role.Generation:
+		return errChangedMeanwhile()
 	}
-	return errChangedMeanwhile()
+	return nil
 }
 
 func errBeingRemoved() error {

@@ -27,8 +27,9 @@ type Call struct {
 
 // Fault says how a call goes wrong; the zero value lets it pass.
 type Fault struct {
-	Before error // returned in place of doing anything
-	After  error // returned after everything was done: a lost reply
+	Before   error // returned in place of doing anything
+	Admitted error // returned once the command was admitted, in place of carrying it out
+	After    error // returned after everything was done: a lost reply
 }
 
 // Hook decides over every call. It may block, as long as ctx lasts. It runs without any lock of the server.
@@ -57,6 +58,9 @@ func (s *Server) SetUnavailable(on bool) { s.set(func(f *faults) { f.unavailable
 
 // SetOldAgent takes away what an old agent does not know, the routes of backups and all of roles: ReasonNoRoute.
 func (s *Server) SetOldAgent(on bool) { s.set(func(f *faults) { f.oldAgent = on }) }
+
+// SetNameless makes refusals name no generations, as those of an agent of an earlier version.
+func (s *Server) SetNameless(on bool) { s.set(func(*faults) { s.ledger.nameless = on }) }
 
 // SetStorageFull leaves no room for backups: RoomForBackup refuses, and a backup fails before its file is written.
 func (s *Server) SetStorageFull(on bool) { s.set(func(f *faults) { f.storageFull = on }) }
@@ -116,7 +120,10 @@ func (s *Server) answer(ctx context.Context, c Call, do func() error) error {
 	if fault.Before != nil {
 		return fault.Before
 	}
-	err := s.guarded(do)
+	err := s.guarded(func() error {
+		s.ledger.failing = fault.Admitted
+		return do()
+	})
 	switch {
 	case errors.Is(err, ports.ErrAgentUnreachable):
 		return err

@@ -17,6 +17,8 @@ type ledger struct {
 	operations  map[id.OperationID]*operationState
 	commands    map[commandKey]*commandState
 	generations map[generationKey]*ports.AgentGenerations
+	nameless    bool  // refusals name no generations
+	failing     error // of the call that is being answered, once it is admitted
 }
 
 type operationState struct {
@@ -89,7 +91,7 @@ func (l *ledger) admit(f ports.Fence, key commandKey, payload any) (*commandStat
 		known = &commandState{hash: hash}
 		l.commands[key] = known
 	}
-	return known, nil
+	return known, l.failing
 }
 
 // loginKind is the kind of the commands about logins.
@@ -113,7 +115,7 @@ func (l *ledger) conclude(key commandKey, c *commandState, result any) {
 // withGenerations adds to a refusal that is about generations what they are; of is nil where they are not a login's.
 func (l *ledger) withGenerations(err error, key commandKey, of *login) error {
 	var no *ports.AgentRefusal
-	if !errors.As(err, &no) || no.Reason != ports.ReasonStale && no.Reason != ports.ReasonConflict {
+	if l.nameless || !errors.As(err, &no) || no.Reason != ports.ReasonStale && no.Reason != ports.ReasonConflict {
 		return err
 	}
 	g := *l.generationsOf(key)

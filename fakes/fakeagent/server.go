@@ -66,6 +66,23 @@ func (s *Server) Logins() []string {
 	return names
 }
 
+// Networks are those that a database admits, sorted; none where it admits every address.
+func (s *Server) Networks(name string) []netip.Prefix {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.named(name); d != nil {
+		return slices.Clone(d.networks)
+	}
+	return nil
+}
+
+// Prune forgets the results of all commands, as an agent does after a while.
+func (s *Server) Prune() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.ledger.commands)
+}
+
 // AddForeign puts a database or login on the server that the platform did not make.
 func (s *Server) AddForeign(name string) {
 	s.mu.Lock()

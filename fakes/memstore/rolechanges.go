@@ -96,6 +96,7 @@ func (c roleChanges) Save(ctx context.Context, changed role.Change) error {
 		return ports.ErrNoRow
 	}
 	stored.Status, stored.Verifier, stored.Sealed = changed.Status, changed.Verifier, changed.Sealed
+	stored.Generation, stored.CredentialGeneration = changed.Generation, changed.CredentialGeneration
 	stored.Revealed, stored.EndedAt = changed.Revealed, changed.EndedAt
 	stored.Attempts, stored.NotBefore = changed.Attempts, changed.NotBefore
 	return c.put(s, stored)

@@ -75,6 +75,16 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.
 	return fn(ctx, session{store: s})
 }
 
+// Backup remembers all that is stored, and returns what restores it.
+func (s *Store) Backup() (restore func()) {
+	then := s.committed.Load()
+	return func() {
+		s.turn <- struct{}{}
+		defer func() { <-s.turn }()
+		s.committed.Store(then)
+	}
+}
+
 // Events returns what is in the outbox, oldest first.
 func (s *Store) Events() []ports.OutboxEvent {
 	every := func(ports.OutboxEvent) bool { return true }

@@ -1,0 +1,157 @@
+package controlplane_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// roleAgents is agents for a world with one database.
+func roleAgents(t *testing.T, test func(t *testing.T, w *roleWorld)) {
+	agents(t, func(t *testing.T, w *world) {
+		shop := w.made("my-shop")
+		test(t, &roleWorld{world: w, shop: shop, db: shop.Record.ID})
+	})
+}
+
+// rotations rotate a role's password some times, and return the last.
+func (w *roleWorld) rotations(of id.RoleID, keys ...idempotency.Key) string {
+	w.t.Helper()
+	for _, key := range keys {
+		equal(w.t, "rotation", must(w.change(of, role.Rotation, string(key)))(w.t).Status, role.Completed)
+	}
+	return w.password(of)
+}
+
+// The metadata know an earlier password than the server. Every change of the login ends as it says, and the password that nobody
+// knows any more is dead.
+func TestChangesOfRestoredMetadata(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, w *roleWorld, of id.RoleID){
+		"rotate": func(t *testing.T, w *roleWorld, of id.RoleID) {
+			fresh := w.rotations(of, "again")
+			equal(t, "the new password gets in", w.getsIn(w.state(of).Username, fresh), true)
+		},
+		"revoke": func(t *testing.T, w *roleWorld, of id.RoleID) {
+			equal(t, "revocation", must(w.change(of, role.Revocation, "end"))(t).Status, role.Completed)
+			w.is(of, role.Revoked)
+		},
+		"delete": func(t *testing.T, w *roleWorld, of id.RoleID) {
+			equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), of))(t).Done, true)
+			equal(t, "logins on the server", len(w.server.Logins()), 3)
+		},
+		"expire": func(t *testing.T, w *roleWorld, of id.RoleID) {
+			w.clock.Advance(time.Hour)
+			w.keep()
+			w.is(of, role.Expired)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			roleAgents(t, func(t *testing.T, w *roleWorld) {
+				w.passwordsEnd(time.Hour)
+				r := w.role("report")
+				restore := w.store.Backup()
+				forgotten := w.rotations(r.ID, "a", "b", "c")
+				restore()
+				change(t, w, r.ID)
+				equal(t, "the forgotten password gets in", w.getsIn(r.Username, forgotten), false)
+			})
+		})
+	}
+}
+
+// The owner's new password is the one that is handed over, and its credential generation is above the server's.
+func TestLoginRotationOfRestoredMetadata(t *testing.T) {
+	roleAgents(t, func(t *testing.T, w *roleWorld) {
+		restore := w.store.Backup()
+		for _, key := range []idempotency.Key{"a", "b", "c"} {
+			must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, key))(t)
+		}
+		restore()
+		c := must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "d"))(t)
+		equal(t, "rotation", c.Status, role.Completed)
+		equal(t, "the new password gets in", w.getsIn(c.Username, c.Password), true)
+		equal(t, "the credential generation is higher", c.CredentialGeneration > 4, true)
+	})
+}
+
+// The reply to a rotation that has moved past the agent's generations is lost. What is stored is what was sent.
+func TestRotationMovesOnce(t *testing.T) {
+	w := newRoleWorld(t)
+	r := w.role("report")
+	restore := w.store.Backup()
+	w.rotations(r.ID, "a", "b", "c")
+	restore()
+	w.losing("ChangeLogin", 1)
+	equal(t, "rotation", must(w.change(r.ID, role.Rotation, "d"))(t).Status, role.Pending)
+	from := w.server.Calls("ChangeLogin")
+	w.keep()
+	equal(t, "commands", w.server.Calls("ChangeLogin")-from, 1)
+	equal(t, "the new password gets in", w.getsIn(r.Username, w.password(r.ID)), true)
+}
+
+// A new role takes the name of one that is on the server and in no record any more. It gets neither that one's rights nor its
+// password, and nobody's password is replaced. To delete it removes the older one.
+func TestNewRoleWithAForgottenName(t *testing.T) {
+	for name, rotations := range map[string][]idempotency.Key{"same generation": {}, "lower generation": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			roleAgents(t, func(t *testing.T, w *roleWorld) {
+				restore := w.store.Backup()
+				old := w.role("report")
+				forgotten := w.rotations(old.ID, rotations...)
+				restore()
+				_, err := w.Roles.Create(w.ctx, w.here(), wanted("export"))
+				refused(t, err, fault.ManagedRoleConflict)
+				equal(t, "the forgotten password gets in", w.getsIn(old.Username, forgotten), true)
+				fresh := must(w.Roles.List(w.ctx, w.here(), true))(t)[0]
+				equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), fresh.ID))(t).Done, true)
+				equal(t, "the forgotten password gets in", w.getsIn(old.Username, forgotten), false)
+				another := w.role("export again")
+				equal(t, "another gets in", w.getsIn(another.Username, w.password(another.ID)), true)
+			})
+		})
+	}
+}
+
+// A new role takes the name of one that was removed, in changes of which there is no record any more.
+func TestNewRoleWithANameThatIsFree(t *testing.T) {
+	roleAgents(t, func(t *testing.T, w *roleWorld) {
+		restore := w.store.Backup()
+		old := w.role("report")
+		w.rotations(old.ID, "a", "b")
+		must(w.Roles.Delete(w.ctx, w.here(), old.ID))(t)
+		restore()
+		r := w.role("export")
+		equal(t, "username", r.Username, old.Username)
+		equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
+	})
+}
+
+// A prepared role whose login has another password by now is not opened: that would replace the password.
+func TestPreparedRoleWithAnotherPassword(t *testing.T) {
+	w := newRoleWorld(t)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "AdmitRole" {
+			f.Before = ports.ErrAgentUnreachable
+		}
+		return f
+	})
+	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refused(t, err, fault.AgentError)
+	restore := w.store.Backup()
+	w.server.OnCall(nil)
+	r := w.role("report")
+	forgotten := w.rotations(r.ID, "a", "b")
+	restore()
+	w.server.Prune()
+	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	refused(t, err, fault.ManagedRoleConflict)
+	equal(t, "the forgotten password gets in", w.getsIn(r.Username, forgotten), true)
+}
