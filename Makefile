@@ -9,13 +9,15 @@ PLAIN_PACKAGES = $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... 
 HISTORIES := -short -run 'Linearizable|OneKey' ./acceptance/linear
 TEST_TIMEOUT ?= 15m
 GOLANGCI := .toolchain/golangci-lint
+SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
+RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse --short=7 HEAD).json
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint acceptance stack pooler-next bench generate verify toolchain clean-dev
+.PHONY: help build run test lint acceptance stack pooler-next bench record-statements generate verify toolchain clean-dev
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/pgherd
 	@mkdir -p bin
@@ -50,6 +52,11 @@ pooler-next: ## run the tests that PgBouncer matters to on its next version, whi
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
+
+# Of the version that has landed, so that what comes next is tried with it (TestPreviousStatements). Run it there, commit the
+# file, and delete that of a version of which no host may run any more beside the next one.
+record-statements: toolchain ## record what this version sends to the metadata database
+	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance
 
 generate: ## rewrite the files that tests generate, such as docs/states.md
 	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/versions

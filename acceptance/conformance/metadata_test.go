@@ -90,6 +90,9 @@ func inPostgres(t *testing.T) func(*testing.T) conformance.Host {
 func openPostgres(t *testing.T, url string) conformance.Host {
 	t.Helper()
 	config := postgres.Config{URL: url, MaxConnections: 8}
+	if recordFile != "" {
+		config.URL = recorded.through(t, url)
+	}
 	store, err := postgres.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
