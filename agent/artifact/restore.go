@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -148,26 +149,43 @@ func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 	at.Text = bytes.Clone(start.Text) // the reader goes on while it may still be needed
 	data := copyData{dump: dump}
 	_, err := r.conn.CopyFrom(ctx, &data, string(at.SQL()))
+	whole, unread := data.leave()
 	switch {
-	case data.err != nil:
-		return data.err
+	case unread != nil:
+		return unread
 	case err != nil:
 		return r.failure(at, err)
-	case !data.ended:
+	case !whole:
 		return r.refusal(at, "the server took only a part of the data")
 	}
 	return nil
 }
 
-// copyData is the data of one COPY block as a stream.
+// copyData is the data of one COPY block as a stream. CopyFrom reads it in a goroutine of its own, which it leaves behind where the
+// connection breaks.
 type copyData struct {
 	dump  *dumpsql.Reader
+	mu    sync.Mutex
+	left  bool
 	piece []byte
 	ended bool
 	err   error // of the dump itself
 }
 
+// leave ends the reading. It reports whether all of the block was read, and an error of the dump itself.
+func (c *copyData) leave() (whole bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = true
+	return c.ended, c.err
+}
+
 func (c *copyData) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left {
+		return 0, io.ErrClosedPipe
+	}
 	for len(c.piece) == 0 {
 		if c.ended {
 			return 0, io.EOF

@@ -10,9 +10,6 @@ import (
 	"hash"
 	"io"
 
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
@@ -95,18 +92,18 @@ func (b *Backuper) readStored(m backup.Manifest, progress Progress, consume func
 	src := &stored{src: file, sum: sha256.New(), report: func(n int64) {
 		progress(StageVerifying, dumpShare+int(30*n/max(size, 1)))
 	}}
-	zip, err := gzip.NewReader(src)
-	if err != nil {
-		return notVerified(fmt.Errorf("the file is damaged: %w", err))
+	text, err := unzip(src)
+	if err == nil {
+		err = consume(text)
 	}
-	if err := consume(zip); err != nil {
+	if err != nil {
 		return atFault(err)
 	}
 	if _, err := io.Copy(io.Discard, src); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(src.sum.Sum(nil)); got != m.File.SHA256 {
-		return notVerified(errors.New("the file is damaged: its SHA-256 is not the manifest's"))
+		return notVerified(&damagedError{errors.New("its SHA-256 is not the manifest's")})
 	}
 	return nil
 }
@@ -131,15 +128,14 @@ func (s *stored) Read(p []byte) (int, error) {
 func atFault(err error) error {
 	var statement *StatementError
 	var syntax *dumpsql.SyntaxError
-	var corrupt flate.CorruptInputError
+	var damaged *damagedError
 	switch {
+	case errors.As(err, &damaged):
+		return notVerified(damaged)
 	case errors.As(err, &statement):
 		return notVerified(statement)
 	case errors.As(err, &syntax):
 		return notVerified(syntax)
-	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.As(err, &corrupt):
-		return notVerified(fmt.Errorf("the file is damaged: %w", err))
 	default:
 		return err
 	}

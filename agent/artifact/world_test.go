@@ -48,8 +48,22 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	db := clustertest.NewDatabase(t)
+	once.Do(func() { roles(t, db.Cluster.URL("postgres")) })
+	return worldOf(t, db)
+}
+
+// newOwnWorld is a world with a cluster of its own, which the test may crash.
+func newOwnWorld(t *testing.T) *world {
+	t.Helper()
+	pg := clustertest.New(t, nil)
+	roles(t, pg.URL("postgres"))
+	clustertest.Exec(t, pg.URL("postgres"), `CREATE DATABASE own TEMPLATE template0`)
+	return worldOf(t, clustertest.Database{Name: "own", URL: pg.URL("own"), Cluster: pg})
+}
+
+func worldOf(t *testing.T, db clustertest.Database) *world {
+	t.Helper()
 	super := db.Cluster.URL("postgres")
-	roles(t, super)
 	clustertest.Exec(t, db.URL, `ALTER SCHEMA public OWNER TO shop`)
 	clustertest.Exec(t, super, `REVOKE ALL ON DATABASE `+db.Name+` FROM PUBLIC`,
 		`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE `+db.Name+` TO shop WITH GRANT OPTION`,
@@ -73,17 +87,16 @@ func (w *world) open(o store.Options) *store.Store {
 var once sync.Once
 
 func roles(t *testing.T, super string) {
-	once.Do(func() {
-		clustertest.Exec(t, super,
-			`CREATE ROLE pgherd_agent LOGIN CREATEDB CREATEROLE BYPASSRLS PASSWORD '`+password+`'`,
-			`GRANT pg_signal_backend, pg_monitor TO pgherd_agent`,
-			`GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN OPTION`,
-			`ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit'`,
-			`ALTER ROLE pgherd_agent SET restrict_nonsystem_relation_kind = 'view, foreign-table'`,
-			`GRANT CONNECT ON DATABASE postgres TO pgherd_agent`,
-			`SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit';
-			CREATE ROLE shop LOGIN PASSWORD '`+password+`'; CREATE ROLE "shop reader"; GRANT "shop reader" TO shop`)
-	})
+	t.Helper()
+	clustertest.Exec(t, super,
+		`CREATE ROLE pgherd_agent LOGIN CREATEDB CREATEROLE BYPASSRLS PASSWORD '`+password+`'`,
+		`GRANT pg_signal_backend, pg_monitor TO pgherd_agent`,
+		`GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN OPTION`,
+		`ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit'`,
+		`ALTER ROLE pgherd_agent SET restrict_nonsystem_relation_kind = 'view, foreign-table'`,
+		`GRANT CONNECT ON DATABASE postgres TO pgherd_agent`,
+		`SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit';
+		CREATE ROLE shop LOGIN PASSWORD '`+password+`'; CREATE ROLE "shop reader"; GRANT "shop reader" TO shop`)
 }
 
 func (w *world) config() artifact.Config {
@@ -114,6 +127,12 @@ func (w *world) load(sql string) {
 	w.t.Helper()
 	w.psql(w.patient("shop"), sql)
 	clustertest.Exec(w.t, w.Cluster.URL("postgres"), `GRANT CONNECT ON DATABASE `+w.Name+` TO pgherd_agent`)
+}
+
+// trap makes a function that does something in the copies of verifications only.
+func trap(body string) string {
+	return `CREATE FUNCTION trap() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+		IF current_database() LIKE 'verify%' THEN ` + body + ` END IF; RETURN true; END $$;`
 }
 
 func (w *world) loadRich() {

@@ -94,11 +94,13 @@ func (r *Reader) Next() (Item, error) {
 		return Item{}, r.err
 	}
 	item, err := r.next()
-	if err != nil {
+	switch {
+	case err == nil:
+		return item, nil
+	case r.err == nil: // otherwise the source has failed, and nothing is known of what it would have given
 		r.err = r.located(err)
-		return Item{}, r.err
 	}
-	return item, nil
+	return Item{}, r.err
 }
 
 func (r *Reader) located(err error) error {

@@ -1,0 +1,53 @@
+package artifact_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// A connection that breaks off says nothing about the file: the backup is verified when PostgreSQL is back.
+func TestACrashOfPostgreSQLCondemnsNoFile(t *testing.T) {
+	w := newOwnWorld(t)
+	w.load(trap("PERFORM pg_sleep(1);") + `CREATE TABLE t (n int CHECK (trap())); INSERT INTO t VALUES (1);
+		CREATE MATERIALIZED VIEW m AS SELECT trap()`)
+	for _, within := range []string{"COPY%", "REFRESH%", "COPY%", "REFRESH%"} {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
+			ended <- err
+		}()
+		w.awaitHanging(`SELECT count(*) FROM pg_stat_activity WHERE datname LIKE 'verify%' AND wait_event = 'PgSleep'
+			AND query LIKE '` + within + `'`)
+		if err := w.Cluster.Restart(t.Context(), cluster.Immediate); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err == nil || fault.Has(err, fault.BackupNotVerified) {
+			t.Errorf("PostgreSQL crashed within %s: %v", within, err)
+		}
+	}
+	result, err := w.run(w.agent, w.request())
+	if err != nil || result.VerifiedAt == nil {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if left := w.leftovers(); left != "" {
+		t.Errorf("left: %s", left)
+	}
+}
+
+// awaitHanging waits until a query counts what hangs.
+func (w *world) awaitHanging(query string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(w.t)
+	for n := 0; n == 0; time.Sleep(10 * time.Millisecond) {
+		if err := db.QueryRowContext(ctx, query).Scan(&n); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
