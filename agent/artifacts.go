@@ -59,6 +59,10 @@ func (b *backups) Run(
 	if err == nil {
 		return report, nil
 	}
+	var late *artifact.TooLongError
+	if errors.As(err, &late) { // a second attempt would take as long
+		return protocol.BackupReport{State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: late.Error()}, nil
+	}
 	var known *fault.Error
 	if errors.As(err, &known) {
 		switch known.Code {

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 // Config is an agent's configuration.
@@ -42,6 +43,8 @@ type Config struct {
 	BackupDir string
 	// BackupReserve is how many bytes of its file system a backup leaves free; 0 means 1 GiB.
 	BackupReserve int64
+	// BackupLimits bound how long a dump and its verification may take.
+	BackupLimits backup.Limits
 	// PgDump is the path of pg_dump 16 or later.
 	PgDump string
 	// DataDir is on the databases' file system. The health report contains its figures, and a backup is verified only if it has
@@ -64,7 +67,7 @@ func (c *Config) complete() (setup.Credentials, error) {
 	if c.PostgresHost == "" || c.PostgresPort == 0 || c.BackupDir == "" || c.PgDump == "" || c.DataDir == "" {
 		return setup.Credentials{}, errors.New("PostgreSQL's host and port, the backup folder, pg_dump and the data folder must be set")
 	}
-	if err := c.Versions.Check(); err != nil {
+	if err := errors.Join(c.Versions.Check(), c.BackupLimits.Check()); err != nil {
 		return setup.Credentials{}, err
 	}
 	secrets, err := setup.ReadCredentials(c.CredentialsFile)
@@ -89,7 +92,7 @@ func (c *Config) certificate() ([]tls.Certificate, error) {
 func (c *Config) artifacts(password string, now func() time.Time) artifact.Config {
 	return artifact.Config{
 		Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
-		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Now: now,
+		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Limits: c.BackupLimits, Now: now,
 	}
 }
 

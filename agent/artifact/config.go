@@ -13,6 +13,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -30,7 +31,7 @@ type Config struct {
 
 	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
 	CleanupTime time.Duration    // how long a canceled backup may take to remove its copy or login; 0 means 1 min
-	RestoreTime time.Duration    // how long a verifying restore may take; 0 means 6 h
+	Limits      backup.Limits    // how long a dump and a verification may take
 	Now         func() time.Time `json:"-"` // nil means the system's clock
 }
 
@@ -44,9 +45,7 @@ func (c *Config) complete() {
 	if c.CleanupTime == 0 {
 		c.CleanupTime = time.Minute
 	}
-	if c.RestoreTime == 0 {
-		c.RestoreTime = 6 * time.Hour
-	}
+	c.Limits = c.Limits.OrDefault()
 	if c.Now == nil {
 		c.Now = time.Now
 	}

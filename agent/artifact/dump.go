@@ -31,6 +31,8 @@ func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (ma
 			err = errors.Join(err, b.store.Discard(req.DatabaseID, req.Filename))
 		}
 	}()
+	ctx, cancel := b.limitDump(ctx)
+	defer cancel()
 	err = b.cfg.with(req.Database, req.OperationID, func(db *sql.DB) error {
 		if err := b.room(ctx, db, req.Verify); err != nil {
 			return err
@@ -39,7 +41,7 @@ func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (ma
 		return err
 	})
 	if err != nil {
-		return backup.Manifest{}, b.cfg.explained(noDatabase(err))
+		return backup.Manifest{}, b.cfg.explainedDump(ctx, err)
 	}
 	b.Crash("backup.after-partial")
 	err = b.store.Commit(req.DatabaseID, req.Filename, func(step string) { b.Crash("backup.after-" + step + "-rename") })

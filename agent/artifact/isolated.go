@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/lib/pq"
@@ -29,9 +30,14 @@ type isolated struct {
 
 func (i *isolated) name() string { return copyLogins.of(i.op) }
 
+// createTime bounds the making of a copy, in which nothing of a customer's runs.
+const createTime = 10 * time.Minute
+
 // create makes login and database. The login is a member of nothing and can reach only its copy. It bypasses row security, as
 // whoever restores a dump elsewhere does, because materialized views are refreshed when policies are already in force.
 func (i *isolated) create(ctx context.Context, l backup.Locale, crash func(string)) error {
+	ctx, cancel := context.WithTimeout(ctx, createTime)
+	defer cancel()
 	if err := i.createLogin(ctx); err != nil {
 		return err
 	}

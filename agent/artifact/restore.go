@@ -22,10 +22,12 @@ type restorer struct {
 	settings   map[string]bool   // that the server knows
 	extensions map[string]string // versions to install; others get the server's default
 	object     string            // what the dump says that it is about
+	number     int64             // of the statement
 }
 
 // StatementError says which statement of a dump could not be restored. Its text may be shown to the customer.
 type StatementError struct {
+	Number    int64 // of the statement, from 1
 	Line      int64
 	Object    string // "FUNCTION public.f", as the dump's comments name it; may be empty
 	Statement string // shortened
@@ -34,17 +36,29 @@ type StatementError struct {
 }
 
 func (e *StatementError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "line %d", e.Line)
-	if e.Object != "" {
-		fmt.Fprintf(&b, ", %s", e.Object)
-	}
-	fmt.Fprintf(&b, ": %q failed: %s", e.Statement, e.Message)
+	text := e.where() + " failed: " + e.Message
 	if e.SQLState != "" {
-		fmt.Fprintf(&b, " (SQLSTATE %s)", e.SQLState)
+		text += " (SQLSTATE " + e.SQLState + ")"
 	}
-	return b.String()
+	return text
 }
+
+func (e *StatementError) where() string {
+	object := ""
+	if e.Object != "" {
+		object = ", " + e.Object
+	}
+	return fmt.Sprintf("statement %d on line %d%s: %q", e.Number, e.Line, object, e.Statement)
+}
+
+// interruptedError says in which statement a restore broke off, for a reason that says nothing about the dump.
+type interruptedError struct {
+	at  *StatementError
+	err error
+}
+
+func (e *interruptedError) Error() string { return "restore: " + e.err.Error() }
+func (e *interruptedError) Unwrap() error { return e.err }
 
 // run restores the whole dump. A *StatementError or a *dumpsql.SyntaxError means that the dump is at fault; after any other
 // error, that is open.
@@ -60,8 +74,10 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 		r.note(item)
 		switch item.Kind {
 		case dumpsql.Statement:
+			r.number++
 			err = r.execute(ctx, item)
 		case dumpsql.CopyStart:
+			r.number++
 			err = r.copy(ctx, dump, item)
 		case dumpsql.CopyData, dumpsql.CopyEnd, dumpsql.Meta, dumpsql.Trailer: // nothing for the server
 		}
@@ -206,18 +222,23 @@ func (c *copyData) Read(p []byte) (int, error) {
 }
 
 func (r *restorer) refusal(item dumpsql.Item, why string) error {
-	return &StatementError{Line: item.Line, Object: r.object, Statement: shorten(string(item.SQL()), 120), Message: why}
+	e := r.at(item)
+	e.Message = why
+	return e
+}
+
+func (r *restorer) at(item dumpsql.Item) *StatementError {
+	return &StatementError{Number: r.number, Line: item.Line, Object: r.object, Statement: shorten(string(item.SQL()), 120)}
 }
 
 // failure distinguishes an error of the statement from one of the server or the connection, which says nothing about the dump.
 func (r *restorer) failure(item dumpsql.Item, err error) error {
 	var e *pgconn.PgError
+	failed := r.at(item)
 	if !errors.As(err, &e) || transient(e.Code) {
-		return fmt.Errorf("restore: %w", err)
+		return &interruptedError{failed, err}
 	}
-	failed := &StatementError{
-		Line: item.Line, Object: r.object, Statement: shorten(string(item.SQL()), 120), SQLState: e.Code, Message: e.Message,
-	}
+	failed.SQLState, failed.Message = e.Code, e.Message
 	if e.TableName != "" && r.object == "" {
 		failed.Object = dumpsql.QuoteName(e.SchemaName, e.TableName)
 	}

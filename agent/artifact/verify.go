@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash"
 	"io"
 
@@ -27,11 +26,19 @@ func (b *Backuper) verify(ctx context.Context, m backup.Manifest, progress Progr
 		if err := copied.create(ctx, m.Contents.Locale, b.Crash); err != nil {
 			return err
 		}
-		if err := b.restore(ctx, copied, m, progress); err != nil {
+		limited, cancel, err := b.limitVerify(ctx, m)
+		if err != nil {
 			return err
 		}
-		b.Crash("backup.verify.restored")
-		return b.compare(ctx, copied, m, progress)
+		defer cancel()
+		err = copied.within(limited, func(ctx context.Context) error {
+			if err := b.restore(ctx, copied, m, progress); err != nil {
+				return err
+			}
+			b.Crash("backup.verify.restored")
+			return b.compare(ctx, copied, m, progress)
+		})
+		return unverifiedInTime(limited, err)
 	})
 }
 
@@ -53,25 +60,19 @@ func (c *Config) cleanUp(ctx context.Context, remove func(context.Context) error
 
 // restore streams the stored file into the copy.
 func (b *Backuper) restore(ctx context.Context, copied *isolated, m backup.Manifest, progress Progress) error {
-	limited, cancel := context.WithTimeout(ctx, b.cfg.RestoreTime)
-	defer cancel()
-	settings, err := knownSettings(limited, copied.admin)
+	settings, err := knownSettings(ctx, copied.admin)
 	if err != nil {
 		return err
 	}
-	conn, err := copied.connect(limited)
+	conn, err := copied.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped in any case
 	r := restorer{conn: conn, settings: settings, extensions: versions(m.Contents.Extensions)}
-	err = b.readStored(m, progress, func(text io.Reader) error {
-		return r.run(limited, dumpsql.NewReader(text, dumpsql.Limits{}))
+	return b.readStored(m, progress, func(text io.Reader) error {
+		return r.run(ctx, dumpsql.NewReader(text, dumpsql.Limits{}))
 	})
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return notVerified(fmt.Errorf("the restore took longer than %s", b.cfg.RestoreTime))
-	}
-	return err
 }
 
 func versions(list []backup.Extension) map[string]string {

@@ -142,27 +142,6 @@ func TestAnObjectThatNoDumpRestoresIsNamed(t *testing.T) {
 	}
 }
 
-// A customer's code that runs at a restore, here to keep it from ending, runs as the login of that restore and is bounded.
-func TestARestoreThatNeverEndsIsEnded(t *testing.T) {
-	w := newWorld(t)
-	w.load(`CREATE FUNCTION public.trap() RETURNS text LANGUAGE plpgsql AS $$ BEGIN
-			IF current_database() LIKE 'verify%' THEN PERFORM pg_sleep(600); END IF; RETURN session_user; END $$;
-		CREATE MATERIALIZED VIEW m AS SELECT public.trap() AS who`)
-	config := w.config()
-	config.RestoreTime = 2 * time.Second
-	began := time.Now()
-	_, err := w.run(artifact.New(config, w.files), w.request())
-	if !fault.Has(err, fault.BackupNotVerified) || !strings.Contains(err.Error(), "longer than 2s") {
-		t.Errorf("%v", err)
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	if left := w.leftovers(); left != "" {
-		t.Errorf("left: %s", left)
-	}
-}
-
 // The login of a restore can do in the cluster what any stranger can: nothing.
 func TestARestoreReachesNothingElse(t *testing.T) {
 	w := newWorld(t)

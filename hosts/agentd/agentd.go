@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
@@ -73,12 +74,21 @@ func (s *Settings) flags(cmd *cobra.Command) {
 		"reset a server session after each transaction; without it, clients of <name>.transaction see each other's session state")
 	f.StringVar(&a.BackupDir, "backup-dir", "", "folder of backup files")
 	f.Int64Var(&a.BackupReserve, "backup-reserve", 0, "bytes that backups leave free on that folder's file system; 0 means 1 GiB")
+	backupLimits(f, &a.BackupLimits)
 	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
 	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
 		"folder of PostgreSQL's data; health reports its file system, which needs room for the copy that verifies a backup")
 	acceptVersions(f, &a.Versions.Accept)
 	f.StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8091", "address of /livez, /readyz and /metrics")
 	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+func backupLimits(f *pflag.FlagSet, l *backup.Limits) {
+	*l = backup.DefaultLimits
+	f.DurationVar(&l.Dump, "dump-time", l.Dump, "how long a dump may take; the backup fails then")
+	f.IntVar(&l.VerifyFactor, "verify-factor", l.VerifyFactor,
+		"how many times the dump's time the verification of a backup may take; the backup is not verified then")
+	f.DurationVar(&l.VerifyLeast, "verify-least", l.VerifyLeast, "how long a verification may take in any case")
 }
 
 // acceptVersions is a flag of the agent and of its init.

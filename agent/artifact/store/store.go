@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
@@ -159,6 +160,19 @@ func (s *Store) Manifest(db id.DatabaseID, name backup.Filename) (backup.Manifes
 		return backup.Manifest{}, missing(err)
 	}
 	return backup.ParseManifest(text)
+}
+
+// MadeAt is when the set of a committed backup was complete, by its manifest's time in the file system.
+func (s *Store) MadeAt(m backup.Manifest) (time.Time, error) {
+	path, err := s.path(m.DatabaseID, m.Filename, manifestEnding)
+	if err != nil {
+		return time.Time{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}, missing(err)
+	}
+	return info.ModTime(), nil
 }
 
 // List returns the names of the committed backups of a database, oldest first.

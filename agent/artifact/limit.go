@@ -1,0 +1,107 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// A dump and the restore that verifies it run what a customer has written, which may never end, and may ignore everything that is
+// said to it within its session. So both have a limit, and what passes it is ended from outside, by pg_terminate_backend.
+
+// TooLongError says that a dump or a verification was ended because it passed its limit. Its text may be shown to the customer.
+type TooLongError struct {
+	What  string
+	Limit time.Duration
+}
+
+func (e *TooLongError) Error() string { return fmt.Sprintf("%s took longer than %s", e.What, e.Limit) }
+
+// limitDump is the context of a dump.
+func (b *Backuper) limitDump(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := b.cfg.Limits.Dump
+	return context.WithTimeoutCause(ctx, limit, &TooLongError{"the dump", limit})
+}
+
+// overlong returns the limit that has ended ctx; nil where it has not ended, or for anything else.
+func overlong(ctx context.Context) *TooLongError {
+	var e *TooLongError
+	if errors.As(context.Cause(ctx), &e) {
+		return e
+	}
+	return nil
+}
+
+// explainedDump is explained for a dump that the limit may have ended.
+func (c *Config) explainedDump(ctx context.Context, err error) error {
+	if late := overlong(ctx); late != nil {
+		return errors.Join(late, err)
+	}
+	return c.explained(noDatabase(err))
+}
+
+// limitVerify is the context of a verification. The dump's time is read from what is stored, so that a later process knows it.
+func (b *Backuper) limitVerify(ctx context.Context, m backup.Manifest) (context.Context, context.CancelFunc, error) {
+	made, err := b.store.MadeAt(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	limit := b.cfg.Limits.Verify(made.Sub(m.CreatedAt))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &TooLongError{"its verification", limit})
+	return ctx, cancel, nil
+}
+
+// unverifiedInTime returns BACKUP_NOT_VERIFIED, with the statement that was running, for work on a copy that the limit has ended.
+func unverifiedInTime(ctx context.Context, err error) error {
+	late := overlong(ctx)
+	if err == nil || late == nil || fault.Has(err, fault.BackupNotVerified) {
+		return err
+	}
+	var in *interruptedError
+	if errors.As(err, &in) {
+		return notVerified(fmt.Errorf("%w; it was ended in %s", late, in.at.where()))
+	}
+	return notVerified(late)
+}
+
+// within runs work on the copy. Once ctx has ended, for whatever cause, it ends the copy's sessions.
+func (i *isolated) within(ctx context.Context, work func(context.Context) error) error {
+	ended := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { ended <- i.endCopy(context.WithoutCancel(ctx)) })
+	err := work(ctx)
+	if stop() {
+		return err
+	}
+	return errors.Join(err, <-ended)
+}
+
+const (
+	endTime  = 5 * time.Second // for a session to end; PostgreSQL's own DROP DATABASE ... WITH (FORCE) waits as long
+	endPause = 20 * time.Millisecond
+)
+
+// endCopy ends every session of the copy and asks again until none is left, or endTime has passed.
+func (i *isolated) endCopy(ctx context.Context) error {
+	const query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend'
+		AND pid <> pg_backend_pid() AND (usename = $1 OR datname = $1 AND usename = current_user)`
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	for {
+		var n int
+		if err := i.admin.QueryRowContext(ctx, query, i.name()).Scan(&n); err != nil {
+			return fmt.Errorf("end the copy's sessions: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d sessions of the copy do not end: %w", n, ctx.Err())
+		case <-time.After(endPause):
+		}
+	}
+}

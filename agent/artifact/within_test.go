@@ -1,0 +1,50 @@
+package artifact
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// A statement that catches the cancel goes on, and its client with it, until its session is ended from outside.
+func TestWorkOnACopyEndsWithItsContext(t *testing.T) {
+	pg := clustertest.Postgres(t)
+	cfg := Config{
+		Host: pg.Host(), Port: pg.Port(), User: cluster.Superuser, Password: pg.Password(), Maintenance: "postgres",
+	}
+	cfg.complete()
+	err := cfg.with(cfg.Maintenance, "", func(admin *sql.DB) error {
+		copied := &isolated{cfg: &cfg, op: "44444444-4444-4444-8444-444444444444", admin: admin}
+		defer func() {
+			if err := copied.drop(context.Background(), func(string) {}); err != nil {
+				t.Error(err)
+			}
+		}()
+		locale := backup.Locale{Encoding: "UTF8", Provider: "libc", Collate: "C", Ctype: "C"}
+		if err := copied.create(t.Context(), locale, func(string) {}); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		err := copied.within(ctx, func(ctx context.Context) error {
+			return cfg.with(copied.name(), copied.op, func(db *sql.DB) error {
+				_, err := db.ExecContext(ctx, `DO $$ BEGIN FOR i IN 1..30 LOOP BEGIN PERFORM pg_sleep(1);
+					EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$`)
+				return err
+			})
+		})
+		if took := time.Since(began); err == nil || took > 10*time.Second {
+			t.Errorf("after %s: %v", took, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
