@@ -92,7 +92,7 @@ func (b *backups) Discard(ctx context.Context, x executor.Backup) error {
 
 // Complete implements executor.Backups.
 func (b *backups) Complete(_ context.Context, x executor.Backup) (bool, error) {
-	return b.backuper.Committed(request(x))
+	return b.backuper.Complete(request(x))
 }
 
 // Room implements server.Files: compressed, a dump rarely needs half of the database's size.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -36,7 +37,7 @@ func (s *stack) backedUp(t testing.TB, c protocol.Command) (report protocol.Back
 		if err := json.Unmarshal(result, &report); err != nil {
 			t.Fatal(err)
 		}
-		if report.Progress < last {
+		if report.Progress < last && report.State != protocol.BackupFailed { // a failure has none
 			t.Errorf("progress went from %d to %d", last, report.Progress)
 		}
 		last = report.Progress
@@ -175,6 +176,9 @@ func TestCrashWhileBackingUp(t *testing.T) {
 	w := s.filledDatabase(t)
 	maker.kill()
 	for _, point := range pointsOf("backup") {
+		if point == crash.BackupFailed { // of a backup that fails; see TestCrashBeforeAFailedBackupIsRemoved
+			continue
+		}
 		t.Run(point, func(t *testing.T) {
 			c := w.backup(newUUID(), backupName, true)
 			victim := s.child(t, point)

@@ -29,7 +29,7 @@ type Agent interface {
 	BackupAgent
 	// Close ends the operation's work on the server, undoes what it left unfinished, and makes the agent refuse every later
 	// command of it. If the operation had already completed a database or a backup, Close is refused with ReasonCompleted: that
-	// can no longer be undone.
+	// can no longer be undone. A backup that is to be verified is complete when it is.
 	Close(ctx context.Context, f Fence) error
 	// Ready reports whether the agent answers and PostgreSQL and PgBouncer run.
 	Ready(ctx context.Context) error

@@ -188,7 +188,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	hit := map[string]bool{}
 	h := &house{}
 	for _, k := range slices.Concat(
-		creating(), openingAndClosing(), allowing(), backingUp(),
+		creating(), openingAndClosing(), allowing(), backingUp(), failingBackups(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {

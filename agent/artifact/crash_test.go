@@ -160,27 +160,51 @@ func TestASuccessorEndsADump(t *testing.T) {
 	}
 }
 
-func TestDiscardUndoesAnUnfinishedBackup(t *testing.T) {
+func TestDiscardLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 20000) n`)
-	for point, committed := range map[string]bool{
-		"backup.after-partial": false, "backup.after-manifest-rename": false, "backup.after-file-rename": true,
-		"backup.verify.role-created": true, "backup.verify.restored": true,
+	for point, complete := range map[string]bool{
+		"backup.after-partial": false, "backup.after-manifest-rename": false, "backup.after-file-rename": false,
+		"backup.verify.role-created": false, "backup.verify.restored": false, "backup.after-verified": true,
 	} {
 		w.root = t.TempDir()
 		w.kill(point)
 		w.files = w.open(store.Options{Reserve: 1})
 		next := artifact.New(w.config(), w.files)
+		if got, err := next.Complete(w.request()); err != nil || got != complete {
+			t.Errorf("%s: complete %v, %v", point, got, err)
+		}
 		for range 2 { // once more changes nothing
 			if err := next.Discard(t.Context(), w.request()); err != nil {
 				t.Errorf("%s: %v", point, err)
 			}
 		}
-		if got, err := next.Committed(w.request()); err != nil || got != committed {
-			t.Errorf("%s: committed %v, %v", point, got, err)
+		w.nothingLeft()
+	}
+}
+
+// A file counts for its own operation, and is complete without a verification where none was asked for.
+func TestAFileIsThatOfItsOperation(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (n int)`)
+	plain, verified, other := w.request(), w.request(), w.request()
+	plain.Verify, other.Verify, other.OperationID = false, false, "33333333-3333-4333-8333-333333333333"
+	if _, err := w.run(w.agent, plain); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what     string
+		request  artifact.Request
+		complete bool
+	}{{"without verification", plain, true}, {"with verification", verified, false}, {"of another operation", other, false}} {
+		if got, err := w.agent.Complete(c.request); err != nil || got != c.complete {
+			t.Errorf("%s: complete %v, %v", c.what, got, err)
 		}
-		if left := w.leftovers(); left != "" {
-			t.Errorf("%s leaves %s", point, left)
-		}
+	}
+	if err := w.agent.Discard(t.Context(), other); err != nil {
+		t.Error(err)
+	}
+	if got, err := w.agent.Complete(plain); err != nil || !got {
+		t.Errorf("another operation's backup was discarded: complete %v, %v", got, err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Discard removes what an unfinished backup of a request left behind: its sessions, its login, its isolated copy, partial files,
-// and companions of a file that was never committed. A committed file stays. The request must not be running.
+// Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
+// if that is verified. The file of another operation stays. The request must not be running.
 func (b *Backuper) Discard(ctx context.Context, req Request) error {
 	err := b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
 		_, err := admin.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
@@ -25,18 +25,24 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.store.Manifest(req.DatabaseID, req.Filename)
-	if fault.Has(err, fault.BackupNotFound) {
+	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
+	if fault.Has(err, fault.BackupNotFound) || err == nil && m.OperationID == req.OperationID {
 		return b.store.Delete(req.DatabaseID, req.Filename)
 	}
 	return err
 }
 
-// Committed reports whether the file of this very request exists, verified or not.
-func (b *Backuper) Committed(req Request) (bool, error) {
+// Complete reports whether the backup of this very request is complete: its file exists and, where it is to be verified, is.
+func (b *Backuper) Complete(req Request) (bool, error) {
 	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
-	if fault.Has(err, fault.BackupNotFound) {
+	switch {
+	case fault.Has(err, fault.BackupNotFound):
 		return false, nil
+	case err != nil || m.OperationID != req.OperationID:
+		return false, err
+	case !req.Verify:
+		return true, nil
 	}
-	return err == nil && m.OperationID == req.OperationID, err
+	at, err := b.store.VerifiedAt(m)
+	return at != nil, err
 }

@@ -177,8 +177,8 @@ func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 	return nil
 }
 
-// copyData is the data of one COPY block as a stream. CopyFrom reads it in a goroutine of its own, which it leaves behind where the
-// connection breaks.
+// copyData is the data of one COPY block as a stream. CopyFrom reads it in a goroutine of its own, which it leaves behind where
+// the connection breaks.
 type copyData struct {
 	dump  *dumpsql.Reader
 	mu    sync.Mutex

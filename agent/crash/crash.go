@@ -65,6 +65,7 @@ const (
 	BackupAdmitted = "agent.backup.admitted" // the command is in the ledger, no job runs
 	BackupStarted  = "agent.backup.started"  // the job runs
 	BackupFinished = "agent.backup.finished" // the job is over, its report is not stored
+	BackupFailed   = "agent.backup.failed"   // the failure is stored, what the backup left is not removed
 	BackupReply    = "agent.backup.reply"    // the report is stored, not told
 
 	CloseRecorded = "agent.close.recorded" // the operation takes no more commands, nothing is undone
@@ -87,7 +88,7 @@ var Points = []string{
 	OpenAdmitted, OpenOpened, OpenProved, OpenReply,
 	ChangeAdmitted, ChangeGateClosed, ChangeEvicted, ChangeLoginOff, ChangeEnded, ChangeSet, ChangeProved, ChangeSwept, ChangeReply,
 	RemoveAdmitted, RemoveShut, RemoveDropped, RemoveReply,
-	BackupAdmitted, BackupStarted, BackupFinished, BackupReply,
+	BackupAdmitted, BackupStarted, BackupFinished, BackupFailed, BackupReply,
 	CloseRecorded, CloseEmptied, CloseDropped, CloseUndone, CloseReply,
 	StartNamed, StartEnded, StartLocked,
 }

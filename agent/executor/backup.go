@@ -29,10 +29,10 @@ type Backups interface {
 	// Run makes the backup, or resumes it: what an earlier run left, killed at any moment, is continued or made again. It reports
 	// progress to tell. The returned report's state is never "running"; an error means that the outcome is open.
 	Run(ctx context.Context, b Backup, tell func(stage string, progress int)) (protocol.BackupReport, error)
-	// Discard removes everything that an unfinished run left: partial files, a file that was not reported, copies made for
+	// Discard removes everything of this operation's backup: the file, verified or not, partial files, copies made for
 	// verification.
 	Discard(ctx context.Context, b Backup) error
-	// Complete reports whether this operation's file exists and is complete, verified or not.
+	// Complete reports whether this operation's file exists and, where it is to be verified, is.
 	Complete(ctx context.Context, b Backup) (bool, error)
 }
 
@@ -107,8 +107,20 @@ func (x *Executor) report(ctx context.Context, c protocol.Command, j *job) (json
 		return nil, err
 	}
 	x.forget(j)
+	if j.report.State == protocol.BackupFailed {
+		crash.Point(crash.BackupFailed)
+		x.discardFailed(ctx, j.backup)
+	}
 	crash.Point(crash.BackupReply)
 	return result, nil
+}
+
+// discardFailed removes what a backup left whose failure is stored: even a good file, if its verification could not be carried
+// out or recorded. What cannot be removed now is left to operation.close, which follows every failure.
+func (x *Executor) discardFailed(ctx context.Context, b Backup) {
+	if err := x.backups.Discard(ctx, b); err != nil {
+		x.log.Warn("what a failed backup left is not removed yet", zap.String("operationId", string(b.OperationID)), zap.Error(err))
+	}
 }
 
 func (x *Executor) planBackup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) (Backup, error) {
@@ -128,8 +140,8 @@ func (x *Executor) planBackup(ctx context.Context, c protocol.Command, w protoco
 
 // rememberBackup stores what operation.close needs to know about the backup after a restart.
 func (x *Executor) rememberBackup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) error {
-	_, err := x.db.ExecContext(ctx, `INSERT INTO ledger.backup (operation_id, database_id, filename) VALUES ($1, $2, $3)
-		ON CONFLICT DO NOTHING`, c.OperationID, w.DatabaseID, w.Filename)
+	_, err := x.db.ExecContext(ctx, `INSERT INTO ledger.backup (operation_id, database_id, filename, verify) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (operation_id) DO UPDATE SET verify = excluded.verify`, c.OperationID, w.DatabaseID, w.Filename, w.Verify)
 	return err
 }
 
@@ -171,7 +183,7 @@ func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, 
 			return report, err
 		}
 		if n == backupAttempts {
-			return x.giveUp(ctx, j.backup, err)
+			return failure(err), nil
 		}
 		select {
 		case <-ctx.Done():
@@ -181,17 +193,14 @@ func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, 
 	}
 }
 
-// giveUp reports failure once nothing of the backup is left: even a file whose verification could not be carried out is
-// removed.
-func (x *Executor) giveUp(ctx context.Context, b Backup, cause error) (protocol.BackupReport, error) {
+// failure is the report of a backup that was given up.
+func failure(cause error) protocol.BackupReport {
 	message := "the database could not be dumped, or the file not be checked; the agent's log says why"
 	var told Explained
 	if errors.As(cause, &told) {
 		message = told.ForCustomer()
 	}
-	return protocol.BackupReport{
-		State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: message,
-	}, x.backups.Discard(ctx, b)
+	return protocol.BackupReport{State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: message}
 }
 
 // tell keeps only the latest report.
@@ -243,6 +252,9 @@ func (x *Executor) endJob(ctx context.Context, operation string) error {
 	}
 }
 
+// stopTime bounds how long a stop waits for canceled backups. The next start removes what is left of them.
+const stopTime = 20 * time.Second
+
 func (x *Executor) stopJobs() {
 	x.jobsMu.Lock()
 	jobs := make([]*job, 0, len(x.jobs))
@@ -251,7 +263,13 @@ func (x *Executor) stopJobs() {
 		jobs = append(jobs, j)
 	}
 	x.jobsMu.Unlock()
+	late := time.After(stopTime)
 	for _, j := range jobs {
-		<-j.done
+		select {
+		case <-j.done:
+		case <-late:
+			x.log.Warn("a canceled backup does not end", zap.String("operationId", string(j.backup.OperationID)))
+			return
+		}
 	}
 }

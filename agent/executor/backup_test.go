@@ -6,20 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/protocol"
 )
-
-// discarding counts what is thrown away.
-type discarding struct {
-	Backups
-	discarded int
-}
-
-func (d *discarding) Discard(context.Context, Backup) error {
-	d.discarded++
-	return nil
-}
 
 type locked struct{ error }
 
@@ -31,13 +24,38 @@ func TestAnAbandonedBackupSaysWhatItCan(t *testing.T) {
 		"a table stayed locked":    fmt.Errorf("dump: %w", locked{errors.New("55P03 at 10.0.0.1")}),
 		"the agent's log says why": errors.New("connect to 10.0.0.1: refused"),
 	} {
-		kept := &discarding{}
-		report, err := (&Executor{backups: kept}).giveUp(t.Context(), Backup{}, cause)
-		if err != nil || report.State != protocol.BackupFailed || kept.discarded != 1 {
-			t.Errorf("%+v, %v, %d discarded", report, err, kept.discarded)
+		report := failure(cause)
+		if report.State != protocol.BackupFailed {
+			t.Errorf("%+v", report)
 		}
 		if !strings.HasSuffix(report.Message, want) || strings.Contains(report.Message, "10.0.0.1") {
 			t.Errorf("%q, want %q", report.Message, want)
 		}
 	}
+}
+
+// deaf is a backup that does not end when it is canceled.
+type deaf struct {
+	Backups
+	release chan struct{}
+}
+
+func (d deaf) Run(context.Context, Backup, func(string, int)) (protocol.BackupReport, error) {
+	<-d.release
+	return protocol.BackupReport{}, errors.New("released")
+}
+
+func TestAStopWaitsForNoBackupForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backups := deaf{release: make(chan struct{})}
+		x := &Executor{backups: backups, log: zap.NewNop(), jobs: map[string]*job{}}
+		x.jobFor(Backup{OperationID: "1"})
+		x.jobFor(Backup{OperationID: "2"})
+		began := time.Now()
+		x.stopJobs()
+		if took := time.Since(began); took != stopTime {
+			t.Errorf("it took %s", took)
+		}
+		close(backups.release)
+	})
 }

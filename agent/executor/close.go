@@ -26,8 +26,7 @@ func (x *Executor) close(ctx context.Context, c protocol.Command) (json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	// Checked twice: the verification of a complete backup must not be interrupted, and a backup may become complete until its job
-	// has ended.
+	// Checked twice: a backup may become complete until its job has ended.
 	if err := x.refuseCompleted(ctx, c.OperationID, b, isBackup); err != nil {
 		return nil, err
 	}
@@ -64,19 +63,20 @@ func (x *Executor) undo(ctx context.Context, operation string, b Backup, isBacku
 	return x.undoCreate(ctx, operation)
 }
 
-// refuseCompleted refuses if the operation has completed something: its command has a result or, for a backup, its file exists
-// although the agent died before it could report that. A backup that failed can be closed.
+// refuseCompleted refuses if the operation has completed something: its command has a result or, for a backup, it is complete
+// although the agent died before it could report that. A backup whose failure is stored can be closed, whatever files it left.
 func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Backup, isBackup bool) error {
-	const query = `SELECT EXISTS (SELECT FROM ledger.operation WHERE id = $1 AND closed), EXISTS (SELECT FROM ledger.command
-		WHERE operation_id = $1 AND (kind = $2 AND result IS NOT NULL
-		   OR kind = $3 AND result->>'state' IN ('done', 'not_verified')))`
-	var closed, completed bool
+	const query = `SELECT EXISTS (SELECT FROM ledger.operation WHERE id = $1 AND closed),
+			coalesce(bool_or(kind = $2 AND result IS NOT NULL OR kind = $3 AND result->>'state' IN ('done', 'not_verified')), false),
+			coalesce(bool_or(kind = $3 AND result->>'state' = 'failed'), false)
+		FROM ledger.command WHERE operation_id = $1`
+	var closed, completed, failed bool
 	err := x.db.QueryRowContext(ctx, query, operation, string(protocol.EnsureDatabase), string(protocol.RunBackup)).
-		Scan(&closed, &completed)
+		Scan(&closed, &completed, &failed)
 	if err != nil || closed { // closed: an interrupted close continues
 		return err
 	}
-	if !completed && isBackup {
+	if !completed && !failed && isBackup {
 		if completed, err = x.backups.Complete(ctx, b); err != nil {
 			return err
 		}
@@ -89,11 +89,11 @@ func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Back
 
 // backupOf returns the backup of an operation; false if it has none.
 func (x *Executor) backupOf(ctx context.Context, operation string) (Backup, bool, error) {
-	const query = `SELECT b.database_id, b.filename, coalesce(d.name, '')
+	const query = `SELECT b.database_id, b.filename, b.verify, coalesce(d.name, '')
 		FROM ledger.backup b LEFT JOIN ledger.database d ON d.id = b.database_id WHERE b.operation_id = $1`
 	var db, filename string
 	b := Backup{OperationID: id.OperationID(operation)}
-	err := x.db.QueryRowContext(ctx, query, operation).Scan(&db, &filename, &b.Database)
+	err := x.db.QueryRowContext(ctx, query, operation).Scan(&db, &filename, &b.Verify, &b.Database)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, false, nil
 	}

@@ -57,7 +57,8 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	}, nil
 }
 
-// Stop cancels running backups, waits for them, and closes the connections. The next agent resumes what it cancels.
+// Stop cancels running backups, waits for them, but no longer than stopTime, and closes the connections. The next agent resumes
+// what it cancels.
 func (x *Executor) Stop() {
 	x.stopJobs()
 	_ = x.db.Close() // nothing is lost with a connection

@@ -124,6 +124,8 @@ CREATE TABLE IF NOT EXISTS ledger.backup (
     database_id  text NOT NULL,
     filename     text NOT NULL
 );
+-- Whether it is complete only when its file is verified. Of one that an earlier version began, nothing is known: its file counts.
+ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS verify boolean NOT NULL DEFAULT false;
 
 -- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,
 -- closed, conflict, stale. A command about all of a database's access or allowlist that was done is stale, and no longer done,

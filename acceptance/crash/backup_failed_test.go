@@ -1,0 +1,60 @@
+package crash_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/controlplane"
+)
+
+// unverifiable makes rows whose restore fails elsewhere as on a broken server, so that nobody can say whether the file is good.
+const unverifiable = `CREATE FUNCTION trap() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+		IF current_database() LIKE 'verify%' THEN RAISE EXCEPTION 'no' USING ERRCODE = '58000'; END IF; RETURN true; END $$;
+	CREATE TABLE trapped (n int CHECK (trap())); INSERT INTO trapped VALUES (1)`
+
+// hopelessFlow makes a backup that cannot be verified. It fails, leaves no file, and holds up nothing that comes after.
+type hopelessFlow struct{ guest }
+
+func (f *hopelessFlow) ready(t *testing.T, w *world) {
+	f.guest = newLoadedGuest(t, w, "hopeless")
+	_, err := f.conn.ExecContext(soon(t), unverifiable)
+	noError(t, err)
+}
+
+func (f *hopelessFlow) act(t *testing.T, _ *world, api *stack.Host) { f.backUp(t, api) }
+
+func (f *hopelessFlow) check(t *testing.T, w *world, api *stack.Host) {
+	all := f.operations(t, api)
+	if len(all) != 1 || all[0].Status != "failed" || all[0].Error == nil || all[0].Error.Code != "AGENT_ERROR" {
+		t.Fatalf("operations: %+v", all)
+	}
+	if list := f.backups(t, api); len(list) != 0 {
+		t.Errorf("backups: %+v", list)
+	}
+	_, err := f.conn.ExecContext(soon(t), "DROP TABLE trapped")
+	noError(t, err)
+	f.startBackup(t, api)
+	w.quiet(t)
+	list := f.backups(t, api)
+	if len(list) != 1 || list[0].VerifiedAt == nil {
+		t.Fatalf("backups after the next: %+v", list)
+	}
+	for _, action := range []string{"stop", "start"} {
+		f.user.do(t, api, http.MethodPost, f.path("/lifecycle"), "", map[string]string{"action": action}).is(t, http.StatusOK)
+	}
+}
+
+func failingBackups() []killing {
+	const what = "backup that cannot be verified"
+	return []killing{
+		{inAgent, []string{crash.BackupFailed}, what, &hopelessFlow{}},
+		{inBatch, []string{controlplane.CrashBackupClosed}, what, &hopelessFlow{}},
+	}
+}
+
+func TestKilledWhileABackupFails(t *testing.T) {
+	t.Parallel()
+	runAll(t, failingBackups())
+}

@@ -1,0 +1,131 @@
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// Whatever a customer's code does, or whoever holds a lock: a backup that is canceled ends within seconds, with its file where
+// that was not yet verified.
+func TestACancelEndsABackupThatHangs(t *testing.T) {
+	s := realStack(t)
+	const asleep = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname LIKE 'verify\\_%' AND wait_event = 'PgSleep'"
+	for name, c := range map[string]struct {
+		ready   func(t *testing.T) (wanted, func())
+		hanging string
+	}{
+		"a CHECK that sleeps": {func(t *testing.T) (wanted, func()) {
+			return s.trappedDatabase(t, "PERFORM pg_sleep(600)"), func() {}
+		}, asleep},
+		"a CHECK that catches the cancel": {func(t *testing.T) (wanted, func()) {
+			const code = "LOOP BEGIN PERFORM pg_sleep(600); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP"
+			return s.trappedDatabase(t, code), func() {}
+		}, asleep},
+		"a dump that waits for a lock": {func(t *testing.T) (wanted, func()) {
+			w := s.filledDatabase(t)
+			return w, s.lockThings(t, w)
+		}, "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%' AND wait_event_type = 'Lock'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, release := c.ready(t)
+			defer release()
+			backup := w.backup(newUUID(), backupName, true)
+			s.done(t, backup)
+			eventually(t, "the backup does not hang", func() bool { return s.one(t, c.hanging) == "true" })
+			began := time.Now()
+			s.done(t, closing(backup.OperationID))
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("the cancel took %s", took)
+			}
+			s.refusedFor(t, protocol.ReasonClosed, backup)
+			s.noFiles(t, w)
+			s.nothingOfBackupsLeft(t)
+		})
+	}
+}
+
+// unverifiable is code for trappedDatabase that fails with an SQLSTATE that PostgreSQL itself has for a broken server: nobody can
+// say whether the file is good.
+const unverifiable = "RAISE EXCEPTION 'no' USING ERRCODE = '58000'"
+
+// A failure that is stored wins over the file: that is removed, and the operation can be closed.
+func TestABackupThatCannotBeVerifiedFails(t *testing.T) {
+	s := realStack(t)
+	w := s.trappedDatabase(t, unverifiable)
+	c := w.backup(newUUID(), backupName, true)
+	if report := s.backedUp(t, c); report.State != protocol.BackupFailed || report.Reason != protocol.ReasonFailed {
+		t.Fatalf("%+v", report)
+	}
+	s.noFiles(t, w)
+	s.done(t, closing(c.OperationID))
+	owner, password := w.login(database.OwnerLogin)
+	must(s.direct(t, w.name, owner, password).Exec("DROP TABLE trapped"))(t)
+	s.backsUpAgain(t, w)
+}
+
+func TestAFullDiskAtTheMarkOfAVerification(t *testing.T) {
+	s := realStack(t)
+	w := s.filledDatabase(t)
+	folder := filepath.Join(s.config.BackupDir, w.id)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// It fails every write as a full disk does.
+	if err := os.Symlink("/dev/full", filepath.Join(folder, "20260301_120000.verified.json.partial")); err != nil {
+		t.Fatal(err)
+	}
+	c := w.backup(newUUID(), backupName, true)
+	if report := s.backedUp(t, c); report.State != protocol.BackupFailed || report.Reason != protocol.ReasonStorageFull {
+		t.Fatalf("%+v", report)
+	}
+	s.noFiles(t, w)
+	s.done(t, closing(c.OperationID))
+	s.backsUpAgain(t, w)
+}
+
+// backsUpAgain checks that a database has its next backup.
+func (s *stack) backsUpAgain(t testing.TB, w wanted) {
+	t.Helper()
+	report := s.backedUp(t, w.backup(newUUID(), backupName, true))
+	if report.State != protocol.BackupDone || report.VerifiedAt == nil {
+		t.Errorf("the next backup: %+v", report)
+	}
+}
+
+// An agent that dies between storing a failure and removing the file leaves the rest to the close that follows.
+func TestCrashBeforeAFailedBackupIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	maker := s.child(t, "")
+	w := s.trappedDatabase(t, unverifiable)
+	maker.kill()
+	c := w.backup(newUUID(), backupName, true)
+	victim := s.child(t, crash.BackupFailed)
+	for {
+		if _, _, err := s.send(c); err != nil {
+			break
+		}
+	}
+	victim.died(t)
+	if _, err := os.Stat(filepath.Join(s.config.BackupDir, w.id, backupName)); err != nil {
+		t.Fatalf("the file went before the failure was stored: %v", err)
+	}
+	// An agent of an earlier version has not stored that the file is complete only when it is verified. The failure counts all the
+	// same: such a database was running for good.
+	must(s.super.Exec("UPDATE ledger.backup SET verify = false"))(t)
+	next := s.child(t, "")
+	defer next.kill()
+	if report := s.backedUp(t, c); report.State != protocol.BackupFailed {
+		t.Errorf("%+v", report)
+	}
+	s.done(t, closing(c.OperationID))
+	s.noFiles(t, w)
+	s.noOrphans(t)
+	s.nothingOfBackupsLeft(t)
+}
