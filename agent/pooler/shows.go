@@ -21,10 +21,18 @@ type Client struct {
 	ID              string
 	Entry, Login    string
 	State           string
+	Linked          bool       // has a server connection
 	Address         netip.Addr // not valid for a client of the unix socket
 	ApplicationName string
 	ConnectedAt     time.Time
 }
+
+// idle reports whether a client is between transactions and holds nothing on the server. Before 1.25 PgBouncer says "active" of
+// one, as of one that works; later versions say "idle".
+func (c Client) idle() bool { return !c.Linked && (c.State == "active" || c.State == "idle") }
+
+// waiting reports whether a client waits for a server connection, for the first or for its next transaction.
+func (c Client) waiting() bool { return !c.Linked && c.State == "waiting" }
 
 // Pools returns the pools of all entries but the console.
 func (c *Console) Pools(ctx context.Context) ([]Pool, error) {
@@ -92,6 +100,6 @@ func clientOf(r row) Client {
 	connected, _ := time.ParseInLocation("2006-01-02 15:04:05 MST", r.text("connect_time"), time.Local)
 	return Client{
 		ID: r.text("id"), Entry: r.text("database"), Login: r.text("user"), State: r.text("state"),
-		Address: address.Unmap(), ApplicationName: r.text("application_name"), ConnectedAt: connected,
+		Linked: r.text("link") != "", Address: address.Unmap(), ApplicationName: r.text("application_name"), ConnectedAt: connected,
 	}
 }
