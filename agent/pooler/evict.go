@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -136,15 +135,4 @@ func (c *Console) closeOnce(ctx context.Context, who Who) ([]string, error) {
 		}
 	}
 	return ids, c.KillClients(ctx, ids...)
-}
-
-// KillClients closes clients by their ID; it is no error if one is already gone.
-func (c *Console) KillClients(ctx context.Context, ids ...string) error {
-	for _, id := range ids {
-		err := c.command(ctx, "KILL_CLIENT "+quoteDouble(id))
-		if err != nil && !strings.Contains(err.Error(), "client not found") {
-			return err
-		}
-	}
-	return nil
 }

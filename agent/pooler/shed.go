@@ -19,13 +19,8 @@ type Ended struct {
 	Idle, Waiting int
 }
 
-const (
-	// shedAtOnce bounds how many clients are ended for one look at them, which takes some 30 ms. What is known of a client is old
-	// when its turn comes: an idle one may have begun a transaction.
-	shedAtOnce = 250
-	// shedLooks bounds the looks of one call, for others come while some are ended.
-	shedLooks = 40
-)
+// shedLooks bounds the looks of one call, for others come while some are ended.
+const shedLooks = 20
 
 // Shed looks how many clients PgBouncer holds, which costs it next to nothing. Above highMark percent of the limit it reads the
 // clients and ends those of surplus, until there are none. With an error it returns what it did before.
@@ -51,7 +46,8 @@ func (c *Console) Shed(ctx context.Context, holdings func(context.Context) ([]Ho
 	return load, err
 }
 
-// shedSome takes one look, and returns which clients it ended.
+// shedSome takes one look, and returns which clients it ended. These are few, because what is known of a client is old when its
+// turn comes: an idle one may have begun a transaction.
 func (c *Console) shedSome(ctx context.Context, now census) (ended []Client, err error) {
 	if now.total, err = c.used(ctx); err != nil {
 		return nil, err
@@ -60,13 +56,21 @@ func (c *Console) shedSome(ctx context.Context, now census) (ended []Client, err
 		return nil, err
 	}
 	chosen := now.surplus()
-	for _, client := range chosen[:min(len(chosen), shedAtOnce)] {
-		if err = c.KillClients(ctx, client.ID); err != nil {
-			return ended, err
-		}
-		ended = append(ended, client)
+	chosen = chosen[:min(len(chosen), killsAtOnce)]
+	if len(chosen) == 0 {
+		return nil, nil
 	}
-	return ended, nil
+	ids := make([]string, len(chosen))
+	for i, client := range chosen {
+		ids[i] = client.ID
+	}
+	closed, err := c.kill(ctx, ids)
+	for i, was := range closed {
+		if was {
+			ended = append(ended, chosen[i])
+		}
+	}
+	return ended, err
 }
 
 // used is the number that PgBouncer compares with max_client_conn.
