@@ -280,6 +280,14 @@ func (g gated) InspectLogin(ctx context.Context, q protocol.LoginQuestion) (prot
 	return g.executor.InspectLogin(ctx, q)
 }
 
+// SetAccounts implements server.Commands.
+func (g gated) SetAccounts(ctx context.Context, accounts protocol.Accounts) error {
+	if err := g.pass(); err != nil {
+		return err
+	}
+	return g.executor.SetAccounts(ctx, accounts)
+}
+
 // Size implements server.Commands.
 func (g gated) Size(ctx context.Context, db id.DatabaseID) (int64, error) {
 	if err := g.pass(); err != nil {

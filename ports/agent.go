@@ -53,6 +53,9 @@ type DatabaseAgent interface {
 	// SetAllowlist makes the pooler admit only the given networks (none: every address) and closes connections from
 	// elsewhere. ReasonStale as for SetAccess.
 	SetAllowlist(ctx context.Context, spec AllowlistSpec) error
+	// SetAccounts tells whose databases are, which the agent needs to know who holds more of the server than others. Databases
+	// that the server does not have are passed over. ReasonNoRoute: the agent is too old.
+	SetAccounts(ctx context.Context, list []DatabaseAccount) error
 	// DatabaseSize returns the size on disk in bytes.
 	DatabaseSize(ctx context.Context, db id.DatabaseID) (int64, error)
 }
@@ -87,6 +90,12 @@ type AllowlistSpec struct {
 	DatabaseID id.DatabaseID
 	Generation int64
 	Networks   []netip.Prefix
+}
+
+// DatabaseAccount says whose a database is.
+type DatabaseAccount struct {
+	DatabaseID id.DatabaseID `db:"id"`
+	AccountID  id.AccountID  `db:"account_id"`
 }
 
 // BackupAgent creates, stores, serves and deletes backup files.

@@ -18,6 +18,8 @@ type Servers interface {
 	Pick(ctx context.Context) (server.Server, error)
 	// Save writes every field that can change.
 	Save(ctx context.Context, s server.Server) error
+	// DatabaseAccounts lists the active and stopped databases of a server with their accounts, by database ID.
+	DatabaseAccounts(ctx context.Context, server id.ServerID) ([]DatabaseAccount, error)
 }
 
 // Switches keeps the settings that an operator turns on and off.

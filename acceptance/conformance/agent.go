@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -26,6 +27,8 @@ type ServerView interface {
 	LogIn(database, username, password string) (CustomerSession, error)
 	// From is where LogIn comes from.
 	From() netip.Addr
+	// AccountOf returns whose a database is, as the agent was told; empty where it was not.
+	AccountOf(db id.DatabaseID) id.AccountID
 	// AddForeign makes a database of that name that is not the platform's. The suite leaves it behind.
 	AddForeign(t *testing.T, name string)
 }
@@ -68,6 +71,8 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"allowlist of a lower generation":     allowlistStale,
 		"allowlist again in another order":    allowlistAgain,
 		"allowlist of no database":            allowlistOfNothing,
+		"accounts are kept":                   accountsKept,
+		"accounts of no database":             accountsOfNothing,
 		"size":                                sizeOfDatabase,
 		"backup is made, verified and opened": backupVerified,
 		"backup without verification":         backupUnverified,

@@ -12,6 +12,8 @@ import (
 	_ "github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/conformance"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -38,6 +40,16 @@ func (s realServer) Logins() []string {
 func (s realServer) AddForeign(t *testing.T, name string) {
 	t.Helper()
 	clustertest.Exec(t, s.pg.URL("postgres"), `CREATE DATABASE "`+name+`"`)
+}
+
+func (s realServer) AccountOf(db id.DatabaseID) id.AccountID {
+	s.t.Helper()
+	maintenance, err := sql.Open("postgres", s.pg.URL(setup.MaintenanceDatabase))
+	noError(s.t, err)
+	defer maintenance.Close()
+	var account id.AccountID
+	noError(s.t, maintenance.QueryRow("SELECT account_id FROM ledger.database WHERE id = $1", string(db)).Scan(&account))
+	return account
 }
 
 func (s realServer) names(query string) []string {

@@ -1,9 +1,12 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -15,6 +18,7 @@ func Servers(t *testing.T, m Metadata) {
 		{"a server comes back as it was stored", serverComesBack},
 		{"a name is unique", serverNameIsUnique},
 		{"the one with the most room is picked", roomiestIsPicked},
+		{"databases with their accounts", accountsOfServer},
 	})
 }
 
@@ -90,4 +94,28 @@ func roomiestIsPicked(w *world) {
 	if got, err := pick(); !sameError(err, ports.ErrNoRow) {
 		w.Errorf("with only a disabled server empty %q was picked (%v)", got.Name, err)
 	}
+}
+
+func accountsOfServer(w *world) {
+	second := w.addServer("second", 3)
+	_, theirs := w.addAccount("bob@example.com")
+	as := func(status database.Status, of id.AccountID, on id.ServerID) func(*database.Record) {
+		return func(r *database.Record) { r.Status, r.AccountID, r.ServerID = status, of, on }
+	}
+	here := []database.Record{
+		w.addDatabase("shop", as(database.Active, w.account.ID, second.ID)),
+		w.addDatabase("blog", as(database.Stopped, theirs.ID, second.ID)),
+	}
+	w.addDatabase("toys", as(database.Creating, theirs.ID, second.ID))
+	w.addDatabase("news", as(database.Active, theirs.ID, w.server.ID))
+	slices.SortFunc(here, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) })
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		list, err := tx.Servers().DatabaseAccounts(ctx, second.ID)
+		var want []ports.DatabaseAccount
+		for _, r := range here {
+			want = append(want, ports.DatabaseAccount{DatabaseID: r.ID, AccountID: r.AccountID})
+		}
+		w.equal("the databases", list, want)
+		return err
+	})
 }

@@ -52,18 +52,18 @@ var backupStates = map[string]ports.BackupState{
 
 // RoomForBackup implements ports.BackupAgent.
 func (c *client) RoomForBackup(ctx context.Context, db id.DatabaseID) error {
-	return c.exchange(ctx, route{method: http.MethodGet, path: databasePath(db) + "/backups/room", backup: true}, nil, nil)
+	return c.exchange(ctx, route{method: http.MethodGet, path: databasePath(db) + "/backups/room", later: true}, nil, nil)
 }
 
 // DeleteBackup implements ports.BackupAgent.
 func (c *client) DeleteBackup(ctx context.Context, db id.DatabaseID, filename string) error {
-	return c.exchange(ctx, route{method: http.MethodDelete, path: backupPath(db, filename), backup: true}, nil, nil)
+	return c.exchange(ctx, route{method: http.MethodDelete, path: backupPath(db, filename), later: true}, nil, nil)
 }
 
 // OpenBackup implements ports.BackupAgent. The file is streamed: the end of ctx closes it, and a truncated file ends in an
 // error, never in io.EOF.
 func (c *client) OpenBackup(ctx context.Context, db id.DatabaseID, filename string) (ports.BackupFile, error) {
-	r := route{method: http.MethodGet, path: backupPath(db, filename), backup: true}
+	r := route{method: http.MethodGet, path: backupPath(db, filename), later: true}
 	resp, err := c.send(ctx, c.downloads, r.method, r.path, nil)
 	if err != nil {
 		return ports.BackupFile{}, err

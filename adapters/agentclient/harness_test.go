@@ -135,6 +135,9 @@ var calls = map[string]func(ctx context.Context, a ports.Agent) error{
 	"SetAllowlist": func(ctx context.Context, a ports.Agent) error {
 		return a.SetAllowlist(ctx, ports.AllowlistSpec{DatabaseID: database, Generation: 2})
 	},
+	"SetAccounts": func(ctx context.Context, a ports.Agent) error {
+		return a.SetAccounts(ctx, []ports.DatabaseAccount{{DatabaseID: database, AccountID: "22222222-2222-4222-8222-222222222222"}})
+	},
 	"DatabaseSize": func(ctx context.Context, a ports.Agent) error {
 		_, err := a.DatabaseSize(ctx, database)
 		return err

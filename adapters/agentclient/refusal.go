@@ -16,10 +16,10 @@ const (
 	maxMessage = 4 << 10  // bytes of its message that are kept
 )
 
-// route is one request of the protocol. backup marks the routes that an old agent may lack.
+// route is one request of the protocol. later marks the routes that an old agent may lack.
 type route struct {
 	method, path string
-	backup       bool
+	later        bool
 }
 
 // reasons lists the words that this version understands. An unknown reason from a newer agent leaves the outcome unknown,
@@ -50,7 +50,7 @@ func (r route) refusal(resp *http.Response) error {
 		}
 	}
 	switch {
-	case r.backup && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed):
+	case r.later && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed):
 		return &ports.AgentRefusal{Reason: ports.ReasonNoRoute, Message: "the agent does not know " + r.method + " of this route"}
 	case resp.StatusCode == http.StatusUnauthorized:
 		return unknown(errors.New("it does not accept the shared secret"))

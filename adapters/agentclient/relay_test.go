@@ -37,6 +37,18 @@ func relay(behind ports.Agent) http.Handler {
 		condition, err := behind.InspectLogin(r.Context(), id.DatabaseID(q.DatabaseID), q.Username, q.Verifier)
 		reply(w, protocol.LoginAnswer{Condition: string(condition)}, err)
 	})
+	mux.HandleFunc("PUT /v1/accounts", func(w http.ResponseWriter, r *http.Request) {
+		var a protocol.Accounts
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&a); err != nil {
+			reply(w, nil, &ports.AgentRefusal{Reason: ports.ReasonInvalid})
+			return
+		}
+		var list []ports.DatabaseAccount
+		for _, d := range a.Databases {
+			list = append(list, ports.DatabaseAccount{DatabaseID: id.DatabaseID(d.DatabaseID), AccountID: id.AccountID(d.AccountID)})
+		}
+		reply(w, nil, behind.SetAccounts(r.Context(), list))
+	})
 	mux.HandleFunc("GET /v1/databases/{id}/size", func(w http.ResponseWriter, r *http.Request) {
 		n, err := behind.DatabaseSize(r.Context(), databaseOf(r))
 		reply(w, protocol.Size{Bytes: n}, err)

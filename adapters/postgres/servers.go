@@ -28,6 +28,8 @@ var (
 			JoinClause("CROSS JOIN LATERAL (SELECT count(*) AS used FROM databases d WHERE d.server_id = t.id) u").
 			Where("t.enabled AND t.capacity > u.used").OrderBy("t.capacity - u.used DESC", "t.name").Limit(1)
 	})
+	serverAccounts = written(`SELECT id, account_id FROM databases
+		WHERE server_id = $1 AND status IN ('active', 'stopped') ORDER BY id`)
 )
 
 type servers struct{ session }
@@ -50,4 +52,8 @@ func (s servers) Pick(ctx context.Context) (server.Server, error) {
 
 func (s servers) Save(ctx context.Context, row server.Server) error {
 	return s.mustChange(ctx, ports.ErrNoRow, saveServer, append(valuesOf(row, serverChanges), row.ID)...)
+}
+
+func (s servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]ports.DatabaseAccount, error) {
+	return all[ports.DatabaseAccount](ctx, s.session, serverAccounts, of)
 }

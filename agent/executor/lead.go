@@ -90,8 +90,11 @@ var latestSetup = []string{
 	"SELECT open, enabled FROM ledger.database, ledger.role LIMIT 0", "SELECT pooler.has_verifier('', '')",
 	"SELECT spoken_at FROM ledger.operation LIMIT 0", "SELECT FROM ledger.running LIMIT 0",
 	"SELECT verifier_mark, parked FROM ledger.role LIMIT 0", "SELECT pooler.verifier_mark('')",
-	"SELECT pooler.no_verifier()", "SELECT FROM pooler.former LIMIT 0", "SELECT applied FROM ledger.generation LIMIT 0",
+	"SELECT pooler.no_verifier()",
+	"SELECT FROM pooler.former LIMIT 0",
+	"SELECT applied FROM ledger.generation LIMIT 0",
 	"SELECT verify FROM ledger.backup LIMIT 0",
+	"SELECT account_id FROM ledger.database LIMIT 0",
 }
 
 // checkPrepared refuses a server that was not prepared by agent init of this version, before a predecessor loses charge of it.

@@ -6,6 +6,7 @@
 //	GET  /v1/capabilities                               Capabilities
 //	POST /v1/commands                                   Command -> Reply
 //	POST /v1/logins/inspect                             LoginQuestion -> LoginAnswer
+//	PUT  /v1/accounts                                   Accounts -> 204
 //	GET  /v1/databases/{id}/size                        Size
 //	GET  /v1/databases/{id}/backups/room                204, or a refusal
 //	GET  /v1/databases/{id}/backups/{filename}          the file

@@ -77,6 +77,15 @@ func (s *Server) inspectLogin(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, found)
 }
 
+func (s *Server) setAccounts(w http.ResponseWriter, r *http.Request) {
+	var accounts protocol.Accounts
+	if no := readBody(w, r, &accounts); no != nil {
+		answer(w, http.StatusBadRequest, no)
+		return
+	}
+	s.noContent(w, r, s.config.Commands.SetAccounts(r.Context(), accounts))
+}
+
 func (s *Server) size(w http.ResponseWriter, r *http.Request) {
 	db, ok := databaseOf(w, r)
 	if !ok {

@@ -25,6 +25,7 @@ import (
 type Commands interface {
 	Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error)
 	InspectLogin(ctx context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error)
+	SetAccounts(ctx context.Context, accounts protocol.Accounts) error
 	Size(ctx context.Context, db id.DatabaseID) (int64, error)
 }
 
@@ -135,6 +136,7 @@ func (s *Server) protected() map[string]http.HandlerFunc {
 		"GET /v1/capabilities":                         s.capabilities,
 		"POST /v1/commands":                            s.command,
 		"POST /v1/logins/inspect":                      s.inspectLogin,
+		"PUT /v1/accounts":                             s.setAccounts,
 		"GET /v1/databases/{id}/size":                  s.size,
 		"GET /v1/databases/{id}/backups/room":          s.room,
 		"GET /v1/databases/{id}/backups/{filename}":    s.download,

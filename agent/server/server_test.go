@@ -33,12 +33,13 @@ const (
 
 // work stands in for the executor and the store.
 type work struct {
-	got     atomic.Pointer[protocol.Command]
-	refuse  string
-	wait    chan struct{} // a command waits for it, where it is not nil
-	began   chan struct{}
-	content string
-	claimed int64
+	got      atomic.Pointer[protocol.Command]
+	accounts atomic.Pointer[protocol.Accounts]
+	refuse   string
+	wait     chan struct{} // a command waits for it, where it is not nil
+	began    chan struct{}
+	content  string
+	claimed  int64
 }
 
 var errRefused = errors.New("refused")
@@ -56,6 +57,10 @@ func (w *work) Execute(ctx context.Context, c protocol.Command) (json.RawMessage
 }
 
 func (w *work) Size(context.Context, id.DatabaseID) (int64, error) { return 42, nil }
+func (w *work) SetAccounts(_ context.Context, a protocol.Accounts) error {
+	w.accounts.Store(&a)
+	return nil
+}
 func (w *work) InspectLogin(_ context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error) {
 	if w.refuse != "" {
 		return protocol.LoginAnswer{}, errRefused
@@ -137,6 +142,8 @@ func (r running) do(t *testing.T, method, path, token, body string) (int, string
 
 const validQuestion = `{"databaseId":"d","username":"u","verifier":"SCRAM-SHA-256$x"}`
 
+const validAccounts = `{"databases":[{"databaseId":"d","accountId":"a"}]}`
+
 const valid = `{"kind":"database.ensure","operationId":"o","epoch":1,"step":"s","resource":"r","generation":1,` +
 	`"payloadHash":"h","payload":{"verifier":"SCRAM-SHA-256$x"},"secrets":{"u":"p4ssw0rd"}}`
 
@@ -147,7 +154,7 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	}
 	_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
 	var known protocol.Capabilities
-	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 9 || known.Version != "v" ||
+	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 10 || known.Version != "v" ||
 		len(known.Programs) != 1 || !known.Programs[0].BelowFloor {
 		t.Fatalf("%s %v", text, err)
 	}
@@ -158,8 +165,11 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 			continue
 		}
 		body := valid
-		if path == "/v1/logins/inspect" {
+		switch path {
+		case "/v1/logins/inspect":
 			body = validQuestion
+		case "/v1/accounts":
+			body = validAccounts
 		}
 		for _, token := range []string{
 			"", "Bearer ", "Bearer wrong", "Bearer " + secret + "x", secret[:len(secret)-1], "Basic " + secret,
@@ -215,6 +225,23 @@ func TestLoginIsInspected(t *testing.T) {
 	r = start(t, &work{refuse: protocol.ReasonNotFound})
 	if status, _ := r.do(t, "POST", "/v1/logins/inspect", "Bearer "+secret, validQuestion); status != http.StatusNotFound {
 		t.Errorf("a database that is not there: %d", status)
+	}
+}
+
+func TestAccountsAreTold(t *testing.T) {
+	w := &work{}
+	r := start(t, w)
+	for _, bad := range []string{"", "[]", `{"databases":[{"databaseId":"d"}],"all":true}`, validAccounts + "{}"} {
+		if status, body := r.do(t, "PUT", "/v1/accounts", "Bearer "+secret, bad); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", bad, status, body)
+		}
+	}
+	if w.accounts.Load() != nil {
+		t.Error("one of them was taken")
+	}
+	status, body := r.do(t, "PUT", "/v1/accounts", "Bearer "+secret, validAccounts)
+	if got := w.accounts.Load(); status != http.StatusNoContent || got == nil || got.Databases[0].AccountID != "a" {
+		t.Errorf("%d %s, %+v", status, body, got)
 	}
 }
 

@@ -111,6 +111,9 @@ $$;
 ALTER TABLE ledger.role ADD COLUMN IF NOT EXISTS verifier_mark text, ADD COLUMN IF NOT EXISTS parked text[];
 CREATE INDEX IF NOT EXISTS role_parked ON ledger.role (oid) WHERE parked IS NOT NULL;
 
+-- Whose a database is: empty until the control plane has said it.
+ALTER TABLE ledger.database ADD COLUMN IF NOT EXISTS account_id text NOT NULL DEFAULT '';
+
 -- Roles that are gone for their database, which something that others hold keeps from being dropped. They have lost
 -- login, password and name.
 CREATE TABLE IF NOT EXISTS ledger.dead_role (

@@ -15,13 +15,14 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Keeper does the periodic work: scheduled backups, expired backups and passwords, and changes that a crash or an outage left
-// unfinished. Any number of keepers may run concurrently: all of their work is idempotent.
+// Keeper does the periodic work: scheduled backups, expired backups and passwords, changes that a crash or an outage left
+// unfinished, and telling agents whose databases they have. Any number of keepers may run concurrently: all of their work is idempotent.
 type Keeper struct {
 	*base
 
 	mu   sync.Mutex
 	busy map[id.ServerID]bool // servers on which logins are being changed
+	told toldAccounts
 }
 
 // keepEvery is how often the keeper looks for work.
@@ -34,10 +35,10 @@ const keepBatch = 100
 func (k *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
-	var roles sync.WaitGroup
-	defer roles.Wait()
+	var apart sync.WaitGroup
+	defer apart.Wait()
 	for {
-		if err := errors.Join(k.others(ctx), k.keepRoles(ctx, roles.Go)); err != nil && ctx.Err() == nil {
+		if err := k.oneRound(ctx, apart.Go); err != nil && ctx.Err() == nil {
 			k.journal(ctx, "keeper.unfinished", "", err)
 		}
 		select {
@@ -50,10 +51,15 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // Once does one round of every task. A task that fails does not prevent the others.
 func (k *Keeper) Once(ctx context.Context) error {
-	return errors.Join(k.others(ctx), k.keepRoles(ctx, func(work func()) { work() }))
+	return k.oneRound(ctx, func(work func()) { work() })
 }
 
-// others is everything but the work on logins.
+// oneRound starts work that may have to wait for a server apart from the rest.
+func (k *Keeper) oneRound(ctx context.Context, start func(work func())) error {
+	return errors.Join(k.others(ctx), k.tellAccounts(ctx, start), k.keepRoles(ctx, start))
+}
+
+// others is everything that is not started apart.
 func (k *Keeper) others(ctx context.Context) error {
 	return errors.Join(
 		k.scheduleBackups(ctx),

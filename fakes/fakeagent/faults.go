@@ -56,7 +56,7 @@ func (s *Server) SetUnreachable(on bool) { s.set(func(f *faults) { f.unreachable
 // SetUnavailable makes the agent refuse every call that needs PostgreSQL or PgBouncer with ReasonUnavailable.
 func (s *Server) SetUnavailable(on bool) { s.set(func(f *faults) { f.unavailable = on }) }
 
-// SetOldAgent takes away what an old agent does not know, the routes of backups and all of roles: ReasonNoRoute.
+// SetOldAgent takes away what an old agent does not know, the routes of backups, all of roles and accounts: ReasonNoRoute.
 func (s *Server) SetOldAgent(on bool) { s.set(func(f *faults) { f.oldAgent = on }) }
 
 // SetNameless makes refusals name no generations, as those of an agent of an earlier version.

@@ -30,6 +30,7 @@ type databaseState struct {
 	madeBy   id.OperationID
 	logins   map[string]*login
 	open     bool
+	account  id.AccountID // empty until the agent is told
 	networks []netip.Prefix
 	contents string // SQL text
 	sessions map[*Session]bool

@@ -1,0 +1,55 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// accountsTime bounds one statement about accounts, and the wait for a connection.
+const accountsTime = 10 * time.Second
+
+// SetAccounts stores whose the databases are. One that the server does not have is passed over. A database never changes its
+// account, so it does not matter in which order such lists come.
+func (x *Executor) SetAccounts(ctx context.Context, a protocol.Accounts) error {
+	databases, accounts := make(pq.StringArray, 0, len(a.Databases)), make(pq.StringArray, 0, len(a.Databases))
+	for i, d := range a.Databases {
+		if _, err := id.Parse[id.DatabaseID](d.DatabaseID); err != nil {
+			return refuse(protocol.ReasonInvalid, "databases[%d].databaseId is no UUID", i)
+		}
+		if _, err := id.Parse[id.AccountID](d.AccountID); err != nil {
+			return refuse(protocol.ReasonInvalid, "databases[%d].accountId is no UUID", i)
+		}
+		databases, accounts = append(databases, d.DatabaseID), append(accounts, d.AccountID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, accountsTime)
+	defer cancel()
+	const statement = `UPDATE ledger.database d SET account_id = n.account FROM unnest($1::text[], $2::text[]) AS n (id, account)
+		WHERE d.id = n.id AND d.account_id <> n.account`
+	_, err := x.db.ExecContext(ctx, statement, databases, accounts)
+	return err
+}
+
+// Holdings lists the databases with their accounts, as far as these are known.
+func (x *Executor) Holdings(ctx context.Context) (all []pooler.Holding, err error) {
+	ctx, cancel := context.WithTimeout(ctx, accountsTime)
+	defer cancel()
+	rows, err := x.db.QueryContext(ctx, "SELECT name, account_id, connection_cap FROM ledger.database ORDER BY name")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var h pooler.Holding
+		if err := rows.Scan(&h.Database, &h.Account, &h.ConnectionCap); err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,99 @@
+package controlplane_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+)
+
+// later lets a keeper's next look come.
+func (w *world) later(after time.Duration) {
+	w.t.Helper()
+	w.clock.Advance(after)
+	ok(w.t, w.Keeper.Once(w.ctx))
+}
+
+func TestAgentsAreToldWhoseTheDatabasesAre(t *testing.T) {
+	w := newWorld(t)
+	theirs, _, other := w.newAccount("other@example.org", account.Pro)
+	ok(t, w.Keeper.Once(w.ctx))
+	equal(t, "told of nothing", w.server.Calls("SetAccounts"), 0)
+	shop := w.made("shop").Record
+	blog := must(w.Databases.Create(w.ctx, other, request("blog")))(t).Record
+	w.later(30 * time.Second)
+	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
+	equal(t, "account of blog", w.server.AccountOf(blog.ID), theirs.ID)
+	for range 10 {
+		w.later(30 * time.Second)
+	}
+	equal(t, "told while nothing changed", w.server.Calls("SetAccounts"), 1)
+	news := w.made("news").Record
+	w.later(30 * time.Second)
+	equal(t, "account of news", w.server.AccountOf(news.ID), w.account.ID)
+	equal(t, "told after a change", w.server.Calls("SetAccounts"), 2)
+	w.later(10 * time.Minute)
+	equal(t, "told again", w.server.Calls("SetAccounts"), 3)
+}
+
+func TestAgentsThatCannotBeToldYet(t *testing.T) {
+	w := newWorld(t)
+	shop := w.made("shop").Record
+	w.server.SetUnreachable(true)
+	w.later(30 * time.Second)
+	w.server.SetUnreachable(false)
+	w.server.LoseReplies(1)
+	for range 3 {
+		w.later(30 * time.Second)
+	}
+	equal(t, "told until it has answered", w.server.Calls("SetAccounts"), 3)
+	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
+}
+
+// An old agent is asked again now and then, and told when it has been upgraded.
+func TestAgentsThatAreTooOldArePassedOver(t *testing.T) {
+	w := newWorld(t)
+	shop := w.made("shop").Record
+	w.server.SetOldAgent(true)
+	for range 19 {
+		w.later(30 * time.Second)
+	}
+	equal(t, "asked in ten minutes", w.server.Calls("SetAccounts"), 1)
+	w.server.SetOldAgent(false)
+	for range 2 {
+		w.later(30 * time.Second)
+	}
+	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
+}
+
+// A server that hangs holds up no other, and is not asked a second time meanwhile.
+func TestAServerThatHangsHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	w.made("shop")
+	second := must(w.Operator.AddServer(w.ctx, controlplane.NewServer{
+		Name: "two", AgentURL: "https://second:8090", Secret: "shared", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 2000,
+	}))(t)
+	blog := w.made("blog").Record // on the emptier one
+	equal(t, "server of blog", blog.ServerID, second.ID)
+	w.server.OnCall(func(ctx context.Context, c fakeagent.Call) fakeagent.Fault {
+		if c.Method == "SetAccounts" {
+			<-ctx.Done()
+		}
+		return fakeagent.Fault{}
+	})
+	ctx, stop := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); w.Keeper.Run(ctx) }()
+	for deadline := time.Now().Add(20 * time.Second); w.fleet.Server(second.ID).AccountOf(blog.ID) == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the other server is never told")
+		}
+		w.clock.Advance(time.Second)
+	}
+	stop()
+	<-done
+	equal(t, "calls to the one that hangs", w.server.Calls("SetAccounts"), 1)
+}
