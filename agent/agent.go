@@ -43,6 +43,7 @@ type Agent struct {
 	started    chan struct{}
 	poolerDown atomic.Bool
 	poolerBack chan struct{} // wakes the watch over versions
+	clients    clients
 }
 
 // New makes an agent; nothing is started or connected before Run.
@@ -140,6 +141,7 @@ func (a *Agent) lead(ctx context.Context) error {
 	close(a.started)
 	a.log.Info("this agent is in charge of the server")
 	go a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, a.poolerChanged)
+	go a.shed(ctx)
 	go a.prune(ctx)
 	go a.executor.SweepChanged(ctx)
 	go a.executor.SweepDead(ctx)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
@@ -14,12 +15,16 @@ type Measured interface {
 	Programs() []protocol.Program
 	InCharge() bool
 	PoolerAnswers() bool
+	Clients() agent.ClientCount
 }
 
 type figures struct {
 	agent Measured
 	below *prometheus.Desc
 	up    *prometheus.Desc
+	held  *prometheus.Desc
+	limit *prometheus.Desc
+	ended *prometheus.Desc
 }
 
 // Measure adds an agent's figures to the metrics of its host.
@@ -31,6 +36,13 @@ func Measure(r wiring.Registry, a Measured) error {
 			[]string{"program", "version", "floor", "accepted"}, nil),
 		up: prometheus.NewDesc("pgherd_agent_pgbouncer_answers",
 			"1 if the agent is in charge of its server and PgBouncer answered when it last looked, which it does every second.", nil, nil),
+		held: prometheus.NewDesc("pgherd_agent_pgbouncer_clients",
+			"Clients that PgBouncer held when the agent last looked, which it does every second, those that log in included.", nil, nil),
+		limit: prometheus.NewDesc("pgherd_agent_pgbouncer_clients_limit",
+			"Clients that PgBouncer admits (--pooler-max-clients).", nil, nil),
+		ended: prometheus.NewDesc("pgherd_agent_pgbouncer_clients_ended_total",
+			"Clients of accounts with more than their share that were ended to make room for others, "+
+				"because they were idle or because they waited for a server connection.", []string{"reason"}, nil),
 	})
 }
 
@@ -38,6 +50,9 @@ func Measure(r wiring.Registry, a Measured) error {
 func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.below
 	out <- f.up
+	out <- f.held
+	out <- f.limit
+	out <- f.ended
 }
 
 // Collect implements prometheus.Collector. A program that has not answered yet has no figure.
@@ -49,6 +64,11 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	out <- prometheus.MustNewConstMetric(f.up, prometheus.GaugeValue, oneOrZero(f.agent.InCharge() && f.agent.PoolerAnswers()))
+	clients := f.agent.Clients()
+	out <- prometheus.MustNewConstMetric(f.held, prometheus.GaugeValue, float64(clients.Held))
+	out <- prometheus.MustNewConstMetric(f.limit, prometheus.GaugeValue, float64(clients.Limit))
+	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Idle), "idle")
+	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Waiting), "waiting")
 }
 
 func oneOrZero(yes bool) float64 {

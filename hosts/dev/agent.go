@@ -29,6 +29,7 @@ type runningAgent struct {
 func (r *runningAgent) Programs() []protocol.Program { return r.current.Load().Programs() }
 func (r *runningAgent) InCharge() bool               { return r.current.Load().InCharge() }
 func (r *runningAgent) PoolerAnswers() bool          { return r.current.Load().PoolerAnswers() }
+func (r *runningAgent) Clients() agent.ClientCount   { return r.current.Load().Clients() }
 
 // startAgent starts the agent, with its crash points armed.
 func (s Settings) startAgent(ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock) (*runningAgent, error) {

@@ -1,0 +1,80 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+)
+
+// ClientCount is what the metrics say of PgBouncer's clients.
+type ClientCount struct {
+	// Held is how many clients PgBouncer held when the agent last looked, which it does every second once it is in charge.
+	Held int64
+	// Limit is how many it admits.
+	Limit int64
+	// Idle and Waiting are how many this agent has ended, in either state, to make room for others.
+	Idle, Waiting int64
+}
+
+// clients keeps a ClientCount.
+type clients struct{ held, idle, waiting atomic.Int64 }
+
+// Clients counts PgBouncer's clients.
+func (a *Agent) Clients() ClientCount {
+	return ClientCount{
+		Held: a.clients.held.Load(), Limit: int64(a.config.Pooler.MaxClients),
+		Idle: a.clients.idle.Load(), Waiting: a.clients.waiting.Load(),
+	}
+}
+
+const (
+	// shedTime bounds one round. Ending a third of 10,000 clients takes a second or two.
+	shedTime = 30 * time.Second
+	// shedPause is short, because those that were ended may come back at once.
+	shedPause = 100 * time.Millisecond
+)
+
+// shed makes room in PgBouncer while accounts hold more clients than their share and little room is left, until ctx ends.
+func (a *Agent) shed(ctx context.Context) {
+	failed := false
+	for {
+		limited, cancel := context.WithTimeout(ctx, shedTime)
+		load, err := a.pooler.Shed(limited, a.executor.Holdings)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		a.clients.held.Store(int64(load.Clients))
+		a.note(load)
+		// Another part says that PgBouncer does not answer.
+		if err != nil && !failed && !errors.Is(err, pooler.ErrUnreachable) {
+			a.log.Error("no room could be made in PgBouncer", zap.Error(err))
+		}
+		failed = err != nil
+		pause := watchPause
+		if len(load.Ended) > 0 && err == nil {
+			pause = shedPause
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// note counts and logs whose clients were ended.
+func (a *Agent) note(load pooler.Load) {
+	for _, e := range load.Ended {
+		a.clients.idle.Add(int64(e.Idle))
+		a.clients.waiting.Add(int64(e.Waiting))
+		a.log.Warn("clients of an account that holds more than its share were ended, to make room in PgBouncer",
+			zap.String("account", e.Account), zap.String("database", e.Database), zap.Int("idle", e.Idle),
+			zap.Int("waiting", e.Waiting), zap.Int("clients", load.Clients), zap.Int("limit", load.Limit))
+	}
+}

@@ -1,0 +1,159 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// mostClients is what PgBouncer admits here. Of four databases with equal caps each has a share of 70.
+const mostClients = 350
+
+// idler stays logged in at an entry, does nothing, and comes back whenever it is ended.
+type idler struct {
+	*pq.Connector
+	raw net.Conn
+}
+
+// Dial keeps the bare connection, to notice its end.
+func (i *idler) Dial(network, address string) (_ net.Conn, err error) {
+	i.raw, err = net.Dial(network, address)
+	return i.raw, err
+}
+
+// DialTimeout implements pq.Dialer.
+func (i *idler) DialTimeout(network, address string, timeout time.Duration) (_ net.Conn, err error) {
+	i.raw, err = net.DialTimeout(network, address, timeout)
+	return i.raw, err
+}
+
+// stay calls in at each log-in and out at the end of each.
+func (i *idler) stay(ctx context.Context, in, out func()) {
+	for ctx.Err() == nil {
+		conn, err := i.Connect(ctx)
+		if err != nil {
+			time.Sleep(250 * time.Millisecond)
+			continue
+		}
+		in()
+		stop := context.AfterFunc(ctx, func() { _ = i.raw.Close() })
+		_, _ = i.raw.Read(make([]byte, 1)) // PgBouncer says nothing to an idle client until it ends it
+		stop()
+		out()
+		_ = conn.Close() // it has ended
+	}
+}
+
+// crowdOf lets n idlers in and returns how many there are, and how often one was ended.
+func (s *stack) crowdOf(t *testing.T, ctx context.Context, w wanted, n int) (held func() (now, ended int)) {
+	t.Helper()
+	name, password := w.login(database.OwnerLogin)
+	var mu sync.Mutex
+	var now, ended int
+	var all sync.WaitGroup
+	for range n {
+		i := &idler{Connector: must(pq.NewConnector(s.pooledURL(w.name, name, password)))(t)}
+		i.Dialer(i)
+		all.Go(func() {
+			i.stay(ctx, func() { mu.Lock(); now++; mu.Unlock() }, func() { mu.Lock(); now--; ended++; mu.Unlock() })
+		})
+	}
+	t.Cleanup(all.Wait)
+	return func() (int, int) { mu.Lock(); defer mu.Unlock(); return now, ended }
+}
+
+func (s *stack) tellAccounts(t *testing.T, all map[string][]wanted) {
+	t.Helper()
+	var list protocol.Accounts
+	for account, databases := range all {
+		for _, w := range databases {
+			list.Databases = append(list.Databases, protocol.DatabaseAccount{DatabaseID: w.id, AccountID: account})
+		}
+	}
+	body := must(json.Marshal(list))(t)
+	if status, text, err := s.request(http.MethodPut, "/v1/accounts", body); err != nil || status != http.StatusNoContent {
+		t.Fatal(status, string(text), err)
+	}
+}
+
+// One account comes with more clients than PgBouncer admits, which come back whenever they are ended. Another account keeps what
+// it holds, which is more than the share of one of its databases, and gets in, as do the agent's proofs.
+func TestACrowdOfOneAccountKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	s.config.Pooler.MaxClients, s.config.Pooler.MaxDatabaseClients = mostClients, 2*mostClients
+	core, logs := observer.New(zap.WarnLevel)
+	a := s.startAgentLogging(t, zap.New(core))
+	s.startBouncer(t, t.Context())
+	var all []wanted
+	for range 4 {
+		all = append(all, s.made(t, database.Managed))
+	}
+	crowding, bystanding, crowd, quiet := newUUID(), newUUID(), all[0], all[2]
+	s.tellAccounts(t, map[string][]wanted{crowding: all[:2], bystanding: all[2:]})
+	role := s.opened(t, all[3].additional(1, protocol.ProfileReadOnly))
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	others := s.crowdOf(t, ctx, quiet, 100)
+	within(t, "the bystander's clients are in", func() bool { n, _ := others(); return n == 100 })
+	_, before := others()
+	s.crowdOf(t, ctx, crowd, mostClients)
+	within(t, "clients are ended", func() bool { return a.Clients().Idle > 0 })
+
+	name, password := quiet.login(database.OwnerLogin)
+	var longest time.Duration
+	for range 10 {
+		began := time.Now()
+		within(t, "a bystander logs in", func() bool {
+			db := s.pooled(t, quiet.name, name, password)
+			defer db.Close()
+			_, err := db.ExecContext(ctx, "SELECT 1")
+			return err == nil
+		})
+		longest = max(longest, time.Since(began))
+	}
+	began := time.Now()
+	s.done(t, role.rotate(2, role.renewed()))
+	t.Logf("a log-in took at most %s, a rotation %s; %+v", longest, time.Since(began), a.Clients())
+	if _, ended := others(); ended > before {
+		t.Errorf("%d of the bystander's clients were ended", ended-before)
+	}
+	for _, line := range logs.FilterMessageSnippet("were ended").All() {
+		said := line.ContextMap()
+		if said["account"] != crowding || said["database"] != crowd.name {
+			t.Errorf("the log says %v", said)
+		}
+	}
+	if logs.FilterMessageSnippet("were ended").Len() == 0 {
+		t.Error("the log says nothing")
+	}
+}
+
+// startAgentLogging is startAgent for a test that looks at the agent and its log.
+func (s *stack) startAgentLogging(t *testing.T, log *zap.Logger) *agent.Agent {
+	t.Helper()
+	a := must(agent.New(s.config, agent.Deps{Log: log}))(t)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	select {
+	case <-a.Started():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the agent is not in charge")
+	}
+	return a
+}

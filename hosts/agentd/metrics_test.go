@@ -1,0 +1,52 @@
+package agentd
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
+)
+
+// crowded is an agent whose PgBouncer holds many clients.
+type crowded struct{}
+
+func (crowded) Programs() []protocol.Program { return nil }
+func (crowded) InCharge() bool               { return true }
+func (crowded) PoolerAnswers() bool          { return true }
+func (crowded) Clients() agent.ClientCount {
+	return agent.ClientCount{Held: 240, Limit: 350, Idle: 105, Waiting: 7}
+}
+
+func TestClientsAreMeasured(t *testing.T) {
+	r := prometheus.NewRegistry()
+	if err := Measure(wiring.Registry{Registerer: r, Gatherer: r}, crowded{}); err != nil {
+		t.Fatal(err)
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			line := f.GetName()
+			for _, l := range m.GetLabel() {
+				line += " " + l.GetName() + "=" + l.GetValue()
+			}
+			got = append(got, fmt.Sprint(line, " ", m.GetGauge().GetValue()+m.GetCounter().GetValue()))
+		}
+	}
+	for _, want := range []string{
+		"pgherd_agent_pgbouncer_clients 240", "pgherd_agent_pgbouncer_clients_limit 350",
+		"pgherd_agent_pgbouncer_clients_ended_total reason=idle 105", "pgherd_agent_pgbouncer_clients_ended_total reason=waiting 7",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+}
