@@ -63,6 +63,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		config: c, log: d.Log, listener: d.Listener, pooler: pooler.New(c.Pooler, c.PoolerOwner),
 		postgres: executor.Server{
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: rand.Text(),
+			Connections: c.Connections,
 		},
 		artifacts: c.artifacts(secrets.AgentPassword, d.Now), started: make(chan struct{}), poolerBack: make(chan struct{}, 1),
 	}

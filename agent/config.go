@@ -33,6 +33,8 @@ type Config struct {
 	// PostgresHost is a loopback address or a socket folder.
 	PostgresHost string
 	PostgresPort int
+	// Connections is how many connections to its database the agent uses for commands at a time; 0 means the most, 5.
+	Connections int
 	// Pooler says where PgBouncer is and how it runs. The agent fills in passwords, the names of accounts and of the maintenance
 	// database, and the address of PostgreSQL.
 	Pooler pooler.Settings

@@ -42,7 +42,7 @@ func TestNoMoreIsLookedIntoThanIsTold(t *testing.T) {
 // Removals connect to the databases of customers, and stay within the connections that are kept for the agent.
 func TestFewRemovalsLookAtOnce(t *testing.T) {
 	s := realStack(t)
-	const removals, atOnce = 4, 2
+	const removals, atOnce = 4, 1
 	var logins []loginOf
 	var names string
 	for range removals {

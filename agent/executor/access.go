@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/crash"
@@ -98,8 +99,7 @@ func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string,
 	if err != nil {
 		return err
 	}
-	statements := make([]string, 0, len(names)+1+len(more))
-	statements = append(statements, "SET LOCAL lock_timeout = '1s'")
+	statements := make([]string, 0, len(names)+len(more))
 	for _, name := range names {
 		statements = append(statements, "ALTER ROLE "+ident(name)+" "+word)
 	}
@@ -109,6 +109,9 @@ func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string,
 
 // inTheWay reports whether another transaction prevented the change of a role.
 func inTheWay(err error) bool {
+	if errors.Is(err, errTurnOver) {
+		return true
+	}
 	switch sqlState(err) {
 	case lockNotAvailable, deadlockDetected, serializationError:
 		return true

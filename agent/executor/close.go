@@ -149,7 +149,7 @@ func (x *Executor) dropMade(ctx context.Context, d databaseRow, operation string
 		return err
 	}
 	for _, name := range names {
-		err := send(ctx, x.db, "DROP DATABASE "+ident(name)+" WITH (FORCE)")
+		err := x.build(ctx, "DROP DATABASE "+ident(name)+" WITH (FORCE)")
 		if err != nil && sqlState(err) != undefinedDatabase {
 			return err
 		}

@@ -22,11 +22,16 @@ type Server struct {
 	Password string // of setup.AgentLogin
 	// Instance names this run of the agent. A connection of an earlier run is refused by the ledger.
 	Instance string
+	// Connections is the size of the pool of connections to the maintenance database; 0 means the largest, 5. One is enough.
+	Connections int
 }
 
-// maxConnections is below reserved_connections, to leave room for the leader's connection, dumps, and connections to customers'
-// databases.
-const maxConnections = 6
+func (s Server) connections() int {
+	if s.Connections == 0 {
+		return maxConnections
+	}
+	return min(s.Connections, maxConnections)
+}
 
 // config is the agent's connection to one database.
 func (s Server) config(database string) pq.Config {
@@ -37,16 +42,16 @@ func (s Server) config(database string) pq.Config {
 	}
 }
 
-// openMaintenance returns the pool of connections to the maintenance database. Each begins by checking that this agent is still
+// openMaintenance returns a pool of connections to the maintenance database. Each begins by checking that this agent is still
 // in charge, so that an agent that was suspended and resumed writes nothing.
-func (s Server) openMaintenance() (*sql.DB, error) {
+func (s Server) openMaintenance(connections int) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(s.config(setup.MaintenanceDatabase))
 	if err != nil {
 		return nil, err
 	}
 	db := sql.OpenDB(checked{connector, "SELECT ledger.assert_in_charge(" + pq.QuoteLiteral(s.Instance) + ")"})
-	db.SetMaxOpenConns(maxConnections)
-	db.SetMaxIdleConns(maxConnections)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
 	return db, nil
 }
 

@@ -124,7 +124,7 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 
 // createTemporary creates the database under its temporary name, or finds it.
 func (x *Executor) createTemporary(ctx context.Context, p plan) error {
-	err := send(ctx, x.db, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+
+	err := x.build(ctx, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+
 		" TEMPLATE template0 ENCODING 'UTF8'")
 	if sqlState(err) == duplicateDatabase || sqlState(err) == uniqueViolation {
 		return x.recognize(ctx, p)

@@ -5,11 +5,8 @@ import "context"
 // dependentObjects is PostgreSQL's error for a role that something still refers to.
 const dependentObjects = "2BP01"
 
-// dropWait bounds how long the drop of a role waits. Anyone who knows a role's name can grant something to it in a transaction
-// and leave that open: the privilege is not visible yet, and the drop would wait until the transaction ends.
-const dropWait = "SET LOCAL lock_timeout = '1s'"
-
-// isKept reports whether a role was not dropped because something refers to it, or an open transaction is about to.
+// isKept reports whether a role was not dropped because something refers to it, or an open transaction is about to: anyone who
+// knows a role's name can grant something to it, and what is not committed shows nowhere.
 func isKept(err error) bool { return sqlState(err) == dependentObjects || inTheWay(err) }
 
 // dropLogins drops the roles of a database that are still those we made, and removes the database from the ledger: all or
@@ -21,7 +18,7 @@ func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
 	if err != nil {
 		return err
 	}
-	drop, bury := []string{dropWait}, []string{dropWait}
+	drop, bury := []string{soon}, []string{soon}
 	for _, r := range roles {
 		drop = append(drop, "DROP ROLE "+ident(r))
 		bury = append(bury, buryStatements(r)...)

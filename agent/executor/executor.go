@@ -29,13 +29,14 @@ type Pooler interface {
 type Executor struct {
 	server   Server
 	db       *sql.DB // maintenance database
+	urgent   *sql.DB // the same, for those in lane pushing
 	pooler   Pooler
 	settings pooler.Settings
 	backups  Backups
 	log      *zap.Logger
 
-	locks  locks
-	inside gauge // connections to databases of customers
+	locks locks
+	lanes
 
 	changed chan struct{} // wakes SweepChanged
 	buried  chan struct{} // wakes SweepDead
@@ -46,14 +47,17 @@ type Executor struct {
 
 // New makes an executor for a server. It connects on first use; Lead must have succeeded before Execute is called.
 func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logger) (*Executor, error) {
-	db, err := s.openMaintenance()
+	db, err := s.openMaintenance(s.connections())
+	if err != nil {
+		return nil, err
+	}
+	urgent, err := s.openMaintenance(maxPushing)
 	if err != nil {
 		return nil, err
 	}
 	return &Executor{
-		server: s, db: db, pooler: p, settings: settings, backups: b, log: log,
-		inside: newGauge(maxInside), changed: make(chan struct{}, 1), buried: make(chan struct{}, 1),
-		jobs: map[string]*job{},
+		server: s, db: db, urgent: urgent, pooler: p, settings: settings, backups: b, log: log,
+		lanes: newLanes(), changed: make(chan struct{}, 1), buried: make(chan struct{}, 1), jobs: map[string]*job{},
 	}, nil
 }
 
@@ -61,15 +65,11 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 // what it cancels.
 func (x *Executor) Stop() {
 	x.stopJobs()
-	_ = x.db.Close() // nothing is lost with a connection
+	_, _ = x.db.Close(), x.urgent.Close() // nothing is lost with a connection
 }
 
 // DB is the pool of connections to the maintenance database.
 func (x *Executor) DB() *sql.DB { return x.db }
-
-// maxInside bounds the connections to customers' databases, including those that are being created; together with the pool it
-// stays within reserved_connections.
-const maxInside = 2
 
 // commandTime bounds one command. Its sender may have given up long before; the outcome stays in the ledger.
 const commandTime = 2 * time.Minute
@@ -167,24 +167,13 @@ func databaseOf(c protocol.Command, databaseID string) (id.DatabaseID, error) {
 func (x *Executor) Size(ctx context.Context, db id.DatabaseID) (int64, error) {
 	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1`
 	var size sql.NullInt64
-	err := x.db.QueryRowContext(ctx, query, string(db)).Scan(&size)
+	err := x.sizing.run(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, sizeTime)
+		defer cancel()
+		return x.db.QueryRowContext(ctx, query, string(db)).Scan(&size)
+	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
 		return 0, refuse(protocol.ReasonNotFound, "the server has no database %s", db)
 	}
 	return size.Int64, err
-}
-
-// gauge bounds how many functions run concurrently.
-type gauge chan struct{}
-
-func newGauge(n int) gauge { return make(gauge, n) }
-
-func (g gauge) run(ctx context.Context, fn func() error) error {
-	select {
-	case g <- struct{}{}:
-		defer func() { <-g }()
-		return fn()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

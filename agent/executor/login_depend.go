@@ -38,7 +38,9 @@ func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []strin
 			d.elsewhere = true
 			continue
 		}
-		err := x.inside.run(ctx, func() error { return x.tell(ctx, &d.told, l, oid, name) })
+		err := x.looking.run(ctx, func() error {
+			return x.inside.run(ctx, func() error { return x.tell(ctx, &d.told, l, oid, name) })
+		})
 		if err != nil || d.told.Truncated {
 			return d, err
 		}

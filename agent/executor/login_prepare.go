@@ -76,25 +76,28 @@ func (x *Executor) makeLogin(ctx context.Context, l loginRow, o loginOrder) erro
 }
 
 const (
-	// briefly begins a transaction about a login.
-	briefly = "SET LOCAL lock_timeout = '1s';" + flushLater
-	// insistence is how often a customer's transaction may be in the way before the command is left for later.
-	insistence = 5
+	// insistence is how long a customer's transaction may be in the way before the command is left for later.
+	insistence = 5 * time.Second
+	// insistPause is between two tries.
+	insistPause = 100 * time.Millisecond
 )
 
 // insist runs statements in one transaction, some more times where a customer's own transaction is in the way, which it leaves
 // alone.
-func (x *Executor) insist(ctx context.Context, statements ...string) (err error) {
-	for range insistence {
-		err = atomically(ctx, x.db, append([]string{briefly}, statements...)...)
-		if !inTheWay(err) {
-			return err
-		}
+func (x *Executor) insist(ctx context.Context, statements ...string) error {
+	statements = append([]string{soon, flushLater}, statements...)
+	try := func() error { return atomically(ctx, x.db, statements...) }
+	began, err := time.Now(), try()
+	for inTheWay(err) && time.Since(began) < insistence {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(sessionPause):
+		case <-time.After(insistPause):
 		}
+		err = x.patience.run(ctx, try)
+	}
+	if !inTheWay(err) {
+		return err
 	}
 	return &Refusal{Reason: protocol.ReasonUnavailable, Message: "a customer's open transaction is in the way; send the command again", cause: err}
 }

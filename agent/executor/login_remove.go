@@ -71,7 +71,7 @@ func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, o loginOrde
 	if !l.standing {
 		return none, atomically(ctx, x.db, p.forgetStatements()...)
 	}
-	drop := append(append([]string{dropWait}, p.statement(role.RemoveRole)...), p.forgetStatements()...)
+	drop := append(append([]string{soon}, p.statement(role.RemoveRole)...), p.forgetStatements()...)
 	for range dropTries {
 		d, err := x.dependentsOf(ctx, l, o.AccountDatabases)
 		switch {

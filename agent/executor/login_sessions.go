@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -63,31 +64,45 @@ const blockerPause = 50 * time.Millisecond
 // of the login's own sessions, with a change of its own role left open.
 func (x *Executor) forced(ctx context.Context, l loginRow, ended endedSessions, statements ...string) error {
 	endOwn := func() error { return x.endLogin(ctx, l, ended) }
-	return x.pushThrough(ctx, endOwn, append([]string{briefly}, statements...)...)
+	return x.pushThrough(ctx, endOwn, append([]string{flushLater}, statements...)...)
 }
 
 // pushThrough runs statements in one transaction, again and again. Whoever is in the way is ended: those that endOwn ends, and
 // those that PostgreSQL names.
 func (x *Executor) pushThrough(ctx context.Context, endOwn func() error, statements ...string) error {
-	text := transaction(statements)
-	err := send(ctx, x.db, text)
-	for inTheWay(err) {
+	try, push := transaction(append([]string{soon}, statements...)), transaction(append([]string{firmly}, statements...))
+	for n := 0; ; n++ {
+		err := send(ctx, x.db, try)
+		if !inTheWay(err) {
+			return err
+		}
 		if err := endOwn(); err != nil {
 			return err
 		}
-		err = freshly(func() error { return x.endingBlockers(ctx, text) })
-		select {
-		case <-ctx.Done():
+		if n == 0 {
+			continue // mostly nobody else was in the way
+		}
+		err = x.pushing.run(ctx, func() error { return freshly(func() error { return x.endingBlockers(ctx, push) }) })
+		if !inTheWay(err) {
 			return err
-		case <-time.After(sessionPause):
 		}
 	}
-	return err
 }
 
-// endingBlockers sends one message over a connection of the pool and terminates the customers' sessions that it waits for.
-func (x *Executor) endingBlockers(ctx context.Context, text string) error {
-	conn, err := x.db.Conn(ctx)
+// errTurnOver is inTheWay: who is there comes again and again.
+var errTurnOver = errors.New("the turn is over")
+
+// endingBlockers sends one message over the connection for that and terminates the customers' sessions that it waits for. That
+// takes another connection, out of the pool, where nobody waits for this one.
+func (x *Executor) endingBlockers(whole context.Context, text string) (err error) {
+	ctx, cancel := context.WithTimeout(whole, pushTime)
+	defer cancel()
+	defer func() {
+		if err != nil && ctx.Err() != nil && whole.Err() == nil {
+			err = fmt.Errorf("%w: %w", errTurnOver, err)
+		}
+	}()
+	conn, err := x.urgent.Conn(ctx)
 	if err != nil {
 		return err
 	}

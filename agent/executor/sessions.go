@@ -20,8 +20,12 @@ const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid 
 	  AND r.rolsuper IS DISTINCT FROM true
 	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
 
-// sessionPause is between two looks at sessions; a terminated session needs a moment to end.
-const sessionPause = 500 * time.Microsecond
+// sessionPause is between two looks at sessions; a terminated session needs a moment to end. One that takes longer is looked at
+// less and less often.
+const (
+	sessionPause    = 500 * time.Microsecond
+	maxSessionPause = 20 * time.Millisecond
+)
 
 // lateSession is longer than PostgreSQL takes from admitting a log-in to showing the session.
 const lateSession = 50 * time.Millisecond
@@ -86,7 +90,7 @@ func (x *Executor) awaitEmpty(ctx context.Context, name string) error {
 
 // until repeats its look until nothing is left.
 func (x *Executor) until(ctx context.Context, what string, look func() (int, error)) error {
-	for {
+	for pause := sessionPause; ; pause = min(2*pause, maxSessionPause) {
 		n, err := look()
 		if err != nil || n == 0 {
 			return err
@@ -94,7 +98,7 @@ func (x *Executor) until(ctx context.Context, what string, look func() (int, err
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%d %s: %w", n, what, ctx.Err())
-		case <-time.After(sessionPause):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -1,0 +1,80 @@
+package executor
+
+import (
+	"context"
+	"time"
+)
+
+// The agent's connections to the maintenance database serve the commands of all customers, and a customer can make many statements
+// wait: by an open transaction, or by what they have made. So nobody who holds a connection of a pool waits for another one of that
+// pool, and these bounds hold, however many commands there are, of whomever:
+//
+//   - a statement that a customer's lock can be in the way of waits at most 100 ms for each (soon), and then gives its connection back;
+//   - of those that try again later, one at a time has a connection (patience);
+//   - one that ends whoever is in its way has a connection outside the pool, for at most pushTime. They take turns in the order in
+//     which they came (pushing);
+//   - of what takes long by itself, at most maxBuilding databases are made or dropped, and one is measured (building, sizing): the
+//     pool has one more connection than that;
+//   - of the connections to customers' databases, one at most looks at what depends on a role (looking): creates have the other.
+//
+// Commands of one database follow each other, so each database has at most one of these at a time.
+type lanes struct {
+	inside   gauge // connections to databases of customers
+	looking  gauge
+	building gauge
+	sizing   gauge
+	patience gauge
+	pushing  gauge
+}
+
+func newLanes() lanes {
+	return lanes{
+		inside: newGauge(maxInside), looking: newGauge(maxInside - 1), building: newGauge(maxBuilding), sizing: newGauge(1),
+		patience: newGauge(1), pushing: newGauge(maxPushing),
+	}
+}
+
+const (
+	// maxConnections, with the leader's connection, those that push, and those to customers' databases, is below
+	// reserved_connections, to leave room for dumps.
+	maxConnections = 5
+	maxBuilding    = maxConnections - 2
+	maxPushing     = 1
+	// maxInside bounds the connections to customers' databases, including those that are being created.
+	maxInside = 2
+)
+
+const (
+	// soon begins a transaction in the pool that a customer's can be in the way of.
+	soon = "SET LOCAL lock_timeout = '100ms'"
+	// firmly begins one that ends whoever is in the way.
+	firmly   = "SET LOCAL lock_timeout = '1s'"
+	pushTime = 5 * time.Second
+	// buildTime bounds CREATE DATABASE and DROP DATABASE.
+	buildTime = time.Minute
+	sizeTime  = 30 * time.Second
+)
+
+// gauge bounds how many functions run concurrently. Who waits comes in turn.
+type gauge chan struct{}
+
+func newGauge(n int) gauge { return make(gauge, n) }
+
+func (g gauge) run(ctx context.Context, fn func() error) error {
+	select {
+	case g <- struct{}{}:
+		defer func() { <-g }()
+		return fn()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// build makes or drops a database.
+func (x *Executor) build(ctx context.Context, statement string) error {
+	return x.building.run(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, buildTime)
+		defer cancel()
+		return send(ctx, x.db, statement)
+	})
+}
