@@ -86,6 +86,7 @@ func (b *bystander) round(t *testing.T, times often, spared []string) map[string
 			}
 			took[m] = append(took[m], time.Since(began))
 		}
+		t.Logf("%d of %s: %s at most", len(took[m]), m, short(slices.Max(append(took[m], 0))))
 	}
 	return took
 }
