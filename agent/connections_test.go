@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// holders keep the rows of roles, by functions that the roles have made in another database: whoever is ended comes again at once.
+// holders keep the rows of roles, by functions that the roles have made in another database. Who is ended comes again at once.
 type holders struct {
 	s      *stack
 	in     wanted

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// The agent's connections to the maintenance database serve the commands of all customers, and a customer can make many statements
-// wait: by an open transaction, or by what they have made. So nobody who holds a connection of a pool waits for another one of that
-// pool, and these bounds hold, however many commands there are, of whomever:
+// The agent's connections to the maintenance database serve the commands of all customers, and a customer can make many
+// statements wait: by an open transaction, or by what they have made. So nobody who holds a connection of a pool waits for
+// another one of that pool, and these bounds hold, however many commands there are, of whomever:
 //
-//   - a statement that a customer's lock can be in the way of waits at most 100 ms for each (soon), and then gives its connection back;
+//   - a statement that a customer's lock can be in the way of waits at most 100 ms for each lock (soon), and then gives its
+//     connection back;
 //   - of those that try again later, one at a time has a connection (patience);
-//   - one that ends whoever is in its way has a connection outside the pool, for at most pushTime. They take turns in the order in
-//     which they came (pushing);
-//   - of what takes long by itself, at most maxBuilding databases are made or dropped, and one is measured (building, sizing): the
-//     pool has one more connection than that;
+//   - one that ends whoever is in its way has a connection outside the pool, for at most pushTime. They take turns in the order
+//     in which they came (pushing);
+//   - of what takes long by itself, at most maxBuilding databases are made or dropped, and one is measured (building, sizing):
+//     the pool has one more connection than that;
 //   - of the connections to customers' databases, one at most looks at what depends on a role (looking): creates have the other.
 //
 // Commands of one database follow each other, so each database has at most one of these at a time.
