@@ -29,12 +29,13 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 	name := dumpsql.QuoteIdentifier(l.name())
 	statements := []string{
 		`SET LOCAL lock_timeout = ` + l.cfg.lockWait(), // the owner may be changing who can connect
-		`GRANT pg_read_all_data, pg_use_reserved_connections TO ` + name,
 		`GRANT CONNECT ON DATABASE ` + dumpsql.QuoteIdentifier(database) + ` TO ` + name,
 	}
 	for _, owner := range owners {
 		statements = append(statements, `GRANT `+dumpsql.QuoteIdentifier(owner)+` TO `+name+` WITH INHERIT TRUE, SET FALSE`)
 	}
+	// Last: it locks these roles, which every dump needs, until the end of the transaction.
+	statements = append(statements, `GRANT pg_read_all_data, pg_use_reserved_connections TO `+name)
 	return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error {
 		if err := dropDumpLogin(ctx, admin, l.name()); err != nil {
 			return err
