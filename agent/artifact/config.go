@@ -5,6 +5,7 @@ package artifact
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -33,6 +34,10 @@ type Config struct {
 	CleanupTime time.Duration    // how long a canceled backup may take to remove its copy or login; 0 means 1 min
 	Limits      backup.Limits    // how long a dump and a verification may take
 	Now         func() time.Time `json:"-"` // nil means the system's clock
+
+	// Claim makes the connections to the maintenance database check that this agent is in charge; nil means that they do not. An
+	// agent that was suspended must not drop what its successor has made under the same name.
+	Claim func(*pq.Connector) driver.Connector `json:"-"`
 }
 
 func (c *Config) complete() {
@@ -76,6 +81,9 @@ func (c *Config) open(database string, op id.OperationID) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
+	if c.Claim != nil && database == c.Maintenance {
+		return sql.OpenDB(c.Claim(connector)), nil
+	}
 	return sql.OpenDB(connector), nil
 }
 
@@ -92,6 +100,7 @@ func (c *Config) with(database string, op id.OperationID, fn func(*sql.DB) error
 type Backuper struct {
 	cfg   Config
 	store *store.Store
+	turns turns
 	// Crash is called at each of CrashPoints, so that a test can end the process there.
 	Crash func(point string)
 }
@@ -114,9 +123,8 @@ var CrashPoints = []string{
 // calls it before anything else runs backups.
 func (b *Backuper) EndPredecessor(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(db *sql.DB) error {
-		_, err := db.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-			WHERE pid <> pg_backend_pid() AND application_name LIKE $1 || '%'
-			AND (usename = current_user OR usename ~ '^(verify|dump)_')`, sessionPrefix)
+		err := endSessions(ctx, db, ofRun,
+			`application_name LIKE $1 || '%' AND (usename = current_user OR usename ~ '^(verify|dump)_')`, sessionPrefix)
 		if err != nil {
 			return fmt.Errorf("end the predecessor's sessions: %w", err)
 		}

@@ -12,15 +12,18 @@ import (
 // Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
 // if that is verified. The file of another operation stays. The request must not be running.
 func (b *Backuper) Discard(ctx context.Context, req Request) error {
-	err := b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		_, err := admin.ExecContext(ctx, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-			WHERE pid <> pg_backend_pid() AND application_name = $1`, sessionName(req.OperationID))
-		if err != nil {
+	done, err := b.turns.take(ctx, req.OperationID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
+		if err := endSessions(ctx, admin, ofRun, `application_name = $1`, sessionName(req.OperationID)); err != nil {
 			return fmt.Errorf("end the backup's sessions: %w", err)
 		}
 		copied := &isolated{cfg: &b.cfg, op: req.OperationID, admin: admin}
 		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
-		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name()))
+		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), ofRun))
 	})
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 	// Last: it locks these roles, which every dump needs, until the end of the transaction.
 	statements = append(statements, `GRANT pg_read_all_data, pg_use_reserved_connections TO `+name)
 	return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error {
-		if err := dropDumpLogin(ctx, admin, l.name()); err != nil {
+		if err := dropDumpLogin(ctx, admin, l.name(), ofRun); err != nil {
 			return err
 		}
 		l.password, err = dumpLogins.make(ctx, admin, l.name(), statements...)
@@ -48,21 +48,20 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 // drop removes the login.
 func (l *dumpLogin) drop(ctx context.Context) error {
 	return l.cfg.cleanUp(ctx, func(ctx context.Context) error {
-		return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error { return dropDumpLogin(ctx, admin, l.name()) })
+		return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error { return dropDumpLogin(ctx, admin, l.name(), ofRun) })
 	})
 }
 
 // dropDumpLogin ends the sessions of a dump's login and drops it, if it bears our mark. It is no error if it does not exist.
-func dropDumpLogin(ctx context.Context, admin *sql.DB, name string) error {
+func dropDumpLogin(ctx context.Context, admin *sql.DB, name string, p patience) error {
 	found, err := dumpLogins.exists(ctx, admin, name)
 	if err != nil || !found {
 		return err
 	}
-	const end = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = $1`
-	if _, err := admin.ExecContext(ctx, end, name); err != nil {
+	if err := endSessions(ctx, admin, p, `usename = $1`, name); err != nil {
 		return fmt.Errorf("end the sessions of the dump's login: %w", err)
 	}
-	return dropLogin(ctx, admin, name)
+	return dropLogin(ctx, admin, name, p)
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.

@@ -3,7 +3,6 @@ package artifact
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -95,10 +94,10 @@ func quoteSetting(value string) string {
 
 // drop removes database and login if they bear our mark. It is no error if they do not exist.
 func (i *isolated) drop(ctx context.Context, crash func(string)) error {
-	return dropMarked(ctx, i.admin, i.name(), crash)
+	return dropMarked(ctx, i.admin, i.name(), ofRun, crash)
 }
 
-func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(string)) error {
+func dropMarked(ctx context.Context, admin *sql.DB, name string, p patience, crash func(string)) error {
 	found, err := copyLogins.exists(ctx, admin, name)
 	if err != nil || !found {
 		return err
@@ -108,21 +107,9 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, crash func(stri
 		return fmt.Errorf("drop the isolated copy: %w", err)
 	}
 	crash("backup.verify.database-dropped")
-	if err := dropLogin(ctx, admin, name); err != nil {
+	if err := dropLogin(ctx, admin, name, p); err != nil {
 		return err
 	}
 	crash("backup.verify.dropped")
 	return nil
-}
-
-// Sweep drops every isolated copy, its login and every login of a dump that bears our mark. A starting agent calls it after
-// EndPredecessor.
-func (b *Backuper) Sweep(ctx context.Context) error {
-	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		return errors.Join(
-			copyLogins.sweep(ctx, admin, func(name string) error { return dropMarked(ctx, admin, name, func(string) {}) }),
-			dumpLogins.sweep(ctx, admin, func(name string) error { return dropDumpLogin(ctx, admin, name) }),
-			deadLogins.sweep(ctx, admin, func(name string) error { _, err := tryDrop(ctx, admin, name); return err }),
-		)
-	})
 }

@@ -11,13 +11,22 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/burial"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// briefly bounds the waits of a transaction about a login: a customer's open transaction can hold what it needs.
-const briefly = `SET LOCAL lock_timeout = '3s'`
+// patience bounds how long each statement about a login waits: a customer's open transaction can hold what it needs.
+type patience string
+
+const (
+	// ofRun is that of a backup, which waits for its own sake only; ofSweep that of who has the logins of all to go through.
+	ofRun   patience = "3s"
+	ofSweep patience = "100ms"
+)
+
+func (p patience) statement() string { return `SET LOCAL lock_timeout = ` + pq.QuoteLiteral(string(p)) }
 
 // loginKind is a purpose for which logins are made. The name of each is the prefix and 32 hexadecimal digits, and its comment,
 // the mark with its name, says that it is ours.
@@ -26,23 +35,14 @@ type loginKind struct{ prefix, mark string }
 var (
 	copyLogins = loginKind{"verify_", "pgherd isolated copy "}
 	dumpLogins = loginKind{setup.DumpPrefix, "pgherd dump login "}
-	deadLogins = loginKind{"dead_", "pgherd dead login "}
+	// formerlyDead are those that earlier versions have buried, who left them their rights.
+	formerlyDead = loginKind{"dead_", burial.Mark}
 )
 
 func (k loginKind) of(op id.OperationID) string { return k.prefix + id.Compact(op) }
 
 func (k loginKind) comment(name string) string {
 	return `COMMENT ON ROLE ` + dumpsql.QuoteIdentifier(name) + ` IS ` + pq.QuoteLiteral(k.mark+name)
-}
-
-// sweep calls drop for each login of the kind that is ours.
-func (k loginKind) sweep(ctx context.Context, admin *sql.DB, drop func(name string) error) error {
-	names, err := column(ctx, admin, "logins to sweep", `SELECT rolname FROM pg_roles
-		WHERE rolname ~ '^`+k.prefix+`[0-9a-f]{32}$' AND shobj_description(oid, 'pg_authid') = '`+k.mark+`' || rolname`)
-	for _, name := range names {
-		err = errors.Join(err, drop(name))
-	}
-	return err
 }
 
 // make makes a login for one piece of work, with its mark and in one transaction with further statements about it, and returns
@@ -55,7 +55,7 @@ func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ..
 	password = hex.EncodeToString(random[:])
 	quoted := dumpsql.QuoteIdentifier(name)
 	statements := append([]string{
-		briefly,
+		ofRun.statement(),
 		`CREATE ROLE ` + quoted + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS PASSWORD ` +
 			pq.QuoteLiteral(credential.Verifier(password, salt, credential.Iterations)),
 		k.comment(name),
@@ -68,21 +68,29 @@ func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ..
 
 // dropLogin drops a login that nobody uses any more. Customers see it in pg_roles while it exists, and may grant it something: as
 // long as such a grant stands, or the transaction that makes it is open, PostgreSQL refuses to drop the role. Then it is buried.
-func dropLogin(ctx context.Context, admin *sql.DB, name string) error {
-	if kept, err := tryDrop(ctx, admin, name); err != nil || !kept {
+func dropLogin(ctx context.Context, admin *sql.DB, name string, p patience) error {
+	const look = `SELECT r.oid, EXISTS (SELECT FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid
+		AND (s.dbid <> 0 OR s.classid <> 'pg_database'::regclass)) FROM pg_roles r WHERE r.rolname = $1`
+	var oid uint32
+	var kept bool
+	err := admin.QueryRowContext(ctx, look, name).Scan(&oid, &kept)
+	if err == nil && !kept {
+		kept, err = tryDrop(ctx, admin, name, p)
+	}
+	if err != nil || !kept {
 		return err
 	}
-	return bury(ctx, admin, name)
+	return bury(ctx, admin, name, oid, p)
 }
 
 const dependentObjects = "2BP01"
 
 // tryDrop drops a login, and reports whether a customer's grant keeps it. It owns nothing: what DROP OWNED removes is what it may
 // do with databases.
-func tryDrop(ctx context.Context, admin *sql.DB, name string) (kept bool, err error) {
+func tryDrop(ctx context.Context, admin *sql.DB, name string, p patience) (kept bool, err error) {
 	quoted := dumpsql.QuoteIdentifier(name)
-	err = inTransaction(ctx, admin, briefly, `DROP OWNED BY `+quoted, `DROP ROLE `+quoted)
-	kept = pq.As(err, dependentObjects) != nil || pq.As(err, lockTimeout) != nil
+	err = inTransaction(ctx, admin, p.statement(), `DROP OWNED BY `+quoted, `DROP ROLE `+quoted)
+	kept = pq.As(err, dependentObjects, lockTimeout) != nil
 	if kept {
 		err = nil
 	}
@@ -92,15 +100,12 @@ func tryDrop(ctx context.Context, admin *sql.DB, name string) (kept bool, err er
 	return kept, err
 }
 
-// bury takes everything from a login that cannot be dropped, its name too: nobody can use it, and it stands in nobody's way.
-// Every start of an agent tries to drop it again.
-func bury(ctx context.Context, admin *sql.DB, name string) error {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	dead := deadLogins.prefix + hex.EncodeToString(random[:])
-	quoted, as := dumpsql.QuoteIdentifier(name), dumpsql.QuoteIdentifier(dead)
-	err := inTransaction(ctx, admin, briefly, `ALTER ROLE `+quoted+` NOLOGIN NOBYPASSRLS PASSWORD NULL`,
-		`ALTER ROLE `+quoted+` RENAME TO `+as, deadLogins.comment(dead))
+// bury takes everything from a login that cannot be dropped, its name too: nobody can use it, and it stands in nobody's way. The
+// executor takes what rights are left then, and drops it later.
+func bury(ctx context.Context, admin *sql.DB, name string, oid uint32, p patience) error {
+	err := burial.Strip(ctx, admin, oid)
+	statements, _ := burial.Statements(name)
+	err = errors.Join(err, inTransaction(ctx, admin, append([]string{p.statement()}, statements...)...))
 	if err != nil {
 		return fmt.Errorf("bury the login %s: %w", name, err)
 	}

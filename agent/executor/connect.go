@@ -49,10 +49,15 @@ func (s Server) openMaintenance(connections int) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(checked{connector, "SELECT ledger.assert_in_charge(" + pq.QuoteLiteral(s.Instance) + ")"})
+	db := sql.OpenDB(s.Claim(connector))
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	return db, nil
+}
+
+// Claim has each connection to the maintenance database begin by checking that this agent is in charge.
+func (s Server) Claim(c *pq.Connector) driver.Connector {
+	return checked{c, "SELECT ledger.assert_in_charge(" + pq.QuoteLiteral(s.Instance) + ")"}
 }
 
 // Version asks the server for its version, without a claim to be in charge of it.

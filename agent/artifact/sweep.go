@@ -1,0 +1,131 @@
+package artifact
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Sweep drops the isolated copies, their logins and the logins of dumps that bear our mark and that nobody works on. It goes on
+// beside backups: one that is resumed has the same names, and a sweep leaves them to it.
+//
+// Whatever keeps one of them keeps only that: no statement about a login waits longer than 100 ms, and what could not be done a
+// later sweep tries again.
+func (b *Backuper) Sweep(ctx context.Context) error {
+	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
+		return errors.Join(
+			b.sweep(ctx, admin, dumpLogins, func(ctx context.Context, name string) error {
+				return dropDumpLogin(ctx, admin, name, ofSweep)
+			}),
+			b.sweep(ctx, admin, formerlyDead, func(ctx context.Context, name string) error {
+				return dropLogin(ctx, admin, name, ofSweep)
+			}),
+			b.sweep(ctx, admin, copyLogins, func(ctx context.Context, name string) error {
+				return dropMarked(ctx, admin, name, ofSweep, func(string) {})
+			}))
+	})
+}
+
+// sweep calls drop for each login of a kind that is ours and that nobody works on.
+func (b *Backuper) sweep(
+	ctx context.Context, admin *sql.DB, k loginKind, drop func(ctx context.Context, name string) error,
+) error {
+	names, err := column(ctx, admin, "logins to sweep", `SELECT rolname FROM pg_roles
+		WHERE rolname ~ '^`+k.prefix+`[0-9a-f]{32}$' AND shobj_description(oid, 'pg_authid') = '`+k.mark+`' || rolname`)
+	left := 0
+	for _, name := range names {
+		done := b.turns.try(name[len(k.prefix):])
+		if done == nil {
+			continue
+		}
+		if failed := b.one(ctx, name, drop); failed != nil {
+			left, err = left+1, cmp.Or(err, failed)
+		}
+		done()
+	}
+	if left > 1 {
+		err = fmt.Errorf("%d %s logins are left: %w", left, k.prefix, err)
+	}
+	return err
+}
+
+// one bounds the drop of one login. That of a copy waits for a checkpoint.
+func (b *Backuper) one(ctx context.Context, name string, drop func(ctx context.Context, name string) error) error {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.CleanupTime)
+	defer cancel()
+	return drop(ctx, name)
+}
+
+// endSessions terminates the sessions that a condition selects, and waits for their end, together not much longer than p.
+func endSessions(ctx context.Context, admin *sql.DB, p patience, condition string, args ...any) error {
+	const pause = 10 * time.Millisecond
+	limit, err := time.ParseDuration(string(p))
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(limit); ; {
+		var n int
+		err := admin.QueryRowContext(ctx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE pid <> pg_backend_pid() AND `+condition, args...).Scan(&n)
+		if err != nil || n == 0 || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d sessions are still open: %w", n, ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
+// turns keeps a sweep and the work on an operation apart: both would drop the same logins, and only one makes them again.
+type turns struct {
+	mu   sync.Mutex
+	held map[string]chan struct{} // by the operation as the names have it; closed when it is given back
+}
+
+// take waits for the turn of an operation; the returned function gives it back.
+func (t *turns) take(ctx context.Context, op id.OperationID) (done func(), err error) {
+	for {
+		done, taken := t.attempt(id.Compact(op))
+		if done != nil {
+			return done, nil
+		}
+		select {
+		case <-taken:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// try returns nil where somebody else has the turn.
+func (t *turns) try(key string) (done func()) {
+	done, _ = t.attempt(key)
+	return done
+}
+
+func (t *turns) attempt(key string) (done func(), taken chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if taken := t.held[key]; taken != nil {
+		return nil, taken
+	}
+	if t.held == nil {
+		t.held = make(map[string]chan struct{})
+	}
+	free := make(chan struct{})
+	t.held[key] = free
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.held, key)
+		close(free)
+	}, nil
+}
