@@ -311,6 +311,14 @@ func (g gated) SetAccounts(ctx context.Context, accounts protocol.Accounts) erro
 	return g.executor.SetAccounts(ctx, accounts)
 }
 
+// Connections implements server.Commands.
+func (g gated) Connections(ctx context.Context) (int, error) {
+	if err := g.pass(); err != nil {
+		return 0, err
+	}
+	return g.executor.Connections(ctx)
+}
+
 // Size implements server.Commands.
 func (g gated) Size(ctx context.Context, db id.DatabaseID) (int64, error) {
 	if err := g.pass(); err != nil {

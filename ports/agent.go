@@ -33,6 +33,9 @@ type Agent interface {
 	Close(ctx context.Context, f Fence) error
 	// Ready reports whether the agent answers and PostgreSQL and PgBouncer run.
 	Ready(ctx context.Context) error
+	// Connections returns how many connections the databases of the server can have together. ReasonUnavailable: PostgreSQL does
+	// not answer, or the agent is too old to say.
+	Connections(ctx context.Context) (int, error)
 }
 
 // Fence lets an agent refuse a worker that was suspended beyond the end of its lease.

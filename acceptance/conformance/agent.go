@@ -44,7 +44,8 @@ type CustomerSession interface {
 func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 	cases := maps.Clone(roleCases)
 	maps.Copy(cases, map[string]func(t *testing.T, s AgentStand){
-		"ready": func(t *testing.T, s AgentStand) { noError(t, s.Agent.Ready(bounded(t))) },
+		"ready":       func(t *testing.T, s AgentStand) { noError(t, s.Agent.Ready(bounded(t))) },
+		"connections": connectionsAreKnown,
 
 		"ensure makes a managed database":         ensureManaged,
 		"ensure makes a single-login database":    ensureSingleLogin,
@@ -86,5 +87,13 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 	})
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, newStand(t)) })
+	}
+}
+
+func connectionsAreKnown(t *testing.T, s AgentStand) {
+	n, err := s.Agent.Connections(bounded(t))
+	noError(t, err)
+	if n < 1 {
+		t.Errorf("the server has %d connections for databases", n)
 	}
 }

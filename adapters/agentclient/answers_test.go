@@ -217,3 +217,11 @@ func endless(status int, start string) http.HandlerFunc {
 		}
 	}
 }
+
+// An agent of an earlier version, and one whose PostgreSQL is down, leave the number out.
+func TestUnknownConnectionsAreARefusal(t *testing.T) {
+	w := newWire(t, answer(200, `{"version":"old","routes":[],"commands":[]}`))
+	if n, err := agentOf(t, w.record(t)).Connections(brief(t)); !ports.RefusedFor(err, ports.ReasonUnavailable) {
+		t.Errorf("got %d, %v", n, err)
+	}
+}

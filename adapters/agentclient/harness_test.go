@@ -146,6 +146,10 @@ var calls = map[string]func(ctx context.Context, a ports.Agent) error{
 		_, err := a.Backup(ctx, fence, ports.BackupSpec{DatabaseID: database, Filename: filename})
 		return err
 	},
+	"Connections": func(ctx context.Context, a ports.Agent) error {
+		_, err := a.Connections(ctx)
+		return err
+	},
 	"RoomForBackup": func(ctx context.Context, a ports.Agent) error { return a.RoomForBackup(ctx, database) },
 	"DeleteBackup":  func(ctx context.Context, a ports.Agent) error { return a.DeleteBackup(ctx, database, filename) },
 	"OpenBackup": func(ctx context.Context, a ports.Agent) error {

@@ -69,6 +69,7 @@ func relay(behind ports.Agent) http.Handler {
 		w.Header().Set("Content-Length", strconv.FormatInt(file.Size, 10))
 		_, _ = io.Copy(w, file.Body)
 	})
+	mux.HandleFunc("GET /v1/capabilities", answer(200, `{"version":"test","routes":[],"commands":[],"connections":83}`))
 	mux.HandleFunc("GET /health", answer(200, `{"postgres_connected":true,"pgbouncer_running":true}`))
 	return mux
 }

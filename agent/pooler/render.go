@@ -107,7 +107,7 @@ func renderDatabases(s Settings, entries []Entry) []byte {
 	server := fmt.Sprintf("host=%s port=%d ", quoteValue(s.ServerHost), s.ServerPort)
 	lines := make([]dbLine, 0, 2*len(entries)+1)
 	lines = append(lines, dbLine{s.MaintenanceDatabase, fmt.Sprintf("dbname=%s pool_mode=session pool_size=%d",
-		quoteValue(s.MaintenanceDatabase), authConnections)})
+		quoteValue(s.MaintenanceDatabase), AuthConnections)})
 	for _, e := range entries {
 		secret := fmt.Sprintf("SELECT login, secret FROM pooler.login_secret($1, %s)", quoteValue(e.Database))
 		for _, x := range entriesOf(s, e) {
@@ -128,8 +128,8 @@ func renderDatabases(s Settings, entries []Entry) []byte {
 
 type dbLine struct{ name, values string }
 
-// authConnections is how many verifiers can be queried concurrently.
-const authConnections = 4
+// AuthConnections is how many verifiers can be queried concurrently.
+const AuthConnections = 4
 
 // renderAccounts writes the auth_file: only the two accounts of the platform, never a customer's login.
 func renderAccounts(s Settings) []byte {

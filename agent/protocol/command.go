@@ -128,6 +128,10 @@ type Capabilities struct {
 	Commands []Kind   `json:"commands"`
 	// Programs are those that the agent works with. An agent of an earlier version does not name them.
 	Programs []Program `json:"programs"`
+	// Connections is how many connections the customers' databases can have together: max_connections without what is kept for
+	// superusers, for the agent and for PgBouncer's own questions. It is left out while PostgreSQL does not answer; an agent of an
+	// earlier version never says it.
+	Connections int `json:"connections,omitempty"`
 }
 
 // Program is PostgreSQL, PgBouncer or pg_dump on the agent's server.

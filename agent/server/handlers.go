@@ -23,7 +23,12 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, report)
 }
 
-func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request) {
+// capabilities answers while PostgreSQL is down too, without what only PostgreSQL knows.
+func (s *Server) capabilities(w http.ResponseWriter, r *http.Request) {
+	connections, err := s.config.Commands.Connections(r.Context())
+	if err != nil {
+		s.config.Log.Sugar().Warnw("capabilities without connections", "error", err)
+	}
 	routes := []string{"GET /healthz"}
 	for pattern := range s.protected() {
 		routes = append(routes, pattern)
@@ -31,6 +36,7 @@ func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request) {
 	slices.Sort(routes)
 	answer(w, http.StatusOK, protocol.Capabilities{
 		Version: s.config.Version, Routes: routes, Commands: protocol.Kinds, Programs: s.config.Programs(),
+		Connections: connections,
 	})
 }
 

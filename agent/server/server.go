@@ -27,6 +27,8 @@ type Commands interface {
 	InspectLogin(ctx context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error)
 	SetAccounts(ctx context.Context, accounts protocol.Accounts) error
 	Size(ctx context.Context, db id.DatabaseID) (int64, error)
+	// Connections returns how many connections the customers' databases can have together.
+	Connections(ctx context.Context) (int, error)
 }
 
 // Files serves and removes backup files.

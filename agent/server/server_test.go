@@ -72,6 +72,7 @@ func (w *work) Delete(context.Context, id.DatabaseID, backup.Filename) error { r
 func (w *work) Programs() []protocol.Program {
 	return []protocol.Program{{Name: "PgBouncer", Version: "PgBouncer 1.24.1", BelowFloor: true}}
 }
+func (w *work) Connections(context.Context) (int, error)        { return 83, nil }
 func (w *work) Report(context.Context) (protocol.Health, error) { return protocol.Health{}, nil }
 func (w *work) Open(context.Context, id.DatabaseID, backup.Filename) (io.ReadCloser, int64, error) {
 	return io.NopCloser(strings.NewReader(w.content)), w.claimed, nil
@@ -155,7 +156,7 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
 	var known protocol.Capabilities
 	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 10 || known.Version != "v" ||
-		len(known.Programs) != 1 || !known.Programs[0].BelowFloor {
+		len(known.Programs) != 1 || !known.Programs[0].BelowFloor || known.Connections != 83 {
 		t.Fatalf("%s %v", text, err)
 	}
 	for _, route := range known.Routes {

@@ -20,6 +20,15 @@ func (a agent) Ready(ctx context.Context) error {
 	return a.s.answer(ctx, Call{Method: "Ready"}, func() error { return nil })
 }
 
+// manyConnections is more than any test sells.
+const manyConnections = 200_000
+
+// Connections implements ports.Agent.
+func (a agent) Connections(ctx context.Context) (n int, err error) {
+	err = a.s.answer(ctx, Call{Method: "Connections"}, func() error { n = manyConnections; return nil })
+	return n, err
+}
+
 // Close implements ports.Agent. What the operation has finished, a database or a backup file, stays and makes it
 // ReasonCompleted, also where the file did not come back equal.
 func (a agent) Close(ctx context.Context, f ports.Fence) error {
