@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -14,12 +15,29 @@ type Servers interface {
 	// Get returns a server; ErrNoRow when there is none.
 	Get(ctx context.Context, server id.ServerID) (server.Server, error)
 	List(ctx context.Context) ([]server.Server, error)
-	// Pick returns the enabled server with the most free capacity; ErrNoRow when none has any.
-	Pick(ctx context.Context) (server.Server, error)
-	// Save writes every field that can change.
+	// Pick returns the server for a new database: of the enabled ones that have room for it, one that is not avoided comes first,
+	// then the one with room for the most databases; ErrNoRow when none has room. Until the transaction ends, other picks wait, so
+	// that the room is not given away twice. It is an error outside of an Update.
+	Pick(ctx context.Context, p Placement) (server.Server, error)
+	// Move puts a database on another server, where no server has heard of it yet; ErrNoRow when there is no such database. The
+	// name is checked there: VALIDATION_ERROR on "name". Writers must hold the database's lock (Databases.Lock).
+	Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error
+	// Avoid stores until when new databases go to other servers; nil: no longer. An unknown server is ErrNoRow.
+	Avoid(ctx context.Context, server id.ServerID, until *time.Time) error
+	// Save writes every field that can change but AvoidedUntil; ErrNoRow when there is no such server.
 	Save(ctx context.Context, s server.Server) error
 	// DatabaseAccounts lists the active and stopped databases of a server with their accounts, by database ID.
 	DatabaseAccounts(ctx context.Context, server id.ServerID) ([]DatabaseAccount, error)
+}
+
+// Placement is what a new database needs of its server.
+type Placement struct {
+	Now         time.Time
+	Connections int // that it takes: database.Record.ReservedConnections
+	// Leaving is the server of a database that is to be moved, and Name the database's name; both are empty for one that is not
+	// placed yet. That server, those that are avoided and those that have a database of the name are left out.
+	Leaving id.ServerID
+	Name    string
 }
 
 // Switches keeps the settings that an operator turns on and off.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -19,6 +21,10 @@ func Servers(t *testing.T, m Metadata) {
 		{"a name is unique", serverNameIsUnique},
 		{"the one with the most room is picked", roomiestIsPicked},
 		{"databases with their accounts", accountsOfServer},
+		{"connections are counted", connectionsAreCounted},
+		{"the last place goes to one", lastPlaceGoesToOne},
+		{"one that is avoided is picked last", avoidedIsLast},
+		{"a database moves where its name is free", elsewhereIsAnother},
 	})
 }
 
@@ -40,6 +46,7 @@ func serverComesBack(w *world) {
 	read(second, w.server)
 	second.AgentURL, second.SealedSecret, second.CA = "https://moved:1", []byte{9}, ""
 	second.PublicHost, second.PublicPort, second.Capacity, second.Enabled = "moved", 1, 0, false
+	second.Connections = 7
 	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Save(ctx, second) })
 	read(second, w.server)
 	w.missing("an unknown server", func(ctx context.Context, tx ports.Tx) error {
@@ -64,35 +71,25 @@ func serverNameIsUnique(w *world) {
 	})
 }
 
-func roomiestIsPicked(w *world) {
-	pick := func() (got server.Server, err error) {
-		err = w.Store.View(w.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
-			got, err = tx.Servers().Pick(ctx)
-			return err
-		})
-		return got, err
+// pick places a database that takes one connection, outside of the transaction that would store it.
+func (w *world) pick(change ...func(*ports.Placement)) (got server.Server, err error) {
+	p := ports.Placement{Now: epoch, Connections: 1}
+	for _, c := range change {
+		c(&p)
 	}
-	save := func(s server.Server, change func(*server.Server)) {
-		w.Helper()
-		change(&s)
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Save(ctx, s) })
-	}
-	save(w.server, func(s *server.Server) { s.Capacity = 2 })
-	second := w.addServer("second", 3)
-	for i, want := range []server.Server{second, w.server, second, w.server, second} {
-		got, err := pick()
-		if err != nil || got.Name != want.Name {
-			w.Errorf("database %d goes to %q (%v), want %q", i+1, got.Name, err, want.Name)
-		}
-		w.addDatabase(numbered(i), nameServer(want.ID))
-	}
-	if got, err := pick(); !sameError(err, ports.ErrNoRow) {
-		w.Errorf("with all servers full %q was picked (%v)", got.Name, err)
-	}
-	third := w.addServer("third", 1)
-	save(third, func(s *server.Server) { s.Enabled = false })
-	if got, err := pick(); !sameError(err, ports.ErrNoRow) {
-		w.Errorf("with only a disabled server empty %q was picked (%v)", got.Name, err)
+	err = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+		got, err = tx.Servers().Pick(ctx, p)
+		return err
+	})
+	return got, err
+}
+
+// picks demands a server by its name, or none.
+func (w *world) picks(what, want string, change ...func(*ports.Placement)) {
+	w.Helper()
+	got, err := w.pick(change...)
+	if got.Name != want || want == "" != sameError(err, ports.ErrNoRow) || want != "" && err != nil {
+		w.Errorf("%s: %q was picked (%v), want %q", what, got.Name, err, want)
 	}
 }
 
@@ -117,5 +114,139 @@ func accountsOfServer(w *world) {
 		}
 		w.equal("the databases", list, want)
 		return err
+	})
+}
+
+func (w *world) saveServer(s server.Server, change func(*server.Server)) {
+	w.Helper()
+	change(&s)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Save(ctx, s) })
+}
+
+func roomiestIsPicked(w *world) {
+	w.saveServer(w.server, func(s *server.Server) { s.Capacity = 2 })
+	second := w.addServer("second", 3)
+	for i, want := range []server.Server{second, w.server, second, w.server, second} {
+		w.picks("database "+numbered(i), want.Name)
+		w.addDatabase(numbered(i), nameServer(want.ID))
+	}
+	w.picks("with all servers full", "")
+	third := w.addServer("third", 1)
+	w.saveServer(third, func(s *server.Server) { s.Enabled = false })
+	w.picks("with only a disabled server empty", "")
+	err := w.Store.View(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch})
+		return err
+	})
+	if !sameError(err, ports.ErrReadOnly) {
+		w.Errorf("a pick that nothing holds: %v", err)
+	}
+}
+
+// connectionsAreCounted fills a server with databases of several caps, the last place with one that fits exactly.
+func connectionsAreCounted(w *world) {
+	needing := func(n int) func(*ports.Placement) { return func(p *ports.Placement) { p.Connections = n } }
+	capped := func(n int) func(*database.Record) { return func(r *database.Record) { r.ConnectionCap = n } }
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = 100 })
+	w.picks("all of them at once", "first", needing(100))
+	w.picks("one too many", "", needing(101))
+	w.addDatabase("small", capped(20))
+	w.picks("beside a cap of 20", "first", needing(75))
+	w.picks("beside a cap of 20, one too many", "", needing(76))
+	uncapped := w.addDatabase("uncapped", capped(0))
+	left := 75 - uncapped.ReservedConnections()
+	w.picks("beside a database without a cap", "first", needing(left))
+	w.picks("beside a database without a cap, one too many", "", needing(left+1))
+	w.addServer("uncounted", 1)
+	w.picks("on a server that counts none", "uncounted", needing(left+1))
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = 0 })
+	w.picks("with none counted", "first", needing(left+1))
+}
+
+// lastPlaceGoesToOne has two hosts place databases at the same time where room is left for one, by number and by connections.
+func lastPlaceGoesToOne(w *world) {
+	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	limits := map[string]func(*server.Server){
+		"capacity":    func(s *server.Server) { s.Capacity = 1 },
+		"connections": func(s *server.Server) { s.Connections = 2*w.record("").ReservedConnections() - 1 },
+	}
+	w.saveServer(w.server, func(s *server.Server) { s.Enabled = false })
+	for what, limit := range limits {
+		only := w.addServer(what, 100)
+		w.saveServer(only, limit)
+		var placed, full atomic.Int32
+		together(w.T, 8, func(i int) {
+			r := w.record(numbered(i))
+			err := hosts[i%len(hosts)].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+				s, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: r.ReservedConnections()})
+				if err != nil {
+					return err
+				}
+				r.ServerID = s.ID
+				return tx.Databases().Add(ctx, r)
+			})
+			switch {
+			case err == nil:
+				placed.Add(1)
+			case sameError(err, ports.ErrNoRow):
+				full.Add(1)
+			default:
+				w.Error(err)
+			}
+		})
+		w.equal("placed by "+what, placed.Load(), int32(1))
+		w.equal("refused by "+what, full.Load(), int32(7))
+		w.saveServer(only, func(s *server.Server) { s.Enabled = false })
+	}
+}
+
+func avoidedIsLast(w *world) {
+	avoid := func(s server.Server, until *time.Time) {
+		w.Helper()
+		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, s.ID, until) })
+	}
+	second, until := w.addServer("second", 1000), epoch.Add(time.Minute)
+	at := func(t time.Time) func(*ports.Placement) { return func(p *ports.Placement) { p.Now = t } }
+	avoid(second, &until)
+	w.picks("while the roomiest is avoided", "first", at(until.Add(-time.Microsecond)))
+	w.picks("once it is not", "second", at(until))
+	w.saveServer(second, func(s *server.Server) { s.Capacity = 2000 })
+	w.picks("while the roomiest is avoided, and was changed", "first")
+	w.saveServer(w.server, func(s *server.Server) { s.Enabled = false })
+	w.picks("with nothing but the avoided one", "second")
+	w.saveServer(w.server, func(s *server.Server) { s.Enabled = true })
+	avoid(second, nil)
+	w.picks("when it has answered", "second")
+	w.refused("avoiding an unknown server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Servers().Avoid(ctx, newID[id.ServerID](), &until)
+	})
+}
+
+func elsewhereIsAnother(w *world) {
+	made := w.addDatabase("orders")
+	leaving := func(p *ports.Placement) { p.Leaving, p.Name = w.server.ID, made.Name }
+	w.picks("a server to move to, where there is one alone", "", leaving)
+	second := w.addServer("second", 10)
+	w.picks("a server to move to", "second", leaving)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Move(ctx, made.ID, second.ID) })
+	made.ServerID, made.Host, made.Port = second.ID, second.PublicHost, second.PublicPort
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Databases().Lock(ctx, made.ID)
+		w.equal("the database that was moved", got, made)
+		return err
+	})
+	again := w.addDatabase("orders")
+	w.picks("a server to move to, which has the name", "", leaving)
+	w.refused("moving to where the name is in use", invalid("name"), func(ctx context.Context, tx ports.Tx) error {
+		return tx.Servers().Move(ctx, again.ID, second.ID)
+	})
+	third, until := w.addServer("third", 10), epoch.Add(time.Minute)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, third.ID, &until) })
+	w.picks("a server to move to, which is avoided", "", leaving)
+	w.refused("moving to an unknown server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Servers().Move(ctx, again.ID, newID[id.ServerID]())
+	})
+	w.refused("moving an unknown database", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Servers().Move(ctx, newID[id.DatabaseID](), third.ID)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -109,6 +110,19 @@ func (o fakeOperator) SetCredentialValidity(a spec.Account, d time.Duration) err
 		a.CredentialValidity = &d
 	})
 	return err
+}
+
+// AddDeadServer implements spec.Operator.
+func (o fakeOperator) AddDeadServer() (retire func() error, err error) {
+	s, err := o.use().AddServer(context.Background(), controlplane.NewServer{
+		Name: "dead", AgentURL: "https://dead.test:8090", Secret: "a secret", PublicHost: "dead.test", PublicPort: 6432,
+		Capacity: 1_000_000,
+	})
+	o.s.fleet.Server(s.ID).SetUnreachable(true)
+	return func() error {
+		_, err := o.use().ChangeServer(context.Background(), s.ID, func(s *server.Server) { s.Enabled = false })
+		return err
+	}, err
 }
 
 // MakeForeign implements spec.Operator.

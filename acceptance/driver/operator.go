@@ -126,6 +126,16 @@ func (o operator) MakeMember(database string, of spec.Account, role string) erro
 	return err
 }
 
+// AddDeadServer implements spec.Operator. Nothing listens on the port of its agent.
+func (o operator) AddDeadServer() (retire func() error, err error) {
+	made, err := o.admin("server", "add", "--name", rand.Text(), "--agent-url", "https://127.0.0.1:1", "--public-host", "dead.test",
+		"--capacity", "1000000", "--connections", "0")
+	return func() error {
+		_, err := o.admin("server", "disable", "--server", fmt.Sprint(made["serverId"]))
+		return err
+	}, err
+}
+
 // MakeForeign implements spec.Operator: an administrator makes a database by hand.
 func (o operator) MakeForeign(name string) error {
 	_, err := query(o.r.Server.URL("postgres"), statementTime, "CREATE DATABASE "+pq.QuoteIdentifier(name))

@@ -39,6 +39,7 @@ type service struct {
 	clock   *fakeclock.Clock
 	hosts   []*controlplane.ControlPlane
 	batch   *fakeBatch
+	fleet   *fakeagent.Fleet
 	agent   *fakeagent.Server
 	inbox   *inbox.Inbox
 	entropy *fakeentropy.Entropy
@@ -47,9 +48,9 @@ type service struct {
 func newService(t testing.TB, store *memstore.Store) *service {
 	t.Helper()
 	s := &service{store: store, clock: fakeclock.New(), entropy: fakeentropy.New(), inbox: inbox.New(webhook.Policy{})}
-	fleet := fakeagent.New(s.clock)
+	s.fleet = fakeagent.New(s.clock)
 	ports := controlplane.Ports{
-		Store: store, Admissions: store, Fleet: fleet, Clock: s.clock, Entropy: s.entropy, Secrets: fakebox.New(),
+		Store: store, Admissions: store, Fleet: s.fleet, Clock: s.clock, Entropy: s.entropy, Secrets: fakebox.New(),
 		Sender: s.inbox,
 	}
 	for range apiHosts + 1 {
@@ -63,7 +64,7 @@ func newService(t testing.TB, store *memstore.Store) *service {
 		t.Fatal(err)
 	}
 	registered := s.register(t)
-	s.agent = fleet.Server(registered.ID)
+	s.agent = s.fleet.Server(registered.ID)
 	s.batch = &fakeBatch{host: s.hosts[apiHosts], store: store}
 	s.hosts = s.hosts[:apiHosts]
 	_ = s.batch.Start() // it never fails

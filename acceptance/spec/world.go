@@ -84,6 +84,9 @@ type Operator interface {
 	// RotateSecrets encrypts every stored secret with a new key, while the service runs; DropOldSecretKeys then forgets the old.
 	RotateSecrets() error
 	DropOldSecretKeys() error
+	// AddDeadServer registers a second database server, with more room than the first, whose agent nobody reaches. retire takes it
+	// out of use again.
+	AddDeadServer() (retire func() error, err error)
 	// MakeForeign puts a database on the server that the service did not make.
 	MakeForeign(name string) error
 	// ServerObjects returns the names of the databases and logins that exist on the database server.

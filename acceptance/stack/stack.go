@@ -201,7 +201,8 @@ func (s *Stack) checkPooler(ctx context.Context) error {
 
 func (s *Stack) register(ctx context.Context) error {
 	_, err := s.Admin(ctx, "server", "add", "--name", "first", "--agent-url", s.AgentURL(), "--agent-ca-file", s.ca.CertFile(),
-		"--public-host", PublicHost, "--public-port", strconv.Itoa(s.poolerPort))
+		"--public-host", PublicHost, "--public-port", strconv.Itoa(s.poolerPort),
+		"--connections", "0") // tests make many databases, and few connections to each
 	return err
 }
 

@@ -2,9 +2,12 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	sq "github.com/Masterminds/squirrel"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -14,22 +17,35 @@ var (
 	serverTable = tableOf[server.Server]("servers")
 
 	serverChanges = []string{
-		"name", "agent_url", "sealed_secret", "ca", "public_host", "public_port", "capacity", "enabled",
+		"name", "agent_url", "sealed_secret", "ca", "public_host", "public_port", "capacity", "connections", "enabled",
 	}
 )
 
 var (
-	addServer   = define(func() sq.Sqlizer { return serverTable.insert() })
-	getServer   = define(func() sq.Sqlizer { return serverTable.read().Where("t.id = ?") })
-	listServers = define(func() sq.Sqlizer { return serverTable.read().OrderBy("t.name") })
-	saveServer  = define(func() sq.Sqlizer { return serverTable.update(serverChanges, "id = ?") })
-	pickServer  = define(func() sq.Sqlizer {
-		return serverTable.read().
-			JoinClause("CROSS JOIN LATERAL (SELECT count(*) AS used FROM databases d WHERE d.server_id = t.id) u").
-			Where("t.enabled AND t.capacity > u.used").OrderBy("t.capacity - u.used DESC", "t.name").Limit(1)
-	})
+	addServer      = define(func() sq.Sqlizer { return serverTable.insert() })
+	getServer      = define(func() sq.Sqlizer { return serverTable.read().Where("t.id = ?") })
+	listServers    = define(func() sq.Sqlizer { return serverTable.read().OrderBy("t.name") })
+	saveServer     = define(func() sq.Sqlizer { return serverTable.update(serverChanges, "id = ?") })
 	serverAccounts = written(`SELECT id, account_id FROM databases
 		WHERE server_id = $1 AND status IN ('active', 'stopped') ORDER BY id`)
+	avoidServer = written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
+	moveTo      = written("UPDATE databases SET server_id = $1 WHERE id = $2")
+
+	// Picks wait for each other by lockServers. pickServer is a statement of its own, after it, so that it counts what the pick
+	// before it has placed. The arguments of pickServer are the fields of ports.Placement.
+	lockServers = written("SELECT FROM servers WHERE enabled ORDER BY id FOR NO KEY UPDATE")
+	pickServer  = written(fmt.Sprintf(`SELECT %s FROM servers t
+		CROSS JOIN (SELECT $1::timestamptz AS now, $2::bigint AS connections, $3::text AS leaving, $4::text AS name) p
+		CROSS JOIN LATERAL (SELECT count(*) AS databases,
+			coalesce(sum(coalesce(nullif(d.connection_cap, 0), %d) + %d), 0) AS connections
+			FROM databases d WHERE d.server_id = t.id) sold
+		CROSS JOIN LATERAL (SELECT coalesce(t.avoided_until > p.now, false) AS avoided) a
+		WHERE t.enabled AND t.capacity > sold.databases
+			AND (t.connections = 0 OR t.connections >= sold.connections + p.connections)
+			AND (p.leaving = '' OR t.id::text <> p.leaving AND NOT a.avoided
+				AND NOT EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND d.name = p.name))
+		ORDER BY a.avoided, t.capacity - sold.databases DESC, t.name LIMIT 1`,
+		serverTable.row("t"), database.UncappedConnections, database.SpareConnections))
 )
 
 type servers struct{ session }
@@ -46,8 +62,19 @@ func (s servers) List(ctx context.Context) ([]server.Server, error) {
 	return all[server.Server](ctx, s.session, listServers)
 }
 
-func (s servers) Pick(ctx context.Context) (server.Server, error) {
-	return one[server.Server](ctx, s.session, pickServer)
+func (s servers) Pick(ctx context.Context, p ports.Placement) (server.Server, error) {
+	if err := s.write(ctx, lockServers); err != nil {
+		return server.Server{}, err
+	}
+	return one[server.Server](ctx, s.session, pickServer, p.Now, p.Connections, p.Leaving, p.Name)
+}
+
+func (s servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {
+	return s.mustChange(ctx, ports.ErrNoRow, moveTo, to, db)
+}
+
+func (s servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) error {
+	return s.mustChange(ctx, ports.ErrNoRow, avoidServer, until, of)
 }
 
 func (s servers) Save(ctx context.Context, row server.Server) error {

@@ -23,7 +23,7 @@ type plan struct {
 }
 
 // spareConnections are added to a database's cap for the agent; the pooler uses the cap alone.
-const spareConnections = 5
+const spareConnections = database.SpareConnections
 
 var verifierPattern = regexp.MustCompile(
 	`^SCRAM-SHA-256\$[0-9]{1,8}:[A-Za-z0-9+/=]{4,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$`)

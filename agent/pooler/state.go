@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // TransactionSuffix makes the name of a database's second entry, which is pooled by transaction.
@@ -95,7 +97,7 @@ func DefaultSettings() Settings {
 		MaxClients:          10_000,
 		MaxDatabaseClients:  2_000,
 		MaxPacket:           256 << 20,
-		UncappedPoolSize:    60,
+		UncappedPoolSize:    database.UncappedConnections,
 		ResetAlways:         true,
 	}
 }

@@ -12,15 +12,20 @@ import (
 
 // agentOf returns the agent of a registered server.
 func (b *base) agentOf(ctx context.Context, serverID id.ServerID) (ports.Agent, error) {
-	var s server.Server
-	err := b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	_, agent, err := b.serverOf(ctx, serverID)
+	return agent, err
+}
+
+// serverOf returns a registered server and its agent.
+func (b *base) serverOf(ctx context.Context, serverID id.ServerID) (s server.Server, agent ports.Agent, err error) {
+	err = b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		s, err = tx.Servers().Get(ctx, serverID)
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		agent, err = b.Fleet.Agent(s)
 	}
-	return b.Fleet.Agent(s)
+	return s, agent, err
 }
 
 // audit adds a line to the activity log of a database.

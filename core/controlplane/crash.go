@@ -4,6 +4,7 @@ package controlplane
 // and show that the next start continues the flow.
 const (
 	CrashCreateReserved   = "create.reserved"    // intent committed, agent not yet asked
+	CrashCreateMoved      = "create.moved"       // put on another server, whose agent is not yet asked
 	CrashCreateConfirmed  = "create.confirmed"   // agent has done it, outcome not committed
 	CrashCreateCommitted  = "create.committed"   // outcome committed, caller not answered
 	CrashCreateClearing   = "create.clearing"    // refused for good, agent not yet asked to clear
@@ -27,7 +28,7 @@ const (
 
 // CrashPoints lists every point of operations, allowlists and backup files.
 var CrashPoints = []string{
-	CrashCreateReserved, CrashCreateConfirmed, CrashCreateCommitted, CrashCreateClearing, CrashCreateCleared,
+	CrashCreateReserved, CrashCreateMoved, CrashCreateConfirmed, CrashCreateCommitted, CrashCreateClearing, CrashCreateCleared,
 	CrashBackupQueued, CrashBackupClaimed, CrashBackupStarted, CrashBackupReported, CrashBackupCommitted, CrashBackupClosed,
 	CrashBackupDoomed, CrashBackupErased, CrashLifecycleQueued, CrashLifecycleApplied, CrashAllowlistStored,
 	CrashAllowlistApplied,

@@ -147,7 +147,7 @@ func (d *Databases) reserve(
 				return err
 			}
 		}
-		if record.ServerID, err = d.place(ctx, tx, c); err != nil {
+		if record.ServerID, err = d.place(ctx, tx, c, record); err != nil {
 			return err
 		}
 		if err := tx.Databases().Add(ctx, record); err != nil {
@@ -185,7 +185,7 @@ func (d *Databases) claimKey(
 }
 
 // place decides whether the account may have one more database and which server takes it.
-func (d *Databases) place(ctx context.Context, tx ports.Tx, c Caller) (id.ServerID, error) {
+func (d *Databases) place(ctx context.Context, tx ports.Tx, c Caller, record database.Record) (id.ServerID, error) {
 	account, err := tx.Accounts().LockForQuota(ctx, c.Account.ID)
 	if err != nil {
 		return "", err
@@ -197,7 +197,7 @@ func (d *Databases) place(ctx context.Context, tx ports.Tx, c Caller) (id.Server
 	if err := account.AdmitDatabase(existing); err != nil {
 		return "", err
 	}
-	server, err := tx.Servers().Pick(ctx)
+	server, err := tx.Servers().Pick(ctx, ports.Placement{Now: record.CreatedAt, Connections: record.ReservedConnections()})
 	return server.ID, notFound(err, fault.New(fault.AgentError, "no database server has room for another database"))
 }
 

@@ -18,7 +18,7 @@ func (w *Worker) create(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	agent, err := w.agentOf(ctx, record.ServerID)
+	site, agent, err := w.serverOf(ctx, record.ServerID)
 	if err != nil {
 		return err
 	}
@@ -30,13 +30,14 @@ func (w *Worker) create(ctx context.Context, h *held) error {
 		return err
 	}
 	err = h.sent(agent.EnsureDatabase(ctx, fence, spec))
+	if h.untouched(err) {
+		return w.createElsewhere(ctx, h, record, err)
+	}
+	w.noteAnswer(ctx, site, err)
 	switch {
 	case err == nil:
 		w.Crash(CrashCreateConfirmed)
 		return w.created(ctx, h, record, database.Created)
-	case h.untouched(err):
-		cause := fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was made")
-		return w.forget(ctx, h, record, cause)
 	case refusedForGood(err):
 		return w.giveUp(ctx, h, agent, record, createRefusal(err))
 	default:

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
@@ -19,6 +20,9 @@ type NewServer struct {
 	PublicHost string // what customers connect to
 	PublicPort int
 	Capacity   int // most databases that it holds
+	// Connections is how many connections its databases may have together: 0 for any number, nil for what its agent says that
+	// there are.
+	Connections *int
 }
 
 // AddServer registers a database server. VALIDATION_ERROR names the field.
@@ -31,6 +35,9 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 		ID: newID[id.ServerID](o.Entropy), Name: name, AgentURL: n.AgentURL, CA: n.CA, PublicHost: n.PublicHost,
 		PublicPort: n.PublicPort, Capacity: n.Capacity, Enabled: true, CreatedAt: o.Clock.Now(),
 	}
+	if n.Connections != nil {
+		s.Connections = *n.Connections
+	}
 	if err := s.Validate(); err != nil {
 		return server.Server{}, err
 	}
@@ -40,8 +47,31 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 	if s.SealedSecret, err = o.Secrets.Seal([]byte(n.Secret), s.SecretContext()); err != nil {
 		return server.Server{}, err
 	}
+	if n.Connections == nil {
+		if s.Connections, err = o.connectionsOf(ctx, s); err != nil {
+			return server.Server{}, err
+		}
+	}
 	err = o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Add(ctx, s) })
 	return s, err
+}
+
+// askWait bounds the question for a new server's connections.
+const askWait = 10 * time.Second
+
+// connectionsOf asks the agent of a server that is not registered yet.
+func (o *Operator) connectionsOf(ctx context.Context, s server.Server) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	agent, err := o.Fleet.Agent(s)
+	if err != nil {
+		return 0, err
+	}
+	n, err := agent.Connections(ctx)
+	if err != nil {
+		return 0, fault.Invalid("connections", "must be given, because the agent does not say how many there are: %v", err)
+	}
+	return n, nil
 }
 
 // Servers lists the registered servers.
@@ -53,7 +83,8 @@ func (o *Operator) Servers(ctx context.Context) (list []server.Server, err error
 	return list, err
 }
 
-// ChangeServer changes address, capacity, or whether the server takes new databases. Its databases stay where they are.
+// ChangeServer changes address, capacity, connections, or whether the server takes new databases. Its databases stay where they
+// are.
 func (o *Operator) ChangeServer(
 	ctx context.Context, serverID id.ServerID, change func(*server.Server),
 ) (s server.Server, err error) {

@@ -78,6 +78,21 @@ type Record struct {
 	Port int    `db:"port"`
 }
 
+// SpareConnections are those of a database, above its cap, that are left to the agent.
+const SpareConnections = 5
+
+// UncappedConnections is what the pooler opens at most for each login of a database that has no cap.
+const UncappedConnections = 60
+
+// ReservedConnections is how many connections of its server a database can take: its cap and the agent's spare ones. One
+// without a cap has a single login, the owner, and counts with what the pooler opens for that.
+func (r Record) ReservedConnections() int {
+	if r.ConnectionCap == 0 {
+		return UncappedConnections + SpareConnections
+	}
+	return r.ConnectionCap + SpareConnections
+}
+
 // SizeMaxAge is how old a size may be before a read of one database refreshes it.
 const SizeMaxAge = time.Minute
 

@@ -21,9 +21,21 @@ type Server struct {
 	CA           string      `db:"ca"`            // PEM; empty means the system's roots
 	PublicHost   string      `db:"public_host"`
 	PublicPort   int         `db:"public_port"`
-	Capacity     int         `db:"capacity"` // most databases that it holds
-	Enabled      bool        `db:"enabled"`  // new databases are placed on it
+	Capacity     int         `db:"capacity"`    // most databases that it holds
+	Connections  int         `db:"connections"` // most connections that its databases may have together; 0: not counted
+	Enabled      bool        `db:"enabled"`     // new databases are placed on it
 	CreatedAt    time.Time   `db:"created_at"`
+
+	// AvoidedUntil is until when other servers get the new databases, because this one could not be reached; nil: not avoided.
+	AvoidedUntil *time.Time `db:"avoided_until"`
+}
+
+// AvoidedFor is how long new databases go to other servers after one could not be reached.
+const AvoidedFor = 30 * time.Second
+
+// Avoided reports whether other servers with room come first.
+func (s Server) Avoided(now time.Time) bool {
+	return s.AvoidedUntil != nil && now.Before(*s.AvoidedUntil)
 }
 
 // SecretContext binds the encrypted secret to this server.
@@ -32,8 +44,11 @@ func (s Server) SecretContext() string { return SecretContext(s.ID) }
 // SecretContext binds an encrypted secret to a server.
 func SecretContext(server id.ServerID) string { return "server/" + string(server) + "/secret" }
 
-// Validate checks an operator's input: an https agent URL of host and port only, a public host and port, and a capacity of at
-// least one database.
+// mostConnections is the highest max_connections that PostgreSQL takes.
+const mostConnections = 262_143
+
+// Validate checks an operator's input: an https agent URL of host and port only, a public host and port, a capacity of at least
+// one database, and a number of connections that PostgreSQL can have.
 func (s Server) Validate() error {
 	switch {
 	case !validAgentURL(s.AgentURL):
@@ -44,6 +59,8 @@ func (s Server) Validate() error {
 		return fault.Invalid("publicPort", "must be 1-65535")
 	case s.Capacity < 1:
 		return fault.Invalid("capacity", "must be at least 1")
+	case s.Connections < 0 || s.Connections > mostConnections:
+		return fault.Invalid("connections", "must be 0-%d; 0 means that they are not counted", mostConnections)
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ func TestValidate(t *testing.T) {
 		{"publicPort", func(s *Server) { s.PublicPort = 0 }},
 		{"publicPort", func(s *Server) { s.PublicPort = 65536 }},
 		{"capacity", func(s *Server) { s.Capacity = 0 }},
+		{"", func(s *Server) { s.Connections = 262_143 }},
+		{"connections", func(s *Server) { s.Connections = -1 }},
+		{"connections", func(s *Server) { s.Connections = 262_144 }},
 	}
 	for _, v := range cases {
 		s := good

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -50,20 +51,75 @@ func (v servers) List(ctx context.Context) ([]server.Server, error) {
 	return s.servers.having(func(server.Server) bool { return true }, byName), nil
 }
 
-func (v servers) Pick(ctx context.Context) (server.Server, error) {
-	s, err := v.reading(ctx)
+func (v servers) Pick(ctx context.Context, p ports.Placement) (server.Server, error) {
+	s, err := v.writing(ctx)
 	if err != nil {
 		return server.Server{}, err
 	}
 	free := func(row server.Server) int {
 		return row.Capacity - s.count(func(r database.Record) bool { return r.ServerID == row.ID })
 	}
-	roomy := s.servers.having(func(row server.Server) bool { return row.Enabled && free(row) > 0 },
-		func(a, b server.Server) int { return cmp.Or(cmp.Compare(free(b), free(a)), byName(a, b)) })
+	after := func(row server.Server) int {
+		if row.Avoided(p.Now) {
+			return 1
+		}
+		return 0
+	}
+	roomy := s.servers.having(func(row server.Server) bool { return s.admits(row, p) && free(row) > 0 },
+		func(a, b server.Server) int {
+			return cmp.Or(cmp.Compare(after(a), after(b)), cmp.Compare(free(b), free(a)), byName(a, b))
+		})
 	if len(roomy) == 0 {
 		return server.Server{}, ports.ErrNoRow
 	}
 	return roomy[0], nil
+}
+
+// admits is what the placement demands of a server beside its capacity.
+func (s *state) admits(row server.Server, p ports.Placement) bool {
+	sold, named := 0, false
+	for _, r := range s.databases.byKey {
+		if r.ServerID == row.ID {
+			sold += r.ReservedConnections()
+			named = named || r.Name == p.Name
+		}
+	}
+	fits := row.Connections == 0 || sold+p.Connections <= row.Connections
+	return row.Enabled && fits && (p.Leaving == "" || row.ID != p.Leaving && !row.Avoided(p.Now) && !named)
+}
+
+func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {
+	s, err := v.writing(ctx)
+	if err != nil {
+		return err
+	}
+	r, ok := s.databases.get(db)
+	_, known := s.servers.get(to)
+	switch {
+	case !ok || !known:
+		return v.refuse(ports.ErrNoRow)
+	case s.databases.any(func(other database.Record) bool {
+		return other.ServerID == to && other.Name == r.Name && other.ID != db
+	}):
+		return v.refuse(database.ErrNameTaken())
+	}
+	r.ServerID = to
+	s.databases.put(db, r)
+	return nil
+}
+
+func (v servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) error {
+	s, err := v.writing(ctx)
+	if err != nil {
+		return err
+	}
+	row, ok := s.servers.get(of)
+	if !ok {
+		return ports.ErrNoRow
+	}
+	row.AvoidedUntil = until
+	s.servers.put(of, row)
+	return nil
 }
 
 func (v servers) Save(ctx context.Context, row server.Server) error {
@@ -75,7 +131,7 @@ func (v servers) Save(ctx context.Context, row server.Server) error {
 	if !ok {
 		return ports.ErrNoRow
 	}
-	row.CreatedAt = stored.CreatedAt
+	row.CreatedAt, row.AvoidedUntil = stored.CreatedAt, stored.AvoidedUntil
 	return v.put(s, row)
 }
 

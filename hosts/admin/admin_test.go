@@ -163,12 +163,22 @@ func TestAnOperatorRegistersServers(t *testing.T) {
 	c := newConsole(t)
 	add := []string{
 		"server", "add", "--name=db1", "--agent-url=https://127.0.0.1:8090", "--agent-secret=0123456789abcdef",
-		"--public-host=db1.example.com", "--capacity=5",
+		"--public-host=db1.example.com", "--capacity=5", "--connections=100",
 	}
 	server := text(t, c.does(add...), "serverId")
 	c.refuses("name", add...)
 	c.refuses("agentUrl", "server", "add", "--name=x", "--agent-url=http://127.0.0.1", "--agent-secret=s", "--public-host=h")
 	c.refuses("secret", "server", "add", "--name=x", "--agent-url=https://127.0.0.1", "--public-host=h")
+	silent := []string{
+		"server", "add", "--name=x", "--agent-url=https://127.0.0.1:1", "--agent-secret=0123456789abcdef", "--public-host=h",
+	}
+	c.refuses("connections: must be given", silent...)
+	c.refuses("connections: must be 0-262143", append(silent, "--connections=-1")...)
+	c.does("server", "set", "--server="+server, "--connections=250")
+	if got := c.does("server", "set", "--server="+server, "--capacity=7"); got["connections"] != 250.0 || got["capacity"] != 7.0 {
+		t.Errorf("got %v", got)
+	}
+	c.refuses("capacity: must be at least 1", "server", "set", "--server="+server, "--capacity=0")
 	if got := c.does("server", "disable", "--server="+server); got["enabled"] != false {
 		t.Errorf("got %v", got)
 	}
@@ -181,7 +191,7 @@ func TestAnOperatorRegistersServers(t *testing.T) {
 func TestAnOperatorChangesTheKeyRing(t *testing.T) {
 	c := newConsole(t)
 	c.does("server", "add", "--name=db1", "--agent-url=https://127.0.0.1:8090", "--agent-secret=0123456789abcdef",
-		"--public-host=db1.example.com")
+		"--public-host=db1.example.com", "--connections=0")
 	if got := c.does("secrets", "rotate"); got["resealed"] != 1.0 {
 		t.Errorf("got %v", got)
 	}

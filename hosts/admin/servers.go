@@ -14,7 +14,7 @@ import (
 )
 
 func (d *desk) server() *cobra.Command {
-	return group("server", "database servers", d.serverAdd(), d.serverList(),
+	return group("server", "database servers", d.serverAdd(), d.serverList(), d.serverSet(),
 		d.serverSwitch("disable", "place no new databases on a server; existing ones stay", false),
 		d.serverSwitch("enable", "place new databases on a server again", true))
 }
@@ -22,9 +22,13 @@ func (d *desk) server() *cobra.Command {
 func (d *desk) serverAdd() *cobra.Command {
 	var n controlplane.NewServer
 	var caFile string
+	var connections int
 	cmd := &cobra.Command{
 		Use: "add", Short: "register a database server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("connections") {
+				n.Connections = &connections
+			}
 			if caFile != "" {
 				pem, err := os.ReadFile(caFile)
 				if err != nil {
@@ -49,7 +53,32 @@ func (d *desk) serverAdd() *cobra.Command {
 	f.StringVar(&n.PublicHost, "public-host", "", "host that customers connect to")
 	f.IntVar(&n.PublicPort, "public-port", 6432, "port that customers connect to")
 	f.IntVar(&n.Capacity, "capacity", 1000, "most databases that the server holds")
+	f.IntVar(&connections, "connections", 0, connectionsUsage+"; by default what the agent says that there are")
 	return required(cmd, "name", "agent-url", "public-host")
+}
+
+const connectionsUsage = "most connections that the databases may have together, 5 more than its cap for each; 0 counts none"
+
+func (d *desk) serverSet() *cobra.Command {
+	var capacity, connections int
+	cmd := &cobra.Command{Use: "set", Short: "change how much a server takes; what it has already stays"}
+	f := cmd.Flags()
+	f.IntVar(&capacity, "capacity", 0, "most databases that the server holds")
+	f.IntVar(&connections, "connections", 0, connectionsUsage)
+	return onID(d, cmd, "server", func(ctx context.Context, o *controlplane.Operator, s id.ServerID) error {
+		changed, err := o.ChangeServer(ctx, s, func(s *server.Server) {
+			if f.Changed("capacity") {
+				s.Capacity = capacity
+			}
+			if f.Changed("connections") {
+				s.Connections = connections
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return d.show(cmd, serverRow(changed))
+	})
 }
 
 func (d *desk) serverList() *cobra.Command {
@@ -70,7 +99,8 @@ func (d *desk) serverList() *cobra.Command {
 func serverRow(s server.Server) record {
 	return record{
 		{"serverId", s.ID}, {"name", s.Name}, {"agentUrl", s.AgentURL}, {"publicHost", s.PublicHost},
-		{"publicPort", s.PublicPort}, {"capacity", s.Capacity}, {"enabled", s.Enabled},
+		{"publicPort", s.PublicPort}, {"capacity", s.Capacity}, {"connections", s.Connections}, {"enabled", s.Enabled},
+		{"avoidedUntil", stamp(s.AvoidedUntil)},
 	}
 }
 
