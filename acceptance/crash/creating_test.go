@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -124,6 +125,26 @@ func (f *refusedFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.fills(t, api, 1)
 }
 
+// movedFlow makes a database beside a server whose agent nobody reaches, and which has the most room.
+type movedFlow struct {
+	createFlow
+	dead string
+}
+
+func (f *movedFlow) ready(t *testing.T, w *world) {
+	f.createFlow.ready(t, w)
+	made, err := w.Admin(soon(t), "server", "add", "--name", newName("dead"), "--agent-url", "https://127.0.0.1:1",
+		"--public-host", "dead.test", "--capacity", "1000000", "--connections", "0")
+	noError(t, err)
+	f.dead = fmt.Sprint(made["serverId"])
+}
+
+func (f *movedFlow) check(t *testing.T, w *world, api *stack.Host) {
+	f.createFlow.check(t, w, api)
+	_, err := w.Admin(soon(t), "server", "disable", "--server", f.dead)
+	noError(t, err)
+}
+
 func creating() []killing {
 	var cases []killing
 	for _, model := range []string{"managed", "single_login"} {
@@ -142,6 +163,9 @@ func creating() []killing {
 			add(inAgent, p)
 		}
 	}
+	cases = append(cases, killing{
+		inAPI, []string{controlplane.CrashCreateMoved}, "beside a dead server", &movedFlow{createFlow: createFlow{model: "managed"}},
+	})
 	for _, p := range []string{controlplane.CrashCreateClearing, controlplane.CrashCreateCleared} {
 		cases = append(cases, killing{inAPI, []string{p}, "name taken", &refusedFlow{}})
 	}
