@@ -47,7 +47,8 @@ var databaseStates = []meaning[database.Status]{
 	{database.Active, "customers can log in"},
 	{database.Stopped, "is complete, but customers cannot log in"},
 	{database.Deleting, "is closed for customers; a delete operation is open"},
-	{database.Error, "could not be created, and its leftovers are being removed; or its condition has yet to be found out"},
+	{database.Error, "could not be created, and its leftovers are being removed; or a lifecycle action was refused, and so was undoing " +
+		"it, which goes on"},
 }
 
 var operationStates = []meaning[operation.Status]{

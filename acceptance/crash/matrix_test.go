@@ -153,7 +153,7 @@ func TestKilledWhileCreating(t *testing.T) {
 
 func TestKilledWhileOpeningAndClosing(t *testing.T) {
 	t.Parallel()
-	runAll(t, append(openingAndClosing(), allowing()...))
+	runAll(t, slices.Concat(openingAndClosing(), undoing(), allowing()))
 }
 
 func TestKilledWhileBackingUp(t *testing.T) {
@@ -188,7 +188,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	hit := map[string]bool{}
 	h := &house{}
 	for _, k := range slices.Concat(
-		creating(), openingAndClosing(), allowing(), backingUp(), failingBackups(),
+		creating(), openingAndClosing(), undoing(), allowing(), backingUp(), failingBackups(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {

@@ -18,6 +18,8 @@ const (
 	DatabaseStarted    Action = "database.started"
 	DatabaseStopped    Action = "database.stopped"
 	DatabaseRestarted  Action = "database.restarted"
+	AccessLost         Action = "database.access_lost"
+	AccessRestored     Action = "database.access_restored"
 	AllowlistAdded     Action = "allowlist.added"
 	AllowlistRemoved   Action = "allowlist.removed"
 	BackupRequested    Action = "backup.requested"

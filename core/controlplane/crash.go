@@ -19,6 +19,8 @@ const (
 	CrashBackupErased     = "backup.erased"      // file gone, record still there
 	CrashLifecycleQueued  = "lifecycle.reserved" // intent committed, agent not yet asked
 	CrashLifecycleApplied = "lifecycle.applied"  // agent has done it, outcome not committed
+	CrashLifecycleFailed  = "lifecycle.failed"   // refused for good, agent not yet asked to undo it
+	CrashLifecycleUndone  = "lifecycle.undone"   // undone at the agent, outcome not committed
 	CrashAllowlistStored  = "allowlist.stored"   // change committed, agent not yet asked
 	CrashWebhookFannedOut = "webhook.fanned-out" // deliveries made, none attempted
 	CrashWebhookClaimed   = "webhook.claimed"    // leased, nothing sent
@@ -30,7 +32,8 @@ const (
 var CrashPoints = []string{
 	CrashCreateReserved, CrashCreateMoved, CrashCreateConfirmed, CrashCreateCommitted, CrashCreateClearing, CrashCreateCleared,
 	CrashBackupQueued, CrashBackupClaimed, CrashBackupStarted, CrashBackupReported, CrashBackupCommitted, CrashBackupClosed,
-	CrashBackupDoomed, CrashBackupErased, CrashLifecycleQueued, CrashLifecycleApplied, CrashAllowlistStored,
+	CrashBackupDoomed, CrashBackupErased, CrashLifecycleQueued, CrashLifecycleApplied, CrashLifecycleFailed,
+	CrashLifecycleUndone, CrashAllowlistStored,
 	CrashAllowlistApplied,
 }
 

@@ -273,8 +273,12 @@ func (d *Databases) withoutStalePassword(ctx context.Context, c Created, owner p
 func (d *Databases) reveal(
 	ctx context.Context, c Caller, db id.DatabaseID,
 ) (created Created, owner ports.LoginSecret, err error) {
+	failed := false
 	err = d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if created.Record, _, err = tx.Databases().Reach(ctx, c.viewer(), db); err != nil {
+			return err
+		}
+		if failed, err = notMade(ctx, tx, created.Record); err != nil {
 			return err
 		}
 		owner, err = tx.Logins().Get(ctx, db, database.OwnerLogin)
@@ -283,7 +287,7 @@ func (d *Databases) reveal(
 	switch {
 	case err != nil:
 		return Created{}, owner, notFound(err, fault.New(fault.AgentError, "the database could not be made; nothing is left of it"))
-	case created.Record.Status == database.Error:
+	case failed:
 		return Created{}, owner, fault.New(fault.AgentError, "the database could not be made; what is left of it is being removed")
 	}
 	created.Username = owner.Username
@@ -297,6 +301,18 @@ func (d *Databases) reveal(
 	created.Password = string(password)
 	created.ConnectionString = created.Record.ConnectionString(owner.Username, created.Password)
 	return created, owner, nil
+}
+
+// notMade reports whether the creation of a database has failed. One that was made before can be in the same status.
+func notMade(ctx context.Context, tx ports.Tx, r database.Record) (bool, error) {
+	if r.Status != database.Error {
+		return false, nil
+	}
+	open, err := tx.Operations().Open(ctx, r.ID)
+	if errors.Is(err, ports.ErrNoRow) {
+		return true, nil
+	}
+	return open.Kind == operation.Create, err
 }
 
 // auditCreated is the activity entry of a finished creation.

@@ -93,6 +93,19 @@ func (w *Worker) setAccess(
 	return send()
 }
 
+// surpassAccess moves the stored access past the agent's generations, for the next attempt of an operation.
+func (w *Worker) surpassAccess(ctx context.Context, h *held, refusal error) error {
+	h.record("operation.overtaken", refusal)
+	return h.save(ctx, func(*operation.Operation) {}, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, h.op.DatabaseID)
+		if err != nil {
+			return err
+		}
+		record.AccessGeneration = surpassing(record.AccessGeneration, refusal)
+		return tx.Databases().Save(ctx, record)
+	})
+}
+
 // carryOutNewest carries a change out, once more where it has to move past the agent's generations. A rotation sets the password
 // that it has stored: the server may have a later one, of which there is no record, so nobody can be shown it. What shuts a
 // login out shuts out that password too. A removal that conflicts is begun anew, see renewRemoval.

@@ -107,6 +107,9 @@ func (w *Worker) lifecycle(ctx context.Context, h *held) error {
 		return err
 	}
 	action := database.Event(input.Action)
+	if f := h.operation().Failure(); f != nil {
+		return w.undoLifecycle(ctx, h, agent, action, fault.New(f.Code, "%s", f.Message))
+	}
 	err = w.setAccess(ctx, h, agent, record.ID, input)
 	switch {
 	case err == nil:
@@ -116,7 +119,7 @@ func (w *Worker) lifecycle(ctx context.Context, h *held) error {
 		return h.finish(ctx, record.Name, ending{on: operation.Fail, cause: fault.Wrap(err, fault.AgentError,
 			"the database server cannot be reached; nothing was changed")})
 	case !overtaken(err) && refusedForGood(err):
-		return w.closeAndFail(ctx, h, agent, record, fault.Wrap(err, fault.AgentError,
+		return w.failLifecycle(ctx, h, agent, action, fault.Wrap(err, fault.AgentError,
 			"the database server could not %s the database", action))
 	default:
 		return err
@@ -139,18 +142,4 @@ func (w *Worker) lifecycleDone(ctx context.Context, h *held, record database.Rec
 			return w.move(ctx, tx, h.op, action, lifecycleAudit(action), nil)
 		},
 	})
-}
-
-// closeAndFail first has the agent record the operation as closed, and only then makes it failed.
-func (w *Worker) closeAndFail(
-	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
-) error {
-	fence, err := h.fence()
-	if err != nil {
-		return err
-	}
-	if err := agent.Close(ctx, fence); err != nil {
-		return err
-	}
-	return h.finish(ctx, record.Name, ending{on: operation.Fail, cause: cause})
 }

@@ -85,22 +85,6 @@ func TestLifecycleWithLostReplyGoesOn(t *testing.T) {
 	equal(t, "logs in", w.logsIn(c), false)
 }
 
-func TestLifecycleRefusedForGood(t *testing.T) {
-	w := newWorld(t)
-	c := w.made("shop")
-	w.server.OnCall(func(_ context.Context, call fakeagent.Call) (f fakeagent.Fault) {
-		if call.Method == "SetAccess" {
-			f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed}
-		}
-		return f
-	})
-	_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop)
-	refused(t, err, fault.AgentError)
-	equal(t, "status", w.status(c.Record.ID), database.Active)
-	equal(t, "closed at the agent", w.server.Calls("Close"), 1)
-	must(w.Backups.Start(w.ctx, w.reached(c.Record.ID)))(t) // no operation is left open
-}
-
 func TestLifecycleSurvivesEveryCrash(t *testing.T) {
 	for _, point := range []string{controlplane.CrashLifecycleQueued, controlplane.CrashLifecycleApplied} {
 		w := newWorld(t)

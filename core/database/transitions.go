@@ -14,7 +14,7 @@ const (
 	Active   Status = "active"   // customers can log in
 	Stopped  Status = "stopped"  // complete, but customers cannot log in
 	Deleting Status = "deleting" // closed for customers; a delete operation is open
-	Error    Status = "error"    // creation failed and its leftovers are not yet removed, or an operator is needed
+	Error    Status = "error"    // creation failed and its leftovers are not yet removed, or nobody knows who gets in
 )
 
 // Statuses lists every status in the order of the docs.
@@ -31,8 +31,9 @@ const (
 	Start           Event = "start"             // lifecycle
 	Stop            Event = "stop"              // lifecycle
 	Restart         Event = "restart"           // lifecycle
+	AccessLost      Event = "access_lost"       // a lifecycle action was refused for good, and so was undoing it
 	Delete          Event = "delete"            // a delete operation begins
-	ReopenAsActive  Event = "reopen_as_active"  // the delete operation failed; it was active before
+	ReopenAsActive  Event = "reopen_as_active"  // the operation failed and was undone; it was active before
 	ReopenAsStopped Event = "reopen_as_stopped" // the same; it was stopped before
 	ReopenAsError   Event = "reopen_as_error"   // the same; it was in error before
 	Backup          Event = "backup"            // a backup begins
@@ -41,7 +42,7 @@ const (
 
 // Events lists every event in the order of the docs.
 var Events = []Event{
-	Created, CreateFailed, FoundWhole, Start, Stop, Restart, Delete, ReopenAsActive, ReopenAsStopped, ReopenAsError,
+	Created, CreateFailed, FoundWhole, Start, Stop, Restart, AccessLost, Delete, ReopenAsActive, ReopenAsStopped, ReopenAsError,
 	Backup, Configure,
 }
 
@@ -61,35 +62,35 @@ var (
 var Transitions = machine.Table[Status, Event]{
 	Creating: {
 		Created: to(Active), CreateFailed: to(Error), FoundWhole: conflict,
-		Start: conflict, Stop: conflict, Restart: conflict,
+		Start: conflict, Stop: conflict, Restart: conflict, AccessLost: conflict,
 		Delete: conflict, ReopenAsActive: conflict, ReopenAsStopped: conflict, ReopenAsError: conflict,
 		Backup: conflict, Configure: conflict,
 	},
 	Active: {
 		Created: conflict, CreateFailed: conflict, FoundWhole: conflict,
-		Start: to(Active), Stop: to(Stopped, CloseAccess, Disconnect), Restart: to(Active, Disconnect),
+		Start: to(Active), Stop: to(Stopped, CloseAccess, Disconnect), Restart: to(Active, Disconnect), AccessLost: to(Error),
 		Delete:         to(Deleting, CloseAccess, Disconnect),
 		ReopenAsActive: conflict, ReopenAsStopped: conflict, ReopenAsError: conflict,
 		Backup: to(Active), Configure: to(Active),
 	},
 	Stopped: {
 		Created: conflict, CreateFailed: conflict, FoundWhole: conflict,
-		Start: to(Active, OpenAccess), Stop: to(Stopped), Restart: conflict,
+		Start: to(Active, OpenAccess), Stop: to(Stopped), Restart: conflict, AccessLost: to(Error),
 		Delete:         to(Deleting),
 		ReopenAsActive: conflict, ReopenAsStopped: conflict, ReopenAsError: conflict,
 		Backup: to(Stopped), Configure: to(Stopped),
 	},
 	Deleting: {
 		Created: conflict, CreateFailed: conflict, FoundWhole: conflict,
-		Start: conflict, Stop: conflict, Restart: conflict, Delete: conflict,
+		Start: conflict, Stop: conflict, Restart: conflict, AccessLost: conflict, Delete: conflict,
 		ReopenAsActive: to(Active, OpenAccess), ReopenAsStopped: to(Stopped), ReopenAsError: to(Error),
 		Backup: conflict, Configure: conflict,
 	},
 	Error: {
 		Created: conflict, CreateFailed: to(Error), FoundWhole: to(Active),
-		Start: conflict, Stop: conflict, Restart: conflict,
+		Start: conflict, Stop: conflict, Restart: conflict, AccessLost: to(Error),
 		Delete:         to(Deleting),
-		ReopenAsActive: conflict, ReopenAsStopped: conflict, ReopenAsError: conflict,
+		ReopenAsActive: to(Active), ReopenAsStopped: to(Stopped), ReopenAsError: conflict,
 		Backup: conflict, Configure: conflict,
 	},
 }

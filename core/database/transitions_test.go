@@ -14,10 +14,14 @@ func TestMachineIsComplete(t *testing.T) {
 // moves is every way from one status to another, written a second time.
 var moves = map[Status]map[Event]Status{
 	Creating: {Created: Active, CreateFailed: Error},
-	Active:   {Start: Active, Stop: Stopped, Restart: Active, Delete: Deleting, Backup: Active, Configure: Active},
-	Stopped:  {Start: Active, Stop: Stopped, Delete: Deleting, Backup: Stopped, Configure: Stopped},
+	Active: {
+		Start: Active, Stop: Stopped, Restart: Active, AccessLost: Error, Delete: Deleting, Backup: Active, Configure: Active,
+	},
+	Stopped:  {Start: Active, Stop: Stopped, AccessLost: Error, Delete: Deleting, Backup: Stopped, Configure: Stopped},
 	Deleting: {ReopenAsActive: Active, ReopenAsStopped: Stopped, ReopenAsError: Error},
-	Error:    {CreateFailed: Error, FoundWhole: Active, Delete: Deleting},
+	Error: {
+		CreateFailed: Error, FoundWhole: Active, AccessLost: Error, Delete: Deleting, ReopenAsActive: Active, ReopenAsStopped: Stopped,
+	},
 }
 
 func TestMoves(t *testing.T) {

@@ -74,6 +74,15 @@ func (s *Server) LoseReplies(n int) { s.set(func(f *faults) { f.loseReplies = n 
 // SetDelay makes every call take this long. A call whose context ends before ends in ErrReplyLost, with nothing done.
 func (s *Server) SetDelay(d time.Duration) { s.set(func(f *faults) { f.delay = d }) }
 
+// SetOpen opens or closes the gates of a database, as a command does that then gets no further.
+func (s *Server) SetOpen(db id.DatabaseID, open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.databases[db]; d != nil {
+		d.open = open
+	}
+}
+
 // Calls returns how many calls of a method have come.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()

@@ -1,0 +1,140 @@
+package controlplane_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// refusesAccess has the server refuse its next n changes of access for good, after it has turned the gates.
+func (w *world) refusesAccess(n int, action database.Event) {
+	before := w.server.Calls("SetAccess")
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "SetAccess" && c.CallIndex < before+n {
+			w.server.SetOpen(c.Database, action == database.Start)
+			f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed, Message: "PostgreSQL refused (SQLSTATE 42501)"}
+		}
+		return f
+	})
+}
+
+// A refused action leaves the database as it was: who got in before gets in again, and who did not does not.
+func TestARefusedActionIsUndone(t *testing.T) {
+	for _, action := range []database.Event{database.Stop, database.Restart, database.Start} {
+		w := newWorld(t)
+		c := w.made("shop")
+		if action == database.Start {
+			must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t)
+		}
+		before, opened := w.status(c.Record.ID), w.logsIn(c)
+		w.refusesAccess(1, action)
+		_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), action)
+		refused(t, err, fault.AgentError)
+		equal(t, "status", w.status(c.Record.ID), before)
+		equal(t, string(action)+": a log-in gets in", w.logsIn(c), opened)
+		equal(t, "closed at the agent", w.server.Calls("Close"), 1)
+		must(w.Backups.Start(w.ctx, w.reached(c.Record.ID)))(t) // no operation is left open
+		equal(t, "losses in the log", count(w.activity(c.Record.ID), audit.AccessLost), 0)
+	}
+}
+
+// Undoing is refused, too: the record says so, and the work goes on until it is undone.
+func TestARefusedUndoing(t *testing.T) {
+	for action, was := range map[database.Event]database.Status{
+		database.Stop: database.Active, database.Restart: database.Active, database.Start: database.Stopped,
+	} {
+		w := newWorld(t)
+		r := request("shop")
+		r.Key = "once"
+		c := must(w.Databases.Create(w.ctx, w.caller, r))(t)
+		if action == database.Start {
+			must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t)
+		}
+		w.refusesAccess(4, action)
+		_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), action)
+		refused(t, err, fault.AgentError)
+		equal(t, "status", w.status(c.Record.ID), database.Error)
+		again := must(w.Databases.Create(w.ctx, w.caller, r))(t)
+		equal(t, "the creation, asked for once more", again.Record.ID, c.Record.ID)
+		w.clock.Advance(2 * time.Minute)
+		must(w.Worker.RunNext(w.ctx))(t)
+		equal(t, "status, refused again", w.status(c.Record.ID), database.Error)
+		_, err = w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Start)
+		refused(t, err, fault.DatabaseStateConflict)
+		w.work(w.ControlPlane)
+		equal(t, "status, in the end", w.status(c.Record.ID), was)
+		equal(t, "a log-in gets in", w.logsIn(c), was == database.Active)
+		log := w.activity(c.Record.ID)
+		equal(t, "losses in the log", count(log, audit.AccessLost), 1)
+		equal(t, "restorations in the log", count(log, audit.AccessRestored), 1)
+		next := database.Stop
+		if was == database.Stopped {
+			next = database.Start
+		}
+		must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), next))(t)
+	}
+}
+
+// A server that has been told a newer generation refuses to undo an older one: the next attempt moves past it.
+func TestUndoingPassesANewerGeneration(t *testing.T) {
+	w := newWorld(t)
+	c := w.made("shop")
+	agent := must(w.fleet.Agent(w.machine))(t)
+	ok(t, agent.SetAccess(w.ctx, ports.Fence{OperationID: "0189abcd-ef01-4234-8567-89abcdef0123"}, ports.AccessSpec{
+		DatabaseID: c.Record.ID, Generation: 50, Open: true,
+	}))
+	w.refusesAccess(1, database.Stop)
+	from := w.server.Calls("SetAccess")
+	_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop)
+	refused(t, err, fault.AgentError)
+	w.work(w.ControlPlane)
+	equal(t, "commands", w.server.Calls("SetAccess")-from, 3)
+	equal(t, "status", w.status(c.Record.ID), database.Active)
+	equal(t, "logs in", w.logsIn(c), true)
+	equal(t, "stopped", must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t), database.Stopped)
+}
+
+func TestUndoingSurvivesEveryCrash(t *testing.T) {
+	for _, point := range []string{controlplane.CrashLifecycleFailed, controlplane.CrashLifecycleUndone} {
+		w := newWorld(t)
+		c := w.made("shop")
+		r := w.reached(c.Record.ID)
+		w.refusesAccess(1, database.Stop)
+		if !dies(func() { _, _ = w.process(mortal(point)).Databases.SetLifecycle(w.ctx, r, database.Stop) }) {
+			t.Fatalf("%s was not hit", point)
+		}
+		w.clock.Advance(time.Minute)
+		w.work(w.ControlPlane)
+		equal(t, point+": status", w.status(c.Record.ID), database.Active)
+		equal(t, point+": logs in", w.logsIn(c), true)
+		must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t)
+	}
+}
+
+// The process dies after the agent has closed the operation: it carries out no command of it any more, and none is needed.
+func TestUndoingGoesOnAfterItWasClosed(t *testing.T) {
+	w := newWorld(t)
+	c := w.made("shop")
+	r := w.reached(c.Record.ID)
+	w.server.OnCall(func(_ context.Context, call fakeagent.Call) (f fakeagent.Fault) {
+		switch {
+		case call.Method == "SetAccess" && call.CallIndex == 0:
+			f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed}
+		case call.Method == "Close" && call.CallIndex == 0:
+			f.After = fakeagent.ErrReplyLost
+		}
+		return f
+	})
+	_, err := w.Databases.SetLifecycle(w.ctx, r, database.Stop)
+	refused(t, err, fault.AgentError)
+	w.work(w.ControlPlane)
+	equal(t, "status", w.status(c.Record.ID), database.Active)
+	equal(t, "losses in the log", count(w.activity(c.Record.ID), audit.AccessLost), 0)
+}
