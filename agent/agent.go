@@ -38,6 +38,7 @@ type Agent struct {
 	artifacts artifact.Config
 	server    *server.Server
 	programs  *programs
+	languages *languageWatch
 
 	inCharge   atomic.Bool
 	started    chan struct{}
@@ -69,6 +70,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	}
 	a.artifacts.Claim = a.postgres.Claim
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
+	a.languages = newLanguageWatch(c, a.postgres, d.Log)
 	a.backups = &backups{config: c}
 	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, a.backups, d.Log); err != nil {
 		return nil, err
@@ -98,7 +100,8 @@ func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }
 func (a *Agent) Started() <-chan struct{} { return a.started }
 
 // Run listens, takes charge of the server as soon as PostgreSQL answers, and carries out commands. It returns nil when ctx
-// ends, ErrSuperseded when another agent takes over, and a *versions.Refusal for a program with known holes. Call it once.
+// ends, ErrSuperseded when another agent takes over, a *versions.Refusal for a program with known holes, and a
+// *languages.Refusal for a trusted procedural language. Call it once.
 func (a *Agent) Run(ctx context.Context) error {
 	listener, err := a.listen()
 	if err != nil {
@@ -108,6 +111,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.server.Serve(ctx, listener) })
 	group.Go(func() error { return a.lead(ctx) })
 	group.Go(func() error { return a.watchVersions(ctx) })
+	group.Go(func() error { return a.watchLanguages(ctx) })
 	err = group.Wait()
 	a.executor.Stop()
 	a.pooler.Close()
@@ -128,6 +132,9 @@ func (a *Agent) listen() (net.Listener, error) {
 // lead takes charge, prepares, and watches until ctx ends.
 func (a *Agent) lead(ctx context.Context) error {
 	if err := a.checkVersions(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if err := a.checkLanguages(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
 	leader := a.takeCharge(ctx)

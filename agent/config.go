@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
@@ -56,6 +57,8 @@ type Config struct {
 	Version string
 	// Versions says what to do about a PostgreSQL, PgBouncer or pg_dump with known holes.
 	Versions versions.Policy
+	// Languages says what to do about trusted procedural languages besides PL/pgSQL.
+	Languages languages.Policy
 }
 
 // Deps are an agent's optional dependencies.
@@ -70,6 +73,9 @@ func (c *Config) complete() (setup.Credentials, error) {
 		return setup.Credentials{}, errors.New("PostgreSQL's host and port, the backup folder, pg_dump and the data folder must be set")
 	}
 	if err := errors.Join(c.Versions.Check(), c.BackupLimits.Check()); err != nil {
+		return setup.Credentials{}, err
+	}
+	if err := c.Languages.Check(); err != nil {
 		return setup.Credentials{}, err
 	}
 	secrets, err := setup.ReadCredentials(c.CredentialsFile)

@@ -18,6 +18,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
@@ -85,10 +86,10 @@ func newStack(t testing.TB, pg *cluster.Postgres, dir string) *stack {
 		TLSCertFile: agentPair.CertFile, TLSKeyFile: agentPair.KeyFile, Secret: secret, CredentialsFile: credentials,
 		PostgresHost: pg.Host(), PostgresPort: pg.Port(), Pooler: set,
 		BackupDir: filepath.Join(dir, "backups"), PgDump: tools.PgDump, DataDir: dir, Version: "test",
-		Versions: versions.Policy{Development: true},
+		Versions: versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
 	}
 	must(setup.Init(t.Context(), setup.Options{
-		DSN: pg.URL("postgres"), CredentialsFile: credentials, Versions: s.config.Versions,
+		DSN: pg.URL("postgres"), CredentialsFile: credentials, Versions: s.config.Versions, Languages: s.config.Languages,
 	}))(t)
 	s.super = must(sql.Open("postgres", pg.URL(setup.MaintenanceDatabase)))(t)
 	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots(t)}}}

@@ -70,6 +70,7 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	for range 2 {
 		must(setup.Init(t.Context(), setup.Options{
 			DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile, Versions: s.config.Versions,
+			Languages: s.config.Languages,
 		}))(t)
 	}
 	for w, want := range map[*wanted]string{&stopped: "2", &begun: "0"} {

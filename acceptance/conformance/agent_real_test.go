@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/conformance"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
@@ -44,7 +45,7 @@ func startReal(t *testing.T) conformance.AgentStand {
 	noError(t, err)
 	config := realConfig(t, dir, ca, pg)
 	_, err = setup.Init(t.Context(), setup.Options{
-		DSN: pg.URL("postgres"), CredentialsFile: config.CredentialsFile, Versions: config.Versions,
+		DSN: pg.URL("postgres"), CredentialsFile: config.CredentialsFile, Versions: config.Versions, Languages: config.Languages,
 	})
 	noError(t, err)
 	url := runAgent(t, config)
@@ -81,7 +82,7 @@ func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) 
 		CredentialsFile: filepath.Join(dir, "credentials.json"),
 		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: settings,
 		BackupDir: filepath.Join(dir, "backups"), BackupReserve: 1, PgDump: tools.PgDump, DataDir: dir, Version: "test",
-		Versions: versions.Policy{Development: true},
+		Versions: versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
 	}
 }
 

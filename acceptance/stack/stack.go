@@ -52,6 +52,8 @@ type Stack struct {
 	socketDir   string
 	// accepted are the versions of the tools that are at hand, which an agent refuses where they have known holes.
 	accepted []string
+	// languages are those of the server, which an agent refuses too.
+	languages []string
 
 	// Metadata and Server are the clusters of the metadata and of the customers' databases.
 	Metadata, Server *cluster.Postgres
@@ -81,8 +83,8 @@ var serverSettings = map[string]string{"max_connections": "300", "reserved_conne
 func Start(ctx context.Context, o Options) (*Stack, error) {
 	s := &Stack{options: o, agentSecret: rand.Text()}
 	for _, step := range []func(context.Context) error{
-		s.prepareFiles, s.startClusters, s.prepareMetadata, s.prepareServer, s.startFirstAgent, s.startPooler, s.checkPooler,
-		s.register, s.enableFeatures,
+		s.prepareFiles, s.startClusters, s.acceptLanguages, s.prepareMetadata, s.prepareServer, s.startFirstAgent, s.startPooler,
+		s.checkPooler, s.register, s.enableFeatures,
 	} {
 		if err := step(ctx); err != nil {
 			return s, err
@@ -287,6 +289,9 @@ func (s *Stack) environment() []string {
 		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.path("keyring.json"),
 		"PGHERD_CREDENTIALS_FILE=" + s.credentialsFile(), "PGHERD_AGENT_SECRET=" + s.agentSecret,
 		"PGHERD_ACCEPT_VERSIONS=" + strings.Join(s.accepted, ","),
+	}
+	if len(s.languages) > 0 {
+		env = append(env, "PGHERD_ACCEPT_LANGUAGES="+strings.Join(s.languages, ","))
 	}
 	if s.options.LeaseHold > 0 {
 		env = append(env, "PGHERD_LEASE_HOLD="+s.options.LeaseHold.String())

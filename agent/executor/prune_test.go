@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
@@ -19,6 +20,7 @@ func ledger(t *testing.T) *sql.DB {
 	credentials := filepath.Join(t.TempDir(), "credentials.json")
 	if _, err := setup.Init(t.Context(), setup.Options{
 		DSN: pg.URL("postgres"), CredentialsFile: credentials, Versions: versions.Policy{Development: true},
+		Languages: languages.Policy{Development: true},
 	}); err != nil {
 		t.Fatal(err)
 	}

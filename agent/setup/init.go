@@ -12,6 +12,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/credential"
@@ -41,6 +42,8 @@ type Options struct {
 	CredentialsOwner *FileOwner
 	// Versions says what to do about a version with known holes.
 	Versions versions.Policy
+	// Languages says what to do about trusted procedural languages.
+	Languages languages.Policy
 	// Programs are the paths, or the names, of pg_dump and PgBouncer, whose versions are checked too. One that is not found is a
 	// warning: the agent checks it when it starts.
 	Programs []string
@@ -60,8 +63,9 @@ var ledgerSQL string
 
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
-// refuses a server that is not PostgreSQL 16, that has known holes (a *versions.Refusal; nothing was changed), that lets anyone
-// in without a password (trust), or that reserves too few connections for the agent.
+// refuses a server that is not PostgreSQL 16, that has known holes (a *versions.Refusal), that has languages in which a session
+// cannot be ended (a *languages.Refusal), that lets anyone in without a password (trust), or that reserves too few connections
+// for the agent; then nothing was changed.
 func Init(ctx context.Context, o Options) (Report, error) {
 	cfg, err := pq.NewConfig(o.DSN)
 	if err != nil {
@@ -76,7 +80,12 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	warnings, err := inspectPrograms(ctx, o)
+	warnings, err := inspectLanguages(ctx, db, cfg, o.Languages)
+	if err != nil {
+		return report, err
+	}
+	report.Warnings = append(report.Warnings, warnings...)
+	warnings, err = inspectPrograms(ctx, o)
 	report.Warnings = append(report.Warnings, warnings...)
 	if err != nil {
 		return report, err
@@ -176,7 +185,7 @@ func prepareMaintenance(ctx context.Context, cfg pq.Config, secrets Credentials)
 	statements := []string{
 		// Two at a time would fail with "tuple concurrently updated".
 		"SELECT pg_catalog.pg_advisory_xact_lock(7450017)",
-		clusterSQL, pooler.SchemaSQL,
+		clusterSQL, pooler.SchemaSQL, languages.Schema(AgentLogin),
 		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
 		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,
 		"SET LOCAL ROLE " + AgentLogin, ledgerSQL, "RESET ROLE",

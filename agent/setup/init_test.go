@@ -5,12 +5,14 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	_ "github.com/lib/pq" // the driver "postgres"
 
+	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -19,13 +21,16 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
 
-// anyVersion is for what is not about versions: tests run on what the machine has.
-var anyVersion = versions.Policy{Development: true}
+// For what is not about versions or languages: tests run on what the machine has.
+var (
+	anyVersion  = versions.Policy{Development: true}
+	anyLanguage = languages.Policy{Development: true}
+)
 
 func prepare(t *testing.T, pg *cluster.Postgres, file string) (setup.Report, setup.Credentials) {
 	t.Helper()
 	report, err := setup.Init(t.Context(), setup.Options{
-		DSN: pg.URL("postgres"), CredentialsFile: file, Versions: anyVersion,
+		DSN: pg.URL("postgres"), CredentialsFile: file, Versions: anyVersion, Languages: anyLanguage,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +58,7 @@ func text(t *testing.T, url, query string) (s string) {
 func TestPreparedServerGivesNobodyMoreThanItNeeds(t *testing.T) {
 	pg := clustertest.New(t, nil)
 	report, c := prepare(t, pg, filepath.Join(t.TempDir(), "credentials"))
-	if len(report.Warnings) > 0 {
+	if slices.ContainsFunc(report.Warnings, func(w string) bool { return !strings.Contains(w, "procedural language") }) {
 		t.Errorf("warnings on loopback: %v", report.Warnings)
 	}
 	admin := pg.URL("postgres")
@@ -90,6 +95,10 @@ func TestPreparedServerGivesNobodyMoreThanItNeeds(t *testing.T) {
 	if got := text(t, pooler, "SELECT has_schema_privilege('ledger', 'USAGE')::text"); got != "false" {
 		t.Error("PgBouncer's account reaches the ledger")
 	}
+	if got := text(t, pooler, "SELECT has_schema_privilege('server', 'USAGE')::text"); got != "false" {
+		t.Error("PgBouncer's account asks for what the server's superuser reads")
+	}
+	text(t, mine, "SELECT count(*) FROM server.trusted_languages()")
 }
 
 func TestRunAgainRepairsAndKeepsPasswords(t *testing.T) {
@@ -178,10 +187,11 @@ func TestServerWithKnownHolesIsRefused(t *testing.T) {
 		t.Error("a refused server was changed")
 	}
 	report, err := setup.Init(t.Context(), setup.Options{
-		DSN: url, CredentialsFile: filepath.Join(t.TempDir(), "credentials"), Versions: accepted,
+		DSN: url, CredentialsFile: filepath.Join(t.TempDir(), "credentials"), Versions: accepted, Languages: anyLanguage,
 		Programs: []string{program(t, "pg_dump", "pg_dump (PostgreSQL) 99.1"), "/no/such/pgbouncer"},
 	})
-	if err != nil || len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "/no/such/pgbouncer") {
+	missing := func(w string) bool { return strings.Contains(w, "/no/such/pgbouncer") }
+	if err != nil || !slices.ContainsFunc(report.Warnings, missing) {
 		t.Errorf("warnings %v, %v", report.Warnings, err)
 	}
 }
@@ -209,7 +219,9 @@ func program(t *testing.T, name, version string) string {
 func refused(t *testing.T, url string, policy versions.Policy, want string, programs ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "credentials")
-	_, err := setup.Init(context.Background(), setup.Options{DSN: url, CredentialsFile: file, Versions: policy, Programs: programs})
+	_, err := setup.Init(context.Background(), setup.Options{
+		DSN: url, CredentialsFile: file, Versions: policy, Languages: anyLanguage, Programs: programs,
+	})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want a refusal about %s", err, want)
 	}

@@ -79,6 +79,7 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
 		"folder of PostgreSQL's data; health reports its file system, which needs room for the copy that verifies a backup")
 	acceptVersions(f, &a.Versions.Accept)
+	acceptLanguages(f, &a.Languages.Accept)
 	f.StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8091", "address of /livez, /readyz and /metrics")
 	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
@@ -95,6 +96,12 @@ func backupLimits(f *pflag.FlagSet, l *backup.Limits) {
 func acceptVersions(f *pflag.FlagSet, into *[]string) {
 	f.StringSliceVar(into, "accept-versions", nil, "versions with known holes, exactly as the refusal prints them, "+
 		"in which your distribution has mended these holes")
+}
+
+// acceptLanguages is a flag of the agent and of its init.
+func acceptLanguages(f *pflag.FlagSet, into *[]string) {
+	f.StringSliceVar(into, "accept-languages", nil, "trusted procedural languages besides plpgsql, by their exact names, such as "+
+		"plperl, that customers may use although a session with an endless loop in one cannot be ended")
 }
 
 func (s *Settings) load(cmd *cobra.Command) error {

@@ -34,6 +34,9 @@ func initCommand() *cobra.Command {
 			if err := o.Versions.Check(); err != nil {
 				return err
 			}
+			if err := o.Languages.Check(); err != nil {
+				return err
+			}
 			o.Programs = []string{dump, bouncer}
 			return prepare(cmd, o)
 		},
@@ -43,6 +46,7 @@ func initCommand() *cobra.Command {
 		"superuser's connection to the database postgres; prefer PGHERD_SERVER_URL, since it may hold a password")
 	f.StringVar(&o.CredentialsFile, "credentials-file", "", "where to write the generated passwords; the file gets mode 0600")
 	acceptVersions(f, &o.Versions.Accept)
+	acceptLanguages(f, &o.Languages.Accept)
 	f.StringVar(&dump, "pg-dump", "pg_dump", "name or path of pg_dump, whose version is checked too")
 	f.StringVar(&bouncer, "pgbouncer", "pgbouncer", "name or path of PgBouncer, whose version is checked too")
 	f.StringVar(&owner, "credentials-owner", "", "system user that the agent runs as, if that is not the caller")

@@ -13,18 +13,20 @@ import (
 // Measured is what the metrics of an agent are read from, at each scrape; *agent.Agent implements it.
 type Measured interface {
 	Programs() []protocol.Program
+	Languages() []agent.Language
 	InCharge() bool
 	PoolerAnswers() bool
 	Clients() agent.ClientCount
 }
 
 type figures struct {
-	agent Measured
-	below *prometheus.Desc
-	up    *prometheus.Desc
-	held  *prometheus.Desc
-	limit *prometheus.Desc
-	ended *prometheus.Desc
+	agent    Measured
+	below    *prometheus.Desc
+	up       *prometheus.Desc
+	held     *prometheus.Desc
+	limit    *prometheus.Desc
+	ended    *prometheus.Desc
+	language *prometheus.Desc
 }
 
 // Measure adds an agent's figures to the metrics of its host.
@@ -34,6 +36,10 @@ func Measure(r wiring.Registry, a Measured) error {
 		below: prometheus.NewDesc("pgherd_agent_program_below_floor",
 			"1 for a program that is older than the oldest version without known holes, also where the operator has accepted it.",
 			[]string{"program", "version", "floor", "accepted"}, nil),
+		language: prometheus.NewDesc("pgherd_agent_trusted_language",
+			"1 for a trusted procedural language besides plpgsql that an extension offers or a database has, also where the operator "+
+				"has accepted it.",
+			[]string{"language", "extension", "database", "accepted"}, nil),
 		up: prometheus.NewDesc("pgherd_agent_pgbouncer_answers",
 			"1 if the agent is in charge of its server and PgBouncer answered when it last looked, which it does every second.", nil, nil),
 		held: prometheus.NewDesc("pgherd_agent_pgbouncer_clients",
@@ -49,6 +55,7 @@ func Measure(r wiring.Registry, a Measured) error {
 // Describe implements prometheus.Collector.
 func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.below
+	out <- f.language
 	out <- f.up
 	out <- f.held
 	out <- f.limit
@@ -62,6 +69,10 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(f.below, prometheus.GaugeValue, oneOrZero(p.BelowFloor),
 				p.Name, p.Version, p.Floor, strconv.FormatBool(p.Accepted))
 		}
+	}
+	for _, l := range f.agent.Languages() {
+		out <- prometheus.MustNewConstMetric(f.language, prometheus.GaugeValue, 1,
+			l.Name, l.Extension, l.Database, strconv.FormatBool(l.Accepted))
 	}
 	out <- prometheus.MustNewConstMetric(f.up, prometheus.GaugeValue, oneOrZero(f.agent.InCharge() && f.agent.PoolerAnswers()))
 	clients := f.agent.Clients()

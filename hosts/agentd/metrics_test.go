@@ -16,6 +16,7 @@ import (
 type crowded struct{}
 
 func (crowded) Programs() []protocol.Program { return nil }
+func (crowded) Languages() []agent.Language  { return nil }
 func (crowded) InCharge() bool               { return true }
 func (crowded) PoolerAnswers() bool          { return true }
 func (crowded) Clients() agent.ClientCount {

@@ -27,6 +27,7 @@ type runningAgent struct {
 
 // These are of the agent that was started last, and for any goroutine.
 func (r *runningAgent) Programs() []protocol.Program { return r.current.Load().Programs() }
+func (r *runningAgent) Languages() []agent.Language  { return r.current.Load().Languages() }
 func (r *runningAgent) InCharge() bool               { return r.current.Load().InCharge() }
 func (r *runningAgent) PoolerAnswers() bool          { return r.current.Load().PoolerAnswers() }
 func (r *runningAgent) Clients() agent.ClientCount   { return r.current.Load().Clients() }
@@ -107,6 +108,6 @@ func (s Settings) newAgent(g *ground, log *zap.Logger, clock *system.Clock) (*ag
 		Listen: address(s.AgentPort), TLSCertFile: agentTLS.CertFile, TLSKeyFile: agentTLS.KeyFile, Secret: g.agentSecret,
 		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
 		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), PgDump: g.tools.PgDump, DataDir: s.StateDir,
-		Version: agentd.Version(), Versions: developmentVersions,
+		Version: agentd.Version(), Versions: developmentVersions, Languages: developmentLanguages,
 	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
 }

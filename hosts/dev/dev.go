@@ -81,6 +81,7 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 		return err
 	}
 	defer g.stop()
+	sayWarnings(out, g.warnings)
 	log, closeLog, err := s.openLog()
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type ground struct {
 	agentSecret string
 	metadataURL string
 	seed        seed
+	warnings    []string // of agent init
 }
 
 const metadataDatabase = "pgherd_metadata"
@@ -70,9 +71,11 @@ func (s Settings) raiseGround(ctx context.Context, tools toolchain.Tools) (g *gr
 
 func (g *ground) prepare(ctx context.Context) error {
 	s := g.settings
-	_, err := setup.Init(ctx, setup.Options{
+	report, err := setup.Init(ctx, setup.Options{
 		DSN: g.postgres.URL("postgres"), CredentialsFile: s.credentialsFile(), Versions: developmentVersions,
+		Languages: developmentLanguages,
 	})
+	g.warnings = report.Warnings
 	if err != nil {
 		return fmt.Errorf("preparing PostgreSQL: %w", err)
 	}

@@ -65,7 +65,12 @@ func Postgres(t testing.TB) *cluster.Postgres {
 // New starts a cluster of the test's own, which ends with the test.
 func New(t testing.TB, settings map[string]string) *cluster.Postgres {
 	t.Helper()
-	pg, err := cluster.Run(context.Background(), options(t.TempDir(), settings))
+	return start(t, options(t.TempDir(), settings))
+}
+
+func start(t testing.TB, o cluster.Options) *cluster.Postgres {
+	t.Helper()
+	pg, err := cluster.Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

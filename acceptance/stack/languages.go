@@ -1,0 +1,25 @@
+package stack
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/pgherd/pgherd/agent/languages"
+)
+
+// acceptLanguages notes the procedural languages that the machine's PostgreSQL offers, which an agent refuses.
+func (s *Stack) acceptLanguages(ctx context.Context) error {
+	db, err := sql.Open("postgres", s.Server.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	found, err := languages.Offered(ctx, db)
+	for _, f := range found {
+		if !slices.Contains(s.languages, f.Name) {
+			s.languages = append(s.languages, f.Name)
+		}
+	}
+	return errors.Join(err, db.Close())
+}

@@ -1,0 +1,43 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/setup"
+)
+
+// OfferedLanguages lists the trusted procedural languages that customers could install, without a claim to be in charge of the
+// server.
+func (s Server) OfferedLanguages(ctx context.Context) (found []languages.Found, err error) {
+	err = s.asks(func(db *sql.DB) error {
+		found, err = languages.OfferedBySchema(ctx, db)
+		return err
+	})
+	switch sqlState(err) {
+	case undefinedFunction, invalidSchema:
+		return nil, fmt.Errorf("%w: %w", errPreparedEarlier, err)
+	}
+	return found, err
+}
+
+// InstalledLanguages lists those that databases have. It lists what it found also where it returns an error, since a database did
+// not answer.
+func (s Server) InstalledLanguages(ctx context.Context) (found []languages.Found, err error) {
+	err = s.asks(func(db *sql.DB) error {
+		found, err = languages.Installed(ctx, db, s.open)
+		return err
+	})
+	return found, err
+}
+
+func (s Server) asks(ask func(maintenance *sql.DB) error) error {
+	db, err := s.open(setup.MaintenanceDatabase)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return ask(db)
+}

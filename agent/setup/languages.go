@@ -1,0 +1,34 @@
+package setup
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/languages"
+)
+
+// inspectLanguages refuses a server on which customers can use a trusted procedural language that does not pass, and warns of
+// each that does.
+func inspectLanguages(ctx context.Context, db *sql.DB, cfg pq.Config, policy languages.Policy) (warnings []string, err error) {
+	found, err := languages.Offered(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("looking for procedural languages: %w", err)
+	}
+	installed, err := languages.Installed(ctx, db, func(database string) (*sql.DB, error) {
+		there := cfg.Clone()
+		there.Database = database
+		return open(ctx, there)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for procedural languages: %w", err)
+	}
+	found = append(found, installed...)
+	for _, f := range found {
+		warnings = append(warnings, "customers can use the trusted procedural language "+f.String()+
+			"; an endless loop in it cannot be ended, and holds up every rotation of its login")
+	}
+	return warnings, policy.Admit(found)
+}
