@@ -76,7 +76,15 @@ fetch_server() {
 	tar -xzf "$tarball"
 	# npm packages hold no symbolic links; this script of the package makes those that the libraries need.
 	(cd package && quietly node scripts/hydrate-symlinks.js)
+	remove_languages "$work/package/native"
 	install_part "$work/package/native" server
+}
+
+# remove_languages takes the procedural languages besides PL/pgSQL out of a server, and what builds on them: an agent refuses to
+# work beside the trusted ones.
+remove_languages() {
+	local extensions=$1/share/postgresql/extension
+	rm "$extensions"/*plperl* "$extensions"/*pltcl* "$extensions"/*plpython*
 }
 
 # archive names the site of a suite. Security updates have a site of their own, beside the main one where the machine's apt
