@@ -136,13 +136,14 @@ func poisons(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bo
 		held = append(held, conn)
 	}
 	return nothing, func(next loginOf, _ error) bool {
+		// Where the proof of the new password has just left a connection behind, the clients would work with that.
+		works := false
 		for _, conn := range held {
-			if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
-				t.Error("the old password works")
-			}
+			_, err := conn.ExecContext(t.Context(), "SELECT 1")
+			works = works || err == nil
 		}
 		_, err := s.pooled(t, l.name+".transaction", l.username, next.password).ExecContext(t.Context(), "SELECT 1")
-		return err != nil
+		return works || err != nil
 	}
 }
 

@@ -23,6 +23,7 @@ type Pooler interface {
 	Expel(ctx context.Context, who pooler.Who) (closed int, err error)
 	Prove(ctx context.Context, entry, login, password string) error
 	ProveRefused(ctx context.Context, entry, login, password string) error
+	Full(ctx context.Context, entry string) (bool, error)
 }
 
 // Executor carries out commands. Those of one database or one operation run one after the other, all others in parallel.

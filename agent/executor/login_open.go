@@ -45,12 +45,9 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, o loginOrder) error 
 	case !l.open:
 		return errDatabaseClosed
 	}
-	var connect bool
-	const query = "SELECT has_database_privilege($1::oid, $2::oid, 'CONNECT')"
-	if err := x.db.QueryRowContext(ctx, query, l.oid, l.db.OID).Scan(&connect); err != nil {
+	if connect, err := x.mayConnect(ctx, l); err != nil {
 		return err
-	}
-	if !connect {
+	} else if !connect {
 		return connectRequired(l)
 	}
 	lapsed, err := x.lapsed(ctx, o)
@@ -58,6 +55,11 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, o loginOrder) error 
 		err = refuse(protocol.ReasonFailed, "the validity of the login's password has ended")
 	}
 	return err
+}
+
+func (x *Executor) mayConnect(ctx context.Context, l loginRow) (may bool, err error) {
+	const query = "SELECT has_database_privilege($1::oid, $2::oid, 'CONNECT')"
+	return may, x.db.QueryRowContext(ctx, query, l.oid, l.db.OID).Scan(&may)
 }
 
 var errDatabaseClosed = refuse(protocol.ReasonDatabaseClosed, "the database is stopped")

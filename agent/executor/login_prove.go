@@ -20,31 +20,64 @@ const proofTime = 10 * time.Second
 // proofPause is between two attempts where one failed for another reason than the log-in itself.
 const proofPause = 100 * time.Millisecond
 
-// proveAccepted logs in directly and through the pooler. Where the password is right, but the owner has withdrawn CONNECT,
-// connect is false. An error that nobody knows the reason of is "unavailable".
+// proveAccepted logs in directly and at both entries of the pooler. Where the password is right, but the owner has withdrawn
+// CONNECT, connect is false. An error that nobody knows the reason of is "unavailable".
 func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password string) (connect bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, proofTime)
+	limited, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
-	var direct, pooled error
-	prove := func(ctx context.Context) error { return x.pooler.Prove(ctx, l.db.Name, l.name, password) }
-	var ways errgroup.Group
-	ways.Go(func() error {
-		direct = x.patiently(ctx, func(ctx context.Context) error { return x.proveDirectly(ctx, l, password) })
-		return nil
-	})
-	ways.Go(func() error {
-		pooled = prove(ctx)
-		return nil
-	})
-	_ = ways.Wait() // both are judged below
-	if direct == nil && pooled != nil && !isAnswered(pooled) {
-		pooled = moreTelling(pooled, x.patiently(ctx, prove))
+	entries := pooler.EntryNames(l.db.Name)
+	may, err := x.mayConnect(limited, l)
+	if err != nil {
+		return false, err
 	}
-	return judge(direct, pooled)
+	if !may {
+		entries = entries[:1] // PgBouncer would remember at the other one too that it did not get in
+	}
+	var direct error
+	var first, again errgroup.Group
+	first.Go(func() error {
+		direct = x.patiently(limited, func(ctx context.Context) error { return x.proveDirectly(ctx, l, password) })
+		return nil // all are judged below
+	})
+	pooled := make([]error, len(entries))
+	for i, entry := range entries {
+		first.Go(func() error { pooled[i] = x.pooler.Prove(limited, entry, l.name, password); return nil })
+	}
+	_ = first.Wait()
+	for i, entry := range entries {
+		if direct == nil && pooled[i] != nil && !isAnswered(pooled[i]) {
+			again.Go(func() error {
+				pooled[i] = moreTelling(pooled[i], x.patiently(limited, func(ctx context.Context) error {
+					return x.pooler.Prove(ctx, entry, l.name, password)
+				}))
+				return nil
+			})
+		}
+	}
+	_ = again.Wait()
+	for i, entry := range entries {
+		if connect, err = judge(direct, x.orFull(ctx, entry, pooled[i])); err != nil {
+			return connect, err
+		}
+	}
+	return connect, nil
 }
 
-// judge says what the two log-ins show together. One that PgBouncer has accepted and found no server connection for shows enough:
-// PostgreSQL was asked directly. Others' clients could otherwise fill the pool, and keep a change from ending, for ever.
+// orFull looks why PgBouncer does not get into PostgreSQL: where others hold all connections of the entry, it does not even try.
+func (x *Executor) orFull(ctx context.Context, entry string, pooled error) error {
+	if !errors.Is(pooled, pooler.ErrFailing) || errors.Is(pooled, pooler.ErrNoSession) {
+		return pooled
+	}
+	full, err := x.pooler.Full(ctx, entry)
+	if err == nil && full {
+		return fmt.Errorf("%w: %w", pooler.ErrNoServer, pooled)
+	}
+	return errors.Join(pooled, err)
+}
+
+// judge says what the direct log-in and one through the pooler show together. One that PgBouncer has accepted and found no server
+// connection for shows enough: PostgreSQL was asked directly. Others' clients could otherwise fill the pool, and keep a change from
+// ending, for ever. It is not enough that PgBouncer does not get into PostgreSQL: customers would not either.
 func judge(direct, pooled error) (connect bool, err error) {
 	connect = !isConnectMissing(direct)
 	switch {
@@ -52,6 +85,12 @@ func judge(direct, pooled error) (connect bool, err error) {
 		return connect, notAccepted(direct)
 	case errors.Is(pooled, pooler.ErrNoSession), errors.Is(pooled, pooler.ErrNoServer):
 		return connect, nil
+	case !connect && errors.Is(pooled, pooler.ErrFailing):
+		return connect, nil
+	case errors.Is(pooled, pooler.ErrFailing):
+		return connect, &Refusal{
+			protocol.ReasonUnavailable, "PgBouncer does not get into PostgreSQL as the login; send the command again", pooled,
+		}
 	}
 	return connect, notAccepted(pooled)
 }
@@ -108,14 +147,21 @@ func (x *Executor) patiently(ctx context.Context, prove func(context.Context) er
 
 // moreTelling is the outcome of the later of two attempts, unless that broke off and the earlier was seen to be accepted.
 func moreTelling(before, now error) error {
-	if errors.Is(before, pooler.ErrNoServer) && now != nil && !isAnswered(now) {
+	if isAccepted(before) && now != nil && !isAccepted(now) && !isAnswered(now) {
 		return before
 	}
 	return now
 }
 
+func isAccepted(err error) bool {
+	return errors.Is(err, pooler.ErrNoServer) || errors.Is(err, pooler.ErrFailing) || errors.Is(err, pooler.ErrNoSession)
+}
+
 // isAnswered reports whether a log-in was decided by what it was, and another attempt would show nothing else.
 func isAnswered(err error) bool {
+	if errors.Is(err, pooler.ErrFailing) {
+		return false // it may only be remembered
+	}
 	return errors.Is(err, pooler.ErrRefused) || errors.Is(err, pooler.ErrAdmitted) || errors.Is(err, pooler.ErrNoSession) ||
 		isConnectMissing(err)
 }

@@ -1,6 +1,7 @@
 package pooler
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -10,7 +11,8 @@ import (
 // and its error messages do not show the difference.
 var errAccepted = errors.New("pooler: the password was accepted")
 
-// overheard records what the server sends during a log-in.
+// overheard records what the server sends during a log-in, and later on request: the driver keeps no message of an error after
+// which the connection is useless.
 type overheard struct {
 	net.Conn
 	listening bool
@@ -25,26 +27,50 @@ func (o *overheard) Read(b []byte) (int, error) {
 	return n, err
 }
 
+func (o *overheard) listen() { o.listening = true }
 func (o *overheard) forget() { o.listening, o.said = false, nil }
 
 // saslFinal is the code of the message with which a server ends SCRAM: the password was right.
 const saslFinal = 12
 
 // acceptance reports whether the password was accepted; false without a connection.
-func (o *overheard) acceptance() bool {
+func (o *overheard) acceptance() (accepted bool) {
+	o.each(func(kind byte, body []byte) {
+		accepted = accepted || kind == 'R' && len(body) >= 4 && binary.BigEndian.Uint32(body) == saslFinal
+	})
+	return accepted
+}
+
+// refusal returns the text of the last error message; empty if there was none.
+func (o *overheard) refusal() (text string) {
+	o.each(func(kind byte, body []byte) {
+		if kind != 'E' {
+			return
+		}
+		for field := range bytes.SplitSeq(body, []byte{0}) {
+			if len(field) > 0 && field[0] == 'M' {
+				text = string(field[1:])
+			}
+		}
+	})
+	return text
+}
+
+// each walks over the messages that were heard, the last one perhaps not to its end. A message is its type, its length without the
+// type, and its body.
+func (o *overheard) each(fn func(kind byte, body []byte)) {
 	if o == nil {
-		return false
+		return
 	}
-	// A message is its type, its length without the type, and its body.
-	for rest := o.said; len(rest) >= 9; {
-		length := uint64(binary.BigEndian.Uint32(rest[1:5])) + 1
-		if rest[0] == 'R' && binary.BigEndian.Uint32(rest[5:9]) == saslFinal {
-			return true
+	for rest := o.said; len(rest) >= 5; {
+		end := uint64(binary.BigEndian.Uint32(rest[1:5])) + 1
+		if end < 5 {
+			return
 		}
-		if length > uint64(len(rest)) {
-			return false
+		fn(rest[0], rest[5:min(end, uint64(len(rest)))])
+		if end > uint64(len(rest)) {
+			return
 		}
-		rest = rest[length:]
+		rest = rest[end:]
 	}
-	return false
 }

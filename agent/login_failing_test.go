@@ -1,0 +1,70 @@
+package agent_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// remembered makes PgBouncer remember, at both entries, that it did not get into PostgreSQL as a login.
+func (s *stack) remembered(t testing.TB, l loginOf) {
+	t.Helper()
+	var held []*sql.Conn
+	for _, entry := range pooler.EntryNames(l.name) {
+		conn := must(s.pooled(t, entry, l.username, l.password).Conn(t.Context()))(t)
+		db := s.pooled(t, entry, l.username, l.password)
+		works(t, "before", db)
+		_ = db.Close()
+		held = append(held, conn)
+	}
+	must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q NOLOGIN", l.username)))(t)
+	must(s.super.Exec("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = $1", l.username))(t)
+	for _, conn := range held {
+		within(t, "PgBouncer no longer gets in", func() bool {
+			_, err := conn.ExecContext(t.Context(), "SELECT 1")
+			return err != nil
+		})
+	}
+	must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q LOGIN", l.username)))(t)
+}
+
+// A rotation is done when the new password works, at the first attempt and at each entry: not while PgBouncer remembers that it
+// did not get into PostgreSQL earlier.
+func TestRotationWaitsUntilThePoolerGetsIn(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	for _, l := range []loginOf{s.opened(t, w.additional(1, protocol.ProfileReadOnly)), w.present(database.RuntimeLogin)} {
+		s.remembered(t, l)
+		next := l.renewed()
+		proof := as[protocol.LoginProof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
+		if !proof.NewAccepted || !proof.OldRefused {
+			t.Errorf("%+v", proof)
+		}
+		for _, entry := range pooler.EntryNames(l.name) {
+			works(t, "the first log-in at "+entry, s.pooled(t, entry, next.username, next.password))
+		}
+	}
+}
+
+// Others may hold every connection of an entry, so that PgBouncer cannot even try: a rotation ends all the same.
+func TestRotationEndsWhereOthersFillAnEntryThatFails(t *testing.T) {
+	t.Parallel()
+	s := realStack(t)
+	w := want(database.Managed)
+	w.cap = 4 // one connection at the transaction entry
+	s.done(t, w.create())
+	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	s.remembered(t, l)
+	name, password := w.login(database.OwnerLogin)
+	tx := must(s.pooled(t, w.name+pooler.TransactionSuffix, name, password).BeginTx(t.Context(), nil))(t)
+	must(tx.Exec("SELECT 1"))(t)
+	defer func() { _ = tx.Rollback() }()
+	proof := as[protocol.LoginProof](t, s.done(t, l.rotate(2, l.renewed())))
+	if !proof.NewAccepted || !proof.OldRefused {
+		t.Errorf("%+v", proof)
+	}
+}
