@@ -47,8 +47,8 @@ var databaseStates = []meaning[database.Status]{
 	{database.Active, "customers can log in"},
 	{database.Stopped, "is complete, but customers cannot log in"},
 	{database.Deleting, "is closed for customers; a delete operation is open"},
-	{database.Error, "could not be created, and its leftovers are being removed; or a lifecycle action was refused, and so was undoing " +
-		"it, which goes on"},
+	{database.Error, "could not be created, and its leftovers are being removed; or a lifecycle action was refused, and so was " +
+		"undoing it, which goes on"},
 }
 
 var operationStates = []meaning[operation.Status]{
@@ -67,6 +67,13 @@ var roleStates = []meaning[role.Status]{
 	{role.Revoked, "is proven to be shut out; keeps its slot and what it owns, and has no password"},
 	{role.Expired, "its password's validity has ended: it is shut out or about to be, and can be revoked and deleted"},
 	{role.Removed, "final: gone from the server; never listed; its ordinal and key are not used again"},
+}
+
+var changeStates = []meaning[role.ChangeStatus]{
+	{role.Pending, "is being carried out, or nobody knows what has become of it; while it lasts, nothing else changes the logins, " +
+		"stops or starts the database"},
+	{role.Completed, "final: proven by the agent, or seen at the login after the server had refused for good"},
+	{role.Refused, "final: nothing was changed, because of dependencies or because the server refuses; or an operator has ended it"},
 }
 
 var endpointStates = []meaning[webhook.Status]{
@@ -96,6 +103,8 @@ func TestGoldenStates(t *testing.T) {
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Transitions.Markdown(role.Statuses, role.Events))
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
+	section(t, &b, "Change of a login", changeStates, role.ChangeStatuses,
+		role.ChangeTransitions.Markdown(role.ChangeStatuses, role.ChangeEvents))
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses,
 		webhook.Transitions.Markdown(webhook.Statuses, webhook.Events))
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses,

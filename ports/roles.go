@@ -44,6 +44,10 @@ type RoleChanges interface {
 	Pending(ctx context.Context, db id.DatabaseID) (role.Change, error)
 	// Save writes every field that can change; ErrNoRow when there is no such change.
 	Save(ctx context.Context, c role.Change) error
+	// List returns every change of a database, the latest first.
+	List(ctx context.Context, db id.DatabaseID) ([]role.Change, error)
+	// Stuck counts the pending changes of all databases whose server refuses them for good.
+	Stuck(ctx context.Context) (int, error)
 	// Due lists up to limit pending changes whose NotBefore has passed, the earliest first.
 	Due(ctx context.Context, now time.Time, limit int) ([]DueChange, error)
 }

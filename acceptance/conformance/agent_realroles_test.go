@@ -74,6 +74,15 @@ func (s realServer) DriftPassword(username, password string) bool {
 	return s.runs("postgres", "ALTER ROLE "+pq.QuoteIdentifier(username)+" PASSWORD "+pq.QuoteLiteral(password))
 }
 
+// Obstruct takes the agent's right to administer the login, or gives it back.
+func (s realServer) Obstruct(username string, on bool) bool {
+	login := pq.QuoteIdentifier(username)
+	if on {
+		return s.runs("postgres", "REVOKE ADMIN OPTION FOR "+login+" FROM pgherd_agent CASCADE")
+	}
+	return s.runs("postgres", "GRANT "+login+" TO pgherd_agent WITH ADMIN TRUE, INHERIT TRUE, SET TRUE")
+}
+
 // DropLogin takes CONNECT back as the owner: what the owner has granted, DROP OWNED of the superuser leaves.
 func (s realServer) DropLogin(username string) bool {
 	database, login := s.databaseOf(username), pq.QuoteIdentifier(username)

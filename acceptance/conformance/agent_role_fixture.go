@@ -28,6 +28,8 @@ type RoleView interface {
 	DropDependencies(username string) bool
 	// DriftPassword changes the password of a login.
 	DriftPassword(username, password string) bool
+	// Obstruct makes PostgreSQL refuse every ALTER ROLE of the agent's for a login, or no longer.
+	Obstruct(username string, on bool) bool
 	// DropLogin drops a login.
 	DropLogin(username string) bool
 	// AddForeignLogin makes a login of that name that is not the platform's. The suite leaves it behind.

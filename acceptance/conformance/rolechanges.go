@@ -26,6 +26,8 @@ func RoleChanges(t *testing.T, m Metadata) {
 		{"a key is used once, for ever", changeKeyUsedOnce},
 		{"a change is whole", changeIsWhole},
 		{"pending changes become due, the earliest first", changesBecomeDue},
+		{"every change of a database is listed, the latest first", changesAreListed},
+		{"a pending change with a refusal is stuck", changesAreStuck},
 		{"the password of a change is nobody else's", changePasswordIsCopied},
 		{"a view writes no change", changesAreNotViewed},
 	})
@@ -96,7 +98,7 @@ func changeComesBack(w *world) {
 				return err
 			})
 		}
-		c.Attempts, c.NotBefore, c.Revealed = 7, minutes(9), true
+		c.Attempts, c.NotBefore, c.Revealed, c.Refusal = 7, minutes(9), true, "refused"
 		c.Generation, c.CredentialGeneration = c.Generation+90, c.CredentialGeneration+91
 		w.update(savingChange(c))
 		w.equal("as saved", w.storedChange(db, c.ID), c)
@@ -294,6 +296,54 @@ func changesBecomeDue(w *world) {
 	w.update(savingChange(first))
 	w.update(savingChange(second.Ended(role.Completed, minutes(5))))
 	w.equal("after one was put off and one has ended", due(minutes(5), 10), []id.OperationID{third.ID, first.ID})
+}
+
+func changesAreListed(w *world) {
+	db := w.addDatabase("shop").ID
+	var want []role.Change
+	for i := range 3 {
+		c := changeOf(db)
+		c.CreatedAt = minutes(i)
+		if i < 2 {
+			c = c.Ended(role.Refused, minutes(5))
+		}
+		w.update(addingChange(c))
+		want = append([]role.Change{c}, want...)
+	}
+	w.update(addingChange(changeOf(w.addDatabase("other").ID)))
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.RoleChanges().List(ctx, db)
+		w.equal("the changes", got, want)
+		return err
+	})
+}
+
+func changesAreStuck(w *world) {
+	stuck := func(what string, want int) {
+		w.Helper()
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.RoleChanges().Stuck(ctx)
+			w.equal(what, got, want)
+			return err
+		})
+	}
+	var all []role.Change
+	for i := range 3 {
+		c := changeOf(w.addDatabase(numbered(i)).ID)
+		w.update(addingChange(c))
+		all = append(all, c)
+	}
+	stuck("pending changes alone", 0)
+	for _, c := range all[:2] {
+		c.Refusal = "agent refused (failed)"
+		w.update(savingChange(c))
+	}
+	stuck("two that are refused", 2)
+	ended := all[0].Ended(role.Refused, minutes(1))
+	ended.Refusal = "agent refused (failed)"
+	w.update(savingChange(ended))
+	w.update(savingChange(all[1]))
+	stuck("one has ended, the other is not refused any more", 0)
 }
 
 func changePasswordIsCopied(w *world) {

@@ -73,6 +73,11 @@ func (h fakeHand) SetPassword(l spec.Login, password string) error {
 	return done(h.server.DriftPassword(l.Username, password))
 }
 
+// Obstruct implements spec.ByHand.
+func (h fakeHand) Obstruct(username string, on bool) error {
+	return done(h.server.Obstruct(username, on))
+}
+
 // DropLogin implements spec.ByHand.
 func (h fakeHand) DropLogin(_ spec.Created, username string) error {
 	return done(h.server.DropLogin(username))

@@ -125,6 +125,13 @@ func (o fakeOperator) AddDeadServer() (retire func() error, err error) {
 	}, err
 }
 
+// EndChange implements spec.Operator.
+func (o fakeOperator) EndChange(database, change, reason string) (found string, err error) {
+	ended, err := o.use().EndChange(context.Background(), id.DatabaseID(database), id.OperationID(change),
+		controlplane.Override{By: "operator", Reason: reason})
+	return string(ended.Found), err
+}
+
 // MakeForeign implements spec.Operator.
 func (o fakeOperator) MakeForeign(name string) error { o.s.agent.AddForeign(name); return nil }
 

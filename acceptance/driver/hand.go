@@ -99,6 +99,16 @@ func (h hand) SetPassword(l spec.Login, password string) error {
 	return err
 }
 
+// Obstruct implements spec.ByHand.
+func (h hand) Obstruct(username string, on bool) error {
+	statement := "GRANT %s TO pgherd_agent WITH ADMIN TRUE, INHERIT TRUE, SET TRUE"
+	if on {
+		statement = "REVOKE ADMIN OPTION FOR %s FROM pgherd_agent CASCADE"
+	}
+	_, err := query(h.apps.r.Server.URL("postgres"), statementTime, fmt.Sprintf(statement, pq.QuoteIdentifier(username)))
+	return err
+}
+
 // DropLogin implements spec.ByHand. Only the owner can take CONNECT back, who gave it: DROP OWNED does not.
 func (h hand) DropLogin(in spec.Created, username string) error {
 	if err := h.Withdraw(in, username); err != nil {

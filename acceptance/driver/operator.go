@@ -136,6 +136,12 @@ func (o operator) AddDeadServer() (retire func() error, err error) {
 	}, err
 }
 
+// EndChange implements spec.Operator.
+func (o operator) EndChange(database, change, reason string) (found string, err error) {
+	ended, err := o.admin("change", "end", "--database", database, "--change", change, "--reason", reason)
+	return fmt.Sprint(ended["found"]), err
+}
+
 // MakeForeign implements spec.Operator: an administrator makes a database by hand.
 func (o operator) MakeForeign(name string) error {
 	_, err := query(o.r.Server.URL("postgres"), statementTime, "CREATE DATABASE "+pq.QuoteIdentifier(name))

@@ -57,6 +57,21 @@ var startingAndStopping = []Scenario{
 		s.That(open.Ended(), "a connection outlived the restart")
 		s.Connects(made.Login())
 	}},
+	{Name: "a stop that the server refuses half done is undone, and works once nothing is in the way", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.Creates("orders")
+		role := ada.AddsRole(made, "Reports", "read_only")
+		ada.Revokes(made, role)
+		s.OK(s.ByHand.Obstruct(role.Username, true))
+		_, err := ada.SetLifecycle(made.ID, "stop")
+		s.Refused(err, "AGENT_ERROR")
+		s.That(ada.Sees(made.ID).Status == "active", "it is %s", ada.Sees(made.ID).Status)
+		s.Connects(made.Login())
+
+		s.OK(s.ByHand.Obstruct(role.Username, false))
+		ada.Sets(made.ID, "stop", "stopped")
+		s.ShutOut(made.Login())
+	}},
 	{Name: "what it is already is no error", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")

@@ -27,6 +27,7 @@ func Scenarios() []Scenario {
 		of("role-limit", limitingRoles), of("role-access", usingRoles), of("role-connect", grantingConnect),
 		of("role-reveal", revealingRoles), of("role-rotate", rotatingRoles), of("role-revoke", revokingRoles),
 		of("role-delete", deletingRoles), of("role-expire", expiringRoles), of("role-agent", interruptingRoles),
+		of("role-refused", refusingRoles),
 		of("role-right", sharingRoles), of("role-login", keepingLogins), of("role-wire", talkingRoles),
 		of("role-log", recordingRoles), of("role-outage", losingPartsOfRoles),
 	)

@@ -87,6 +87,8 @@ type Operator interface {
 	// AddDeadServer registers a second database server, with more room than the first, whose agent nobody reaches. retire takes it
 	// out of use again.
 	AddDeadServer() (retire func() error, err error)
+	// EndChange ends a pending change of a login, and returns what was found at the login.
+	EndChange(database, change, reason string) (found string, err error)
 	// MakeForeign puts a database on the server that the service did not make.
 	MakeForeign(name string) error
 	// ServerObjects returns the names of the databases and logins that exist on the database server.
@@ -108,6 +110,8 @@ type ByHand interface {
 	Disentangle(in Created, username string) error
 	// SetPassword has a login change its own password.
 	SetPassword(l Login, password string) error
+	// Obstruct has the operator take the agent's right to administer a login, or give it back.
+	Obstruct(username string, on bool) error
 	// DropLogin has the operator drop a login of a database, with all grants to it.
 	DropLogin(in Created, username string) error
 }

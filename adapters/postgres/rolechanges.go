@@ -16,6 +16,7 @@ var (
 	roleChangeTable   = tableOf[role.Change]("role_changes").withOptional("role_id")
 	roleChangeChanged = []string{
 		"status", "generation", "credential_generation", "verifier", "sealed", "revealed", "ended_at", "attempts", "not_before",
+		"refusal",
 	}
 )
 
@@ -31,7 +32,11 @@ var (
 	saveRoleChange = define(func() sq.Sqlizer {
 		return roleChangeTable.update(roleChangeChanged, "id = ? AND database_id = ?")
 	})
-	dueRoleChanges = define(func() sq.Sqlizer {
+	listRoleChanges = define(func() sq.Sqlizer {
+		return roleChangeTable.read().Where("t.database_id = ?").OrderBy("t.created_at DESC", "t.id DESC")
+	})
+	stuckRoleChanges = written("SELECT count(*) FROM role_changes WHERE status = 'pending' AND refusal <> ''")
+	dueRoleChanges   = define(func() sq.Sqlizer {
 		return dollar.Select("t.id", "t.database_id", "d.server_id").From("role_changes t").Join("databases d ON d.id = t.database_id").
 			Where("t.status = 'pending' AND t.not_before <= ?").OrderBy("t.not_before", "t.id").Suffix("LIMIT ?")
 	})
@@ -62,4 +67,12 @@ func (c roleChanges) Save(ctx context.Context, row role.Change) error {
 
 func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports.DueChange, error) {
 	return all[ports.DueChange](ctx, c.session, dueRoleChanges, now, limit)
+}
+
+func (c roleChanges) List(ctx context.Context, db id.DatabaseID) ([]role.Change, error) {
+	return all[role.Change](ctx, c.session, listRoleChanges, db)
+}
+
+func (c roleChanges) Stuck(ctx context.Context) (int, error) {
+	return one[int](ctx, c.session, stuckRoleChanges)
 }

@@ -89,7 +89,8 @@ func judge(direct, pooled error) (connect bool, err error) {
 		return connect, nil
 	case errors.Is(pooled, pooler.ErrFailing):
 		return connect, &Refusal{
-			protocol.ReasonUnavailable, "PgBouncer does not get into PostgreSQL as the login; send the command again", pooled,
+			Reason: protocol.ReasonUnavailable, Message: "PgBouncer does not get into PostgreSQL as the login; send the command again",
+			cause: pooled,
 		}
 	}
 	return connect, notAccepted(pooled)

@@ -37,6 +37,7 @@ const (
 	RoleRevoked        Action = "role.revoked"
 	RoleRemoved        Action = "role.removed"
 	RoleExpired        Action = "role.expired"
+	ChangeEnded        Action = "login.change_ended" // without the agent's proof
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"

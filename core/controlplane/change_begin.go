@@ -18,9 +18,10 @@ import (
 
 // changeJob is a change of a login with everything needed to carry it out.
 type changeJob struct {
-	record  database.Record
-	change  role.Change
-	current sealedPassword
+	record   database.Record
+	change   role.Change
+	current  sealedPassword
+	verifier string // of the current password
 }
 
 // sealedPassword is a login's current password, encrypted; empty if it has none.
@@ -77,6 +78,7 @@ func (b *base) changeRole(
 	if err != nil {
 		return changeJob{}, err
 	}
+	job.verifier = target.Verifier
 	return job, tx.Roles().Save(ctx, target.Begun(job.change, cell))
 }
 
@@ -85,7 +87,9 @@ func (b *base) changeManaged(
 	ctx context.Context, tx ports.Tx, record database.Record, l ports.LoginSecret, w wish,
 ) (changeJob, error) {
 	c := role.Change{Login: l.Login, Username: l.Username, CredentialGeneration: l.Generation}
-	return b.addChange(ctx, tx, record, c, w, sealedPassword{l.Sealed, l.Context()})
+	job, err := b.addChange(ctx, tx, record, c, w, sealedPassword{l.Sealed, l.Context()})
+	job.verifier = l.Verifier
+	return job, err
 }
 
 func (b *base) addChange(
@@ -134,11 +138,11 @@ func jobOf(ctx context.Context, tx ports.Tx, record database.Record, c role.Chan
 	job := changeJob{record: record, change: c}
 	if c.RoleID != "" {
 		r, err := tx.Roles().Get(ctx, record.ID, c.RoleID)
-		job.current = sealedPassword{r.Sealed, r.SecretContext()}
+		job.current, job.verifier = sealedPassword{r.Sealed, r.SecretContext()}, r.Verifier
 		return job, err
 	}
 	l, err := tx.Logins().Get(ctx, record.ID, c.Login)
-	job.current = sealedPassword{l.Sealed, l.Context()}
+	job.current, job.verifier = sealedPassword{l.Sealed, l.Context()}, l.Verifier
 	return job, err
 }
 

@@ -10,9 +10,26 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// conclude stores the agent's answer: change, login and activity entry commit in one transaction. It writes nothing if another
-// driver was first.
+// verdict is how a change ends: by an agent's answer, or by a look at the login.
+type verdict struct {
+	change  role.ChangeEvent
+	role    role.Event
+	result  role.Result
+	refusal string        // why the server, or an operator, ends it without an answer
+	actor   audit.Actor   // who ends it without an answer
+	entry   audit.Details // of the activity log, about that
+}
+
+// conclude stores the agent's answer.
 func (b *base) conclude(ctx context.Context, j changeJob, result role.Result) (outcome, error) {
+	v := verdict{result: result}
+	v.change, v.role = j.change.Outcome(result)
+	return b.endChange(ctx, j, v)
+}
+
+// endChange stores how a change ends: change, login and activity entries commit in one transaction. It writes nothing if
+// another driver was first.
+func (b *base) endChange(ctx context.Context, j changeJob, v verdict) (outcome, error) {
 	ctx, cancel := b.settling(ctx)
 	defer cancel()
 	o, first := outcome{}, false
@@ -21,19 +38,25 @@ func (b *base) conclude(ctx context.Context, j changeJob, result role.Result) (o
 		if err != nil {
 			return err
 		}
-		o = outcome{change: c, dependencies: result.Dependencies}
-		if first = c.Open(); !first {
+		o = outcome{change: c, dependencies: v.result.Dependencies}
+		cell, err := c.Status.Decide(v.change)
+		if first = err == nil; !first {
 			return nil
 		}
-		status, on := c.Outcome(result)
-		o.change = c.Ended(status, b.Clock.Now())
+		o.change = c.Ended(cell.Next, b.Clock.Now())
+		o.change.Refusal = v.refusal
 		if err := tx.RoleChanges().Save(ctx, o.change); err != nil {
 			return err
 		}
-		if c.RoleID != "" {
-			return b.concludeRole(ctx, tx, record, c, on, result)
+		if v.entry != nil {
+			if err := b.audit(ctx, tx, record, v.actor, audit.ChangeEnded, v.entry); err != nil {
+				return err
+			}
 		}
-		return b.concludeLogin(ctx, tx, record, c, result)
+		if c.RoleID != "" {
+			return b.concludeRole(ctx, tx, record, c, v.role, v.result)
+		}
+		return b.concludeLogin(ctx, tx, record, c, v)
 	})
 	if err == nil && first {
 		b.recordChange(ctx, "change."+string(o.change.Status), o.change, nil)
@@ -78,9 +101,9 @@ var roleActions = map[role.Event]audit.Action{ //nolint:exhaustive // the events
 }
 
 func (b *base) concludeLogin(
-	ctx context.Context, tx ports.Tx, record database.Record, c role.Change, result role.Result,
+	ctx context.Context, tx ports.Tx, record database.Record, c role.Change, v verdict,
 ) error {
-	if result.Missing {
+	if v.change != role.Confirmed {
 		return nil
 	}
 	err := tx.Logins().Replace(ctx, ports.LoginSecret{
@@ -92,7 +115,7 @@ func (b *base) concludeLogin(
 	}
 	details := loginDetails(c.Login, c.Username, c.CredentialGeneration)
 	details["operationId"] = string(c.ID)
-	prove(details, result.Proof)
+	prove(details, v.result.Proof)
 	return b.audit(ctx, tx, record, c.Actor, audit.LoginRotated, details)
 }
 

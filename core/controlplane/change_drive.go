@@ -26,7 +26,10 @@ func (b *base) drive(ctx context.Context, j changeJob) (outcome, error) {
 	points := changePoints(j.change)
 	b.Crash(points.reserved)
 	result, err := b.carryOutNewest(ctx, j)
-	if err != nil {
+	switch {
+	case stuck(err):
+		return b.settleRefused(ctx, j, err)
+	case err != nil:
 		return b.postpone(ctx, j, err)
 	}
 	b.Crash(points.confirmed)
@@ -161,11 +164,16 @@ func (b *base) postpone(ctx context.Context, j changeJob, cause error) (outcome,
 			return err
 		}
 		o.change.Attempts++
+		o.change.Refusal = refusalOf(cause)
 		o.change.NotBefore = b.Clock.Now().Add(role.Backoff(o.change.Attempts))
 		return tx.RoleChanges().Save(ctx, o.change)
 	})
 	if err == nil && o.change.Open() {
-		b.recordChange(ctx, "change.unconfirmed", o.change, cause)
+		what := "change.unconfirmed"
+		if o.change.Refusal != "" {
+			what = "change.stuck"
+		}
+		b.recordChange(ctx, what, o.change, cause)
 	}
 	return o, err
 }

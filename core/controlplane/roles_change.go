@@ -142,8 +142,17 @@ func (b *base) answerChange(ctx context.Context, job changeJob, begun bool) (rol
 	return shown(o.change)
 }
 
+// errRefusedChange is about a change that was ended without being carried out.
+func errRefusedChange(c role.Change) error {
+	return fault.New(fault.ManagedRoleConflict,
+		"the database server refuses to %s the login %s; the change has ended without it", c.Kind, c.Username)
+}
+
 // shown is a change as users see it: without its password, and as an error if it changed nothing.
 func shown(c role.Change) (role.Change, error) {
+	if c.Status == role.Refused && c.Refusal != "" {
+		return role.Change{}, errRefusedChange(c)
+	}
 	if c.Status == role.Refused {
 		return role.Change{}, fault.New(fault.ManagedRoleConflict,
 			"the database server has no login %s, so its password cannot be changed; nothing was", c.Username)

@@ -111,7 +111,7 @@ func TestPendingChange(t *testing.T) {
 		"lost reply":  func(w *roleWorld) { w.losing("ChangeLogin", 0) },
 		"unreachable": func(w *roleWorld) { w.server.SetUnreachable(true) },
 		"unavailable": func(w *roleWorld) { w.server.SetUnavailable(true) },
-		"refused":     func(w *roleWorld) { w.refusing("ChangeLogin", ports.ReasonFailed) },
+		"refused":     func(w *roleWorld) { w.server.Obstruct(role.Username(w.db, 1), true) },
 	}
 	for _, kind := range []role.Kind{role.Rotation, role.Revocation} {
 		for broken, breakIt := range faults {
@@ -141,6 +141,7 @@ func pendingChange(
 	w.server.SetUnreachable(false)
 	w.server.SetUnavailable(false)
 	w.server.OnCall(nil)
+	w.server.Obstruct(r.Username, false)
 	done := goOn(w, r.ID, c)
 	equal(t, "afterwards", done.Status, role.Completed)
 	equal(t, "the old password", w.getsIn(r.Username, old), false)

@@ -62,6 +62,8 @@ func (r *Roles) remove(ctx context.Context, reached Reached, of id.RoleID, e rol
 			return Removal{}, err
 		case o.change.Open() && o.change.ID == job.change.ID:
 			return pendingRemoval(o.change), nil
+		case o.change.Status == role.Refused && o.change.Refusal != "":
+			return Removal{}, errRefusedChange(o.change)
 		case o.dependencies.Any():
 			return Removal{}, o.dependencies.Refusal(e == role.Delete)
 		case o.change.Kind == role.Removal && o.change.Status == role.Completed:

@@ -93,7 +93,8 @@ var Table = []Entry{
 	{UploadNotFound, 404, "no such restore upload, or it has expired"},
 	{RouteNotFound, 404, "no such route"},
 	{MethodNotAllowed, 405, "the route exists, but not with this method"},
-	{ManagedRoleConflict, 409, "role or database state forbids the action, or idempotency key reused with a different request"},
+	{ManagedRoleConflict, 409, "role or database state forbids the action, its server refuses it for good, or idempotency key reused " +
+		"with a different request"},
 	{ConnectGrantRequired, 409, "run grantSql as owner, retry"},
 	{CustomRoleRequiresV3Clone, 409, "clone from an older backup"},
 	{RoleDependencies, 409, "role owns objects or holds grants"},

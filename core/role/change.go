@@ -29,11 +29,12 @@ func (k Kind) Public() bool { return k == Rotation || k == Revocation }
 // ChangeStatus is the status of a change.
 type ChangeStatus string
 
-// The statuses of a change. A change is pending until its outcome is known: it never fails merely because no answer came.
+// The statuses of a change. A change is pending until its outcome is known: it never fails merely because no answer came. An
+// operator can end one of which the outcome is never going to be known.
 const (
 	Pending   ChangeStatus = "pending"
 	Completed ChangeStatus = "completed" // final: the agent has proven it
-	Refused   ChangeStatus = "refused"   // final: nothing was changed, because the role is not there or has dependencies
+	Refused   ChangeStatus = "refused"   // final: nothing was changed, because of dependencies or the server's refusal
 )
 
 // ChangeStatuses lists every status.
@@ -74,6 +75,10 @@ type Change struct {
 	// Attempts counts the attempts with unknown outcome; the batch host makes the next one no earlier than NotBefore.
 	Attempts  int       `db:"attempts"`
 	NotBefore time.Time `db:"not_before"`
+
+	// Refusal is the last answer of the server if it was a refusal for good, and what an operator gave as the reason of the end. A
+	// pending change with a refusal is stuck: a look at its login does not show what has become of it.
+	Refusal string `db:"refusal"`
 }
 
 // SecretContext binds the new password of a rotation. The login will have the same context once the rotation is completed, so

@@ -44,7 +44,7 @@ func (l *life) scene() Scene {
 
 // answers are what the agent can say of a change of each kind.
 var answers = map[Kind][]Event{
-	Rotation: {Rotated, Undone}, Revocation: {Shut}, Expiry: {Shut}, Removal: {Dropped, Kept},
+	Rotation: {Rotated, Undone}, Revocation: {Shut, Undone}, Expiry: {Shut, Undone}, Removal: {Dropped, Kept, Undone},
 }
 
 // wishes begin with what a role must live through to expire: the first are drawn more often.
@@ -151,7 +151,7 @@ func (l *life) check(t *rapid.T) {
 		t.Fatalf("the role was removed: %v, and is %s", l.removed, r.Status)
 	case r.Status == Ready && !l.opened:
 		t.Fatal("the role is ready, and its log-in was never opened")
-	case r.Status == Ready && l.shut:
+	case r.Status == Ready && l.shut && !r.ValidityEnded(l.now): // a revocation that was declined; it expires again
 		t.Fatal("the role was shut, and is ready")
 	case none != (r.Sealed == nil) || none != (r.Verifier == ""):
 		t.Fatalf("the role is %s; has a password: %v", r.Status, r.Sealed != nil)

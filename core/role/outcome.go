@@ -26,19 +26,27 @@ func (c Change) Proves(r Result, hadPassword bool) bool {
 	return c.Kind != Rotation || r.Proof.NewAccepted || r.Proof.ConnectMissing || r.Proof.Lapsed
 }
 
-// Outcome is the effect of a result: the final status of the change, and the event for its role.
-func (c Change) Outcome(r Result) (ChangeStatus, Event) {
+// Outcome is the effect of a result: what happens to the change, and to its role.
+func (c Change) Outcome(r Result) (ChangeEvent, Event) {
 	switch {
 	case c.Kind == Removal && r.Dependencies.Any():
-		return Refused, Kept
-	case c.Kind == Removal:
-		return Completed, Dropped
+		return Declined, Kept
 	case c.Kind == Rotation && r.Missing:
-		return Refused, Undone
-	case c.Kind == Rotation:
-		return Completed, Rotated
+		return Declined, Undone
 	}
-	return Completed, Shut
+	return Confirmed, c.Kind.done()
+}
+
+// done is the event of a role whose change was carried out.
+func (k Kind) done() Event {
+	switch k {
+	case Rotation:
+		return Rotated
+	case Removal:
+		return Dropped
+	case Revocation, Expiry:
+	}
+	return Shut
 }
 
 // Begun returns the role as it is while the change is pending.

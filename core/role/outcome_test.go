@@ -54,17 +54,17 @@ func TestOutcomes(t *testing.T) {
 	cases := []struct {
 		kind   Kind
 		result Result
-		status ChangeStatus
+		change ChangeEvent
 		event  Event
 	}{
-		{Rotation, Result{}, Completed, Rotated}, {Rotation, Result{Missing: true}, Refused, Undone},
-		{Revocation, Result{}, Completed, Shut}, {Expiry, Result{}, Completed, Shut},
-		{Removal, Result{}, Completed, Dropped}, {Removal, depends, Refused, Kept},
+		{Rotation, Result{}, Confirmed, Rotated}, {Rotation, Result{Missing: true}, Declined, Undone},
+		{Revocation, Result{}, Confirmed, Shut}, {Expiry, Result{}, Confirmed, Shut},
+		{Removal, Result{}, Confirmed, Dropped}, {Removal, depends, Declined, Kept},
 	}
 	for _, c := range cases {
-		status, event := Change{Kind: c.kind}.Outcome(c.result)
-		if status != c.status || event != c.event || !slices.Contains(answers[c.kind], event) {
-			t.Errorf("%s, %+v: %s, %s", c.kind, c.result, status, event)
+		change, event := Change{Kind: c.kind}.Outcome(c.result)
+		if change != c.change || event != c.event || !slices.Contains(answers[c.kind], event) {
+			t.Errorf("%s, %+v: %s, %s", c.kind, c.result, change, event)
 		}
 	}
 }

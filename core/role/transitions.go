@@ -41,7 +41,7 @@ const (
 	Shut    Event = "shut"    // no password lets anybody in: the revocation is proven
 	Dropped Event = "dropped" // the role is gone from the server
 	Kept    Event = "kept"    // dependencies prevent the removal; the role is shut out
-	Undone  Event = "undone"  // the server has no such role: a rotation changed nothing
+	Undone  Event = "undone"  // the change was declined, and changed nothing
 )
 
 // Events lists every event in the order of the docs.
@@ -69,12 +69,12 @@ var Transitions = machine.Table[Status, Event]{
 	Reserved: {
 		Prepare: to(SQLReady, MakeRole), Admit: conflict, Reveal: conflict, Rename: conflict,
 		Rotate: conflict, Revoke: conflict, Delete: to(Reserved, DropRole), Remove: conflict, Expire: conflict,
-		Rotated: conflict, Shut: conflict, Dropped: to(Removed, Forget), Kept: to(Revoked, Forget), Undone: conflict,
+		Rotated: conflict, Shut: conflict, Dropped: to(Removed, Forget), Kept: to(Revoked, Forget), Undone: to(Reserved),
 	},
 	SQLReady: {
 		Prepare: to(SQLReady), Admit: to(Ready, OpenLogin), Reveal: conflict, Rename: conflict,
 		Rotate: conflict, Revoke: conflict, Delete: to(SQLReady, DropRole), Remove: conflict, Expire: conflict,
-		Rotated: conflict, Shut: conflict, Dropped: to(Removed, Forget), Kept: to(Revoked, Forget), Undone: conflict,
+		Rotated: conflict, Shut: conflict, Dropped: to(Removed, Forget), Kept: to(Revoked, Forget), Undone: to(SQLReady),
 	},
 	Ready: {
 		Prepare: conflict, Admit: to(Ready), Reveal: to(Ready), Rename: to(Ready),
@@ -90,12 +90,12 @@ var Transitions = machine.Table[Status, Event]{
 	Revoked: {
 		Prepare: conflict, Admit: conflict, Reveal: conflict, Rename: to(Revoked),
 		Rotate: conflict, Revoke: conflict, Delete: to(Revoked, DropRole), Remove: to(Revoked, DropRole), Expire: conflict,
-		Rotated: conflict, Shut: conflict, Dropped: to(Removed), Kept: to(Revoked), Undone: conflict,
+		Rotated: conflict, Shut: conflict, Dropped: to(Removed), Kept: to(Revoked), Undone: to(Revoked),
 	},
 	Expired: {
 		Prepare: conflict, Admit: conflict, Reveal: conflict, Rename: conflict,
 		Rotate: conflict, Revoke: to(Updating, StartProof), Delete: to(Updating, StartProof), Remove: conflict, Expire: conflict,
-		Rotated: conflict, Shut: to(Expired), Dropped: conflict, Kept: conflict, Undone: conflict,
+		Rotated: conflict, Shut: to(Expired), Dropped: conflict, Kept: conflict, Undone: to(Expired),
 	},
 	Removed: {
 		Prepare: gone, Admit: gone, Reveal: gone, Rename: gone, Rotate: gone, Revoke: gone,

@@ -14,14 +14,14 @@ func TestMachineIsComplete(t *testing.T) {
 
 // moves is every way from one status to another, written a second time.
 var moves = map[Status]map[Event]Status{
-	Reserved: {Prepare: SQLReady, Delete: Reserved, Dropped: Removed, Kept: Revoked},
-	SQLReady: {Prepare: SQLReady, Admit: Ready, Delete: SQLReady, Dropped: Removed, Kept: Revoked},
+	Reserved: {Prepare: SQLReady, Delete: Reserved, Dropped: Removed, Kept: Revoked, Undone: Reserved},
+	SQLReady: {Prepare: SQLReady, Admit: Ready, Delete: SQLReady, Dropped: Removed, Kept: Revoked, Undone: SQLReady},
 	Ready: {
 		Admit: Ready, Reveal: Ready, Rename: Ready, Rotate: Updating, Revoke: Updating, Delete: Updating, Expire: Expired,
 	},
 	Updating: {Rotated: Ready, Shut: Revoked, Undone: Ready},
-	Revoked:  {Rename: Revoked, Delete: Revoked, Remove: Revoked, Dropped: Removed, Kept: Revoked},
-	Expired:  {Revoke: Updating, Delete: Updating, Shut: Expired},
+	Revoked:  {Rename: Revoked, Delete: Revoked, Remove: Revoked, Dropped: Removed, Kept: Revoked, Undone: Revoked},
+	Expired:  {Revoke: Updating, Delete: Updating, Shut: Expired, Undone: Expired},
 	Removed:  {Delete: Removed, Remove: Removed},
 }
 

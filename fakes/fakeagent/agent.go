@@ -141,11 +141,21 @@ func withoutPasswords(spec ports.DatabaseSpec) ports.DatabaseSpec {
 func (a agent) SetAccess(ctx context.Context, f ports.Fence, spec ports.AccessSpec) error {
 	key := commandKey{kind: "access", resource: string(spec.DatabaseID), generation: spec.Generation}
 	call := Call{Method: "SetAccess", Fence: f, Database: spec.DatabaseID}
-	return a.s.change(ctx, call, f, key, spec, func(d *databaseState) {
-		d.open = spec.Open
+	return a.s.change(ctx, call, f, key, spec, func(d *databaseState) error {
+		// Closing and ending connections comes first, and touches every login; opening touches those that may log in.
+		if !spec.Open || spec.Disconnect {
+			d.open = false
+		}
 		if spec.Disconnect {
 			clear(d.sessions)
 		}
+		for _, l := range d.logins {
+			if l.obstructed && (!spec.Open || spec.Disconnect || l.open) {
+				return errObstructed
+			}
+		}
+		d.open = spec.Open
+		return nil
 	})
 }
 
@@ -156,15 +166,16 @@ func (a agent) SetAllowlist(ctx context.Context, spec ports.AllowlistSpec) error
 	spec.Networks = slices.Compact(spec.Networks)
 	key := commandKey{kind: "allowlist", resource: string(spec.DatabaseID), generation: spec.Generation}
 	call := Call{Method: "SetAllowlist", Database: spec.DatabaseID}
-	return a.s.change(ctx, call, ports.Fence{}, key, spec, func(d *databaseState) {
+	return a.s.change(ctx, call, ports.Fence{}, key, spec, func(d *databaseState) error {
 		d.networks = spec.Networks
 		maps.DeleteFunc(d.sessions, func(c *Session, _ bool) bool { return !admits(d.networks, c.from) })
+		return nil
 	})
 }
 
 // change carries out a command on a database that stands.
 func (s *Server) change(
-	ctx context.Context, c Call, f ports.Fence, key commandKey, payload any, apply func(*databaseState),
+	ctx context.Context, c Call, f ports.Fence, key commandKey, payload any, apply func(*databaseState) error,
 ) error {
 	return s.answer(ctx, c, func() error {
 		command, err := s.ledger.admit(f, key, payload)
@@ -175,7 +186,9 @@ func (s *Server) change(
 		if err != nil {
 			return err
 		}
-		apply(d)
+		if err := apply(d); err != nil {
+			return err
+		}
 		s.ledger.conclude(key, command, nil)
 		return nil
 	})

@@ -14,6 +14,12 @@ func (s *Server) SetConnect(username string, on bool) bool {
 	return s.handle(username, func(_ *databaseState, l *login) { l.connect = on })
 }
 
+// Obstruct has an administrator make a login one that the agent may not change, or takes that back. What the agent does first,
+// closing the login's gate, still happens.
+func (s *Server) Obstruct(username string, on bool) bool {
+	return s.handle(username, func(_ *databaseState, l *login) { l.obstructed = on })
+}
+
 // DriftPassword changes the password of a login behind the platform's back.
 func (s *Server) DriftPassword(username, password string) bool {
 	verifier := credential.Verifier(password, [16]byte{}, credential.Iterations)

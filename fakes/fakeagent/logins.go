@@ -18,6 +18,7 @@ type login struct {
 	lapsed     bool   // the password's validity was over when it was set
 	connect    bool   // the owner lets it connect
 	additional bool
+	obstructed bool // PostgreSQL refuses every ALTER ROLE of the agent's
 
 	madeBy     id.OperationID     // of an additional role
 	profile    role.AccessProfile // of an additional role

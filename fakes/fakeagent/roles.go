@@ -128,6 +128,9 @@ func (d *databaseState) rotate(spec ports.LoginChange, lapsed bool) (role.Proof,
 		return role.Proof{}, refuse(ports.ReasonFailed, "the new password does not get in")
 	case spec.OldPassword == spec.NewPassword:
 		return role.Proof{}, refuse(ports.ReasonFailed, "the old password still gets in")
+	case l.obstructed:
+		l.open = false
+		return role.Proof{}, errObstructed
 	}
 	l.verifier, l.credential, l.open, l.lapsed = spec.Verifier, spec.CredentialGeneration, true, lapsed
 	proof := d.proof(spec)
@@ -146,11 +149,16 @@ func (d *databaseState) shut(spec ports.LoginChange) (role.Proof, error) {
 		return role.Proof{}, refuse(ports.ReasonInvalid, "%s came with the database", spec.Username)
 	}
 	l.open = false
+	if l.obstructed {
+		return role.Proof{}, errObstructed
+	}
 	if spec.Kind == role.Revocation {
 		l.verifier = ""
 	}
 	return d.proof(spec), nil
 }
+
+var errObstructed = refuse(ports.ReasonFailed, "PostgreSQL refused (SQLSTATE 42501)")
 
 // proof ends the sessions of a login whose old password is dead, and says so.
 func (d *databaseState) proof(spec ports.LoginChange) role.Proof {
@@ -173,6 +181,8 @@ func (a agent) RemoveRole(ctx context.Context, f ports.Fence, spec ports.RoleRem
 				return role.Dependencies{}, nil
 			case !l.additional:
 				return role.Dependencies{}, refuse(ports.ReasonInvalid, "%s came with the database", spec.Username)
+			case l.obstructed:
+				return role.Dependencies{}, errObstructed
 			}
 			d.disconnect(spec.Username)
 			dependencies := found(l.dependents, spec.DatabaseID, spec.AccountDatabases)

@@ -98,7 +98,7 @@ func (c roleChanges) Save(ctx context.Context, changed role.Change) error {
 	stored.Status, stored.Verifier, stored.Sealed = changed.Status, changed.Verifier, changed.Sealed
 	stored.Generation, stored.CredentialGeneration = changed.Generation, changed.CredentialGeneration
 	stored.Revealed, stored.EndedAt = changed.Revealed, changed.EndedAt
-	stored.Attempts, stored.NotBefore = changed.Attempts, changed.NotBefore
+	stored.Attempts, stored.NotBefore, stored.Refusal = changed.Attempts, changed.NotBefore, changed.Refusal
 	return c.put(s, stored)
 }
 
@@ -114,4 +114,23 @@ func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports
 		list = append(list, ports.DueChange{ID: c.ID, DatabaseID: c.DatabaseID, ServerID: of.ServerID})
 	}
 	return list, nil
+}
+
+func (c roleChanges) List(ctx context.Context, db id.DatabaseID) ([]role.Change, error) {
+	s, err := c.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := s.roleChanges.having(func(c role.Change) bool { return c.DatabaseID == db }, func(a, b role.Change) int {
+		return byTime(b.CreatedAt, string(b.ID), a.CreatedAt, string(a.ID))
+	})
+	return each(list, ownChange), nil
+}
+
+func (c roleChanges) Stuck(ctx context.Context) (int, error) {
+	s, err := c.reading(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return len(s.roleChanges.having(func(c role.Change) bool { return c.Open() && c.Refusal != "" }, byNotBefore)), nil
 }

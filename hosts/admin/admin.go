@@ -30,7 +30,7 @@ func Command() *cobra.Command {
 	d := &desk{}
 	cmd := group("admin", "manage accounts, keys, servers and switches in the metadata database",
 		d.account(), d.user(), d.key(), d.namespace(), d.ciKey(), d.server(), d.feature(), d.maintenance(),
-		d.enroll(), d.unenroll(), d.operation(), d.audit(), d.secrets())
+		d.enroll(), d.unenroll(), d.operation(), d.change(), d.audit(), d.secrets())
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return errors.Join(settings.Apply(cmd), settings.RefuseDevelopmentOnly())
 	}

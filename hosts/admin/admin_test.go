@@ -212,6 +212,19 @@ func TestSwitchesAreNamedExactly(t *testing.T) {
 	c.refuses("OPERATION_NOT_FOUND", "operation", "show", "--operation=00000000-0000-4000-8000-000000000000")
 }
 
+func TestAnOperatorLooksForChanges(t *testing.T) {
+	c := newConsole(t)
+	nothing := "00000000-0000-4000-8000-000000000000"
+	if out, err := c.run("change", "list", "--database="+nothing, "--json"); err != nil || strings.TrimSpace(out) != "[]" {
+		t.Errorf("change list: %v\n%s", err, out)
+	}
+	end := []string{"change", "end", "--database=" + nothing, "--change=" + nothing}
+	c.refuses("OPERATION_NOT_FOUND", append(end, "--reason=because")...)
+	c.refuses("reason: must have 1-300 characters", append(end, "--reason= ")...)
+	c.refuses(`"reason" not set`, end...)
+	c.refuses("change: must be a lowercase UUID", "change", "end", "--database="+nothing, "--change=X", "--reason=because")
+}
+
 func TestAnUnknownCommandIsAnError(t *testing.T) {
 	c := newConsole(t)
 	c.refuses(`unknown command "accounts" for "admin"`, "accounts")

@@ -49,7 +49,7 @@ func Command() *cobra.Command {
 func Module(s Settings) fx.Option {
 	return fx.Module("batch",
 		fx.Provide(wiring.NewNotifier),
-		fx.Invoke(wiring.WatchBacklog),
+		fx.Invoke(wiring.WatchBacklog, wiring.WatchStuckChanges),
 		fx.Invoke(func(
 			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, cp *controlplane.ControlPlane, n *postgres.Notifier,
 		) {

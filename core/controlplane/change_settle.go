@@ -1,0 +1,103 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// stuck reports whether the server refuses a change for good, so that sending it again shows nothing new.
+func stuck(err error) bool { return refusalOf(err) != "" }
+
+// refusalOf is the text of such a refusal; empty for every other error. A refusal for the generation is none: the next attempt
+// moves past it, or begins a removal anew.
+func refusalOf(err error) string {
+	var refusal *ports.AgentRefusal
+	if !errors.As(err, &refusal) || overtaken(err) {
+		return ""
+	}
+	if refusedForGood(err) || refusal.Reason == ports.ReasonNoRoute {
+		return refusal.Error()
+	}
+	return ""
+}
+
+// settleRefused ends a change that the server refuses for good, if a look at the login shows what has become of it. Otherwise
+// the change stays pending and is tried again: the cause may be mended on the server, and an operator can end it.
+func (b *base) settleRefused(ctx context.Context, j changeJob, refusal error) (outcome, error) {
+	agent, err := b.agentOf(ctx, j.record.ServerID)
+	if err != nil {
+		return b.postpone(ctx, j, errors.Join(refusal, err))
+	}
+	seen, err := b.lookBeforeEnd(ctx, agent, j, func(s role.Sight) bool {
+		on, _ := j.change.Settled(s)
+		return on != role.Postponed
+	})
+	on, of := j.change.Settled(seen)
+	if err != nil || on == role.Postponed {
+		return b.postpone(ctx, j, errors.Join(refusal, err))
+	}
+	return b.endChange(ctx, j, verdict{
+		change: on, role: of, refusal: refusalOf(refusal), actor: audit.System,
+		entry: endDetails(j.change, seen, refusal.Error()),
+	})
+}
+
+// lookBeforeEnd looks at the login of a change. Where that is enough to end the change, it has the agent carry out no command
+// of it any more, and looks again: one may have been under way.
+func (b *base) lookBeforeEnd(
+	ctx context.Context, agent ports.Agent, j changeJob, enough func(role.Sight) bool,
+) (role.Sight, error) {
+	seen, err := b.look(ctx, agent, j)
+	if err != nil || !enough(seen) {
+		return seen, err
+	}
+	if err := agent.Close(ctx, ports.Fence{OperationID: j.change.ID}); err != nil {
+		return seen, err
+	}
+	return b.look(ctx, agent, j)
+}
+
+// look compares what the server has stored for the login with the new password, if there is one, and with the current one.
+func (b *base) look(ctx context.Context, agent ports.Agent, j changeJob) (role.Sight, error) {
+	ask := func(verifier string) (ports.LoginCondition, error) {
+		if verifier == "" { // no password that the server could have: any other tells whether there is a login
+			verifier = b.newPassword().verifier
+		}
+		return agent.InspectLogin(ctx, j.record.ID, j.change.Username, verifier)
+	}
+	sights := map[ports.LoginCondition]role.Sight{
+		ports.LoginInForce: role.OldInForce, ports.LoginShut: role.OldShut, ports.LoginAbsent: role.NoLogin,
+		ports.LoginDrifted: role.NeitherPassword,
+	}
+	if j.change.Kind == role.Rotation {
+		switch condition, err := ask(j.change.Verifier); {
+		case err != nil:
+			return "", err
+		case condition == ports.LoginInForce:
+			return role.NewInForce, nil
+		case condition == ports.LoginShut:
+			return role.NewShut, nil
+		}
+	}
+	condition, err := ask(j.verifier)
+	if err != nil {
+		return "", err
+	}
+	seen, known := sights[condition]
+	if !known {
+		return "", fmt.Errorf("the agent calls the login %q", condition)
+	}
+	return seen, nil
+}
+
+// endDetails tell the activity log how a change ended without an agent's answer.
+func endDetails(c role.Change, seen role.Sight, reason string) audit.Details {
+	return audit.Details{
+		"operationId": string(c.ID), "username": c.Username, "kind": string(c.Kind), "found": string(seen), "reason": reason,
+	}
+}

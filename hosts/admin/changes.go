@@ -1,0 +1,71 @@
+package admin
+
+import (
+	"context"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+func (d *desk) change() *cobra.Command {
+	return group("change", "changes of logins: rotations, revocations, expiries and removals", d.changeList(), d.changeEnd())
+}
+
+func (d *desk) changeList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "list the changes of the logins of a database, newest first"}
+	return onID(d, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+		found, err := o.Changes(ctx, db)
+		if err != nil {
+			return err
+		}
+		return list(d, cmd, found, changeRow)
+	})
+}
+
+func (d *desk) changeEnd() *cobra.Command {
+	var text, reason string
+	cmd := &cobra.Command{
+		Use:   "end",
+		Short: "end a pending change that its server refuses for good, after a look at the login",
+		Long: "End a pending change after a look at the login. The password that the server has stored is kept. Where \"found\" is\n" +
+			"not old_in_force or new_in_force, nobody gets in with it: rotate the login.",
+	}
+	f := cmd.Flags()
+	f.StringVar(&text, "change", "", "change ID, as change list shows it")
+	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
+	return onID(d, required(cmd, "change", "reason"), "database",
+		func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+			change, err := parse[id.OperationID]("change", text)
+			if err != nil {
+				return err
+			}
+			ended, err := o.EndChange(ctx, db, change, controlplane.Override{By: person(), Reason: reason})
+			if err != nil {
+				return err
+			}
+			return d.show(cmd, append(changeRow(ended.Change), field{"found", ended.Found}))
+		})
+}
+
+// person names who runs the command: the user of the machine, also behind sudo.
+func person() string {
+	if name := os.Getenv("SUDO_USER"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}
+
+func changeRow(c role.Change) record {
+	return record{
+		{"changeId", c.ID}, {"databaseId", c.DatabaseID}, {"username", c.Username}, {"kind", c.Kind}, {"status", c.Status},
+		{"createdAt", stamp(&c.CreatedAt)}, {"endedAt", stamp(c.EndedAt)}, {"attempts", c.Attempts}, {"refusal", c.Refusal},
+	}
+}

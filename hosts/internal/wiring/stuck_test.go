@@ -1,0 +1,67 @@
+package wiring_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
+)
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+
+// twoChanges are pending, in two databases, and nobody has refused them.
+const twoChanges = `
+	INSERT INTO users (id, email, name, created_at) VALUES (gen_random_uuid(), 'a@example.org', 'A', 'epoch');
+	INSERT INTO accounts (id, owner_id, plan, created_at) SELECT id, id, 'pro', 'epoch' FROM users;
+	INSERT INTO servers (id, name, agent_url, sealed_secret, ca, public_host, public_port, capacity, enabled, created_at)
+		VALUES (gen_random_uuid(), 'one', '', '', '', '', 1, 1, true, 'epoch');
+	INSERT INTO databases (id, account_id, server_id, name, display_name, role_model, environment, schedule, status, created_at,
+		connection_cap, size_bytes, access_generation, allowlist_generation, allowlist_applied, role_generation, role_ordinal,
+		roles_barred)
+		SELECT gen_random_uuid(), a.id, s.id, n, '', 'managed', '', 'none', 'active', 'epoch', 1, 0, 0, 0, 0, 1, 0, false
+		FROM accounts a, servers s, unnest(ARRAY['x', 'y']) n;
+	INSERT INTO role_changes (id, database_id, login, username, kind, status, idempotency_key, generation, credential_generation,
+		verifier, revealed, actor, request_id, created_at, attempts, not_before)
+		SELECT gen_random_uuid(), id, 'owner', 'u', 'revoke', 'pending', 'k', 1, 1, '', false, '', '', 'epoch', 1, 'epoch'
+		FROM databases`
+
+// The statements are those of a host from before the column of refusals.
+func TestStuckChangesAreCounted(t *testing.T) {
+	db := clustertest.NewDatabase(t)
+	if err := postgres.Migrate(t.Context(), db.URL); err != nil {
+		t.Fatal(err)
+	}
+	store, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	r := wiring.NewRegistry()
+	if err := wiring.WatchStuckChanges(r, store); err != nil {
+		t.Fatal(err)
+	}
+	clustertest.Exec(t, db.URL, twoChanges)
+	counted(t, r, 0)
+	clustertest.Exec(t, db.URL,
+		"UPDATE role_changes SET refusal = 'refused' FROM databases d WHERE d.id = database_id AND d.name = 'x'")
+	counted(t, r, 1)
+}
+
+func counted(t *testing.T, r wiring.Registry, want float64) {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "pgherd_role_changes_stuck" {
+			if got := f.GetMetric()[0].GetGauge().GetValue(); got != want {
+				t.Errorf("%v changes are stuck; want %v", got, want)
+			}
+			return
+		}
+	}
+	t.Error("there is no pgherd_role_changes_stuck")
+}
