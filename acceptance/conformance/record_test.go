@@ -91,7 +91,7 @@ func readMessage(in *bufio.Reader, first bool) ([]byte, error) {
 	}
 	body := make([]byte, binary.BigEndian.Uint32(head[len(head)-4:])-4)
 	_, err := io.ReadFull(in, body)
-	return append(head, body...), err
+	return slices.Concat(head, body), err
 }
 
 // note keeps what a Parse or Bind message says. texts are those of the connection's prepared statements.

@@ -101,9 +101,10 @@ func TestTheServersClockIsNeverAsked(t *testing.T) {
 	db := migrated(t).Open(t)
 	var defaults int
 	row := db.QueryRow(`SELECT count(*) FROM information_schema.columns
-		WHERE table_schema = 'public' AND table_name <> 'goose_db_version' AND column_default IS NOT NULL`)
+		WHERE table_schema = 'public' AND table_name <> 'goose_db_version'
+		AND column_default !~ '^(-?[0-9]+|true|false|''[^'']*''::[a-z ]+)$'`)
 	if err := row.Scan(&defaults); err != nil || defaults != 0 {
-		t.Errorf("%d columns have defaults (%v)", defaults, err)
+		t.Errorf("%d columns have defaults that are no constants (%v)", defaults, err)
 	}
 	var naive int
 	row = db.QueryRow(`SELECT count(*) FROM information_schema.columns

@@ -85,7 +85,7 @@ func (x *Executor) abandon(ctx context.Context, c protocol.Command, why error) e
 const abandonTime = 10 * time.Second
 
 func errCrashed(cause error) *Refusal {
-	return &Refusal{Reason: protocol.ReasonUnavailable, Message: "PostgreSQL has crashed meanwhile; send the command again", cause: cause}
+	return unavailable("PostgreSQL has crashed meanwhile; send the command again", cause)
 }
 
 func quote(s string) string { return pq.QuoteLiteral(s) }

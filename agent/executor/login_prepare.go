@@ -40,9 +40,9 @@ func (x *Executor) prepareLogin(ctx context.Context, o loginOrder) (json.RawMess
 	return noResult, nil
 }
 
-// isOwn refuses a login that another operation has had to do with: a preparation is the first that is heard of a role. Its control
-// plane was restored from a backup, and has given the name a second time. The older role has rights, and perhaps a password, that
-// the new one must not get.
+// isOwn refuses a login that another operation has had to do with, for a preparation is the first that is heard of a role. The
+// control plane was restored from a backup, and has given the name a second time. The older role has rights, and perhaps a
+// password, that the new one must not get.
 func (x *Executor) isOwn(ctx context.Context, l loginRow, o loginOrder) error {
 	if !l.standing {
 		return nil
@@ -99,5 +99,5 @@ func (x *Executor) insist(ctx context.Context, statements ...string) error {
 	if !inTheWay(err) {
 		return err
 	}
-	return &Refusal{Reason: protocol.ReasonUnavailable, Message: "a customer's open transaction is in the way; send the command again", cause: err}
+	return unavailable("a customer's open transaction is in the way; send the command again", err)
 }

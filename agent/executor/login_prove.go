@@ -118,7 +118,7 @@ func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string
 	}
 	err := ways.Wait()
 	if errors.Is(err, pooler.ErrAdmitted) {
-		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "the old password still gets in; send the command again", cause: err}
+		return unavailable("the old password still gets in; send the command again", err)
 	}
 	return err
 }

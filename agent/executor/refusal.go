@@ -30,6 +30,11 @@ func refuse(reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
+// unavailable is a refusal of what may be sent again.
+func unavailable(message string, cause error) *Refusal {
+	return &Refusal{Reason: protocol.ReasonUnavailable, Message: message, cause: cause}
+}
+
 // SQLSTATEs that mean something here.
 const (
 	duplicateDatabase  = "42P04"
@@ -61,17 +66,17 @@ func AsRefusal(err error) *Refusal {
 	case errors.As(err, &r):
 		return r
 	case sqlState(err) == notInCharge:
-		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "another agent is in charge of this server", cause: err}
+		return unavailable("another agent is in charge of this server", err)
 	case sqlState(err) == crashedMeanwhile:
 		return errCrashed(err)
 	case errors.Is(err, pooler.ErrUnreachable):
-		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "PgBouncer does not answer", cause: err}
+		return unavailable("PgBouncer does not answer", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "it took too long; send the command again", cause: err}
+		return unavailable("it took too long; send the command again", err)
 	case isFinal(err):
 		return &Refusal{Reason: protocol.ReasonFailed, Message: "PostgreSQL refused (SQLSTATE " + sqlState(err) + ")", cause: err}
 	default:
-		return &Refusal{Reason: protocol.ReasonUnavailable, Message: "PostgreSQL or PgBouncer did not do it; send the command again", cause: err}
+		return unavailable("PostgreSQL or PgBouncer did not do it; send the command again", err)
 	}
 }
 
