@@ -16,7 +16,8 @@ import (
 )
 
 // Keeper does the periodic work: scheduled backups, expired backups and passwords, changes that a crash or an outage left
-// unfinished, and telling agents whose databases they have. Any number of keepers may run concurrently: all of their work is idempotent.
+// unfinished, and telling agents whose databases they have. Any number of keepers may run concurrently: all of their work is
+// idempotent.
 type Keeper struct {
 	*base
 

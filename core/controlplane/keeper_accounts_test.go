@@ -87,11 +87,13 @@ func TestAServerThatHangsHoldsUpNoOther(t *testing.T) {
 	ctx, stop := context.WithCancel(w.ctx)
 	done := make(chan struct{})
 	go func() { defer close(done); w.Keeper.Run(ctx) }()
-	for deadline := time.Now().Add(20 * time.Second); w.fleet.Server(second.ID).AccountOf(blog.ID) == ""; time.Sleep(time.Millisecond) {
+	deadline := time.Now().Add(20 * time.Second)
+	for w.fleet.Server(second.ID).AccountOf(blog.ID) == "" {
 		if time.Now().After(deadline) {
 			t.Fatal("the other server is never told")
 		}
 		w.clock.Advance(time.Second)
+		time.Sleep(time.Millisecond)
 	}
 	stop()
 	<-done
