@@ -76,8 +76,8 @@ func (x *Executor) orFull(ctx context.Context, entry string, pooled error) error
 }
 
 // judge says what the direct log-in and one through the pooler show together. One that PgBouncer has accepted and found no server
-// connection for shows enough: PostgreSQL was asked directly. Others' clients could otherwise fill the pool, and keep a change from
-// ending, for ever. It is not enough that PgBouncer does not get into PostgreSQL: customers would not either.
+// connection for shows enough: PostgreSQL was asked directly. Others' clients could otherwise fill the pool, and keep a change
+// from ending, for ever. It is not enough that PgBouncer does not get into PostgreSQL: customers would not either.
 func judge(direct, pooled error) (connect bool, err error) {
 	connect = !isConnectMissing(direct)
 	switch {

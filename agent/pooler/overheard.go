@@ -56,8 +56,8 @@ func (o *overheard) refusal() (text string) {
 	return text
 }
 
-// each walks over the messages that were heard, the last one perhaps not to its end. A message is its type, its length without the
-// type, and its body.
+// each walks over the messages that were heard, the last one perhaps not to its end. A message is its type, its length without
+// the type, and its body.
 func (o *overheard) each(fn func(kind byte, body []byte)) {
 	if o == nil {
 		return

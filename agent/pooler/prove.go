@@ -16,17 +16,17 @@ var ErrAdmitted = errors.New("pooler: a log-in that should be refused works")
 // about the password.
 var ErrRefused = errors.New("pooler: log-in refused")
 
-// ErrNoServer is wrapped by Prove's error when PgBouncer accepted the password, but had no server connection to give until the time
-// was over: all that there may be are in use.
+// ErrNoServer is wrapped by Prove's error when PgBouncer accepted the password, but had no server connection to give until the
+// time was over: all that there may be are in use.
 var ErrNoServer = errors.New("pooler: log-in accepted, but no server connection for it")
 
-// ErrFailing is wrapped by Prove's error when PgBouncer accepted the password, but did not get into PostgreSQL itself, or remembers
-// that it did not earlier, perhaps with another password. It tries again after server_login_retry, but fails every log-in until
-// then: for how long the error is right, only later attempts show.
+// ErrFailing is wrapped by Prove's error when PgBouncer accepted the password, but did not get into PostgreSQL itself, or
+// remembers that it did not earlier, perhaps with another password. It tries again after server_login_retry, but fails every
+// log-in until then: for how long the error is right, only later attempts show.
 var ErrFailing = errors.New("pooler: log-in accepted, but PgBouncer does not get into PostgreSQL, or did not earlier")
 
-// ErrNoSession is wrapped by Prove's error when PgBouncer accepted the password, but PostgreSQL could not begin a session: a login
-// can set libraries to be preloaded that do not exist. Where PgBouncer only remembers that, the error wraps ErrFailing too.
+// ErrNoSession is wrapped by Prove's error when PgBouncer accepted the password, but PostgreSQL could not begin a session: a
+// login can set libraries to be preloaded that do not exist. Where PgBouncer only remembers that, the error wraps ErrFailing too.
 var ErrNoSession = errors.New("pooler: log-in accepted, but PostgreSQL begins no session for it")
 
 // Prove logs in at an entry through the unix socket and asks PostgreSQL for its version, a statement that takes no snapshot,
@@ -66,9 +66,10 @@ var errRemembered = fmt.Errorf("%w: %w", ErrFailing, ErrNoSession)
 // message that it ended with, empty if it broke off. A log-in that gets no message waits for a server connection: where PgBouncer
 // does not get into PostgreSQL, it ends those that wait.
 func whyNotServed(ctx context.Context, said string) error {
+	waited := strings.Contains(said, "query_wait_timeout") || strings.Contains(said, "client_login_timeout")
 	spoilt := strings.Contains(said, "could not access file") || strings.Contains(said, "access to library")
 	switch {
-	case said == "" && ctx.Err() != nil, strings.Contains(said, "query_wait_timeout"), strings.Contains(said, "client_login_timeout"):
+	case waited, said == "" && ctx.Err() != nil:
 		return ErrNoServer
 	case spoilt && strings.HasPrefix(said, remembers):
 		return errRemembered
