@@ -14,7 +14,7 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint acceptance stack pooler-next bench record-statements generate verify toolchain clean-dev
+.PHONY: help build run test lint acceptance stack pooler-next bench abuse record-statements generate verify toolchain clean-dev
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: toolchain ## measure speed and memory relative to plain baselines
 
 # Of the version that has landed, so that what comes next is tried with it (TestPreviousStatements). Run it there, commit the
 # file, and delete that of a version of which no host may run any more beside the next one.
+abuse: toolchain ## measure a bystander beside each thing that one customer can hold
+	$(GO) test -count=1 -v -timeout 1h ./acceptance/abuse -figures
+
 record-statements: toolchain ## record what this version sends to the metadata database
 	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance
 
