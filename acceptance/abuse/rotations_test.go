@@ -19,6 +19,9 @@ const (
 	holdTheLogin = `BEGIN; SELECT change(); SELECT pg_sleep(600)`
 )
 
+// rotationPause keeps a key with eight databases below the default limit, of 120 writes a minute.
+const rotationPause = 4 * time.Second
+
 // blockRotations rotates a login of each of eight databases over and over, while a transaction of its owner is in the way.
 func blockRotations(t *testing.T, m *mallory) {
 	done := new(atomic.Int64)
@@ -39,6 +42,7 @@ func blockRotations(t *testing.T, m *mallory) {
 			if m.call(ctx, http.MethodPost, path+"/rotate", map[string]bool{"confirmDisconnect": true}, nil) == nil {
 				done.Add(1)
 			}
+			wait(ctx, rotationPause)
 		})
 	}
 	m.held = done
