@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -65,7 +66,7 @@ func (b *bench) raise(ctx context.Context) error {
 	if b.stack, err = stack.Start(ctx, stack.Options{Dir: b.path("stack"), Binary: binary, Durable: true}); err != nil {
 		return err
 	}
-	b.api, err = b.stack.StartAPI(ctx, "")
+	b.api, err = b.stack.StartAPI(ctx, "", "--downloads-per-account", strconv.Itoa(fastDownloads+1))
 	return err
 }
 

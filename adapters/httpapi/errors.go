@@ -37,11 +37,11 @@ var errNoHTTP = fault.New(fault.ValidationError, "the request is not valid HTTP"
 func refuse(res *fasthttp.Response, err error, bare bool) (cause error) {
 	shown := presentable(err)
 	status := shown.Code.Status()
-	if status >= 500 && shown.Code != fault.Maintenance {
+	if status >= 500 && shown.Code != fault.Maintenance && shown.Code != fault.ServerBusy { // those two are no failures
 		cause = err
 	}
 	res.SetStatusCode(status)
-	if shown.RetryAfter > 0 || status == fasthttp.StatusTooManyRequests {
+	if shown.RetryAfter > 0 || shown.Code == fault.RateLimited || shown.Code == fault.ServerBusy {
 		res.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(max(1, wholeSeconds(shown.RetryAfter))))
 	}
 	writeJSON(res, errorBody(shown, bare && shown.Code == fault.Maintenance))

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -165,6 +167,13 @@ func (route *Route) responses() object {
 			r["content"] = jsonContent(answerSchema(a.Body))
 		}
 		all[strconv.Itoa(a.Status)] = r
+	}
+	for _, code := range route.TryLater {
+		all[strconv.Itoa(code.Status())] = object{
+			"description": string(code) + ": wait for as long as Retry-After says.",
+			"headers":     object{fasthttp.HeaderRetryAfter: object{"description": "seconds", "schema": object{"type": "integer"}}},
+			"content":     jsonContent(object{"$ref": "#/components/schemas/Error"}),
+		}
 	}
 	return all
 }

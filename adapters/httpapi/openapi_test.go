@@ -101,6 +101,23 @@ func TestDescriptionOfParameters(t *testing.T) {
 	t.Errorf("there is no route %s", role)
 }
 
+func TestDescriptionOfWhatMayBeTriedLater(t *testing.T) {
+	for _, route := range Routes(&controlplane.ControlPlane{}) {
+		if route.Method != http.MethodGet || !strings.HasSuffix(route.Path, "/backups/{filename}") {
+			continue
+		}
+		all := route.responses()
+		for status, code := range map[string]string{"429": "RATE_LIMITED", "503": "SERVER_BUSY"} {
+			text, err := json.Marshal(all[status])
+			if err != nil || !strings.Contains(string(text), code) || !strings.Contains(string(text), `"Retry-After"`) {
+				t.Errorf("%s: %s %v", status, text, err)
+			}
+		}
+		return
+	}
+	t.Error("no route hands backups out")
+}
+
 func TestTableIsChecked(t *testing.T) {
 	fine := Route{Method: http.MethodGet, Path: "/a", Class: ratelimit.Read, Answers: []Documented{{Status: 200}},
 		Handle: func(*Request) (Answer, error) { return NoContent(), nil }}

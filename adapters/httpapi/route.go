@@ -34,6 +34,8 @@ type Route struct {
 	Summary string
 	Query   []Parameter
 	Answers []Documented
+	// TryLater are the refusals with Retry-After that the description names; every other one is its default answer.
+	TryLater []fault.Code
 }
 
 // Handler runs when every check of the route has passed.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
@@ -74,6 +75,7 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		{
 			Method: http.MethodGet, Path: file, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: b.download,
 			Summary: "Download a backup", Answers: []Documented{{Status: http.StatusOK, ContentType: gzipType}},
+			TryLater: []fault.Code{fault.RateLimited, fault.ServerBusy},
 		},
 		{
 			Method: http.MethodDelete, Path: file, Class: ratelimit.Write, Target: Database, Action: account.ManageBackups,

@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -14,8 +13,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Backups starts, lists, serves and deletes backups (spec, section "Backups").
-type Backups struct{ *base }
+// Backups starts, lists, serves and deletes backups (spec, section "Backups"); backup_open.go serves them.
+type Backups struct {
+	*base
+	downloads *downloads
+}
 
 // List returns the backups of a database, newest first, and the position of the last one where there are more.
 func (b *Backups) List(ctx context.Context, r Reached, p ports.Page) (list []backup.Backup, next *ports.Position, err error) {
@@ -117,48 +119,6 @@ func (b *base) backupInput(
 	}, nil
 }
 
-// Download is an open backup file; its holder must close File.Body.
-type Download struct {
-	Backup backup.Backup
-	File   ports.BackupFile
-}
-
-// Open streams a backup file. BACKUP_NOT_FOUND, AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE.
-func (b *Backups) Open(ctx context.Context, r Reached, filename backup.Filename) (Download, error) {
-	if err := r.Permit(account.See); err != nil {
-		return Download{}, err
-	}
-	var stored backup.Backup
-	err := b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		stored, err = tx.Backups().Get(ctx, r.record.ID, filename)
-		return err
-	})
-	if err != nil {
-		return Download{}, notFound(err, errBackupNotFound())
-	}
-	agent, err := b.agentOf(ctx, r.record.ServerID)
-	if err != nil {
-		return Download{}, err
-	}
-	file, err := agent.OpenBackup(ctx, r.record.ID, string(filename))
-	if err != nil {
-		return Download{}, fileError(err, "the database server cannot hand the backup out now")
-	}
-	if file.Size != stored.SizeBytes {
-		return Download{}, joinClose(errDamaged(stored, file.Size), file)
-	}
-	if err := b.auditFile(ctx, r, audit.BackupDownloaded, filename); err != nil {
-		return Download{}, joinClose(err, file)
-	}
-	return Download{Backup: stored, File: file}, nil
-}
-
-// errDamaged answers a file that is not as long as the one that was made: it must not pass for a whole backup.
-func errDamaged(b backup.Backup, size int64) error {
-	cause := fmt.Errorf("the file has %d bytes and was made with %d", size, b.SizeBytes)
-	return fault.Wrap(cause, fault.AgentError, "the stored backup file is damaged")
-}
-
 // Delete removes a backup file for good. FORBIDDEN: a viewer. BACKUP_NOT_FOUND. BACKUP_CONFLICT: a deletion backup.
 // AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server allows.
 func (b *Backups) Delete(ctx context.Context, r Reached, filename backup.Filename) error {
@@ -202,13 +162,6 @@ func (b *base) erase(
 	})
 }
 
-func (b *Backups) auditFile(ctx context.Context, r Reached, what audit.Action, filename backup.Filename) error {
-	return b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		details := audit.Details{"filename": string(filename)}
-		return b.audit(ctx, tx, r.record, r.caller.Actor(), what, details)
-	})
-}
-
 func errBackupNotFound() error { return fault.New(fault.BackupNotFound, "no such backup") }
 
 // fileError is the caller's error when an agent does not serve or delete a file.
@@ -221,9 +174,4 @@ func fileError(err error, message string) error {
 	default:
 		return fault.Wrap(err, fault.AgentError, "%s", message)
 	}
-}
-
-func joinClose(err error, f ports.BackupFile) error {
-	_ = f.Body.Close() // the first error is the one to report
-	return err
 }

@@ -41,6 +41,12 @@ type Config struct {
 	RoleWait time.Duration
 	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
 	SizeWait time.Duration
+	// DownloadsPerAccount is how many downloads an account may have in this process at a time; by default 4.
+	DownloadsPerAccount int
+	// DownloadsPerServer is how many downloads this process may have from one database server at a time; by default 32.
+	DownloadsPerServer int
+	// DownloadWait is how long a download waits for one of these; by default 5 s.
+	DownloadWait time.Duration
 	// Crash is called at each point of CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill the process
 	// there.
 	Crash func(point string)
@@ -48,6 +54,9 @@ type Config struct {
 
 // DefaultLeaseHold is long enough to survive a pause of a busy process, and short enough to wait for after a crash.
 const DefaultLeaseHold = 30 * time.Second
+
+// DefaultDownloadsPerAccount is enough for a customer, and leaves a server's slots to many.
+const DefaultDownloadsPerAccount = 4
 
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {
@@ -92,7 +101,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Allowlist:     &Allowlist{base: b},
 		Roles:         &Roles{base: b},
 		ManagedLogins: &ManagedLogins{base: b},
-		Backups:       &Backups{base: b},
+		Backups:       &Backups{base: b, downloads: newDownloads(b.Config)},
 		Operations:    &Operations{base: b},
 		Activity:      &Activity{base: b},
 		Webhooks:      &Webhooks{base: b},
@@ -120,11 +129,14 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.CreateWait, time.Minute)
 	defaultTo(&c.RoleWait, 20*time.Second)
 	defaultTo(&c.SizeWait, 300*time.Millisecond)
+	defaultTo(&c.DownloadsPerAccount, DefaultDownloadsPerAccount)
+	defaultTo(&c.DownloadsPerServer, 32)
+	defaultTo(&c.DownloadWait, 5*time.Second)
 	return c
 }
 
-func defaultTo(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
+func defaultTo[T ~int | ~int64](v *T, value T) {
+	if *v == 0 {
+		*v = value
 	}
 }

@@ -53,6 +53,7 @@ const (
 	WebhookRotationFailed                Code = "WEBHOOK_ROTATION_FAILED"
 	WebhookUpdateFailed                  Code = "WEBHOOK_UPDATE_FAILED"
 	AgentRouteUnavailable                Code = "AGENT_ROUTE_UNAVAILABLE"
+	ServerBusy                           Code = "SERVER_BUSY"
 	FeatureDisabled                      Code = "FEATURE_DISABLED"
 	Maintenance                          Code = "MAINTENANCE"
 	BackupStorageFull                    Code = "BACKUP_STORAGE_FULL"
@@ -112,13 +113,14 @@ var Table = []Entry{
 	{LengthRequired, 411, "a JSON body needs a Content-Length"},
 	{PayloadTooLarge, 413, "body larger than the API limit"},
 	{UnsupportedMediaType, 415, "the body is not application/json"},
-	{RateLimited, 429, "too many requests for the route, or too many unauthorized attempts"},
+	{RateLimited, 429, "too many requests for the route, too many downloads at a time, or too many unauthorized attempts"},
 	{HeaderTooLarge, 431, "the request's header is larger than the API limit"},
 	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, backup start, delete or download, role setup or reveal)"},
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},
 	{AgentRouteUnavailable, 503, "backup delete or download unavailable until the agent is updated"},
+	{ServerBusy, 503, "the database server has as many downloads as it may have at a time; retry later"},
 	{FeatureDisabled, 503, "additional roles temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
 	{BackupStorageFull, 507, "the server has no room for another backup"},

@@ -16,7 +16,7 @@ type Error struct {
 	Code       Code
 	Message    string
 	Details    []Detail
-	RetryAfter time.Duration  // for RATE_LIMITED; zero otherwise
+	RetryAfter time.Duration  // for RATE_LIMITED and SERVER_BUSY; zero otherwise
 	Extra      map[string]any // further members of the error object, as the spec names them ("grantSql", ...)
 	cause      error
 }

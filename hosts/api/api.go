@@ -45,7 +45,7 @@ func Command() *cobra.Command {
 			if s.Settings.Limits, err = parseLimits(s.Limits); err != nil {
 				return err
 			}
-			if err := checkConnections(s.HTTP); err != nil {
+			if err := errors.Join(checkConnections(s.HTTP), s.checkDownloads()); err != nil {
 				return err
 			}
 			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s))
@@ -70,6 +70,8 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"most open connections of one client address (IPv6: of one /64 network) that is no trusted proxy")
 	f.StringToStringVar(&s.Limits, "rate-limits", nil,
 		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m")
+	f.IntVar(&s.DownloadsPerAccount, "downloads-per-account", controlplane.DefaultDownloadsPerAccount,
+		"backup downloads that an account may have at a time at this host")
 }
 
 // Module is the API host's own part: the listener.

@@ -54,6 +54,14 @@ func parseLimit(text string) (ratelimit.Limit, error) {
 	return ratelimit.Limit{Count: n, Period: d}, nil
 }
 
+// checkDownloads names the setting that makes downloads impossible.
+func (s *Settings) checkDownloads() error {
+	if s.DownloadsPerAccount < 1 {
+		return errors.New("--downloads-per-account must be at least 1")
+	}
+	return nil
+}
+
 // TenTimes returns the development host's limits: ten times as high, except for restore reservations.
 func TenTimes(limits map[ratelimit.Class]ratelimit.Limit) map[ratelimit.Class]ratelimit.Limit {
 	for class, l := range limits {

@@ -69,3 +69,16 @@ func TestTenTimesLeavesReservations(t *testing.T) {
 		}
 	}
 }
+
+func TestDownloadsThatCannotBeAreRefused(t *testing.T) {
+	for flag, wrong := range map[string][]string{"downloads-per-account": {"0", "-1"}} {
+		for _, value := range wrong {
+			cmd := Command()
+			cmd.SetArgs([]string{"--metadata-url", "postgres://x", "--keyring-file", "x", "--" + flag, value})
+			cmd.SilenceErrors, cmd.SilenceUsage = true, true
+			if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "--"+flag+" must be") {
+				t.Errorf("--%s %s: %v", flag, value, err)
+			}
+		}
+	}
+}

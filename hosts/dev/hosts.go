@@ -35,7 +35,7 @@ func (s Settings) hosts(
 	}
 	base := wiring.Settings{
 		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
-		Limits: api.TenTimes(ratelimit.Defaults()),
+		Limits: api.TenTimes(ratelimit.Defaults()), DownloadsPerAccount: 10 * controlplane.DefaultDownloadsPerAccount,
 	}
 	if base.Webhooks, err = s.webhooks(); err != nil {
 		return nil, err

@@ -36,6 +36,8 @@ type Settings struct {
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	LeaseHold time.Duration
 	Limits    map[ratelimit.Class]ratelimit.Limit
+	// DownloadsPerAccount is how many downloads an account may have at an API host; 0 for the use cases' own default.
+	DownloadsPerAccount int
 }
 
 // Flags gives a command the shared settings.
@@ -138,7 +140,10 @@ func newControlPlane(
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box,
 		Journal: j, Sender: sender,
-	}, controlplane.Config{Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, Crash: CrashHook()})
+	}, controlplane.Config{
+		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
+		Crash: CrashHook(),
+	})
 }
 
 func storeCheck(store *postgres.Store) Check {

@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// slotWorld is the API with the use cases behind it, a database with a backup, and an agent that opens no file before resume.
+type slotWorld struct {
+	*roleWorld
+	path   string
+	bob    string // the key of another account, which is a member
+	resume func()
+}
+
+func newSlotWorld(t *testing.T, change func(*controlplane.Config)) *slotWorld {
+	t.Helper()
+	w := &slotWorld{roleWorld: newRoleWorld(t, change)}
+	_, w.bob = w.customer("bob@example.org", account.SelectedDatabases, w.database.ID)
+	files := "/api/v1/databases/" + string(w.database.ID) + "/backups"
+	started := head("POST", files, w.key)
+	w.ask(t, started)
+	if done, err := w.use.Worker.RunNext(t.Context()); err != nil || !done {
+		t.Fatalf("the backup did not run: %v", err)
+	}
+	w.path = files + "/" + string(w.listedFile(w.database.ID))
+	held := make(chan struct{})
+	w.resume = func() { close(held) }
+	w.server.OnCall(func(ctx context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "OpenBackup" {
+			select {
+			case <-held:
+			case <-ctx.Done():
+			}
+		}
+		return f
+	})
+	return w
+}
+
+func (w *slotWorld) listedFile(db id.DatabaseID) backup.Filename {
+	w.t.Helper()
+	caller, err := w.use.Access.Admit(w.t.Context(), controlplane.Knock{Key: w.key, Class: "read"})
+	w.ok(err)
+	r, err := w.use.Access.Reach(w.t.Context(), caller.Caller, db, account.See)
+	w.ok(err)
+	list, _, err := w.use.Backups.List(w.t.Context(), r, ports.Page{})
+	w.ok(err)
+	if len(list) != 1 {
+		w.t.Fatalf("%d backups", len(list))
+	}
+	return list[0].Filename
+}
+
+// begins sends a request for the file and waits until the agent has been asked for so many.
+func (w *slotWorld) begins(key string, asked int) *line {
+	w.t.Helper()
+	l := w.dial(w.t)
+	l.say(head("GET", w.path, key))
+	for until := time.Now().Add(cutBy); w.server.Calls("OpenBackup") < asked; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			w.t.Fatalf("the agent was asked %d times, want %d", w.server.Calls("OpenBackup"), asked)
+		}
+	}
+	return l
+}
+
+// turnedAway expects the refusal, which says when to come back.
+func (w *slotWorld) turnedAway(key string, code fault.Code) {
+	w.t.Helper()
+	r := w.ask(w.t, head("GET", w.path, key))
+	r.expect(w.t, code.Status(), code)
+	if after, err := strconv.Atoi(r.Header.Get("Retry-After")); err != nil || after < 1 || after > 60 {
+		w.t.Errorf("Retry-After: %q", r.Header.Get("Retry-After"))
+	}
+}
+
+func TestTheFifthDownloadOfAnAccountIsTurnedAway(t *testing.T) {
+	w := newSlotWorld(t, func(*controlplane.Config) {})
+	var open []*line
+	for i := range 4 {
+		open = append(open, w.begins(w.key, i+1))
+	}
+	w.turnedAway(w.key, fault.RateLimited)
+	open = append(open, w.begins(w.bob, 5))
+	w.resume()
+	for _, l := range open {
+		if r := l.hear(cutBy); r.StatusCode != 200 {
+			t.Errorf("got %d %s", r.StatusCode, r.text)
+		}
+	}
+	if r := w.ask(t, head("GET", w.path, w.key)); r.StatusCode != 200 {
+		t.Errorf("when they are done: %d %s", r.StatusCode, r.text)
+	}
+}
+
+func TestADownloadFromABusyServerIsTurnedAway(t *testing.T) {
+	w := newSlotWorld(t, func(c *controlplane.Config) { c.DownloadsPerServer, c.DownloadWait = 1, 50*time.Millisecond })
+	ada := w.begins(w.key, 1)
+	w.turnedAway(w.bob, fault.ServerBusy)
+	if n := w.logs.FilterMessage("request failed").Len(); n > 0 {
+		t.Errorf("%d lines as of a failure", n)
+	}
+	w.resume()
+	if r := ada.hear(cutBy); r.StatusCode != 200 {
+		t.Errorf("got %d %s", r.StatusCode, r.text)
+	}
+	if r := w.ask(t, head("GET", w.path, w.bob)); r.StatusCode != 200 {
+		t.Errorf("when it is done: %d %s", r.StatusCode, r.text)
+	}
+}

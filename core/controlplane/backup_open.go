@@ -1,0 +1,85 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Download is an open backup file; its holder must close File.Body, which also gives back a slot that others may wait for.
+type Download struct {
+	Backup backup.Backup
+	File   ports.BackupFile
+}
+
+// Open streams a backup file. It counts against the caller's account, whose database it may not be. BACKUP_NOT_FOUND,
+// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE. RATE_LIMITED: the account has Config.DownloadsPerAccount open. SERVER_BUSY: this process
+// has Config.DownloadsPerServer open from the database server, and none of them ended within Config.DownloadWait.
+func (b *Backups) Open(ctx context.Context, r Reached, filename backup.Filename) (d Download, err error) {
+	if err := r.Permit(account.See); err != nil {
+		return Download{}, err
+	}
+	err = b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		d.Backup, err = tx.Backups().Get(ctx, r.record.ID, filename)
+		return err
+	})
+	if err != nil {
+		return Download{}, notFound(err, errBackupNotFound())
+	}
+	release, err := b.downloads.enter(ctx, r.caller.Account.ID, r.record.ServerID)
+	if err != nil {
+		return Download{}, err
+	}
+	defer func() {
+		if d.File.Body == nil { // also where this panics
+			release()
+		}
+	}()
+	file, err := b.openFile(ctx, r, d.Backup)
+	if err != nil {
+		return Download{}, err
+	}
+	d.File = ports.BackupFile{Body: slottedBody{file.Body, release}, Size: file.Size}
+	return d, nil
+}
+
+func (b *Backups) openFile(ctx context.Context, r Reached, stored backup.Backup) (ports.BackupFile, error) {
+	agent, err := b.agentOf(ctx, r.record.ServerID)
+	if err != nil {
+		return ports.BackupFile{}, err
+	}
+	file, err := agent.OpenBackup(ctx, r.record.ID, string(stored.Filename))
+	if err != nil {
+		return ports.BackupFile{}, fileError(err, "the database server cannot hand the backup out now")
+	}
+	if file.Size != stored.SizeBytes {
+		return ports.BackupFile{}, joinClose(errDamaged(stored, file.Size), file)
+	}
+	if err := b.auditFile(ctx, r, audit.BackupDownloaded, stored.Filename); err != nil {
+		return ports.BackupFile{}, joinClose(err, file)
+	}
+	return file, nil
+}
+
+// errDamaged answers a file that is not as long as the one that was made: it must not pass for a whole backup.
+func errDamaged(b backup.Backup, size int64) error {
+	cause := fmt.Errorf("the file has %d bytes and was made with %d", size, b.SizeBytes)
+	return fault.Wrap(cause, fault.AgentError, "the stored backup file is damaged")
+}
+
+func (b *Backups) auditFile(ctx context.Context, r Reached, what audit.Action, filename backup.Filename) error {
+	return b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		details := audit.Details{"filename": string(filename)}
+		return b.audit(ctx, tx, r.record, r.caller.Actor(), what, details)
+	})
+}
+
+func joinClose(err error, f ports.BackupFile) error {
+	_ = f.Body.Close() // the first error is the one to report
+	return err
+}
