@@ -52,11 +52,18 @@ func (b backups) start(r *Request) (Answer, error) {
 	return Accepted(started{"The backup is queued.", viewOperation(work)}), nil
 }
 
-// download streams the file as the agent sends it.
+// download streams the file as the agent sends it. Before that it may wait for a slot, as long as its client does.
 func (b backups) download(r *Request) (Answer, error) {
 	filename := backup.Filename(r.Param(filenameParameter))
-	d, err := b.use.Open(r.Context(), r.reached(), filename)
-	if err != nil {
+	var d controlplane.Download
+	left, err := r.whileClientStays(func() (err error) {
+		d, err = b.use.Open(r.Context(), r.reached(), filename)
+		return err
+	})
+	switch {
+	case err != nil && left:
+		return Answer{Status: statusClientLeft}, nil
+	case err != nil:
 		return Answer{}, err
 	}
 	return Answer{Status: http.StatusOK, Download: &Download{

@@ -5,6 +5,7 @@
 //	pipeline.go   the checks before a handler, in their one order
 //	gate.go       what the pipeline asks of the use cases
 //	request.go    what a handler is given; answer.go what it gives back; download.go for files
+//	pacedwriter.go  how slow the client of a download may be; clientwatch.go whether it is still there
 //	errors.go     the one translation of an error into an answer
 //	body.go       the only reader of request bodies; strictjson.go and shape.go decide what JSON is accepted
 //	front.go      authentication before the body: how fasthttp is kept from reading it

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"io"
+	"net"
 	"sync"
 )
 
@@ -16,7 +17,17 @@ type Download struct {
 	Content     io.ReadCloser
 }
 
-var errShort = errors.New("the source of a download ended early")
+var (
+	errShort    = errors.New("the source of a download ended early")
+	errNotTaken = errors.New("the client left before the download began")
+)
+
+// Why a download was broken off, as the metric has it.
+const (
+	brokenBySlowness = "slow client"
+	brokenByClient   = "client gone"
+	brokenBySource   = "source"
+)
 
 const downloadChunk = 64 << 10
 
@@ -27,18 +38,21 @@ func (r *Request) sendDownload(a Answer) {
 	res.SetStatusCode(a.Status)
 	res.Header.SetContentType(d.ContentType)
 	res.Header.Set("Content-Disposition", `attachment; filename="`+d.Filename+`"`)
-	r.stream = &stream{request: r, source: d.Content, left: d.Size, status: a.Status}
+	r.stream = &stream{request: r, conn: r.raw.Conn(), source: d.Content, left: d.Size, status: a.Status}
 	res.SetBodyStream(r.stream, int(d.Size))
 }
 
-// stream copies in chunks, so that memory stays flat; every write of the connection has its own deadline.
+// stream copies in chunks, so that memory stays flat. The client has to keep up Limits.Download; how long the source may take
+// is the source's own matter.
 type stream struct {
 	request *Request
+	conn    net.Conn
 	source  io.ReadCloser
 	status  int
 	left    int64
 	sent    int64
 	failure error
+	reason  string
 	once    sync.Once
 }
 
@@ -46,28 +60,33 @@ type stream struct {
 func (s *stream) WriteTo(w io.Writer) (int64, error) {
 	chunk := chunks.Get().(*[]byte)
 	defer chunks.Put(chunk)
+	client := newPacedWriter(w, s.conn, s.request.server.limits.Download)
+	defer client.end()
 	for s.left > 0 {
 		n, err := s.source.Read((*chunk)[:min(s.left, downloadChunk)])
 		if n > 0 {
-			written, err := w.Write((*chunk)[:n])
+			written, err := client.Write((*chunk)[:n])
 			s.sent += int64(written)
 			s.left -= int64(written)
-			if err != nil {
-				return s.fail(err)
+			switch {
+			case errors.Is(err, errTooSlow):
+				return s.fail(brokenBySlowness, err)
+			case err != nil:
+				return s.fail(brokenByClient, err)
 			}
 		}
 		if err == io.EOF && s.left > 0 {
 			err = errShort
 		}
 		if err != nil && s.left > 0 {
-			return s.fail(err)
+			return s.fail(brokenBySource, err)
 		}
 	}
 	return s.sent, nil
 }
 
-func (s *stream) fail(err error) (int64, error) {
-	s.failure = err
+func (s *stream) fail(reason string, err error) (int64, error) {
+	s.reason, s.failure = reason, err
 	return s.sent, err
 }
 
@@ -89,7 +108,7 @@ func (s *stream) Close() (err error) {
 		r.cancel()
 		err = s.source.Close()
 		if s.left > 0 && s.failure == nil {
-			s.failure = errShort
+			s.reason, s.failure = brokenByClient, errNotTaken
 		}
 		r.cause = s.failure
 		r.server.observe(r, s.status, s.sent)

@@ -119,3 +119,39 @@ func TestADownloadFromABusyServerIsTurnedAway(t *testing.T) {
 		t.Errorf("when it is done: %d %s", r.StatusCode, r.text)
 	}
 }
+
+// Bob may have one download, the waiting one included. When its client leaves, he may ask again.
+func TestAWaitingDownloadEndsWithItsClient(t *testing.T) {
+	w := newSlotWorld(t, func(c *controlplane.Config) {
+		c.DownloadsPerServer, c.DownloadsPerAccount, c.DownloadWait = 1, 1, time.Minute
+	})
+	ada := w.begins(w.key, 1)
+	first := w.dial(t)
+	first.say(head("GET", w.path, w.bob))
+	for until := time.Now().Add(cutBy); ; time.Sleep(10 * time.Millisecond) {
+		again := w.dial(t)
+		again.say(head("GET", w.path, w.bob))
+		_ = again.SetReadDeadline(time.Now().Add(2 * glance))
+		if _, err := again.br.Peek(1); err != nil { // it waits
+			w.resume()
+			if r := again.hear(cutBy); r.StatusCode != 200 {
+				t.Errorf("got %d %s", r.StatusCode, r.text)
+			}
+			break
+		}
+		again.hear(cutBy).expect(t, 429, fault.RateLimited)
+		_ = first.Close()
+		if time.Now().After(until) {
+			t.Fatal("the place of a client that left is not free")
+		}
+	}
+	if r := ada.hear(cutBy); r.StatusCode != 200 {
+		t.Errorf("got %d %s", r.StatusCode, r.text)
+	}
+	for _, line := range w.logs.FilterMessage("request").All() {
+		if line.ContextMap()["status"] == int64(statusClientLeft) {
+			return
+		}
+	}
+	t.Error("the log does not say that a client left")
+}

@@ -1,6 +1,10 @@
 package httpapi
 
-import "time"
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/download"
+)
 
 // Limits keep slow or greedy clients from using up resources that others need.
 type Limits struct {
@@ -10,6 +14,7 @@ type Limits struct {
 	MinBodyRate    int           // bytes a second that a streamed body has to keep up on average
 	IdleTimeout    time.Duration // between two requests of a connection
 	WriteTimeout   time.Duration // for each write of an answer; a download has it for every chunk, never as a whole
+	Download       download.Rule // what the client of a download has to keep up
 	HandlerTimeout time.Duration // for everything except streams
 	// Connections of the process, and of one client address (IPv6: of a /64 network) that is no proxy. One more is closed at once.
 	Connections, ConnectionsPerAddress int
@@ -24,6 +29,7 @@ func DefaultLimits() Limits {
 		MinBodyRate:    16 << 10,
 		IdleTimeout:    75 * time.Second,
 		WriteTimeout:   30 * time.Second,
+		Download:       download.Rule{Rate: 32 << 10, Window: 30 * time.Second},
 		HandlerTimeout: 90 * time.Second, // creating a database waits up to a minute for its proof
 
 		Connections: 10_000, ConnectionsPerAddress: 256,

@@ -22,6 +22,7 @@ type metrics struct {
 	bytes    *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	excess   *prometheus.CounterVec
+	broken   *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -43,8 +44,12 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "pgherd_http_excess_connections_total",
 			Help: "Connections closed at once because there were too many, of the process (bound=all) or of one address (bound=address).",
 		}, []string{"bound"}),
+		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pgherd_http_downloads_broken_off_total",
+			Help: "Downloads that did not come to their end, by reason: slow client, client gone, or source (the agent).",
+		}, []string{"reason"}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.bytes, m.refused, m.excess} {
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.bytes, m.refused, m.excess, m.broken} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -72,7 +77,8 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 	fields = append(fields, targetFields(r.Target)...)
 	switch {
 	case r.cause != nil && r.stream != nil:
-		s.log.Warn("download broken off", append(fields, zap.Error(r.cause))...)
+		s.metrics.broken.WithLabelValues(r.stream.reason).Inc()
+		s.log.Warn("download broken off", append(fields, zap.String("reason", r.stream.reason), zap.Error(r.cause))...)
 	case r.cause != nil:
 		s.log.Error("request failed", append(fields, zap.Error(r.cause))...)
 	default:

@@ -72,6 +72,8 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m")
 	f.IntVar(&s.DownloadsPerAccount, "downloads-per-account", controlplane.DefaultDownloadsPerAccount,
 		"backup downloads that an account may have at a time at this host")
+	f.Int64Var(&s.HTTP.Download.Rate, "download-min-rate", s.HTTP.Download.Rate,
+		"bytes a second that the client of a download must take; one that falls behind by 30 s of that is cut off")
 }
 
 // Module is the API host's own part: the listener.

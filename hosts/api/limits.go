@@ -54,10 +54,20 @@ func parseLimit(text string) (ratelimit.Limit, error) {
 	return ratelimit.Limit{Count: n, Period: d}, nil
 }
 
+// Bounds of the lowest rate of downloads. Agents break off an API host that passes on less than a kibibyte a second; with socket
+// buffers in between, an API host's own clients have to be well above that.
+const (
+	leastDownloadRate = 8 << 10
+	mostDownloadRate  = 1 << 30
+)
+
 // checkDownloads names the setting that makes downloads impossible.
 func (s *Settings) checkDownloads() error {
-	if s.DownloadsPerAccount < 1 {
+	switch {
+	case s.DownloadsPerAccount < 1:
 		return errors.New("--downloads-per-account must be at least 1")
+	case s.HTTP.Download.Rate < leastDownloadRate || s.HTTP.Download.Rate > mostDownloadRate:
+		return fmt.Errorf("--download-min-rate must be from %d to %d bytes a second", leastDownloadRate, mostDownloadRate)
 	}
 	return nil
 }

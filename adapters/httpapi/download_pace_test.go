@@ -1,0 +1,219 @@
+package httpapi
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/download"
+)
+
+// paced is a server that wants a download at that rate, and writes for as long as the rule allows.
+func paced(t *testing.T, rule download.Rule, size int64, feed func() io.ReadCloser) *stage {
+	t.Helper()
+	st := open(t, func(c *Config) { c.Limits.Download, c.Limits.WriteTimeout = rule, time.Minute })
+	st.size, st.feed = size, func(*Request) io.ReadCloser { return feed() }
+	return st
+}
+
+// brokenOff is the value of the metric for a reason.
+func (st *stage) brokenOff(t *testing.T, reason string) float64 {
+	t.Helper()
+	families, err := st.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "pgherd_http_downloads_broken_off_total" && m.GetLabel()[0].GetValue() == reason {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// taking reads pieces with a pause after each until something fails or it is over, and returns how many bytes came.
+func taking(r io.Reader, over <-chan struct{}, piece int, pause time.Duration) (total int, err error) {
+	for buf, n := make([]byte, piece), 0; err == nil; {
+		n, err = io.ReadFull(r, buf)
+		total += n
+		select {
+		case <-over:
+			return total, nil
+		case <-time.After(pause):
+		}
+	}
+	return total, err
+}
+
+func TestASlowClientIsCutOff(t *testing.T) {
+	rule := download.Rule{Rate: 4 << 20, Window: 500 * time.Millisecond}
+	for name, c := range map[string]struct {
+		first int64 // bytes taken at once
+		piece int   // then so many at a time
+		pause time.Duration
+	}{
+		"takes nothing":              {0, 1, time.Hour},
+		"takes a byte a second":      {0, 1, time.Second},
+		"takes an eighth":            {0, 8 << 10, 16 * time.Millisecond},
+		"takes much, then an eighth": {64 << 20, 8 << 10, 16 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := newSource(1<<40, nil)
+			st := paced(t, rule, 1<<40, func() io.ReadCloser { return src })
+			l := st.dial(t)
+			if err := l.Conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil { // so that no write hangs for a window
+				t.Fatal(err)
+			}
+			l.say(head("GET", backupPath, anyKey))
+			res, err := http.ReadResponse(l.br, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				if _, err := io.CopyN(io.Discard, res.Body, c.first); err == nil {
+					_, _ = taking(res.Body, src.closed, c.piece, c.pause)
+				}
+			}()
+			awaits(t, cutBy, src.closed, "the source is closed")
+			awaits(t, cutBy, ended, "the client stops")
+			if rest, err := io.Copy(io.Discard, res.Body); err == nil {
+				t.Errorf("the file seems whole after %d more bytes", rest)
+			}
+			lines := st.logs.FilterMessage("download broken off").All()
+			if len(lines) != 1 || lines[0].ContextMap()["error"] != errTooSlow.Error() || lines[0].ContextMap()["reason"] != "slow client" {
+				t.Errorf("logged %v", lines)
+			}
+			if n := st.brokenOff(t, "slow client"); n != 1 {
+				t.Errorf("the metric says %v", n)
+			}
+		})
+	}
+}
+
+// The rate is a quarter of what the client takes, in pieces that each come within the window.
+func TestAClientAboveTheRateIsNotCutOff(t *testing.T) {
+	const size = 4 << 20
+	st := paced(t, download.Rule{Rate: 256 << 10, Window: 2 * time.Second}, size, func() io.ReadCloser { return newSource(size, nil) })
+	l := st.dial(t)
+	l.say(head("GET", backupPath, anyKey))
+	res, err := http.ReadResponse(l.br, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := taking(res.Body, nil, 256<<10, 250*time.Millisecond); n != size || !errors.Is(err, io.EOF) { // 4 s
+		t.Errorf("%d bytes of %d, %v", n, size, err)
+	}
+}
+
+// pausing has a source give nothing for a while, again and again.
+type pausing struct {
+	*source
+	pause time.Duration
+}
+
+func (p pausing) Read(b []byte) (int, error) {
+	time.Sleep(p.pause)
+	return p.source.Read(b[:min(len(b), 1000)])
+}
+
+func TestTheClientDoesNotAnswerForTheSource(t *testing.T) {
+	const size = 5000
+	st := paced(t, download.Rule{Rate: 4 << 20, Window: 300 * time.Millisecond}, size, func() io.ReadCloser {
+		return pausing{newSource(size, nil), 400 * time.Millisecond}
+	})
+	l := st.dial(t)
+	l.say(head("GET", backupPath, anyKey))
+	if r := l.hear(cutBy); len(r.text) != size {
+		t.Errorf("%d bytes", len(r.text))
+	}
+}
+
+// What the kernel takes for a client that stands still is neither memory of ours nor time of the client's.
+func TestLittleWaitsInTheKernel(t *testing.T) {
+	src := newSource(1<<40, nil)
+	st := paced(t, download.Rule{Rate: 4 << 20, Window: 500 * time.Millisecond}, 1<<40, func() io.ReadCloser { return src })
+	l := st.dial(t)
+	if err := l.Conn.(*net.TCPConn).SetReadBuffer(32 << 10); err != nil {
+		t.Fatal(err)
+	}
+	l.say(head("GET", backupPath, anyKey))
+	awaits(t, cutBy, src.closed, "the source is closed")
+	if n := src.read.Load(); n > 1<<20 {
+		t.Errorf("%d bytes were read for a client that took none", n)
+	}
+}
+
+// connected returns the two ends of a connection, the second as the listener hands it out.
+func connected(t *testing.T, pair *tls.Config, secure bool) (client, server net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := shortLimits()
+	guarded := guard(ln, limits, newCrowd(Config{Limits: limits}, nil))
+	defer guarded.Close()
+	if client, err = net.Dial("tcp", ln.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = guarded.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); server.Close() })
+	if !secure {
+		return client, server
+	}
+	outer := tls.Client(client, &tls.Config{InsecureSkipVerify: true})
+	inner := tls.Server(server, pair)
+	shaken := make(chan error, 1)
+	go func() { shaken <- outer.Handshake() }()
+	if err := inner.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-shaken; err != nil {
+		t.Fatal(err)
+	}
+	return outer, inner
+}
+
+func TestLeavingIsSeen(t *testing.T) {
+	certFile, keyFile, _ := selfSigned(t)
+	pair, err := LoadTLS(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		act  func(net.Conn)
+		left bool
+	}{
+		"stays":               {func(net.Conn) {}, false},
+		"closes":              {func(c net.Conn) { _ = c.Close() }, true},
+		"resets":              {func(c net.Conn) { _ = socketOf(c).SetLinger(0); _ = socketOf(c).Close() }, true},
+		"sends more":          {func(c net.Conn) { _, _ = io.WriteString(c, "GET") }, false},
+		"sends more, closes":  {func(c net.Conn) { _, _ = io.WriteString(c, "GET"); _ = c.Close() }, true},
+		"ends its half alone": {func(c net.Conn) { _ = socketOf(c).CloseWrite() }, true},
+	} {
+		for _, secure := range []bool{false, true} {
+			client, server := connected(t, pair, secure)
+			c.act(client)
+			left, look := false, 100*time.Millisecond
+			if c.left {
+				look = cutBy
+			}
+			for until := time.Now().Add(look); !left && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+				left = hasLeft(server)
+			}
+			if left != c.left {
+				t.Errorf("%s, with TLS %v: %v", name, secure, left)
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/pgherd/pgherd/core/download"
+)
+
+var errTooSlow = errors.New("the client took less than the lowest rate of a download")
+
+// pacedWriter writes to a client that has to keep up the lowest rate, and resets the connection of one that does not. A reset
+// also drops what the kernel still holds for that client.
+type pacedWriter struct {
+	to    io.Writer
+	pace  download.Pace
+	reset func()
+	late  *time.Timer // runs reset while a write hangs
+}
+
+// never is longer than any download.
+const never = 1 << 62 * time.Nanosecond
+
+func newPacedWriter(to io.Writer, c net.Conn, rule download.Rule) *pacedWriter {
+	p := &pacedWriter{to: to, pace: rule.Begin(), reset: func() { resetConnection(c) }}
+	p.late = time.AfterFunc(never, p.reset)
+	wakeEarly(c)
+	return p
+}
+
+// Write returns errTooSlow where the client is cut off.
+func (p *pacedWriter) Write(b []byte) (int, error) {
+	began := time.Now()
+	p.late.Reset(p.pace.Allowance(len(b)))
+	n, err := p.to.Write(b)
+	took, hung := time.Since(began), !p.late.Stop()
+	if hung || !p.pace.Moved(n, took) || errors.Is(err, os.ErrDeadlineExceeded) {
+		p.reset()
+		return n, errTooSlow
+	}
+	return n, err
+}
+
+// end stops the timer; what is written later has only the connection's own deadline.
+func (p *pacedWriter) end() { p.late.Stop() }
+
+// socketOf finds the socket below TLS and the listener's guard; nil where there is none.
+func socketOf(c net.Conn) *net.TCPConn {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = t.NetConn()
+	}
+	if g, ok := c.(*guardedConn); ok {
+		c = g.Conn
+	}
+	socket, _ := c.(*net.TCPConn)
+	return socket
+}
+
+// resetConnection closes the socket below; whoever serves the connection sees the error and releases it.
+func resetConnection(c net.Conn) {
+	if socket := socketOf(c); socket != nil {
+		_ = socket.SetLinger(0) // without it, the kernel would go on sending
+		_ = socket.Close()      // closed already is as good
+	}
+}
