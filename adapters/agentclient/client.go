@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/pgherd/pgherd/ports"
 )
@@ -21,6 +22,7 @@ type client struct {
 	authorization string // of every request; a secret
 	calls         *http.Transport
 	downloads     *http.Transport
+	downloadWait  time.Duration
 }
 
 func (c *client) closeIdle() {

@@ -19,6 +19,8 @@ type Options struct {
 	DialTimeout  time.Duration // of name look-up, TCP and TLS together; 5 s
 	MaxCalls     int           // concurrent calls to one server; 32. Further calls wait until their context ends
 	MaxDownloads int           // concurrent downloads from one server, in a pool of their own; 32
+	// DownloadWait is how long an agent may take to begin a download, and for each further piece of it; 30 s.
+	DownloadWait time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -30,6 +32,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxDownloads <= 0 {
 		o.MaxDownloads = 32
+	}
+	if o.DownloadWait <= 0 {
+		o.DownloadWait = 30 * time.Second
 	}
 	return o
 }
@@ -107,8 +112,9 @@ func (f *Fleet) newClient(s server.Server) (*client, error) {
 	return &client{
 		base:          base,
 		authorization: "Bearer " + string(secret),
-		calls:         newTransport(roots, f.options.DialTimeout, f.options.MaxCalls),
-		downloads:     newTransport(roots, f.options.DialTimeout, f.options.MaxDownloads),
+		calls:         newTransport(roots, f.options.DialTimeout, f.options.MaxCalls, answerTimeout),
+		downloads:     newTransport(roots, f.options.DialTimeout, f.options.MaxDownloads, f.options.DownloadWait),
+		downloadWait:  f.options.DownloadWait,
 	}, nil
 }
 

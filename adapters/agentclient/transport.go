@@ -22,9 +22,9 @@ const (
 	maxHeader = 64 << 10
 )
 
-// newTransport makes a pool of at most limit connections. It speaks HTTP/1.1, where a connection carries one request at a time,
+// newTransport makes a pool of at most limit connections, over which an agent may take so long to begin its answer. It speaks HTTP/1.1, where a connection carries one request at a time,
 // so that a delivery can watch its own bytes. Answers are never decompressed: a backup file is gzip.
-func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int) *http.Transport {
+func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int, answer time.Duration) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,
 		DialTLSContext:         dialer(roots, dialTimeout),
@@ -32,7 +32,7 @@ func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int) *h
 		MaxConnsPerHost:        limit,
 		MaxIdleConnsPerHost:    min(limit, maxIdle),
 		IdleConnTimeout:        idleTimeout,
-		ResponseHeaderTimeout:  answerTimeout,
+		ResponseHeaderTimeout:  answer,
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         64 << 10,
 	}

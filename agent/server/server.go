@@ -70,7 +70,9 @@ const (
 	idleTime      = 90 * time.Second
 	shutdownTime  = 15 * time.Second
 	downloadChunk = 1 << 20
-	chunkTime     = 30 * time.Second // for a client to take one chunk of a download
+	// chunkTime is for an API host to take one chunk of a download, so that one that hangs does not hold a file for ever. It is far
+	// above what the slowest customer needs whom an API host lets go on: what the kernel holds is taken first.
+	chunkTime = 5 * time.Minute
 )
 
 // Server answers requests.
