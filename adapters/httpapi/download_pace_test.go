@@ -88,6 +88,9 @@ func TestASlowClientIsCutOff(t *testing.T) {
 				t.Errorf("the file seems whole after %d more bytes", rest)
 			}
 			lines := st.logs.FilterMessage("download broken off").All()
+			for until := time.Now().Add(cutBy); len(lines) == 0 && time.Now().Before(until); time.Sleep(time.Millisecond) {
+				lines = st.logs.FilterMessage("download broken off").All() // comes after the source is closed
+			}
 			if len(lines) != 1 || lines[0].ContextMap()["error"] != errTooSlow.Error() || lines[0].ContextMap()["reason"] != "slow client" {
 				t.Errorf("logged %v", lines)
 			}

@@ -21,7 +21,7 @@ type NewServer struct {
 	PublicPort int
 	Capacity   int // most databases that it holds
 	// Connections is how many connections its databases may have together: 0 for any number, nil for what its agent says that
-	// there are.
+	// there are, or any number if it does not answer.
 	Connections *int
 }
 
@@ -48,9 +48,7 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 		return server.Server{}, err
 	}
 	if n.Connections == nil {
-		if s.Connections, err = o.connectionsOf(ctx, s); err != nil {
-			return server.Server{}, err
-		}
+		s.Connections = o.connectionsOf(ctx, s)
 	}
 	err = o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Add(ctx, s) })
 	return s, err
@@ -59,19 +57,20 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 // askWait bounds the question for a new server's connections.
 const askWait = 10 * time.Second
 
-// connectionsOf asks the agent of a server that is not registered yet.
-func (o *Operator) connectionsOf(ctx context.Context, s server.Server) (int, error) {
+// connectionsOf asks the agent of a server that is not registered yet; 0 if it does not say. An operator may well register a
+// server before its agent runs.
+func (o *Operator) connectionsOf(ctx context.Context, s server.Server) int {
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	agent, err := o.Fleet.Agent(s)
 	if err != nil {
-		return 0, err
+		return 0
 	}
 	n, err := agent.Connections(ctx)
 	if err != nil {
-		return 0, fault.Invalid("connections", "must be given, because the agent does not say how many there are: %v", err)
+		return 0
 	}
-	return n, nil
+	return n
 }
 
 // Servers lists the registered servers.

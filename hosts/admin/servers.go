@@ -41,6 +41,9 @@ func (d *desk) serverAdd() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if n.Connections == nil && s.Connections == 0 {
+					cmd.PrintErrf(notCounted, s.ID)
+				}
 				return d.show(cmd, serverRow(s))
 			})
 		},
@@ -56,6 +59,10 @@ func (d *desk) serverAdd() *cobra.Command {
 	f.IntVar(&connections, "connections", 0, connectionsUsage+"; by default what the agent says that there are")
 	return required(cmd, "name", "agent-url", "public-host")
 }
+
+// notCounted warns that the same connections can be sold twice.
+const notCounted = "The agent did not say how many connections its databases may have, so they are not counted. Once it runs:\n" +
+	"  pgherd admin server set --server %s --connections N\n"
 
 const connectionsUsage = "most connections that the databases may have together, 5 more than its cap for each; 0 counts none"
 
