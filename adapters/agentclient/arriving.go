@@ -22,7 +22,7 @@ func (a *arriving) Read(p []byte) (int, error) {
 	late := time.AfterFunc(a.limit, func() { a.cancel(errNothingCame) })
 	defer late.Stop()
 	n, err := a.ReadCloser.Read(p)
-	if err != nil && context.Cause(a.ctx) == errNothingCame {
+	if err != nil && errors.Is(context.Cause(a.ctx), errNothingCame) {
 		err = errNothingCame
 	}
 	return n, err

@@ -22,8 +22,9 @@ const (
 	maxHeader = 64 << 10
 )
 
-// newTransport makes a pool of at most limit connections, over which an agent may take so long to begin its answer. It speaks HTTP/1.1, where a connection carries one request at a time,
-// so that a delivery can watch its own bytes. Answers are never decompressed: a backup file is gzip.
+// newTransport makes a pool of at most limit connections, over which an agent may take so long to begin its answer. It speaks
+// HTTP/1.1, where a connection carries one request at a time, so that a delivery can watch its own bytes. Answers are never
+// decompressed: a backup file is gzip.
 func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int, answer time.Duration) *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil,

@@ -39,7 +39,8 @@ func (st *stage) brokenOff(t *testing.T, reason string) float64 {
 
 // taking reads pieces with a pause after each until something fails or it is over, and returns how many bytes came.
 func taking(r io.Reader, over <-chan struct{}, piece int, pause time.Duration) (total int, err error) {
-	for buf, n := make([]byte, piece), 0; err == nil; {
+	for buf := make([]byte, piece); err == nil; {
+		var n int
 		n, err = io.ReadFull(r, buf)
 		total += n
 		select {
@@ -91,8 +92,11 @@ func TestASlowClientIsCutOff(t *testing.T) {
 			for until := time.Now().Add(cutBy); len(lines) == 0 && time.Now().Before(until); time.Sleep(time.Millisecond) {
 				lines = st.logs.FilterMessage("download broken off").All() // comes after the source is closed
 			}
-			if len(lines) != 1 || lines[0].ContextMap()["error"] != errTooSlow.Error() || lines[0].ContextMap()["reason"] != "slow client" {
-				t.Errorf("logged %v", lines)
+			if len(lines) != 1 {
+				t.Fatalf("logged %v", lines)
+			}
+			if said := lines[0].ContextMap(); said["error"] != errTooSlow.Error() || said["reason"] != brokenBySlowness {
+				t.Errorf("logged %v", said)
 			}
 			if n := st.brokenOff(t, "slow client"); n != 1 {
 				t.Errorf("the metric says %v", n)
@@ -104,7 +108,8 @@ func TestASlowClientIsCutOff(t *testing.T) {
 // The rate is a quarter of what the client takes, in pieces that each come within the window.
 func TestAClientAboveTheRateIsNotCutOff(t *testing.T) {
 	const size = 4 << 20
-	st := paced(t, download.Rule{Rate: 256 << 10, Window: 2 * time.Second}, size, func() io.ReadCloser { return newSource(size, nil) })
+	rule := download.Rule{Rate: 256 << 10, Window: 2 * time.Second}
+	st := paced(t, rule, size, func() io.ReadCloser { return newSource(size, nil) })
 	l := st.dial(t)
 	l.say(head("GET", backupPath, anyKey))
 	res, err := http.ReadResponse(l.br, nil)
