@@ -75,6 +75,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, a.backups, d.Log); err != nil {
 		return nil, err
 	}
+	a.executor.BackupPause = c.BackupPause
 	a.backups.size = a.executor.Size
 	a.server, err = server.New(server.Config{
 		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: gated{a}, Files: gated{a}, Refusal: refusal,

@@ -51,7 +51,16 @@ func request(b executor.Backup) artifact.Request {
 func (b *backups) Run(
 	ctx context.Context, x executor.Backup, tell func(stage string, progress int),
 ) (protocol.BackupReport, error) {
-	result, err := b.backuper.Run(ctx, request(x), tell)
+	return reported(b.backuper.Run(ctx, request(x), tell))
+}
+
+// Abandon implements executor.Backups.
+func (b *backups) Abandon(ctx context.Context, x executor.Backup, attempts int, last error) (protocol.BackupReport, error) {
+	return reported(b.backuper.Abandon(ctx, request(x), attempts, last))
+}
+
+// reported is what became of a backup. An error means that this is open.
+func reported(result artifact.Result, err error) (protocol.BackupReport, error) {
 	report := protocol.BackupReport{
 		State: protocol.BackupDone, Progress: 100, SizeBytes: result.Manifest.File.SizeBytes,
 		ChecksumSHA256: result.Manifest.File.SHA256, VerifiedAt: result.VerifiedAt, RoleManifest: result.Manifest.HasRoles(),
@@ -62,6 +71,10 @@ func (b *backups) Run(
 	var late *artifact.TooLongError
 	if errors.As(err, &late) { // a second attempt would take as long
 		return protocol.BackupReport{State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: late.Error()}, nil
+	}
+	var cut *artifact.CutShortError
+	if errors.As(err, &cut) {
+		return protocol.BackupReport{State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: cut.Error()}, nil
 	}
 	var known *fault.Error
 	if errors.As(err, &known) {

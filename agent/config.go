@@ -48,6 +48,8 @@ type Config struct {
 	BackupReserve int64
 	// BackupLimits bound how long a dump and its verification may take.
 	BackupLimits backup.Limits
+	// BackupPause is before a backup is tried again in which PostgreSQL or the agent went down. It grows. 0 means 1 s.
+	BackupPause time.Duration
 	// PgDump is the path of pg_dump 16 or later.
 	PgDump string
 	// DataDir is on the databases' file system. The health report contains its figures, and a backup is verified only if it has

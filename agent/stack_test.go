@@ -86,7 +86,8 @@ func newStack(t testing.TB, pg *cluster.Postgres, dir string) *stack {
 		TLSCertFile: agentPair.CertFile, TLSKeyFile: agentPair.KeyFile, Secret: secret, CredentialsFile: credentials,
 		PostgresHost: pg.Host(), PostgresPort: pg.Port(), Pooler: set,
 		BackupDir: filepath.Join(dir, "backups"), PgDump: tools.PgDump, DataDir: dir, Version: "test",
-		Versions: versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
+		BackupPause: 100 * time.Millisecond,
+		Versions:    versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
 	}
 	must(setup.Init(t.Context(), setup.Options{
 		DSN: pg.URL("postgres"), CredentialsFile: credentials, Versions: s.config.Versions, Languages: s.config.Languages,
@@ -106,18 +107,19 @@ func (s *stack) roots(t testing.TB) *x509.CertPool {
 }
 
 // startAgent runs an agent in this process until ctx ends, and waits until it is in charge.
-func (s *stack) startAgent(t testing.TB, ctx context.Context) {
+func (s *stack) startAgent(t testing.TB, ctx context.Context) (ended <-chan error) {
 	t.Helper()
 	a := must(agent.New(s.config, agent.Deps{}))(t)
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx) }()
+	end := make(chan error, 1)
+	go func() { end <- a.Run(ctx) }()
 	select {
 	case <-a.Started():
-	case err := <-ended:
+	case err := <-end:
 		t.Fatal("the agent ended: ", err)
 	case <-time.After(20 * time.Second):
 		t.Fatal("the agent is not in charge")
 	}
+	return end
 }
 
 func (s *stack) startBouncer(t testing.TB, ctx context.Context) {

@@ -24,7 +24,8 @@ var earlier = []string{
 		DROP COLUMN changed_at, DROP COLUMN verifier_mark, DROP COLUMN parked,
 		DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
-	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id", "ALTER TABLE ledger.backup DROP COLUMN verify",
+	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id",
+	"ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
 	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running",
 	"ALTER TABLE ledger.generation DROP COLUMN applied",
 }

@@ -17,15 +17,7 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 		return err
 	}
 	defer done()
-	err = b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		if err := endSessions(ctx, admin, ofRun, `application_name = $1`, sessionName(req.OperationID)); err != nil {
-			return fmt.Errorf("end the backup's sessions: %w", err)
-		}
-		copied := &isolated{cfg: &b.cfg, op: req.OperationID, admin: admin}
-		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
-		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), ofRun))
-	})
-	if err != nil {
+	if err := b.removeWork(ctx, req); err != nil {
 		return err
 	}
 	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
@@ -33,6 +25,18 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 		return b.store.Delete(req.DatabaseID, req.Filename)
 	}
 	return err
+}
+
+// removeWork ends a request's sessions, and removes its login and its isolated copy. The caller has the operation's turn.
+func (b *Backuper) removeWork(ctx context.Context, req Request) error {
+	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
+		if err := endSessions(ctx, admin, ofRun, `application_name = $1`, sessionName(req.OperationID)); err != nil {
+			return fmt.Errorf("end the backup's sessions: %w", err)
+		}
+		copied := &isolated{cfg: &b.cfg, op: req.OperationID, admin: admin}
+		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
+		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), ofRun))
+	})
 }
 
 // Complete reports whether the backup of this very request is complete: its file exists and, where it is to be verified, is.

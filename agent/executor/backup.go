@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,6 +33,9 @@ type Backups interface {
 	Discard(ctx context.Context, b Backup) error
 	// Complete reports whether this operation's file exists and, where it is to be verified, is.
 	Complete(ctx context.Context, b Backup) (bool, error)
+	// Abandon ends a backup of which so many attempts were cut short. It runs nothing of the customer's any more, and keeps a file
+	// that was made. last is what the last attempt ended with; nil where that is not known. A report and an error are as Run's.
+	Abandon(ctx context.Context, b Backup, attempts int, last error) (protocol.BackupReport, error)
 }
 
 // Explained is an error of Backups.Run whose reason the customer may hear, and can do something about.
@@ -152,55 +154,21 @@ func (x *Executor) jobFor(b Backup) *job {
 	if j := x.jobs[string(b.OperationID)]; j != nil {
 		return j
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	j := &job{backup: b, cancel: cancel, done: make(chan struct{}), progress: make(chan protocol.BackupReport, 1)}
-	j.tell("queued", 0)
+	j := startJob(b, x.attempts)
 	x.jobs[string(b.OperationID)] = j
-	go func() {
-		defer close(j.done)
-		defer cancel()
-		j.report, j.err = x.attempt(ctx, j)
-	}()
 	return j
 }
 
-const (
-	backupAttempts = 3
-	attemptPause   = time.Second
-)
-
-// attempt runs a backup. If it fails although PostgreSQL answers, it is retried a few times and then given up; if it fails
-// because PostgreSQL is down, its outcome stays open.
-func (x *Executor) attempt(ctx context.Context, j *job) (protocol.BackupReport, error) {
-	for n := 1; ; n++ {
-		report, err := x.backups.Run(ctx, j.backup, j.tell)
-		if err == nil || ctx.Err() != nil {
-			return report, err
-		}
-		x.log.Warn("a backup attempt failed", zap.String("operationId", string(j.backup.OperationID)), zap.Int("attempt", n),
-			zap.Error(err))
-		if away := x.db.PingContext(ctx); away != nil {
-			return report, err
-		}
-		if n == backupAttempts {
-			return failure(err), nil
-		}
-		select {
-		case <-ctx.Done():
-			return report, ctx.Err()
-		case <-time.After(attemptPause):
-		}
-	}
-}
-
-// failure is the report of a backup that was given up.
-func failure(cause error) protocol.BackupReport {
-	message := "the database could not be dumped, or the file not be checked; the agent's log says why"
-	var told Explained
-	if errors.As(cause, &told) {
-		message = told.ForCustomer()
-	}
-	return protocol.BackupReport{State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: message}
+func startJob(b Backup, work func(context.Context, *job) (protocol.BackupReport, error)) *job {
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &job{backup: b, cancel: cancel, done: make(chan struct{}), progress: make(chan protocol.BackupReport, 1)}
+	j.tell("queued", 0)
+	go func() {
+		defer close(j.done)
+		defer cancel()
+		j.report, j.err = work(ctx, j)
+	}()
+	return j
 }
 
 // tell keeps only the latest report.

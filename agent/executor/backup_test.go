@@ -34,28 +34,19 @@ func TestAnAbandonedBackupSaysWhatItCan(t *testing.T) {
 	}
 }
 
-// deaf is a backup that does not end when it is canceled.
-type deaf struct {
-	Backups
-	release chan struct{}
-}
-
-func (d deaf) Run(context.Context, Backup, func(string, int)) (protocol.BackupReport, error) {
-	<-d.release
-	return protocol.BackupReport{}, errors.New("released")
-}
-
 func TestAStopWaitsForNoBackupForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		backups := deaf{release: make(chan struct{})}
-		x := &Executor{backups: backups, log: zap.NewNop(), jobs: map[string]*job{}}
-		x.jobFor(Backup{OperationID: "1"})
-		x.jobFor(Backup{OperationID: "2"})
+		release := make(chan struct{})
+		deaf := func(context.Context, *job) (protocol.BackupReport, error) {
+			<-release
+			return protocol.BackupReport{}, errors.New("released")
+		}
+		x := &Executor{log: zap.NewNop(), jobs: map[string]*job{"1": startJob(Backup{}, deaf), "2": startJob(Backup{}, deaf)}}
 		began := time.Now()
 		x.stopJobs()
 		if took := time.Since(began); took != stopTime {
 			t.Errorf("it took %s", took)
 		}
-		close(backups.release)
+		close(release)
 	})
 }

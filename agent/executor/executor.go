@@ -42,6 +42,11 @@ type Executor struct {
 	changed chan struct{} // wakes SweepChanged
 	buried  chan struct{} // wakes SweepDead
 
+	// BackupPause is before the second attempt at a backup whose first was cut short; it grows. 0 means 10 s. Set it before the
+	// first command.
+	BackupPause  time.Duration
+	lastAttempts gauge // at backups
+
 	jobsMu sync.Mutex
 	jobs   map[string]*job // by operation
 }
@@ -58,7 +63,8 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	}
 	return &Executor{
 		server: s, db: db, urgent: urgent, pooler: p, settings: settings, backups: b, log: log,
-		lanes: newLanes(), changed: make(chan struct{}, 1), buried: make(chan struct{}, 1), jobs: map[string]*job{},
+		lanes: newLanes(), changed: make(chan struct{}, 1), buried: make(chan struct{}, 1), lastAttempts: newGauge(1),
+		jobs: map[string]*job{},
 	}, nil
 }
 

@@ -93,7 +93,7 @@ var latestSetup = []string{
 	"SELECT pooler.no_verifier()",
 	"SELECT FROM pooler.former LIMIT 0",
 	"SELECT applied FROM ledger.generation LIMIT 0",
-	"SELECT verify FROM ledger.backup LIMIT 0",
+	"SELECT verify, cut_short FROM ledger.backup LIMIT 0",
 	"SELECT account_id FROM ledger.database LIMIT 0",
 }
 

@@ -10,11 +10,18 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // ledger is a maintenance database as agent init makes it.
 func ledger(t *testing.T) *sql.DB {
+	t.Helper()
+	_, db := ledgerOf(t)
+	return db
+}
+
+func ledgerOf(t *testing.T) (*cluster.Postgres, *sql.DB) {
 	t.Helper()
 	pg := clustertest.New(t, nil)
 	credentials := filepath.Join(t.TempDir(), "credentials.json")
@@ -24,7 +31,7 @@ func ledger(t *testing.T) *sql.DB {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return clustertest.Database{URL: pg.URL(setup.MaintenanceDatabase)}.Open(t)
+	return pg, clustertest.Database{URL: pg.URL(setup.MaintenanceDatabase)}.Open(t)
 }
 
 func exec(t *testing.T, db *sql.DB, statement string, args ...any) {

@@ -129,6 +129,8 @@ CREATE TABLE IF NOT EXISTS ledger.backup (
 );
 -- Whether it is complete only when its file is verified. Of one that an earlier version began, nothing is known: its file counts.
 ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS verify boolean NOT NULL DEFAULT false;
+-- How many attempts at it have begun and not ended before PostgreSQL or the agent did, with the one that is being made.
+ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS cut_short integer NOT NULL DEFAULT 0;
 
 -- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,
 -- closed, conflict, stale. A command about all of a database's access or allowlist that was done is stale, and no longer done,

@@ -1,0 +1,59 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// CutShortError says that PostgreSQL or the agent went down during every attempt at a backup. Its text may be shown to the
+// customer.
+type CutShortError struct {
+	Attempts int
+	At       *StatementError // where the last attempt's restore was; nil where that is not known
+}
+
+func (e *CutShortError) Error() string {
+	text := fmt.Sprintf("PostgreSQL or its agent went down during %d attempts at this backup", e.Attempts)
+	if e.At != nil {
+		text += "; the last one's restore was in " + e.At.where()
+	}
+	return text
+}
+
+// Abandon ends a backup of which so many attempts were cut short, the last with an error or, if that is nil, with the agent
+// itself. It removes what they left in PostgreSQL, and runs nothing of the customer's. A backup that is complete is returned. A
+// file that is not verified stays, as the result says, with BACKUP_NOT_VERIFIED: it may be good. Without a file, the error is a
+// *CutShortError. After any other error, call Abandon again. The request must not be running.
+func (b *Backuper) Abandon(ctx context.Context, req Request, attempts int, last error) (Result, error) {
+	done, err := b.turns.take(ctx, req.OperationID)
+	if err != nil {
+		return Result{}, err
+	}
+	defer done()
+	if err := b.removeWork(ctx, req); err != nil {
+		return Result{}, err
+	}
+	why := &CutShortError{Attempts: attempts}
+	var in *interruptedError
+	if errors.As(last, &in) {
+		why.At = in.at
+	}
+	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
+	switch {
+	case fault.Has(err, fault.BackupNotFound), err == nil && m.OperationID != req.OperationID:
+		return Result{}, why
+	case err != nil:
+		return Result{}, err
+	}
+	result := Result{Manifest: m}
+	if result.VerifiedAt, err = b.store.VerifiedAt(m); err != nil {
+		return Result{}, err
+	}
+	if req.Verify && result.VerifiedAt == nil {
+		return result, fault.New(fault.BackupNotVerified, "the backup file could not be verified: %s", why.Error())
+	}
+	return result, nil
+}
