@@ -66,12 +66,12 @@ func New(c Config, d Deps) (*Agent, error) {
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: rand.Text(),
 			Connections: c.Connections,
 		},
-		artifacts: c.artifacts(secrets.AgentPassword, d.Now), started: make(chan struct{}), poolerBack: make(chan struct{}, 1),
+		artifacts: c.artifacts(secrets.AgentPassword, d), started: make(chan struct{}), poolerBack: make(chan struct{}, 1),
 	}
 	a.artifacts.Claim = a.postgres.Claim
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
 	a.languages = newLanguageWatch(c, a.postgres, d.Log)
-	a.backups = &backups{config: c}
+	a.backups = &backups{config: c, log: d.Log}
 	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, a.backups, d.Log); err != nil {
 		return nil, err
 	}
@@ -115,6 +115,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.watchLanguages(ctx) })
 	err = group.Wait()
 	a.executor.Stop()
+	a.backups.close()
 	a.pooler.Close()
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 
+	"go.uber.org/zap"
+
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/executor"
@@ -18,6 +20,7 @@ import (
 // in charge, because opening removes what a predecessor left unfinished.
 type backups struct {
 	config   Config
+	log      *zap.Logger
 	backuper *artifact.Backuper
 	store    *store.Store
 	size     func(ctx context.Context, db id.DatabaseID) (int64, error)
@@ -35,9 +38,23 @@ func (b *backups) open(ctx context.Context, a artifact.Config) error {
 	if err != nil {
 		return err
 	}
+	b.close()
 	b.store, b.backuper = files, artifact.New(a, files)
 	b.backuper.Crash = b.config.crash
-	return nil
+	if err := b.backuper.ForgetReservations(ctx); err != nil {
+		return err
+	}
+	exempt, err := b.backuper.CopiesAreExempt(ctx)
+	if err == nil && !exempt {
+		b.log.Warn("temp_file_limit holds for the copies that verify backups too; run pgherd agent init again to exempt them")
+	}
+	return err
+}
+
+func (b *backups) close() {
+	if b.backuper != nil {
+		_ = b.backuper.Close() // nothing is lost with a connection
+	}
 }
 
 func request(b executor.Backup) artifact.Request {
@@ -108,13 +125,13 @@ func (b *backups) Complete(_ context.Context, x executor.Backup) (bool, error) {
 	return b.backuper.Complete(request(x))
 }
 
-// Room implements server.Files: compressed, a dump rarely needs half of the database's size.
+// Room implements server.Files.
 func (b *backups) Room(ctx context.Context, db id.DatabaseID) error {
 	size, err := b.size(ctx, db)
 	if err != nil {
 		return err
 	}
-	return b.store.Room(size / 2)
+	return b.backuper.Room(ctx, size)
 }
 
 // Delete implements server.Files.

@@ -99,10 +99,10 @@ func (c *Config) certificate() ([]tls.Certificate, error) {
 	return []tls.Certificate{pair}, nil
 }
 
-func (c *Config) artifacts(password string, now func() time.Time) artifact.Config {
+func (c *Config) artifacts(password string, d Deps) artifact.Config {
 	return artifact.Config{
 		Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
-		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Limits: c.BackupLimits, Now: now,
+		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Limits: c.BackupLimits, Now: d.Now, Log: d.Log,
 	}
 }
 

@@ -26,7 +26,7 @@ var earlier = []string{
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id",
 	"ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
-	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running",
+	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running", "DROP TABLE ledger.reservation",
 	"ALTER TABLE ledger.generation DROP COLUMN applied",
 }
 

@@ -27,6 +27,7 @@ type Result struct {
 
 // The stages of a backup, as an operation shows them.
 const (
+	StageQueued    = "queued" // it waits for room on a disk
 	StageDumping   = "dumping"
 	StageVerifying = "verifying"
 )
@@ -38,7 +39,7 @@ type Progress func(stage string, percent int)
 // Run makes the backup, or resumes it if an earlier call with the same request was interrupted: a complete file is not made
 // again, a recorded verification is not repeated, and anything unfinished is removed first.
 //
-// Errors: BACKUP_STORAGE_FULL (nothing is left), BACKUP_CONFLICT (another operation has the file name), BACKUP_NOT_VERIFIED
+// Errors: BACKUP_STORAGE_FULL (a file that could not be verified for it stays until Discard), BACKUP_CONFLICT (another operation has the file name), BACKUP_NOT_VERIFIED
 // (the file exists, as the result says, but its restored copy differs), DATABASE_NOT_FOUND. After any other error the outcome
 // is open: call Run again.
 func (b *Backuper) Run(ctx context.Context, req Request, progress Progress) (Result, error) {
@@ -47,45 +48,51 @@ func (b *Backuper) Run(ctx context.Context, req Request, progress Progress) (Res
 		return Result{}, err
 	}
 	defer done()
-	manifest, err := b.file(ctx, req, progress)
+	c := b.claim(req, rising(progress))
+	defer c.end(ctx)
+	if err := c.reserve(ctx); err != nil {
+		return Result{}, err
+	}
+	b.Crash("backup.reserved")
+	manifest, err := c.file(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{Manifest: manifest}
 	if req.Verify {
-		result.VerifiedAt, err = b.verified(ctx, manifest, progress)
+		result.VerifiedAt, err = c.verified(ctx, manifest)
 	}
 	return result, err
 }
 
 // file finds the committed file of the request or makes it.
-func (b *Backuper) file(ctx context.Context, req Request, progress Progress) (backup.Manifest, error) {
-	manifest, err := b.store.Manifest(req.DatabaseID, req.Filename)
+func (c *claim) file(ctx context.Context) (backup.Manifest, error) {
+	manifest, err := c.b.store.Manifest(c.req.DatabaseID, c.req.Filename)
 	switch {
 	case fault.Has(err, fault.BackupNotFound):
-		return b.dump(ctx, req, progress)
+		return c.dump(ctx)
 	case err != nil:
 		return backup.Manifest{}, err
-	case manifest.OperationID != req.OperationID:
-		return backup.Manifest{}, fault.New(fault.BackupConflict, "another backup has the name %s", req.Filename)
+	case manifest.OperationID != c.req.OperationID:
+		return backup.Manifest{}, fault.New(fault.BackupConflict, "another backup has the name %s", c.req.Filename)
 	default:
 		return manifest, nil
 	}
 }
 
 // verified finds the record of an earlier verification, or verifies.
-func (b *Backuper) verified(ctx context.Context, m backup.Manifest, progress Progress) (*time.Time, error) {
-	at, err := b.store.VerifiedAt(m)
+func (c *claim) verified(ctx context.Context, m backup.Manifest) (*time.Time, error) {
+	at, err := c.b.store.VerifiedAt(m)
 	if err != nil || at != nil {
 		return at, err
 	}
-	if err := b.verify(ctx, m, progress); err != nil {
+	if err := c.verify(ctx, m); err != nil {
 		return nil, err
 	}
-	now := b.cfg.Now().UTC()
-	if err := b.store.MarkVerified(m, now); err != nil {
+	now := c.b.cfg.Now().UTC()
+	if err := c.b.store.MarkVerified(m, now); err != nil {
 		return nil, err
 	}
-	b.Crash("backup.after-verified")
+	c.b.Crash("backup.after-verified")
 	return &now, nil
 }

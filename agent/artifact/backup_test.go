@@ -117,15 +117,15 @@ func TestACopyNeedsRoomBesideTheDatabases(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t (n int)`)
 	full := true
-	free := func(path string) (int64, error) {
+	disk := func(path string) (store.Disk, error) {
 		if path == "/databases" && full {
-			return 1 << 20, nil // less than the smallest database
+			return store.Disk{ID: 2, Free: 1 << 20}, nil // less than the smallest database
 		}
-		return 1 << 40, nil
+		return store.Disk{ID: 1, Free: 1 << 40}, nil
 	}
 	config := w.config()
 	config.DataDir = "/databases"
-	agent := artifact.New(config, w.open(store.Options{Reserve: 1, Free: free}))
+	agent := artifact.New(config, w.open(store.Options{Reserve: 1, Disk: disk}))
 	if _, err := w.run(agent, w.request()); !fault.Has(err, fault.BackupStorageFull) {
 		t.Errorf("without room for the copy: %v", err)
 	}
@@ -143,19 +143,20 @@ func TestACopyNeedsRoomBesideTheDatabases(t *testing.T) {
 func TestAFullDiskLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT md5(n::text) || md5((-n)::text) AS v FROM generate_series(1, 700000) n`)
-	asked := 0
-	free := func(string) (int64, error) { // full after the dump was let in
-		if asked++; asked == 1 {
-			return 1 << 40, nil
+	full := false
+	disk := func(string) (store.Disk, error) { // full after the dump was let in
+		if begun, err := filepath.Glob(filepath.Join(w.root, "*", "*.partial")); err != nil || len(begun) == 0 {
+			return store.Disk{ID: 1, Free: 1 << 40}, err
 		}
-		return 0, nil
+		full = true
+		return store.Disk{ID: 1, Free: 0}, nil
 	}
-	files := w.open(store.Options{Reserve: 1, Free: free})
+	files := w.open(store.Options{Reserve: 1, Disk: disk})
 	_, err := w.run(artifact.New(w.config(), files), w.request())
 	if !fault.Has(err, fault.BackupStorageFull) {
 		t.Fatalf("%v", err)
 	}
-	if asked < 2 {
+	if !full {
 		t.Fatal("the dump was too small to fill the disk")
 	}
 	left, err := filepath.Glob(filepath.Join(w.root, "*"))

@@ -73,6 +73,8 @@ func backupOnce(b *testing.B, db clustertest.Database) int64 {
 		Host: db.Cluster.Host(), Port: db.Cluster.Port(), User: "postgres", Password: db.Cluster.Password(), Maintenance: "postgres",
 		PgDump: tools.PgDump,
 	}, files)
+	defer agent.Close()
+	clustertest.Exec(b, db.Cluster.URL("postgres"), `CREATE SCHEMA IF NOT EXISTS ledger`, reservationTable(b))
 	result, err := agent.Run(context.Background(), artifact.Request{
 		OperationID: operationID, DatabaseID: databaseID, Database: db.Name, Filename: filename,
 	}, func(string, int) {})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/core/backup"
@@ -30,10 +31,14 @@ type Config struct {
 	PgDump      string // path of pg_dump 16 or later
 	DataDir     string // on the databases' disk, which must have room for the copy of a verification; empty: no check
 
+	RoomWait  time.Duration // how long a backup waits for room that others have; 0 means 10 min
+	LookPause time.Duration // between two looks at the room that a backup uses; 0 means 1 s
+
 	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
 	CleanupTime time.Duration    // how long a canceled backup may take to remove its copy or login; 0 means 1 min
 	Limits      backup.Limits    // how long a dump and a verification may take
 	Now         func() time.Time `json:"-"` // nil means the system's clock
+	Log         *zap.Logger      `json:"-"` // nil means none
 
 	// Claim makes the connections to the maintenance database check that this agent is in charge; nil means that they do not. An
 	// agent that was suspended must not drop what its successor has made under the same name.
@@ -51,8 +56,17 @@ func (c *Config) complete() {
 		c.CleanupTime = time.Minute
 	}
 	c.Limits = c.Limits.OrDefault()
+	if c.RoomWait == 0 {
+		c.RoomWait = 10 * time.Minute
+	}
+	if c.LookPause == 0 {
+		c.LookPause = time.Second
+	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
 	}
 }
 
@@ -74,9 +88,13 @@ func sessionName(op id.OperationID) string { return sessionPrefix + string(op) }
 
 // open returns a pool of one database for the sessions of one operation. The caller closes it.
 func (c *Config) open(database string, op id.OperationID) (*sql.DB, error) {
+	return c.openAs(sessionName(op), database)
+}
+
+func (c *Config) openAs(session, database string) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(pq.Config{
 		Host: c.Host, Port: uint16(c.Port), User: c.User, Password: c.Password, Database: database,
-		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: sessionName(op), Options: sessionOptions,
+		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: session, Options: sessionOptions,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -98,9 +116,10 @@ func (c *Config) with(database string, op id.OperationID, fn func(*sql.DB) error
 
 // Backuper makes and verifies backups. It is safe for concurrent use by different operations.
 type Backuper struct {
-	cfg   Config
-	store *store.Store
-	turns turns
+	cfg          Config
+	store        *store.Store
+	turns        turns
+	reservations *reservations
 	// Crash is called at each of CrashPoints, so that a test can end the process there.
 	Crash func(point string)
 }
@@ -108,12 +127,19 @@ type Backuper struct {
 // New returns a Backuper that keeps its files in the store.
 func New(cfg Config, files *store.Store) *Backuper {
 	cfg.complete()
-	return &Backuper{cfg: cfg, store: files, Crash: func(string) {}}
+	return &Backuper{cfg: cfg, store: files, reservations: newReservations(cfg), Crash: func(string) {}}
 }
+
+// Close closes the Backuper's connection.
+func (b *Backuper) Close() error { return b.reservations.close() }
+
+// ForgetReservations removes those of a predecessor, of whose backups none runs any more. A starting agent calls it after
+// EndPredecessor.
+func (b *Backuper) ForgetReservations(ctx context.Context) error { return b.reservations.forget(ctx) }
 
 // CrashPoints names the moments at which tests crash a backup, in their order.
 var CrashPoints = []string{
-	"backup.after-snapshot", "backup.after-login", "backup.after-partial", "backup.after-sidecar-rename",
+	"backup.reserved", "backup.after-snapshot", "backup.after-login", "backup.after-partial", "backup.after-sidecar-rename",
 	"backup.after-manifest-rename",
 	"backup.after-file-rename", "backup.after-commit", "backup.verify.role-created", "backup.verify.database-created",
 	"backup.verify.restored", "backup.verify.database-dropped", "backup.verify.dropped", "backup.after-verified",

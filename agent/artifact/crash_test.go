@@ -66,8 +66,14 @@ func TestKilledAtEveryPoint(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			w.t, w.root = t, t.TempDir()
 			w.kill(point)
+			if w.reservations() == 0 {
+				t.Error("killed with no room reserved")
+			}
 			w.files = w.open(store.Options{Reserve: 1})
-			next := artifact.New(w.config(), w.files)
+			next := w.newAgent(w.config())
+			if n := w.reservations(); n != 0 {
+				t.Errorf("%d reservations after the next start", n)
+			}
 			if err := errors.Join(next.EndPredecessor(t.Context()), next.Sweep(t.Context())); err != nil {
 				t.Fatal(err)
 			}
@@ -82,8 +88,21 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			if left := w.leftovers(); left != "" {
 				t.Errorf("at the end: %s", left)
 			}
+			if n := w.reservations(); n != 0 {
+				t.Errorf("%d reservations at the end", n)
+			}
 		})
 	}
+}
+
+// reservations counts the rows of the ledger.
+func (w *world) reservations() (n int) {
+	w.t.Helper()
+	db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(w.t)
+	if err := db.QueryRow(`SELECT count(*) FROM ledger.reservation`).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
 }
 
 // kill runs the backup in a child until it kills itself at the point.

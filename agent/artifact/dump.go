@@ -34,9 +34,6 @@ func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (ma
 	ctx, cancel := b.limitDump(ctx)
 	defer cancel()
 	err = b.cfg.with(req.Database, req.OperationID, func(db *sql.DB) error {
-		if err := b.room(ctx, db, req.Verify); err != nil {
-			return err
-		}
 		manifest, err = b.inSnapshot(ctx, db, req, progress)
 		return err
 	})
@@ -57,22 +54,6 @@ func noDatabase(err error) error {
 		return fault.Wrap(err, fault.DatabaseNotFound, "the database does not exist")
 	}
 	return err
-}
-
-// room refuses before the dump if the file is unlikely to fit: compressed, it rarely needs half of the database's size. The
-// copy that a verification makes needs as much as the database, on PostgreSQL's own disk: if that filled up, every database
-// would stop.
-func (b *Backuper) room(ctx context.Context, db *sql.DB, verify bool) error {
-	var size int64
-	if err := db.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&size); err != nil {
-		return fmt.Errorf("size of the database: %w", err)
-	}
-	if verify && b.cfg.DataDir != "" {
-		if err := b.store.RoomAt(b.cfg.DataDir, size); err != nil {
-			return err
-		}
-	}
-	return b.store.Room(size / 2)
 }
 
 // inSnapshot writes all files of a set from one snapshot of the database.

@@ -59,7 +59,7 @@ func (i *isolated) create(ctx context.Context, l backup.Locale, crash func(strin
 }
 
 func (i *isolated) createLogin(ctx context.Context) (err error) {
-	i.password, err = copyLogins.make(ctx, i.admin, i.name())
+	i.password, err = copyLogins.make(ctx, i.admin, i.name(), exempt(i.name()))
 	return err
 }
 

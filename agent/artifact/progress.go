@@ -49,3 +49,15 @@ func (m *meter) add(n int) {
 		m.report(percent)
 	}
 }
+
+// rising keeps the percentage from falling, as it would where something is done again.
+func rising(progress Progress) Progress {
+	var mu sync.Mutex
+	highest := 0
+	return func(stage string, percent int) {
+		mu.Lock()
+		defer mu.Unlock()
+		highest = max(highest, percent)
+		progress(stage, highest)
+	}
+}

@@ -16,7 +16,7 @@ import (
 
 // verify restores the file, as stored, into an isolated copy and compares the copy with the manifest. BACKUP_NOT_VERIFIED
 // says that the file is at fault, and names statement, object and SQLSTATE, or what differs.
-func (b *Backuper) verify(ctx context.Context, m backup.Manifest, progress Progress) error {
+func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) error {
 	return b.cfg.with(b.cfg.Maintenance, m.OperationID, func(admin *sql.DB) (err error) {
 		copied := &isolated{cfg: &b.cfg, op: m.OperationID, admin: admin}
 		if err := copied.drop(ctx, func(string) {}); err != nil {
@@ -31,12 +31,12 @@ func (b *Backuper) verify(ctx context.Context, m backup.Manifest, progress Progr
 			return err
 		}
 		defer cancel()
-		err = copied.within(limited, func(ctx context.Context) error {
-			if err := b.restore(ctx, copied, m, progress); err != nil {
+		err = c.copying(limited, copied, func(ctx context.Context) error {
+			if err := b.restore(ctx, copied, m, c.progress); err != nil {
 				return err
 			}
 			b.Crash("backup.verify.restored")
-			return b.compare(ctx, copied, m, progress)
+			return b.compare(ctx, copied, m, c.progress)
 		})
 		return unverifiedInTime(limited, err)
 	})

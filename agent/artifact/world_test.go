@@ -71,8 +71,19 @@ func worldOf(t *testing.T, db clustertest.Database) *world {
 		`ALTER ROLE shop IN DATABASE `+db.Name+` SET work_mem = '8MB'`)
 	w := &world{Database: db, t: t, root: t.TempDir()}
 	w.files = w.open(store.Options{Reserve: 1})
-	w.agent = artifact.New(w.config(), w.files)
+	w.agent = w.newAgent(w.config())
 	return w
+}
+
+// newAgent is an agent that has just started.
+func (w *world) newAgent(config artifact.Config) *artifact.Backuper {
+	w.t.Helper()
+	agent := artifact.New(config, w.files)
+	if err := agent.ForgetReservations(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = agent.Close() })
+	return agent
 }
 
 func (w *world) open(o store.Options) *store.Store {
@@ -94,9 +105,27 @@ func roles(t *testing.T, super string) {
 		`GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN OPTION`,
 		`ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit'`,
 		`ALTER ROLE pgherd_agent SET restrict_nonsystem_relation_kind = 'view, foreign-table'`,
-		`GRANT CONNECT ON DATABASE postgres TO pgherd_agent`,
+		`GRANT SET ON PARAMETER temp_file_limit TO pgherd_agent`,
+		`GRANT CONNECT ON DATABASE postgres TO pgherd_agent`, `CREATE SCHEMA ledger AUTHORIZATION pgherd_agent`,
+		`SET ROLE pgherd_agent;`+reservationTable(t),
 		`SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit';
 		CREATE ROLE shop LOGIN PASSWORD '`+password+`'; CREATE ROLE "shop reader"; GRANT "shop reader" TO shop`)
+}
+
+// reservationTable is the part of the ledger that backups need.
+func reservationTable(t testing.TB) string {
+	t.Helper()
+	ledger, err := os.ReadFile("../setup/ledger.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const start = "CREATE UNLOGGED TABLE IF NOT EXISTS ledger.reservation ("
+	_, table, found := strings.Cut(string(ledger), start)
+	columns, _, ended := strings.Cut(table, "\n);")
+	if !found || !ended {
+		t.Fatal("the ledger has no reservations")
+	}
+	return start + columns + ");"
 }
 
 func (w *world) config() artifact.Config {

@@ -95,6 +95,7 @@ var latestSetup = []string{
 	"SELECT applied FROM ledger.generation LIMIT 0",
 	"SELECT verify, cut_short FROM ledger.backup LIMIT 0",
 	"SELECT account_id FROM ledger.database LIMIT 0",
+	"SELECT FROM ledger.reservation LIMIT 0",
 }
 
 // checkPrepared refuses a server that was not prepared by agent init of this version, before a predecessor loses charge of it.

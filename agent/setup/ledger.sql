@@ -132,6 +132,19 @@ ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS verify boolean NOT NULL DEFAU
 -- How many attempts at it have begun and not ended before PostgreSQL or the agent did, with the one that is being made.
 ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS cut_short integer NOT NULL DEFAULT 0;
 
+-- Room on the server's disks that is promised to dumps and to copies, or that they wait for. A PostgreSQL that recovers from a
+-- crash has ended all that work, and has emptied the table.
+CREATE UNLOGGED TABLE IF NOT EXISTS ledger.reservation (
+    operation_id text        NOT NULL,
+    purpose      text        NOT NULL CHECK (purpose IN ('dump', 'copy')),
+    disk         bigint      NOT NULL, -- the number of its device
+    bytes        bigint      NOT NULL CHECK (bytes >= 0),
+    used         bigint      NOT NULL DEFAULT 0 CHECK (used >= 0),
+    waiting      boolean     NOT NULL,
+    since        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (operation_id, purpose)
+);
+
 -- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,
 -- closed, conflict, stale. A command about all of a database's access or allowlist that was done is stale, and no longer done,
 -- once a newer one was admitted: what is in force may be that one's.

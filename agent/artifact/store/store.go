@@ -35,15 +35,15 @@ const (
 type Store struct {
 	root    string
 	reserve int64
-	free    func(path string) (int64, error)
+	disk    func(path string) (Disk, error)
 }
 
 // Options of a Store.
 type Options struct {
 	// Reserve is how many bytes a backup leaves free on the disk, for others; 0 means 1 GiB.
 	Reserve int64
-	// Free says how many bytes are free at a path; nil asks the file system.
-	Free func(path string) (int64, error)
+	// Disk says which disk a path is on, and how much is free there; nil asks the file system.
+	Disk func(path string) (Disk, error)
 }
 
 const defaultReserve = 1 << 30
@@ -53,40 +53,14 @@ func Open(root string, o Options) (*Store, error) {
 	if o.Reserve == 0 {
 		o.Reserve = defaultReserve
 	}
-	if o.Free == nil {
-		o.Free = freeBytes
+	if o.Disk == nil {
+		o.Disk = diskOf
 	}
-	s := &Store{root: root, reserve: o.Reserve, free: o.Free}
+	s := &Store{root: root, reserve: o.Reserve, disk: o.Disk}
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("open backup store: %w", err)
 	}
 	return s, s.sweep()
-}
-
-func freeBytes(path string) (int64, error) {
-	var st syscall.Statfs_t
-	if err := syscall.Statfs(path, &st); err != nil {
-		return 0, err
-	}
-	return int64(st.Bavail) * st.Bsize, nil
-}
-
-// Room returns BACKUP_STORAGE_FULL if the disk has no room for need more bytes beside the reserve.
-func (s *Store) Room(need int64) error { return s.RoomAt(s.root, need) }
-
-// RoomAt is Room for the disk of another folder. It passes a folder that this process cannot see.
-func (s *Store) RoomAt(path string, need int64) error {
-	free, err := s.free(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("free space at %s: %w", path, err)
-	}
-	if free < need+s.reserve {
-		return fault.New(fault.BackupStorageFull, "the server has no room for another backup")
-	}
-	return nil
 }
 
 // folder is the folder of a database. It refuses an ID that is not canonical, so that no caller can name a path.

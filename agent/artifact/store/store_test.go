@@ -176,29 +176,46 @@ func TestNoNameLeavesTheStore(t *testing.T) {
 
 // An agent on another machine's disk, or without rights there, cannot tell; the backup itself then will.
 func TestAFolderThatCannotBeSeenHasRoom(t *testing.T) {
+	s, err := store.Open(t.TempDir(), store.Options{Reserve: 1 << 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := s.DiskAt(filepath.Join(t.TempDir(), "none")); err != nil || d.Free < 1<<60 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := s.DiskAt(t.TempDir()); err != nil || d.Free >= 0 {
+		t.Errorf("a folder that can be seen: %+v, %v", d, err)
+	}
+}
+
+// Disks are told apart by their devices, not by the paths of folders.
+func TestFoldersOfOneFileSystemShareItsDisk(t *testing.T) {
 	s, err := store.Open(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RoomAt(filepath.Join(t.TempDir(), "none"), 1<<62); err != nil {
-		t.Error(err)
+	disks := map[string]store.Disk{}
+	for what, path := range map[string]string{"other": t.TempDir(), "proc": "/proc"} {
+		if disks[what], err = s.DiskAt(path); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := s.RoomAt(t.TempDir(), 1<<62); !fault.Has(err, fault.BackupStorageFull) {
-		t.Errorf("a folder that can be seen: %v", err)
+	mine, err := s.Disk()
+	if err != nil || mine.ID != disks["other"].ID || mine.ID == disks["proc"].ID {
+		t.Errorf("%+v, %+v, %v", mine, disks, err)
 	}
 }
 
-func TestRoomKeepsTheReserve(t *testing.T) {
+func TestTheReserveIsKept(t *testing.T) {
 	free := int64(1000)
-	s, err := store.Open(t.TempDir(), store.Options{Reserve: 100, Free: func(string) (int64, error) { return free, nil }})
+	s, err := store.Open(t.TempDir(), store.Options{
+		Reserve: 100, Disk: func(string) (store.Disk, error) { return store.Disk{ID: 1, Free: free}, nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Room(900); err != nil {
-		t.Error(err)
-	}
-	if err := s.Room(901); !fault.Has(err, fault.BackupStorageFull) {
-		t.Errorf("901 of 1000 with a reserve of 100: %v", err)
+	if d, err := s.Disk(); err != nil || d.Free != 900 {
+		t.Errorf("1000 bytes with a reserve of 100: %+v, %v", d, err)
 	}
 	file, err := s.Create(db, name)
 	if err != nil {

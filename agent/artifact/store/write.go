@@ -71,7 +71,7 @@ func (s *Store) makeFolder(dir string) error {
 func (f *File) Write(p []byte) (int, error) {
 	if f.unchecked += int64(len(p)); f.unchecked >= checkEvery {
 		f.unchecked = 0
-		if err := f.store.Room(0); err != nil {
+		if err := f.store.room(); err != nil {
 			return 0, err
 		}
 	}

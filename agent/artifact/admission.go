@@ -1,0 +1,216 @@
+package artifact
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// What is reserved follows the size of the database. A dump, compressed, rarely needs half of it; the copy of a verification
+// needs as much as the database, on PostgreSQL's own disk, which must not run full: then every database would stop.
+func dumpSize(database int64) int64 { return database / 2 }
+func copySize(database int64) int64 { return database + margin(database) }
+
+// margin is for what work takes beside the bytes that last: a quarter for the files in which PostgreSQL sorts, for one index
+// after the other; and what the smallest database needs all the same. WAL is not counted. It does not add up: max_wal_size bounds
+// it for all copies together, and the reserve has room for that.
+func margin(size int64) int64 { return size/4 + 64<<20 }
+
+// copyLimit is what a copy may take if there is room for it, in times of its reservation. Its files for sorting can be several
+// times what the margin has. But a customer's code runs in the copy, and must not use up the disk because there is room.
+const copyLimit = 3
+
+// claim is the room of one backup that this process runs.
+type claim struct {
+	b        *Backuper
+	req      Request
+	progress Progress
+	held     map[room.Purpose]room.Reservation
+	limit    int64 // of the copy
+}
+
+// claim announces a backup. The caller ends the claim.
+func (b *Backuper) claim(req Request, progress Progress) *claim {
+	b.reservations.begin(req.OperationID)
+	return &claim{b: b, req: req, progress: progress, held: map[room.Purpose]room.Reservation{}}
+}
+
+// end gives back all room. If that fails, the next decision removes the reservations.
+func (c *claim) end(ctx context.Context) {
+	c.b.reservations.end(c.req.OperationID)
+	if len(c.held) > 0 {
+		_ = c.release(ctx, "")
+	}
+}
+
+// release gives back the room for one purpose, or for all where that is empty.
+func (c *claim) release(ctx context.Context, purpose room.Purpose) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	return c.b.reservations.remove(ctx, c.req.OperationID, purpose)
+}
+
+// reserve waits until there is room for everything that the backup still has to make. It takes all at once: two that each wait
+// for what the other has would wait for ever.
+func (c *claim) reserve(ctx context.Context) error {
+	needs, err := c.needs(ctx)
+	if err != nil || len(needs) == 0 {
+		return err
+	}
+	return c.take(ctx, needs)
+}
+
+// needs are the reservations for what is not yet made.
+func (c *claim) needs(ctx context.Context) ([]room.Reservation, error) {
+	dump, verify, err := c.b.unfinished(c.req)
+	if err != nil || !dump && !verify {
+		return nil, err
+	}
+	var needs []room.Reservation
+	need := func(purpose room.Purpose, d store.Disk, bytes int64) {
+		needs = append(needs, room.Reservation{
+			Operation: c.req.OperationID, Purpose: purpose, Disk: room.Disk(d.ID), Bytes: bytes, Waiting: true,
+		})
+	}
+	size, err := c.b.reservations.sizeOf(ctx, c.req.Database)
+	if err != nil {
+		return nil, noDatabase(err)
+	}
+	files, data, err := c.b.disks()
+	if err != nil {
+		return nil, err
+	}
+	if dump {
+		need(room.Dump, files, dumpSize(size))
+	}
+	if verify {
+		need(room.Copy, data, copySize(size))
+		c.limit = copyLimit * copySize(size)
+	}
+	return needs, nil
+}
+
+// unfinished says whether a request's dump and its verification are still to be made.
+func (b *Backuper) unfinished(req Request) (dump, verify bool, err error) {
+	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
+	switch {
+	case fault.Has(err, fault.BackupNotFound):
+		return true, req.Verify, nil
+	case err != nil || m.OperationID != req.OperationID || !req.Verify:
+		return false, false, err
+	}
+	at, err := b.store.VerifiedAt(m)
+	return false, at == nil, err
+}
+
+// disks are those of the backup files and of the databases.
+func (b *Backuper) disks() (files, data store.Disk, err error) {
+	if files, err = b.store.Disk(); err != nil || b.cfg.DataDir == "" {
+		return files, store.Unseen, err
+	}
+	data, err = b.store.DiskAt(b.cfg.DataDir)
+	return files, data, err
+}
+
+func (b *Backuper) spare() (room.Spare, error) {
+	files, data, err := b.disks()
+	return room.Spare{room.Disk(files.ID): files.Free, room.Disk(data.ID): data.Free}, err
+}
+
+// take waits for room, at most RoomWait.
+func (c *claim) take(ctx context.Context, needs []room.Reservation) error {
+	late := time.NewTimer(c.b.cfg.RoomWait)
+	defer late.Stop()
+	for {
+		verdict, err := c.ask(ctx, needs)
+		switch {
+		case err != nil || verdict == room.Admitted:
+			return err
+		case verdict == room.Full:
+			return fault.New(fault.BackupStorageFull, "the server has no room for another backup")
+		}
+		c.progress(StageQueued, 0)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late.C:
+			return fault.New(fault.BackupStorageFull,
+				"the server had no room for another backup beside those that were being made, for %s", c.b.cfg.RoomWait)
+		case <-time.After(c.b.cfg.LookPause):
+		}
+	}
+}
+
+// ask writes the reservations, which say of themselves that they wait until they are admitted.
+func (c *claim) ask(ctx context.Context, needs []room.Reservation) (verdict room.Verdict, err error) {
+	err = c.b.reservations.decide(ctx, func(tx *sql.Tx) error {
+		for _, r := range needs {
+			c.held[r.Purpose] = r
+			if err := put(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		all, err := list(ctx, tx)
+		if err != nil {
+			return err
+		}
+		spare, err := c.b.spare() // read last: it may lack more than is counted as used, and never less
+		if err != nil {
+			return err
+		}
+		if verdict = room.Decide(all, c.req.OperationID, spare); verdict != room.Admitted {
+			return nil
+		}
+		for _, r := range needs {
+			r.Waiting = false
+			c.held[r.Purpose] = r
+			if err := put(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return verdict, err
+}
+
+// Room returns BACKUP_STORAGE_FULL if a dump of a database of this size had no room even if no other backup were made.
+func (b *Backuper) Room(ctx context.Context, size int64) error {
+	all, err := b.reservations.all(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := b.store.Disk()
+	if err != nil {
+		return err
+	}
+	asks := room.Reservation{Purpose: room.Dump, Disk: room.Disk(files.ID), Bytes: dumpSize(size), Waiting: true}
+	if room.Decide(append(all, asks), asks.Operation, room.Spare{asks.Disk: files.Free}) == room.Full {
+		return fault.New(fault.BackupStorageFull, "the server has no room for another backup")
+	}
+	return nil
+}
+
+// sizeOf is the size of a database on disk.
+func (r *reservations) sizeOf(ctx context.Context, database string) (size int64, err error) {
+	db, err := r.open()
+	if err != nil {
+		return 0, err
+	}
+	if err := db.QueryRowContext(ctx, `SELECT pg_database_size($1::name)`, database).Scan(&size); err != nil {
+		return 0, fmt.Errorf("size of the database: %w", err)
+	}
+	return size, nil
+}
+
+func (r *reservations) all(ctx context.Context) ([]room.Reservation, error) {
+	db, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	return list(ctx, db)
+}

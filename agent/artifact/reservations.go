@@ -1,0 +1,149 @@
+package artifact
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// reservations are the rows of ledger.reservation. A row of an operation that this process does not run means nothing, and is
+// removed before the next decision: so what a crash or a failed removal leaves holds no room for long.
+type reservations struct {
+	open func() (*sql.DB, error)
+
+	mu      sync.Mutex
+	running map[id.OperationID]bool
+}
+
+const (
+	// reservationLock is the advisory lock of whoever decides.
+	reservationLock = 7450018
+	// reservationTime bounds one decision.
+	reservationTime = 30 * time.Second
+	// releaseTime bounds the removal of a reservation, for which a canceled backup's end waits.
+	releaseTime = 5 * time.Second
+)
+
+func newReservations(c Config) *reservations {
+	return &reservations{running: map[id.OperationID]bool{}, open: sync.OnceValues(func() (*sql.DB, error) {
+		db, err := c.openAs(reservationSession, c.Maintenance)
+		if err == nil {
+			db.SetMaxOpenConns(1) // for short transactions of the few jobs of a server
+			db.SetConnMaxIdleTime(reservationTime)
+		}
+		return db, err
+	})}
+}
+
+// reservationSession is the application_name of the one connection. It is of no backup.
+const reservationSession = "pgherd-reservations"
+
+// forget removes what a predecessor reserved.
+func (r *reservations) forget(ctx context.Context) error {
+	return r.decide(ctx, func(*sql.Tx) error { return nil })
+}
+
+func (r *reservations) close() error {
+	db, err := r.open()
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// begin and end say which operations run in this process.
+func (r *reservations) begin(op id.OperationID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[op] = true
+}
+
+func (r *reservations) end(op id.OperationID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, op)
+}
+
+func (r *reservations) operations() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	names := make([]string, 0, len(r.running))
+	for op := range r.running {
+		names = append(names, string(op))
+	}
+	return names
+}
+
+// decide runs fn, which sees and changes the reservations while nobody else does.
+func (r *reservations) decide(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	db, err := r.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reservationTime)
+	defer cancel()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("reservations: %w", err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, reservationLock); err != nil {
+		return fmt.Errorf("reservations: %w", err)
+	}
+	// Whoever has a row began before this process got the lock.
+	const forget = `DELETE FROM ledger.reservation WHERE operation_id <> ALL ($1)`
+	if _, err := tx.ExecContext(ctx, forget, pq.Array(r.operations())); err != nil {
+		return fmt.Errorf("reservations: %w", err)
+	}
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// put writes a reservation. One that waits keeps its place, and one that is admitted its time.
+func put(ctx context.Context, tx execer, r room.Reservation) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO ledger.reservation AS r (operation_id, purpose, disk, bytes, used, waiting)
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (operation_id, purpose) DO UPDATE SET disk = excluded.disk,
+		bytes = excluded.bytes, used = excluded.used, waiting = excluded.waiting`,
+		string(r.Operation), string(r.Purpose), int64(r.Disk), r.Bytes, r.Used, r.Waiting)
+	if err != nil {
+		return fmt.Errorf("write a reservation: %w", err)
+	}
+	return nil
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// list reads all reservations, in the order in which they came.
+func list(ctx context.Context, q querier) (all []room.Reservation, err error) {
+	const query = `SELECT operation_id, purpose, disk, bytes, used, waiting FROM ledger.reservation
+		ORDER BY since, operation_id, purpose`
+	err = each(ctx, q, "reservations", query, func(rows *sql.Rows) error {
+		var r room.Reservation
+		err := rows.Scan(&r.Operation, &r.Purpose, &r.Disk, &r.Bytes, &r.Used, &r.Waiting)
+		all = append(all, r)
+		return err
+	})
+	return all, err
+}
+
+// remove ends reservations of an operation: of one purpose, or of all where that is empty.
+func (r *reservations) remove(ctx context.Context, op id.OperationID, purpose room.Purpose) error {
+	db, err := r.open()
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `DELETE FROM ledger.reservation WHERE operation_id = $1 AND $2 IN ('', purpose)`,
+		string(op), string(purpose))
+	return err
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"syscall"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Disk is the file system that a folder is on.
+type Disk struct {
+	ID   int64 // the number of its device: equal for two folders on one file system
+	Free int64 // bytes
+}
+
+// Unseen stands for the disk of a folder that this process cannot see: it has room for everything.
+var Unseen = Disk{ID: 0, Free: math.MaxInt64 / 4}
+
+func diskOf(path string) (Disk, error) {
+	var st syscall.Stat_t
+	if err := syscall.Stat(path, &st); err != nil {
+		return Disk{}, err
+	}
+	var system syscall.Statfs_t
+	if err := syscall.Statfs(path, &system); err != nil {
+		return Disk{}, err
+	}
+	return Disk{ID: int64(st.Dev), Free: int64(system.Bavail) * system.Bsize}, nil
+}
+
+// Disk is the disk of the backups, with what is free beside the reserve.
+func (s *Store) Disk() (Disk, error) { return s.DiskAt(s.root) }
+
+// DiskAt is Disk for another folder.
+func (s *Store) DiskAt(path string) (Disk, error) {
+	d, err := s.disk(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return Unseen, nil
+	}
+	if err != nil {
+		return Disk{}, fmt.Errorf("free space at %s: %w", path, err)
+	}
+	d.Free -= s.reserve
+	return d, nil
+}
+
+// room returns BACKUP_STORAGE_FULL if the reserve is touched.
+func (s *Store) room() error {
+	d, err := s.Disk()
+	if err == nil && d.Free < 0 {
+		err = errFull
+	}
+	return err
+}
+
+var errFull = fault.New(fault.BackupStorageFull, "the server has no room for another backup")
+
+// Written is the size of what was written of a backup that is not committed.
+func (s *Store) Written(db id.DatabaseID, name backup.Filename) (sum int64, err error) {
+	for _, ending := range []string{dataEnding, manifestEnding, sidecarEnding} {
+		path, err := s.path(db, name, ending)
+		if err != nil {
+			return 0, err
+		}
+		switch info, err := os.Stat(path + partialEnding); {
+		case err == nil:
+			sum += info.Size()
+		case !errors.Is(err, fs.ErrNotExist):
+			return 0, fmt.Errorf("size of a backup: %w", err)
+		}
+	}
+	return sum, nil
+}
