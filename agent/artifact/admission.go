@@ -62,7 +62,7 @@ func (c *claim) reserve(ctx context.Context) error {
 	if err != nil || len(needs) == 0 {
 		return err
 	}
-	return c.take(ctx, needs)
+	return c.take(ctx, needs, false)
 }
 
 // needs are the reservations for what is not yet made.
@@ -122,8 +122,9 @@ func (b *Backuper) spare() (room.Spare, error) {
 	return room.Spare{room.Disk(files.ID): files.Free, room.Disk(data.ID): data.Free}, err
 }
 
-// take waits for room, at most RoomWait.
-func (c *claim) take(ctx context.Context, needs []room.Reservation) error {
+// take waits for room, at most RoomWait. What would not fit even if no other backup were made is refused at once, unless the room
+// has been there: whoever has used it up, be it a customer, may give it back.
+func (c *claim) take(ctx context.Context, needs []room.Reservation, wasThere bool) error {
 	late := time.NewTimer(c.b.cfg.RoomWait)
 	defer late.Stop()
 	for {
@@ -131,7 +132,7 @@ func (c *claim) take(ctx context.Context, needs []room.Reservation) error {
 		switch {
 		case err != nil || verdict == room.Admitted:
 			return err
-		case verdict == room.Full:
+		case verdict == room.Full && !wasThere:
 			return fault.New(fault.BackupStorageFull, "the server has no room for another backup")
 		}
 		c.progress(StageQueued, 0)
@@ -139,8 +140,7 @@ func (c *claim) take(ctx context.Context, needs []room.Reservation) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late.C:
-			return fault.New(fault.BackupStorageFull,
-				"the server had no room for another backup beside those that were being made, for %s", c.b.cfg.RoomWait)
+			return fault.New(fault.BackupStorageFull, "the server had no room for another backup for %s", c.b.cfg.RoomWait)
 		case <-time.After(c.b.cfg.LookPause):
 		}
 	}

@@ -49,18 +49,19 @@ func (w *world) numbered(n int) artifact.Request {
 	return req
 }
 
-// holdFirst makes the first backup that has got its room stand still until the returned function is called.
-func (w *world) holdFirst() (release func()) {
+// holdFirst begins a backup that stands still once it has got its room, until the returned function is called.
+func (w *world) holdFirst(req artifact.Request) (release func()) {
 	held, reached := make(chan struct{}), make(chan struct{})
-	var first sync.Once
+	var taken atomic.Bool
 	w.agent.Crash = func(point string) {
-		if point == "backup.reserved" {
-			first.Do(func() { close(reached); <-held })
+		if point == "backup.reserved" && taken.CompareAndSwap(false, true) {
+			close(reached)
+			<-held
 		}
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.agent.Run(context.Background(), w.numbered(1), func(string, int) {})
+		_, err := w.agent.Run(context.Background(), req, func(string, int) {})
 		ended <- err
 	}()
 	<-reached
@@ -137,10 +138,10 @@ func TestWaitingForRoomEnds(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT generate_series(1, 10) AS n`)
 	w.cramped(roomFor, func(c *artifact.Config) { c.RoomWait = 300 * time.Millisecond })
-	release := w.holdFirst()
+	release := w.holdFirst(w.numbered(1))
 	var seen stages
 	_, err := w.agent.Run(t.Context(), w.numbered(2), seen.add)
-	if !fault.Has(err, fault.BackupStorageFull) || !strings.Contains(err.Error(), "beside those that were being made, for 300ms") {
+	if !fault.Has(err, fault.BackupStorageFull) || !strings.Contains(err.Error(), "had no room for another backup for 300ms") {
 		t.Errorf("one that waited too long: %v", err)
 	}
 	if got := seen.seen(); !slices.Equal(got, []string{artifact.StageQueued}) {
@@ -161,7 +162,7 @@ func TestABackupThatWaitsForRoomCanBeCanceled(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT generate_series(1, 10) AS n`)
 	w.cramped(roomFor, asIs)
-	release := w.holdFirst()
+	release := w.holdFirst(w.numbered(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
 	_, err := w.agent.Run(ctx, w.numbered(2), func(string, int) { cancel() })
@@ -179,7 +180,7 @@ func TestRoomIsRefusedOnlyWhereItWouldNotDoAlone(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT generate_series(1, 10) AS n`)
 	d := w.cramped(roomFor, asIs)
-	release := w.holdFirst()
+	release := w.holdFirst(w.numbered(1))
 	if err := w.agent.Room(t.Context(), 2*roomFor-10); err != nil {
 		t.Errorf("a dump that fits alone: %v", err)
 	}

@@ -68,7 +68,7 @@ func (c *claim) watch(ctx context.Context, used func(context.Context) (room.Rese
 		if err == nil {
 			err = c.look(ctx, own)
 		}
-		pause = max(c.b.cfg.LookPause, min(10*time.Since(began), longestLook))
+		pause = max(c.b.cfg.LookPause, min(3*time.Since(began), longestLook))
 		switch {
 		case err == nil:
 			seen = time.Now()
@@ -153,7 +153,7 @@ func (c *claim) verify(ctx context.Context, m backup.Manifest) error {
 	if err := c.release(ctx, room.Copy); err != nil {
 		return err
 	}
-	if err := c.take(ctx, []room.Reservation{again}); err != nil {
+	if err := c.take(ctx, []room.Reservation{again}, true); err != nil {
 		return err
 	}
 	err = c.b.verify(ctx, c, m)

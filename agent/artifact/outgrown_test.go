@@ -1,0 +1,175 @@
+package artifact_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// sortOf sorts so many thousands of rows of about a kilobyte, on disk.
+func sortOf(thousands string) string {
+	return `PERFORM count(*) FROM (SELECT repeat(md5(n::text), 30) FROM generate_series(1, ` + thousands + `000) n ORDER BY 1) s;`
+}
+
+// What a customer's code does in a copy takes room only within the limit, in files for sorting too.
+func TestACopyThatOutgrowsItsRoomIsStopped(t *testing.T) {
+	for name, body := range map[string]string{
+		"rows": `LOOP BEGIN INSERT INTO public.junk SELECT repeat(md5(n::text), 30) FROM generate_series(1, 10000) n;
+			EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP;`,
+		"temporary rows": `CREATE TEMPORARY TABLE junk AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 100000000) n;`,
+		"sorted rows":    sortOf("100000"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.load(`CREATE TABLE junk (v text); ALTER TABLE junk ALTER v SET STORAGE plain;` + trap(body) +
+				`CREATE TABLE t (n int CHECK (trap())); INSERT INTO t VALUES (1)`)
+			w.cramped(1<<40, asIs)
+			_, err := w.run(w.agent, w.request())
+			if !fault.Has(err, fault.BackupNotVerified) || !strings.Contains(err.Error(), "its copy takes more than 2") ||
+				!strings.Contains(err.Error(), " MB, where the database takes about 7") {
+				t.Errorf("%v", err)
+			}
+			if left := w.leftovers(); left != "" || w.reservations() != 0 {
+				t.Errorf("left: %s, and %d reservations", left, w.reservations())
+			}
+		})
+	}
+}
+
+// A copy that needs more than was reserved gets it where there is room.
+func TestACopyGetsMoreRoomWhereThereIsSome(t *testing.T) {
+	w := newWorld(t)
+	w.load(trap(sortOf("110")+"PERFORM pg_sleep(0.5);"+sortOf("110")) + `CREATE TABLE t (n int CHECK (trap())); INSERT INTO t VALUES (1)`)
+	w.cramped(roomFor, asIs)
+	if result, err := w.run(w.agent, w.request()); err != nil || result.VerifiedAt == nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// When others use up the disk below the reserve, the copy makes room, and is made again once there is some.
+func TestACopyMakesRoomWhenTheDiskFillsUp(t *testing.T) {
+	for name, back := range map[string]bool{"for a while": true, "for good": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.load(trap("PERFORM pg_sleep(1.5);") + `CREATE TABLE t (n int CHECK (trap())); INSERT INTO t VALUES (1)`)
+			d := w.cramped(roomFor, func(c *artifact.Config) { c.RoomWait = 3 * time.Second })
+			created := 0
+			w.agent.Crash = func(point string) {
+				if point == "backup.verify.database-created" {
+					if created++; created == 1 {
+						d.free.Store(0)
+					}
+				}
+			}
+			var seen stages
+			result, err := w.agent.Run(t.Context(), w.request(), func(stage string, percent int) {
+				if seen.add(stage, percent); stage == artifact.StageQueued && back {
+					d.free.Store(roomFor)
+				}
+			})
+			switch {
+			case back && (err != nil || result.VerifiedAt == nil || created != 2 || !slices.Contains(seen.seen(), artifact.StageQueued)):
+				t.Errorf("%v, %d copies, stages %v", err, created, seen.seen())
+			case !back && (!fault.Has(err, fault.BackupStorageFull) || created != 1):
+				t.Errorf("%v, %d copies", err, created)
+			}
+			if left := w.leftovers(); left != "" || w.reservations() != 0 {
+				t.Errorf("left: %s, and %d reservations", left, w.reservations())
+			}
+		})
+	}
+}
+
+// Rows that cannot be compressed make a dump larger than half of the database. It gets more room where nobody else was promised it.
+func TestADumpThatOutgrowsItsRoom(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t AS SELECT n, (SELECT string_agg(decode(md5(n || ' ' || m), 'hex'), '') FROM generate_series(1, 64) m)
+		AS bytes FROM generate_series(1, 40000) n`)
+	d := w.cramped(1<<40, asIs)
+	w.files = w.open(store.Options{Reserve: 1, Disk: func(path string) (store.Disk, error) {
+		on, err := d.at(path)
+		on.Free -= sizeOf(t, w.root)
+		return on, err
+	}})
+	config := w.config()
+	config.LookPause = 10 * time.Millisecond
+	w.agent = w.newAgent(config)
+	first, second := w.numbered(1), w.numbered(2)
+	first.Verify, second.Verify = false, false
+	release := w.holdFirst(first)
+	var reserved int64
+	db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t)
+	if err := db.QueryRow(`SELECT bytes FROM ledger.reservation`).Scan(&reserved); err != nil {
+		t.Fatal(err)
+	}
+	d.free.Store(2*reserved + 1<<20)
+	_, err := w.run(w.agent, second)
+	if !fault.Has(err, fault.BackupStorageFull) || !strings.Contains(err.Error(), "is larger than expected: it takes ") {
+		t.Errorf("where the rest is promised to another: %v", err)
+	}
+	d.free.Store(1 << 40)
+	if _, err := w.run(w.agent, second); err != nil {
+		t.Errorf("where there is room: %v", err)
+	}
+	release()
+}
+
+// sizeOf is the size of all files below a folder; one that is just gone has none.
+func sizeOf(t *testing.T, root string) (sum int64) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil //nolint:nilerr // it is gone
+		}
+		if info, err := e.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return sum
+}
+
+// The server's limit on temporary files does not hold for the indexes of a copy.
+func TestACopyIsExemptFromTheLimitOnTemporaryFiles(t *testing.T) {
+	w := newOwnWorld(t)
+	super := w.Cluster.URL("postgres")
+	clustertest.Exec(t, super, `ALTER SYSTEM SET temp_file_limit = '1MB'`, `ALTER SYSTEM SET maintenance_work_mem = '1MB'`)
+	w.load(`CREATE TABLE t AS SELECT md5(n::text) AS v FROM generate_series(1, 100000) n`)
+	w.load(`SET maintenance_work_mem = '64MB'; CREATE INDEX ON t (v)`)
+	clustertest.Exec(t, super, `SELECT pg_reload_conf()`)
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		var limit string
+		db := clustertest.Database{URL: super}.Open(t)
+		if err := db.QueryRow(`SHOW temp_file_limit`).Scan(&limit); err != nil {
+			t.Fatal(err)
+		}
+		if limit == "1MB" {
+			break
+		}
+	}
+	if exempt, err := w.agent.CopiesAreExempt(t.Context()); err != nil || !exempt {
+		t.Errorf("exempt: %t, %v", exempt, err)
+	}
+	if result, err := w.run(w.agent, w.request()); err != nil || result.VerifiedAt == nil {
+		t.Errorf("%v", err)
+	}
+	clustertest.Exec(t, super, `REVOKE SET ON PARAMETER temp_file_limit FROM pgherd_agent`)
+	if exempt, err := w.agent.CopiesAreExempt(t.Context()); err != nil || exempt {
+		t.Errorf("exempt after an earlier version's init: %t, %v", exempt, err)
+	}
+	req := w.numbered(2)
+	if _, err := w.run(w.agent, req); err == nil || !strings.Contains(err.Error(), "temporary file size exceeds temp_file_limit") {
+		t.Errorf("without the exemption: %v", err)
+	}
+}
