@@ -17,7 +17,7 @@ const maxClients = "400"
 // agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same.
 var (
 	agentFlags = []string{"--pooler-max-clients", maxClients}
-	initFlags  = []string{}
+	initFlags  = []string{"--temp-file-limit", "64MB"}
 	apiFlags   = []string{"--rate-limits", "unauthorized=30/1m"}
 )
 

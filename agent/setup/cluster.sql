@@ -6,6 +6,9 @@ GRANT pg_signal_backend, pg_monitor TO pgherd_agent;
 -- These it passes on to the logins that it makes for single dumps.
 GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN OPTION;
 
+-- The copies that verify backups build whole indexes: it lifts the limit for the login of each, and bounds their files itself.
+GRANT SET ON PARAMETER temp_file_limit TO pgherd_agent;
+
 -- What it creates it may also act as: that is how grants on customers' things get the right grantor.
 ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit';
 

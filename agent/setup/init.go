@@ -47,6 +47,8 @@ type Options struct {
 	// Programs are the paths, or the names, of pg_dump and PgBouncer, whose versions are checked too. One that is not found is a
 	// warning: the agent checks it when it starts.
 	Programs []string
+	// TempFileLimit becomes the server's temp_file_limit: a size such as 10GB, or -1 for no limit. Empty leaves it as it is.
+	TempFileLimit string
 }
 
 // FileOwner is a system user.
@@ -90,6 +92,9 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, err
 	}
+	if err := inspectTempFileLimit(ctx, db, o.TempFileLimit); err != nil {
+		return report, err
+	}
 	secrets, err := ensureCredentials(o.CredentialsFile, o.CredentialsOwner)
 	if err != nil {
 		return report, err
@@ -97,7 +102,10 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err := prepareCluster(ctx, db); err != nil {
 		return report, err
 	}
-	return report, prepareMaintenance(ctx, cfg, secrets)
+	if err := prepareMaintenance(ctx, cfg, secrets); err != nil {
+		return report, err
+	}
+	return report, limitTempFiles(ctx, db, o.TempFileLimit)
 }
 
 func open(ctx context.Context, cfg pq.Config) (*sql.DB, error) {

@@ -1,0 +1,46 @@
+package setup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lib/pq"
+)
+
+// DefaultTempFileLimit is what one session may put on PostgreSQL's disk to sort and to hash.
+const DefaultTempFileLimit = "10GB"
+
+// inspectTempFileLimit refuses a limit that PostgreSQL would not take, before anything is changed.
+func inspectTempFileLimit(ctx context.Context, db *sql.DB, limit string) error {
+	if limit == "" {
+		return nil
+	}
+	var taken string
+	err := db.QueryRowContext(ctx, "SELECT pg_catalog.set_config('temp_file_limit', $1, true)", limit).Scan(&taken)
+	if err != nil {
+		return fmt.Errorf("temp-file-limit: %w", err)
+	}
+	if taken == "0" {
+		return errors.New("temp-file-limit: 0 would end every query that has to sort on disk; give a size such as " +
+			DefaultTempFileLimit + ", or -1 for no limit")
+	}
+	return nil
+}
+
+// limitTempFiles sets the limit for every session of the server, including those that are open. Only who has SET on the parameter
+// can lift it for a session: superusers, and the agent for the copies that verify backups.
+func limitTempFiles(ctx context.Context, db *sql.DB, limit string) error {
+	if limit == "" {
+		return nil
+	}
+	for _, s := range []string{
+		"ALTER SYSTEM SET temp_file_limit = " + pq.QuoteLiteral(limit), "SELECT pg_catalog.pg_reload_conf()",
+	} {
+		if _, err := db.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("temp-file-limit: %w", err)
+		}
+	}
+	return nil
+}
