@@ -37,7 +37,7 @@ type claim struct {
 // claim announces a backup. The caller ends the claim.
 func (b *Backuper) claim(req Request, progress Progress) *claim {
 	b.reservations.begin(req.OperationID)
-	return &claim{b: b, req: req, progress: progress, held: map[room.Purpose]room.Reservation{}}
+	return &claim{b: b, req: req, progress: progress, held: make(map[room.Purpose]room.Reservation)}
 }
 
 // end gives back all room. If that fails, the next decision removes the reservations.

@@ -39,9 +39,9 @@ type Progress func(stage string, percent int)
 // Run makes the backup, or resumes it if an earlier call with the same request was interrupted: a complete file is not made
 // again, a recorded verification is not repeated, and anything unfinished is removed first.
 //
-// Errors: BACKUP_STORAGE_FULL (a file that could not be verified for it stays until Discard), BACKUP_CONFLICT (another operation has the file name), BACKUP_NOT_VERIFIED
-// (the file exists, as the result says, but its restored copy differs), DATABASE_NOT_FOUND. After any other error the outcome
-// is open: call Run again.
+// Errors: BACKUP_STORAGE_FULL (a file that could not be verified for it stays until Discard), BACKUP_CONFLICT (another operation
+// has the file name), BACKUP_NOT_VERIFIED (the file exists, as the result says, but its restored copy differs, or cannot be made
+// within its bounds), DATABASE_NOT_FOUND. After any other error the outcome is open: call Run again.
 func (b *Backuper) Run(ctx context.Context, req Request, progress Progress) (Result, error) {
 	done, err := b.turns.take(ctx, req.OperationID)
 	if err != nil {

@@ -178,8 +178,8 @@ func asNoRoom(err error) *noRoom {
 	return nil
 }
 
-// copying runs work on a copy, and looks meanwhile at the copy's size with that of its sessions' temporary files, whose names hold
-// the process.
+// copying runs work on a copy, and looks meanwhile at the copy's size with that of its sessions' temporary files, whose names
+// hold the process. Files that parallel workers share are in folders, which are not listed: for those there is the reserve.
 func (c *claim) copying(ctx context.Context, copied *isolated, work func(context.Context) error) error {
 	const size = `SELECT pg_database_size(d.oid) + coalesce((SELECT sum(t.size) FROM pg_ls_tmpdir() t
 			JOIN pg_stat_activity a ON t.name LIKE 'pgsql\_tmp' || a.pid || '.%' WHERE a.datid = d.oid), 0)

@@ -47,7 +47,8 @@ func TestACopyThatOutgrowsItsRoomIsStopped(t *testing.T) {
 // A copy that needs more than was reserved gets it where there is room.
 func TestACopyGetsMoreRoomWhereThereIsSome(t *testing.T) {
 	w := newWorld(t)
-	w.load(trap(sortOf("110")+"PERFORM pg_sleep(0.5);"+sortOf("110")) + `CREATE TABLE t (n int CHECK (trap())); INSERT INTO t VALUES (1)`)
+	w.load(trap(sortOf("110")+"PERFORM pg_sleep(0.5);"+sortOf("110")) +
+		`CREATE TABLE t (n int CHECK (trap())); INSERT INTO t VALUES (1)`)
 	w.cramped(roomFor, asIs)
 	if result, err := w.run(w.agent, w.request()); err != nil || result.VerifiedAt == nil {
 		t.Errorf("%v", err)
@@ -88,7 +89,8 @@ func TestACopyMakesRoomWhenTheDiskFillsUp(t *testing.T) {
 	}
 }
 
-// Rows that cannot be compressed make a dump larger than half of the database. It gets more room where nobody else was promised it.
+// Rows that cannot be compressed make a dump larger than half of the database. It gets more room where nobody else was
+// promised it.
 func TestADumpThatOutgrowsItsRoom(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT n, (SELECT string_agg(decode(md5(n || ' ' || m), 'hex'), '') FROM generate_series(1, 64) m)

@@ -38,7 +38,9 @@ func becomes(t *testing.T, pg *cluster.Postgres, want string) {
 func TestTempFileLimit(t *testing.T) {
 	pg := clustertest.New(t, nil)
 	file := filepath.Join(t.TempDir(), "credentials")
-	for limit, want := range map[string]string{"0": "0 would end every query", "much": `"temp_file_limit"`, "-2": `"temp_file_limit"`} {
+	for limit, want := range map[string]string{
+		"0": "0 would end every query", "much": `"temp_file_limit"`, "-2": `"temp_file_limit"`,
+	} {
 		if err := limited(t, pg, file, limit); err == nil || !strings.HasPrefix(err.Error(), "temp-file-limit: ") ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", limit, err)
