@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// longestLook is the longest pause between two looks. One look that takes long is followed by a longer pause.
-	longestLook = 10 * time.Second
+	// longestPause is the longest pause between two looks. Where looking takes long, since the size of a copy is that of each of
+	// its files, the pauses are longer.
+	longestPause = 10 * time.Second
 	// blindTime is how long looking may fail before the work is stopped.
 	blindTime = time.Minute
 )
@@ -65,10 +66,10 @@ func (c *claim) watch(ctx context.Context, used func(context.Context) (room.Rese
 		}
 		began := time.Now()
 		own, err := used(ctx)
+		pause = max(c.b.cfg.LookPause, min(10*time.Since(began), longestPause))
 		if err == nil {
 			err = c.look(ctx, own)
 		}
-		pause = max(c.b.cfg.LookPause, min(3*time.Since(began), longestLook))
 		switch {
 		case err == nil:
 			seen = time.Now()
