@@ -47,7 +47,8 @@ type Options struct {
 	// Programs are the paths, or the names, of pg_dump and PgBouncer, whose versions are checked too. One that is not found is a
 	// warning: the agent checks it when it starts.
 	Programs []string
-	// TempFileLimit becomes the server's temp_file_limit: a size such as 10GB, or -1 for no limit. Empty leaves it as it is.
+	// TempFileLimit becomes the server's temp_file_limit: a size such as 10GB, or -1 for no limit. Empty sets DefaultTempFileLimit
+	// where nobody has set the parameter, and otherwise leaves it as it is.
 	TempFileLimit string
 }
 

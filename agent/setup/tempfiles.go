@@ -9,7 +9,7 @@ import (
 	"github.com/lib/pq"
 )
 
-// DefaultTempFileLimit is what one session may put on PostgreSQL's disk to sort and to hash.
+// DefaultTempFileLimit is what one session may put on PostgreSQL's disk to sort and to hash, on a server where nobody has set it.
 const DefaultTempFileLimit = "10GB"
 
 // inspectTempFileLimit refuses a limit that PostgreSQL would not take, before anything is changed.
@@ -29,11 +29,17 @@ func inspectTempFileLimit(ctx context.Context, db *sql.DB, limit string) error {
 	return nil
 }
 
-// limitTempFiles sets the limit for every session of the server, including those that are open. Only who has SET on the parameter
-// can lift it for a session: superusers, and the agent for the copies that verify backups.
+// limitTempFiles sets the limit for every session of the server, including those that are open. An empty limit keeps what an
+// administrator has set, also where that is no limit. Only who has SET on the parameter can lift it for a session: superusers, and
+// the agent for the copies that verify backups.
 func limitTempFiles(ctx context.Context, db *sql.DB, limit string) error {
 	if limit == "" {
-		return nil
+		var untouched bool
+		const query = "SELECT source = 'default' FROM pg_catalog.pg_settings WHERE name = 'temp_file_limit'"
+		if err := db.QueryRowContext(ctx, query).Scan(&untouched); err != nil || !untouched {
+			return err
+		}
+		limit = DefaultTempFileLimit
 	}
 	for _, s := range []string{
 		"ALTER SYSTEM SET temp_file_limit = " + pq.QuoteLiteral(limit), "SELECT pg_catalog.pg_reload_conf()",

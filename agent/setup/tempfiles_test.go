@@ -50,7 +50,7 @@ func TestTempFileLimit(t *testing.T) {
 		t.Error("a server was changed although the limit was refused")
 	}
 	for _, step := range []struct{ limit, want string }{
-		{"64MB", "64MB"}, {"64MB", "64MB"}, {"", "64MB"}, {"-1", "-1"}, {setup.DefaultTempFileLimit, "10GB"},
+		{"", "10GB"}, {"64MB", "64MB"}, {"64MB", "64MB"}, {"", "64MB"}, {"-1", "-1"}, {"", "-1"}, {"10GB", "10GB"},
 	} {
 		if err := limited(t, pg, file, step.limit); err != nil {
 			t.Fatalf("%q: %v", step.limit, err)

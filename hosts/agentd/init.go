@@ -49,8 +49,8 @@ func initCommand() *cobra.Command {
 	acceptLanguages(f, &o.Languages.Accept)
 	f.StringVar(&dump, "pg-dump", "pg_dump", "name or path of pg_dump, whose version is checked too")
 	f.StringVar(&bouncer, "pgbouncer", "pgbouncer", "name or path of PgBouncer, whose version is checked too")
-	f.StringVar(&o.TempFileLimit, "temp-file-limit", setup.DefaultTempFileLimit,
-		"what one session may put on disk to sort and to hash; -1 is no limit, and an empty text leaves the server's setting alone")
+	f.StringVar(&o.TempFileLimit, "temp-file-limit", "", "most bytes of temporary files of one session, such as 10GB, or -1 for "+
+		"no limit; by default "+setup.DefaultTempFileLimit+", unless temp_file_limit is set already")
 	f.StringVar(&owner, "credentials-owner", "", "system user that the agent runs as, if that is not the caller")
 	return cmd
 }

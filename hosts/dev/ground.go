@@ -73,7 +73,7 @@ func (g *ground) prepare(ctx context.Context) error {
 	s := g.settings
 	report, err := setup.Init(ctx, setup.Options{
 		DSN: g.postgres.URL("postgres"), CredentialsFile: s.credentialsFile(), Versions: developmentVersions,
-		Languages: developmentLanguages, TempFileLimit: setup.DefaultTempFileLimit,
+		Languages: developmentLanguages,
 	})
 	g.warnings = report.Warnings
 	if err != nil {
