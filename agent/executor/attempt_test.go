@@ -66,7 +66,7 @@ func TestAnAttemptOverWhichPostgreSQLWentDownIsCutShort(t *testing.T) {
 // The pause before an attempt grows with what was cut short.
 func TestTheNextAttemptWaitsLonger(t *testing.T) {
 	x := &Executor{}
-	for cut, want := range []time.Duration{0, 10 * time.Second, 40 * time.Second} {
+	for cut, want := range []time.Duration{0, time.Second, 30 * time.Second} {
 		if got := x.pauseAfter(cut); got != want {
 			t.Errorf("after %d: %s, want %s", cut, got, want)
 		}
