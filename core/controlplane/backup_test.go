@@ -162,7 +162,8 @@ func TestStorageFull(t *testing.T) {
 	w.server.SetStorageFull(true)
 	w.work(w.ControlPlane)
 	done := w.operation(work.ID)
-	if f := done.Failure(); done.Status != operation.Failed || f == nil || f.Code != fault.BackupStorageFull {
+	const said = "the server has no room for the backup" // by the agent, which knows for what there is none
+	if f := done.Failure(); done.Status != operation.Failed || f == nil || f.Code != fault.BackupStorageFull || f.Message != said {
 		t.Errorf("%s, %+v", done.Status, f)
 	}
 	equal(t, "listed", len(w.backups(r)), 0)

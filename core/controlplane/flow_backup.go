@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -152,13 +153,11 @@ func (j backupJob) unverified(r ports.BackupReport) ending {
 }
 
 func (j backupJob) failed(r ports.BackupReport) ending {
-	cause := fault.New(fault.AgentError, "the database server could not make the backup")
-	switch {
-	case r.Reason == ports.ReasonStorageFull:
-		cause = fault.New(fault.BackupStorageFull, "the database server has no room for another backup")
-	case r.Message != "":
-		cause = fault.New(fault.AgentError, "%s", r.Message)
+	code, message := fault.AgentError, "the database server could not make the backup"
+	if r.Reason == ports.ReasonStorageFull {
+		code, message = fault.BackupStorageFull, "the database server has no room for another backup"
 	}
+	cause := fault.New(code, "%s", cmp.Or(r.Message, message))
 	return ending{on: operation.Fail, cause: cause, also: func(ctx context.Context, tx ports.Tx) error {
 		return j.audit(ctx, tx, audit.BackupFinished, audit.Details{"status": "failed", "code": string(cause.Code)})
 	}}
