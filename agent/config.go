@@ -44,7 +44,7 @@ type Config struct {
 
 	// BackupDir is the folder of backup files; one agent only.
 	BackupDir string
-	// BackupReserve is how many bytes of its file system a backup leaves free; 0 means 1 GiB.
+	// BackupReserve is how many bytes backups leave free, on their file system and on the databases'; 0 means 1 GiB.
 	BackupReserve int64
 	// BackupLimits bound how long a dump and its verification may take.
 	BackupLimits backup.Limits

@@ -243,3 +243,34 @@ func TestAResumedVerificationNeedsRoomForItsCopy(t *testing.T) {
 		t.Errorf("with room: %v, reserved for %q", err, purposes)
 	}
 }
+
+// Two decisions at the same moment, of an agent and its successor too, must not both see the same room.
+func TestOneDecidesAtATime(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t AS SELECT generate_series(1, 10) AS n`)
+	tx, err := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t).Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback() // it only holds the lock
+	if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(7450018)`); err != nil {
+		t.Fatal(err)
+	}
+	var admitted atomic.Bool
+	w.agent.Crash = func(string) { admitted.Store(true) }
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
+		ended <- err
+	}()
+	time.Sleep(300 * time.Millisecond)
+	if admitted.Load() {
+		t.Error("it was admitted while another decided")
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -85,8 +85,8 @@ func (c *claim) watch(ctx context.Context, used func(context.Context) (room.Rese
 // nobody else was promised that.
 func (c *claim) look(ctx context.Context, own room.Reservation) error {
 	if own.Purpose == room.Copy && own.Used > c.limit {
-		return notVerified(fmt.Errorf("its copy takes more than %s, where the database takes about %s",
-			megabytes(c.limit), megabytes(c.limit/copyLimit)))
+		return notVerified(fmt.Errorf("its copy takes %s, where %s do for most databases of this size and %s are allowed",
+			megabytes(own.Used), megabytes(c.limit/copyLimit), megabytes(c.limit)))
 	}
 	err := c.b.reservations.decide(ctx, func(tx *sql.Tx) error {
 		all, err := list(ctx, tx)

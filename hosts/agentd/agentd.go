@@ -73,7 +73,8 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.BoolVar(&p.ResetAlways, "pooler-reset-always", p.ResetAlways,
 		"reset a server session after each transaction; without it, clients of <name>.transaction see each other's session state")
 	f.StringVar(&a.BackupDir, "backup-dir", "", "folder of backup files")
-	f.Int64Var(&a.BackupReserve, "backup-reserve", 0, "bytes that backups leave free on that folder's file system; 0 means 1 GiB")
+	f.Int64Var(&a.BackupReserve, "backup-reserve", 0,
+		"bytes that backups leave free on their file system and on the databases'; 0 means 1 GiB")
 	backupLimits(f, &a.BackupLimits)
 	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
 	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
