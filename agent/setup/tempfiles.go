@@ -30,13 +30,14 @@ func inspectTempFileLimit(ctx context.Context, db *sql.DB, limit string) error {
 }
 
 // limitTempFiles sets the limit for every session of the server, including those that are open. An empty limit keeps what an
-// administrator has set, also where that is no limit. Only who has SET on the parameter can lift it for a session: superusers, and
-// the agent for the copies that verify backups.
+// administrator has set, also where that is no limit. Only who has SET on the parameter can lift it for a session: superusers,
+// and the agent for the copies that verify backups.
 func limitTempFiles(ctx context.Context, db *sql.DB, limit string) error {
 	if limit == "" {
-		var untouched bool
-		const query = "SELECT source = 'default' FROM pg_catalog.pg_settings WHERE name = 'temp_file_limit'"
-		if err := db.QueryRowContext(ctx, query).Scan(&untouched); err != nil || !untouched {
+		var set bool // for the server, not for this session
+		const query = `SELECT EXISTS (
+			SELECT FROM pg_catalog.pg_file_settings WHERE name = 'temp_file_limit' AND error IS NULL)`
+		if err := db.QueryRowContext(ctx, query).Scan(&set); err != nil || set {
 			return err
 		}
 		limit = DefaultTempFileLimit

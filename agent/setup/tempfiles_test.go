@@ -59,6 +59,17 @@ func TestTempFileLimit(t *testing.T) {
 	}
 }
 
+// What the superuser has for itself, or for a database, is no limit for customers.
+func TestALimitOfTheSuperusersOwnIsNotTheServers(t *testing.T) {
+	pg := clustertest.New(t, nil)
+	clustertest.Exec(t, pg.URL("postgres"), "ALTER ROLE postgres SET temp_file_limit = '5GB'")
+	if err := limited(t, pg, filepath.Join(t.TempDir(), "credentials"), ""); err != nil {
+		t.Fatal(err)
+	}
+	clustertest.Exec(t, pg.URL("postgres"), "ALTER ROLE postgres RESET temp_file_limit")
+	becomes(t, pg, "10GB")
+}
+
 // The agent exempts copies. Nobody else but a superuser can lift the limit, not even the owner of a database, in any way.
 func TestOnlyTheAgentMayLiftTheLimit(t *testing.T) {
 	pg := clustertest.New(t, nil)
