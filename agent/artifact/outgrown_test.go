@@ -106,7 +106,7 @@ func TestACopyMakesRoomWhenTheDiskFillsUp(t *testing.T) {
 func TestADumpThatOutgrowsItsRoom(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT n, (SELECT string_agg(decode(md5(n || ' ' || m), 'hex'), '') FROM generate_series(1, 64) m)
-		AS bytes FROM generate_series(1, 40000) n`)
+		AS bytes FROM generate_series(1, 20000) n`)
 	d := w.cramped(1<<40, asIs)
 	w.files = w.open(store.Options{Reserve: 1, Disk: func(path string) (store.Disk, error) {
 		on, err := d.at(path)

@@ -71,8 +71,9 @@ const (
 	shutdownTime  = 15 * time.Second
 	downloadChunk = 1 << 20
 	// chunkTime is for an API host to take one chunk of a download, so that one that hangs does not hold a file for ever. It is far
-	// above what the slowest customer needs whom an API host lets go on: what the kernel holds is taken first.
-	chunkTime = 5 * time.Minute
+	// above what the slowest customer needs whom an API host lets go on: the kernels between them can hold 17 MB, which are taken
+	// first.
+	chunkTime = 10 * time.Minute
 )
 
 // Server answers requests.

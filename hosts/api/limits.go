@@ -54,10 +54,10 @@ func parseLimit(text string) (ratelimit.Limit, error) {
 	return ratelimit.Limit{Count: n, Period: d}, nil
 }
 
-// Bounds of the lowest rate of downloads. Agents break off an API host that passes on less than a kibibyte a second; with socket
-// buffers in between, an API host's own clients have to be well above that.
+// Bounds of the lowest rate of downloads. Agents break off an API host that takes nothing for minutes; with socket buffers in
+// between, that is what a client below the lower bound looks like to them.
 const (
-	leastDownloadRate = 8 << 10
+	leastDownloadRate = 16 << 10
 	mostDownloadRate  = 1 << 30
 )
 

@@ -72,7 +72,7 @@ func TestTenTimesLeavesReservations(t *testing.T) {
 
 func TestDownloadsThatCannotBeAreRefused(t *testing.T) {
 	for flag, wrong := range map[string][]string{
-		"downloads-per-account": {"0", "-1"}, "download-min-rate": {"0", "-1", "8191", "1073741825"},
+		"downloads-per-account": {"0", "-1"}, "download-min-rate": {"0", "-1", "16383", "1073741825"},
 	} {
 		for _, value := range wrong {
 			cmd := Command()
