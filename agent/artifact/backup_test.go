@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,12 +145,12 @@ func TestACopyNeedsRoomBesideTheDatabases(t *testing.T) {
 func TestAFullDiskLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT md5(n::text) || md5((-n)::text) AS v FROM generate_series(1, 700000) n`)
-	full := false
+	var full atomic.Bool // the file's writer looks at the disk, and the watch of the dump
 	disk := func(string) (store.Disk, error) { // full after the dump was let in
 		if begun, err := filepath.Glob(filepath.Join(w.root, "*", "*.partial")); err != nil || len(begun) == 0 {
 			return store.Disk{ID: 1, Free: 1 << 40}, err
 		}
-		full = true
+		full.Store(true)
 		return store.Disk{ID: 1, Free: 0}, nil
 	}
 	files := w.open(store.Options{Reserve: 1, Disk: disk})
@@ -156,7 +158,7 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 	if !fault.Has(err, fault.BackupStorageFull) {
 		t.Fatalf("%v", err)
 	}
-	if !full {
+	if !full.Load() {
 		t.Fatal("the dump was too small to fill the disk")
 	}
 	left, err := filepath.Glob(filepath.Join(w.root, "*"))
@@ -165,6 +167,13 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 	}
 	if left := w.leftovers(); left != "" {
 		t.Errorf("left behind: %s", left)
+	}
+	var running strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&running, 1); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(running.String(), "pgzip") {
+		t.Error("the compressor still runs")
 	}
 }
 

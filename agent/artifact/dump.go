@@ -188,6 +188,7 @@ func compressed(file *store.File, produce func(io.Writer) error) (backup.FileDig
 		err = closing
 	}
 	if err != nil {
+		zip.Reset(io.Discard) // Close ends the writer's goroutine only where it succeeds
 		return backup.FileDigest{}, err
 	}
 	return file.Finish()
