@@ -29,6 +29,7 @@ import (
 
 // The real agent on a real PostgreSQL and PgBouncer, reached over HTTPS as the control plane reaches it.
 func TestRealAgent(t *testing.T) {
+	t.Parallel()
 	s := startReal(t)
 	// max_connections, and of these those kept for superusers, for the agent and for questions of PgBouncer's
 	if n, err := s.Agent.Connections(t.Context()); err != nil || n != 200-3-10-4 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/conformance"
@@ -76,33 +77,27 @@ func (s realServer) LogIn(database, username, password string) (conformance.Cust
 		Scheme: "postgres", User: url.UserPassword(username, password), Host: fmt.Sprintf("127.0.0.1:%d", s.port),
 		Path: "/" + database, RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {s.ca}}.Encode(),
 	}
-	db, err := sql.Open("postgres", u.String())
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	conn, err := pgconn.Connect(ctx, u.String())
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	conn, err := db.Conn(ctx)
-	if err == nil {
-		session := &realSession{db: db, conn: conn}
-		if err = session.query(ctx); err == nil {
-			return session, nil
-		}
-		_ = conn.Close()
+	session := &realSession{conn}
+	if err := session.query(ctx); err != nil {
+		session.Close()
+		return nil, err
 	}
-	_ = db.Close()
-	return nil, err
+	return session, nil
 }
 
-// realSession is one connection, never replaced by another.
-type realSession struct {
-	db   *sql.DB
-	conn *sql.Conn
-}
+// realSession is one connection. It is of pgconn, which closes a connection when the time for a query is over: lib/pq would ask
+// PgBouncer to cancel the query, and PgBouncer does not do that for a client that waits.
+type realSession struct{ conn *pgconn.PgConn }
 
 func (s *realSession) query(ctx context.Context) error {
-	var one int
-	return s.conn.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+	_, err := s.conn.Exec(ctx, "SELECT 1").ReadAll()
+	return err
 }
 
 func (s *realSession) Alive() bool {
@@ -112,6 +107,7 @@ func (s *realSession) Alive() bool {
 }
 
 func (s *realSession) Close() {
-	_ = s.conn.Close() // the server may have ended it
-	_ = s.db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = s.conn.Close(ctx) // the server may have ended it
 }

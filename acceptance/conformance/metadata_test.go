@@ -24,6 +24,7 @@ var stores = map[string]conformance.Metadata{
 }
 
 func eachStore(t *testing.T, suite func(*testing.T, conformance.Metadata)) {
+	t.Parallel()
 	for name, m := range stores {
 		t.Run(name, func(t *testing.T) { suite(t, m) })
 	}
