@@ -53,11 +53,11 @@ pooler-next: ## run the tests that PgBouncer matters to on its next version, whi
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
 
-# Of the version that has landed, so that what comes next is tried with it (TestPreviousStatements). Run it there, commit the
-# file, and delete that of a version of which no host may run any more beside the next one.
 abuse: toolchain ## measure a bystander beside each thing that one customer can hold
 	$(GO) test -count=1 -v -timeout 1h ./acceptance/abuse -figures
 
+# Of the version that has landed, so that what comes next is tried with it (TestPreviousStatements). Run it there, commit the
+# file, and delete that of a version of which no host may run any more beside the next one.
 record-statements: toolchain ## record what this version sends to the metadata database
 	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance
 
