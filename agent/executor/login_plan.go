@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -16,7 +17,7 @@ type loginPlan struct {
 }
 
 // backstop is PostgreSQL's own limit of a login: a little above the pooler's, so that clients queue there and do not fail here.
-func backstop(connectionLimit int) int { return connectionLimit + spareConnections }
+func backstop(connectionLimit int) int { return connectionLimit + database.SpareConnections }
 
 // serverLimit is PostgreSQL's own limit of the login, -1 where it has none. One that an administrator has lowered would keep the
 // proof of a rotation waiting for ever.

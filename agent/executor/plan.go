@@ -17,13 +17,10 @@ type plan struct {
 	model         database.RoleModel
 	names         database.Names
 	temporary     string            // name of the database while it is made; marks it with its operation
-	limit         int               // CONNECTION LIMIT
+	limit         int               // CONNECTION LIMIT; the pooler uses the cap alone
 	cap           int               // 0: none
 	verifiers     map[string]string // by username
 }
-
-// spareConnections are added to a database's cap for the agent; the pooler uses the cap alone.
-const spareConnections = database.SpareConnections
 
 var verifierPattern = regexp.MustCompile(
 	`^SCRAM-SHA-256\$[0-9]{1,8}:[A-Za-z0-9+/=]{4,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$`)
@@ -51,7 +48,7 @@ func readPlan(c protocol.Command) (plan, error) {
 		temporary: temporaryName(string(operation)), limit: -1, cap: w.ConnectionCap, verifiers: map[string]string{},
 	}
 	if p.cap > 0 {
-		p.limit = p.cap + spareConnections
+		p.limit = p.cap + database.SpareConnections
 	}
 	return p, p.takeLogins(w.Logins, c.Secrets)
 }
