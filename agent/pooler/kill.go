@@ -3,6 +3,7 @@ package pooler
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -40,10 +41,7 @@ func (c *Console) kill(ctx context.Context, ids []string) (closed []bool, err er
 		switch {
 		case err == nil:
 			c.give(s)
-			if refusal != "" {
-				err = fmt.Errorf("pooler: KILL_CLIENT: %s", refusal)
-			}
-			return closed, err
+			return closed, describe("KILL_CLIENT", refusal)
 		case !s.reused || ctx.Err() != nil:
 			s.close()
 			return closed, fmt.Errorf("%w: KILL_CLIENT: %w", ErrUnreachable, err)
@@ -60,11 +58,11 @@ func appendQuery(to []byte, query string) []byte {
 
 // pipeline sends n commands that answer without rows, and says of each whether it was done. Of the refusals it returns the first,
 // but for those that a client is not there.
-func (s *session) pipeline(ctx context.Context, commands []byte, n int) (done []bool, refusal string, err error) {
+func (s *session) pipeline(ctx context.Context, commands []byte, n int) (done []bool, refusal, err error) {
 	s.wire.obey(ctx)
 	defer s.wire.unhook()
 	if _, err := s.wire.heard.Write(commands); err != nil {
-		return nil, "", ended(ctx, err)
+		return nil, nil, ended(ctx, err)
 	}
 	done = make([]bool, n)
 	for answered := 0; answered < n; {
@@ -74,8 +72,8 @@ func (s *session) pipeline(ctx context.Context, commands []byte, n int) (done []
 			return done, refusal, ended(ctx, err)
 		case kind == 'C':
 			done[answered] = true
-		case kind == 'E' && refusal == "" && !strings.Contains(body, "client not found"):
-			refusal = body
+		case kind == 'E' && refusal == nil && !strings.Contains(errorMessage(body), "client not found"):
+			refusal = errors.New(errorMessage(body))
 		case kind == 'Z': // ready for the next command
 			answered++
 		}
@@ -83,15 +81,15 @@ func (s *session) pipeline(ctx context.Context, commands []byte, n int) (done []
 	return done, refusal, nil
 }
 
-// message reads one message: its type, and its body as readable text.
-func (s *session) message() (kind byte, body string, err error) {
+// message reads one message: its type and its body.
+func (s *session) message() (kind byte, body []byte, err error) {
 	head := make([]byte, 5)
 	if _, err := io.ReadFull(s.wire.heard, head); err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
-	rest := make([]byte, max(binary.BigEndian.Uint32(head[1:]), 4)-4)
-	if _, err := io.ReadFull(s.wire.heard, rest); err != nil {
-		return 0, "", err
+	body = make([]byte, max(binary.BigEndian.Uint32(head[1:]), 4)-4)
+	if _, err := io.ReadFull(s.wire.heard, body); err != nil {
+		return 0, nil, err
 	}
-	return head[0], strings.ReplaceAll(strings.Trim(string(rest), "\x00"), "\x00", " "), nil
+	return head[0], body, nil
 }

@@ -2,6 +2,7 @@ package pooler
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -44,16 +45,22 @@ func (o *overheard) acceptance() (accepted bool) {
 // refusal returns the text of the last error message; empty if there was none.
 func (o *overheard) refusal() (text string) {
 	o.each(func(kind byte, body []byte) {
-		if kind != 'E' {
-			return
-		}
-		for field := range bytes.SplitSeq(body, []byte{0}) {
-			if len(field) > 0 && field[0] == 'M' {
-				text = string(field[1:])
-			}
+		if kind == 'E' {
+			text = cmp.Or(errorMessage(body), text)
 		}
 	})
 	return text
+}
+
+// errorMessage returns the text for people of an ErrorResponse, whose fields are a letter and a value each; empty if the body was
+// cut off before it.
+func errorMessage(body []byte) string {
+	for field := range bytes.SplitSeq(body, []byte{0}) {
+		if text, is := bytes.CutPrefix(field, []byte{'M'}); is {
+			return string(text)
+		}
+	}
+	return ""
 }
 
 // each walks over the messages that were heard, the last one perhaps not to its end. A message is its type, its length without
