@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/rounds"
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/id"
@@ -171,10 +172,7 @@ func (a *Agent) poolerChanged(err error) {
 		a.log.Warn("PgBouncer does not use the desired state", zap.Error(err))
 	default:
 		a.log.Info("PgBouncer uses the desired state again")
-		select {
-		case a.poolerBack <- struct{}{}:
-		default:
-		}
+		rounds.Wake(a.poolerBack)
 	}
 }
 
@@ -224,17 +222,12 @@ func (a *Agent) prune(ctx context.Context) {
 // sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in
 // the way of some for long.
 func (a *Agent) sweepBackups(ctx context.Context) {
-	for ctx.Err() == nil {
-		pause := sweepPause
-		if err := a.backups.backuper.Sweep(ctx); err != nil && ctx.Err() == nil {
-			pause = sweepAgain
-			a.log.Warn("what backups have left is not removed", zap.Error(err))
+	rounds.Run(ctx, a.log, nil, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
+		if err := a.backups.backuper.Sweep(ctx); err != nil {
+			return sweepAgain, err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-	}
+		return sweepPause, nil
+	})
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/burial"
+	"github.com/pgherd/pgherd/agent/rounds"
 )
 
 // buryStatements bury a role, and enter it among the dead ones.
@@ -36,7 +37,7 @@ type deadRole struct {
 // no number of roles that cannot be dropped keeps it from the others.
 func (x *Executor) SweepDead(ctx context.Context) {
 	last := ""
-	x.again(ctx, x.buried, "dead roles are not dropped", func(ctx context.Context) (time.Duration, error) {
+	rounds.Run(ctx, x.log, x.buried, "dead roles are not dropped", func(ctx context.Context) (time.Duration, error) {
 		if last == "" {
 			if err := x.adoptDead(ctx); err != nil {
 				return deadPause, err
@@ -101,4 +102,4 @@ func (x *Executor) dropDead(ctx context.Context, r deadRole) error {
 }
 
 // wakeBurial wakes SweepDead after a burial: usually nothing refers to all but one of the buried roles.
-func (x *Executor) wakeBurial() { wake(x.buried) }
+func (x *Executor) wakeBurial() { rounds.Wake(x.buried) }

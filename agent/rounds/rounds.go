@@ -1,0 +1,40 @@
+// Package rounds repeats work of the agent that has no end.
+package rounds
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// complaintPause is the minimum time between two log lines about failing rounds.
+const complaintPause = time.Minute
+
+// Run runs rounds until ctx ends. A round returns the pause after it; woken ends the pause early.
+func Run(
+	ctx context.Context, log *zap.Logger, woken <-chan struct{}, complaint string,
+	round func(context.Context) (pause time.Duration, err error),
+) {
+	var complained time.Time
+	for ctx.Err() == nil {
+		pause, err := round(ctx)
+		if err != nil && ctx.Err() == nil && time.Since(complained) > complaintPause {
+			complained = time.Now()
+			log.Warn(complaint, zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-woken:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Wake ends a pause early. The channel holds one signal, so a round that is already running is followed by another.
+func Wake(woken chan<- struct{}) {
+	select {
+	case woken <- struct{}{}:
+	default: // it will look
+	}
+}
