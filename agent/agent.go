@@ -20,7 +20,6 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/rounds"
 	"github.com/pgherd/pgherd/agent/server"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -44,7 +43,6 @@ type Agent struct {
 	inCharge   atomic.Bool
 	started    chan struct{}
 	poolerDown atomic.Bool
-	poolerBack chan struct{} // wakes the watch over versions
 	clients    clients
 }
 
@@ -67,7 +65,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: rand.Text(),
 			Connections: c.Connections,
 		},
-		artifacts: c.artifacts(secrets.AgentPassword, d), started: make(chan struct{}), poolerBack: make(chan struct{}, 1),
+		artifacts: c.artifacts(secrets.AgentPassword, d), started: make(chan struct{}),
 	}
 	a.artifacts.Claim = a.postgres.Claim
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
@@ -87,9 +85,6 @@ func New(c Config, d Deps) (*Agent, error) {
 	})
 	return a, err
 }
-
-// Programs lists PostgreSQL, PgBouncer and pg_dump with what is known of their versions.
-func (a *Agent) Programs() []protocol.Program { return a.programs.report() }
 
 // InCharge reports whether the agent carries out commands.
 func (a *Agent) InCharge() bool { return a.inCharge.Load() }
@@ -112,8 +107,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.server.Serve(ctx, listener) })
 	group.Go(func() error { return a.lead(ctx) })
-	group.Go(func() error { return a.watchVersions(ctx) })
-	group.Go(func() error { return a.watchLanguages(ctx) })
+	group.Go(func() error { return a.onceInCharge(ctx, a.programs.watch) })
+	group.Go(func() error { return a.onceInCharge(ctx, a.languages.watch) })
 	err = group.Wait()
 	a.executor.Stop()
 	a.backups.close()
@@ -172,31 +167,7 @@ func (a *Agent) poolerChanged(err error) {
 		a.log.Warn("PgBouncer does not use the desired state", zap.Error(err))
 	default:
 		a.log.Info("PgBouncer uses the desired state again")
-		rounds.Wake(a.poolerBack)
-	}
-}
-
-// checkVersions waits until PostgreSQL answers, and returns a *versions.Refusal before a predecessor loses charge.
-func (a *Agent) checkVersions(ctx context.Context) (refusal error) {
-	for _, version := range a.config.Versions.Accept {
-		a.log.Warn("a version with known holes would be accepted (--accept-versions)", zap.String("version", version))
-	}
-	_ = a.untilDone(ctx, "looking at versions", func(ctx context.Context) error {
-		err := a.programs.look(ctx)
-		if errors.As(err, new(*versions.Refusal)) {
-			refusal, err = err, nil
-		}
-		return err
-	})
-	return refusal
-}
-
-func (a *Agent) watchVersions(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-a.started:
-		return a.programs.watch(ctx, a.poolerBack)
+		rounds.Wake(a.programs.back)
 	}
 }
 

@@ -100,25 +100,9 @@ func (w *languageWatch) report() (all []Language) {
 func (a *Agent) Languages() []Language { return a.languages.report() }
 
 // checkLanguages waits until PostgreSQL says what it offers, and returns a *languages.Refusal before a predecessor loses charge.
-func (a *Agent) checkLanguages(ctx context.Context) (refusal error) {
+func (a *Agent) checkLanguages(ctx context.Context) error {
 	for _, name := range a.config.Languages.Accept {
 		a.log.Warn("a trusted procedural language would be accepted (--accept-languages)", zap.String("language", name))
 	}
-	_ = a.untilDone(ctx, "looking for procedural languages", func(ctx context.Context) error {
-		err := a.languages.look(ctx)
-		if languages.Is(err) {
-			refusal, err = err, nil
-		}
-		return err
-	})
-	return refusal
-}
-
-func (a *Agent) watchLanguages(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-a.started:
-		return a.languages.watch(ctx)
-	}
+	return a.judged(ctx, "looking for procedural languages", a.languages.look, languages.Is)
 }

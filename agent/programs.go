@@ -23,6 +23,7 @@ type programs struct {
 	console  *pooler.Console
 	pgDump   string
 	log      *zap.Logger
+	back     chan struct{} // wakes the watch when PgBouncer uses the desired state again
 
 	mu    sync.Mutex
 	known map[versions.Program]versions.Verdict
@@ -31,7 +32,7 @@ type programs struct {
 func newPrograms(c Config, s executor.Server, console *pooler.Console, log *zap.Logger) *programs {
 	return &programs{
 		policy: c.Versions, postgres: s, console: console, pgDump: c.PgDump, log: log,
-		known: make(map[versions.Program]versions.Verdict),
+		back: make(chan struct{}, 1), known: make(map[versions.Program]versions.Verdict),
 	}
 }
 
@@ -119,7 +120,7 @@ const (
 
 // watch looks again and again until ctx ends, and at once when PgBouncer uses the desired state again. Until every program was
 // seen, it looks only for those that were not. It returns a *versions.Refusal.
-func (p *programs) watch(ctx context.Context, back <-chan struct{}) error {
+func (p *programs) watch(ctx context.Context) error {
 	for {
 		which, pause := versions.Programs, versionPause
 		if missing := p.missing(); len(missing) > 0 {
@@ -128,13 +129,12 @@ func (p *programs) watch(ctx context.Context, back <-chan struct{}) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-back:
+		case <-p.back:
 			which = versions.Programs
 		case <-time.After(pause):
 		}
-		var refusal *versions.Refusal
-		if err := p.lookAt(ctx, which); errors.As(err, &refusal) {
-			return refusal
+		if err := p.lookAt(ctx, which); versions.Is(err) {
+			return err
 		} // That one does not answer is said by whoever needs it.
 	}
 }
@@ -167,4 +167,15 @@ func (p *programs) report() []protocol.Program {
 		list = append(list, one)
 	}
 	return list
+}
+
+// Programs lists PostgreSQL, PgBouncer and pg_dump with what is known of their versions.
+func (a *Agent) Programs() []protocol.Program { return a.programs.report() }
+
+// checkVersions waits until PostgreSQL answers, and returns a *versions.Refusal before a predecessor loses charge.
+func (a *Agent) checkVersions(ctx context.Context) error {
+	for _, version := range a.config.Versions.Accept {
+		a.log.Warn("a version with known holes would be accepted (--accept-versions)", zap.String("version", version))
+	}
+	return a.judged(ctx, "looking at versions", a.programs.look, versions.Is)
 }

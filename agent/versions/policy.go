@@ -1,6 +1,7 @@
 package versions
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,6 +67,9 @@ func floorOf(f Found) Floor {
 
 // Refusal is the error for a version that does not pass.
 type Refusal struct{ Verdict Verdict }
+
+// Is reports whether an error is a Refusal.
+func Is(err error) bool { return errors.As(err, new(*Refusal)) }
 
 func (r *Refusal) Error() string {
 	v := r.Verdict
