@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
+)
+
+// lead takes charge, prepares, and watches until ctx ends.
+func (a *Agent) lead(ctx context.Context) error {
+	if err := a.checkVersions(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if err := a.checkLanguages(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	leader := a.takeCharge(ctx)
+	if leader == nil {
+		return nil
+	}
+	defer leader.Release()
+	defer a.inCharge.Store(false)
+	if err := a.untilDone(ctx, "preparing", a.prepare); err != nil {
+		return nil // ctx has ended
+	}
+	a.inCharge.Store(true)
+	close(a.started)
+	a.log.Info("this agent is in charge of the server")
+	a.beginUpkeep(ctx)
+	return leader.Watch(ctx)
+}
+
+// takeCharge returns nil if ctx ended first.
+func (a *Agent) takeCharge(ctx context.Context) (leader *executor.Leader) {
+	_ = a.untilDone(ctx, "taking charge", func(ctx context.Context) (err error) {
+		leader, err = a.postgres.Lead(ctx)
+		return err
+	})
+	return leader
+}
+
+// prepare ends what a predecessor left at work, and writes PgBouncer's files. PgBouncer need not run yet.
+func (a *Agent) prepare(ctx context.Context) error {
+	if err := a.backups.open(ctx, a.artifacts); err != nil {
+		return err
+	}
+	err := a.pooler.Sync(ctx, a.executor.PoolerState)
+	if errors.Is(err, pooler.ErrUnreachable) {
+		return nil
+	}
+	return err
+}
+
+const retryPause = time.Second
+
+// untilDone retries until it works or ctx ends.
+func (a *Agent) untilDone(ctx context.Context, what string, fn func(context.Context) error) error {
+	for {
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		err := fn(limited)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.log.Warn(what, zap.Error(err))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryPause):
+		}
+	}
+}

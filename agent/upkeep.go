@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/rounds"
+)
+
+const (
+	watchPause = time.Second
+	sweepPause = time.Minute
+	sweepAgain = 5 * time.Second // where something is left
+	prunePause = 24 * time.Hour
+)
+
+// beginUpkeep begins what the agent does unasked while it is in charge, until ctx ends.
+func (a *Agent) beginUpkeep(ctx context.Context) {
+	go a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, a.poolerChanged)
+	go a.shed(ctx)
+	go a.prune(ctx)
+	go a.executor.SweepChanged(ctx)
+	go a.executor.SweepDead(ctx)
+	go a.sweepBackups(ctx)
+}
+
+// poolerChanged hears from the watch over PgBouncer.
+func (a *Agent) poolerChanged(err error) {
+	down := errors.Is(err, pooler.ErrUnreachable)
+	a.poolerDown.Store(down)
+	switch {
+	case down:
+		a.log.Error("PgBouncer does not answer, so customers cannot connect", zap.Error(err))
+	case err != nil:
+		a.log.Warn("PgBouncer does not use the desired state", zap.Error(err))
+	default:
+		a.log.Info("PgBouncer uses the desired state again")
+		rounds.Wake(a.programs.back)
+	}
+}
+
+// prune removes old operations from the ledger, now and every day.
+func (a *Agent) prune(ctx context.Context) {
+	tick := time.NewTicker(prunePause)
+	defer tick.Stop()
+	for {
+		switch n, err := a.executor.Prune(ctx); {
+		case err != nil && ctx.Err() == nil:
+			a.log.Warn("the ledger could not be pruned", zap.Error(err))
+		case n > 0:
+			a.log.Info("the ledger was pruned", zap.Int64("operations", n))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in
+// the way of some for long.
+func (a *Agent) sweepBackups(ctx context.Context) {
+	rounds.Run(ctx, a.log, nil, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
+		if err := a.backups.backuper.Sweep(ctx); err != nil {
+			return sweepAgain, err
+		}
+		return sweepPause, nil
+	})
+}
