@@ -45,21 +45,13 @@ func (a *Agent) poolerChanged(err error) {
 
 // prune removes old operations from the ledger, now and every day.
 func (a *Agent) prune(ctx context.Context) {
-	tick := time.NewTicker(prunePause)
-	defer tick.Stop()
-	for {
-		switch n, err := a.executor.Prune(ctx); {
-		case err != nil && ctx.Err() == nil:
-			a.log.Warn("the ledger could not be pruned", zap.Error(err))
-		case n > 0:
+	rounds.Run(ctx, a.log, nil, "the ledger could not be pruned", func(ctx context.Context) (time.Duration, error) {
+		n, err := a.executor.Prune(ctx)
+		if n > 0 {
 			a.log.Info("the ledger was pruned", zap.Int64("operations", n))
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return prunePause, err
+	})
 }
 
 // sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in

@@ -1,0 +1,28 @@
+package agent_test
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/zap"
+)
+
+// TestAgentPrunesTheLedgerAtItsStart leaves an operation of two months ago, whose command has ended, and one of today.
+func TestAgentPrunesTheLedgerAtItsStart(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	must(s.super.Exec(`INSERT INTO ledger.operation (id, epoch, spoken_at)
+		VALUES ('old', 1, now() - interval '60 days'), ('new', 1, now())`))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, log, ended := s.run(t, ctx)
+	eventually(t, "the log does not say that one operation was pruned", func() bool {
+		return log.FilterMessage("the ledger was pruned").FilterField(zap.Int64("operations", 1)).Len() == 1
+	})
+	if left := s.one(t, "SELECT string_agg(id, ' ') FROM ledger.operation"); left != "new" {
+		t.Errorf("left: %s", left)
+	}
+	cancel()
+	if err := ends(t, ended); err != nil {
+		t.Error(err)
+	}
+}
