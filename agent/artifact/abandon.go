@@ -28,7 +28,7 @@ func (e *CutShortError) Error() string {
 // file that is not verified stays, as the result says, with BACKUP_NOT_VERIFIED: it may be good. Without a file, the error is a
 // *CutShortError. After any other error, call Abandon again. The request must not be running.
 func (b *Backuper) Abandon(ctx context.Context, req Request, attempts int, last error) (Result, error) {
-	done, err := b.turns.take(ctx, req.OperationID)
+	done, err := b.turn(ctx, req.OperationID)
 	if err != nil {
 		return Result{}, err
 	}

@@ -43,7 +43,7 @@ type Progress func(stage string, percent int)
 // has the file name), BACKUP_NOT_VERIFIED (the file exists, as the result says, but its restored copy differs, or cannot be made
 // within its bounds), DATABASE_NOT_FOUND. After any other error the outcome is open: call Run again.
 func (b *Backuper) Run(ctx context.Context, req Request, progress Progress) (Result, error) {
-	done, err := b.turns.take(ctx, req.OperationID)
+	done, err := b.turn(ctx, req.OperationID)
 	if err != nil {
 		return Result{}, err
 	}

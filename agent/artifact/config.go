@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -118,7 +119,7 @@ func (c *Config) with(database string, op id.OperationID, fn func(*sql.DB) error
 type Backuper struct {
 	cfg          Config
 	store        *store.Store
-	turns        turns
+	turns        locks.Locks // by the operation as the names of its logins have it
 	reservations *reservations
 	// Crash is called at each of CrashPoints, so that a test can end the process there.
 	Crash func(point string)

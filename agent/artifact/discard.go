@@ -12,7 +12,7 @@ import (
 // Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
 // if that is verified. The file of another operation stays. The request must not be running.
 func (b *Backuper) Discard(ctx context.Context, req Request) error {
-	done, err := b.turns.take(ctx, req.OperationID)
+	done, err := b.turn(ctx, req.OperationID)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -40,7 +39,7 @@ func (b *Backuper) sweep(
 		WHERE rolname ~ '^`+k.prefix+`[0-9a-f]{32}$' AND shobj_description(oid, 'pg_authid') = '`+k.mark+`' || rolname`)
 	left := 0
 	for _, name := range names {
-		done := b.turns.try(name[len(k.prefix):])
+		done := b.turns.Try(name[len(k.prefix):])
 		if done == nil {
 			continue
 		}
@@ -84,48 +83,8 @@ func endSessions(ctx context.Context, admin *sql.DB, p patience, condition strin
 	}
 }
 
-// turns keeps a sweep and the work on an operation apart: both would drop the same logins, and only one makes them again.
-type turns struct {
-	mu   sync.Mutex
-	held map[string]chan struct{} // by the operation as the names have it; closed when it is given back
-}
-
-// take waits for the turn of an operation; the returned function gives it back.
-func (t *turns) take(ctx context.Context, op id.OperationID) (done func(), err error) {
-	for {
-		done, taken := t.attempt(id.Compact(op))
-		if done != nil {
-			return done, nil
-		}
-		select {
-		case <-taken:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// try returns nil where somebody else has the turn.
-func (t *turns) try(key string) (done func()) {
-	done, _ = t.attempt(key)
-	return done
-}
-
-func (t *turns) attempt(key string) (done func(), taken chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if taken := t.held[key]; taken != nil {
-		return nil, taken
-	}
-	if t.held == nil {
-		t.held = make(map[string]chan struct{})
-	}
-	free := make(chan struct{})
-	t.held[key] = free
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.held, key)
-		close(free)
-	}, nil
+// turn waits for the turn of an operation; the returned function gives it back. It keeps a sweep and the work on an operation
+// apart: both would drop the same logins, and only one makes them again.
+func (b *Backuper) turn(ctx context.Context, op id.OperationID) (done func(), err error) {
+	return b.turns.Take(ctx, id.Compact(op))
 }

@@ -117,7 +117,7 @@ func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error
 	if err != nil {
 		return err
 	}
-	release, err := x.locks.take(ctx, protocol.DatabaseResource(d.ID))
+	release, err := x.locks.Take(ctx, protocol.DatabaseResource(d.ID))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/id"
@@ -36,7 +37,7 @@ type Executor struct {
 	backups  Backups
 	log      *zap.Logger
 
-	locks locks
+	locks locks.Locks
 	lanes
 
 	changed chan struct{} // wakes SweepChanged
@@ -139,14 +140,14 @@ func (x *Executor) read(c protocol.Command) (action, error) {
 // database: stopping a database and changing a login exclude each other.
 func (x *Executor) lockFor(ctx context.Context, c protocol.Command) (func(), error) {
 	if c.OperationID == "" {
-		return x.locks.take(ctx, c.Resource)
+		return x.locks.Take(ctx, c.Resource)
 	}
-	first, err := x.locks.take(ctx, protocol.OperationResource(c.OperationID))
+	first, err := x.locks.Take(ctx, protocol.OperationResource(c.OperationID))
 	if err != nil || c.Kind == protocol.CloseOperation {
 		return first, err // the resource is the operation itself
 	}
 	database, _, _ := strings.Cut(c.Resource, "/login/")
-	second, err := x.locks.take(ctx, database)
+	second, err := x.locks.Take(ctx, database)
 	if err != nil {
 		first()
 		return nil, err

@@ -68,7 +68,7 @@ func (x *Executor) releaseParked(ctx context.Context) error {
 func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 	brief, cancel := context.WithTimeout(ctx, sweepPause)
 	defer cancel()
-	unlock, err := x.locks.take(brief, protocol.DatabaseResource(databaseID))
+	unlock, err := x.locks.Take(brief, protocol.DatabaseResource(databaseID))
 	if err != nil {
 		return ctx.Err()
 	}

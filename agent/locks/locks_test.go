@@ -1,4 +1,4 @@
-package executor
+package locks
 
 import (
 	"context"
@@ -9,20 +9,27 @@ import (
 )
 
 func TestLocksSerializeOneNameOnly(t *testing.T) {
-	var l locks
-	release, err := l.take(t.Context(), "a")
+	var l Locks
+	release, err := l.Take(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := l.take(t.Context(), "b")
+	other, err := l.Take(t.Context(), "b")
 	if err != nil {
 		t.Fatal("another name waits: ", err)
 	}
 	other()
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := l.take(short, "a"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := l.Take(short, "a"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a held lock was given: %v", err)
+	}
+	if l.Try("a") != nil {
+		t.Error("a held lock was given to one who does not wait")
+	}
+	release()
+	if release = l.Try("a"); release == nil {
+		t.Fatal("a free lock was not given")
 	}
 	release()
 	if len(l.held) != 0 {
@@ -31,14 +38,14 @@ func TestLocksSerializeOneNameOnly(t *testing.T) {
 }
 
 func TestLocksUnderLoad(t *testing.T) {
-	var l locks
+	var l Locks
 	var group sync.WaitGroup
 	counts := map[string]int{"a": 0, "b": 0}
 	for _, name := range []string{"a", "b"} {
 		n := 0
 		for range 50 {
 			group.Go(func() {
-				release, err := l.take(t.Context(), name)
+				release, err := l.Take(t.Context(), name)
 				if err != nil {
 					t.Error(err)
 					return
