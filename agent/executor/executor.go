@@ -43,7 +43,7 @@ type Executor struct {
 	changed chan struct{} // wakes SweepChanged
 	buried  chan struct{} // wakes SweepDead
 
-	// BackupPause is before the second attempt at a backup whose first was cut short; it grows. 0 means 10 s. Set it before the
+	// BackupPause is before the second attempt at a backup whose first was cut short; it grows. 0 means 1 s. Set it before the
 	// first command.
 	BackupPause  time.Duration
 	lastAttempts gauge // at backups
