@@ -71,8 +71,13 @@ func (c *Config) complete() {
 	}
 }
 
-// lockWait is LockWait in milliseconds, as PostgreSQL's settings have it.
-func (c *Config) lockWait() string { return strconv.FormatInt(c.LockWait.Milliseconds(), 10) }
+func (c *Config) lockWait() string { return milliseconds(c.LockWait) }
+
+// milliseconds is a time as PostgreSQL's settings have it.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// lockWithin begins a transaction in which no statement waits longer for a lock.
+func lockWithin(d time.Duration) string { return `SET LOCAL lock_timeout = ` + milliseconds(d) }
 
 // sessionOptions override a customer's defaults in the agent's sessions.
 const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
@@ -150,7 +155,7 @@ var CrashPoints = []string{
 // calls it before anything else runs backups.
 func (b *Backuper) EndPredecessor(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(db *sql.DB) error {
-		err := endSessions(ctx, db, ofRun,
+		_, err := endSessions(ctx, db, runPatience,
 			`application_name LIKE $1 || '%' AND (usename = current_user OR usename ~ '^(verify|dump)_')`, sessionPrefix)
 		if err != nil {
 			return fmt.Errorf("end the predecessor's sessions: %w", err)

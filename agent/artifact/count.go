@@ -77,7 +77,7 @@ func (d pgDump) count(ctx context.Context, list []relation) (map[string]int64, e
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
 	_, err = conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '`+d.snapshot+`';
-		SET LOCAL lock_timeout = `+d.cfg.lockWait()).ReadAll()
+		`+lockWithin(d.cfg.LockWait)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("count rows in the snapshot: %w", err)
 	}

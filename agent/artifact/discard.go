@@ -30,12 +30,12 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 // removeWork ends a request's sessions, and removes its login and its isolated copy. The caller has the operation's turn.
 func (b *Backuper) removeWork(ctx context.Context, req Request) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		if err := endSessions(ctx, admin, ofRun, `application_name = $1`, sessionName(req.OperationID)); err != nil {
+		if _, err := endSessions(ctx, admin, runPatience, `application_name = $1`, sessionName(req.OperationID)); err != nil {
 			return fmt.Errorf("end the backup's sessions: %w", err)
 		}
 		copied := &isolated{cfg: &b.cfg, op: req.OperationID, admin: admin}
 		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
-		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), ofRun))
+		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), runPatience))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/core/id"
@@ -28,7 +29,7 @@ func (l *dumpLogin) name() string { return dumpLogins.of(l.op) }
 func (l *dumpLogin) create(ctx context.Context, database string, owners []string) (err error) {
 	name := dumpsql.QuoteIdentifier(l.name())
 	statements := []string{
-		`SET LOCAL lock_timeout = ` + l.cfg.lockWait(), // the owner may be changing who can connect
+		lockWithin(l.cfg.LockWait), // the owner may be changing who can connect
 		`GRANT CONNECT ON DATABASE ` + dumpsql.QuoteIdentifier(database) + ` TO ` + name,
 	}
 	for _, owner := range owners {
@@ -37,7 +38,7 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 	// Last: it locks these roles, which every dump needs, until the end of the transaction.
 	statements = append(statements, `GRANT pg_read_all_data, pg_use_reserved_connections TO `+name)
 	return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error {
-		if err := dropDumpLogin(ctx, admin, l.name(), ofRun); err != nil {
+		if err := dropDumpLogin(ctx, admin, l.name(), runPatience); err != nil {
 			return err
 		}
 		l.password, err = dumpLogins.make(ctx, admin, l.name(), statements...)
@@ -48,20 +49,22 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 // drop removes the login.
 func (l *dumpLogin) drop(ctx context.Context) error {
 	return l.cfg.cleanUp(ctx, func(ctx context.Context) error {
-		return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error { return dropDumpLogin(ctx, admin, l.name(), ofRun) })
+		return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error {
+			return dropDumpLogin(ctx, admin, l.name(), runPatience)
+		})
 	})
 }
 
 // dropDumpLogin ends the sessions of a dump's login and drops it, if it bears our mark. It is no error if it does not exist.
-func dropDumpLogin(ctx context.Context, admin *sql.DB, name string, p patience) error {
+func dropDumpLogin(ctx context.Context, admin *sql.DB, name string, patience time.Duration) error {
 	found, err := dumpLogins.exists(ctx, admin, name)
 	if err != nil || !found {
 		return err
 	}
-	if err := endSessions(ctx, admin, p, `usename = $1`, name); err != nil {
+	if _, err := endSessions(ctx, admin, patience, `usename = $1`, name); err != nil {
 		return fmt.Errorf("end the sessions of the dump's login: %w", err)
 	}
-	return dropLogin(ctx, admin, name, p)
+	return dropLogin(ctx, admin, name, patience)
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.

@@ -94,10 +94,10 @@ func quoteSetting(value string) string {
 
 // drop removes database and login if they bear our mark. It is no error if they do not exist.
 func (i *isolated) drop(ctx context.Context, crash func(string)) error {
-	return dropMarked(ctx, i.admin, i.name(), ofRun, crash)
+	return dropMarked(ctx, i.admin, i.name(), runPatience, crash)
 }
 
-func dropMarked(ctx context.Context, admin *sql.DB, name string, p patience, crash func(string)) error {
+func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.Duration, crash func(string)) error {
 	found, err := copyLogins.exists(ctx, admin, name)
 	if err != nil || !found {
 		return err
@@ -107,7 +107,7 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, p patience, cra
 		return fmt.Errorf("drop the isolated copy: %w", err)
 	}
 	crash("backup.verify.database-dropped")
-	if err := dropLogin(ctx, admin, name, p); err != nil {
+	if err := dropLogin(ctx, admin, name, patience); err != nil {
 		return err
 	}
 	crash("backup.verify.dropped")

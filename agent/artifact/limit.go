@@ -79,29 +79,20 @@ func (i *isolated) within(ctx context.Context, work func(context.Context) error)
 	return errors.Join(err, <-ended)
 }
 
-const (
-	endTime  = 5 * time.Second // for a session to end; PostgreSQL's own DROP DATABASE ... WITH (FORCE) waits as long
-	endPause = 20 * time.Millisecond
-)
+// copyPatience is for the sessions of a copy. PostgreSQL's own DROP DATABASE ... WITH (FORCE) waits as long.
+const copyPatience = 5 * time.Second
 
-// endCopy ends every session of the copy and asks again until none is left, or endTime has passed.
+// endCopy ends every session of the copy. It is an error if one is left.
 func (i *isolated) endCopy(ctx context.Context) error {
-	const query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend'
-		AND pid <> pg_backend_pid() AND (usename = $1 OR datname = $1 AND usename = current_user)`
-	ctx, cancel := context.WithTimeout(ctx, endTime)
+	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
-	for {
-		var n int
-		if err := i.admin.QueryRowContext(ctx, query, i.name()).Scan(&n); err != nil {
-			return fmt.Errorf("end the copy's sessions: %w", err)
-		}
-		if n == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d sessions of the copy do not end: %w", n, ctx.Err())
-		case <-time.After(endPause):
-		}
+	left, err := endSessions(ctx, i.admin, copyPatience,
+		`backend_type = 'client backend' AND (usename = $1 OR datname = $1 AND usename = current_user)`, i.name())
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d do not end", left)
 	}
+	if err != nil {
+		return fmt.Errorf("end the copy's sessions: %w", err)
+	}
+	return nil
 }

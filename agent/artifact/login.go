@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -17,16 +18,12 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// patience bounds how long each statement about a login waits: a customer's open transaction can hold what it needs.
-type patience string
-
+// The patience is how long each statement about a login waits: a customer's open transaction can hold what it needs. It is also
+// how long others' sessions are waited for that were told to end.
 const (
-	// ofRun is that of a backup, which waits for its own sake only; ofSweep that of who has the logins of all to go through.
-	ofRun   patience = "3s"
-	ofSweep patience = "100ms"
+	runPatience   = 3 * time.Second        // of a backup, which waits for its own sake only
+	sweepPatience = 100 * time.Millisecond // of who has the logins of all to go through
 )
-
-func (p patience) statement() string { return `SET LOCAL lock_timeout = ` + pq.QuoteLiteral(string(p)) }
 
 // loginKind is a purpose for which logins are made. The name of each is the prefix and 32 hexadecimal digits, and its comment,
 // the mark with its name, says that it is ours.
@@ -55,7 +52,7 @@ func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ..
 	password = hex.EncodeToString(random[:])
 	quoted := dumpsql.QuoteIdentifier(name)
 	statements := append([]string{
-		ofRun.statement(),
+		lockWithin(runPatience),
 		`CREATE ROLE ` + quoted + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS PASSWORD ` +
 			pq.QuoteLiteral(credential.Verifier(password, salt, credential.Iterations)),
 		k.comment(name),
@@ -68,28 +65,28 @@ func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ..
 
 // dropLogin drops a login that nobody uses any more. Customers see it in pg_roles while it exists, and may grant it something: as
 // long as such a grant stands, or the transaction that makes it is open, PostgreSQL refuses to drop the role. Then it is buried.
-func dropLogin(ctx context.Context, admin *sql.DB, name string, p patience) error {
+func dropLogin(ctx context.Context, admin *sql.DB, name string, patience time.Duration) error {
 	const look = `SELECT r.oid, EXISTS (SELECT FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid
 		AND (s.dbid <> 0 OR s.classid <> 'pg_database'::regclass)) FROM pg_roles r WHERE r.rolname = $1`
 	var oid uint32
 	var kept bool
 	err := admin.QueryRowContext(ctx, look, name).Scan(&oid, &kept)
 	if err == nil && !kept {
-		kept, err = tryDrop(ctx, admin, name, p)
+		kept, err = tryDrop(ctx, admin, name, patience)
 	}
 	if err != nil || !kept {
 		return err
 	}
-	return bury(ctx, admin, name, oid, p)
+	return bury(ctx, admin, name, oid, patience)
 }
 
 const dependentObjects = "2BP01"
 
 // tryDrop drops a login, and reports whether a customer's grant keeps it. It owns nothing: what DROP OWNED removes is what it may
 // do with databases.
-func tryDrop(ctx context.Context, admin *sql.DB, name string, p patience) (kept bool, err error) {
+func tryDrop(ctx context.Context, admin *sql.DB, name string, patience time.Duration) (kept bool, err error) {
 	quoted := dumpsql.QuoteIdentifier(name)
-	err = inTransaction(ctx, admin, p.statement(), `DROP OWNED BY `+quoted, `DROP ROLE `+quoted)
+	err = inTransaction(ctx, admin, lockWithin(patience), `DROP OWNED BY `+quoted, `DROP ROLE `+quoted)
 	kept = pq.As(err, dependentObjects, lockTimeout) != nil
 	if kept {
 		err = nil
@@ -102,10 +99,10 @@ func tryDrop(ctx context.Context, admin *sql.DB, name string, p patience) (kept 
 
 // bury takes everything from a login that cannot be dropped, its name too: nobody can use it, and it stands in nobody's way. The
 // executor takes what rights are left then, and drops it later.
-func bury(ctx context.Context, admin *sql.DB, name string, oid uint32, p patience) error {
+func bury(ctx context.Context, admin *sql.DB, name string, oid uint32, patience time.Duration) error {
 	err := burial.Strip(ctx, admin, oid)
 	statements, _ := burial.Statements(name)
-	err = errors.Join(err, inTransaction(ctx, admin, append([]string{p.statement()}, statements...)...))
+	err = errors.Join(err, inTransaction(ctx, admin, append([]string{lockWithin(patience)}, statements...)...))
 	if err != nil {
 		return fmt.Errorf("bury the login %s: %w", name, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -20,13 +19,13 @@ func (b *Backuper) Sweep(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
 		return errors.Join(
 			b.sweep(ctx, admin, dumpLogins, func(ctx context.Context, name string) error {
-				return dropDumpLogin(ctx, admin, name, ofSweep)
+				return dropDumpLogin(ctx, admin, name, sweepPatience)
 			}),
 			b.sweep(ctx, admin, formerlyDead, func(ctx context.Context, name string) error {
-				return dropLogin(ctx, admin, name, ofSweep)
+				return dropLogin(ctx, admin, name, sweepPatience)
 			}),
 			b.sweep(ctx, admin, copyLogins, func(ctx context.Context, name string) error {
-				return dropMarked(ctx, admin, name, ofSweep, func(string) {})
+				return dropMarked(ctx, admin, name, sweepPatience, func(string) {})
 			}))
 	})
 }
@@ -59,28 +58,6 @@ func (b *Backuper) one(ctx context.Context, name string, drop func(ctx context.C
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.CleanupTime)
 	defer cancel()
 	return drop(ctx, name)
-}
-
-// endSessions terminates the sessions that a condition selects, and waits for their end, together not much longer than p.
-func endSessions(ctx context.Context, admin *sql.DB, p patience, condition string, args ...any) error {
-	const pause = 10 * time.Millisecond
-	limit, err := time.ParseDuration(string(p))
-	if err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(limit); ; {
-		var n int
-		err := admin.QueryRowContext(ctx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-			WHERE pid <> pg_backend_pid() AND `+condition, args...).Scan(&n)
-		if err != nil || n == 0 || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d sessions are still open: %w", n, ctx.Err())
-		case <-time.After(pause):
-		}
-	}
 }
 
 // turn waits for the turn of an operation; the returned function gives it back. It keeps a sweep and the work on an operation
