@@ -41,19 +41,16 @@ func (b *Backuper) Abandon(ctx context.Context, req Request, attempts int, last 
 	if errors.As(last, &in) {
 		why.At = in.at
 	}
-	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
-	switch {
-	case fault.Has(err, fault.BackupNotFound), err == nil && m.OperationID != req.OperationID:
-		return Result{}, why
-	case err != nil:
+	found, result, err := b.standing(req)
+	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Manifest: m}
-	if result.VerifiedAt, err = b.store.VerifiedAt(m); err != nil {
-		return Result{}, err
-	}
-	if req.Verify && result.VerifiedAt == nil {
+	switch found {
+	case complete:
+		return result, nil
+	case unverified:
 		return result, fault.New(fault.BackupNotVerified, "the backup file could not be verified: %s", why.Error())
+	default:
+		return Result{}, why
 	}
-	return result, nil
 }

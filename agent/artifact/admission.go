@@ -67,8 +67,8 @@ func (c *claim) reserve(ctx context.Context) error {
 
 // needs are the reservations for what is not yet made.
 func (c *claim) needs(ctx context.Context) ([]room.Reservation, error) {
-	dump, verify, err := c.b.unfinished(c.req)
-	if err != nil || !dump && !verify {
+	found, _, err := c.b.standing(c.req)
+	if err != nil || found == foreign || found == complete {
 		return nil, err
 	}
 	var needs []room.Reservation
@@ -85,27 +85,14 @@ func (c *claim) needs(ctx context.Context) ([]room.Reservation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dump {
+	if found == nothing {
 		need(room.Dump, files, dumpSize(size))
 	}
-	if verify {
+	if c.req.Verify {
 		need(room.Copy, data, copySize(size))
 		c.limit = copyLimit * copySize(size)
 	}
 	return needs, nil
-}
-
-// unfinished says whether a request's dump and its verification are still to be made.
-func (b *Backuper) unfinished(req Request) (dump, verify bool, err error) {
-	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
-	switch {
-	case fault.Has(err, fault.BackupNotFound):
-		return true, req.Verify, nil
-	case err != nil || m.OperationID != req.OperationID || !req.Verify:
-		return false, false, err
-	}
-	at, err := b.store.VerifiedAt(m)
-	return false, at == nil, err
 }
 
 // disks are those of the backup files and of the databases.

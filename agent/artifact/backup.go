@@ -54,38 +54,33 @@ func (b *Backuper) Run(ctx context.Context, req Request, progress Progress) (Res
 		return Result{}, err
 	}
 	b.Crash("backup.reserved")
-	manifest, err := c.file(ctx)
-	if err != nil {
-		return Result{}, err
+	result, err := c.file(ctx)
+	if err != nil || !req.Verify || result.VerifiedAt != nil {
+		return result, err
 	}
-	result := Result{Manifest: manifest}
-	if req.Verify {
-		result.VerifiedAt, err = c.verified(ctx, manifest)
-	}
+	result.VerifiedAt, err = c.verified(ctx, result.Manifest)
 	return result, err
 }
 
 // file finds the committed file of the request or makes it.
-func (c *claim) file(ctx context.Context) (backup.Manifest, error) {
-	manifest, err := c.b.store.Manifest(c.req.DatabaseID, c.req.Filename)
-	switch {
-	case fault.Has(err, fault.BackupNotFound):
-		return c.dump(ctx)
-	case err != nil:
-		return backup.Manifest{}, err
-	case manifest.OperationID != c.req.OperationID:
-		return backup.Manifest{}, fault.New(fault.BackupConflict, "another backup has the name %s", c.req.Filename)
+func (c *claim) file(ctx context.Context) (Result, error) {
+	found, result, err := c.b.standing(c.req)
+	if err != nil {
+		return Result{}, err
+	}
+	switch found {
+	case nothing:
+		result.Manifest, err = c.dump(ctx)
+		return result, err
+	case foreign:
+		return Result{}, fault.New(fault.BackupConflict, "another backup has the name %s", c.req.Filename)
 	default:
-		return manifest, nil
+		return result, nil
 	}
 }
 
-// verified finds the record of an earlier verification, or verifies.
+// verified verifies the file, and records that.
 func (c *claim) verified(ctx context.Context, m backup.Manifest) (*time.Time, error) {
-	at, err := c.b.store.VerifiedAt(m)
-	if err != nil || at != nil {
-		return at, err
-	}
 	if err := c.verify(ctx, m); err != nil {
 		return nil, err
 	}

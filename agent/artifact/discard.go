@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-
-	"github.com/pgherd/pgherd/core/fault"
 )
 
 // Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
@@ -20,11 +18,11 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 	if err := b.removeWork(ctx, req); err != nil {
 		return err
 	}
-	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
-	if fault.Has(err, fault.BackupNotFound) || err == nil && m.OperationID == req.OperationID {
-		return b.store.Delete(req.DatabaseID, req.Filename)
+	req.Verify = false // whether it is verified does not matter, nor whether that can be read
+	if found, _, err := b.standing(req); err != nil || found == foreign {
+		return err
 	}
-	return err
+	return b.store.Delete(req.DatabaseID, req.Filename)
 }
 
 // removeWork ends a request's sessions, and removes its login and its isolated copy. The caller has the operation's turn.
@@ -41,15 +39,6 @@ func (b *Backuper) removeWork(ctx context.Context, req Request) error {
 
 // Complete reports whether the backup of this very request is complete: its file exists and, where it is to be verified, is.
 func (b *Backuper) Complete(req Request) (bool, error) {
-	m, err := b.store.Manifest(req.DatabaseID, req.Filename)
-	switch {
-	case fault.Has(err, fault.BackupNotFound):
-		return false, nil
-	case err != nil || m.OperationID != req.OperationID:
-		return false, err
-	case !req.Verify:
-		return true, nil
-	}
-	at, err := b.store.VerifiedAt(m)
-	return at != nil, err
+	found, _, err := b.standing(req)
+	return found == complete, err
 }

@@ -1,0 +1,136 @@
+package artifact
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// What a request finds of its backup, by what is in the store.
+func TestStanding(t *testing.T) {
+	const other id.OperationID = "33333333-3333-4333-8333-333333333333"
+	own := stood.OperationID
+	for what, c := range map[string]struct {
+		by         id.OperationID // who made the file; empty: nobody
+		open       bool           // it was not committed
+		marked     bool           // as verified
+		unreadable bool           // the mark
+		want       standing       // of a request that asks for a verification
+		failing    bool
+		plain      standing // of one that does not
+	}{
+		"no file":                  {want: nothing, plain: nothing},
+		"a file without commit":    {by: own, open: true, want: nothing, plain: nothing},
+		"another's file":           {by: other, want: foreign, plain: foreign},
+		"another's, verified":      {by: other, marked: true, want: foreign, plain: foreign},
+		"a file":                   {by: own, want: unverified, plain: complete},
+		"a file, verified":         {by: own, marked: true, want: complete, plain: complete},
+		"a mark that nobody reads": {by: own, marked: true, unreadable: true, want: unverified, failing: true, plain: complete},
+	} {
+		t.Run(what, func(t *testing.T) {
+			root := t.TempDir()
+			files := openStore(t, root)
+			req := stood
+			if c.by != "" {
+				keep(t, files, c.by, !c.open, c.marked)
+			}
+			if c.unreadable {
+				spoilMark(t, root)
+			}
+			b := New(Config{}, files)
+			got, result, err := b.standing(req)
+			if got != c.plain || err != nil || (result.Manifest.OperationID == own) != (got == complete) || result.VerifiedAt != nil {
+				t.Errorf("without a verification: %d, %+v, %v", got, result, err)
+			}
+			req.Verify = true
+			got, result, err = b.standing(req)
+			if got != c.want || (err != nil) != c.failing || (result.Manifest.OperationID == own) != (got >= unverified) ||
+				(result.VerifiedAt != nil) != (got == complete) {
+				t.Errorf("with one: %d, %+v, %v", got, result, err)
+			}
+			if whole, err := b.Complete(req); whole != (c.want == complete) || (err != nil) != c.failing {
+				t.Errorf("complete: %v, %v", whole, err)
+			}
+		})
+	}
+}
+
+// What was kept for a mark that cannot be read could never be removed.
+func TestDiscardReadsNoMark(t *testing.T) {
+	pg, root := clustertest.Postgres(t), t.TempDir()
+	files := openStore(t, root)
+	keep(t, files, stood.OperationID, true, true)
+	spoilMark(t, root)
+	b := New(Config{
+		Host: pg.Host(), Port: pg.Port(), User: cluster.Superuser, Password: pg.Password(), Maintenance: "postgres",
+	}, files)
+	req := stood
+	req.Verify = true
+	if err := b.Discard(t.Context(), req); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(root, "*")); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// stood is the request whose backup is looked up.
+var stood = Request{
+	OperationID: "22222222-2222-4222-8222-222222222222", DatabaseID: "11111111-1111-4111-8111-111111111111",
+	Filename: "20260301_120000.sql.gz",
+}
+
+func openStore(t *testing.T, root string) *store.Store {
+	t.Helper()
+	files, err := store.Open(root, store.Options{Reserve: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// spoilMark leaves a mark of a verification that cannot be read.
+func spoilMark(t *testing.T, root string) {
+	t.Helper()
+	mark := filepath.Join(root, string(stood.DatabaseID), stood.Filename.Stem()+".verified.json")
+	if err := os.WriteFile(mark, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keep writes the files of a backup.
+func keep(t *testing.T, files *store.Store, by id.OperationID, commit, verified bool) {
+	t.Helper()
+	m := backup.Manifest{
+		FormatVersion: backup.FormatVersion, DatabaseID: stood.DatabaseID, Filename: stood.Filename, OperationID: by,
+	}
+	file, err := files.Create(m.DatabaseID, m.Filename)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.File, err = file.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if file, err = files.CreateSidecar(m.DatabaseID, m.Filename); err != nil {
+		t.Fatal(err)
+	}
+	if m.Sidecar, err = file.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if err = files.Prepare(m); err == nil && commit {
+		err = files.Commit(m.DatabaseID, m.Filename, func(string) {})
+	}
+	if err == nil && verified {
+		err = files.MarkVerified(m, time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
