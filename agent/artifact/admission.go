@@ -120,7 +120,7 @@ func (c *claim) take(ctx context.Context, needs []room.Reservation, wasThere boo
 		case err != nil || verdict == room.Admitted:
 			return err
 		case verdict == room.Full && !wasThere:
-			return fault.New(fault.BackupStorageFull, "the server has no room for another backup")
+			return store.ErrFull
 		}
 		c.progress(StageQueued, 0)
 		select {
@@ -177,7 +177,7 @@ func (b *Backuper) Room(ctx context.Context, size int64) error {
 	}
 	asks := room.Reservation{Purpose: room.Dump, Disk: room.Disk(files.ID), Bytes: dumpSize(size), Waiting: true}
 	if room.Decide(append(all, asks), asks.Operation, room.Spare{asks.Disk: files.Free}) == room.Full {
-		return fault.New(fault.BackupStorageFull, "the server has no room for another backup")
+		return store.ErrFull
 	}
 	return nil
 }

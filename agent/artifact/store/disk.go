@@ -54,12 +54,13 @@ func (s *Store) DiskAt(path string) (Disk, error) {
 func (s *Store) room() error {
 	d, err := s.Disk()
 	if err == nil && d.Free < 0 {
-		err = errFull
+		err = ErrFull
 	}
 	return err
 }
 
-var errFull = fault.New(fault.BackupStorageFull, "the server has no room for another backup")
+// ErrFull is BACKUP_STORAGE_FULL, where there is nothing to add to it.
+var ErrFull = fault.New(fault.BackupStorageFull, "the server has no room for another backup")
 
 // Written is the size of what was written of a backup that is not committed.
 func (s *Store) Written(db id.DatabaseID, name backup.Filename) (sum int64, err error) {

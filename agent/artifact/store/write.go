@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -101,7 +100,7 @@ func (f *File) Close() error {
 // full turns "no space left", "quota exceeded" and "file too large" into BACKUP_STORAGE_FULL.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
-		return fault.Wrap(err, fault.BackupStorageFull, "the server has no room for another backup")
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
 }
