@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/agent/burial"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/id"
@@ -57,7 +58,7 @@ func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ..
 			pq.QuoteLiteral(credential.Verifier(password, salt, credential.Iterations)),
 		k.comment(name),
 	}, more...)
-	if err := inTransaction(ctx, admin, statements...); err != nil {
+	if err := pg.InTransaction(ctx, admin, statements...); err != nil {
 		return "", fmt.Errorf("make the login %s: %w", name, err)
 	}
 	return password, nil
@@ -86,7 +87,7 @@ const dependentObjects = "2BP01"
 // do with databases.
 func tryDrop(ctx context.Context, admin *sql.DB, name string, patience time.Duration) (kept bool, err error) {
 	quoted := dumpsql.QuoteIdentifier(name)
-	err = inTransaction(ctx, admin, lockWithin(patience), `DROP OWNED BY `+quoted, `DROP ROLE `+quoted)
+	err = pg.InTransaction(ctx, admin, lockWithin(patience), `DROP OWNED BY `+quoted, `DROP ROLE `+quoted)
 	kept = pq.As(err, dependentObjects, lockTimeout) != nil
 	if kept {
 		err = nil
@@ -102,25 +103,11 @@ func tryDrop(ctx context.Context, admin *sql.DB, name string, patience time.Dura
 func bury(ctx context.Context, admin *sql.DB, name string, oid uint32, patience time.Duration) error {
 	err := burial.Strip(ctx, admin, oid)
 	statements, _ := burial.Statements(name)
-	err = errors.Join(err, inTransaction(ctx, admin, append([]string{lockWithin(patience)}, statements...)...))
+	err = errors.Join(err, pg.InTransaction(ctx, admin, append([]string{lockWithin(patience)}, statements...)...))
 	if err != nil {
 		return fmt.Errorf("bury the login %s: %w", name, err)
 	}
 	return nil
-}
-
-func inTransaction(ctx context.Context, admin *sql.DB, statements ...string) error {
-	tx, err := admin.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	for _, statement := range statements {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return tx.Commit()
 }
 
 // exists reports whether a login of the kind exists. A role of that name without our mark is an error.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
@@ -15,37 +16,26 @@ var countObjects string
 
 // querier is a connection's pool, or a transaction.
 type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	pg.Querier
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// each runs a query and calls scan for each of its rows.
+// each and column are those of pg, with errors that say what was read.
+
 func each(ctx context.Context, q querier, what, query string, scan func(*sql.Rows) error) error {
-	rows, err := q.QueryContext(ctx, query)
+	return whileReading(what, pg.Each(ctx, q, scan, query))
+}
+
+func column(ctx context.Context, q querier, what, query string) ([]string, error) {
+	list, err := pg.Column(ctx, q, query)
+	return list, whileReading(what, err)
+}
+
+func whileReading(what string, err error) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", what, err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return fmt.Errorf("read %s: %w", what, err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read %s: %w", what, err)
-	}
 	return nil
-}
-
-// column runs a query of one column of text.
-func column(ctx context.Context, q querier, what, query string) (list []string, err error) {
-	err = each(ctx, q, what, query, func(rows *sql.Rows) error {
-		var value string
-		err := rows.Scan(&value)
-		list = append(list, value)
-		return err
-	})
-	return list, err
 }
 
 func knownSettings(ctx context.Context, q querier) (map[string]bool, error) {

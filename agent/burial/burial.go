@@ -14,6 +14,8 @@ import (
 	"fmt"
 
 	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // Mark is the beginning of the comment that says that we have buried a role; its name follows.
@@ -61,9 +63,9 @@ const (
 // Strip takes from a role what it may do beyond single databases. What somebody's open transaction is in the way of, or the agent
 // may not take, is left: a later call tries again.
 func Strip(ctx context.Context, db *sql.DB, oid uint32) error {
-	statements, err := column(ctx, db, fmt.Sprintf(stripping, maxStripped), oid)
+	statements, err := pg.Column(ctx, db, fmt.Sprintf(stripping, maxStripped), oid)
 	for _, s := range statements {
-		if failed := alone(ctx, db, stripWait, s); !isLeft(failed) {
+		if failed := pg.InTransaction(ctx, db, stripWait, s); !isLeft(failed) {
 			err = errors.Join(err, failed)
 		}
 	}
@@ -78,35 +80,4 @@ func isLeft(err error) bool {
 		noDatabase, noGrantor                             = "3D000", "0P000"
 	)
 	return pq.As(err, lockNotAvailable, deadlock, insufficientPrivilege, concurrently, gone, noDatabase, noGrantor) != nil
-}
-
-// alone runs statements in one transaction.
-func alone(ctx context.Context, db *sql.DB, statements ...string) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // nothing to do after the commit
-	for _, s := range statements {
-		if _, err := tx.ExecContext(ctx, s); err != nil {
-			return err
-		}
-	}
-	return tx.Commit()
-}
-
-func column(ctx context.Context, db *sql.DB, query string, args ...any) (list []string, err error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		list = append(list, text)
-	}
-	return list, rows.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 )
@@ -128,22 +129,5 @@ const loginParts = "'owner', 'runtime', 'readonly', 'additional'"
 func (x *Executor) loginsOf(ctx context.Context, id string, all bool) ([]string, error) {
 	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 		WHERE p.database_id = $1 AND p.part IN (` + loginParts + `) AND (p.enabled OR $2) ORDER BY 1`
-	return x.names(ctx, query, id, all)
-}
-
-func (x *Executor) names(ctx context.Context, query string, args ...any) ([]string, error) {
-	rows, err := x.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+	return pg.Column(ctx, x.db, query, id, all)
 }

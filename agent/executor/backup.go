@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
@@ -130,7 +131,7 @@ func (x *Executor) planBackup(ctx context.Context, c protocol.Command, w protoco
 	if err != nil {
 		return Backup{}, err
 	}
-	roles, err := x.names(ctx, "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name", d.ID)
+	roles, err := pg.Column(ctx, x.db, "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name", d.ID)
 	if err != nil {
 		return Backup{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
@@ -105,7 +106,7 @@ func (x *Executor) backupOf(ctx context.Context, operation string) (Backup, bool
 // operation, by oid.
 func (x *Executor) undoCreate(ctx context.Context, operation string) error {
 	const query = "SELECT id FROM ledger.database WHERE made_by = $1"
-	ids, err := x.names(ctx, query, operation)
+	ids, err := pg.Column(ctx, x.db, query, operation)
 	for _, id := range ids {
 		err = errors.Join(err, x.undoDatabase(ctx, id, operation))
 	}
@@ -144,7 +145,7 @@ func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error
 func (x *Executor) dropMade(ctx context.Context, d databaseRow, operation string) error {
 	const query = `SELECT p.datname FROM pg_database p
 		WHERE p.oid = $1 OR p.datname = $2 AND p.datdba = (SELECT oid FROM ledger.role WHERE database_id = $3 AND part = 'holder')`
-	names, err := x.names(ctx, query, d.OID, temporaryName(operation), d.ID)
+	names, err := pg.Column(ctx, x.db, query, d.OID, temporaryName(operation), d.ID)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package executor
 
-import "context"
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/agent/pg"
+)
 
 // dependentObjects is PostgreSQL's error for a role that something still refers to.
 const dependentObjects = "2BP01"
@@ -14,7 +18,7 @@ func isKept(err error) bool { return sqlState(err) == dependentObjects || inTheW
 func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
 	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 		WHERE p.database_id = $1 ORDER BY 1`
-	roles, err := x.names(ctx, query, d.ID)
+	roles, err := pg.Column(ctx, x.db, query, d.ID)
 	if err != nil {
 		return err
 	}

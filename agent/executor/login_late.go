@@ -7,6 +7,7 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
@@ -73,7 +74,7 @@ func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 		return ctx.Err()
 	}
 	defer unlock()
-	still, err := x.names(ctx, "SELECT name FROM ("+releasable+") l", pq.Array([]string(nil)), databaseID, name)
+	still, err := pg.Column(ctx, x.db, "SELECT name FROM ("+releasable+") l", pq.Array([]string(nil)), databaseID, name)
 	if err != nil || len(still) == 0 {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
@@ -76,7 +77,8 @@ func TestPruneForgetsLoginsRemovedLongAgo(t *testing.T) {
 	if _, err := x.Prune(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := x.names(t.Context(), "SELECT login FROM pooler.former"); err != nil || !slices.Equal(left, []string{"lately"}) {
+	left, err := pg.Column(t.Context(), x.db, "SELECT login FROM pooler.former")
+	if err != nil || !slices.Equal(left, []string{"lately"}) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
@@ -126,7 +128,7 @@ func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 		} {
 			expected := !c.forgotten && (what == "operation" || what == "command" ||
 				what == "close" && slices.Contains(c.kinds, protocol.CloseOperation))
-			left, err := x.names(t.Context(), query, name)
+			left, err := pg.Column(t.Context(), x.db, query, name)
 			if err != nil || len(left) > 0 != expected {
 				t.Errorf("%s: %s left: %v, %v", name, what, left, err)
 			}

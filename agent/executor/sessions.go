@@ -7,6 +7,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
@@ -56,14 +57,14 @@ func (x *Executor) endSessions(ctx context.Context, d databaseRow) error {
 // can look again. It waits no longer than lateSession for log-ins that make no progress, and returns their virtual
 // transactions.
 func (x *Executor) awaitArriving(ctx context.Context) (parked []string, err error) {
-	parked, err = x.names(ctx, arriving, pq.Array(parked))
+	parked, err = pg.Column(ctx, x.db, arriving, pq.Array(parked))
 	for began := time.Now(); err == nil && len(parked) > 0 && time.Since(began) < lateSession; {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(arrivingPause):
 		}
-		parked, err = x.names(ctx, arriving, pq.Array(parked))
+		parked, err = pg.Column(ctx, x.db, arriving, pq.Array(parked))
 	}
 	return parked, err
 }
