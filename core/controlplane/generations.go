@@ -76,15 +76,9 @@ func (w *Worker) setAccess(
 	}
 	h.record("operation.overtaken", refusal)
 	input.Generation = surpassing(input.Generation, refusal)
-	err := h.save(ctx, func(o *operation.Operation) { o.Input = operation.Encode(input) },
-		func(ctx context.Context, tx ports.Tx) error {
-			record, err := tx.Databases().Lock(ctx, db)
-			if err != nil {
-				return err
-			}
-			record.AccessGeneration = max(record.AccessGeneration, input.Generation)
-			return tx.Databases().Save(ctx, record)
-		})
+	_, err := h.moveAccess(ctx,
+		func(o *operation.Operation) { o.Input = operation.Encode(input) },
+		func(stored int64) int64 { return max(stored, input.Generation) })
 	if err != nil {
 		return err
 	}
@@ -94,12 +88,21 @@ func (w *Worker) setAccess(
 // surpassAccess moves the stored access past the agent's generations, for the next attempt of an operation.
 func (w *Worker) surpassAccess(ctx context.Context, h *held, refusal error) error {
 	h.record("operation.overtaken", refusal)
-	return h.save(ctx, func(*operation.Operation) {}, func(ctx context.Context, tx ports.Tx) error {
-		record, err := tx.Databases().Lock(ctx, h.op.DatabaseID)
-		if err != nil {
+	_, err := h.moveAccess(ctx, unchanged, func(stored int64) int64 { return surpassing(stored, refusal) })
+	return err
+}
+
+// moveAccess saves the operation's database with the generation of access that next makes of the stored one, and in the same
+// transaction what changes of the operation itself.
+func (h *held) moveAccess(
+	ctx context.Context, change func(*operation.Operation), next func(stored int64) int64,
+) (record database.Record, err error) {
+	err = h.save(ctx, change, func(ctx context.Context, tx ports.Tx) (err error) {
+		if record, err = tx.Databases().Lock(ctx, h.op.DatabaseID); err != nil {
 			return err
 		}
-		record.AccessGeneration = surpassing(record.AccessGeneration, refusal)
+		record.AccessGeneration = next(record.AccessGeneration)
 		return tx.Databases().Save(ctx, record)
 	})
+	return record, err
 }

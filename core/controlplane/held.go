@@ -113,6 +113,9 @@ func (h *held) save(
 	return err
 }
 
+// unchanged is the change of a save that leaves the operation as it is.
+func unchanged(*operation.Operation) {}
+
 // progress stores the progress of the work. Making progress resets the count of attempts.
 func (h *held) progress(ctx context.Context, stage string, percent int) error {
 	o := h.operation()

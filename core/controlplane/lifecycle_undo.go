@@ -33,7 +33,8 @@ func (w *Worker) undoLifecycle(
 	ctx context.Context, h *held, agent ports.Agent, action database.Event, cause *fault.Error,
 ) error {
 	was := statusBefore(action)
-	record, err := w.nextAccess(ctx, h)
+	// Each attempt has a generation of its own: the server takes it as newer than the failed action, whatever it stored of that.
+	record, err := h.moveAccess(ctx, unchanged, func(stored int64) int64 { return stored + 1 })
 	if err != nil {
 		return err
 	}
@@ -78,25 +79,12 @@ var reopened = map[database.Status]database.Event{ //nolint:exhaustive // what s
 	database.Active: database.ReopenAsActive, database.Stopped: database.ReopenAsStopped,
 }
 
-// nextAccess gives each attempt a generation of its own, so that the server takes it as newer than the failed action, whatever
-// it has stored of that.
-func (w *Worker) nextAccess(ctx context.Context, h *held) (record database.Record, err error) {
-	err = h.save(ctx, func(*operation.Operation) {}, func(ctx context.Context, tx ports.Tx) (err error) {
-		if record, err = tx.Databases().Lock(ctx, h.op.DatabaseID); err != nil {
-			return err
-		}
-		record.AccessGeneration++
-		return tx.Databases().Save(ctx, record)
-	})
-	return record, err
-}
-
 // loseAccess records, once, that nobody knows who gets in.
 func (w *Worker) loseAccess(ctx context.Context, h *held, record database.Record, cause *fault.Error) error {
 	if record.Status == database.Error {
 		return nil
 	}
-	return h.save(ctx, func(*operation.Operation) {}, func(ctx context.Context, tx ports.Tx) error {
+	return h.save(ctx, unchanged, func(ctx context.Context, tx ports.Tx) error {
 		return w.move(ctx, tx, h.op, database.AccessLost, audit.AccessLost, audit.Details{"reason": cause.Message})
 	})
 }

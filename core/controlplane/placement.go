@@ -7,7 +7,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -32,7 +31,7 @@ func (w *Worker) createElsewhere(ctx context.Context, h *held, record database.R
 // moveElsewhere commits that the server is avoided and, in the same transaction, which one is to have the database; false if
 // there is none. After a crash the creation continues wherever that says.
 func (w *Worker) moveElsewhere(ctx context.Context, h *held, record database.Record) (moved bool, err error) {
-	err = h.save(ctx, func(*operation.Operation) {}, func(ctx context.Context, tx ports.Tx) error {
+	err = h.save(ctx, unchanged, func(ctx context.Context, tx ports.Tx) error {
 		now := w.Clock.Now()
 		other, err := tx.Servers().Pick(ctx, ports.Placement{
 			Now: now, Connections: record.ReservedConnections(), Leaving: record.ServerID, Name: record.Name,
