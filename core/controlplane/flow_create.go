@@ -22,8 +22,8 @@ func (w *Worker) create(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	if f := h.operation().Failure(); record.Status == database.Error && f != nil {
-		return w.clear(ctx, h, agent, record, fault.New(f.Code, "%s", f.Message))
+	if cause := h.failure(); record.Status == database.Error && cause != nil {
+		return w.clear(ctx, h, agent, record, cause)
 	}
 	fence, err := h.fence()
 	if err != nil {
@@ -87,13 +87,11 @@ func (w *Worker) created(ctx context.Context, h *held, record database.Record, e
 	return err
 }
 
-// giveUp records that the database will not be created, so that after a crash the flow continues with clearing.
+// giveUp records that the database will not be created.
 func (w *Worker) giveUp(
 	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
 ) error {
-	err := h.save(ctx, func(o *operation.Operation) {
-		o.Stage, o.ErrorCode, o.ErrorText = "clearing", cause.Code, cause.Message
-	}, func(ctx context.Context, tx ports.Tx) error {
+	err := h.beginFailing(ctx, "clearing", cause, func(ctx context.Context, tx ports.Tx) error {
 		details := audit.Details{"code": string(cause.Code), "reason": cause.Message}
 		return w.move(ctx, tx, h.op, database.CreateFailed, audit.DatabaseCreateFail, details)
 	})

@@ -183,19 +183,6 @@ func (b *base) emit(ctx context.Context, tx ports.Tx, o operation.Operation, nam
 	})
 }
 
-// outcome is what the caller of a finished operation gets: nil, or the *fault.Error that it failed with.
-func (h *held) outcome() error {
-	o := h.operation()
-	switch f := o.Failure(); {
-	case f == nil:
-		return nil
-	case h.cause != nil:
-		return h.cause
-	default:
-		return fault.New(f.Code, "%s", f.Message)
-	}
-}
-
 // putDown returns the lease, so that the operation is claimed again after a pause. It works even after the flow's context has
 // ended.
 func (h *held) putDown(pause time.Duration) error {
@@ -227,11 +214,4 @@ func (h *held) record(what string, err error) {
 		What: what, DatabaseID: o.DatabaseID, OperationID: o.ID, Kind: string(o.Kind), RequestID: o.RequestID,
 		Epoch: o.Epoch, Err: err,
 	})
-}
-
-func errOrNil(e *fault.Error) error {
-	if e == nil {
-		return nil
-	}
-	return e
 }

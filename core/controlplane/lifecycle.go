@@ -107,8 +107,8 @@ func (w *Worker) lifecycle(ctx context.Context, h *held) error {
 		return err
 	}
 	action := database.Event(input.Action)
-	if f := h.operation().Failure(); f != nil {
-		return w.undoLifecycle(ctx, h, agent, action, fault.New(f.Code, "%s", f.Message))
+	if cause := h.failure(); cause != nil {
+		return w.undoLifecycle(ctx, h, agent, action, cause)
 	}
 	err = w.setAccess(ctx, h, agent, record.ID, input)
 	switch {

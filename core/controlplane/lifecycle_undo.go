@@ -11,15 +11,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// failLifecycle commits that an action failed, so that after a crash it is undone and not tried again. The server may have
-// carried out a part of it: closed the gates, ended sessions.
+// failLifecycle records that an action failed. The server may have carried out a part of it: closed the gates, ended sessions.
 func (w *Worker) failLifecycle(
 	ctx context.Context, h *held, agent ports.Agent, action database.Event, cause *fault.Error,
 ) error {
-	err := h.save(ctx, func(o *operation.Operation) {
-		o.Stage, o.ErrorCode, o.ErrorText = "undoing", cause.Code, cause.Message
-	}, nil)
-	if err != nil {
+	if err := h.beginFailing(ctx, "undoing", cause, nil); err != nil {
 		return err
 	}
 	w.Crash(CrashLifecycleFailed)
