@@ -21,9 +21,9 @@ import (
 type Keeper struct {
 	*base
 
-	mu   sync.Mutex
-	busy map[id.ServerID]bool // servers on which logins are being changed
-	told toldAccounts
+	changing busyServers // on which logins are being changed
+	telling  busyServers // which are being told whose databases they have
+	told     toldAccounts
 }
 
 // keepEvery is how often the keeper looks for work.

@@ -26,7 +26,6 @@ type toldAccounts struct {
 	mu      sync.Mutex
 	next    time.Time // of the next look
 	servers map[id.ServerID]told
-	busy    map[id.ServerID]bool
 }
 
 type told struct {
@@ -46,14 +45,11 @@ func (k *Keeper) tellAccounts(ctx context.Context, start func(work func())) erro
 		return err
 	})
 	for _, s := range servers {
-		if k.told.begin(s.ID) {
-			start(func() {
-				defer k.told.end(s.ID)
-				if err := k.tellOne(ctx, s); err != nil && ctx.Err() == nil {
-					k.journal(ctx, "accounts.not_told", "", err)
-				}
-			})
-		}
+		k.telling.work(s.ID, start, func() {
+			if err := k.tellOne(ctx, s); err != nil && ctx.Err() == nil {
+				k.journal(ctx, "accounts.not_told", "", err)
+			}
+		})
 	}
 	return err
 }
@@ -91,26 +87,6 @@ func (t *toldAccounts) due(now time.Time) bool {
 	return true
 }
 
-// begin reserves a server; false if it is still being told.
-func (t *toldAccounts) begin(s id.ServerID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.busy[s] {
-		return false
-	}
-	if t.busy == nil {
-		t.busy, t.servers = map[id.ServerID]bool{}, map[id.ServerID]told{}
-	}
-	t.busy[s] = true
-	return true
-}
-
-func (t *toldAccounts) end(s id.ServerID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.busy, s)
-}
-
 func (t *toldAccounts) outdated(s id.ServerID, now told) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,5 +97,8 @@ func (t *toldAccounts) outdated(s id.ServerID, now told) bool {
 func (t *toldAccounts) set(s id.ServerID, now told) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.servers == nil {
+		t.servers = map[id.ServerID]told{}
+	}
 	t.servers[s] = now
 }

@@ -17,12 +17,7 @@ func (k *Keeper) keepRoles(ctx context.Context, start func(work func())) error {
 	expired, err := k.expireRoles(ctx)
 	due, dueErr := k.dueChanges(ctx)
 	for server, changes := range byServer(append(expired, due...)) {
-		if k.occupy(server) {
-			start(func() {
-				defer k.leave(server)
-				k.goOn(ctx, changes)
-			})
-		}
+		k.changing.work(server, start, func() { k.goOn(ctx, changes) })
 	}
 	return errors.Join(err, dueErr)
 }
@@ -33,26 +28,6 @@ func byServer(changes []ports.DueChange) map[id.ServerID][]ports.DueChange {
 		groups[c.ServerID] = append(groups[c.ServerID], c)
 	}
 	return groups
-}
-
-// occupy reserves a server for this round; false if an earlier round is still working on it.
-func (k *Keeper) occupy(server id.ServerID) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.busy[server] {
-		return false
-	}
-	if k.busy == nil {
-		k.busy = map[id.ServerID]bool{}
-	}
-	k.busy[server] = true
-	return true
-}
-
-func (k *Keeper) leave(server id.ServerID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.busy, server)
 }
 
 func (k *Keeper) dueChanges(ctx context.Context) (due []ports.DueChange, err error) {
