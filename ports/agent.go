@@ -109,7 +109,8 @@ type BackupAgent interface {
 	RoomForBackup(ctx context.Context, db id.DatabaseID) error
 	// DeleteBackup removes a file; a missing file is no error. ReasonNoRoute: the agent is too old.
 	DeleteBackup(ctx context.Context, db id.DatabaseID, filename string) error
-	// OpenBackup streams a file. ReasonNotFound: it does not exist. ReasonNoRoute: the agent is too old.
+	// OpenBackup streams a file; it does not wait for others, its caller bounds how many are open. ReasonNotFound: it does not
+	// exist. ReasonNoRoute: the agent is too old.
 	OpenBackup(ctx context.Context, db id.DatabaseID, filename string) (BackupFile, error)
 }
 

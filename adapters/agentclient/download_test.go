@@ -90,6 +90,25 @@ func TestTheEndOfTheContextEndsADownload(t *testing.T) {
 	<-left // the agent is told
 }
 
+// How many run at a time is decided before, where whoever is not let in gets an answer: here nobody waits for others to end.
+func TestNoDownloadWaitsForOthers(t *testing.T) {
+	const many = 40
+	agent := agentOf(t, newWire(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}).record(t))
+	ctx := brief(t)
+	for n := range many {
+		file, err := agent.OpenBackup(ctx, database, filename)
+		if err != nil {
+			t.Fatalf("with %d open: %v", n, err)
+		}
+		defer file.Body.Close()
+	}
+}
+
 func TestAFileOfUnknownLengthIsUnknown(t *testing.T) {
 	w := newWire(t, func(w http.ResponseWriter, _ *http.Request) {
 		_ = http.NewResponseController(w).Flush()

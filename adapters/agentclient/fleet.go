@@ -16,9 +16,10 @@ import (
 
 // Options are the limits of a fleet; a zero field means its default.
 type Options struct {
-	DialTimeout  time.Duration // of name look-up, TCP and TLS together; 5 s
-	MaxCalls     int           // concurrent calls to one server; 32. Further calls wait until their context ends
-	MaxDownloads int           // concurrent downloads from one server, in a pool of their own; 32
+	DialTimeout time.Duration // of name look-up, TCP and TLS together; 5 s
+	// MaxCalls is how many calls may run at a time to one server; 32. Further calls wait until their context ends. Downloads have
+	// a pool of their own without such a limit: whoever opens them bounds them.
+	MaxCalls int
 	// DownloadWait is how long an agent may take to begin a download, and for each further piece of it; 30 s.
 	DownloadWait time.Duration
 }
@@ -29,9 +30,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxCalls <= 0 {
 		o.MaxCalls = 32
-	}
-	if o.MaxDownloads <= 0 {
-		o.MaxDownloads = 32
 	}
 	if o.DownloadWait <= 0 {
 		o.DownloadWait = 30 * time.Second
@@ -113,7 +111,7 @@ func (f *Fleet) newClient(s server.Server) (*client, error) {
 		base:          base,
 		authorization: "Bearer " + string(secret),
 		calls:         newTransport(roots, f.options.DialTimeout, f.options.MaxCalls, answerTimeout),
-		downloads:     newTransport(roots, f.options.DialTimeout, f.options.MaxDownloads, f.options.DownloadWait),
+		downloads:     newTransport(roots, f.options.DialTimeout, unlimited, f.options.DownloadWait),
 		downloadWait:  f.options.DownloadWait,
 	}, nil
 }

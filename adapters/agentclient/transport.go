@@ -20,6 +20,8 @@ const (
 	answerTimeout = 2 * time.Minute
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
+	// unlimited is the limit of a pool without one.
+	unlimited = 0
 )
 
 // newTransport makes a pool of at most limit connections, over which an agent may take so long to begin its answer. It speaks
@@ -31,7 +33,7 @@ func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int, an
 		DialTLSContext:         dialer(roots, dialTimeout),
 		DisableCompression:     true,
 		MaxConnsPerHost:        limit,
-		MaxIdleConnsPerHost:    min(limit, maxIdle),
+		MaxIdleConnsPerHost:    maxIdle,
 		IdleConnTimeout:        idleTimeout,
 		ResponseHeaderTimeout:  answer,
 		MaxResponseHeaderBytes: maxHeader,
