@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-var errNothingCame = errors.New("the agent sent nothing more of the file in time")
+var errNothingCame = errors.New("the agent sent nothing more of its answer in time")
 
-// arriving is a file as an agent sends it. Each read has its own limit: an agent that hangs would otherwise hold the slot of a
-// download for ever. The time between two reads, when the customer has its turn, does not count.
+// arriving is an answer as an agent sends it. Each read has its own limit: an agent that hangs would otherwise hold a worker, or
+// the slot of a download, for ever. The time between two reads, when the customer has its turn, does not count.
 type arriving struct {
 	io.ReadCloser
 	ctx    context.Context

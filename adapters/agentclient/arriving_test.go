@@ -9,37 +9,64 @@ import (
 	"github.com/pgherd/pgherd/adapters/agentclient"
 )
 
-const downloadWait = 300 * time.Millisecond
+const patience = 300 * time.Millisecond
 
-// A frozen agent holds a download no longer than it may: neither before its answer nor in the middle of the file.
+// A frozen agent holds a download no longer than it may: neither before its answer nor in the middle of it.
 func TestAnAgentThatHangsEndsADownload(t *testing.T) {
-	for name, begun := range map[string]bool{"before its answer": false, "in the middle": true} {
+	for name, status := range map[string]int{
+		"before its answer": 0, "in the middle of the file": http.StatusOK, "in the middle of a refusal": http.StatusNotFound,
+	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWire(t, func(w http.ResponseWriter, r *http.Request) {
-				if begun {
-					w.Header().Set("Content-Length", "1000")
-					_, _ = io.WriteString(w, "only this")
-					_ = http.NewResponseController(w).Flush()
-				}
-				<-r.Context().Done()
-			})
-			agent, err := newFleet(t, agentclient.Options{DownloadWait: downloadWait}).Agent(w.record(t))
+			agent, err := newFleet(t, agentclient.Options{DownloadWait: patience}).Agent(newWire(t, freeze(status)).record(t))
 			if err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
 			file, err := agent.OpenBackup(brief(t), database, filename)
-			if begun {
-				if err != nil {
-					t.Fatal(err)
-				}
+			if err == nil {
 				defer file.Body.Close()
 				_, err = io.ReadAll(file.Body)
 			}
-			if took := time.Since(began); err == nil || took > 10*downloadWait {
-				t.Errorf("after %s: %v", took, err)
-			}
+			wantNoPatience(t, began, err)
 		})
+	}
+}
+
+// Nor does it hold any other call.
+func TestAnAgentThatHangsEndsACall(t *testing.T) {
+	for name, status := range map[string]int{
+		"before its answer": 0, "in the middle of its answer": http.StatusOK, "in the middle of a refusal": http.StatusConflict,
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent, err := newFleet(t, agentclient.Options{AnswerWait: patience}).Agent(newWire(t, freeze(status)).record(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			_, err = agent.DatabaseSize(brief(t), database)
+			wantNoPatience(t, began, err)
+			wantUnknown(t, err)
+		})
+	}
+}
+
+// freeze sends a part of an answer, or nothing where the status is 0, and no more.
+func freeze(status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if status != 0 {
+			w.Header().Set("Content-Length", "1000")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "only this")
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	}
+}
+
+func wantNoPatience(t *testing.T, began time.Time, err error) {
+	t.Helper()
+	if took := time.Since(began); err == nil || took > 10*patience {
+		t.Errorf("after %s: %v", took, err)
 	}
 }
 
@@ -50,7 +77,7 @@ func TestAnAgentDoesNotAnswerForTheCustomer(t *testing.T) {
 		w.Header().Set("Content-Length", "1048576")
 		_, _ = w.Write(make([]byte, size))
 	})
-	agent, err := newFleet(t, agentclient.Options{DownloadWait: downloadWait}).Agent(w.record(t))
+	agent, err := newFleet(t, agentclient.Options{DownloadWait: patience}).Agent(w.record(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +90,7 @@ func TestAnAgentDoesNotAnswerForTheCustomer(t *testing.T) {
 		if _, err := io.CopyN(io.Discard, file.Body, size/4); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * downloadWait)
+		time.Sleep(2 * patience)
 	}
 	if n, err := io.Copy(io.Discard, file.Body); n != size/2 || err != nil {
 		t.Errorf("%d bytes, %v", n, err)

@@ -64,10 +64,8 @@ func (c *client) DeleteBackup(ctx context.Context, db id.DatabaseID, filename st
 // error, never in io.EOF. So does one of which nothing comes for Options.DownloadWait.
 func (c *client) OpenBackup(ctx context.Context, db id.DatabaseID, filename string) (ports.BackupFile, error) {
 	r := route{method: http.MethodGet, path: backupPath(db, filename), later: true}
-	ctx, cancel := context.WithCancelCause(ctx)
 	resp, err := c.send(ctx, c.downloads, r.method, r.path, nil)
 	if err != nil {
-		cancel(nil)
 		return ports.BackupFile{}, err
 	}
 	switch {
@@ -76,10 +74,9 @@ func (c *client) OpenBackup(ctx context.Context, db id.DatabaseID, filename stri
 	case resp.ContentLength < 0:
 		err = unknown(errors.New("it does not say how long the file is"))
 	default:
-		return ports.BackupFile{Body: &arriving{resp.Body, ctx, cancel, c.downloadWait}, Size: resp.ContentLength}, nil
+		return ports.BackupFile{Body: resp.Body, Size: resp.ContentLength}, nil
 	}
 	resp.Body.Close()
-	cancel(nil)
 	return ports.BackupFile{}, err
 }
 

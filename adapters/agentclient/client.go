@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/pgherd/pgherd/ports"
 )
@@ -20,9 +19,8 @@ const maxAnswer = 1 << 20
 type client struct {
 	base          string // without a slash at the end
 	authorization string // of every request; a secret
-	calls         *http.Transport
-	downloads     *http.Transport
-	downloadWait  time.Duration
+	calls         pool
+	downloads     pool
 }
 
 func (c *client) closeIdle() {
@@ -30,12 +28,12 @@ func (c *client) closeIdle() {
 	c.downloads.CloseIdleConnections()
 }
 
-// send does one round trip and returns the answer, whatever its status; the caller closes its body. A transport follows no
-// redirects. Because the body can be read again, the transport replaces a connection that died before the first byte was sent;
-// after that it never repeats a command, since that is a POST.
-func (c *client) send(ctx context.Context, pool *http.Transport, method, path string, body []byte) (*http.Response, error) {
+// send does one round trip and returns the answer, whatever its status; the caller closes its body, which is an error where it
+// does not come in time. A transport follows no redirects. Because the request's body can be read again, the transport replaces a
+// connection that died before the first byte was sent; after that it never repeats a command, since that is a POST.
+func (c *client) send(ctx context.Context, p pool, method, path string, body []byte) (*http.Response, error) {
 	var d delivery
-	req, err := http.NewRequestWithContext(d.watch(ctx), method, c.base+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	}
@@ -45,10 +43,14 @@ func (c *client) send(ctx context.Context, pool *http.Transport, method, path st
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := pool.RoundTrip(req)
-	switch {
-	case err == nil:
+	ctx, cancel := context.WithCancelCause(d.watch(ctx))
+	resp, err := p.RoundTrip(req.WithContext(ctx))
+	if err == nil {
+		resp.Body = &arriving{resp.Body, ctx, cancel, p.wait}
 		return resp, nil
+	}
+	cancel(nil)
+	switch {
 	case d.giveUp():
 		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	default:

@@ -20,6 +20,9 @@ type Options struct {
 	// MaxCalls is how many calls may run at a time to one server; 32. Further calls wait until their context ends. Downloads have
 	// a pool of their own without such a limit: whoever opens them bounds them.
 	MaxCalls int
+	// AnswerWait is how long an agent may take to begin its answer to a call, and for each further piece of it, so that a hanging
+	// one does not hold a worker forever; 2 min. The outcome is unknown then, and the command is sent again.
+	AnswerWait time.Duration
 	// DownloadWait is how long an agent may take to begin a download, and for each further piece of it; 30 s.
 	DownloadWait time.Duration
 }
@@ -30,6 +33,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxCalls <= 0 {
 		o.MaxCalls = 32
+	}
+	if o.AnswerWait <= 0 {
+		o.AnswerWait = 2 * time.Minute
 	}
 	if o.DownloadWait <= 0 {
 		o.DownloadWait = 30 * time.Second
@@ -110,9 +116,8 @@ func (f *Fleet) newClient(s server.Server) (*client, error) {
 	return &client{
 		base:          base,
 		authorization: "Bearer " + string(secret),
-		calls:         newTransport(roots, f.options.DialTimeout, f.options.MaxCalls, answerTimeout),
-		downloads:     newTransport(roots, f.options.DialTimeout, unlimited, f.options.DownloadWait),
-		downloadWait:  f.options.DownloadWait,
+		calls:         newPool(roots, f.options.DialTimeout, f.options.MaxCalls, f.options.AnswerWait),
+		downloads:     newPool(roots, f.options.DialTimeout, unlimited, f.options.DownloadWait),
 	}, nil
 }
 

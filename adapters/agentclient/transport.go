@@ -15,30 +15,32 @@ const (
 	idleTimeout = 30 * time.Second
 	// maxIdle is how many connections a pool keeps between calls.
 	maxIdle = 4
-	// answerTimeout is how long an agent may take to begin its answer, so that a hanging one does not hold a worker forever. The
-	// outcome is unknown then, and the command is sent again.
-	answerTimeout = 2 * time.Minute
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
 	// unlimited is the limit of a pool without one.
 	unlimited = 0
 )
 
-// newTransport makes a pool of at most limit connections, over which an agent may take so long to begin its answer. It speaks
-// HTTP/1.1, where a connection carries one request at a time, so that a delivery can watch its own bytes. Answers are never
-// decompressed: a backup file is gzip.
-func newTransport(roots *x509.CertPool, dialTimeout time.Duration, limit int, answer time.Duration) *http.Transport {
-	return &http.Transport{
+// pool is the connections to an agent for one purpose.
+type pool struct {
+	*http.Transport
+	wait time.Duration // what the agent may take to begin an answer, and for each further piece of it
+}
+
+// newPool makes a pool of at most limit connections. It speaks HTTP/1.1, where a connection carries one request at a time, so
+// that a delivery can watch its own bytes. Answers are never decompressed: a backup file is gzip.
+func newPool(roots *x509.CertPool, dialTimeout time.Duration, limit int, wait time.Duration) pool {
+	return pool{wait: wait, Transport: &http.Transport{
 		Proxy:                  nil,
 		DialTLSContext:         dialer(roots, dialTimeout),
 		DisableCompression:     true,
 		MaxConnsPerHost:        limit,
 		MaxIdleConnsPerHost:    maxIdle,
 		IdleConnTimeout:        idleTimeout,
-		ResponseHeaderTimeout:  answer,
+		ResponseHeaderTimeout:  wait,
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         64 << 10,
-	}
+	}}
 }
 
 // dialer connects and completes the TLS handshake, so that requests only get connections that work.
