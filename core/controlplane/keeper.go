@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -21,8 +22,9 @@ import (
 type Keeper struct {
 	*base
 
-	changing busyServers // on which logins are being changed
-	telling  busyServers // which are being told whose databases they have
+	tasks    busy[string]      // that run apart as a whole
+	changing busy[id.ServerID] // servers on which logins are being changed
+	telling  busy[id.ServerID] // servers that are being told whose databases they have
 	told     toldAccounts
 }
 
@@ -57,18 +59,19 @@ func (k *Keeper) Once(ctx context.Context) error {
 
 // oneRound starts work that may have to wait for a server apart from the rest.
 func (k *Keeper) oneRound(ctx context.Context, start func(work func())) error {
-	return errors.Join(k.others(ctx), k.tellAccounts(ctx, start), k.keepRoles(ctx, start))
+	others := errors.Join(k.scheduleBackups(ctx), k.forgetEvents(ctx), k.Admissions.Sweep(ctx, k.Clock.Now()))
+	k.apart(ctx, start, "allowlists", k.pushAllowlists)
+	k.apart(ctx, start, "backups", k.eraseBackups)
+	return errors.Join(others, k.tellAccounts(ctx, start), k.keepRoles(ctx, start))
 }
 
-// others is everything that is not started apart.
-func (k *Keeper) others(ctx context.Context) error {
-	return errors.Join(
-		k.scheduleBackups(ctx),
-		k.pushAllowlists(ctx),
-		k.eraseBackups(ctx),
-		k.forgetEvents(ctx),
-		k.Admissions.Sweep(ctx, k.Clock.Now()),
-	)
+// apart starts a task that asks one server after the other: one that hangs holds up that task, and no other.
+func (k *Keeper) apart(ctx context.Context, start func(work func()), name string, task func(context.Context) error) {
+	k.tasks.work(name, start, func() {
+		if err := task(ctx); err != nil && ctx.Err() == nil {
+			k.journal(ctx, "keeper.unfinished", "", fmt.Errorf("%s: %w", name, err))
+		}
+	})
 }
 
 // forgetEvents deletes deliveries that became final webhook.Retention ago, and their events.

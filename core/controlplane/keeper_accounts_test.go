@@ -1,13 +1,10 @@
 package controlplane_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
 // later lets a keeper's next look come.
@@ -67,35 +64,4 @@ func TestAgentsThatAreTooOldArePassedOver(t *testing.T) {
 		w.later(30 * time.Second)
 	}
 	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
-}
-
-// A server that hangs holds up no other, and is not asked a second time meanwhile.
-func TestAServerThatHangsHoldsUpNoOther(t *testing.T) {
-	w := newWorld(t)
-	w.made("shop")
-	second := must(w.Operator.AddServer(w.ctx, controlplane.NewServer{
-		Name: "two", AgentURL: "https://second:8090", Secret: "shared", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 2000,
-	}))(t)
-	blog := w.made("blog").Record // on the emptier one
-	equal(t, "server of blog", blog.ServerID, second.ID)
-	w.server.OnCall(func(ctx context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "SetAccounts" {
-			<-ctx.Done()
-		}
-		return fakeagent.Fault{}
-	})
-	ctx, stop := context.WithCancel(w.ctx)
-	done := make(chan struct{})
-	go func() { defer close(done); w.Keeper.Run(ctx) }()
-	deadline := time.Now().Add(20 * time.Second)
-	for w.fleet.Server(second.ID).AccountOf(blog.ID) == "" {
-		if time.Now().After(deadline) {
-			t.Fatal("the other server is never told")
-		}
-		w.clock.Advance(time.Second)
-		time.Sleep(time.Millisecond)
-	}
-	stop()
-	<-done
-	equal(t, "calls to the one that hangs", w.server.Calls("SetAccounts"), 1)
 }

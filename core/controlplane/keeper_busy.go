@@ -1,43 +1,39 @@
 package controlplane
 
-import (
-	"sync"
+import "sync"
 
-	"github.com/pgherd/pgherd/core/id"
-)
-
-// busyServers are those on which one task of the keeper is at work.
-type busyServers struct {
+// busy is what one kind of the keeper's work is under way for, such as servers.
+type busy[K comparable] struct {
 	mu  sync.Mutex
-	set map[id.ServerID]bool
+	set map[K]bool
 }
 
-// work starts work on a server, unless that of an earlier round still goes on there: rounds do not wait for a server that hangs.
-func (b *busyServers) work(s id.ServerID, start func(work func()), work func()) {
-	if !b.occupy(s) {
+// work starts work, unless that of an earlier round still goes on for the same: rounds do not wait for a server that hangs.
+func (b *busy[K]) work(of K, start func(work func()), work func()) {
+	if !b.occupy(of) {
 		return
 	}
 	start(func() {
-		defer b.leave(s)
+		defer b.leave(of)
 		work()
 	})
 }
 
-func (b *busyServers) occupy(s id.ServerID) bool {
+func (b *busy[K]) occupy(of K) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.set[s] {
+	if b.set[of] {
 		return false
 	}
 	if b.set == nil {
-		b.set = map[id.ServerID]bool{}
+		b.set = map[K]bool{}
 	}
-	b.set[s] = true
+	b.set[of] = true
 	return true
 }
 
-func (b *busyServers) leave(s id.ServerID) {
+func (b *busy[K]) leave(of K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.set, s)
+	delete(b.set, of)
 }
