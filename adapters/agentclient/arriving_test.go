@@ -28,6 +28,7 @@ func TestAnAgentThatHangsEndsADownload(t *testing.T) {
 				_, err = io.ReadAll(file.Body)
 			}
 			wantNoPatience(t, began, err)
+			wantUnknown(t, err)
 		})
 	}
 }

@@ -89,12 +89,14 @@ func successful(resp *http.Response, withContent bool) bool {
 // unknown marks an error after which the agent may or may not have done the work.
 func unknown(err error) error { return fmt.Errorf("the outcome at the agent is unknown: %w", err) }
 
+var errBrokeOff = errors.New("its answer broke off")
+
 // readBounded reads everything, and fails if that is more than limit bytes.
 func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("its answer broke off: %w", err)
+		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
 	case int64(len(text)) > limit:
 		return nil, fmt.Errorf("its answer is longer than %d bytes", limit)
 	}

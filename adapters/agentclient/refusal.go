@@ -45,8 +45,11 @@ var reasons = map[string]ports.AgentReason{
 func (r route) refusal(resp *http.Response) error {
 	if resp.StatusCode >= http.StatusBadRequest {
 		var no *ports.AgentRefusal
-		if err := readRefusal(resp); errors.As(err, &no) {
+		switch err := readRefusal(resp); {
+		case errors.As(err, &no):
 			return no
+		case errors.Is(err, errBrokeOff):
+			return unknown(err) // it may have been a refusal, of a route that the agent has
 		}
 	}
 	switch {
