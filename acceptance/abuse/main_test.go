@@ -8,11 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
 
 var figures = flag.Bool("figures", false, "measure the bystander beside each abuse, and hold the figures to their limit")
@@ -55,39 +55,16 @@ func TestBystander(t *testing.T) {
 
 func startWorld(t *testing.T) *world {
 	t.Helper()
-	binary, err := program.Path()
-	noError(t, err)
-	dir, err := os.MkdirTemp("", "pgherd-abuse-") // t.TempDir has a long path, and sockets need a short one
-	noError(t, err)
-	t.Cleanup(func() { noError(t, os.RemoveAll(dir)) })
-	noError(t, os.Chmod(dir, 0o755))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	s, err := stack.Start(ctx, stack.Options{
-		Dir: dir, Binary: binary, TemplateDir: templateDir(), Durable: *figures, AgentFlags: agentFlags, InitFlags: initFlags,
-	})
-	t.Cleanup(func() { noError(t, s.Stop()) })
-	noError(t, err)
+	s := stacktest.Start(ctx, t, program, stack.Options{Durable: *figures, AgentFlags: agentFlags, InitFlags: initFlags})
 	w := &world{Stack: s, agent: s.FirstAgent()}
+	var err error
 	w.api, err = s.StartAPI(ctx, "", apiFlags...)
 	noError(t, err)
 	w.batch, err = s.StartBatch(ctx, "")
 	noError(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			w.showLogs(t)
-		}
-	})
 	return w
-}
-
-// templateDir is the user's own cache, so that no other user can put a cluster there for us to run.
-func templateDir() string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(cache, "pgherd", "clusters")
 }
 
 func noError(t testing.TB, err error) {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
 
 // maxClients is small, so that a test can hold more connections than the pooler takes.
@@ -29,16 +28,8 @@ type world struct {
 }
 
 // superuser is a connection to PostgreSQL itself, and metadata one to the metadata.
-func (w *world) superuser(t testing.TB) *sql.DB { return open(t, w.Server.URL("postgres")) }
-func (w *world) metadata(t testing.TB) *sql.DB  { return open(t, w.MetadataURL()) }
-
-func open(t testing.TB, dsn string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("postgres", dsn)
-	noError(t, err)
-	t.Cleanup(func() { noError(t, db.Close()) })
-	return db
-}
+func (w *world) superuser(t testing.TB) *sql.DB { return stacktest.Open(t, w.Server.URL("postgres")) }
+func (w *world) metadata(t testing.TB) *sql.DB  { return stacktest.Open(t, w.MetadataURL()) }
 
 // soon is a context for one request or wait.
 func soon(t testing.TB) context.Context {
@@ -65,17 +56,4 @@ func (w *world) at(t testing.TB, entry, username, password string) *sql.DB {
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { _ = db.Close() }) // the service may have ended the connection
 	return db
-}
-
-// showLogs prints the end of each log.
-func (w *world) showLogs(t *testing.T) {
-	t.Helper()
-	const most = 3000
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(w.PoolerDir()), "*.log"))
-	noError(t, err)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		noError(t, err)
-		t.Logf("%s:\n%s", filepath.Base(file), text[max(0, len(text)-most):])
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -102,7 +103,7 @@ func (g guest) restores(t *testing.T, w *world, api *stack.Host, b backupAnswer)
 	t.Helper()
 	file := g.user.do(t, api, http.MethodGet, g.path("/backups/"+b.Filename), "", nil).is(t, http.StatusOK)
 	target := "restore_" + strings.ReplaceAll(g.db.Name, "-", "_")
-	admin := open(t, w.Metadata.URL("postgres"))
+	admin := stacktest.Open(t, w.Metadata.URL("postgres"))
 	_, err := admin.ExecContext(soon(t), "CREATE DATABASE "+target+" TEMPLATE template0")
 	noError(t, err)
 	noError(t, restore(soon(t), w, target, file.text))

@@ -6,13 +6,13 @@ import (
 	"context"
 	"flag"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
 
 var program = stack.NewProgram(stack.CrashPoints)
@@ -34,31 +34,13 @@ const patience = time.Minute
 // startStack runs a stack of the test's own.
 func startStack(t *testing.T, change ...func(*stack.Options)) *world {
 	t.Helper()
-	binary, err := program.Path()
-	noError(t, err)
-	dir, err := os.MkdirTemp("", "pgherd-crash-") // t.TempDir has a long path, and sockets need a short one
-	noError(t, err)
-	t.Cleanup(func() { noError(t, os.RemoveAll(dir)) })
-	noError(t, os.Chmod(dir, 0o755))
-	options := stack.Options{Dir: dir, Binary: binary, LeaseHold: leaseHold, TemplateDir: templateDir()}
+	options := stack.Options{LeaseHold: leaseHold}
 	for _, c := range change {
 		c(&options)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	s, err := stack.Start(ctx, options)
-	t.Cleanup(func() { noError(t, s.Stop()) })
-	noError(t, err)
-	return newWorld(t, s)
-}
-
-// templateDir is the user's own cache, so that no other user can put a cluster there for us to run.
-func templateDir() string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(cache, "pgherd", "clusters")
+	return newWorld(t, stacktest.Start(ctx, t, program, options))
 }
 
 func noError(t testing.TB, err error) {

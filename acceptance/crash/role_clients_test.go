@@ -16,6 +16,7 @@ import (
 	"github.com/lib/pq/pqerror"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
 
 // login is a name with a password at a database.
@@ -32,7 +33,7 @@ func (l login) with(password string) login {
 // pooler.
 func (w *world) ways(t testing.TB, l login) map[string]*sql.DB {
 	t.Helper()
-	direct := open(t, w.Server.URLFor(l.username, l.password, l.database))
+	direct := stacktest.Open(t, w.Server.URLFor(l.username, l.password, l.database))
 	direct.SetMaxOpenConns(1)
 	pooled := func(entry string) *sql.DB {
 		u := url.URL{

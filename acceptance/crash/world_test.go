@@ -10,14 +10,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
@@ -37,44 +35,17 @@ type world struct {
 func newWorld(t *testing.T, s *stack.Stack) *world {
 	t.Helper()
 	w := &world{Stack: s, agent: s.FirstAgent(), foreign: map[string]bool{}, unfinished: map[string]string{}}
-	w.meta, w.server = open(t, s.MetadataURL()), open(t, s.Server.URL("postgres"))
-	w.maintenance = open(t, s.Server.URL(setup.MaintenanceDatabase))
+	w.meta, w.server = stacktest.Open(t, s.MetadataURL()), stacktest.Open(t, s.Server.URL("postgres"))
+	w.maintenance = stacktest.Open(t, s.Server.URL(setup.MaintenanceDatabase))
 	dsn, err := s.ConsoleDSN()
 	noError(t, err)
-	w.console = open(t, dsn)
+	w.console = stacktest.Open(t, dsn)
 	ctx := soon(t)
 	w.api, err = s.StartAPI(ctx, "")
 	noError(t, err)
 	w.batch, err = s.StartBatch(ctx, "")
 	noError(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			w.showLogs(t)
-		}
-	})
 	return w
-}
-
-// showLogs prints the end of what the parts have logged that were the last to say something: of a long run, only the last case
-// matters, and its failure shall not drown.
-func (w *world) showLogs(t *testing.T) {
-	t.Helper()
-	const parts, most = 5, 1500
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(w.PoolerDir()), "*.log"))
-	noError(t, err)
-	written := map[string]time.Time{}
-	for _, file := range files {
-		info, err := os.Stat(file)
-		noError(t, err)
-		written[file] = info.ModTime()
-	}
-	slices.SortFunc(files, func(a, b string) int { return written[b].Compare(written[a]) })
-	for _, file := range files[:min(parts, len(files))] {
-		text, err := os.ReadFile(file)
-		noError(t, err)
-		at := written[file].Format(time.TimeOnly)
-		t.Logf("%s, last written to at %s:\n%s", filepath.Base(file), at, text[max(0, len(text)-most):])
-	}
 }
 
 // soon is a context for one wait.
@@ -83,14 +54,6 @@ func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func open(t testing.TB, dsn string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("postgres", dsn)
-	noError(t, err)
-	t.Cleanup(func() { noError(t, db.Close()) })
-	return db
 }
 
 // eventually looks again and again until the condition holds; why says what is missing.

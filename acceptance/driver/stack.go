@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // batchHosts is how many batch hosts the real service has: they share the queue.
@@ -76,12 +77,9 @@ func startStack() error {
 	theStack.real = r
 	ctx, cancel := soon()
 	defer cancel()
-	o := stack.Options{Dir: filepath.Join(dir, "state")}
+	o := stack.Options{Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir()}
 	if o.Binary, err = stack.Build(ctx, dir); err != nil {
 		return err
-	}
-	if cache, err := os.UserCacheDir(); err == nil {
-		o.TemplateDir = filepath.Join(cache, "pgherd", "clusters")
 	}
 	if err := os.Mkdir(o.Dir, 0o755); err != nil {
 		return err

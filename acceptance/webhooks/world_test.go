@@ -19,6 +19,7 @@ import (
 	_ "github.com/lib/pq" // the driver "postgres"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/acceptance/webhooks"
 )
 
@@ -37,19 +38,14 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	binary, err := program.Path()
-	noError(t, err)
-	dir, err := os.MkdirTemp("", "pgherd-webhooks-") // t.TempDir has a long path, and sockets need a short one
-	noError(t, err)
-	t.Cleanup(func() { noError(t, os.RemoveAll(dir)) })
-	noError(t, os.Chmod(dir, 0o755))
+	dir := stacktest.Dir(t)
 	r, err := webhooks.Listen(filepath.Join(dir, "receiver"))
 	noError(t, err)
 	t.Cleanup(func() { noError(t, r.Close()) })
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	d, err := stack.StartDev(ctx, stack.DevOptions{
-		Dir: dir, Binary: binary, Flags: []string{"--allow-private-webhooks", "--webhook-ca-file=" + r.CAFile},
+		Dir: dir, Binary: stacktest.Binary(t, program), Flags: []string{"--allow-private-webhooks", "--webhook-ca-file=" + r.CAFile},
 	})
 	noError(t, err)
 	w := &world{Dev: d, receiver: r}

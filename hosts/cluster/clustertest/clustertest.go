@@ -83,11 +83,11 @@ func start(t testing.TB, o cluster.Options) *cluster.Postgres {
 }
 
 func options(dir string, settings map[string]string) cluster.Options {
-	return cluster.Options{Dir: dir, Settings: settings, Fast: true, TemplateDir: templateDir()}
+	return cluster.Options{Dir: dir, Settings: settings, Fast: true, TemplateDir: TemplateDir()}
 }
 
-// templateDir is the user's own cache, so that no other user can put a cluster there for us to run.
-func templateDir() string {
+// TemplateDir is in the user's own cache, so that no other user can put a cluster there for us to run.
+func TemplateDir() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "" // No home folder: each cluster comes from initdb itself.

@@ -1,0 +1,86 @@
+// Package stacktest gives a test a stack of its own, and ends it with the test.
+package stacktest
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// Start runs a stack of the program. It sets Dir, Binary and TemplateDir of the options. Where the test fails, logs are shown.
+func Start(ctx context.Context, t testing.TB, program *stack.Program, o stack.Options) *stack.Stack {
+	t.Helper()
+	o.Dir, o.Binary, o.TemplateDir = Dir(t), Binary(t, program), clustertest.TemplateDir()
+	s, err := stack.Start(ctx, o)
+	t.Cleanup(func() { noError(t, s.Stop()) })
+	noError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			showLogs(t, o.Dir)
+		}
+	})
+	return s
+}
+
+// Dir is a new folder that PostgreSQL's system user passes through. t.TempDir has a long path, and sockets need a short one.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pgherd-stack-")
+	noError(t, err)
+	t.Cleanup(func() { noError(t, os.RemoveAll(dir)) })
+	noError(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// Binary is the path of the program.
+func Binary(t testing.TB, program *stack.Program) string {
+	t.Helper()
+	path, err := program.Path()
+	noError(t, err)
+	return path
+}
+
+// Open is a pool of connections that is closed with the test.
+func Open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("postgres", dsn)
+	noError(t, err)
+	t.Cleanup(func() { noError(t, db.Close()) })
+	return db
+}
+
+// showLogs prints the end of what the parts have logged that were the last to say something: of a long run, only the last case
+// matters, and its failure shall not drown.
+func showLogs(t testing.TB, dir string) {
+	t.Helper()
+	const parts, most = 5, 2000
+	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	noError(t, err)
+	written := map[string]time.Time{}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		noError(t, err)
+		written[file] = info.ModTime()
+	}
+	slices.SortFunc(files, func(a, b string) int { return written[b].Compare(written[a]) })
+	for _, file := range files[:min(parts, len(files))] {
+		text, err := os.ReadFile(file)
+		noError(t, err)
+		at := written[file].Format(time.TimeOnly)
+		t.Logf("%s, last written to at %s:\n%s", filepath.Base(file), at, text[max(0, len(text)-most):])
+	}
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
