@@ -23,14 +23,35 @@ const endsWithin = 10 * time.Second
 // hangVerifications starts as many backups that hang in their copy as the batch host has workers.
 func hangVerifications(t *testing.T, m *mallory) {
 	const workers = 4
-	all := m.databases(t, "hanging", workers, hangFunction, hangTable, hangRow)
-	for _, d := range all {
+	all := m.hangingDatabases(t, "hanging", workers)
+	m.hang(t, all...)
+	m.held = all
+}
+
+// hangingDatabases makes some whose backups hang in their copy.
+func (m *mallory) hangingDatabases(t *testing.T, prefix string, count int) []made {
+	t.Helper()
+	return m.databases(t, prefix, count, hangFunction, hangTable, hangRow)
+}
+
+// hang starts backups that are canceled at the end of the test, and waits until each is in its copy.
+func (m *mallory) hang(t *testing.T, databases ...made) {
+	t.Helper()
+	for _, o := range m.startBackups(t, databases) {
+		m.awaitStage(t, o.ID, "verifying")
+	}
+}
+
+// startBackups starts backups that are canceled at the end of the test.
+func (m *mallory) startBackups(t *testing.T, databases []made) (started []operation) {
+	t.Helper()
+	for _, d := range databases {
 		o, err := m.startBackup(soon(t), d.ID)
 		noError(t, err)
 		t.Cleanup(func() { m.cancelBackup(t, o.ID) })
-		m.awaitStage(t, o.ID, "verifying")
+		started = append(started, o)
 	}
-	m.held = all
+	return started
 }
 
 func (m *mallory) awaitStage(t *testing.T, operation, stage string) {
@@ -62,11 +83,14 @@ func (m *mallory) cancelBackup(t *testing.T, operation string) {
 
 // stillHanging counts the copies.
 func stillHanging(t *testing.T, m *mallory) {
-	var copies int
-	db := m.superuser(t)
-	const query = `SELECT count(*) FROM pg_stat_activity WHERE datname LIKE 'verify_%' AND wait_event = 'PgSleep'`
-	noError(t, db.QueryRowContext(soon(t), query).Scan(&copies))
-	if want := len(m.held.([]made)); copies != want {
+	if copies, want := m.hangingCopies(t), len(m.held.([]made)); copies != want {
 		t.Errorf("%d of %d copies hang", copies, want)
 	}
+}
+
+func (w *world) hangingCopies(t *testing.T) (copies int) {
+	t.Helper()
+	const query = `SELECT count(*) FROM pg_stat_activity WHERE datname LIKE 'verify_%' AND wait_event = 'PgSleep'`
+	noError(t, w.superuser(t).QueryRowContext(soon(t), query).Scan(&copies))
+	return copies
 }

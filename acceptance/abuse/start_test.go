@@ -14,13 +14,8 @@ const startsWithin = 15 * time.Second
 // then the agent is killed and started.
 func grantBeforeStart(t *testing.T, m *mallory) {
 	const hanging = 3 // a worker is left for the bystander's backups
-	all := m.databases(t, "hanging-start", hanging, hangFunction, hangTable, hangRow)
-	for _, d := range all {
-		o, err := m.startBackup(soon(t), d.ID)
-		noError(t, err)
-		t.Cleanup(func() { m.cancelBackup(t, o.ID) })
-		m.awaitStage(t, o.ID, "verifying")
-	}
+	all := m.hangingDatabases(t, "hanging-start", hanging)
+	m.hang(t, all...)
 	logins := m.backupLogins(t)
 	for _, d := range all {
 		m.grant(t, d, strings.Join(logins, ", "))
