@@ -22,6 +22,7 @@ var abuses = []abuse{
 	{name: "stalled downloads", begin: stallDownloads, stillOn: fewDownloads},
 	// Other backups wait behind those that hang: they have the same workers.
 	{name: "hanging verifications", begin: hangVerifications, spares: []string{backups}, stillOn: stillHanging},
+	{name: "verifications without room", begin: needMuchRoom, stillOn: oneHasRoom},
 	{name: "idle clients", begin: fillPooler, stillOn: clientsEnded},
 	{name: "blocked rotations", begin: blockRotations, stillOn: rotationsGoOn},
 	{name: "grants before a start", begin: grantBeforeStart},

@@ -1,0 +1,63 @@
+package abuse_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
+	"github.com/pgherd/pgherd/agent/setup"
+)
+
+// needMuchRoom starts backups whose verifications together need more room than PostgreSQL's disk has: there is enough for one at
+// a time. The first hangs in its copy, so that the others wait for room all along. A worker is left for the bystander's backups,
+// which are small and pass those that wait.
+func needMuchRoom(t *testing.T, m *mallory) {
+	const large = 3
+	all := m.hangingDatabases(t, "hanging-large", large)
+	m.enlarge(t, all)
+	m.hang(t, all[0])
+	m.held = m.startBackups(t, all[1:])
+	ledger := stacktest.Open(t, m.Server.URL(setup.MaintenanceDatabase))
+	const query = `SELECT count(DISTINCT operation_id) FROM ledger.reservation`
+	for ctx, asked := soon(t), 0; asked < large; time.Sleep(50 * time.Millisecond) {
+		noError(t, ledger.QueryRowContext(ctx, query).Scan(&asked))
+	}
+}
+
+// enlarge makes each database take two fifths of what is free on the disk: a copy needs half of that, and its dump a fifth. It
+// adds a file of no rows and no blocks to the database's folder, for what is reserved follows from the sizes of the files.
+func (m *mallory) enlarge(t *testing.T, databases []made) {
+	t.Helper()
+	const folder = `SELECT current_setting('data_directory') || '/base/' || oid FROM pg_database WHERE datname = $1`
+	var size int64
+	for _, d := range databases {
+		var path string
+		noError(t, m.superuser(t).QueryRowContext(soon(t), folder, d.Name).Scan(&path))
+		if size == 0 {
+			var disk syscall.Statfs_t
+			noError(t, syscall.Statfs(path, &disk))
+			size = int64(disk.Bavail) * disk.Bsize / 5 * 2
+		}
+		file, err := os.Create(filepath.Join(path, "large"))
+		noError(t, err)
+		noError(t, file.Truncate(size))
+		noError(t, file.Close())
+	}
+}
+
+// oneHasRoom fails where more backups are verified at a time than the disk has room for.
+func oneHasRoom(t *testing.T, m *mallory) {
+	if copies := m.hangingCopies(t); copies != 1 {
+		t.Errorf("%d copies are made at a time, and there is room for one", copies)
+	}
+	for _, o := range m.held.([]operation) {
+		noError(t, m.call(soon(t), http.MethodGet, "/operations/"+o.ID, nil, &o))
+		if o.Status != "running" || o.Stage != "queued" {
+			t.Errorf("a backup that waits for room is %s (%s): %s", o.Status, o.Stage, o.Error)
+		}
+	}
+}
