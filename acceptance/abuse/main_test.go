@@ -22,7 +22,7 @@ var program = stack.NewProgram()
 func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 // patience bounds one request or wait of the bystander. It is far above what any of them takes.
-const patience = 15 * time.Second
+const patience = 30 * time.Second
 
 // TestBystander plays the abuses one after another on one stack.
 func TestBystander(t *testing.T) {

@@ -40,7 +40,8 @@ func (m *mallory) enlarge(t *testing.T, databases []made) {
 		if size == 0 {
 			var disk syscall.Statfs_t
 			noError(t, syscall.Statfs(path, &disk))
-			size = int64(disk.Bavail) * disk.Bsize / 5 * 2
+			block := int64(disk.Bsize) //nolint:unconvert // not int64 on every system
+			size = int64(disk.Bavail) * block / 5 * 2
 		}
 		file, err := os.Create(filepath.Join(path, "large"))
 		noError(t, err)

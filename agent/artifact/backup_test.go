@@ -145,7 +145,7 @@ func TestACopyNeedsRoomBesideTheDatabases(t *testing.T) {
 func TestAFullDiskLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT md5(n::text) || md5((-n)::text) AS v FROM generate_series(1, 700000) n`)
-	var full atomic.Bool // the file's writer looks at the disk, and the watch of the dump
+	var full atomic.Bool                       // the file's writer looks at the disk, and the watch of the dump
 	disk := func(string) (store.Disk, error) { // full after the dump was let in
 		if begun, err := filepath.Glob(filepath.Join(w.root, "*", "*.partial")); err != nil || len(begun) == 0 {
 			return store.Disk{ID: 1, Free: 1 << 40}, err

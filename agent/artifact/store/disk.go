@@ -31,7 +31,8 @@ func diskOf(path string) (Disk, error) {
 	if err := syscall.Statfs(path, &system); err != nil {
 		return Disk{}, err
 	}
-	return Disk{ID: int64(st.Dev), Free: int64(system.Bavail) * system.Bsize}, nil
+	block := int64(system.Bsize) //nolint:unconvert // not int64 on every system
+	return Disk{ID: int64(st.Dev), Free: int64(system.Bavail) * block}, nil
 }
 
 // Disk is the disk of the backups, with what is free beside the reserve.
