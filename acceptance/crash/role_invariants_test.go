@@ -73,9 +73,10 @@ func (w *world) checkLogins(t testing.TB, known []databaseRow) {
 	passwords := map[string][]string{}
 	const query = `SELECT a.rolname, a.rolpassword,
 		CASE WHEN a.rolcanlogin THEN extract(epoch FROM nullif(a.rolvaliduntil, 'infinity'))::text END,
-		nullif(a.rolconnlimit, -1)::text,
-		(SELECT string_agg(g.rolname, ' ') FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
-			WHERE m.member = a.oid AND m.inherit_option AND g.rolname ~ '_g(ro|rw)$') FROM pg_authid a`
+		nullif(a.rolconnlimit, -1)::text, groups.names
+		FROM pg_authid a LEFT JOIN (SELECT m.member, string_agg(g.rolname, ' ') AS names
+			FROM pg_auth_members m JOIN pg_authid g ON g.oid = m.roleid
+			WHERE m.inherit_option AND g.rolname ~ '_g(ro|rw)$' GROUP BY 1) groups ON groups.member = a.oid`
 	for _, row := range rows(t, w.server, query) {
 		passwords[row[0]] = row[1:]
 	}
