@@ -25,5 +25,11 @@ type Backups interface {
 	// Remove deletes the record of a file that is gone.
 	Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error
 	// Doomed lists up to limit backups whose files are to be deleted: expired ones, and marked ones that are not yet removed.
-	Doomed(ctx context.Context, now time.Time, limit int) ([]backup.Backup, error)
+	Doomed(ctx context.Context, now time.Time, limit int) ([]DoomedBackup, error)
+}
+
+// DoomedBackup is a backup whose file is to be deleted, and the server that the file is on.
+type DoomedBackup struct {
+	backup.Backup
+	ServerID id.ServerID `db:"server_id"`
 }

@@ -182,6 +182,7 @@ func doomedAreListed(w *world) {
 			list, err := tx.Backups().Doomed(ctx, minutes(now), limit)
 			for _, b := range list {
 				names = append(names, b.Filename)
+				w.equal("its server", b.ServerID, r.ServerID)
 			}
 			return err
 		})

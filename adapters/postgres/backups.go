@@ -37,7 +37,8 @@ var (
 	})
 	removeBackup  = written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
 	doomedBackups = define(func() sq.Sqlizer {
-		return backupTable.read().Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ?)").
+		return backupTable.read().Column("d.server_id").Join("databases d ON d.id = t.database_id").
+			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ?)").
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?")
 	})
 )
@@ -79,6 +80,6 @@ func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.F
 	return b.write(ctx, removeBackup, db, filename)
 }
 
-func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]backup.Backup, error) {
-	return all[backup.Backup](ctx, b.session, doomedBackups, now, limit)
+func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.DoomedBackup, error) {
+	return all[ports.DoomedBackup](ctx, b.session, doomedBackups, now, limit)
 }

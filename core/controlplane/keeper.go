@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -22,16 +20,18 @@ import (
 type Keeper struct {
 	*base
 
-	tasks    busy[string]      // that run apart as a whole
-	changing busy[id.ServerID] // servers on which logins are being changed
-	telling  busy[id.ServerID] // servers that are being told whose databases they have
+	// Servers on which such work is under way: no piece of it waits for another server, nor for work of another kind.
+	changing busy // logins
+	telling  busy // whose the databases are
+	pushing  busy // allowlists
+	erasing  busy // backups
 	told     toldAccounts
 }
 
 // keepEvery is how often the keeper looks for work.
 const keepEvery = 2 * time.Second
 
-// keepBatch bounds one round of one task, so that no task starves the others.
+// keepBatch bounds one round of what needs no server, so that no task starves the others.
 const keepBatch = 100
 
 // Run works until the context ends.
@@ -57,21 +57,12 @@ func (k *Keeper) Once(ctx context.Context) error {
 	return k.oneRound(ctx, func(work func()) { work() })
 }
 
-// oneRound starts work that may have to wait for a server apart from the rest.
+// oneRound starts what may have to wait for a server with start, for each server on its own.
 func (k *Keeper) oneRound(ctx context.Context, start func(work func())) error {
-	others := errors.Join(k.scheduleBackups(ctx), k.forgetEvents(ctx), k.Admissions.Sweep(ctx, k.Clock.Now()))
-	k.apart(ctx, start, "allowlists", k.pushAllowlists)
-	k.apart(ctx, start, "backups", k.eraseBackups)
-	return errors.Join(others, k.tellAccounts(ctx, start), k.keepRoles(ctx, start))
-}
-
-// apart starts a task that asks one server after the other: one that hangs holds up that task, and no other.
-func (k *Keeper) apart(ctx context.Context, start func(work func()), name string, task func(context.Context) error) {
-	k.tasks.work(name, start, func() {
-		if err := task(ctx); err != nil && ctx.Err() == nil {
-			k.journal(ctx, "keeper.unfinished", "", fmt.Errorf("%s: %w", name, err))
-		}
-	})
+	return errors.Join(
+		k.scheduleBackups(ctx), k.forgetEvents(ctx), k.Admissions.Sweep(ctx, k.Clock.Now()),
+		k.pushAllowlists(ctx, start), k.eraseBackups(ctx, start), k.tellAccounts(ctx, start), k.keepRoles(ctx, start),
+	)
 }
 
 // forgetEvents deletes deliveries that became final webhook.Retention ago, and their events.
@@ -119,66 +110,4 @@ var errSettled = errors.New("already done")
 // it now.
 func isSettled(err error) bool {
 	return errors.Is(err, errSettled) || errors.Is(err, ports.ErrNoRow) || fault.Has(err, fault.DatabaseStateConflict)
-}
-
-func (k *Keeper) pushAllowlists(ctx context.Context) error {
-	out := outage{}
-	return round(func(limit int) (list []database.Record, err error) {
-		return k.due(ctx, ports.DueAllowlist, limit)
-	}, func(r database.Record) bool {
-		if out.of(r.ServerID) {
-			return false
-		}
-		err := out.note(r.ServerID, k.pushAllowlist(ctx, r.ID))
-		if err != nil && !isSettled(err) {
-			k.journal(ctx, "allowlist.pending", r.ID, err)
-		}
-		return err == nil
-	})
-}
-
-// eraseBackups removes the files of backups that have expired or were deleted.
-func (k *Keeper) eraseBackups(ctx context.Context) error {
-	out, stuck := outage{}, map[id.DatabaseID]bool{}
-	return round(func(limit int) (list []backup.Backup, err error) {
-		err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-			list, err = tx.Backups().Doomed(ctx, k.Clock.Now(), limit)
-			return err
-		})
-		return list, err
-	}, func(b backup.Backup) bool {
-		if stuck[b.DatabaseID] {
-			return false
-		}
-		err := k.eraseOne(ctx, b, out)
-		if err != nil && !isSettled(err) {
-			stuck[b.DatabaseID] = true
-			if !errors.Is(err, errNoAnswer) {
-				k.journal(ctx, "backup.not_erased", b.DatabaseID, err)
-			}
-		}
-		return err == nil
-	})
-}
-
-func (k *Keeper) eraseOne(ctx context.Context, b backup.Backup, out outage) error {
-	what := audit.BackupDeleted
-	if b.DeletingAt == nil || b.Expired(*b.DeletingAt) {
-		what = audit.BackupExpired
-	}
-	var record database.Record
-	err := k.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if record, err = tx.Databases().Lock(ctx, b.DatabaseID); err != nil {
-			return err
-		}
-		_, err = tx.Backups().MarkDeleting(ctx, b.DatabaseID, b.Filename, k.Clock.Now())
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case out.of(record.ServerID):
-		return errNoAnswer
-	}
-	return out.note(record.ServerID, k.erase(ctx, record, b, audit.System, what))
 }

@@ -1,15 +1,19 @@
 package controlplane
 
-import "sync"
+import (
+	"sync"
 
-// busy is what one kind of the keeper's work is under way for, such as servers.
-type busy[K comparable] struct {
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// busy is the servers for which one kind of the keeper's work is under way.
+type busy struct {
 	mu  sync.Mutex
-	set map[K]bool
+	set map[id.ServerID]bool
 }
 
-// work starts work, unless that of an earlier round still goes on for the same: rounds do not wait for a server that hangs.
-func (b *busy[K]) work(of K, start func(work func()), work func()) {
+// work starts work for a server, unless that of an earlier round still goes on: rounds do not wait for a server that hangs.
+func (b *busy) work(of id.ServerID, start func(work func()), work func()) {
 	if !b.occupy(of) {
 		return
 	}
@@ -19,20 +23,20 @@ func (b *busy[K]) work(of K, start func(work func()), work func()) {
 	})
 }
 
-func (b *busy[K]) occupy(of K) bool {
+func (b *busy) occupy(of id.ServerID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.set[of] {
 		return false
 	}
 	if b.set == nil {
-		b.set = map[K]bool{}
+		b.set = map[id.ServerID]bool{}
 	}
 	b.set[of] = true
 	return true
 }
 
-func (b *busy[K]) leave(of K) {
+func (b *busy) leave(of id.ServerID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.set, of)

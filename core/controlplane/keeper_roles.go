@@ -16,18 +16,10 @@ import (
 func (k *Keeper) keepRoles(ctx context.Context, start func(work func())) error {
 	expired, err := k.expireRoles(ctx)
 	due, dueErr := k.dueChanges(ctx)
-	for server, changes := range byServer(append(expired, due...)) {
+	for server, changes := range byServer(append(expired, due...), func(c ports.DueChange) id.ServerID { return c.ServerID }) {
 		k.changing.work(server, start, func() { k.goOn(ctx, changes) })
 	}
 	return errors.Join(err, dueErr)
-}
-
-func byServer(changes []ports.DueChange) map[id.ServerID][]ports.DueChange {
-	groups := map[id.ServerID][]ports.DueChange{}
-	for _, c := range changes {
-		groups[c.ServerID] = append(groups[c.ServerID], c)
-	}
-	return groups
 }
 
 func (k *Keeper) dueChanges(ctx context.Context) (due []ports.DueChange, err error) {
@@ -41,7 +33,6 @@ func (k *Keeper) dueChanges(ctx context.Context) (due []ports.DueChange, err err
 // goOn makes one attempt at each of the pending changes of a server, until the server does not answer. When one expired role of
 // a database is shut out, the next one follows: a database has one pending change at a time.
 func (k *Keeper) goOn(ctx context.Context, changes []ports.DueChange) {
-	out := outage{}
 	for len(changes) > 0 && ctx.Err() == nil {
 		c := changes[0]
 		changes = changes[1:]
@@ -49,10 +40,10 @@ func (k *Keeper) goOn(ctx context.Context, changes []ports.DueChange) {
 		if !ok {
 			continue
 		}
-		if out.note(c.ServerID, k.attempt(ctx, job)) != nil { // recorded there
-			if out.of(c.ServerID) {
-				return
-			}
+		switch err := k.attempt(ctx, job); { // it records its error
+		case noAnswer(err):
+			return
+		case err != nil:
 			continue
 		}
 		if next, ok := k.nextExpiry(ctx, job); ok {

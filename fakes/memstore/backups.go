@@ -112,15 +112,21 @@ func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.F
 	return nil
 }
 
-func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]backup.Backup, error) {
+func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.DoomedBackup, error) {
 	s, err := b.reading(ctx)
 	if err != nil {
 		return nil, err
 	}
 	doomed := func(row backup.Backup) bool { return row.DeletingAt != nil || row.Expired(now) }
-	return first(s.backups.having(doomed, func(a, b backup.Backup) int {
+	rows := s.backups.having(doomed, func(a, b backup.Backup) int {
 		return cmp.Or(end(a).Compare(end(b)), cmp.Compare(a.DatabaseID, b.DatabaseID), cmp.Compare(a.Filename, b.Filename))
-	}), limit), nil
+	})
+	var list []ports.DoomedBackup
+	for _, row := range first(rows, limit) {
+		of, _ := s.databases.get(row.DatabaseID)
+		list = append(list, ports.DoomedBackup{Backup: row, ServerID: of.ServerID})
+	}
+	return list, nil
 }
 
 // end is when a doomed backup was to go: the earlier of its expiry and its mark.
