@@ -27,7 +27,7 @@ type Access struct {
 }
 
 func newAccess(b *base) *Access {
-	return &Access{base: b, shut: newRefusals(), recent: newRecentKeys(maxRecentKeys), used: map[id.KeyID]time.Time{}}
+	return &Access{base: b, shut: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys), used: map[id.KeyID]time.Time{}}
 }
 
 // Knock is one attempt to authenticate.
