@@ -121,6 +121,29 @@ func TestAClientAboveTheRateIsNotCutOff(t *testing.T) {
 	}
 }
 
+// Only the rule of downloads says how long a client may stand still: it may be longer than any other write may take.
+func TestTheWriteTimeoutCutsNoDownloadOff(t *testing.T) {
+	const size = 16 << 20
+	st := open(t, func(c *Config) {
+		c.Limits.Download = download.Rule{Rate: 1 << 20, Window: cutBy}
+		c.Limits.WriteTimeout = 200 * time.Millisecond
+	})
+	st.size, st.feed = size, func(*Request) io.ReadCloser { return newSource(size, nil) }
+	l := st.dial(t)
+	if err := l.Conn.(*net.TCPConn).SetReadBuffer(32 << 10); err != nil {
+		t.Fatal(err)
+	}
+	l.say(head("GET", backupPath, anyKey))
+	res, err := http.ReadResponse(l.br, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(atOnce)
+	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
+		t.Errorf("%d bytes of %d, %v", n, size, err)
+	}
+}
+
 // pausing has a source give nothing for a while, again and again.
 type pausing struct {
 	*source

@@ -187,7 +187,7 @@ const (
 
 func shortLimits() Limits {
 	l := DefaultLimits()
-	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout = patience, patience, patience
+	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout, l.Download.Window = patience, patience, patience, patience
 	return l
 }
 

@@ -13,7 +13,7 @@ type Limits struct {
 	BodyTimeout    time.Duration // for a JSON body; for a stream the allowance on top of MinBodyRate
 	MinBodyRate    int           // bytes a second that a streamed body has to keep up on average
 	IdleTimeout    time.Duration // between two requests of a connection
-	WriteTimeout   time.Duration // for each write of an answer, a download's too, whatever Download still allows
+	WriteTimeout   time.Duration // for each write of an answer; a download's has as long as Download allows where that is longer
 	Download       download.Rule // what the client of a download has to keep up over all its writes
 	HandlerTimeout time.Duration // for everything except streams
 	// Connections of the process, and of one client address (IPv6: of a /64 network) that is no proxy. One more is closed at once.

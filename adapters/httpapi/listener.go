@@ -40,7 +40,7 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &guardedConn{Conn: inner, listener: l, from: from}
+	c := &guardedConn{Conn: inner, listener: l, from: from, writeTime: l.limits.WriteTimeout}
 	_ = inner.SetReadDeadline(time.Now().Add(l.limits.HeaderTimeout)) // an error shows at the first read
 	l.mu.Lock()
 	l.open[c] = struct{}{}
@@ -117,24 +117,32 @@ func (l *guardedListener) release(c *guardedConn) {
 // guardedConn gives every write a deadline and, if asked to, reads what the client still sends before closing.
 type guardedConn struct {
 	net.Conn
-	listener   *guardedListener
-	from       netip.Addr
-	deadlineAt time.Time // when the write deadline was last set; only the serving worker writes
-	linger     atomic.Bool
-	closed     atomic.Bool
+	listener *guardedListener
+	from     netip.Addr
+	linger   atomic.Bool
+	closed   atomic.Bool
+
+	// Only the serving worker writes.
+	writeTime time.Duration // that each write has at least
+	deadline  time.Time     // of writes
 }
 
-// Write fails when the client does not take the bytes within the write timeout. The deadline is moved only when an
-// eighth of it has passed: setting a timer costs more than a small write may.
+// Write fails when the client does not take the bytes within the write time, or up to an eighth more: the deadline is moved only
+// when a write would have less, as setting a timer costs more than a small write may.
 func (c *guardedConn) Write(p []byte) (int, error) {
-	now, budget := time.Now(), c.listener.limits.WriteTimeout
-	if now.Sub(c.deadlineAt) > budget/8 {
-		if err := c.Conn.SetWriteDeadline(now.Add(budget)); err != nil {
+	if now := time.Now(); c.deadline.Sub(now) < c.writeTime {
+		deadline := now.Add(c.writeTime + c.writeTime/8)
+		if err := c.Conn.SetWriteDeadline(deadline); err != nil {
 			return 0, err
 		}
-		c.deadlineAt = now
+		c.deadline = deadline
 	}
 	return c.Conn.Write(p)
+}
+
+// setWriteTime gives each write from now on the write timeout, or so long where that is longer.
+func (c *guardedConn) setWriteTime(longer time.Duration) {
+	c.writeTime, c.deadline = max(longer, c.listener.limits.WriteTimeout), time.Time{}
 }
 
 // Close drops the connection. Closing a socket with unread bytes makes the kernel reset it, and a reset can overtake the
@@ -153,10 +161,21 @@ func (c *guardedConn) Close() error {
 
 // lingerOnClose asks for draining: the answer goes out while the client may still be sending.
 func lingerOnClose(c net.Conn) {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS sits on the guarded connection
-		c = t.NetConn()
-	}
-	if g, ok := c.(*guardedConn); ok {
+	if g := guardOf(c); g != nil {
 		g.linger.Store(true)
 	}
+}
+
+// guardOf finds the guarded connection; nil where there is none.
+func guardOf(c net.Conn) *guardedConn {
+	g, _ := belowTLS(c).(*guardedConn)
+	return g
+}
+
+// belowTLS is the connection itself where there is no TLS.
+func belowTLS(c net.Conn) net.Conn {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return c
 }

@@ -18,15 +18,17 @@ type pacedWriter struct {
 	to    io.Writer
 	pace  download.Pace
 	reset func()
-	late  *time.Timer // runs reset while a write hangs
+	late  *time.Timer  // runs reset while a write hangs
+	guard *guardedConn // nil where the connection has none
 }
 
 // never is longer than any download.
 const never = 1 << 62 * time.Nanosecond
 
 func newPacedWriter(to io.Writer, c net.Conn, rule download.Rule) *pacedWriter {
-	p := &pacedWriter{to: to, pace: rule.Begin(), reset: func() { resetConnection(c) }}
+	p := &pacedWriter{to: to, pace: rule.Begin(), reset: func() { resetConnection(c) }, guard: guardOf(c)}
 	p.late = time.AfterFunc(never, p.reset)
+	p.setWriteTime(p.pace.Allowance(downloadChunk)) // the most that a write is ever allowed
 	wakeEarly(c)
 	return p
 }
@@ -45,13 +47,21 @@ func (p *pacedWriter) Write(b []byte) (int, error) {
 }
 
 // end stops the timer; what is written later has only the connection's own deadline.
-func (p *pacedWriter) end() { p.late.Stop() }
+func (p *pacedWriter) end() {
+	p.late.Stop()
+	p.setWriteTime(0)
+}
+
+// setWriteTime keeps the connection's own deadline from cutting off a client that the rule still bears with.
+func (p *pacedWriter) setWriteTime(longer time.Duration) {
+	if p.guard != nil {
+		p.guard.setWriteTime(longer)
+	}
+}
 
 // socketOf finds the socket below TLS and the listener's guard; nil where there is none.
 func socketOf(c net.Conn) *net.TCPConn {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-		c = t.NetConn()
-	}
+	c = belowTLS(c)
 	if g, ok := c.(*guardedConn); ok {
 		c = g.Conn
 	}
