@@ -3,8 +3,9 @@
 GO ?= go
 # The race detector is used where goroutines share state; the other packages run about twice as fast without it.
 RACE ?= -race
-RACE_PACKAGES := ./adapters/... ./agent/... ./core/controlplane ./fakes/... ./hosts/...
-PLAIN_PACKAGES = $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... ./ports/... ./acceptance/...))
+RACE_PACKAGES := ./agent ./agent/... ./adapters/... ./core/controlplane ./fakes/... ./hosts/...
+# The longest goes first: as many packages are tested at a time as there are cores.
+PLAIN_PACKAGES = ./acceptance/crash $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... ./ports/... ./acceptance/...))
 # The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
 HISTORIES := -short -run 'Linearizable|OneKey' ./acceptance/linear
 TEST_TIMEOUT ?= 15m

@@ -50,7 +50,7 @@ func TestLeftOverLoginsDoNotHoldUpAStart(t *testing.T) {
 	usual, without := s.started(t)
 	usual.kill()
 
-	names := s.leftOver(t, w, 200)
+	names := s.leftOver(t, w, 60)
 	all := strings.Join(names, ", ")
 	owner := s.owner(t, w)
 	must(owner.Exec("CREATE TABLE granted (); CREATE TABLE held (); GRANT SELECT ON granted TO " + all))(t)
