@@ -16,7 +16,7 @@ import (
 // Backups starts, lists, serves and deletes backups (spec, section "Backups"); backup_open.go serves them.
 type Backups struct {
 	*base
-	downloads *downloads
+	downloads *gate
 }
 
 // List returns the backups of a database, newest first, and the position of the last one where there are more.

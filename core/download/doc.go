@@ -1,3 +1,2 @@
-// Package download holds the rules that keep one download from holding what others need: how slow it may be, and who may
-// download next.
+// Package download holds the rule that keeps one download from holding what others need: how slow it may be.
 package download

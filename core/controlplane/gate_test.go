@@ -13,17 +13,17 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-func few(perAccount, perServer int, wait time.Duration) *downloads {
+func few(perAccount, perServer int, wait time.Duration) *gate {
 	return newDownloads(Config{DownloadsPerAccount: perAccount, DownloadsPerServer: perServer, DownloadWait: wait})
 }
 
 // queued waits until so many wait for their turn.
-func (d *downloads) queued(t *testing.T, n int) {
+func (g *gate) queued(t *testing.T, n int) {
 	t.Helper()
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		d.mu.Lock()
-		got := len(d.waiting)
-		d.mu.Unlock()
+		g.mu.Lock()
+		got := len(g.waiting)
+		g.mu.Unlock()
 		if got == n {
 			return
 		}
@@ -33,9 +33,9 @@ func (d *downloads) queued(t *testing.T, n int) {
 	}
 }
 
-func (d *downloads) enters(t *testing.T, account id.AccountID) (release func()) {
+func (g *gate) enters(t *testing.T, account id.AccountID) (release func()) {
 	t.Helper()
-	release, err := d.enter(t.Context(), account, "server")
+	release, err := g.enter(t.Context(), account, "server")
 	if err != nil {
 		t.Fatal(err)
 	}
