@@ -17,8 +17,9 @@ import (
 // Options are the limits of a fleet; a zero field means its default.
 type Options struct {
 	DialTimeout time.Duration // of name look-up, TCP and TLS together; 5 s
-	// MaxCalls is how many calls may run at a time to one server; 32. Further calls wait until their context ends. Downloads have
-	// a pool of their own without such a limit: whoever opens them bounds them.
+	// MaxCalls is how many calls may run at a time to one server; 32. Further calls wait until their context ends. How many of
+	// them are of one account is for the caller to bound. Downloads have a pool of their own without a limit: whoever opens them
+	// bounds them.
 	MaxCalls int
 	// AnswerWait is how long an agent may take to begin its answer to a call, and for each further piece of it, so that a hanging
 	// one does not hold a worker forever; 2 min. The outcome is unknown then, and the command is sent again.

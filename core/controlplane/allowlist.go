@@ -66,7 +66,12 @@ func (a *Allowlist) change(
 	if err := r.Permit(account.Configure); err != nil {
 		return err
 	}
-	err := a.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	release, err := a.mayCall(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = a.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		record, err := tx.Databases().Lock(ctx, r.record.ID)
 		if err != nil {
 			return notFound(err, errDatabaseNotFound())

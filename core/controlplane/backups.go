@@ -43,6 +43,11 @@ func (b *Backups) Start(ctx context.Context, r Reached) (operation.Operation, er
 	if _, err := r.record.Status.Decide(database.Backup); err != nil {
 		return operation.Operation{}, err
 	}
+	release, err := b.mayCall(ctx, r)
+	if err != nil {
+		return operation.Operation{}, err
+	}
+	defer release()
 	if err := b.checkRoom(ctx, r.record); err != nil {
 		return operation.Operation{}, err
 	}
@@ -125,8 +130,13 @@ func (b *Backups) Delete(ctx context.Context, r Reached, filename backup.Filenam
 	if err := r.Permit(account.ManageBackups); err != nil {
 		return err
 	}
+	release, err := b.mayCall(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer release()
 	var doomed backup.Backup
-	err := b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if doomed, err = tx.Backups().MarkDeleting(ctx, r.record.ID, filename, b.Clock.Now()); err != nil {
 			return err
 		}

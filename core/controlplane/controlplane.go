@@ -47,6 +47,15 @@ type Config struct {
 	DownloadsPerServer int
 	// DownloadWait is how long a download waits for one of these; by default 5 s.
 	DownloadWait time.Duration
+	// CallsPerAccount is how many requests of an account may call agents in this process at a time; by default 8. It should be a
+	// fraction of CallsPerServer: so many accounts are needed to take all of a server's.
+	CallsPerAccount int
+	// CallsPerServer is how many requests may call the agent of one server at a time; by default 32, which is also how many
+	// connections a process makes to an agent.
+	CallsPerServer int
+	// CallWait is how long a request waits until it may call an agent; by default 20 s, as RoleWait: that long is what others'
+	// calls about logins take at most.
+	CallWait time.Duration
 	// Crash is called at each point of CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill the process
 	// there.
 	Crash func(point string)
@@ -79,6 +88,7 @@ type ControlPlane struct {
 type base struct {
 	Ports
 	Config
+	calls *gate
 }
 
 // New checks the ports and builds the use cases. It starts nothing: the host must call Worker.Run and Keeper.Run and, with a
@@ -94,6 +104,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		p.Sender = ports.NoWebhooks{}
 	}
 	b := &base{Ports: p, Config: withDefaults(c, p.Entropy)}
+	b.calls = newCalls(b.Config)
 	worker := newWorker(b)
 	return &ControlPlane{
 		Access:        newAccess(b),
@@ -132,6 +143,9 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.DownloadsPerAccount, DefaultDownloadsPerAccount)
 	defaultTo(&c.DownloadsPerServer, 32)
 	defaultTo(&c.DownloadWait, 5*time.Second)
+	defaultTo(&c.CallsPerAccount, 8)
+	defaultTo(&c.CallsPerServer, 32)
+	defaultTo(&c.CallWait, 20*time.Second)
 	return c
 }
 

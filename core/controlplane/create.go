@@ -54,6 +54,11 @@ func (d *Databases) Create(ctx context.Context, c Caller, r CreateRequest) (Crea
 	if err := r.check(); err != nil {
 		return Created{}, err
 	}
+	release, err := d.mayCreate(ctx, c.Account.ID)
+	if err != nil {
+		return Created{}, err
+	}
+	defer release()
 	draft, err := d.draft(c, r)
 	if err != nil {
 		return Created{}, err
@@ -63,6 +68,7 @@ func (d *Databases) Create(ctx context.Context, c Caller, r CreateRequest) (Crea
 		return Created{}, err
 	}
 	if known != "" {
+		release() // what it waits for is another request's work, or a batch host's
 		return d.awaitCreated(ctx, c, known)
 	}
 	d.Crash(CrashCreateReserved)
@@ -240,7 +246,7 @@ func (d *Databases) awaitCreated(ctx context.Context, c Caller, db id.DatabaseID
 		case err != nil:
 			return Created{}, err
 		case created.Record.Status != database.Creating:
-			return d.withoutStalePassword(ctx, created, owner), nil
+			return d.withoutStalePassword(ctx, c, created, owner), nil
 		}
 		select {
 		case <-tick.C:
@@ -252,12 +258,17 @@ func (d *Databases) awaitCreated(ctx context.Context, c Caller, db id.DatabaseID
 
 // withoutStalePassword takes the password out of the answer to a repeated request when the owner has set another one on the
 // server. A server that cannot be asked is taken to have the password: the first answer had it too.
-func (d *Databases) withoutStalePassword(ctx context.Context, c Created, owner ports.LoginSecret) Created {
+func (d *Databases) withoutStalePassword(ctx context.Context, by Caller, c Created, owner ports.LoginSecret) Created {
 	if c.Password == "" {
 		return c
 	}
 	ctx, cancel := d.patient(ctx)
 	defer cancel()
+	release, err := d.calls.enter(ctx, by.Account.ID, c.Record.ServerID)
+	if err != nil {
+		return c
+	}
+	defer release()
 	agent, err := d.agentOf(ctx, c.Record.ServerID)
 	if err != nil {
 		return c

@@ -34,7 +34,7 @@ func (d *Databases) List(ctx context.Context, c Caller, p ports.Page) (list []da
 }
 
 // Get returns a database as it was reached. A size older than database.SizeMaxAge is read from the server, within
-// Config.SizeWait; if that fails, the stored size is returned.
+// Config.SizeWait; if that fails, or no call is free at once, the stored size is returned.
 func (d *Databases) Get(ctx context.Context, r Reached) (database.Record, error) {
 	if err := r.Permit(account.See); err != nil {
 		return database.Record{}, err
@@ -43,6 +43,11 @@ func (d *Databases) Get(ctx context.Context, r Reached) (database.Record, error)
 	if !r.record.SizeIsStale(now) || !hasServerSide(r.record.Status) || !d.mayAsk(r.record.ID, now) {
 		return r.record, nil
 	}
+	release, free := d.calls.enterNow(r.caller.Account.ID, r.record.ServerID)
+	if !free {
+		return r.record, nil
+	}
+	defer release()
 	size, err := d.readSize(ctx, r.record)
 	if err != nil {
 		d.journal(ctx, "size.unknown", r.record.ID, err)

@@ -22,6 +22,11 @@ func (d *Databases) SetLifecycle(ctx context.Context, r Reached, action database
 	if err := r.Permit(account.Configure); err != nil {
 		return "", err
 	}
+	release, err := d.mayCall(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	status, work, err := d.reserveLifecycle(ctx, r, action)
 	if err != nil || work == nil {
 		return status, notFound(err, errDatabaseNotFound())

@@ -123,6 +123,11 @@ func (m *ManagedLogins) Rotate(
 	if err != nil {
 		return LoginRotation{}, err
 	}
+	release, err := m.mayCall(ctx, reached)
+	if err != nil {
+		return LoginRotation{}, err
+	}
+	defer release()
 	w := m.userWish(reached, role.Rotation, key)
 	var job changeJob
 	var known bool

@@ -31,6 +31,11 @@ func (b *base) reveal(
 	if err != nil {
 		return record, "", err
 	}
+	release, err := b.mayCall(ctx, reached)
+	if err != nil {
+		return record, "", err
+	}
+	defer release()
 	if err := b.inForce(ctx, reached.record, seen.username, seen.verifier); err != nil {
 		return record, "", err
 	}

@@ -30,6 +30,11 @@ func (r *Roles) Change(
 	if err != nil {
 		return role.Change{}, err
 	}
+	release, err := r.mayCall(ctx, reached)
+	if err != nil {
+		return role.Change{}, err
+	}
+	defer release()
 	w := r.userWish(reached, k, key)
 	var job changeJob
 	var known bool
@@ -89,8 +94,13 @@ func (r *Roles) ReplayChange(
 	if err := reached.Permit(account.Configure); err != nil {
 		return role.Change{}, err
 	}
+	release, err := r.mayCall(ctx, reached)
+	if err != nil {
+		return role.Change{}, err
+	}
+	defer release()
 	var job changeJob
-	err := r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		record, err := tx.Databases().Lock(ctx, reached.record.ID)
 		if err != nil {
 			return notFound(err, errDatabaseNotFound())

@@ -32,6 +32,11 @@ func (r *Roles) Create(ctx context.Context, reached Reached, q role.Request) (Ro
 	if q.Key, err = idempotency.Parse(string(q.Key)); err != nil {
 		return RoleState{}, err
 	}
+	release, err := r.mayCall(ctx, reached)
+	if err != nil {
+		return RoleState{}, err
+	}
+	defer release()
 	job, err := r.reserve(ctx, reached, q)
 	switch {
 	case err != nil:
@@ -61,8 +66,13 @@ func (r *Roles) resume(
 	if err := reached.Permit(account.Configure); err != nil {
 		return RoleState{}, err
 	}
+	release, err := r.mayCall(ctx, reached)
+	if err != nil {
+		return RoleState{}, err
+	}
+	defer release()
 	job, todo := r.newSetup(reached), false
-	err := r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s, target, err := sceneOf(ctx, tx, reached.record.ID, of)
 		if err != nil {
 			return err

@@ -46,6 +46,11 @@ func (r *Roles) remove(ctx context.Context, reached Reached, of id.RoleID, e rol
 	if err := reached.Permit(account.Configure); err != nil {
 		return Removal{}, err
 	}
+	release, err := r.mayCall(ctx, reached)
+	if err != nil {
+		return Removal{}, err
+	}
+	defer release()
 	ctx, cancel := r.patient(ctx)
 	defer cancel()
 	for range removeRounds {
