@@ -7,7 +7,7 @@ RACE_PACKAGES := ./agent ./agent/... ./adapters/... ./core/controlplane ./fakes/
 # The longest goes first: as many packages are tested at a time as there are cores.
 PLAIN_PACKAGES = ./acceptance/crash $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... ./ports/... ./acceptance/...))
 # The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
-HISTORIES := -short -run 'Linearizable|OneKey' ./acceptance/linear
+HISTORIES := -run 'Linearizable|OneKey' ./acceptance/linear
 TEST_TIMEOUT ?= 15m
 GOLANGCI := .toolchain/golangci-lint
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
@@ -15,7 +15,7 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint acceptance stack pooler-next bench abuse record-statements generate verify toolchain clean-dev
+.PHONY: help build run test crash lint acceptance stack pooler-next bench abuse record-statements generate verify toolchain clean-dev
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,10 +27,14 @@ build: ## build bin/pgherd
 run: build toolchain ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
 	@exec bin/pgherd dev
 
-test: toolchain ## run every test, including those on the real stack
-	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
+test: toolchain ## run the tests, including those on the real stack; of a crash at each point, one case ("make crash" has all)
+	$(GO) test -short $(RACE) -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
 	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(HISTORIES)
-	$(GO) test -timeout $(TEST_TIMEOUT) $(PLAIN_PACKAGES)
+	$(GO) test -short -timeout $(TEST_TIMEOUT) $(PLAIN_PACKAGES)
+
+crash: toolchain ## kill at each point in every case that there is
+	$(GO) test $(RACE) -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/crash
 
 lint: $(GOLANGCI) ## check style and import rules
 	$(GOLANGCI) run ./...

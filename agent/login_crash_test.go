@@ -22,26 +22,30 @@ var interruptions = []interruption{
 	{"PostgreSQL", forgetfulStack, (*stack).serverCrash},
 }
 
-// eachPoint interrupts a command at every point of a flow, in every way; then the agent gets it again.
+// eachPoint interrupts a command at every point of a flow, in every way, which take turns with -short; then the agent gets it
+// again.
 func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
 	t.Helper()
-	for _, i := range interruptions {
+	for n, i := range interruptions {
 		t.Run(i.name, func(t *testing.T) {
 			t.Parallel()
-			i.atEachPoint(t, flow, run)
+			i.atEachPoint(t, n, flow, run)
 		})
 	}
 }
 
 func (i interruption) atEachPoint(
-	t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)),
+	t *testing.T, number int, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)),
 ) {
 	s := i.on(t)
 	points := pointsOf(flow)
 	if len(points) == 0 {
 		t.Fatal("no such flow: ", flow)
 	}
-	for _, point := range points {
+	for at, point := range points {
+		if !turn(at, number, len(interruptions)) {
+			continue
+		}
 		t.Run(point, func(t *testing.T) {
 			w := want(database.Managed)
 			running := s.child(t, "")

@@ -14,12 +14,12 @@ const (
 	seeds   = 60
 
 	mostSeeds = 600 // where the rarest kind of event was not met before
-	fewSeeds  = 10  // for a short run
+	fewSeeds  = 10  // under the race detector
 )
 
-// A short run says nothing of what the histories held.
+// A run under the race detector says nothing of what the histories held.
 func TestAdditionalRolesAreLinearizable(t *testing.T) {
-	if testing.Short() {
+	if raceDetector {
 		for seed := uint64(1); seed <= fewSeeds; seed++ {
 			run(t, seed, setting{}, clients, calls).mustHold(t, seed)
 		}
