@@ -21,8 +21,8 @@ const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid 
 	  AND r.rolsuper IS DISTINCT FROM true
 	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
 
-// sessionPause is between two looks at sessions; a terminated session needs a moment to end. One that takes longer is looked at
-// less and less often.
+// The pause between two looks at sessions; a terminated session needs some milliseconds to end. The longer they have been waited
+// for, the longer it is, an eighth of that time: so the end of a wait is seen late by no more.
 const (
 	sessionPause    = 500 * time.Microsecond
 	maxSessionPause = 20 * time.Millisecond
@@ -91,7 +91,7 @@ func (x *Executor) awaitEmpty(ctx context.Context, name string) error {
 
 // until repeats its look until nothing is left.
 func (x *Executor) until(ctx context.Context, what string, look func() (int, error)) error {
-	for pause := sessionPause; ; pause = min(2*pause, maxSessionPause) {
+	for began := time.Now(); ; {
 		n, err := look()
 		if err != nil || n == 0 {
 			return err
@@ -99,7 +99,7 @@ func (x *Executor) until(ctx context.Context, what string, look func() (int, err
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%d %s: %w", n, what, ctx.Err())
-		case <-time.After(pause):
+		case <-time.After(min(max(time.Since(began)/8, sessionPause), maxSessionPause)):
 		}
 	}
 }
