@@ -15,7 +15,7 @@ type RoleAgent interface {
 	// pooler. ReasonNameTaken: the server has a role of that name that this service did not make.
 	PrepareRole(ctx context.Context, f Fence, spec RoleSpec) error
 	// AdmitRole gives a prepared role its password and the grants of its access profile, lets it log in, and proves a log-in
-	// directly and through the pooler. ReasonConnectRequired: the owner has revoked CONNECT; the role cannot log in.
+	// through the pooler. ReasonConnectRequired: the owner has revoked CONNECT; the role cannot log in.
 	// ReasonDatabaseClosed: the database is stopped. ReasonNotFound: the role was not prepared. ReasonFailed: the log-in does not
 	// work, and never will if ValidUntil has passed.
 	AdmitRole(ctx context.Context, f Fence, spec RoleSpec) error

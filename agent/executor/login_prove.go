@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lib/pq"
@@ -20,8 +21,10 @@ const proofTime = 10 * time.Second
 // proofPause is between two attempts where one failed for another reason than the log-in itself.
 const proofPause = 100 * time.Millisecond
 
-// proveAccepted logs in directly and at both entries of the pooler. Where the password is right, but the owner has withdrawn
-// CONNECT, connect is false. An error that nobody knows the reason of is "unavailable".
+// proveAccepted logs in at both entries of the pooler, and directly where one of them does not show that the password is right.
+// Nobody's session is left from before, so whom PostgreSQL answers through the pooler it has let in with this password. Where the
+// password is right, but the owner has withdrawn CONNECT, connect is false. An error that nobody knows the reason of is
+// "unavailable".
 func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password string) (connect bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
@@ -33,28 +36,26 @@ func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password strin
 	if !may {
 		entries = entries[:1] // PgBouncer would remember at the other one too that it did not get in
 	}
-	var direct error
-	var first, again errgroup.Group
-	first.Go(func() error {
-		direct = x.patiently(limited, func(ctx context.Context) error { return x.proveDirectly(ctx, l, password) })
-		return nil // all are judged below
-	})
 	pooled := make([]error, len(entries))
-	for i, entry := range entries {
-		first.Go(func() error { pooled[i] = x.pooler.Prove(limited, entry, l.name, password); return nil })
-	}
-	_ = first.Wait()
-	for i, entry := range entries {
-		if direct == nil && pooled[i] != nil && !isAnswered(pooled[i]) {
-			again.Go(func() error {
-				pooled[i] = moreTelling(pooled[i], x.patiently(limited, func(ctx context.Context) error {
-					return x.pooler.Prove(ctx, entry, l.name, password)
-				}))
-				return nil
-			})
+	each := func(try func(i int, entry string)) {
+		var all sync.WaitGroup
+		for i, entry := range entries {
+			all.Go(func() { try(i, entry) })
 		}
+		all.Wait()
 	}
-	_ = again.Wait()
+	each(func(i int, entry string) { pooled[i] = x.pooler.Prove(limited, entry, l.name, password) })
+	if errors.Join(pooled...) == nil {
+		return true, nil
+	}
+	direct := x.patiently(ctx, func(ctx context.Context) error { return x.proveDirectly(ctx, l, password) })
+	each(func(i int, entry string) {
+		if direct == nil && pooled[i] != nil && !isAnswered(pooled[i]) {
+			pooled[i] = moreTelling(pooled[i], x.patiently(limited, func(ctx context.Context) error {
+				return x.pooler.Prove(ctx, entry, l.name, password)
+			}))
+		}
+	})
 	for i, entry := range entries {
 		if connect, err = judge(direct, x.orFull(ctx, entry, pooled[i])); err != nil {
 			return connect, err

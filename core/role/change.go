@@ -116,7 +116,8 @@ type Proof struct {
 	NoneLeft bool `json:"noneLeft"`
 	// OldRefused: a log-in with the old password was refused, directly and through the pooler.
 	OldRefused bool `json:"oldRefused"`
-	// NewAccepted: a log-in with the new password works, directly and through the pooler. False where there is none.
+	// NewAccepted: a log-in with the new password works through the pooler; or directly, where others hold all its connections.
+	// False where there is none.
 	NewAccepted bool `json:"newAccepted"`
 	// ConnectMissing: the new password is accepted, but the owner has withdrawn CONNECT.
 	ConnectMissing bool `json:"connectMissing"`
