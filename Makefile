@@ -8,6 +8,8 @@ RACE_PACKAGES := ./agent ./agent/... ./adapters/... ./core/controlplane ./fakes/
 PLAIN_PACKAGES = ./acceptance/crash $(filter-out %/core/controlplane,$(shell $(GO) list ./core/... ./ports/... ./acceptance/...))
 # The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
 HISTORIES := -run 'Linearizable|OneKey' ./acceptance/linear
+# One case of a crash at each point. (With -short, property tests would be shorter too.)
+SAMPLED := PGHERD_CRASHES=sampled
 TEST_TIMEOUT ?= 15m
 GOLANGCI := .toolchain/golangci-lint
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
@@ -28,9 +30,9 @@ run: build toolchain ## run a whole pgherd on this machine until Ctrl-C; its sta
 	@exec bin/pgherd dev
 
 test: toolchain ## run the tests, including those on the real stack; of a crash at each point, one case ("make crash" has all)
-	$(GO) test -short $(RACE) -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
+	$(SAMPLED) $(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
 	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(HISTORIES)
-	$(GO) test -short -timeout $(TEST_TIMEOUT) $(PLAIN_PACKAGES)
+	$(SAMPLED) $(GO) test -timeout $(TEST_TIMEOUT) $(PLAIN_PACKAGES)
 
 crash: toolchain ## kill at each point in every case that there is
 	$(GO) test $(RACE) -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -20,9 +21,8 @@ func (s *stack) crashAt(t *testing.T, point string, c protocol.Command) {
 	victim.died(t)
 }
 
-// turn reports whether the n-th of several cases is tried at the i-th point. All are, but with -short, which is CI's: then one at
-// each point, in turn. "make crash" tries all.
-func turn(i, n, several int) bool { return !testing.Short() || i%several == n }
+// turn reports whether the n-th of several cases is tried at the i-th point: each is, but in "make test", where they take turns.
+func turn(i, n, several int) bool { return os.Getenv("PGHERD_CRASHES") != "sampled" || i%several == n }
 
 // death kills an agent, and perhaps more, at a point of a command.
 type death func(t *testing.T, point string, c protocol.Command)

@@ -22,8 +22,7 @@ var interruptions = []interruption{
 	{"PostgreSQL", forgetfulStack, (*stack).serverCrash},
 }
 
-// eachPoint interrupts a command at every point of a flow, in every way, which take turns with -short; then the agent gets it
-// again.
+// eachPoint interrupts a command at every point of a flow, in every way, or in turn; then the agent gets it again.
 func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
 	t.Helper()
 	for n, i := range interruptions {
