@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -156,4 +158,25 @@ func (s *stack) startAgentLogging(t *testing.T, log *zap.Logger) *agent.Agent {
 		t.Fatal("the agent is not in charge")
 	}
 	return a
+}
+
+// A create waits where the pooler is full of clients, here of strangers who do not log in: PgBouncer ends them after five seconds.
+func TestACreateWaitsWhileThePoolerIsCrowded(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	s.config.Pooler.MaxClients, s.config.Pooler.MaxDatabaseClients = mostClients, 2*mostClients
+	s.startAgentLogging(t, zap.NewNop())
+	s.startBouncer(t, t.Context())
+	first := s.made(t, database.SingleLogin)
+	name, password := first.login(database.OwnerLogin)
+	for range mostClients {
+		conn := must(net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.config.Pooler.ListenPort))))(t)
+		defer conn.Close()
+		must(conn.Write([]byte{0}))(t) // PgBouncer does not hear of a connection before it has sent something
+	}
+	_, err := s.pooled(t, first.name, name, password).Exec("SELECT 1")
+	if err == nil || !strings.Contains(err.Error(), "no more connections") {
+		t.Fatalf("the pooler is not full: %v", err)
+	}
+	s.done(t, want(database.SingleLogin).create())
 }

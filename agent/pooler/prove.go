@@ -33,7 +33,7 @@ var ErrNoSession = errors.New("pooler: log-in accepted, but PostgreSQL begins no
 // because a login's settings may make its transactions wait for a safe snapshot, which other transactions can delay forever. If
 // the pool is full, it waits for a server connection like any client, until ctx ends.
 func (c *Console) Prove(ctx context.Context, entry, login, password string) error {
-	s, err := dial(ctx, c.settings, entry, login, password)
+	s, err := dialInTurn(ctx, c.settings, entry, login, password)
 	if err == nil {
 		defer s.close()
 		s.wire.heard.listen()

@@ -77,7 +77,7 @@ func (c *Console) readBackEntries(ctx context.Context, s State) error {
 // readBackRules logs in as the canary: it is refused by its own rule if that HBA file is in force, and for lack of a rule if
 // not.
 func (c *Console) readBackRules(ctx context.Context, canary string) error {
-	s, err := dial(ctx, c.settings, canaryDatabase, canary, "")
+	s, err := dialInTurn(ctx, c.settings, canaryDatabase, canary, "")
 	if err == nil {
 		s.close()
 		return fmt.Errorf("%w: the canary was let in", ErrNotTakenOver)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/lib/pq"
@@ -43,6 +44,30 @@ func dial(ctx context.Context, s Settings, entry, login, password string) (*sess
 	}
 	wire.heard.forget()
 	return &session{wire: wire, conn: conn}, nil
+}
+
+// crowdTime is how long the agent's own log-ins wait for room; crowdPause is between two attempts.
+const (
+	crowdTime  = 10 * time.Second
+	crowdPause = 100 * time.Millisecond
+)
+
+// dialInTurn is dial, but waits while PgBouncer has as many clients as it admits, which it checks before all else: the agent ends
+// some of a crowd within seconds.
+func dialInTurn(ctx context.Context, s Settings, entry, login, password string) (*session, error) {
+	for began := time.Now(); ; {
+		in, err := dial(ctx, s, entry, login, password)
+		var answer *pq.Error
+		if !errors.As(err, &answer) || !strings.Contains(answer.Message, "no more connections allowed") ||
+			time.Since(began) > crowdTime {
+			return in, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(crowdPause):
+		}
+	}
 }
 
 // each runs one simple query and hands every row to fn.
