@@ -160,7 +160,7 @@ func (s *stack) startAgentLogging(t *testing.T, log *zap.Logger) *agent.Agent {
 	return a
 }
 
-// A create waits where the pooler is full of clients, here of strangers who do not log in: PgBouncer ends them after five seconds.
+// A create waits where the pooler is full of clients, here of strangers who do not log in: PgBouncer ends them after 5 s.
 func TestACreateWaitsWhileThePoolerIsCrowded(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
