@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
 )
 
@@ -46,13 +47,12 @@ type Switches interface {
 	SetMaintenance(ctx context.Context, on bool) error
 	// SetFeature turns a feature on or off.
 	SetFeature(ctx context.Context, name string, on bool) error
-	// Features returns the names of the features that are on.
-	Features(ctx context.Context) ([]string, error)
 	// Enroll admits one database to one limited-rollout route; Unenroll takes that back.
 	Enroll(ctx context.Context, db id.DatabaseID, route string) error
 	Unenroll(ctx context.Context, db id.DatabaseID, route string) error
-	// Enrolled reports whether the database is admitted to the route.
-	Enrolled(ctx context.Context, db id.DatabaseID, route string) (bool, error)
+	// Grants returns the features that are on and the routes to which the database is admitted, both by name; none of the latter
+	// without a database.
+	Grants(ctx context.Context, db id.DatabaseID) (rollout.Grants, error)
 	// SetAutoEnroll makes every new database of an account enrolled for every route, one row each.
 	SetAutoEnroll(ctx context.Context, account id.AccountID, on bool) error
 	// AutoEnroll reports what SetAutoEnroll stored.

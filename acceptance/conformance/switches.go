@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/database"
@@ -22,44 +23,49 @@ func nameServer(server id.ServerID) func(*database.Record) {
 	return func(r *database.Record) { r.ServerID = server }
 }
 
+// granted expects what is on for the installation and for a database.
+func (w *world) granted(db id.DatabaseID, features, enrolments string) {
+	w.Helper()
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Switches().Grants(ctx, db)
+		w.equal("features", strings.Join(got.Features, " "), features)
+		w.equal("enrolments", strings.Join(got.Enrolments, " "), enrolments)
+		return err
+	})
+}
+
 func featuresSwitch(w *world) {
-	set := func(name string, on bool, want ...string) {
+	db := w.addDatabase("shop").ID
+	set := func(name string, on bool, want string) {
 		w.Helper()
 		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Switches().SetFeature(ctx, name, on) })
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Switches().Features(ctx)
-			w.equal("the features after "+name, got, want)
-			return err
-		})
+		w.granted(db, want, "")
+		w.granted("", want, "")
 	}
+	w.granted(db, "", "")
 	set("restore", true, "restore")
-	set("clone", true, "clone", "restore")
-	set("clone", true, "clone", "restore")
+	set("clone", true, "clone restore")
+	set("clone", true, "clone restore")
 	set("restore", false, "clone")
 	set("restore", false, "clone")
 }
 
 func enrolmentsSwitch(w *world) {
 	r, other := w.addDatabase("shop"), w.addDatabase("other")
-	enrolled := func(db id.DatabaseID, route string, want bool) {
+	enroll := func(route, want string) {
 		w.Helper()
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Switches().Enrolled(ctx, db, route)
-			w.equal("enrolled for "+route, got, want)
-			return err
-		})
+		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Switches().Enroll(ctx, r.ID, route) })
+		w.granted(r.ID, "", want)
+		w.granted(other.ID, "", "")
 	}
-	enroll := func(ctx context.Context, tx ports.Tx) error { return tx.Switches().Enroll(ctx, r.ID, "clone") }
 	unenroll := func(ctx context.Context, tx ports.Tx) error { return tx.Switches().Unenroll(ctx, r.ID, "clone") }
-	enrolled(r.ID, "clone", false)
-	w.update(enroll)
-	w.update(enroll)
-	enrolled(r.ID, "clone", true)
-	enrolled(r.ID, "restore", false)
-	enrolled(other.ID, "clone", false)
+	enroll("restore-upload", "restore-upload")
+	enroll("clone", "clone restore-upload")
+	enroll("clone", "clone restore-upload")
 	w.update(unenroll)
 	w.update(unenroll)
-	enrolled(r.ID, "clone", false)
+	w.granted(r.ID, "", "restore-upload")
+	w.granted("", "", "")
 	w.refused("enrolling no database", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Switches().Enroll(ctx, newID[id.DatabaseID](), "clone")
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -37,13 +38,14 @@ func (d direct) caller(c ratelimit.Class) (controlplane.Caller, error) {
 // reach finds a database, and hands it to the use case. Every error becomes what a client is told.
 func reach[T any](
 	d direct, c ratelimit.Class, db string, a account.Action, use func(context.Context, controlplane.Reached) (T, error),
+	gates ...rollout.Gate,
 ) (out T, err error) {
 	ctx := context.Background()
 	caller, err := d.caller(c)
 	if err != nil {
 		return out, told(err)
 	}
-	found, err := d.cp.Access.Reach(ctx, caller, id.DatabaseID(db), a)
+	found, err := d.cp.Access.Reach(ctx, caller, id.DatabaseID(db), a, gates...)
 	if err != nil {
 		return out, told(err)
 	}

@@ -11,18 +11,14 @@ import (
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 // withRoles finds a database whose additional roles the operator lets customers manage, and hands it to the use case.
 func withRoles[T any](
 	d direct, c ratelimit.Class, db string, use func(context.Context, controlplane.Reached) (T, error),
 ) (T, error) {
-	return reach(d, c, db, account.See, func(ctx context.Context, r controlplane.Reached) (out T, err error) {
-		if err := d.cp.Access.RequireFeature(ctx, controlplane.FeatureAdditionalRoles); err != nil {
-			return out, err
-		}
-		return use(ctx, r)
-	})
+	return reach(d, c, db, account.See, use, rollout.AdditionalRoles)
 }
 
 // Roles implements spec.RoleAPI.

@@ -60,7 +60,7 @@ func newService(t testing.TB, store *memstore.Store) *service {
 		}
 		s.hosts = append(s.hosts, cp)
 	}
-	if err := s.hosts[0].Operator.SetFeature(context.Background(), controlplane.FeatureAdditionalRoles, true); err != nil {
+	if err := s.hosts[0].Operator.SetFeature(context.Background(), "additional-roles", true); err != nil {
 		t.Fatal(err)
 	}
 	registered := s.register(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
@@ -119,6 +120,7 @@ func (w *world) furnish(fleet *fakeagent.Fleet) {
 		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 1000,
 	}))(w.t)
 	w.server = fleet.Server(machine.ID)
+	ok(w.t, operator.SetFeature(w.ctx, "additional-roles", true))
 	owner, _, err := operator.CreateAccount(w.ctx, controlplane.NewAccount{
 		Email: "owner@example.org", Name: "Somebody", Plan: account.Business,
 	})
@@ -131,7 +133,7 @@ func (w *world) furnish(fleet *fakeagent.Fleet) {
 }
 
 func (w *world) reach(p *plane) controlplane.Reached {
-	return must(p.Access.Reach(w.ctx, w.caller, w.db.Record.ID, account.Configure))(w.t)
+	return must(p.Access.Reach(w.ctx, w.caller, w.db.Record.ID, account.Configure, rollout.AdditionalRoles))(w.t)
 }
 
 // background lets time pass and the keeper work, until the returned function is called.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 // Gatekeeper is what the pipeline asks of the use cases before a handler runs.
@@ -16,17 +16,24 @@ type Gatekeeper interface {
 	// Rate is filled in too, and for a valid key all of it.
 	Admit(ctx context.Context, k controlplane.Knock) (controlplane.Admission, error)
 	// Reach finds what a path names within the caller's reach, before the body is read. It returns, in this order, the
-	// 404 of the target's kind, FEATURE_DISABLED, and FORBIDDEN. What it found is handed to
+	// 404 of the target's kind, the refusal of a closed gate, and FORBIDDEN. What it found is handed to
 	// the handler, so that nothing is looked up twice.
 	Reach(ctx context.Context, c controlplane.Caller, n Need) (any, error)
 }
 
 // Need says what a route does with what its path names.
 type Need struct {
-	Target  TargetKind
-	ID      string // lower-case UUID, or empty where the route has no target
-	Action  account.Action
-	Feature string // the operator's switch that the route depends on; empty for none
+	Target TargetKind
+	ID     string // lower-case UUID
+	Action account.Action
+	Gate   rollout.Gate // empty for none
+}
+
+func (n Need) gates() []rollout.Gate {
+	if n.Gate == "" {
+		return nil
+	}
+	return []rollout.Gate{n.Gate}
 }
 
 // NewGate makes the use cases the gatekeeper.
@@ -38,17 +45,12 @@ type gate struct{ *controlplane.Access }
 func (g gate) Reach(ctx context.Context, c controlplane.Caller, n Need) (found any, err error) {
 	switch n.Target {
 	case Database:
-		found, err = g.Access.Reach(ctx, c, id.DatabaseID(n.ID), n.Action)
+		found, err = g.Access.Reach(ctx, c, id.DatabaseID(n.ID), n.Action, n.gates()...)
 	case Operation:
-		found, err = g.ReachOperation(ctx, c, id.OperationID(n.ID), n.Action)
+		found, err = g.ReachOperation(ctx, c, id.OperationID(n.ID), n.Action, n.gates()...)
 	case Webhook:
-		found, err = g.ReachWebhook(ctx, c, id.WebhookID(n.ID))
+		found, err = g.ReachWebhook(ctx, c, id.WebhookID(n.ID), n.gates()...)
 	case NoTarget:
-	}
-	if n.Feature != "" && (err == nil || fault.Has(err, fault.Forbidden)) { // out of scope comes before it, a right after it
-		if off := g.RequireFeature(ctx, n.Feature); off != nil {
-			return nil, off
-		}
 	}
 	return found, err
 }

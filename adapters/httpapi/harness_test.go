@@ -22,6 +22,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 func TestMain(m *testing.M) {
@@ -37,6 +38,8 @@ const (
 	knownID   = "0b5c1f4e-7a52-4f0d-9d3e-1c2b3a4d5e6f"
 	foreignID = "11111111-2222-4333-8444-555555555555"
 	anyKey    = "selected"
+	// The doorman keeps this gate closed, and every other one open.
+	closedGate = rollout.Clone
 )
 
 // doorman knows a handful of keys and one database.
@@ -94,7 +97,7 @@ func (d *doorman) Reach(_ context.Context, _ controlplane.Caller, n Need) (any, 
 	if n.ID != knownID {
 		return nil, fault.New(fault.DatabaseNotFound, "no such database")
 	}
-	if n.Feature == "off" {
+	if n.Gate == closedGate {
 		return nil, fault.New(fault.FeatureNotAvailable, "not enrolled")
 	}
 	return n.ID, nil
@@ -162,7 +165,7 @@ func (st *stage) table() []Route {
 		{Method: "POST", Path: base + "/run", Class: ratelimit.Write, Target: Database, Handle: get, Answers: done,
 			BareMaintenance: true},
 		{Method: "DELETE", Path: base, Class: ratelimit.Write, Key: FullAccount, Target: Database, Handle: get, Answers: done},
-		{Method: "POST", Path: base + "/gated", Class: ratelimit.Write, Target: Database, Feature: "off",
+		{Method: "POST", Path: base + "/gated", Class: ratelimit.Write, Target: Database, Gate: closedGate,
 			Body: JSON[renameBody](), Handle: rename, Answers: done},
 		{Method: "PUT", Path: base + "/upload", Class: ratelimit.Write, Target: Database,
 			Body: Stream(), Handle: upload, Answers: done},

@@ -184,7 +184,7 @@ func TestEveryRouteRefusesABodyItDoesNotTake(t *testing.T) {
 
 func TestEveryJSONRouteIsStrict(t *testing.T) {
 	everyRoute(t, func(t *testing.T, st *stage, route *Route) {
-		if route.Body.kind != jsonAccepted || route.Feature == "off" {
+		if route.Body.kind != jsonAccepted || route.Gate == closedGate {
 			return
 		}
 		for text, want := range map[string]fault.Code{

@@ -53,6 +53,8 @@ func checkTable(routes []Route) error {
 			return fmt.Errorf("the route %s has no handler", name)
 		case r.Target != NoTarget && len(parameterNames(r.Path)) == 0:
 			return fmt.Errorf("the route %s names no target", name)
+		case r.Gate != "" && (r.Target == NoTarget || !r.Gate.Known()):
+			return fmt.Errorf("the route %s has the gate %s, which is unknown or before no target", name, r.Gate)
 		case r.Key != Public && r.Class == "":
 			return fmt.Errorf("the route %s has no rate class", name)
 		case len(r.Answers) == 0:

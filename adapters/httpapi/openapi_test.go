@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 func TestDescriptionIsPublicAndValid(t *testing.T) {
@@ -123,7 +124,9 @@ func TestTableIsChecked(t *testing.T) {
 		Handle: func(*Request) (Answer, error) { return NoContent(), nil }}
 	for want, change := range map[string]func(*Route){
 		"no handler": func(r *Route) { r.Handle = nil }, "no target": func(r *Route) { r.Target = Database },
-		"no rate class": func(r *Route) { r.Class = "" }, "no answer": func(r *Route) { r.Answers = nil },
+		"the gate flying": func(r *Route) { r.Path, r.Target, r.Gate = "/a/{id}", Database, "flying" },
+		"the gate clone":  func(r *Route) { r.Gate = rollout.Clone },
+		"no rate class":   func(r *Route) { r.Class = "" }, "no answer": func(r *Route) { r.Answers = nil },
 	} {
 		r := fine
 		change(&r)

@@ -13,7 +13,7 @@ import (
 // serveRoute runs the checks of a route in the one order that all routes share, then its handler:
 //
 //	401 no valid key · 429 rate · 403 plan · 403 key class · 503 maintenance · 400 malformed ID · 404 scope ·
-//	403 feature · 403 member's right · 415, 411, 413, 400 header and body · the handler's own, such as 409 state
+//	403 or 503 gate · 403 member's right · 415, 411, 413, 400 header and body · the handler's own, such as 409 state
 //
 // Key class comes before any look-up, so that a missing and an existing ID answer alike; nothing of the body is read
 // before the caller is known to be allowed to send it.
@@ -85,14 +85,12 @@ func (r *Request) checkParameters() error {
 
 func (s *Server) reach(r *Request) (err error) {
 	route := r.route
-	if route.Target == NoTarget && route.Feature == "" {
+	if route.Target == NoTarget {
 		return nil
 	}
-	need := Need{Target: route.Target, Action: route.Action, Feature: route.Feature}
-	if route.Target != NoTarget {
-		need.ID = r.fiber.Params(r.fiber.Route().Params[0])
-	}
-	r.Target, err = s.gate.Reach(r.ctx, r.Caller, need)
+	r.Target, err = s.gate.Reach(r.ctx, r.Caller, Need{
+		Target: route.Target, ID: r.fiber.Params(r.fiber.Route().Params[0]), Action: route.Action, Gate: route.Gate,
+	})
 	return err
 }
 

@@ -30,8 +30,8 @@ func TestOrderOfChecks(t *testing.T) {
 		{"upper case ID", "PATCH", "/api/v1/things/" + strings.ToUpper(knownID), anyKey, false, fault.ValidationError},
 		{"file name", "GET", thing + "/backups/20260101_000000.sql", anyKey, false, fault.InvalidBackupFilename},
 		{"ID before file name", "GET", malformed + "/backups/x", anyKey, false, fault.ValidationError},
-		{"scope before feature", "POST", foreign + "/gated", anyKey, false, fault.DatabaseNotFound},
-		{"feature before body", "POST", thing + "/gated", anyKey, false, fault.FeatureNotAvailable},
+		{"scope before gate", "POST", foreign + "/gated", anyKey, false, fault.DatabaseNotFound},
+		{"gate before body", "POST", thing + "/gated", anyKey, false, fault.FeatureNotAvailable},
 		{"media type before length", "PATCH", thing, anyKey, false, fault.UnsupportedMediaType},
 	} {
 		t.Run(c.name, func(t *testing.T) {

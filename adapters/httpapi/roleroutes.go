@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 // roleRoutes are the rows of the table that are about logins: additional roles (spec, "Managed additional roles") and the logins
@@ -82,7 +83,7 @@ func customRoleRoutes(c customRoles) []Route {
 		},
 	}
 	for i := range rows {
-		rows[i].Feature = controlplane.FeatureAdditionalRoles
+		rows[i].Gate = rollout.AdditionalRoles
 	}
 	return rows
 }

@@ -290,34 +290,6 @@ func TestRoleThatIsNotThere(t *testing.T) {
 	}
 }
 
-// The switch closes every route of additional roles, after scope and before the member's right; the other logins stay open.
-func TestFeatureSwitchOfRoles(t *testing.T) {
-	w := newRoleWorld(t)
-	_, viewer := w.customer("vera@example.org", account.SelectedDatabases, w.database.ID)
-	_, stranger := w.customer("mallory@example.org", account.FullAccount)
-	rows := slices.DeleteFunc(Routes(w.use), func(r Route) bool { return !strings.Contains(r.Path, "/custom-roles") })
-	if len(rows) != 11 {
-		t.Fatalf("%d routes of additional roles", len(rows))
-	}
-	w.ok(w.use.Operator.SetFeature(t.Context(), controlplane.FeatureAdditionalRoles, false))
-	for _, route := range rows {
-		path := route.at(string(w.database.ID))
-		w.sendAs(w.key, "k", route.Method, path, "{").refused(fault.FeatureDisabled, "")
-		w.sendAs(viewer, "k", route.Method, path, "{").refused(fault.FeatureDisabled, "")
-		w.sendAs(stranger, "k", route.Method, path, "{").refused(fault.DatabaseNotFound, "")
-	}
-	w.send("GET", w.logins(), "").is(200)
-	w.ok(w.use.Operator.SetFeature(t.Context(), controlplane.FeatureAdditionalRoles, true))
-	for _, route := range rows {
-		a := w.sendAs(viewer, "k", route.Method, route.at(string(w.database.ID)), "")
-		if route.Action == account.See {
-			a.is(200, "roles")
-			continue
-		}
-		a.refused(fault.Forbidden, "")
-	}
-}
-
 func TestRateClassesOfRoles(t *testing.T) {
 	reveal := ratelimit.Limit{Count: 3, Period: time.Minute}
 	w := newRoleWorld(t, func(c *controlplane.Config) { c.Limits[ratelimit.Reveal] = reveal })

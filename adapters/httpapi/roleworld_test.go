@@ -60,7 +60,7 @@ func newRoleWorld(t *testing.T, changes ...func(*controlplane.Config)) *roleWorl
 	})
 	w.ok(err)
 	w.server = fleet.Server(machine.ID)
-	w.ok(o.SetFeature(ctx, controlplane.FeatureAdditionalRoles, true))
+	w.ok(o.SetFeature(ctx, "additional-roles", true))
 	w.account, w.key = w.customer("ada@example.org", account.FullAccount)
 	w.stage = open(t, func(c *Config) { c.Gate, c.Routes = NewGate(w.use.Access), Routes(w.use) })
 	made := w.send("POST", "/api/v1/databases", `{"name":"shop-1","displayName":"Shop"}`).is(201)

@@ -5,6 +5,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 // Route is one row of the table of routes. Routing, the checks before the handler, the OpenAPI document and the isolation
@@ -17,11 +18,11 @@ type Route struct {
 	// PlanRefusal is the code for an account whose plan has no API access; PLAN_API_ACCESS_REQUIRED where empty.
 	PlanRefusal fault.Code
 
-	// Target is what the first path parameter names, Action the right that the caller needs on it, and Feature the operator's
-	// switch that the route depends on.
-	Target  TargetKind
-	Action  account.Action
-	Feature string
+	// Target is what the first path parameter names, Gate is what the operator has to open for it, and
+	// Action the right that the caller needs on it.
+	Target TargetKind
+	Action account.Action
+	Gate   rollout.Gate
 
 	Body            Body
 	Idempotency     Presence // of the header Idempotency-Key; the handler finds it in Request.Key

@@ -78,7 +78,7 @@ func (l *load) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		entry := id.FromBytes[id.AuditID](l.entropy.UUID())
 		err := l.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-			if _, err := tx.Switches().Features(ctx); err != nil {
+			if _, err := tx.Switches().Grants(ctx, ""); err != nil {
 				return err
 			}
 			return tx.Audit().Add(ctx, audit.Entry{ID: entry, At: time.Unix(0, 0).UTC(), Actor: audit.System, Action: "tested"})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -147,19 +146,6 @@ func (a *Access) tooMany(d ratelimit.Decision) (Admission, error) {
 func rateLimited(d ratelimit.Decision, format string, args ...any) error {
 	err := fault.New(fault.RateLimited, format, args...)
 	err.RetryAfter = d.RetryAfter
-	return err
-}
-
-// RequireFeature returns FEATURE_DISABLED while the operator has the feature switched off.
-func (a *Access) RequireFeature(ctx context.Context, name string) error {
-	var on []string
-	err := a.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		on, err = tx.Switches().Features(ctx)
-		return err
-	})
-	if err == nil && !slices.Contains(on, name) {
-		err = fault.New(fault.FeatureDisabled, "%s is switched off for now; retry later", name)
-	}
 	return err
 }
 

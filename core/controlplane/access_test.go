@@ -52,18 +52,6 @@ func TestAdmission(t *testing.T) {
 	equal(t, "maintenance", must(w.Access.Admit(w.ctx, knock(w.key)))(t).Maintenance, false)
 }
 
-// A feature is off until the operator switches it on.
-func TestFeatures(t *testing.T) {
-	w := newWorld(t)
-	const feature = controlplane.FeatureAdditionalRoles
-	refused(t, w.Access.RequireFeature(w.ctx, feature), fault.FeatureDisabled)
-	ok(t, w.Operator.SetFeature(w.ctx, feature, true))
-	ok(t, w.Access.RequireFeature(w.ctx, feature))
-	refused(t, w.Access.RequireFeature(w.ctx, "legacy-roles"), fault.FeatureDisabled)
-	ok(t, w.Operator.SetFeature(w.ctx, feature, false))
-	refused(t, w.Access.RequireFeature(w.ctx, feature), fault.FeatureDisabled)
-}
-
 func TestRateLimitOfAKey(t *testing.T) {
 	c := quick()
 	c.Limits = map[ratelimit.Class]ratelimit.Limit{ratelimit.Read: {Count: 3, Period: time.Minute}}
@@ -309,13 +297,9 @@ func TestOperator(t *testing.T) {
 	ok(t, w.Operator.Enroll(w.ctx, db, "all"))
 	ok(t, w.Operator.Unenroll(w.ctx, db, "clone"))
 	ok(t, w.store.View(w.ctx, func(ctx context.Context, tx ports.Tx) error {
-		for _, route := range controlplane.EnrollableRoutes {
-			on, err := tx.Switches().Enrolled(ctx, db, route)
-			if err != nil || on != (route != "clone") {
-				t.Errorf("%s: %v, %v", route, on, err)
-			}
-		}
-		return nil
+		granted, err := tx.Switches().Grants(ctx, db)
+		equal(t, "enrolments", fmt.Sprint(granted.Enrolments), "[delete recover restore restore-upload]")
+		return err
 	}))
 	_, err = w.Operator.Operation(w.ctx, "none")
 	refused(t, err, fault.OperationNotFound)

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -137,6 +138,7 @@ func TestARequestBeyondItsAccountsShareChangesNothing(t *testing.T) {
 	must(w.Backups.Start(w.ctx, shop))(t)
 	w.work(w.ControlPlane)
 	file := w.backups(shop)[0].Filename
+	shop = must(w.Access.Reach(w.ctx, ada, db, account.See, rollout.AdditionalRoles))(t)
 	report := must(w.Roles.Create(w.ctx, shop, wanted("report")))(t)
 	done := must(w.Roles.Change(w.ctx, shop, report.ID, role.Rotation, "earlier"))(t)
 	dies(func() { _, _ = w.process(mortal("role.prepare.reserved")).Roles.Create(w.ctx, shop, wanted("half")) })

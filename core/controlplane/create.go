@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -213,7 +214,7 @@ func (d *Databases) autoEnroll(ctx context.Context, tx ports.Tx, record database
 	if err != nil || !auto {
 		return err
 	}
-	for _, route := range EnrollableRoutes {
+	for _, route := range rollout.Routes() {
 		if err := tx.Switches().Enroll(ctx, record.ID, route); err != nil {
 			return err
 		}

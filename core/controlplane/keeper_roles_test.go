@@ -170,16 +170,16 @@ func TestADeadServerDelaysNoChange(t *testing.T) {
 	if alive.Record.ServerID != second.ID {
 		t.Fatal("both are on one server")
 	}
-	r := must(w.Roles.Create(w.ctx, w.reached(alive.Record.ID), wanted("report")))(t)
+	r := must(w.Roles.Create(w.ctx, w.forRoles(alive.Record.ID), wanted("report")))(t)
 	w.fleet.Server(second.ID).LoseReplies(1)
-	c := must(w.Roles.Change(w.ctx, w.reached(alive.Record.ID), r.ID, role.Rotation, "key"))(t)
+	c := must(w.Roles.Change(w.ctx, w.forRoles(alive.Record.ID), r.ID, role.Rotation, "key"))(t)
 	equal(t, "status", c.Status, role.Pending)
 	w.server.SetUnreachable(true)
 	w.clock.Advance(time.Minute)
 	before := w.server.Calls("ChangeLogin")
 	ok(t, w.Keeper.Once(w.ctx))
 	equal(t, "attempts at the dead server", w.server.Calls("ChangeLogin")-before, 1)
-	done := must(w.Roles.ReadChange(w.ctx, w.reached(alive.Record.ID), r.ID, c.ID))(t)
+	done := must(w.Roles.ReadChange(w.ctx, w.forRoles(alive.Record.ID), r.ID, c.ID))(t)
 	equal(t, "status", done.Status, role.Completed)
 }
 

@@ -2,31 +2,19 @@ package controlplane
 
 import (
 	"context"
-	"strings"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Operator holds the use cases of the people who run the service. It does not authenticate: whoever has access to the metadata
 // database may use it.
 type Operator struct{ *base }
-
-// EnrollableRoutes are the limited-rollout routes that a database is enrolled for, one by one.
-var EnrollableRoutes = []string{"restore", "clone", "delete", "recover", "restore-upload"}
-
-// FeatureAdditionalRoles switches the routes of additional roles.
-const FeatureAdditionalRoles = "additional-roles"
-
-// FeatureNames are the features that are switched for the whole installation.
-var FeatureNames = []string{
-	FeatureAdditionalRoles, "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery",
-	"legacy-roles",
-}
 
 // NewAccount describes a user and the account that the user owns.
 type NewAccount struct {
@@ -80,7 +68,8 @@ func (o *Operator) SetAutoEnroll(ctx context.Context, accountID id.AccountID, on
 	})
 }
 
-// Enroll admits one database to one limited-rollout route, or to all of them ("all"). VALIDATION_ERROR on "route" or "database".
+// Enroll admits one database to one limited-rollout route, or to all of them (rollout.All). VALIDATION_ERROR on "route" or
+// "database".
 func (o *Operator) Enroll(ctx context.Context, db id.DatabaseID, route string) error {
 	return o.eachRoute(ctx, route, func(ctx context.Context, tx ports.Tx, r string) error {
 		return tx.Switches().Enroll(ctx, db, r)
@@ -97,14 +86,9 @@ func (o *Operator) Unenroll(ctx context.Context, db id.DatabaseID, route string)
 func (o *Operator) eachRoute(
 	ctx context.Context, route string, do func(context.Context, ports.Tx, string) error,
 ) error {
-	var routes []string
-	for _, r := range EnrollableRoutes {
-		if route == r || route == "all" {
-			routes = append(routes, r)
-		}
-	}
-	if len(routes) == 0 {
-		return fault.Invalid("route", "must be restore, clone, delete, recover, restore-upload or all")
+	routes, err := rollout.ParseRoute(route)
+	if err != nil {
+		return err
 	}
 	return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		for _, r := range routes {
@@ -116,16 +100,14 @@ func (o *Operator) eachRoute(
 	})
 }
 
-// SetFeature turns a feature on or off for the whole installation.
+// SetFeature turns a feature on or off for the whole installation. VALIDATION_ERROR on "feature".
 func (o *Operator) SetFeature(ctx context.Context, name string, on bool) error {
-	for _, known := range FeatureNames {
-		if name == known {
-			return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-				return tx.Switches().SetFeature(ctx, name, on)
-			})
-		}
+	if err := rollout.CheckFeature(name); err != nil {
+		return err
 	}
-	return fault.Invalid("feature", "must be one of %s", strings.Join(FeatureNames, ", "))
+	return o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Switches().SetFeature(ctx, name, on)
+	})
 }
 
 // SetMaintenance opens or ends the maintenance window: the API then answers MAINTENANCE to every valid key.

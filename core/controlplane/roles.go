@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -39,7 +40,7 @@ func roleDetails(r role.Role) audit.Details {
 // List returns the roles by ordinal, without removed ones. It never returns FORBIDDEN: whoever sees the database sees its
 // roles.
 func (r *Roles) List(ctx context.Context, reached Reached, includeRevoked bool) ([]RoleState, error) {
-	if err := reached.Permit(account.See); err != nil {
+	if err := reached.Permit(account.See, rollout.AdditionalRoles); err != nil {
 		return nil, err
 	}
 	var list []role.Role
@@ -59,7 +60,7 @@ func (r *Roles) List(ctx context.Context, reached Reached, includeRevoked bool) 
 // Rename changes a role's label, and nothing else. FORBIDDEN: a developer or viewer. VALIDATION_ERROR on "displayName".
 // ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is neither ready nor revoked, or another has the label.
 func (r *Roles) Rename(ctx context.Context, reached Reached, of id.RoleID, name string) (RoleState, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return RoleState{}, err
 	}
 	name, err := role.ValidateDisplayName(name)

@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -20,7 +21,7 @@ import (
 func (r *Roles) Change(
 	ctx context.Context, reached Reached, of id.RoleID, k role.Kind, key idempotency.Key,
 ) (role.Change, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return role.Change{}, err
 	}
 	if !k.Public() {
@@ -70,7 +71,7 @@ func (r *Roles) Change(
 func (r *Roles) ReadChange(
 	ctx context.Context, reached Reached, of id.RoleID, change id.OperationID,
 ) (role.Change, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return role.Change{}, err
 	}
 	var c role.Change
@@ -91,7 +92,7 @@ func (r *Roles) ReadChange(
 func (r *Roles) ReplayChange(
 	ctx context.Context, reached Reached, of id.RoleID, change id.OperationID,
 ) (role.Change, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return role.Change{}, err
 	}
 	release, err := r.mayCall(ctx, reached)

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -22,7 +23,7 @@ import (
 // ready. CUSTOM_ROLE_REQUIRES_V3_CLONE. CONNECT_GRANT_REQUIRED: the owner has revoked CONNECT; the role stays sql_ready.
 // AGENT_ERROR: the server has not confirmed it; the request can be repeated.
 func (r *Roles) Create(ctx context.Context, reached Reached, q role.Request) (RoleState, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return RoleState{}, err
 	}
 	q, err := q.Check()
@@ -63,7 +64,7 @@ func (r *Roles) Admit(ctx context.Context, reached Reached, of id.RoleID) (RoleS
 func (r *Roles) resume(
 	ctx context.Context, reached Reached, of id.RoleID, e role.Event, goal role.Status,
 ) (RoleState, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return RoleState{}, err
 	}
 	release, err := r.mayCall(ctx, reached)

@@ -154,7 +154,7 @@ func TestSingleLoginDatabaseHasNoRoles(t *testing.T) {
 	w := newRoleWorld(t)
 	q := request("single")
 	q.RoleModel = database.SingleLogin
-	r := w.reached(must(w.Databases.Create(w.ctx, w.caller, q))(t).Record.ID)
+	r := w.forRoles(must(w.Databases.Create(w.ctx, w.caller, q))(t).Record.ID)
 	_, err := w.Roles.Create(w.ctx, r, wanted("report"))
 	refused(t, err, fault.ManagedRoleConflict)
 }
@@ -424,7 +424,7 @@ func TestValidityIsSetAtCreate(t *testing.T) {
 func TestRoleOfAnotherDatabase(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
-	elsewhere := w.reached(w.made("other").Record.ID)
+	elsewhere := w.forRoles(w.made("other").Record.ID)
 	for what, do := range map[string]func() error{
 		"rename": func() error { _, err := w.Roles.Rename(w.ctx, elsewhere, r.ID, "x"); return err },
 		"reveal": func() error { _, err := w.Roles.Reveal(w.ctx, elsewhere, r.ID); return err },

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -43,7 +44,7 @@ func (r *Roles) Remove(ctx context.Context, reached Reached, of id.RoleID) (Remo
 const removeRounds = 4
 
 func (r *Roles) remove(ctx context.Context, reached Reached, of id.RoleID, e role.Event) (Removal, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return Removal{}, err
 	}
 	release, err := r.mayCall(ctx, reached)

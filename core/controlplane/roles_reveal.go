@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -20,7 +21,7 @@ type RevealedRole struct {
 // FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is not ready, a change of it is unfinished, its validity has
 // ended, or its password on the server is another one. AGENT_ERROR: the server could not be asked.
 func (r *Roles) Reveal(ctx context.Context, reached Reached, of id.RoleID) (RevealedRole, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return RevealedRole{}, err
 	}
 	var target role.Role

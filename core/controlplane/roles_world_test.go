@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
@@ -33,10 +34,22 @@ func newRoleWorld(t *testing.T) *roleWorld {
 	return &roleWorld{world: w, shop: shop, db: shop.Record.ID}
 }
 
-func (w *roleWorld) here() controlplane.Reached { return w.reached(w.db) }
+func (w *roleWorld) here() controlplane.Reached { return w.forRoles(w.db) }
+
+// forRoles is a database as its owner reaches it to manage its additional roles.
+func (w *world) forRoles(db id.DatabaseID) controlplane.Reached {
+	w.t.Helper()
+	return must(w.Access.Reach(w.ctx, w.caller, db, account.See, rollout.AdditionalRoles))(w.t)
+}
 
 // asMember is the database as a member with that standing reaches it.
 func (w *roleWorld) asMember(standing account.Standing) controlplane.Reached {
+	w.t.Helper()
+	return must(w.Access.Reach(w.ctx, w.member(standing), w.db, account.See, rollout.AdditionalRoles))(w.t)
+}
+
+// member is somebody else with that standing on the database.
+func (w *roleWorld) member(standing account.Standing) controlplane.Caller {
 	w.t.Helper()
 	a, user, err := w.Operator.CreateAccount(w.ctx, controlplane.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
 	ok(w.t, err)
@@ -49,7 +62,7 @@ func (w *roleWorld) asMember(standing account.Standing) controlplane.Reached {
 			ID: "0189abcd-ef01-4234-8567-89abcdef0123", DatabaseID: w.db, UserID: user.ID, Role: standing,
 		})
 	}))
-	return must(w.Access.Reach(w.ctx, w.admit(key), w.db, account.See))(w.t)
+	return w.admit(key)
 }
 
 // wanted is a request whose key is its label's.

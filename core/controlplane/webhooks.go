@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -20,22 +21,21 @@ type Webhooks struct{ *base }
 // ReachedWebhook is an endpoint of the caller's account. Only Access.ReachWebhook creates one, so it proves that the scope was
 // checked.
 type ReachedWebhook struct {
-	caller   Caller
+	passage
 	endpoint webhook.Endpoint
 }
 
 // ReachWebhook finds an endpoint of the caller's account. KEY_SCOPE_DENIED: not a full-account key. WEBHOOK_NOT_FOUND: it is
-// missing or of another account.
-func (a *Access) ReachWebhook(ctx context.Context, c Caller, w id.WebhookID) (ReachedWebhook, error) {
+// missing or of another account. FEATURE_NOT_AVAILABLE or FEATURE_DISABLED: a gate is closed.
+func (a *Access) ReachWebhook(ctx context.Context, c Caller, w id.WebhookID, gates ...rollout.Gate) (ReachedWebhook, error) {
 	if err := c.RequireFullAccount(); err != nil {
 		return ReachedWebhook{}, err
 	}
-	reached := ReachedWebhook{caller: c}
-	err := a.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		reached.endpoint, err = tx.Webhooks().Get(ctx, c.Account.ID, w)
-		return err
+	p := passage{c, gates}
+	return find(ctx, a, c, errWebhookNotFound(), func(ctx context.Context, tx ports.Tx) (ReachedWebhook, error) {
+		e, err := tx.Webhooks().Get(ctx, c.Account.ID, w)
+		return ReachedWebhook{p, e}, err
 	})
-	return reached, notFound(err, errWebhookNotFound())
 }
 
 func errWebhookNotFound() error { return fault.New(fault.WebhookNotFound, "no such webhook endpoint") }

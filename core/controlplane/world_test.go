@@ -69,6 +69,7 @@ func configured(t *testing.T, c controlplane.Config) *world {
 		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 1000,
 	}))(t)
 	w.server = w.fleet.Server(w.machine.ID)
+	ok(t, w.Operator.SetFeature(w.ctx, "additional-roles", true))
 	w.account, w.key, w.caller = w.newAccount("owner@example.org", account.Pro)
 	return w
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -36,14 +37,6 @@ func set[K comparable](r *rows[K, K], key K, on bool) {
 	r.remove(func(k, _ K) bool { return k == key })
 }
 
-func (w switches) Features(ctx context.Context) ([]string, error) {
-	s, err := w.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Sorted(maps.Keys(s.features.byKey)), nil
-}
-
 func (w switches) Enroll(ctx context.Context, db id.DatabaseID, route string) error {
 	s, err := w.writing(ctx)
 	if err != nil {
@@ -64,13 +57,19 @@ func (w switches) Unenroll(ctx context.Context, db id.DatabaseID, route string) 
 	return err
 }
 
-func (w switches) Enrolled(ctx context.Context, db id.DatabaseID, route string) (bool, error) {
+func (w switches) Grants(ctx context.Context, db id.DatabaseID) (g rollout.Grants, err error) {
 	s, err := w.reading(ctx)
 	if err != nil {
-		return false, err
+		return g, err
 	}
-	_, ok := s.enrolments.get(enrolment{db, route})
-	return ok, nil
+	g.Features = slices.Sorted(maps.Keys(s.features.byKey))
+	for e := range s.enrolments.byKey {
+		if e.database == db {
+			g.Enrolments = append(g.Enrolments, e.route)
+		}
+	}
+	slices.Sort(g.Enrolments)
+	return g, nil
 }
 
 func (w switches) SetAutoEnroll(ctx context.Context, of id.AccountID, on bool) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -27,7 +28,7 @@ func (d *desk) enrolment(
 ) *cobra.Command {
 	var route string
 	cmd := &cobra.Command{Use: use, Short: short}
-	cmd.Flags().StringVar(&route, "route", "", strings.Join(controlplane.EnrollableRoutes, ", ")+" or all")
+	cmd.Flags().StringVar(&route, "route", "", strings.Join(rollout.Routes(), ", ")+" or "+rollout.All)
 	return onID(d, required(cmd, "route"), "database",
 		func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
 			if err := do(o, ctx, db, route); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
 )
 
@@ -125,8 +126,8 @@ func (d *desk) serverSwitch(use, short string, enabled bool) *cobra.Command {
 func (d *desk) feature() *cobra.Command {
 	toggle := func(use string, on bool) *cobra.Command {
 		return &cobra.Command{
-			Use: use + " NAME", Short: use + " a feature: " + strings.Join(controlplane.FeatureNames, ", "),
-			Args: cobra.ExactArgs(1), ValidArgs: controlplane.FeatureNames,
+			Use: use + " NAME", Short: use + " a feature: " + strings.Join(rollout.Features(), ", "),
+			Args: cobra.ExactArgs(1), ValidArgs: rollout.Features(),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 					if err := o.SetFeature(ctx, args[0], on); err != nil {

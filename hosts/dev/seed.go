@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 // seed is what the first start makes and later starts keep. It holds the keys' texts, so its file is for the owner only.
@@ -50,7 +51,7 @@ func plant(ctx context.Context, file string, o *controlplane.Operator) (seed, er
 	if _, s.CIKey, err = o.CreateCIKey(ctx, namespace.ID); err != nil {
 		return s, err
 	}
-	for _, name := range controlplane.FeatureNames {
+	for _, name := range rollout.Features() {
 		if err := o.SetFeature(ctx, name, true); err != nil {
 			return s, err
 		}
