@@ -66,14 +66,12 @@ type table struct{ wire }
 
 // Routes implements spec.Wire.
 func (table) Routes() (routes []spec.Route) {
-	targets := map[httpapi.TargetKind]string{
-		httpapi.NoTarget: "", httpapi.Database: "database", httpapi.Operation: "operation", httpapi.Webhook: "webhook",
-	}
 	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
-		routes = append(routes, spec.Route{
-			Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, Target: targets[r.Target],
-			JSON: r.Body.IsJSON(),
-		})
+		row := spec.Route{Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, JSON: r.Body.IsJSON()}
+		if r.Target != nil {
+			row.Target = r.Target.Name
+		}
+		routes = append(routes, row)
 	}
 	return routes
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
 )
 
@@ -23,17 +22,10 @@ type Gatekeeper interface {
 
 // Need says what a route does with what its path names.
 type Need struct {
-	Target TargetKind
+	Target *Target
 	ID     string // lower-case UUID
 	Action account.Action
 	Gate   rollout.Gate // empty for none
-}
-
-func (n Need) gates() []rollout.Gate {
-	if n.Gate == "" {
-		return nil
-	}
-	return []rollout.Gate{n.Gate}
 }
 
 // NewGate makes the use cases the gatekeeper.
@@ -41,16 +33,7 @@ func NewGate(a *controlplane.Access) Gatekeeper { return gate{a} }
 
 type gate struct{ *controlplane.Access }
 
-// Reach finds the target as its kind has it: controlplane.Reached for a database, controlplane.ReachedOperation for an operation.
-func (g gate) Reach(ctx context.Context, c controlplane.Caller, n Need) (found any, err error) {
-	switch n.Target {
-	case Database:
-		found, err = g.Access.Reach(ctx, c, id.DatabaseID(n.ID), n.Action, n.gates()...)
-	case Operation:
-		found, err = g.ReachOperation(ctx, c, id.OperationID(n.ID), n.Action, n.gates()...)
-	case Webhook:
-		found, err = g.ReachWebhook(ctx, c, id.WebhookID(n.ID), n.gates()...)
-	case NoTarget:
-	}
-	return found, err
+// Reach finds the target by its own finder.
+func (g gate) Reach(ctx context.Context, c controlplane.Caller, n Need) (any, error) {
+	return n.Target.find(ctx, g.Access, c, n)
 }

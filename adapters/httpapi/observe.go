@@ -9,8 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 // unmatchedRoute stands for the path of a request that no route serves; a client's own path is never a label.
@@ -87,16 +88,14 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 }
 
 // targetFields name what a request was about, so that the log can be read for one database.
-func targetFields(target any) []zap.Field {
-	switch t := target.(type) {
-	case controlplane.Reached:
-		return []zap.Field{zap.String("databaseId", string(t.Record().ID))}
-	case controlplane.ReachedOperation:
-		return []zap.Field{
-			zap.String("databaseId", string(t.Record().ID)), zap.String("operationId", string(t.Operation().ID)),
-		}
+func targetFields(target any) (fields []zap.Field) {
+	if t, is := target.(interface{ Record() database.Record }); is {
+		fields = append(fields, zap.String("databaseId", string(t.Record().ID)))
 	}
-	return nil
+	if t, is := target.(interface{ Operation() operation.Operation }); is {
+		fields = append(fields, zap.String("operationId", string(t.Operation().ID)))
+	}
+	return fields
 }
 
 // keyPrefix is the part of the key that may be shown; empty without a valid key.

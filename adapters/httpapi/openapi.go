@@ -51,9 +51,9 @@ func checkTable(routes []Route) error {
 			return fmt.Errorf("the route %s stands twice in the table", name)
 		case r.Handle == nil:
 			return fmt.Errorf("the route %s has no handler", name)
-		case r.Target != NoTarget && len(parameterNames(r.Path)) == 0:
+		case r.Target != nil && len(parameterNames(r.Path)) == 0:
 			return fmt.Errorf("the route %s names no target", name)
-		case r.Gate != "" && (r.Target == NoTarget || !r.Gate.Known()):
+		case r.Gate != "" && (r.Target == nil || !r.Gate.Known()):
 			return fmt.Errorf("the route %s has the gate %s, which is unknown or before no target", name, r.Gate)
 		case r.Key != Public && r.Class == "":
 			return fmt.Errorf("the route %s has no rate class", name)

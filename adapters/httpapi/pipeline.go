@@ -85,7 +85,7 @@ func (r *Request) checkParameters() error {
 
 func (s *Server) reach(r *Request) (err error) {
 	route := r.route
-	if route.Target == NoTarget {
+	if route.Target == nil {
 		return nil
 	}
 	r.Target, err = s.gate.Reach(r.ctx, r.Caller, Need{

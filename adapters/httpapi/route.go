@@ -18,9 +18,9 @@ type Route struct {
 	// PlanRefusal is the code for an account whose plan has no API access; PLAN_API_ACCESS_REQUIRED where empty.
 	PlanRefusal fault.Code
 
-	// Target is what the first path parameter names, Gate is what the operator has to open for it, and
+	// Target is what the first path parameter names, nil where there is none; Gate is what the operator has to open for it, and
 	// Action the right that the caller needs on it.
-	Target TargetKind
+	Target *Target
 	Action account.Action
 	Gate   rollout.Gate
 
@@ -68,16 +68,6 @@ func (k KeyClass) admits(c controlplane.Caller) error {
 	}
 	return nil
 }
-
-// TargetKind is what the first parameter of a path names.
-type TargetKind int
-
-const (
-	NoTarget  TargetKind = iota
-	Database             // missing or out of reach: DATABASE_NOT_FOUND
-	Operation            // OPERATION_NOT_FOUND
-	Webhook              // WEBHOOK_NOT_FOUND
-)
 
 // Presence of a header or parameter.
 type Presence int
