@@ -30,12 +30,7 @@ func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUUID(p); err != nil {
-		return nil, err
-	}
-	list := s.audit.having(func(e audit.Entry) bool { return e.DatabaseID == db }, func(a, b audit.Entry) int {
-		return -byTime(a.At, string(a.ID), b.At, string(b.ID))
-	})
+	list := s.audit.having(func(e audit.Entry) bool { return e.DatabaseID == db }, nil)
 	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
-	return paged(list, p, position, -1), nil
+	return pagedByID(list, p, position, -1)
 }

@@ -54,13 +54,10 @@ func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]ba
 		}
 	}
 	kept := func(row backup.Backup) bool { return row.DatabaseID == db && row.DeletingAt == nil }
-	list := s.backups.having(kept, func(a, b backup.Backup) int {
-		return -byTime(a.CreatedAt, string(a.Filename), b.CreatedAt, string(b.Filename))
-	})
 	position := func(row backup.Backup) ports.Position {
 		return ports.Position{At: row.CreatedAt, ID: string(row.Filename)}
 	}
-	return paged(list, p, position, -1), nil
+	return paged(s.backups.having(kept, nil), p, position, -1), nil
 }
 
 func (b backups) Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename, error) {

@@ -77,15 +77,10 @@ func (d databases) Visible(ctx context.Context, v ports.Viewer, p ports.Page) ([
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUUID(p); err != nil {
-		return nil, err
-	}
 	seen := func(r database.Record) bool { _, ok := s.standing(v, r); return ok }
-	list := s.records(seen, func(a, b database.Record) int {
-		return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
-	})
+	list := s.records(seen, nil)
 	position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
-	return paged(list, p, position, 1), nil
+	return pagedByID(list, p, position, 1)
 }
 
 func (s *state) records(match func(database.Record) bool, order func(a, b database.Record) int) []database.Record {

@@ -97,19 +97,16 @@ func (d deliveries) Attempts(ctx context.Context, w id.WebhookID, p ports.Page) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUUID(p); err != nil {
-		return nil, err
-	}
 	at := func(a ports.WebhookAttempt) bool { return s.deliveries.byKey[a.DeliveryID].WebhookID == w }
 	list := s.attempts.having(at, func(a, b ports.WebhookAttempt) int {
-		return -cmp.Or(byTime(a.At, string(a.DeliveryID), b.At, string(b.DeliveryID)), cmp.Compare(a.Number, b.Number))
+		return cmp.Compare(b.Number, a.Number)
 	})
 	for i := range list {
 		of := s.deliveries.byKey[list[i].DeliveryID]
 		list[i].EventID, list[i].Event, list[i].Status = of.EventID, of.Event, of.Status
 	}
 	position := func(a ports.WebhookAttempt) ports.Position { return ports.Position{At: a.At, ID: string(a.DeliveryID)} }
-	return paged(list, p, position, -1), nil
+	return pagedByID(list, p, position, -1)
 }
 
 func (d deliveries) Backlog(ctx context.Context) (ports.WebhookBacklog, error) {

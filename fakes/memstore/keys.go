@@ -64,10 +64,7 @@ func (k keys) List(ctx context.Context, of id.AccountID) ([]account.Key, error) 
 	list := s.keys.having(func(key account.Key) bool { return key.AccountID == of }, func(a, b account.Key) int {
 		return -byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
 	})
-	for i := range list {
-		list[i] = k.store.withLastUse(list[i])
-	}
-	return list, nil
+	return each(list, k.store.withLastUse), nil
 }
 
 func (k keys) Replace(ctx context.Context, old id.KeyID, key account.Key) error {

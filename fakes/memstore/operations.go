@@ -83,17 +83,11 @@ func (o operations) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUUID(p); err != nil {
-		return nil, err
-	}
 	shown := func(op operation.Operation) bool { return op.DatabaseID == db && op.Kind.Public() }
-	list := s.operations.having(shown, func(a, b operation.Operation) int {
-		return -byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
-	})
 	position := func(op operation.Operation) ports.Position {
 		return ports.Position{At: op.CreatedAt, ID: string(op.ID)}
 	}
-	return paged(list, p, position, -1), nil
+	return pagedByID(s.operations.having(shown, nil), p, position, -1)
 }
 
 func (o operations) ClaimNext(

@@ -46,7 +46,7 @@ func (o outbox) Forget(ctx context.Context, before time.Time, limit int) error {
 		_, taken := s.taken.get(e.ID)
 		return taken && e.CreatedAt.Before(before) &&
 			!s.deliveries.any(func(d webhook.Delivery) bool { return d.EventID == e.ID })
-	}, func(a, b ports.OutboxEvent) int { return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)) })
+	}, byCreation)
 	for _, old := range done[:min(limit, len(done))] {
 		s.events.remove(func(k id.EventID, _ ports.OutboxEvent) bool { return k == old.ID })
 	}
@@ -70,7 +70,9 @@ func (d deliveries) TakeEvents(ctx context.Context, limit int) ([]ports.OutboxEv
 // waitingEvents are the events that nobody has taken, oldest first.
 func (s *state) waitingEvents() []ports.OutboxEvent {
 	waits := func(e ports.OutboxEvent) bool { _, taken := s.taken.get(e.ID); return !taken }
-	return s.events.having(waits, func(a, b ports.OutboxEvent) int {
-		return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
-	})
+	return s.events.having(waits, byCreation)
+}
+
+func byCreation(a, b ports.OutboxEvent) int {
+	return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
 }

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -14,29 +15,25 @@ func byTime(at time.Time, a string, bt time.Time, b string) int {
 	return cmp.Or(at.Compare(bt), cmp.Compare(a, b))
 }
 
-// paged cuts a sorted list to a page. order is byTime upwards, or its opposite.
+// paged sorts a list by position, upwards or downwards as the direction's sign, and cuts it to a page.
 func paged[V any](list []V, p ports.Page, position func(V) ports.Position, direction int) []V {
+	compare := func(a, b ports.Position) int { return direction * byTime(a.At, a.ID, b.At, b.ID) }
+	slices.SortStableFunc(list, func(a, b V) int { return compare(position(a), position(b)) })
 	if p.After != nil {
-		for len(list) > 0 {
-			at := position(list[0])
-			if direction*byTime(at.At, at.ID, p.After.At, p.After.ID) > 0 {
-				break
-			}
-			list = list[1:]
-		}
+		seen := func(v V) bool { return compare(position(v), *p.After) <= 0 }
+		list = slices.DeleteFunc(list, seen)
 	}
 	return first(list, p.Limit)
 }
 
-// checkUUID refuses a position whose ID no list of UUIDs has returned.
-func checkUUID(p ports.Page) error {
-	if p.After == nil {
-		return nil
+// pagedByID is paged for positions whose IDs are UUIDs.
+func pagedByID[V any](list []V, p ports.Page, position func(V) ports.Position, direction int) ([]V, error) {
+	if p.After != nil {
+		if _, err := id.Parse[id.DatabaseID](p.After.ID); err != nil {
+			return nil, errCursor()
+		}
 	}
-	if _, err := id.Parse[id.DatabaseID](p.After.ID); err != nil {
-		return errCursor()
-	}
-	return nil
+	return paged(list, p, position, direction), nil
 }
 
 func errCursor() error { return fault.Invalid("cursor", "is not a cursor that this list returned") }

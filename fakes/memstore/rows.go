@@ -36,7 +36,7 @@ func (r *rows[K, V]) toOwn() {
 	}
 }
 
-// having returns the matching rows in order.
+// having returns the matching rows, in order where one is given.
 func (r *rows[K, V]) having(match func(V) bool, order func(a, b V) int) []V {
 	var list []V
 	for _, v := range r.byKey {
@@ -44,7 +44,9 @@ func (r *rows[K, V]) having(match func(V) bool, order func(a, b V) int) []V {
 			list = append(list, v)
 		}
 	}
-	slices.SortFunc(list, order)
+	if order != nil {
+		slices.SortFunc(list, order)
+	}
 	return list
 }
 

@@ -88,9 +88,7 @@ func (s *Store) Backup() (restore func()) {
 // Events returns what is in the outbox, oldest first.
 func (s *Store) Events() []ports.OutboxEvent {
 	every := func(ports.OutboxEvent) bool { return true }
-	return s.committed.Load().events.having(every, func(a, b ports.OutboxEvent) int {
-		return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
-	})
+	return s.committed.Load().events.having(every, byCreation)
 }
 
 // transaction is the copy that an update works on.

@@ -54,12 +54,9 @@ func (w webhooks) List(ctx context.Context, account id.AccountID, p ports.Page) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUUID(p); err != nil {
-		return nil, err
-	}
 	list := s.endpoints(func(e webhook.Endpoint) bool { return e.AccountID == account })
 	position := func(e webhook.Endpoint) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} }
-	return paged(list, p, position, 1), nil
+	return pagedByID(list, p, position, 1)
 }
 
 // endpoints are the matching ones, oldest first.
