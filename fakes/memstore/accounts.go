@@ -19,7 +19,7 @@ func (a accounts) AddUser(ctx context.Context, u account.User) error {
 	if s.users.any(func(other account.User) bool { return other.Email == u.Email }) {
 		return a.refuse(fault.Invalid("email", "is in use"))
 	}
-	s.users.put(u.ID, u)
+	s.users.put(s.txid, u.ID, u)
 	return nil
 }
 
@@ -34,7 +34,7 @@ func (a accounts) Add(ctx context.Context, row account.Account) error {
 	if s.accounts.any(func(other account.Account) bool { return other.OwnerID == row.OwnerID }) {
 		return a.refuse(fault.Invalid("owner", "owns an account already"))
 	}
-	s.accounts.put(row.ID, row)
+	s.accounts.put(s.txid, row.ID, row)
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (a accounts) Save(ctx context.Context, row account.Account) error {
 		return ports.ErrNoRow
 	}
 	stored.Plan, stored.Overrides = row.Plan, row.Overrides
-	s.accounts.put(row.ID, stored)
+	s.accounts.put(s.txid, row.ID, stored)
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (a accounts) SetMember(ctx context.Context, m ports.Membership) error {
 	if stored, ok := s.memberships.get(key); ok {
 		m.ID = stored.ID
 	}
-	s.memberships.put(key, m)
+	s.memberships.put(s.txid, key, m)
 	return nil
 }
 

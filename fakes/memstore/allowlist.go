@@ -36,7 +36,7 @@ func (a allowlist) Add(ctx context.Context, e database.AllowlistEntry) error {
 	if s.allowlist.any(same) {
 		return a.refuse(fault.Invalid("cidr", "is already on the allowlist"))
 	}
-	s.allowlist.put(e.ID, e)
+	s.allowlist.put(s.txid, e.ID, e)
 	return nil
 }
 
@@ -51,6 +51,6 @@ func (a allowlist) Remove(
 	if !ok || e.DatabaseID != db {
 		return database.AllowlistEntry{}, ports.ErrNoRow
 	}
-	s.allowlist.remove(func(of id.AllowlistEntryID, _ database.AllowlistEntry) bool { return of == entry })
+	s.allowlist.delete(s.txid, entry)
 	return e, nil
 }

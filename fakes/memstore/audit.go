@@ -21,7 +21,7 @@ func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 		return a.refuse(errors.New("an audit entry of that ID exists"))
 	}
 	e.Details = maps.Clone(e.Details)
-	s.audit.put(e.ID, e)
+	s.audit.put(s.txid, e.ID, e)
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (b backups) Add(ctx context.Context, row backup.Backup) error {
 	if _, taken := s.backups.get(key); taken {
 		return b.refuse(fault.New(fault.BackupConflict, "a backup of that name exists"))
 	}
-	s.backups.put(key, row)
+	s.backups.put(s.txid, key, row)
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (b backups) MarkDeleting(
 	if row.DeletingAt == nil {
 		row.DeletingAt = &now
 	}
-	s.backups.put(key, row)
+	s.backups.put(s.txid, key, row)
 	return row, nil
 }
 
@@ -105,7 +105,7 @@ func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.F
 	if err != nil {
 		return err
 	}
-	s.backups.remove(func(k backupKey, _ backup.Backup) bool { return k == backupKey{db, filename} })
+	s.backups.delete(s.txid, backupKey{db, filename})
 	return nil
 }
 

@@ -31,7 +31,7 @@ func (d databases) Add(ctx context.Context, r database.Record) error {
 	case s.databases.any(same):
 		return d.refuse(database.ErrNameTaken())
 	}
-	s.databases.put(r.ID, r)
+	s.databases.put(s.txid, r.ID, r)
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (d databases) Save(ctx context.Context, r database.Record) error {
 	}
 	r.AccountID, r.ServerID, r.Name = stored.AccountID, stored.ServerID, stored.Name
 	r.RoleModel, r.CreatedAt = stored.RoleModel, stored.CreatedAt
-	s.databases.put(r.ID, r)
+	s.databases.put(s.txid, r.ID, r)
 	return nil
 }
 
@@ -141,15 +141,15 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 	if _, ok := s.databases.get(db); !ok {
 		return ports.ErrNoRow
 	}
-	s.databases.remove(func(of id.DatabaseID, _ database.Record) bool { return of == db })
-	s.logins.remove(func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })
-	s.roles.remove(func(_ id.RoleID, r role.Role) bool { return r.DatabaseID == db })
-	s.roleChanges.remove(func(_ id.OperationID, c role.Change) bool { return c.DatabaseID == db })
-	s.allowlist.remove(func(_ id.AllowlistEntryID, e database.AllowlistEntry) bool { return e.DatabaseID == db })
-	s.memberships.remove(func(k membershipKey, _ ports.Membership) bool { return k.database == db })
-	s.bindings.remove(func(b, _ binding) bool { return b.database == db })
-	s.enrolments.remove(func(e, _ enrolment) bool { return e.database == db })
-	s.requests.remove(func(_ requestKey, r idempotency.Record) bool { return r.ResourceID == string(db) })
+	s.databases.delete(s.txid, db)
+	s.logins.remove(s.txid, func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })
+	s.roles.remove(s.txid, func(_ id.RoleID, r role.Role) bool { return r.DatabaseID == db })
+	s.roleChanges.remove(s.txid, func(_ id.OperationID, c role.Change) bool { return c.DatabaseID == db })
+	s.allowlist.remove(s.txid, func(_ id.AllowlistEntryID, e database.AllowlistEntry) bool { return e.DatabaseID == db })
+	s.memberships.remove(s.txid, func(k membershipKey, _ ports.Membership) bool { return k.database == db })
+	s.bindings.remove(s.txid, func(b, _ binding) bool { return b.database == db })
+	s.enrolments.remove(s.txid, func(e, _ enrolment) bool { return e.database == db })
+	s.requests.remove(s.txid, func(_ requestKey, r idempotency.Record) bool { return r.ResourceID == string(db) })
 	return nil
 }
 

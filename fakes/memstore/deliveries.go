@@ -42,7 +42,7 @@ func (d deliveries) add(s *state, row webhook.Delivery) error {
 		return errors.New("a delivery of that ID exists")
 	}
 	row.Body = bytes.Clone(row.Body)
-	s.deliveries.put(row.ID, row)
+	s.deliveries.put(s.txid, row.ID, row)
 	d.tx.announced = true
 	return nil
 }
@@ -66,7 +66,7 @@ func (d deliveries) SaveLeased(ctx context.Context, row webhook.Delivery, a *web
 	}
 	stored.Status, stored.Used, stored.Total, stored.FinishedAt = row.Status, row.Used, row.Total, row.FinishedAt
 	stored.Lease = row.Lease
-	s.deliveries.put(row.ID, stored)
+	s.deliveries.put(s.txid, row.ID, stored)
 	d.tx.announced = d.tx.announced || row.Status == webhook.Pending && row.Used == 0
 	if a == nil {
 		return nil
@@ -75,7 +75,7 @@ func (d deliveries) SaveLeased(ctx context.Context, row webhook.Delivery, a *web
 	if _, recorded := s.attempts.get(key); recorded {
 		return d.refuse(errors.New("the attempt is recorded already"))
 	}
-	s.attempts.put(key, ports.WebhookAttempt{Attempt: *a})
+	s.attempts.put(s.txid, key, ports.WebhookAttempt{Attempt: *a})
 	return nil
 }
 
@@ -86,7 +86,7 @@ func (d deliveries) Abandon(ctx context.Context, w id.WebhookID, now time.Time) 
 	}
 	for _, row := range s.deliveries.byKey {
 		if row.WebhookID == w && row.Status == webhook.Pending {
-			s.deliveries.put(row.ID, row.Abandoned(now))
+			s.deliveries.put(s.txid, row.ID, row.Abandoned(now))
 		}
 	}
 	return nil

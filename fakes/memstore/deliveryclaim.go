@@ -35,11 +35,11 @@ func (d deliveries) ClaimNext(
 		return webhook.Delivery{}, ports.ErrNoRow
 	}
 	claimed := next.Claimed(owner, now, hold)
-	s.deliveries.put(claimed.ID, claimed)
+	s.deliveries.put(s.txid, claimed.ID, claimed)
 	served, _ := s.webhooks.get(claimed.WebhookID)
 	s.turns++
 	served.turn = s.turns
-	s.webhooks.put(served.ID, served)
+	s.webhooks.put(s.txid, served.ID, served)
 	return claimed, nil
 }
 

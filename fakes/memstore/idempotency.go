@@ -23,6 +23,6 @@ func (r requests) Claim(
 	if _, ok := s.accounts.get(record.AccountID); !ok {
 		return idempotency.Record{}, false, r.refuse(ports.ErrNoRow)
 	}
-	s.requests.put(key, record)
+	s.requests.put(s.txid, key, record)
 	return record, true, nil
 }

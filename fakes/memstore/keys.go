@@ -27,9 +27,9 @@ func (k keys) Add(ctx context.Context, key account.Key, databases []id.DatabaseI
 		return k.refuse(ports.ErrNoRow)
 	}
 	key.Hash = bytes.Clone(key.Hash)
-	s.keys.put(key.ID, key)
+	s.keys.put(s.txid, key.ID, key)
 	for _, db := range databases {
-		s.bindings.put(binding{key.ID, db}, binding{key.ID, db})
+		s.bindings.put(s.txid, binding{key.ID, db}, binding{key.ID, db})
 	}
 	return nil
 }
@@ -81,12 +81,12 @@ func (k keys) Replace(ctx context.Context, old id.KeyID, key account.Key) error 
 	}
 	stored = k.store.withLastUse(stored)
 	stored.ID, stored.Hash = key.ID, bytes.Clone(key.Hash)
-	s.keys.remove(func(of id.KeyID, _ account.Key) bool { return of == old })
-	s.keys.put(key.ID, stored)
+	s.keys.delete(s.txid, old)
+	s.keys.put(s.txid, key.ID, stored)
 	for _, b := range s.bindings.having(func(b binding) bool { return b.key == old }, byDatabase) {
-		s.bindings.put(binding{key.ID, b.database}, binding{key.ID, b.database})
+		s.bindings.put(s.txid, binding{key.ID, b.database}, binding{key.ID, b.database})
 	}
-	s.bindings.remove(func(b, _ binding) bool { return b.key == old && b.key != key.ID })
+	s.bindings.remove(s.txid, func(b, _ binding) bool { return b.key == old && b.key != key.ID })
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (k keys) Revoke(ctx context.Context, key account.Key) error {
 		return ports.ErrNoRow
 	}
 	stored.RevokedAt = key.RevokedAt
-	s.keys.put(key.ID, stored)
+	s.keys.put(s.txid, key.ID, stored)
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (k keys) AddNamespace(ctx context.Context, n account.Namespace) error {
 	if s.namespaces.any(same) {
 		return k.refuse(fault.Invalid("name", "is in use"))
 	}
-	s.namespaces.put(n.ID, n)
+	s.namespaces.put(s.txid, n.ID, n)
 	return nil
 }
 

@@ -26,7 +26,7 @@ func (l logins) Add(ctx context.Context, secret ports.LoginSecret) error {
 	if _, taken := s.logins.get(key); taken {
 		return l.refuse(errors.New("the database has this login already"))
 	}
-	s.logins.put(key, ownLogin(secret))
+	s.logins.put(s.txid, key, ownLogin(secret))
 	return nil
 }
 
@@ -69,6 +69,6 @@ func (l logins) Replace(ctx context.Context, secret ports.LoginSecret) error {
 		return ports.ErrNoRow
 	}
 	stored.Generation, stored.Verifier, stored.Sealed = secret.Generation, secret.Verifier, bytes.Clone(secret.Sealed)
-	s.logins.put(key, stored)
+	s.logins.put(s.txid, key, stored)
 	return nil
 }

@@ -33,7 +33,7 @@ func (o operations) Add(ctx context.Context, op operation.Operation) error {
 	if !op.Status.Final() && s.operations.any(isOpenOn(op.DatabaseID)) {
 		return o.refuse(fault.New(fault.DatabaseStateConflict, "another operation of the database is open"))
 	}
-	s.operations.put(op.ID, kept(op))
+	s.operations.put(s.txid, op.ID, kept(op))
 	o.tx.queued = true
 	return nil
 }
@@ -102,7 +102,7 @@ func (o operations) ClaimNext(
 		return operation.Operation{}, ports.ErrNoRow
 	}
 	claimed := waiting[0].Claimed(owner, now, hold)
-	s.operations.put(claimed.ID, claimed)
+	s.operations.put(s.txid, claimed.ID, claimed)
 	return claimed, nil
 }
 
@@ -131,7 +131,7 @@ func (o operations) SaveLeased(ctx context.Context, op operation.Operation) erro
 	next.AccountID, next.DatabaseID, next.Kind = stored.AccountID, stored.DatabaseID, stored.Kind
 	next.Actor, next.RequestID, next.CreatedAt = stored.Actor, stored.RequestID, stored.CreatedAt
 	next.CancelRequested = stored.CancelRequested || op.CancelRequested
-	s.operations.put(op.ID, next)
+	s.operations.put(s.txid, op.ID, next)
 	return nil
 }
 
@@ -148,6 +148,6 @@ func (o operations) RequestCancel(ctx context.Context, op operation.Operation) e
 	if stored.Status == operation.Queued {
 		stored.Status, stored.Stage, stored.FinishedAt = op.Status, op.Stage, op.FinishedAt
 	}
-	s.operations.put(op.ID, stored)
+	s.operations.put(s.txid, op.ID, stored)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -25,7 +24,7 @@ func (o outbox) Add(ctx context.Context, e ports.OutboxEvent) error {
 		return o.refuse(errors.New("the operation has made this event already"))
 	}
 	e.Payload = bytes.Clone(e.Payload)
-	s.events.put(e.ID, e)
+	s.events.put(s.txid, e.ID, e)
 	o.tx.announced = true
 	return nil
 }
@@ -39,8 +38,8 @@ func (o outbox) Forget(ctx context.Context, before time.Time, limit int) error {
 		return d.Status.Final() && d.FinishedAt != nil && d.FinishedAt.Before(before)
 	}, func(a, b webhook.Delivery) int { return a.FinishedAt.Compare(*b.FinishedAt) })
 	for _, old := range ended[:min(limit, len(ended))] {
-		s.attempts.remove(func(k attemptKey, _ ports.WebhookAttempt) bool { return k.delivery == old.ID })
-		s.deliveries.remove(func(k id.DeliveryID, _ webhook.Delivery) bool { return k == old.ID })
+		s.attempts.remove(s.txid, func(k attemptKey, _ ports.WebhookAttempt) bool { return k.delivery == old.ID })
+		s.deliveries.delete(s.txid, old.ID)
 	}
 	done := s.events.having(func(e ports.OutboxEvent) bool {
 		_, taken := s.taken.get(e.ID)
@@ -48,7 +47,7 @@ func (o outbox) Forget(ctx context.Context, before time.Time, limit int) error {
 			!s.deliveries.any(func(d webhook.Delivery) bool { return d.EventID == e.ID })
 	}, byCreation)
 	for _, old := range done[:min(limit, len(done))] {
-		s.events.remove(func(k id.EventID, _ ports.OutboxEvent) bool { return k == old.ID })
+		s.events.delete(s.txid, old.ID)
 	}
 	return nil
 }
@@ -61,7 +60,7 @@ func (d deliveries) TakeEvents(ctx context.Context, limit int) ([]ports.OutboxEv
 	waiting := s.waitingEvents()
 	waiting = waiting[:min(limit, len(waiting))]
 	for i, e := range waiting {
-		s.taken.put(e.ID, e.ID)
+		s.taken.put(s.txid, e.ID, e.ID)
 		waiting[i].Payload = bytes.Clone(e.Payload)
 	}
 	return waiting, nil

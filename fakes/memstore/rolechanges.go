@@ -43,7 +43,7 @@ func (c roleChanges) put(s *state, row role.Change) error {
 		(row.Sealed != nil) != (row.Open() && row.Kind == role.Rotation) {
 		return c.refuse(errors.New("the change has a target, an end or a password that it must not have, or lacks one"))
 	}
-	s.roleChanges.put(row.ID, ownChange(row))
+	s.roleChanges.put(s.txid, row.ID, ownChange(row))
 	return nil
 }
 

@@ -41,7 +41,7 @@ func (r roles) put(s *state, row role.Role) error {
 	if none != (row.Sealed == nil) || none != (row.Verifier == "") {
 		return r.refuse(errors.New("the role has a password that it must not have, or lacks one"))
 	}
-	s.roles.put(row.ID, ownRole(row))
+	s.roles.put(s.txid, row.ID, ownRole(row))
 	return nil
 }
 

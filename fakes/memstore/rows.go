@@ -5,11 +5,14 @@ import (
 	"slices"
 )
 
-// rows is a table by primary key. The map behind it is never changed once it is committed: the first write of a transaction
-// copies it, so a reader keeps what it has seen.
+// txid numbers the transactions that a state has come from.
+type txid int64
+
+// rows is a table by primary key. It remembers the transaction that made its map: any other one copies the map before it writes.
+// So a reader keeps what it has seen, and a transaction that fails leaves nothing.
 type rows[K comparable, V any] struct {
-	byKey map[K]V
-	own   bool
+	byKey  map[K]V
+	madeBy txid
 }
 
 func (r *rows[K, V]) get(key K) (V, bool) {
@@ -17,23 +20,20 @@ func (r *rows[K, V]) get(key K) (V, bool) {
 	return v, ok
 }
 
-func (r *rows[K, V]) put(key K, v V) {
-	r.toOwn()
-	r.byKey[key] = v
-}
+func (r *rows[K, V]) put(by txid, key K, v V) { r.writable(by)[key] = v }
 
-func (r *rows[K, V]) remove(match func(K, V) bool) {
-	r.toOwn()
-	maps.DeleteFunc(r.byKey, match)
-}
+func (r *rows[K, V]) delete(by txid, key K) { delete(r.writable(by), key) }
 
-func (r *rows[K, V]) toOwn() {
-	if !r.own {
-		r.byKey, r.own = maps.Clone(r.byKey), true
+func (r *rows[K, V]) remove(by txid, match func(K, V) bool) { maps.DeleteFunc(r.writable(by), match) }
+
+func (r *rows[K, V]) writable(by txid) map[K]V {
+	if r.madeBy != by {
+		r.byKey, r.madeBy = maps.Clone(r.byKey), by
 	}
 	if r.byKey == nil {
 		r.byKey = map[K]V{}
 	}
+	return r.byKey
 }
 
 // having returns the matching rows, in order where one is given.

@@ -29,7 +29,7 @@ func (v servers) put(s *state, row server.Server) error {
 		return v.refuse(fault.Invalid("name", "is in use"))
 	}
 	row.SealedSecret = bytes.Clone(row.SealedSecret)
-	s.servers.put(row.ID, row)
+	s.servers.put(s.txid, row.ID, row)
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) err
 		return v.refuse(database.ErrNameTaken())
 	}
 	r.ServerID = to
-	s.databases.put(db, r)
+	s.databases.put(s.txid, db, r)
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (v servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) er
 		return ports.ErrNoRow
 	}
 	row.AvoidedUntil = until
-	s.servers.put(of, row)
+	s.servers.put(s.txid, of, row)
 	return nil
 }
 

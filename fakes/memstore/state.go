@@ -16,6 +16,7 @@ import (
 
 // state is everything that is stored. Copying the struct is a snapshot.
 type state struct {
+	txid        txid // of the transaction that made it
 	users       rows[id.UserID, account.User]
 	accounts    rows[id.AccountID, account.Account]
 	namespaces  rows[id.NamespaceID, account.Namespace]
@@ -86,13 +87,8 @@ type attemptKey struct {
 	number   int
 }
 
-// begin returns a copy whose tables are copied when they are first written.
+// begin returns a copy for the next transaction, which copies each table when it first writes to it.
 func (s state) begin() *state {
-	s.users.own, s.accounts.own, s.namespaces.own, s.keys.own, s.bindings.own = false, false, false, false, false
-	s.servers.own, s.databases.own, s.memberships.own, s.logins.own, s.allowlist.own = false, false, false, false, false
-	s.operations.own, s.backups.own, s.requests.own, s.audit.own, s.events.own = false, false, false, false, false
-	s.features.own, s.enrolments.own, s.autoEnroll.own = false, false, false
-	s.roles.own, s.roleChanges.own = false, false
-	s.taken.own, s.webhooks.own, s.deliveries.own, s.attempts.own = false, false, false, false
+	s.txid++
 	return &s
 }

@@ -23,18 +23,18 @@ func (w switches) SetMaintenance(ctx context.Context, on bool) error {
 func (w switches) SetFeature(ctx context.Context, name string, on bool) error {
 	s, err := w.writing(ctx)
 	if err == nil {
-		set(&s.features, name, on)
+		set(s, &s.features, name, on)
 	}
 	return err
 }
 
 // set puts a key into a set, or takes it out.
-func set[K comparable](r *rows[K, K], key K, on bool) {
+func set[K comparable](s *state, r *rows[K, K], key K, on bool) {
 	if on {
-		r.put(key, key)
+		r.put(s.txid, key, key)
 		return
 	}
-	r.remove(func(k, _ K) bool { return k == key })
+	r.delete(s.txid, key)
 }
 
 func (w switches) Enroll(ctx context.Context, db id.DatabaseID, route string) error {
@@ -45,14 +45,14 @@ func (w switches) Enroll(ctx context.Context, db id.DatabaseID, route string) er
 	if _, ok := s.databases.get(db); !ok {
 		return w.refuse(ports.ErrNoRow)
 	}
-	set(&s.enrolments, enrolment{db, route}, true)
+	set(s, &s.enrolments, enrolment{db, route}, true)
 	return nil
 }
 
 func (w switches) Unenroll(ctx context.Context, db id.DatabaseID, route string) error {
 	s, err := w.writing(ctx)
 	if err == nil {
-		set(&s.enrolments, enrolment{db, route}, false)
+		set(s, &s.enrolments, enrolment{db, route}, false)
 	}
 	return err
 }
@@ -80,7 +80,7 @@ func (w switches) SetAutoEnroll(ctx context.Context, of id.AccountID, on bool) e
 	if _, ok := s.accounts.get(of); on && !ok {
 		return w.refuse(ports.ErrNoRow)
 	}
-	set(&s.autoEnroll, of, on)
+	set(s, &s.autoEnroll, of, on)
 	return nil
 }
 

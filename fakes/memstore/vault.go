@@ -26,14 +26,14 @@ func (s *state) sealed() (list []sealed) {
 	for key, l := range s.logins.byKey {
 		add("login/"+string(l.DatabaseID)+"/"+string(l.Login), l.Context(), l.Sealed, func(s *state, value []byte) {
 			l.Sealed = value
-			s.logins.put(key, l)
+			s.logins.put(s.txid, key, l)
 		})
 	}
 	for key, r := range s.roles.byKey {
 		if r.Sealed != nil {
 			add("role/"+string(r.ID), r.SecretContext(), r.Sealed, func(s *state, value []byte) {
 				r.Sealed = value
-				s.roles.put(key, r)
+				s.roles.put(s.txid, key, r)
 			})
 		}
 	}
@@ -41,20 +41,20 @@ func (s *state) sealed() (list []sealed) {
 		if c.Sealed != nil {
 			add("change/"+string(c.ID), c.SecretContext(), c.Sealed, func(s *state, value []byte) {
 				c.Sealed = value
-				s.roleChanges.put(key, c)
+				s.roleChanges.put(s.txid, key, c)
 			})
 		}
 	}
 	for key, r := range s.servers.byKey {
 		add("server/"+string(r.ID), r.SecretContext(), r.SealedSecret, func(s *state, value []byte) {
 			r.SealedSecret = value
-			s.servers.put(key, r)
+			s.servers.put(s.txid, key, r)
 		})
 	}
 	for key, w := range s.webhooks.byKey {
 		add("webhook/"+string(w.ID), webhook.SecretContext(w.ID), w.SealedSecret, func(s *state, value []byte) {
 			w.SealedSecret = value
-			s.webhooks.put(key, w)
+			s.webhooks.put(s.txid, key, w)
 		})
 	}
 	return list

@@ -24,7 +24,7 @@ func (w webhooks) Add(ctx context.Context, e webhook.Endpoint) error {
 		return w.refuse(ports.ErrNoRow)
 	}
 	e.SealedSecret = bytes.Clone(e.SealedSecret)
-	s.webhooks.put(e.ID, lane{Endpoint: e})
+	s.webhooks.put(s.txid, e.ID, lane{Endpoint: e})
 	return nil
 }
 
@@ -103,6 +103,6 @@ func (w webhooks) Save(ctx context.Context, e webhook.Endpoint) error {
 	}
 	stored.SealedSecret, stored.ConsecutiveFailures = bytes.Clone(e.SealedSecret), e.ConsecutiveFailures
 	stored.DisabledAt, stored.UpdatedAt = e.DisabledAt, e.UpdatedAt
-	s.webhooks.put(e.ID, stored)
+	s.webhooks.put(s.txid, e.ID, stored)
 	return nil
 }
