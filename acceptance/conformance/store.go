@@ -30,6 +30,7 @@ func Store(t *testing.T, m Metadata) {
 var errChanged = errors.New("the caller has changed its mind")
 
 func errorRollsBack(w *world) {
+	w.addDatabase("before")
 	r := w.record("shop")
 	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Databases().Add(ctx, r); err != nil {
@@ -56,6 +57,7 @@ func panicRollsBack(w *world) {
 }
 
 func uncommittedIsUnseen(w *world) {
+	w.addDatabase("before")
 	r := w.record("shop")
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Databases().Add(ctx, r); err != nil {
@@ -63,7 +65,7 @@ func uncommittedIsUnseen(w *world) {
 		}
 		w.missing("an uncommitted database, from outside", reach(w, r.ID))
 		n, err := tx.Databases().Count(ctx, w.account.ID)
-		w.equal("databases as the transaction counts them", n, 1)
+		w.equal("databases as the transaction counts them", n, 2)
 		return err
 	})
 	w.view(reach(w, r.ID))
