@@ -33,6 +33,8 @@ var interruptingRoles = []Scenario{
 		})
 		s.Refused(err, "AGENT_ERROR")
 		half := ada.halfMade(made)
+		_, err = ada.PrepareRole(made.ID, half.RoleID)
+		s.Refused(err, "AGENT_ERROR")
 		s.OK(s.Agent.Start())
 		for range 2 {
 			prepared, err := ada.PrepareRole(made.ID, half.RoleID)

@@ -42,40 +42,6 @@ func TestManyCreatesWithOneKey(t *testing.T) {
 	equal(t, "gets in", w.getsIn(list[0].Username, w.password(list[0].ID)), true)
 }
 
-func TestManyBodiesWithOneKey(t *testing.T) {
-	w := newRoleWorld(t)
-	r := w.here()
-	var mu sync.Mutex
-	winners := map[string]int{}
-	var running sync.WaitGroup
-	for i := range crowd {
-		running.Go(func() {
-			q := wanted(fmt.Sprint("body ", i%20))
-			q.Key = "one key"
-			got, err := w.Roles.Create(w.ctx, r, q)
-			switch {
-			case err == nil:
-				mu.Lock()
-				winners[got.DisplayName]++
-				mu.Unlock()
-				if got.DisplayName != q.DisplayName {
-					t.Errorf("%s got %s", q.DisplayName, got.DisplayName)
-				}
-			case !fault.Has(err, fault.ManagedRoleConflict):
-				t.Error(err)
-			}
-		})
-	}
-	running.Wait()
-	if len(winners) != 1 {
-		t.Error(winners)
-	}
-	for _, n := range winners {
-		equal(t, "answers to the winner", n, crowd/20)
-	}
-	equal(t, "roles", len(must(w.Roles.List(w.ctx, w.here(), true))(t)), 1)
-}
-
 // Different keys at the same time: never more than the rules allow, ordinals without gaps, and one role at a time.
 func TestManyCreates(t *testing.T) {
 	w := newRoleWorld(t)

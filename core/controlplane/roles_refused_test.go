@@ -164,6 +164,8 @@ func TestARefusedRemoval(t *testing.T) {
 	w.server.OnCall(nil)
 	w.free()
 	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+	equal(t, "revoked in the log", len(w.details(audit.RoleRevoked)), 1)
+	equal(t, "removed in the log", len(w.details(audit.RoleRemoved)), 1)
 }
 
 // A command that was under way carries the change out between the look and the end: the second look sees it.

@@ -3,11 +3,9 @@ package controlplane_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
@@ -17,95 +15,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-func TestDeletionOfAReadyRole(t *testing.T) {
-	w := newRoleWorld(t)
-	r := w.role("report")
-	password := w.password(r.ID)
-	session := must(w.server.Connect(customer, "my-shop", r.Username, password))(t)
-	for range 2 { // the second time it is removed already
-		equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t), controlplane.Removal{RoleID: r.ID, Done: true})
-	}
-	equal(t, "done", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Done, true)
-	equal(t, "session", session.Alive(), false)
-	equal(t, "gets in", w.getsIn(r.Username, password), false)
-	equal(t, "logins on the server", len(w.server.Logins()), 3)
-	equal(t, "listed", w.state(r.ID).Status, "")
-	equal(t, "revoked in the log", len(w.details(audit.RoleRevoked)), 1)
-	equal(t, "removed in the log", len(w.details(audit.RoleRemoved)), 1)
-	for what, do := range map[string]func() error{
-		"prepare": func() error { _, err := w.Roles.Prepare(w.ctx, w.here(), r.ID); return err },
-		"admit":   func() error { _, err := w.Roles.Admit(w.ctx, w.here(), r.ID); return err },
-		"rename":  func() error { _, err := w.Roles.Rename(w.ctx, w.here(), r.ID, "x"); return err },
-		"reveal":  func() error { _, err := w.Roles.Reveal(w.ctx, w.here(), r.ID); return err },
-		"rotate":  func() error { _, err := w.change(r.ID, role.Rotation, "k"); return err },
-		"revoke":  func() error { _, err := w.change(r.ID, role.Revocation, "k"); return err },
-	} {
-		if err := do(); !fault.Has(err, fault.RoleNotFound) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
-func TestOnlyRevokedRolesAreRemoved(t *testing.T) {
-	w := newRoleWorld(t)
-	r := w.role("report")
-	_, err := w.Roles.Remove(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.ManagedRoleConflict)
-	must(w.change(r.ID, role.Revocation, "revoke"))(t)
-	equal(t, "done", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Done, true)
-}
-
-// What was never finished is removed in one step.
-func TestDeletionOfAHalfMadeRole(t *testing.T) {
-	for method, want := range map[string]role.Status{"PrepareRole": role.Reserved, "AdmitRole": role.SQLReady} {
-		w := newRoleWorld(t)
-		w.losing(method, 0)
-		_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-		refused(t, err, fault.AgentError)
-		r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
-		equal(t, "status", r.Status, want)
-		_, err = w.Roles.Remove(w.ctx, w.here(), r.ID)
-		refused(t, err, fault.ManagedRoleConflict)
-		equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
-		equal(t, "logins on the server", len(w.server.Logins()), 3)
-		equal(t, "changes of the login", w.server.Calls("ChangeLogin"), 0)
-	}
-}
-
 var grant = role.Dependency{
 	Kind: role.GrantDependency, ObjectType: "table", Schema: "public", Name: "orders", Identity: "public.orders",
-}
-
-func TestDependenciesKeepARole(t *testing.T) {
-	w := newRoleWorld(t)
-	r := w.role("report")
-	password := w.password(r.ID)
-	for i := range role.MaxDependencies + 1 {
-		d := grant
-		d.Name = fmt.Sprint("orders", i)
-		w.server.AddDependency(r.Username, d)
-	}
-	for range 2 {
-		_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
-		refused(t, err, fault.RoleDependencies)
-		var known *fault.Error
-		errors.As(err, &known)
-		list, _ := known.Extra["dependencies"].([]role.Dependency)
-		equal(t, "listed", len(list), role.MaxDependencies)
-		equal(t, "truncated", known.Extra["truncated"], any(true))
-		w.is(r.ID, role.Revoked)
-	}
-	_, err := w.Roles.Remove(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.RoleDependencies)
-	var known *fault.Error
-	if errors.As(err, &known); known.Extra != nil {
-		t.Error(known.Extra)
-	}
-	equal(t, "gets in", w.getsIn(r.Username, password), false)
-	equal(t, "revoked in the log", len(w.details(audit.RoleRevoked)), 1)
-	w.server.DropDependencies(r.Username)
-	equal(t, "done", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Done, true)
-	equal(t, "removed in the log", len(w.details(audit.RoleRemoved)), 1)
 }
 
 // A half-made role that cannot go is revoked.
@@ -120,28 +31,6 @@ func TestDependenciesOfAHalfMadeRole(t *testing.T) {
 	refused(t, err, fault.RoleDependencies)
 	w.is(r.ID, role.Revoked)
 	equal(t, "dependencies", w.details(audit.RoleRevoked)[0]["dependencies"], "true")
-}
-
-// What depends on a role in another database counts where that is the account's, and nowhere else.
-func TestDependenciesElsewhere(t *testing.T) {
-	w := newRoleWorld(t)
-	r := w.role("report")
-	w.made("own-other")
-	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
-	must(w.Databases.Create(w.ctx, stranger, request("foreign")))(t)
-	w.server.AddDependencyIn("foreign", r.Username, grant)
-	w.server.AddDependencyIn("own-other", r.Username, grant)
-	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.RoleDependencies)
-	var known *fault.Error
-	errors.As(err, &known)
-	list, _ := known.Extra["dependencies"].([]role.Dependency)
-	if len(list) != 1 || list[0].Kind != role.OtherDatabase {
-		t.Error(list)
-	}
-	w.server.DropDependencies(r.Username)
-	w.server.AddDependencyIn("foreign", r.Username, grant)
-	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
 }
 
 // Each step of a deletion may be left without an answer; the call is repeated, or the keeper goes on.
