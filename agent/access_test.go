@@ -81,38 +81,11 @@ func TestRestartEndsConnectionsAndStaysOpen(t *testing.T) {
 	works(t, "after the restart", s.pooled(t, w.name, name, password))
 }
 
-func TestStopLeavesOtherDatabasesAlone(t *testing.T) {
-	s := realStack(t)
-	w, other := s.made(t, database.SingleLogin), s.made(t, database.SingleLogin)
-	held := s.held(t, other)
-	s.done(t, w.access(2, false, true))
-	for what, conn := range held {
-		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
-func TestAllowlistAdmitsItsNetworksAndEndsOthers(t *testing.T) {
+func TestAllowlistHasNetworksOnly(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.SingleLogin)
-	name, password := w.login(database.OwnerLogin)
-	held := must(s.pooled(t, w.name, name, password).Conn(t.Context()))(t)
-	must(held.ExecContext(t.Context(), "SELECT 1"))(t)
-
-	s.done(t, w.allowlist(2, "10.0.0.0/8", "2001:db8::/32"))
-	if _, err := held.ExecContext(t.Context(), "SELECT 1"); err == nil {
-		t.Error("a client from elsewhere is still connected")
-	}
-	refused(t, "from elsewhere", s.pooled(t, w.name, name, password), "SELECT 1")
-
-	s.done(t, w.allowlist(3, "10.0.0.0/8", "127.0.0.0/8", "::1/128"))
-	works(t, "from an admitted network", s.pooled(t, w.name, name, password))
-	s.done(t, w.allowlist(4))
-	works(t, "with an empty list", s.pooled(t, w.name, name, password))
-
 	for _, bad := range []string{"all", "10.0.0.1/8", "10.0.0.0", "::ffff:10.0.0.0/104", "fe80::%eth0/64", `10.0.0.0/8",all`} {
-		_, reason, err := s.send(w.allowlist(5, bad))
+		_, reason, err := s.send(w.allowlist(2, bad))
 		if err != nil || !strings.HasPrefix(reason, "invalid:") {
 			t.Errorf("%q: %q %v", bad, reason, err)
 		}
@@ -146,28 +119,5 @@ func TestParallelCommandsOfManyDatabases(t *testing.T) {
 		case <-ctx.Done():
 			t.Fatal("they wait for each other")
 		}
-	}
-}
-
-func TestSameCommandManyTimesAtOnceMakesOneDatabase(t *testing.T) {
-	s := realStack(t)
-	w := want(database.Managed)
-	ended := make(chan string, 20)
-	for range cap(ended) {
-		go func() {
-			result, reason, err := s.send(w.create())
-			if err != nil {
-				reason = err.Error()
-			}
-			ended <- reason + string(result)
-		}()
-	}
-	for range cap(ended) {
-		if got := <-ended; got != "{}" {
-			t.Error(got)
-		}
-	}
-	if n := s.one(t, "SELECT count(*) FROM pg_database WHERE datname = $1", w.name); n != "1" {
-		t.Errorf("%s databases", n)
 	}
 }

@@ -7,57 +7,6 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-func TestMadeDatabaseLetsItsLoginsInThroughBothEntries(t *testing.T) {
-	s := realStack(t)
-	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
-		w := want(model)
-		s.done(t, w.create())
-		for _, l := range model.Logins() {
-			name, password := w.login(l)
-			works(t, string(l), s.pooled(t, w.name, name, password))
-			works(t, string(l)+" by transaction", s.pooled(t, w.name+".transaction", name, password))
-			refused(t, "a wrong password", s.pooled(t, w.name, name, "wrong"), "SELECT 1")
-		}
-	}
-}
-
-func TestSameCommandAgainHasTheSameResult(t *testing.T) {
-	s := realStack(t)
-	w := want(database.Managed)
-	first := s.done(t, w.create())
-	if again := s.done(t, w.create()); string(again) != string(first) {
-		t.Errorf("first %s, again %s", first, again)
-	}
-}
-
-func TestLedgerRefuses(t *testing.T) {
-	s := realStack(t)
-	w := want(database.Managed)
-	s.done(t, w.create())
-
-	other := w
-	other.cap++
-	s.refusedFor(t, protocol.ReasonConflict, other.create())
-
-	s.done(t, w.access(7, true, false))
-	s.refusedFor(t, protocol.ReasonStale, w.access(6, false, true))
-	s.done(t, w.allowlist(3))
-	s.refusedFor(t, protocol.ReasonStale, w.allowlist(2, "10.0.0.0/8"))
-
-	newer := w.create()
-	newer.Epoch = 5
-	s.done(t, newer)
-	s.refusedFor(t, protocol.ReasonFenced, w.create())
-
-	s.refusedFor(t, protocol.ReasonCompleted, func() protocol.Command { c := closing(w.operation); c.Epoch = 5; return c }())
-
-	unborn := want(database.Managed)
-	s.done(t, closing(unborn.operation))
-	s.done(t, closing(unborn.operation))
-	s.refusedFor(t, protocol.ReasonClosed, unborn.create())
-	s.refusedFor(t, protocol.ReasonNotFound, unborn.access(1, true, false))
-}
-
 func TestWhatIsNotOursIsNeverTakenOrDropped(t *testing.T) {
 	s := realStack(t)
 	for what, make := range map[string]func(w wanted) (create, drop string){
@@ -79,15 +28,6 @@ func TestWhatIsNotOursIsNeverTakenOrDropped(t *testing.T) {
 			s.noTrace(t, w)
 		})
 	}
-	t.Run("name of another database of ours", func(t *testing.T) {
-		w, rival := want(database.Managed), want(database.Managed)
-		s.done(t, w.create())
-		rival.name = w.name
-		s.refusedFor(t, protocol.ReasonNameTaken, rival.create())
-		s.done(t, closing(rival.operation))
-		name, password := w.login(database.OwnerLogin)
-		works(t, "the first", s.pooled(t, w.name, name, password))
-	})
 }
 
 func TestMalformedCommandsAreInvalid(t *testing.T) {

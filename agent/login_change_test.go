@@ -92,29 +92,6 @@ func TestRotationEndsEveryUseOfTheOldPassword(t *testing.T) {
 // openedBy is stack.opened, for a chain.
 func (l loginOf) openedBy(t testing.TB, s *stack) loginOf { t.Helper(); return s.opened(t, l) }
 
-func TestRevokedAndExpiredLoginsStayOut(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	for i, c := range []struct{ want, condition string }{
-		{protocol.LoginRevoke, protocol.ConditionDrifted}, {protocol.LoginExpire, protocol.ConditionShut},
-	} {
-		want, condition := c.want, c.condition
-		l := s.opened(t, w.additional(i+1, protocol.ProfileReadWrite))
-		held := s.heldBy(t, l)
-		proof := as[protocol.LoginProof](t, s.done(t, l.shut(want, 2)))
-		if !proof.NoneLeft || !proof.OldRefused || proof.NewAccepted || proof.ClientsClosed != 2 || proof.SessionsEnded != 3 {
-			t.Errorf("%s: %+v", want, proof)
-		}
-		dead(t, want, held)
-		s.wantCondition(t, l, condition)
-		s.done(t, w.access(int64(2*i+2), false, true))
-		s.done(t, w.access(int64(2*i+3), true, false))
-		s.getsInNowhere(t, want+", stopped and started", l)
-		s.refusedFor(t, protocol.ReasonStale, l.rotate(1, l.renewed()))
-		s.getsInNowhere(t, want+", and a late rotation", l)
-	}
-}
-
 // A customer's own change of its password, left open, blocks the agent's, and would win over it if it were committed after.
 func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
 	s := realStack(t)
@@ -213,33 +190,6 @@ func (s *stack) getsInNowhereDirectly(t testing.TB, l loginOf) {
 // nextGeneration only grows.
 func (s *stack) nextGeneration() int64 { return time.Now().UnixNano() }
 
-func TestRotationOfAClosedDatabaseOrMissingLoginChangesNothing(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	missing := w.additional(7, protocol.ProfileReadOnly)
-	s.refusedFor(t, protocol.ReasonNotFound, missing.rotate(2, missing.renewed()))
-	stranger := missing
-	stranger.username = "pgherd_agent"
-	s.refusedFor(t, protocol.ReasonNotFound, stranger.rotate(2, stranger.renewed()))
-	holder := missing
-	holder.username = w.names().Holder
-	s.refusedFor(t, protocol.ReasonNotFound, holder.rotate(2, holder.renewed()))
-	s.wantCondition(t, missing, protocol.ConditionAbsent)
-	if proof := as[protocol.LoginProof](t, s.done(t, missing.shut(protocol.LoginRevoke, 3))); !proof.Absent || !proof.NoneLeft {
-		t.Errorf("%+v", proof)
-	}
-
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
-	s.done(t, w.access(2, false, true))
-	rotation := l.rotate(2, l.renewed())
-	s.refusedFor(t, protocol.ReasonDatabaseClosed, rotation)
-	s.wantCondition(t, l, protocol.ConditionShut)
-	s.done(t, w.access(3, true, false))
-	s.getsIn(t, "as before", l)
-	s.done(t, rotation)
-	s.getsInNowhere(t, "the old password", l)
-}
-
 func TestOnlyTheLoginsOfTheDatabaseCanBeNamed(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
@@ -254,6 +204,11 @@ func TestOnlyTheLoginsOfTheDatabaseCanBeNamed(t *testing.T) {
 		} {
 			s.refusedFor(t, protocol.ReasonInvalid, c)
 		}
+	}
+	for _, username := range []string{"pgherd_agent", w.names().Holder} {
+		l := w.additional(1, protocol.ProfileReadOnly)
+		l.username = username
+		s.refusedFor(t, protocol.ReasonNotFound, l.rotate(2, l.renewed()))
 	}
 	l := w.additional(1, protocol.ProfileReadOnly)
 	for what, spoil := range map[string]func(l *loginOf){

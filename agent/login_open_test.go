@@ -9,112 +9,18 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-func TestPreparedRoleStandsAndCannotLogIn(t *testing.T) {
+func TestPreparedRoleHasNoAttributes(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	l := w.additional(1, protocol.ProfileReadOnly)
 	s.done(t, l.prepare(1))
-	s.getsInNowhere(t, "prepared", l)
 	const query = `SELECT concat(rolcanlogin, rolsuper, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication, rolinherit,
 		has_database_privilege(oid, $2, 'CONNECT'), has_database_privilege(oid, $2, 'CREATE'),
 		has_database_privilege(oid, $2, 'TEMPORARY')) FROM pg_roles WHERE rolname = $1`
 	if got := s.one(t, query, l.username, l.name); got != "fffffftt"+"ff" {
 		t.Errorf("attributes and privileges: %s", got)
 	}
-	s.done(t, l.prepare(1))
-	s.done(t, w.access(2, false, true))
-	s.done(t, w.access(3, true, false))
-	s.getsInNowhere(t, "after a stop and a start", l)
 	s.noOrphans(t)
-}
-
-func TestOpenedRoleHasTheRightsOfItsProfile(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	owner := s.owner(t, w)
-	must(owner.Exec("CREATE TABLE early (id serial PRIMARY KEY); INSERT INTO early DEFAULT VALUES"))(t)
-	allowed := map[string][]string{
-		protocol.ProfileReadOnly: {"TABLE early", "TABLE late"},
-		protocol.ProfileReadWrite: {
-			"TABLE early", "TABLE late", "INSERT INTO early DEFAULT VALUES", "UPDATE late SET id = 7", "DELETE FROM late",
-			"SELECT nextval('early_id_seq')",
-		},
-		protocol.ProfileCustom: {},
-	}
-	roles := map[string]loginOf{}
-	for profile := range allowed {
-		l := w.additional(len(roles)+1, profile)
-		roles[profile] = s.opened(t, l)
-		s.getsIn(t, profile, l)
-	}
-	must(owner.Exec("CREATE TABLE late (id int); INSERT INTO late VALUES (1)"))(t)
-	for profile, l := range roles {
-		db := s.pooled(t, l.name, l.username, l.password)
-		for _, statement := range allowed[profile] {
-			if _, err := db.Exec(statement); err != nil {
-				t.Errorf("%s: %s: %v", profile, statement, err)
-			}
-		}
-		forbidden := []string{"CREATE TABLE mine ()", "CREATE TEMP TABLE t ()", "CREATE SCHEMA s", "TRUNCATE early", "DROP TABLE late"}
-		for other, statements := range allowed {
-			if other == protocol.ProfileReadWrite && profile != other {
-				forbidden = append(forbidden, statements[2:]...)
-			}
-		}
-		if profile == protocol.ProfileCustom {
-			forbidden = append(forbidden, "TABLE early")
-		}
-		for _, statement := range forbidden {
-			denied(t, profile, db, statement)
-		}
-	}
-	must(owner.Exec(fmt.Sprintf("GRANT SELECT ON early TO %s", roles[protocol.ProfileCustom].username)))(t)
-	custom := roles[protocol.ProfileCustom]
-	must(s.pooled(t, w.name, custom.username, custom.password).Exec("TABLE early"))(t)
-}
-
-func TestRolesFollowStopAndStart(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadWrite))
-	held := map[string]func() error{}
-	for way, db := range s.waysOf(t, l) {
-		conn := must(db.Conn(t.Context()))(t)
-		must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
-		held[way] = func() error { _, err := conn.ExecContext(t.Context(), "SELECT 1"); return err }
-	}
-	s.done(t, w.access(2, false, true))
-	for way, use := range held {
-		if use() == nil {
-			t.Errorf("%s: still open", way)
-		}
-	}
-	s.getsInNowhere(t, "stopped", l)
-	late := w.additional(2, protocol.ProfileCustom)
-	s.done(t, late.prepare(2))
-	s.refusedFor(t, protocol.ReasonDatabaseClosed, late.open(2))
-	s.done(t, w.access(3, true, false))
-	s.getsIn(t, "started", l)
-	s.done(t, late.open(2))
-	s.getsIn(t, "opened after the start", late)
-}
-
-func TestWithdrawnConnectKeepsARoleShut(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := w.additional(1, protocol.ProfileReadOnly)
-	s.done(t, l.prepare(1))
-	owner := s.owner(t, w)
-	must(owner.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
-	s.refusedFor(t, protocol.ReasonConnectRequired, l.open(1))
-	s.done(t, l.prepare(1)) // does not grant what the owner took back
-	s.refusedFor(t, protocol.ReasonConnectRequired, l.open(1))
-	if may := s.one(t, "SELECT rolcanlogin FROM pg_roles WHERE rolname = $1", l.username); may != "false" {
-		t.Error("the role may log in")
-	}
-	must(owner.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
-	s.done(t, l.open(1))
-	s.getsIn(t, "with CONNECT", l)
 }
 
 func TestRoleThatIsNotOursIsNeverTaken(t *testing.T) {

@@ -144,23 +144,6 @@ func filledWith(statement, role string) string {
 	return strings.ReplaceAll(statement, "%s", role)
 }
 
-func TestListOfDependenciesEnds(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
-	owner := s.owner(t, w)
-	for i := range 21 {
-		must(owner.Exec(fmt.Sprintf("CREATE TABLE t%d (); GRANT SELECT ON t%[1]d TO %s", i, l.username)))(t)
-	}
-	if found := s.removed(t, l.remove(2)); len(found.List) != 20 || !found.Truncated {
-		t.Errorf("%d, truncated: %t", len(found.List), found.Truncated)
-	}
-	must(owner.Exec("DROP TABLE t20"))(t)
-	if found := s.removed(t, l.remove(3)); len(found.List) != 20 || found.Truncated {
-		t.Errorf("%d, truncated: %t", len(found.List), found.Truncated)
-	}
-}
-
 // The owner lets the runtime login pass CONNECT on, and that gives it to the role: only those two can take it back.
 func TestConnectThatAnotherGaveKeepsARole(t *testing.T) {
 	s := realStack(t)

@@ -10,8 +10,8 @@ import (
 // While a database is stopped, nothing opens in it.
 func roleClosed(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
-	g.prepare(t)
 	g.setAccess(t, 2, false)
+	g.prepare(t)
 	wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role), ports.ReasonDatabaseClosed)
 	g.wantIn(t, g.login, false)
 	g.setAccess(t, 3, true)

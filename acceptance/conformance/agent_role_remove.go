@@ -119,11 +119,14 @@ func wantDependency(t *testing.T, found role.Dependencies, kind role.DependencyK
 // A list of dependencies ends after twenty, and says so.
 func roleKeptByMany(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
-	for i := range role.MaxDependencies + 1 {
-		g.depend(t, g.spec, role.GrantDependency, fmt.Sprintf("kept%d", i))
-	}
-	if found := g.remove(t); len(found.List) != role.MaxDependencies || !found.Truncated {
-		t.Errorf("%d dependencies listed, truncated: %t", len(found.List), found.Truncated)
+	for n := 1; n <= role.MaxDependencies+1; n++ {
+		g.depend(t, g.spec, role.GrantDependency, fmt.Sprintf("kept%d", n))
+		if n < role.MaxDependencies {
+			continue
+		}
+		if found := g.remove(t); len(found.List) != role.MaxDependencies || found.Truncated != (n > role.MaxDependencies) {
+			t.Errorf("of %d dependencies %d are listed, truncated: %t", n, len(found.List), found.Truncated)
+		}
 	}
 	g.wantListed(t, true)
 	must(t, g.Server.DropDependencies(g.login.Username), "removing what depends on the role")
