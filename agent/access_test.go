@@ -23,13 +23,8 @@ func (s *stack) held(t testing.TB, w wanted) map[string]*sql.Conn {
 	t.Helper()
 	held := map[string]*sql.Conn{}
 	for _, l := range w.model.Logins() {
-		name, password := w.login(l)
-		for way, db := range map[string]*sql.DB{
-			"session": s.pooled(t, w.name, name, password), "transaction": s.pooled(t, w.name+".transaction", name, password),
-			"direct": s.direct(t, w.name, name, password),
-		} {
-			held[string(l)+" "+way] = must(db.Conn(t.Context()))(t)
-			must(held[string(l)+" "+way].ExecContext(t.Context(), "SELECT 1"))(t)
+		for way, conn := range s.heldBy(t, w.present(l)) {
+			held[string(l)+" "+way] = conn
 		}
 	}
 	return held

@@ -107,12 +107,7 @@ func TestCrashBeforeAFailedBackupIsRemoved(t *testing.T) {
 	maker.kill()
 	c := w.backup(newUUID(), backupName, true)
 	victim := s.child(t, crash.BackupFailed)
-	for {
-		if _, _, err := s.send(c); err != nil {
-			break
-		}
-	}
-	victim.died(t)
+	victim.diesOver(t, s, c)
 	if _, err := os.Stat(filepath.Join(s.config.BackupDir, w.id, backupName)); err != nil {
 		t.Fatalf("the file went before the failure was stored: %v", err)
 	}

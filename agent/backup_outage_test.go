@@ -135,12 +135,7 @@ func TestABackupThatKillsTheAgentEnds(t *testing.T) {
 			backup := w.backup(newUUID(), backupName, true)
 			for _, point := range c.points {
 				victim := s.child(t, "agent.backup."+point)
-				for {
-					if _, _, err := s.send(backup); err != nil {
-						break
-					}
-				}
-				victim.died(t)
+				victim.diesOver(t, s, backup)
 			}
 			next := s.child(t, "")
 			defer next.kill()

@@ -182,12 +182,7 @@ func TestCrashWhileBackingUp(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			c := w.backup(newUUID(), backupName, true)
 			victim := s.child(t, point)
-			for {
-				if _, _, err := s.send(c); err != nil {
-					break
-				}
-			}
-			victim.died(t)
+			victim.diesOver(t, s, c)
 			next := s.child(t, "")
 			defer next.kill()
 			report := s.backedUp(t, c)
@@ -211,12 +206,7 @@ func TestCrashWhileBackingUpThenClose(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			c := w.backup(newUUID(), backupName, true)
 			victim := s.child(t, point)
-			for {
-				if _, _, err := s.send(c); err != nil {
-					break
-				}
-			}
-			victim.died(t)
+			victim.diesOver(t, s, c)
 			next := s.child(t, "")
 			defer next.kill()
 			s.done(t, closing(c.OperationID))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
 )
 
 // child is an agent in a process of its own.
@@ -58,6 +59,15 @@ func (s *stack) child(t testing.TB, point string) *child {
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill() // it may have ended already
 	<-c.done
+}
+
+// diesOver sends a command again and again until the agent has died over it.
+func (c *child) diesOver(t testing.TB, s *stack, command protocol.Command) {
+	t.Helper()
+	for err := error(nil); err == nil; {
+		_, _, err = s.send(command)
+	}
+	c.died(t)
 }
 
 // died waits for the end and demands that it was a SIGKILL of its own.

@@ -15,16 +15,6 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// within demands that something comes true soon.
-func within(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not so: ", what)
-		}
-	}
-}
-
 // openedIn makes a managed database with an additional role that may log in, without an agent.
 func (s *stack) openedIn(t testing.TB, x *executor.Executor) loginOf {
 	t.Helper()
@@ -76,8 +66,8 @@ func TestPasswordSetAfterTheCommandIsTakenAway(t *testing.T) {
 				_ = conn.Close()
 			}
 			go x.SweepChanged(t.Context())
-			within(t, "nobody is watched any more", func() bool { return s.watched(t) == "0" })
-			within(t, "no session lives", func() bool { return !alive(second) && (!stays || !alive(conn)) }) // after the watch
+			eventually(t, "somebody is still watched", func() bool { return s.watched(t) == "0" })
+			eventually(t, "a session lives", func() bool { return !alive(second) && (!stays || !alive(conn)) }) // after the watch
 			s.getsInNowhere(t, "a password of its own", mine)
 			s.getsInNowhere(t, "the old password", l)
 			s.getsInNowhere(t, "the new password", next)
@@ -121,7 +111,7 @@ func (s *stack) slow(t testing.TB, l loginOf) chan driver.Conn {
 		return s.one(t, `SELECT count(*) FROM pg_locks l WHERE l.locktype = 'virtualxid' AND NOT EXISTS (
 			SELECT FROM pg_stat_activity a WHERE a.pid = l.pid)`) == "1"
 	}
-	within(t, "it stands", func() bool {
+	eventually(t, "it does not stand", func() bool {
 		if !stands() {
 			return false
 		}
@@ -161,8 +151,8 @@ func TestSessionThatIsShownLateIsEnded(t *testing.T) {
 			}
 			defer conn.Close()
 			if c.ends {
-				within(t, "its session is ended", func() bool { return !alive(conn) })
-				within(t, "nobody is watched any more", func() bool { return s.watched(t) == "0" })
+				eventually(t, "its session lives", func() bool { return !alive(conn) })
+				eventually(t, "somebody is still watched", func() bool { return s.watched(t) == "0" })
 				return
 			}
 			time.Sleep(time.Second)
@@ -187,7 +177,7 @@ func TestSweepSparesAdministratorsAndComplains(t *testing.T) {
 	must(s.super.Exec("ALTER ROLE " + lifted.username + " SUPERUSER"))(t)
 	must(s.super.Exec("UPDATE ledger.role SET changed_at = clock_timestamp() WHERE part = 'additional'"))(t)
 	go x.SweepChanged(t.Context())
-	within(t, "the other's session is ended", func() bool { return !alive(held[other.username]) })
+	eventually(t, "the other's session lives", func() bool { return !alive(held[other.username]) })
 	if !alive(held[lifted.username]) {
 		t.Error("the administrator's session is ended")
 	}
@@ -196,7 +186,7 @@ func TestSweepSparesAdministratorsAndComplains(t *testing.T) {
 	port := s.relayed(t, replacing("authentication_timeout", "authentication_timeour"))
 	broken := s.inProcessLogging(t, port, asItIs, zap.New(core))
 	go broken.SweepChanged(t.Context())
-	within(t, "it complains", func() bool { return log.Len() > 0 })
+	eventually(t, "it does not complain", func() bool { return log.Len() > 0 })
 	time.Sleep(500 * time.Millisecond)
 	if n := log.Len(); n != 1 {
 		t.Errorf("it complains %d times", n)

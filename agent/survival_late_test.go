@@ -94,7 +94,7 @@ func TestSweepEndsWhatComesAfterTheCommand(t *testing.T) {
 			t.Fatal("PostgreSQL did not let it in: the test shows nothing")
 		}
 		if swept {
-			within(t, "its session is ended", func() bool { return !alive(conn) })
+			eventually(t, "its session lives", func() bool { return !alive(conn) })
 		} else if time.Sleep(500 * time.Millisecond); !alive(conn) {
 			t.Error("the session is ended: the sweep is not what ends it")
 		}

@@ -100,9 +100,10 @@ func TestAgentWaitsForPgBouncer(t *testing.T) {
 	s.noOrphans(t)
 }
 
+// eventually waits until something holds. What is said where it does not hold in time.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(what)
 		}

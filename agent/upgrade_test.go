@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -50,19 +49,14 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
-	told := func() bool {
+	eventually(t, "the agent does not say that init has to be run again", func() bool {
 		for _, e := range log.All() {
 			if text, _ := e.ContextMap()["error"].(string); strings.Contains(text, "run pgherd agent init again") {
 				return true
 			}
 		}
 		return false
-	}
-	for deadline := time.Now().Add(20 * time.Second); !told(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the agent does not say that init has to be run again")
-		}
-	}
+	})
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -151,18 +151,7 @@ func TestASuccessorEndsADump(t *testing.T) {
 	if _, err := tx.Exec(`LOCK TABLE t IN ACCESS EXCLUSIVE MODE`); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
-		ended <- err
-	}()
-	admin := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t)
-	for waiting := 0; waiting == 0; time.Sleep(10 * time.Millisecond) {
-		if err := admin.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`,
-			"pgherd-backup-"+string(operationID)).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
-	}
+	ended := w.waitingRun()
 	if err := artifact.New(w.config(), w.files).EndPredecessor(t.Context()); err != nil {
 		t.Fatal(err)
 	}

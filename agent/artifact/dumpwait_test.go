@@ -1,7 +1,6 @@
 package artifact_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -22,18 +21,7 @@ func TestDumpThatWaitsForItsLoginHoldsUpNoOther(t *testing.T) {
 	if _, err := open.Exec(`GRANT TEMPORARY ON DATABASE ` + w.Name + ` TO "shop reader"`); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
-		ended <- err
-	}()
-	admin := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t)
-	for waiting := 0; waiting == 0; time.Sleep(10 * time.Millisecond) {
-		if err := admin.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`,
-			"pgherd-backup-"+string(operationID)).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
-	}
+	ended := w.waitingRun()
 	request := other.request()
 	request.OperationID = "33333333-3333-4333-8333-333333333333"
 	began := time.Now()

@@ -187,6 +187,24 @@ func (w *world) psql(url, script string) {
 	}
 }
 
+// waitingRun begins a backup, and returns when it waits for a lock. What it tells is how the backup ends.
+func (w *world) waitingRun() <-chan error {
+	w.t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
+		ended <- err
+	}()
+	admin := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(w.t)
+	for waiting := 0; waiting == 0; time.Sleep(10 * time.Millisecond) {
+		if err := admin.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`,
+			"pgherd-backup-"+string(operationID)).Scan(&waiting); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return ended
+}
+
 // run makes the backup and checks that progress is real: it never falls and stays within the whole.
 func (w *world) run(agent *artifact.Backuper, req artifact.Request) (artifact.Result, error) {
 	w.t.Helper()
