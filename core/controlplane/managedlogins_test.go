@@ -25,6 +25,17 @@ func TestRevealOfADriftedLogin(t *testing.T) {
 	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 0)
 }
 
+// HTTP knows the names of logins before the use cases do.
+func TestLoginsThatThereAreNot(t *testing.T) {
+	w := newRoleWorld(t)
+	for _, l := range []database.Login{"admin", ""} {
+		_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), l)
+		refused(t, err, fault.RoleNotFound)
+		_, err = w.rotateLogin(l, "key")
+		refused(t, err, fault.RoleNotFound)
+	}
+}
+
 func TestRotationOfALoginInTheLog(t *testing.T) {
 	w := newRoleWorld(t)
 	for range 2 {

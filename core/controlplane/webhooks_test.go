@@ -121,6 +121,24 @@ func TestListWebhooks(t *testing.T) {
 	}
 }
 
+// HTTP asks for a full-account key before the use cases do.
+func TestWebhooksNeedAFullAccountKey(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	db := w.made("shop").Record.ID
+	_, text, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+		AccountID: w.account.ID, Label: "narrow", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
+	})
+	ok(t, err)
+	narrow := w.admit(text)
+	_, err = w.Access.ReachWebhook(w.ctx, narrow, made.Endpoint.ID)
+	refused(t, err, fault.KeyScopeDenied)
+	_, _, err = w.Webhooks.List(w.ctx, narrow, ports.Page{})
+	refused(t, err, fault.KeyScopeDenied)
+	_, err = w.Webhooks.Create(w.ctx, narrow, receiver, &db)
+	refused(t, err, fault.KeyScopeDenied)
+}
+
 // A rotation in the middle of the retries: the next attempt is signed with the new secret and with nothing else.
 func TestRotateStopsTheOldSecret(t *testing.T) {
 	w := newWorld(t)
