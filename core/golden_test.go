@@ -98,8 +98,8 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nAfter a successful deletion the record is gone and a tombstone is left.\n")
 	section(t, &b, "Operation", operationStates, operation.Statuses,
 		operation.Transitions.Markdown(operation.Statuses, operation.Events))
-	b.WriteString("\nWhile it runs, an operation can be canceled only if its kind changes nothing in the database: " + cancelable() +
-		".\nEvery other kind answers `DATABASE_STATE_CONFLICT`.\n")
+	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet; otherwise the\n" +
+		"answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Transitions.Markdown(role.Statuses, role.Events))
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
@@ -125,16 +125,6 @@ func section[S ~string](t *testing.T, b *strings.Builder, title string, explaine
 		fmt.Fprintf(b, "- `%s`: %s.\n", m.state, m.text)
 	}
 	b.WriteString("\n" + table)
-}
-
-func cancelable() string {
-	var kinds []string
-	for _, k := range operation.PublicKinds {
-		if k.Cancelable() {
-			kinds = append(kinds, "`"+string(k)+"`")
-		}
-	}
-	return strings.Join(kinds, ", ")
 }
 
 func TestGoldenErrors(t *testing.T) {

@@ -23,16 +23,29 @@ type Operations interface {
 	Lock(ctx context.Context, op id.OperationID) (operation.Operation, error)
 	// Open returns the open operation of a database; ErrNoRow when none is open.
 	Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error)
-	// List returns the public operations of a database, newest first.
-	List(ctx context.Context, db id.DatabaseID, p Page) ([]operation.Operation, error)
-	// ClaimNext takes the claimable operation that has waited longest, as operation.Claimed leaves it; ErrNoRow when none
-	// is claimable. Two workers never claim the same one.
-	ClaimNext(ctx context.Context, owner string, now time.Time, hold time.Duration) (operation.Operation, error)
+	// List returns the operations of a database that are of the given kinds, newest first.
+	List(ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p Page) ([]operation.Operation, error)
+	// ClaimNext takes a claimable operation, as operation.Claimed leaves it; ErrNoRow when it finds none. It is fair: of the
+	// accounts with claimable operations it takes the one that was served longest ago, of its servers and kinds the one that was
+	// served longest ago, and of those operations the one that has waited longest. Two workers never claim the same one. Where
+	// several claim at the same moment, one of them may find none although there is one.
+	ClaimNext(ctx context.Context, c OperationClaim) (operation.Operation, error)
 	// SaveLeased writes every field that can change, provided that the stored epoch is still o.Epoch and the operation is not
 	// final; ErrLeaseLost otherwise. It does not overwrite a CancelRequested that was stored in the meantime.
 	SaveLeased(ctx context.Context, o operation.Operation) error
 	// RequestCancel stores CancelRequested, or the canceled status for an operation that is still queued.
 	RequestCancel(ctx context.Context, o operation.Operation) error
+}
+
+// OperationClaim is a worker's wish for work.
+type OperationClaim struct {
+	Owner string
+	Now   time.Time
+	Hold  time.Duration
+	Kinds []operation.Kind // that the worker knows; it gets no other
+	// NotOf and NotOn are accounts and servers of which the worker has enough in hand.
+	NotOf []id.AccountID
+	NotOn []id.ServerID
 }
 
 // Idempotency keeps the keys of requests.

@@ -119,7 +119,7 @@ func quotaCounts(w *world) {
 
 func removeLeavesAudit(w *world) {
 	r := w.addDatabase("shop", func(r *database.Record) { r.Status = database.Creating })
-	work := w.addWork(r.ID, func(o *operation.Operation) { o.Kind, o.Input = operation.Create, nil })
+	work := w.addWork(r.ID, func(o *operation.Operation) { o.Kind, o.Input = "create", nil })
 	entry := audit.Entry{
 		ID: newID[id.AuditID](), At: epoch, AccountID: w.account.ID, DatabaseID: r.ID, Actor: audit.System,
 		Action: audit.DatabaseCreateFail, Details: audit.Details{"reason": "refused"},

@@ -29,7 +29,7 @@ func Deliveries(t *testing.T, m Metadata) {
 
 // newDelivery is the delivery of a new event, due at once.
 func newDelivery(e webhook.Endpoint, now time.Time) webhook.Delivery {
-	name := event.NameOf(operation.Backup, operation.Failed)
+	name := event.NameOf("backup", operation.Failed)
 	body := []byte(`{"id": "x",  "z":1, "a":[null, "é\u00e9", {"b":"\\,{}\""}]}`)
 	return webhook.NewDelivery(newID[id.DeliveryID](), e, newID[id.EventID](), name, body, now)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
@@ -17,6 +18,9 @@ func Queue(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"a claim leaves what the core says", claimIsTheCores},
 		{"what has waited longest is claimed first", longestFirst},
+		{"accounts take turns, and so do servers and kinds", lanesTakeTurns},
+		{"a worker gets nothing of what it has enough of or does not know", claimsLeaveOut},
+		{"an operation follows its database to another server", workMoves},
 		{"what rests, is held or is final is not claimed", restingIsLeft},
 		{"a lease that is over is claimed again", leaseIsTakenOver},
 		{"a lost lease writes nothing", lostLeaseWritesNothing},
@@ -31,9 +35,16 @@ func (w *world) claim(owner string, now time.Time) (operation.Operation, error) 
 	return claimAt(w.Context(), w.Store, owner, now)
 }
 
-func claimAt(ctx context.Context, s ports.Store, owner string, now time.Time) (o operation.Operation, err error) {
+func claimAt(ctx context.Context, s ports.Store, owner string, now time.Time) (operation.Operation, error) {
+	return claimOf(ctx, s, ports.OperationClaim{Owner: owner, Now: now, Hold: hold, Kinds: claimed})
+}
+
+// claimed are the kinds that the suite's workers know.
+var claimed = []operation.Kind{"backup", "lifecycle"}
+
+func claimOf(ctx context.Context, s ports.Store, c ports.OperationClaim) (o operation.Operation, err error) {
 	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		o, err = tx.Operations().ClaimNext(ctx, owner, now, hold)
+		o, err = tx.Operations().ClaimNext(ctx, c)
 		return err
 	})
 	return o, err
@@ -80,6 +91,77 @@ func longestFirst(w *world) {
 		w.equal(fmt.Sprintf("claim %d", i+1), w.mustClaim("worker-1", minutes(10)).ID, want)
 	}
 	w.nothingToClaim("after all are claimed", minutes(10))
+}
+
+// lanesTakeTurns gives one account many operations on two servers, and another one few.
+func lanesTakeTurns(w *world) {
+	other := w.addServer("second", 100)
+	_, theirs := w.addAccount("grace@example.com")
+	add := func(i int, a id.AccountID, s id.ServerID, kind operation.Kind) operation.Operation {
+		db := w.addDatabase(numbered(i), func(r *database.Record) { r.AccountID, r.ServerID = a, s })
+		return w.addWork(db.ID, func(o *operation.Operation) {
+			o.AccountID, o.ServerID, o.Kind, o.NotBefore = a, s, kind, epoch.Add(time.Duration(i)*time.Second)
+		})
+	}
+	var names []string
+	called := map[id.OperationID]string{}
+	for i, v := range []struct {
+		name    string
+		account id.AccountID
+		server  id.ServerID
+		kind    operation.Kind
+	}{
+		{"flood 1", w.account.ID, w.server.ID, "backup"}, {"flood 2", w.account.ID, w.server.ID, "backup"},
+		{"flood 3", w.account.ID, w.server.ID, "backup"}, {"stop", w.account.ID, w.server.ID, "lifecycle"},
+		{"elsewhere", w.account.ID, other.ID, "backup"},
+		{"theirs 1", theirs.ID, w.server.ID, "backup"}, {"theirs 2", theirs.ID, w.server.ID, "backup"},
+	} {
+		called[add(i, v.account, v.server, v.kind).ID] = v.name
+	}
+	for range called {
+		names = append(names, called[w.mustClaim("worker-1", minutes(1)).ID])
+	}
+	w.equal("the order", names,
+		[]string{"flood 1", "theirs 1", "stop", "theirs 2", "elsewhere", "flood 2", "flood 3"})
+}
+
+func claimsLeaveOut(w *world) {
+	other := w.addServer("second", 100)
+	_, theirs := w.addAccount("grace@example.com")
+	db := w.addDatabase("theirs", func(r *database.Record) { r.AccountID, r.ServerID = theirs.ID, other.ID })
+	of := w.addWork(db.ID, func(o *operation.Operation) { o.AccountID, o.ServerID = theirs.ID, other.ID })
+	c := ports.OperationClaim{Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed}
+	for what, leave := range map[string]func(*ports.OperationClaim){
+		"an account that has enough":   func(c *ports.OperationClaim) { c.NotOf = []id.AccountID{w.account.ID, theirs.ID} },
+		"a server that has enough":     func(c *ports.OperationClaim) { c.NotOn = []id.ServerID{other.ID} },
+		"a kind that it does not know": func(c *ports.OperationClaim) { c.Kinds = []operation.Kind{"lifecycle"} },
+		"all kinds":                    func(c *ports.OperationClaim) { c.Kinds = nil },
+	} {
+		without := c
+		leave(&without)
+		if o, err := claimOf(w.Context(), w.Store, without); !errors.Is(err, ports.ErrNoRow) {
+			w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
+		}
+	}
+	c.NotOf, c.NotOn = []id.AccountID{w.account.ID}, []id.ServerID{w.server.ID}
+	got, err := claimOf(w.Context(), w.Store, c)
+	w.equal("what is left", got.ID, of.ID)
+	w.equal("the error", err, nil)
+}
+
+func workMoves(w *world) {
+	other := w.addServer("second", 100)
+	db := w.addDatabase("shop")
+	o := w.addWork(db.ID)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Move(ctx, db.ID, other.ID) })
+	o.ServerID = other.ID
+	w.equal("as stored", getWork(w, o.ID), o)
+	c := ports.OperationClaim{
+		Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed, NotOn: []id.ServerID{w.server.ID},
+	}
+	got, err := claimOf(w.Context(), w.Store, c)
+	w.equal("on the other server", got.ID, o.ID)
+	w.equal("the error", err, nil)
 }
 
 func restingIsLeft(w *world) {

@@ -41,7 +41,7 @@ func rolesExpire(w *world) {
 func (w *world) expiring(now time.Time, limit int) (ids []id.RoleID) {
 	w.Helper()
 	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Roles().Expiring(ctx, now, limit)
+		list, err := tx.Roles().Expiring(ctx, now, []operation.Kind{"backup"}, limit)
 		for _, r := range list {
 			w.equal("an expiring role", r, w.storedRole(r.DatabaseID, r.ID))
 			ids = append(ids, r.ID)
@@ -87,11 +87,11 @@ func rolesWaitForAnOperation(w *world) {
 	w.addWork(db) // a backup
 	w.addWork(other, func(o *operation.Operation) {
 		end := minutes(1)
-		o.Kind, o.Status, o.FinishedAt = operation.Restore, operation.Succeeded, &end
+		o.Kind, o.Status, o.FinishedAt = "restore", operation.Succeeded, &end
 	})
 	w.equal("beside a backup", len(w.expiring(minutes(100), 10)), 2)
 	w.update(savingRole(in(role.Expired, late)))
-	for _, kind := range []operation.Kind{operation.Lifecycle, operation.Restore} {
+	for _, kind := range []operation.Kind{"lifecycle", "restore"} {
 		third := w.addDatabase(string(kind)).ID
 		w.addRole(third, 1)
 		w.addWork(third, func(o *operation.Operation) { o.Kind = kind })

@@ -116,7 +116,7 @@ func viewCannotWrite(w *world) {
 			return tx.Audit().Add(ctx, audit.Entry{ID: newID[id.AuditID]()})
 		},
 		"ClaimNext": func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Operations().ClaimNext(ctx, "w", epoch, 1)
+			_, err := tx.Operations().ClaimNext(ctx, ports.OperationClaim{Owner: "w", Now: epoch, Hold: 1})
 			return err
 		},
 		"Lock work":  func(ctx context.Context, tx ports.Tx) error { _, err := tx.Operations().Lock(ctx, o.ID); return err },

@@ -116,7 +116,10 @@ func cursorIsChecked(w *world) {
 				_, err := tx.Databases().Visible(ctx, viewer, p)
 				return err
 			},
-			"operations": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Operations().List(ctx, r.ID, p); return err },
+			"operations": func(ctx context.Context, tx ports.Tx) error {
+				_, err := tx.Operations().List(ctx, r.ID, claimed, p)
+				return err
+			},
 			"audit":      func(ctx context.Context, tx ports.Tx) error { _, err := tx.Audit().List(ctx, r.ID, p); return err },
 			"endpoints": func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Webhooks().List(ctx, w.account.ID, p)

@@ -54,7 +54,7 @@ func newService(t testing.TB, store *memstore.Store) *service {
 		Sender: s.inbox,
 	}
 	for range apiHosts + 1 {
-		cp, err := controlplane.New(ports, controlplane.Config{Limits: limits, PollEvery: time.Millisecond})
+		cp, err := controlplane.New(ports, controlplane.Config{Limits: limits})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func TestWireShapes(t *testing.T) {
 	const shown = `"id":"` + knownID + `","name":"shop","displayName":"Shop","host":"db.example","port":6432,` +
 		`"database":"shop","username":"shop","status":"active","sizeBytes":7,"createdAt":"2026-03-01T11:30:00Z",`
 	work := operation.Operation{
-		ID: foreignID, DatabaseID: knownID, Kind: operation.Backup, Status: operation.Queued, CreatedAt: at,
+		ID: foreignID, DatabaseID: knownID, Kind: "backup", Status: operation.Queued, CreatedAt: at,
 		Stage: operation.StageQueued,
 	}
 	done, failed := work, work

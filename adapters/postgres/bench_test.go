@@ -2,12 +2,13 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
@@ -49,23 +50,64 @@ func BenchmarkAdmitAndReach(b *testing.B) {
 	})
 }
 
-// BenchmarkClaim claims from a queue of many operations, as eight workers do.
+// waitingWork gives so many accounts so many waiting operations, each on a database that is nowhere else.
+func waitingWork(t testing.TB, db clustertest.Database, accounts, operations int) {
+	t.Helper()
+	populate(t, db, 1)
+	clustertest.Exec(t, db.URL,
+		"DELETE FROM operations", "DELETE FROM operation_lanes",
+		fmt.Sprintf(`INSERT INTO users SELECT md5('u' || n)::uuid, 'u' || n || '@example.com', 'A', 'epoch'
+			FROM generate_series(1, %d) n`, accounts),
+		fmt.Sprintf(`INSERT INTO accounts (id, owner_id, plan, created_at)
+			SELECT md5('a' || n)::uuid, md5('u' || n)::uuid, 'business', 'epoch' FROM generate_series(1, %d) n`, accounts),
+		fmt.Sprintf(`INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress, input, result,
+				error_code, error_text, actor, request_id, created_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
+			SELECT gen_random_uuid(), md5('a' || 1 + n %% %d)::uuid, gen_random_uuid(), '00000000-0000-4000-8000-000000000003', 'backup',
+				'queued', 'queued', 0, 'null', 'null', '', '', 'x', 'r', 'epoch', false, '', 0, 0, 'epoch'
+			FROM generate_series(0, %d - 1) n`, accounts, operations),
+		"ANALYZE")
+}
+
+func claimBackup(ctx context.Context, store ports.Store, hold time.Duration) (o operation.Operation, err error) {
+	err = store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		o, err = tx.Operations().ClaimNext(ctx, ports.OperationClaim{
+			Owner: "worker", Now: time.Unix(1, 0).UTC(), Hold: hold, Kinds: []operation.Kind{"backup"},
+		})
+		return err
+	})
+	return o, err
+}
+
+// BenchmarkClaim claims from a queue of many operations of many accounts, one after the other, as a process does.
 func BenchmarkClaim(b *testing.B) {
 	db := migrated(b)
-	populate(b, db, 20_000)
+	waitingWork(b, db, 1000, 100_000)
 	store := open(b, db)
 	b.ResetTimer()
-	b.SetParallelism(4)
-	now := time.Unix(1, 0).UTC()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			err := store.Update(b.Context(), func(ctx context.Context, tx ports.Tx) error {
-				_, err := tx.Operations().ClaimNext(ctx, "worker", now, time.Microsecond)
-				return err
-			})
-			if err != nil && !errors.Is(err, ports.ErrNoRow) {
-				b.Error(err)
-			}
+	for range b.N {
+		if _, err := claimBackup(b.Context(), store, time.Hour); err != nil {
+			b.Fatal(err)
 		}
-	})
+	}
+}
+
+// Every account with waiting work is served once before any is served twice.
+func TestARoundServesEveryAccount(t *testing.T) {
+	db := migrated(t)
+	const accounts = 50
+	waitingWork(t, db, accounts, 1000)
+	store := open(t, db)
+	for round := range 3 {
+		served := map[id.AccountID]bool{}
+		for range accounts {
+			o, err := claimBackup(t.Context(), store, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			served[o.AccountID] = true
+		}
+		if len(served) != accounts {
+			t.Errorf("round %d served %d accounts of %d", round+1, len(served), accounts)
+		}
+	}
 }

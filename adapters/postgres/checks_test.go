@@ -25,7 +25,6 @@ var allowed = map[string][]string{
 	"databases.environment": texts("", database.Production, database.Staging, database.Development, database.Other),
 	"database_logins.login": texts(database.Managed.Logins()...),
 	"operations.status":     texts(operation.Statuses...),
-	"operations.kind":       texts(append([]operation.Kind{operation.Create, operation.Lifecycle}, operation.PublicKinds...)...),
 	"backups.trigger":       texts(backup.Triggers...),
 	"backups.format":        {backup.FormatSQLGzip},
 

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	sq "github.com/Masterminds/squirrel"
 
@@ -16,7 +15,7 @@ import (
 const queueChannel = "pgherd_operations"
 
 var (
-	operationTable = tableOf[operation.Operation]("operations")
+	operationTable = tableOf[operation.Operation]("operations").withOptional("server_id")
 
 	operationChanges = []string{
 		"status", "stage", "progress", "input", "result", "error_code", "error_text", "started_at", "finished_at",
@@ -38,20 +37,9 @@ var (
 		return operationTable.read().Where("t.database_id = ? AND t." + open)
 	})
 	listOperations = define(func() sq.Sqlizer {
-		return operationTable.read().Where("t.database_id = ? AND t.kind NOT IN ('create', 'lifecycle')").
+		return operationTable.read().Where("t.database_id = ? AND t.kind = ANY(?)").
 			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?")
 	})
-	// The sub-select is evaluated once; SKIP LOCKED gives each of several workers another row.
-	claimOperation = written(`
-		UPDATE operations t
-		SET status = 'running', lease_owner = $1, lease_epoch = t.lease_epoch + 1, lease_until = $3,
-			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $2)
-		WHERE t.id = (
-			SELECT q.id FROM operations q
-			WHERE q.` + open + ` AND greatest(q.not_before, q.lease_until) <= $2
-			ORDER BY greatest(q.not_before, q.lease_until), q.created_at, q.id
-			LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-		RETURNING ` + operationTable.row("t"))
 	saveOperation = define(func() sq.Sqlizer {
 		return operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
 			Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil))
@@ -92,22 +80,18 @@ func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Opera
 	return plain(one[operation.Operation](ctx, o.session, openOperation, db))
 }
 
-func (o operations) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
+func (o operations) List(
+	ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p ports.Page,
+) ([]operation.Operation, error) {
 	page, err := backward(p)
 	if err != nil {
 		return nil, err
 	}
-	list, err := all[operation.Operation](ctx, o.session, listOperations, append([]any{db}, page...)...)
+	list, err := all[operation.Operation](ctx, o.session, listOperations, append([]any{db, listed(kinds)}, page...)...)
 	for i := range list {
 		list[i], _ = plain(list[i], nil)
 	}
 	return list, err
-}
-
-func (o operations) ClaimNext(
-	ctx context.Context, owner string, now time.Time, hold time.Duration,
-) (operation.Operation, error) {
-	return plain(held[operation.Operation](ctx, o.session, claimOperation, owner, now, now.Add(hold)))
 }
 
 func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {

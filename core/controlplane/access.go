@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -57,6 +58,9 @@ func (c Caller) Known() bool { return c.Key.ID != "" }
 
 // Actor is the caller's name in the activity log.
 func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix()) }
+
+// origin is the caller as the origin of an operation.
+func (c Caller) origin() work.Origin { return work.Origin{Actor: c.Actor(), RequestID: c.RequestID} }
 
 func (c Caller) viewer() ports.Viewer {
 	return ports.Viewer{AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: c.Key.Scope}

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/fault"
@@ -100,9 +101,9 @@ func (w *world) expectDownload(r controlplane.Reached, b backup.Backup, text str
 func TestTwoBackupsInOneSecondHaveTwoNames(t *testing.T) {
 	w := newWorld(t)
 	r, _ := w.started()
-	w.runOnce()
+	w.runAll()
 	must(w.Backups.Start(w.ctx, r))(t)
-	w.runOnce()
+	w.runAll()
 	list := w.backups(r)
 	if len(list) != 2 || list[0].Filename == list[1].Filename {
 		t.Errorf("%+v", list)
@@ -266,52 +267,42 @@ func TestCancelTooLate(t *testing.T) {
 
 // Killed at any point, the next process finishes the same backup: one file, one record, one event.
 func TestBackupSurvivesEveryCrash(t *testing.T) {
-	for _, point := range []string{
-		controlplane.CrashBackupQueued, controlplane.CrashBackupClaimed, controlplane.CrashBackupStarted,
-		controlplane.CrashBackupReported, controlplane.CrashBackupCommitted,
-	} {
-		t.Run(point, func(t *testing.T) {
-			w := newWorld(t)
-			r := w.reached(w.made("shop").Record.ID)
-			doomed := w.process(mortal(point))
-			if !dies(func() { _, _ = doomed.Backups.Start(w.ctx, r); _, _ = doomed.Worker.RunNext(w.ctx) }) {
-				t.Fatal("the point was not hit")
-			}
-			w.clock.Advance(time.Minute)
-			w.work(w.ControlPlane)
-			list := w.backups(r)
+	killed(t, controlplane.KindBackup, func(w *world) { w.made("shop") },
+		func(w *world, cp *controlplane.ControlPlane) {
+			_, _ = cp.Backups.Start(w.ctx, w.reached(w.only().ID))
+			w.work(cp)
+		},
+		func(w *world) {
+			list := w.backups(w.reached(w.only().ID))
 			if len(list) != 1 {
-				t.Fatalf("%+v", list)
+				w.t.Fatalf("%+v", list)
 			}
 			w.expectEvent("backup.succeeded", list[0].OperationID)
 		})
-	}
 }
 
 func TestFailingAndCancelingSurviveACrash(t *testing.T) {
-	for _, canceled := range []bool{false, true} {
-		w := newWorld(t)
-		r, work := w.started()
-		w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-			if c.Method == "Backup" && c.CallIndex == 1 {
-				if canceled {
-					must(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID)))(t)
-				} else {
-					f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed}
+	for _, end := range []operation.Status{operation.Failed, operation.Canceled} {
+		killed(t, controlplane.KindBackup, func(w *world) {
+			w.started()
+			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+				if c.Method == "Backup" && c.CallIndex >= 1 {
+					if end == operation.Failed {
+						f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed}
+					} else {
+						_, _ = w.Operations.Cancel(w.ctx, w.reachedOperation(w.newest().ID)) // or it is canceled already
+					}
 				}
-			}
-			return f
+				return f
+			})
+		}, func(w *world, cp *controlplane.ControlPlane) {
+			cp.Worker.Reserved(controlplane.KindBackup) // where it would die before anybody has claimed it
+			w.work(cp)
+		}, func(w *world) {
+			equal(w.t, "status", w.newest().Status, end)
+			equal(w.t, "listed", len(w.backups(w.reached(w.only().ID))), 0)
+			w.expectEvent("backup."+string(end), w.newest().ID)
 		})
-		doomed := w.process(mortal(controlplane.CrashBackupClosed))
-		if !dies(func() { _, _ = doomed.Worker.RunNext(w.ctx) }) {
-			t.Fatal("the point was not hit")
-		}
-		w.clock.Advance(time.Minute)
-		w.work(w.ControlPlane)
-		want := map[bool]operation.Status{false: operation.Failed, true: operation.Canceled}[canceled]
-		equal(t, "status", w.operation(work.ID).Status, want)
-		equal(t, "listed", len(w.backups(r)), 0)
-		w.expectEvent("backup."+string(want), work.ID)
 	}
 }
 
@@ -399,7 +390,7 @@ func TestSleeperWritesNothing(t *testing.T) {
 			if c.Method == "Backup" && c.CallIndex == 0 { // the worker sleeps here, as if stopped
 				w.clock.Advance(time.Hour)
 				if finished {
-					equal(t, "claimed by the other", must(other.Worker.RunNext(w.ctx))(t), true)
+					w.work(other)
 				}
 			}
 			return fakeagent.Fault{}
@@ -408,7 +399,7 @@ func TestSleeperWritesNothing(t *testing.T) {
 		o := w.operation(work.ID)
 		if finished {
 			equal(t, "status", o.Status, operation.Succeeded)
-			equal(t, "epoch", o.Epoch, 2)
+			equal(t, "claimed by the other", o.Epoch > 1, true)
 			w.expectEvent("backup.succeeded", work.ID)
 			continue
 		}
@@ -422,21 +413,22 @@ func TestSleeperWritesNothing(t *testing.T) {
 // The sleeper wakes just where it would commit: its epoch is an old one.
 func TestSleeperCannotCommit(t *testing.T) {
 	w := newWorld(t)
-	r, work := w.started()
+	r, started := w.started()
 	other := w.process(quick())
-	c := quick()
+	mine, c := int64(0), quick()
 	c.Crash = func(point string) {
-		if point == controlplane.CrashBackupReported {
+		if point == work.Before(controlplane.KindBackup, "succeeded") {
+			mine = w.operation(started.ID).Epoch
 			w.clock.Advance(time.Hour)
-			equal(t, "claimed by the other", must(other.Worker.RunNext(w.ctx))(t), true)
+			w.work(other)
 		}
 	}
-	must(w.process(c).Worker.RunNext(w.ctx))(t)
-	o := w.operation(work.ID)
-	equal(t, "epoch", o.Epoch, 2)
+	w.runAllBy(w.process(c))
+	o := w.operation(started.ID)
+	equal(t, "epoch", o.Epoch, mine+1)
 	equal(t, "status", o.Status, operation.Succeeded)
 	equal(t, "backups", len(w.backups(r)), 1)
-	w.expectEvent("backup.succeeded", work.ID)
+	w.expectEvent("backup.succeeded", started.ID)
 }
 
 // Two workers in two processes share the queue: every backup is made once.
@@ -453,6 +445,7 @@ func TestTwoWorkersDoNothingTwice(t *testing.T) {
 		go func() { p.Worker.Run(ctx, w.store, 2); finished <- struct{}{} }()
 	}
 	for len(w.events()) < 5 && ctx.Err() == nil {
+		w.clock.Advance(50 * time.Millisecond)
 		time.Sleep(5 * time.Millisecond)
 	}
 	stop()

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
@@ -51,12 +52,12 @@ func (b *Backups) Start(ctx context.Context, r Reached) (operation.Operation, er
 	if err := b.checkRoom(ctx, r.record); err != nil {
 		return operation.Operation{}, err
 	}
-	work, err := b.queueBackup(ctx, r.record, r.caller.Actor(), r.caller.RequestID, backup.Manual, nil)
+	o, err := b.queueBackup(ctx, r.record, r.caller.origin(), backup.Manual, nil)
 	if err != nil {
 		return operation.Operation{}, notFound(err, errDatabaseNotFound())
 	}
-	b.Crash(CrashBackupQueued)
-	return work, nil
+	b.worker.Reserved(KindBackup)
+	return o, nil
 }
 
 func (b *Backups) checkRoom(ctx context.Context, r database.Record) error {
@@ -76,9 +77,9 @@ func (b *Backups) checkRoom(ctx context.Context, r database.Record) error {
 
 // queueBackup commits the intent, and whatever else belongs to the same step, in one transaction.
 func (b *base) queueBackup(
-	ctx context.Context, r database.Record, by audit.Actor, requestID string, t backup.Trigger,
+	ctx context.Context, r database.Record, by work.Origin, t backup.Trigger,
 	also func(ctx context.Context, tx ports.Tx, locked database.Record) error,
-) (work operation.Operation, err error) {
+) (o operation.Operation, err error) {
 	err = b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		record, err := tx.Databases().Lock(ctx, r.ID)
 		if err != nil {
@@ -96,15 +97,14 @@ func (b *base) queueBackup(
 		if err != nil {
 			return err
 		}
-		work = b.newOperation(record, operation.Backup, operation.Encode(input))
-		work.Actor, work.RequestID = by, requestID
-		if err := tx.Operations().Add(ctx, work); err != nil {
+		o = b.worker.Queued(record, KindBackup, operation.Encode(input), by)
+		if err := tx.Operations().Add(ctx, o); err != nil {
 			return err
 		}
-		details := audit.Details{"operationId": string(work.ID), "filename": input.Filename, "trigger": input.Trigger}
-		return b.audit(ctx, tx, record, by, audit.BackupRequested, details)
+		details := audit.Details{"operationId": string(o.ID), "filename": input.Filename, "trigger": input.Trigger}
+		return b.audit(ctx, tx, record, by.Actor, audit.BackupRequested, details)
 	})
-	return work, err
+	return o, err
 }
 
 func (b *base) backupInput(

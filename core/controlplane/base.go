@@ -3,9 +3,11 @@ package controlplane
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -26,6 +28,25 @@ func (b *base) serverOf(ctx context.Context, serverID id.ServerID) (s server.Ser
 		agent, err = b.Fleet.Agent(s)
 	}
 	return s, agent, err
+}
+
+// site is the place of an operation's work: its database, and the agent of its server.
+func (b *base) site(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
+	err = b.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err = ofOperation(ctx, tx, o)
+		return err
+	})
+	if err == nil {
+		agent, err = b.agentOf(ctx, record.ServerID)
+	}
+	return record, agent, err
+}
+
+// ofOperation reads an operation's database as its owner sees it. It needs no lock: the lease excludes other work.
+func ofOperation(ctx context.Context, tx ports.Tx, o operation.Operation) (database.Record, error) {
+	owner := ports.Viewer{AccountID: o.AccountID, Scope: account.FullAccount}
+	record, _, err := tx.Databases().Reach(ctx, owner, o.DatabaseID)
+	return record, err
 }
 
 // audit adds a line to the activity log of a database.

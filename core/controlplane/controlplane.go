@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
@@ -31,10 +32,9 @@ type Config struct {
 	Limits map[ratelimit.Class]ratelimit.Limit
 	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
 	UnverifiedPlans []account.Plan
-	// LeaseHold is how long a worker may be silent before another takes over its work; by default DefaultLeaseHold.
+	// LeaseHold is how long a worker may be silent before another takes over its work; by default
+	// work.DefaultLeaseHold.
 	LeaseHold time.Duration
-	// PollEvery is how often a worker asks the agent for a backup's progress; by default 500 ms.
-	PollEvery time.Duration
 	// CreateWait is how long a request waits for a creation or a lifecycle action to finish; by default 60 s.
 	CreateWait time.Duration
 	// RoleWait is how long a request about a role or login waits for the agent, which continues afterwards; by default 20 s.
@@ -56,13 +56,10 @@ type Config struct {
 	// CallWait is how long a request waits until it may call an agent; by default 20 s, as RoleWait: that long is what others'
 	// calls about logins take at most.
 	CallWait time.Duration
-	// Crash is called at each point of CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill the process
-	// there.
+	// Crash is called at each point of Worker.Points, CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill
+	// the process there.
 	Crash func(point string)
 }
-
-// DefaultLeaseHold is long enough to survive a pause of a busy process, and short enough to wait for after a crash.
-const DefaultLeaseHold = 30 * time.Second
 
 // DefaultDownloadsPerAccount is enough for a customer, and leaves a server's slots to many.
 const DefaultDownloadsPerAccount = 4
@@ -79,7 +76,7 @@ type ControlPlane struct {
 	Activity      *Activity
 	Webhooks      *Webhooks
 	Dispatcher    *Dispatcher
-	Worker        *Worker
+	Worker        *work.Engine
 	Keeper        *Keeper
 	Operator      *Operator
 }
@@ -88,7 +85,8 @@ type ControlPlane struct {
 type base struct {
 	Ports
 	Config
-	calls *gate
+	calls  *gate
+	worker *work.Engine
 }
 
 // New checks the ports and builds the use cases. It starts nothing: the host must call Worker.Run and Keeper.Run and, with a
@@ -105,10 +103,13 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	}
 	b := &base{Ports: p, Config: withDefaults(c, p.Entropy)}
 	b.calls = newCalls(b.Config)
-	worker := newWorker(b)
-	return &ControlPlane{
+	b.worker = work.New(work.Config{
+		Store: p.Store, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
+		Instance: b.Instance, LeaseHold: b.LeaseHold, Crash: b.Crash,
+	})
+	cp := &ControlPlane{
 		Access:        newAccess(b),
-		Databases:     &Databases{base: b, worker: worker},
+		Databases:     &Databases{base: b},
 		Allowlist:     &Allowlist{base: b},
 		Roles:         &Roles{base: b},
 		ManagedLogins: &ManagedLogins{base: b},
@@ -117,10 +118,13 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Activity:      &Activity{base: b},
 		Webhooks:      &Webhooks{base: b},
 		Dispatcher:    &Dispatcher{base: b},
-		Worker:        worker,
+		Worker:        b.worker,
 		Keeper:        &Keeper{base: b},
 		Operator:      &Operator{base: b},
-	}, nil
+	}
+	cp.Databases.register()
+	cp.Backups.register()
+	return cp, nil
 }
 
 func withDefaults(c Config, e ports.Entropy) Config {
@@ -135,8 +139,6 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	if c.Crash == nil {
 		c.Crash = func(string) {}
 	}
-	defaultTo(&c.LeaseHold, DefaultLeaseHold)
-	defaultTo(&c.PollEvery, 500*time.Millisecond)
 	defaultTo(&c.CreateWait, time.Minute)
 	defaultTo(&c.RoleWait, 20*time.Second)
 	defaultTo(&c.SizeWait, 300*time.Millisecond)

@@ -3,24 +3,8 @@ package controlplane
 // Crash points: each is a moment between two steps of a flow. Config.Crash is called there, so that a test can kill the process
 // and show that the next start continues the flow.
 const (
-	CrashCreateReserved   = "create.reserved"    // intent committed, agent not yet asked
-	CrashCreateMoved      = "create.moved"       // put on another server, whose agent is not yet asked
-	CrashCreateConfirmed  = "create.confirmed"   // agent has done it, outcome not committed
-	CrashCreateCommitted  = "create.committed"   // outcome committed, caller not answered
-	CrashCreateClearing   = "create.clearing"    // refused for good, agent not yet asked to clear
-	CrashCreateCleared    = "create.cleared"     // cleared at the agent, outcome not committed
-	CrashBackupQueued     = "backup.queued"      // intent committed, caller not answered
-	CrashBackupClaimed    = "backup.claimed"     // leased, agent not yet asked
-	CrashBackupStarted    = "backup.started"     // agent has begun
-	CrashBackupReported   = "backup.reported"    // agent has finished, outcome not committed
-	CrashBackupCommitted  = "backup.committed"   // outcome committed
-	CrashBackupClosed     = "backup.closed"      // canceled or failed at the agent, outcome not committed
 	CrashBackupDoomed     = "backup.doomed"      // deletion marked, file still there
 	CrashBackupErased     = "backup.erased"      // file gone, record still there
-	CrashLifecycleQueued  = "lifecycle.reserved" // intent committed, agent not yet asked
-	CrashLifecycleApplied = "lifecycle.applied"  // agent has done it, outcome not committed
-	CrashLifecycleFailed  = "lifecycle.failed"   // refused for good, agent not yet asked to undo it
-	CrashLifecycleUndone  = "lifecycle.undone"   // undone at the agent, outcome not committed
 	CrashAllowlistStored  = "allowlist.stored"   // change committed, agent not yet asked
 	CrashWebhookFannedOut = "webhook.fanned-out" // deliveries made, none attempted
 	CrashWebhookClaimed   = "webhook.claimed"    // leased, nothing sent
@@ -28,14 +12,8 @@ const (
 	CrashAllowlistApplied = "allowlist.applied"  // agent enforces it, not yet recorded
 )
 
-// CrashPoints lists every point of operations, allowlists and backup files.
-var CrashPoints = []string{
-	CrashCreateReserved, CrashCreateMoved, CrashCreateConfirmed, CrashCreateCommitted, CrashCreateClearing, CrashCreateCleared,
-	CrashBackupQueued, CrashBackupClaimed, CrashBackupStarted, CrashBackupReported, CrashBackupCommitted, CrashBackupClosed,
-	CrashBackupDoomed, CrashBackupErased, CrashLifecycleQueued, CrashLifecycleApplied, CrashLifecycleFailed,
-	CrashLifecycleUndone, CrashAllowlistStored,
-	CrashAllowlistApplied,
-}
+// CrashPoints lists every point of allowlists and backup files. Operations have their own; see work.Engine.Points.
+var CrashPoints = []string{CrashBackupDoomed, CrashBackupErased, CrashAllowlistStored, CrashAllowlistApplied}
 
 // DispatchCrashPoints lists the points of webhooks.
 var DispatchCrashPoints = []string{CrashWebhookFannedOut, CrashWebhookClaimed, CrashWebhookSent}

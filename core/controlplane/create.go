@@ -64,7 +64,7 @@ func (d *Databases) Create(ctx context.Context, c Caller, r CreateRequest) (Crea
 	if err != nil {
 		return Created{}, err
 	}
-	work, known, err := d.reserve(ctx, c, r, draft)
+	o, known, err := d.reserve(ctx, c, r, draft)
 	if err != nil {
 		return Created{}, err
 	}
@@ -72,11 +72,10 @@ func (d *Databases) Create(ctx context.Context, c Caller, r CreateRequest) (Crea
 		release() // what it waits for is another request's work, or a batch host's
 		return d.awaitCreated(ctx, c, known)
 	}
-	d.Crash(CrashCreateReserved)
-	if err := d.worker.runNow(ctx, work); err != nil {
+	if err := d.worker.RunNow(ctx, o, d.CreateWait); err != nil {
 		return Created{}, createError(err)
 	}
-	created, _, err := d.reveal(ctx, c, work.DatabaseID)
+	created, _, err := d.reveal(ctx, c, o.DatabaseID)
 	return created, err
 }
 
@@ -146,7 +145,7 @@ func (d *Databases) newLogins(record database.Record, computing *sync.WaitGroup)
 // database that was created with it.
 func (d *Databases) reserve(
 	ctx context.Context, c Caller, r CreateRequest, draft draft,
-) (work operation.Operation, known id.DatabaseID, err error) {
+) (o operation.Operation, known id.DatabaseID, err error) {
 	err = d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		record := draft.record
 		if r.Key != "" {
@@ -163,8 +162,8 @@ func (d *Databases) reserve(
 		if err := d.autoEnroll(ctx, tx, record); err != nil {
 			return err
 		}
-		work = d.ownOperation(c, record, operation.Create, nil)
-		if err := tx.Operations().Add(ctx, work); err != nil {
+		o = d.worker.Own(record, KindCreate, nil, c.origin())
+		if err := tx.Operations().Add(ctx, o); err != nil {
 			return err
 		}
 		draft.verified.Wait()
@@ -175,7 +174,7 @@ func (d *Databases) reserve(
 		}
 		return nil
 	})
-	return work, known, err
+	return o, known, err
 }
 
 func (d *Databases) claimKey(
@@ -324,7 +323,7 @@ func notMade(ctx context.Context, tx ports.Tx, r database.Record) (bool, error) 
 	if errors.Is(err, ports.ErrNoRow) {
 		return true, nil
 	}
-	return open.Kind == operation.Create, err
+	return open.Kind == KindCreate, err
 }
 
 // auditCreated is the activity entry of a finished creation.

@@ -329,40 +329,23 @@ func TestServerIsDownForLong(t *testing.T) {
 
 // Killed at any point, the next process finishes: one database, the quota exact, and the replay has a password that works.
 func TestCreateSurvivesEveryCrash(t *testing.T) {
-	for _, point := range []string{
-		controlplane.CrashCreateReserved, controlplane.CrashCreateConfirmed, controlplane.CrashCreateCommitted,
-	} {
-		t.Run(point, func(t *testing.T) {
-			w := newWorld(t)
-			doomed := w.process(mortal(point))
-			r := request("shop")
-			r.Key = "once"
-			if !dies(func() { _, _ = doomed.Databases.Create(w.ctx, w.caller, r) }) {
-				t.Fatal("the point was not hit")
-			}
-			w.clock.Advance(time.Minute)
-			w.work(w.ControlPlane)
-			c := must(w.Databases.Create(w.ctx, w.caller, r))(t)
-			equal(t, "logs in", w.logsIn(c), true)
-			equal(t, "databases", w.databases(), 1)
-			equal(t, "logins", len(w.server.Logins()), 3)
+	r := request("shop")
+	r.Key = "once"
+	killed(t, controlplane.KindCreate, func(*world) {},
+		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, r) },
+		func(w *world) {
+			c := must(w.Databases.Create(w.ctx, w.caller, r))(w.t)
+			equal(w.t, "logs in", w.logsIn(c), true)
+			equal(w.t, "databases", w.databases(), 1)
+			equal(w.t, "logins", len(w.server.Logins()), 3)
 		})
-	}
 }
 
 func TestClearingSurvivesEveryCrash(t *testing.T) {
-	for _, point := range []string{controlplane.CrashCreateClearing, controlplane.CrashCreateCleared} {
-		t.Run(point, func(t *testing.T) {
-			w := newWorld(t)
-			w.server.AddForeign("shop")
-			doomed := w.process(mortal(point))
-			if !dies(func() { _, _ = doomed.Databases.Create(w.ctx, w.caller, request("shop")) }) {
-				t.Fatal("the point was not hit")
-			}
-			w.clock.Advance(time.Minute)
-			w.work(w.ControlPlane)
-			equal(t, "databases", w.databases(), 0)
-			equal(t, "databases on the server", len(w.server.Databases()), 0)
+	killed(t, controlplane.KindCreate, func(w *world) { w.server.AddForeign("shop") },
+		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, request("shop")) },
+		func(w *world) {
+			equal(w.t, "databases", w.databases(), 0)
+			equal(w.t, "databases on the server", len(w.server.Databases()), 0)
 		})
-	}
 }

@@ -15,7 +15,6 @@ import (
 // Databases lists, creates, labels, starts and stops databases (spec, section "Databases").
 type Databases struct {
 	*base
-	worker *Worker
 
 	mu    sync.Mutex
 	asked map[id.DatabaseID]time.Time // when this process last asked for a size

@@ -58,7 +58,7 @@ func TestEveryPublicKindMakesEvents(t *testing.T) {
 	w := newWorld(t)
 	r := w.reached(w.made("shop").Record.ID)
 	var want []string
-	for _, k := range operation.PublicKinds {
+	for _, k := range w.Worker.Public() {
 		work := operation.Operation{
 			ID: id.FromBytes[id.OperationID](w.ports.Entropy.UUID()), AccountID: w.account.ID, DatabaseID: r.Record().ID, Kind: k,
 			Status: operation.Queued, Stage: operation.StageQueued, CreatedAt: w.clock.Now(),

@@ -5,73 +5,80 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// backup follows a backup that the agent makes. It keeps sending the same command, which starts the work, resumes it after a
-// crash of the agent, and returns its progress.
-func (w *Worker) backup(ctx context.Context, h *held) error {
-	input, err := operation.Decode[operation.BackupInput](h.operation().Input)
-	if err != nil {
-		return err
-	}
-	record, agent, err := w.site(ctx, h.operation())
-	if err != nil {
-		return err
-	}
-	w.Crash(CrashBackupClaimed)
-	job := backupJob{w: w, h: h, agent: agent, record: record, input: input}
-	return job.follow(ctx)
+// KindBackup is the kind of the operations that make backups.
+const KindBackup operation.Kind = "backup"
+
+func (b *Backups) register() {
+	work.Register(b.worker, work.Kind[operation.BackupInput]{
+		Spec: operation.Spec{
+			Kind: KindBackup, Public: true, Right: account.ManageBackups, Cancelable: operation.Always, BesideLogins: true,
+		},
+		Step:  b.step,
+		Calls: []string{"backup", "close"}, Commits: []string{"succeeded", "failed", "canceled"},
+	})
 }
 
-// backupJob is a worker's view of one backup.
+// backupJob is one step of a backup, with what it is about.
 type backupJob struct {
-	w      *Worker
-	h      *held
+	*work.Job[operation.BackupInput]
+	b      *Backups
 	agent  ports.Agent
 	record database.Record
-	input  operation.BackupInput
+	of     operation.Operation
 }
 
-func (j backupJob) follow(ctx context.Context) error {
-	tick := time.NewTicker(j.w.PollEvery)
-	defer tick.Stop()
-	for {
-		if canceled, err := j.canceled(ctx); err != nil || canceled {
-			return err
-		}
-		report, err := j.ask(ctx)
-		if err != nil {
-			return err
-		}
-		if report.State != ports.BackupRunning {
-			return j.conclude(ctx, report)
-		}
-		if err := j.h.progress(ctx, report.Stage, report.Progress); err != nil {
-			return err
-		}
-		j.w.Crash(CrashBackupStarted)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+// step asks the agent for the backup. It keeps sending the same command, which starts the work, resumes it after a crash of the
+// agent, and returns its progress.
+func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]) (work.Next, error) {
+	j := backupJob{Job: job, b: b, of: job.Operation()}
+	var err error
+	if j.record, j.agent, err = b.site(ctx, j.of); err != nil {
+		return work.Next{}, err
+	}
+	if j.of.CancelRequested {
+		if next, err := j.cancel(ctx); !ports.RefusedFor(err, ports.ReasonCompleted) {
+			return next, err
 		}
 	}
+	report, err := j.ask(ctx)
+	if err != nil {
+		return work.Next{}, err
+	}
+	if report.State == ports.BackupRunning {
+		j.Progress(report.Stage, report.Progress)
+		return work.Again(b.pollAfter(j.of)), nil
+	}
+	return j.conclude(ctx, report)
+}
+
+// The pauses between two questions about a running backup: a quarter of the time that it has taken so far, within these bounds.
+const (
+	pollLeast = 50 * time.Millisecond
+	pollMost  = 2 * time.Second
+)
+
+func (b *Backups) pollAfter(o operation.Operation) time.Duration {
+	taken := b.Clock.Now().Sub(*o.StartedAt)
+	return min(max(taken/4, pollLeast), pollMost)
 }
 
 // ask sends the command. A permanent refusal is returned as a report of failure.
-func (j backupJob) ask(ctx context.Context) (ports.BackupReport, error) {
-	fence, err := j.h.fence()
-	if err != nil {
-		return ports.BackupReport{}, err
-	}
-	report, err := j.agent.Backup(ctx, fence, ports.BackupSpec{
-		DatabaseID: j.record.ID, Filename: j.input.Filename, Verify: j.input.Verify,
+func (j backupJob) ask(ctx context.Context) (report ports.BackupReport, err error) {
+	err = j.Call(ctx, "backup", func(ctx context.Context, f ports.Fence) (err error) {
+		report, err = j.agent.Backup(ctx, f, ports.BackupSpec{
+			DatabaseID: j.record.ID, Filename: j.Input.Filename, Verify: j.Input.Verify,
+		})
+		return err
 	})
 	switch {
 	case ports.RefusedFor(err, ports.ReasonStorageFull):
@@ -82,83 +89,54 @@ func (j backupJob) ask(ctx context.Context) (ports.BackupReport, error) {
 	return report, err
 }
 
-// canceled carries out a user's request to cancel. A backup that is complete by then is concluded instead.
-func (j backupJob) canceled(ctx context.Context) (bool, error) {
-	var wish bool
-	err := j.w.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		o, err := tx.Operations().Get(ctx, j.h.operation().ID)
-		wish = o.CancelRequested
-		return err
-	})
-	if err != nil || !wish {
-		return false, err
+// cancel carries out a user's request to cancel. ReasonCompleted: the backup is complete, and is concluded instead.
+func (j backupJob) cancel(ctx context.Context) (work.Next, error) {
+	if err := j.Call(ctx, "close", j.agent.Close); err != nil {
+		return work.Next{}, err
 	}
-	switch err := j.close(ctx); {
-	case ports.RefusedFor(err, ports.ReasonCompleted):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return true, j.h.finish(ctx, j.record.Name, ending{
-		on: operation.ConfirmCancel, also: func(ctx context.Context, tx ports.Tx) error {
+	return j.Finish(ctx, work.Ending{
+		On: operation.ConfirmCancel, DatabaseName: j.record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
 			return j.audit(ctx, tx, audit.OperationCanceled, nil)
 		},
 	})
 }
 
-func (j backupJob) close(ctx context.Context) error {
-	fence, err := j.h.fence()
-	if err != nil {
-		return err
-	}
-	if err := j.agent.Close(ctx, fence); err != nil {
-		return err
-	}
-	j.w.Crash(CrashBackupClosed)
-	return nil
-}
-
-func (j backupJob) conclude(ctx context.Context, r ports.BackupReport) error {
-	j.w.Crash(CrashBackupReported)
-	var e ending
+func (j backupJob) conclude(ctx context.Context, r ports.BackupReport) (work.Next, error) {
+	e := j.failed(r)
 	switch r.State {
 	case ports.BackupDone:
 		e = j.succeeded(r)
 	case ports.BackupNotVerified:
 		e = j.unverified(r)
 	case ports.BackupFailed, ports.BackupRunning:
-		if err := j.close(ctx); err != nil {
-			return err
+		if err := j.Call(ctx, "close", j.agent.Close); err != nil {
+			return work.Next{}, err
 		}
-		e = j.failed(r)
 	}
-	err := j.h.finish(ctx, j.record.Name, e)
-	if err == nil {
-		j.w.Crash(CrashBackupCommitted)
-	}
-	return err
+	e.DatabaseName = j.record.Name
+	return j.Finish(ctx, e)
 }
 
-func (j backupJob) succeeded(r ports.BackupReport) ending {
+func (j backupJob) succeeded(r ports.BackupReport) work.Ending {
 	result := operation.BackupResult{
-		Filename: j.input.Filename, SizeBytes: r.SizeBytes, ChecksumSHA256: r.ChecksumSHA256, VerifiedAt: r.VerifiedAt,
+		Filename: j.Input.Filename, SizeBytes: r.SizeBytes, ChecksumSHA256: r.ChecksumSHA256, VerifiedAt: r.VerifiedAt,
 	}
-	return ending{on: operation.Succeed, result: operation.Encode(result), also: j.keep(r)}
+	return work.Ending{On: operation.Succeed, Result: operation.Encode(result), Also: j.keep(r)}
 }
 
 // unverified keeps the file for inspection; nothing is ever restored from it.
-func (j backupJob) unverified(r ports.BackupReport) ending {
+func (j backupJob) unverified(r ports.BackupReport) work.Ending {
 	r.VerifiedAt = nil
-	return ending{on: operation.Fail, cause: fault.New(fault.BackupNotVerified, "%s", r.Message), also: j.keep(r)}
+	return work.Ending{On: operation.Fail, Cause: fault.New(fault.BackupNotVerified, "%s", r.Message), Also: j.keep(r)}
 }
 
-func (j backupJob) failed(r ports.BackupReport) ending {
+func (j backupJob) failed(r ports.BackupReport) work.Ending {
 	code, message := fault.AgentError, "the database server could not make the backup"
 	if r.Reason == ports.ReasonStorageFull {
 		code, message = fault.BackupStorageFull, "the database server has no room for another backup"
 	}
 	cause := fault.New(code, "%s", cmp.Or(r.Message, message))
-	return ending{on: operation.Fail, cause: cause, also: func(ctx context.Context, tx ports.Tx) error {
+	return work.Ending{On: operation.Fail, Cause: cause, Also: func(ctx context.Context, tx ports.Tx) error {
 		return j.audit(ctx, tx, audit.BackupFinished, audit.Details{"status": "failed", "code": string(cause.Code)})
 	}}
 }
@@ -170,13 +148,13 @@ func (j backupJob) keep(r ports.BackupReport) func(context.Context, ports.Tx) er
 		if err != nil {
 			return err
 		}
-		name, err := backup.ParseFilename(j.input.Filename)
+		name, err := backup.ParseFilename(j.Input.Filename)
 		if err != nil {
 			return err
 		}
-		trigger, createdAt := backup.Trigger(j.input.Trigger), j.h.op.CreatedAt
+		trigger, createdAt := backup.Trigger(j.Input.Trigger), j.of.CreatedAt
 		err = tx.Backups().Add(ctx, backup.Backup{
-			DatabaseID: j.record.ID, Filename: name, OperationID: j.h.op.ID, Trigger: trigger,
+			DatabaseID: j.record.ID, Filename: name, OperationID: j.of.ID, Trigger: trigger,
 			Format: backup.FormatSQLGzip, SizeBytes: r.SizeBytes, ChecksumSHA256: r.ChecksumSHA256, CreatedAt: createdAt,
 			VerifiedAt: r.VerifiedAt, ExpiresAt: backup.Expiry(trigger, createdAt, owner.Quotas().BackupDays),
 			RoleManifest: r.RoleManifest,
@@ -188,7 +166,7 @@ func (j backupJob) keep(r ports.BackupReport) func(context.Context, ports.Tx) er
 		if r.State == ports.BackupNotVerified {
 			status = "not verified"
 		}
-		return j.audit(ctx, tx, audit.BackupFinished, audit.Details{"filename": j.input.Filename, "status": status})
+		return j.audit(ctx, tx, audit.BackupFinished, audit.Details{"filename": j.Input.Filename, "status": status})
 	}
 }
 
@@ -196,6 +174,6 @@ func (j backupJob) audit(ctx context.Context, tx ports.Tx, what audit.Action, de
 	if details == nil {
 		details = audit.Details{}
 	}
-	details["operationId"] = string(j.h.op.ID)
-	return j.w.audit(ctx, tx, j.record, j.h.op.Actor, what, details)
+	details["operationId"] = string(j.of.ID)
+	return j.b.audit(ctx, tx, j.record, j.of.Actor, what, details)
 }

@@ -4,52 +4,67 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// create makes the database that its record describes. The agent's command is declarative: after a crash the same command is
-// sent again, with the same logins and verifiers, and the agent continues from what it finds.
-func (w *Worker) create(ctx context.Context, h *held) error {
-	record, spec, err := w.databaseSpec(ctx, h.operation())
+// KindCreate is the kind of the operation that makes a database.
+const KindCreate operation.Kind = "create"
+
+func (d *Databases) register() {
+	work.Register(d.worker, work.Kind[work.None]{
+		Spec:  operation.Spec{Kind: KindCreate, Right: account.Own},
+		Step:  d.stepCreate,
+		Calls: []string{"ensure", "close"}, Commits: []string{"moved", "clearing", "succeeded", "failed"},
+	})
+	work.Register(d.worker, work.Kind[operation.LifecycleInput]{
+		Spec:  operation.Spec{Kind: KindLifecycle, Right: account.Configure},
+		Step:  d.stepLifecycle,
+		Calls: []string{"access", "undo", "close"}, Commits: []string{"overtaken", "undoing", "lost", "succeeded", "failed"},
+	})
+}
+
+type creation = work.Job[work.None]
+
+// stepCreate makes the database that its record describes. The agent's command is declarative: after a crash the same command
+// is sent again, with the same logins and verifiers, and the agent continues from what it finds.
+func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, error) {
+	record, spec, err := d.databaseSpec(ctx, j.Operation())
 	if err != nil {
-		return err
+		return work.Next{}, err
 	}
-	site, agent, err := w.serverOf(ctx, record.ServerID)
+	site, agent, err := d.serverOf(ctx, record.ServerID)
 	if err != nil {
-		return err
+		return work.Next{}, err
 	}
-	if cause := h.failure(); record.Status == database.Error && cause != nil {
-		return w.clear(ctx, h, agent, record, cause)
+	if cause := j.Failure(); record.Status == database.Error && cause != nil {
+		return d.clear(ctx, j, agent, record, cause)
 	}
-	fence, err := h.fence()
-	if err != nil {
-		return err
+	err = j.Call(ctx, "ensure", func(ctx context.Context, f ports.Fence) error { return agent.EnsureDatabase(ctx, f, spec) })
+	if j.Untouched(err) {
+		return d.createElsewhere(ctx, j, record, err)
 	}
-	err = h.sent(agent.EnsureDatabase(ctx, fence, spec))
-	if h.untouched(err) {
-		return w.createElsewhere(ctx, h, record, err)
-	}
-	w.noteAnswer(ctx, site, err)
+	d.noteAnswer(ctx, site, err)
 	switch {
 	case err == nil:
-		w.Crash(CrashCreateConfirmed)
-		return w.created(ctx, h, record, database.Created)
+		return d.created(ctx, j, record, database.Created)
 	case refusedForGood(err):
-		return w.giveUp(ctx, h, agent, record, createRefusal(err))
+		return d.giveUp(ctx, j, agent, record, createRefusal(err))
 	default:
-		return err
+		return work.Next{}, err
 	}
 }
 
 // databaseSpec reads back what was committed before the agent first heard of the database.
-func (w *Worker) databaseSpec(ctx context.Context, o operation.Operation) (database.Record, ports.DatabaseSpec, error) {
+func (d *Databases) databaseSpec(ctx context.Context, o operation.Operation) (database.Record, ports.DatabaseSpec, error) {
 	var record database.Record
 	var logins []ports.LoginSecret
-	err := w.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if record, err = ofOperation(ctx, tx, o); err != nil {
 			return err
 		}
@@ -63,7 +78,7 @@ func (w *Worker) databaseSpec(ctx context.Context, o operation.Operation) (datab
 		ID: record.ID, Name: record.Name, RoleModel: record.RoleModel, ConnectionCap: record.ConnectionCap,
 	}
 	for _, l := range logins {
-		password, err := w.Secrets.Open(l.Sealed, l.Context())
+		password, err := d.Secrets.Open(l.Sealed, l.Context())
 		if err != nil {
 			return record, spec, err
 		}
@@ -75,62 +90,54 @@ func (w *Worker) databaseSpec(ctx context.Context, o operation.Operation) (datab
 }
 
 // created commits a database that the agent has proven.
-func (w *Worker) created(ctx context.Context, h *held, record database.Record, e database.Event) error {
-	err := h.finish(ctx, record.Name, ending{
-		on: operation.Succeed, also: func(ctx context.Context, tx ports.Tx) error {
-			return w.move(ctx, tx, h.op, e, audit.DatabaseCreated, auditCreated(record))
+func (d *Databases) created(ctx context.Context, j *creation, record database.Record, e database.Event) (work.Next, error) {
+	o := j.Operation()
+	return j.Finish(ctx, work.Ending{
+		On: operation.Succeed, DatabaseName: record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+			return d.move(ctx, tx, o, e, audit.DatabaseCreated, auditCreated(record))
 		},
 	})
-	if err == nil {
-		w.Crash(CrashCreateCommitted)
-	}
-	return err
 }
 
 // giveUp records that the database will not be created.
-func (w *Worker) giveUp(
-	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
-) error {
-	err := h.beginFailing(ctx, "clearing", cause, func(ctx context.Context, tx ports.Tx) error {
+func (d *Databases) giveUp(
+	ctx context.Context, j *creation, agent ports.Agent, record database.Record, cause *fault.Error,
+) (work.Next, error) {
+	o := j.Operation()
+	err := j.BeginFailing(ctx, "clearing", cause, func(ctx context.Context, tx ports.Tx) error {
 		details := audit.Details{"code": string(cause.Code), "reason": cause.Message}
-		return w.move(ctx, tx, h.op, database.CreateFailed, audit.DatabaseCreateFail, details)
+		return d.move(ctx, tx, o, database.CreateFailed, audit.DatabaseCreateFail, details)
 	})
 	if err != nil {
-		return err
+		return work.Next{}, err
 	}
-	w.Crash(CrashCreateClearing)
-	return w.clear(ctx, h, agent, record, cause)
+	return d.clear(ctx, j, agent, record, cause)
 }
 
 // clear has the agent remove what was begun, then forgets the database. If the agent finds it complete, it is kept.
-func (w *Worker) clear(
-	ctx context.Context, h *held, agent ports.Agent, record database.Record, cause *fault.Error,
-) error {
-	fence, err := h.fence()
-	if err != nil {
-		return err
-	}
-	switch err := agent.Close(ctx, fence); {
+func (d *Databases) clear(
+	ctx context.Context, j *creation, agent ports.Agent, record database.Record, cause *fault.Error,
+) (work.Next, error) {
+	switch err := j.Call(ctx, "close", agent.Close); {
 	case ports.RefusedFor(err, ports.ReasonCompleted):
-		return w.created(ctx, h, record, database.FoundWhole)
+		return d.created(ctx, j, record, database.FoundWhole)
 	case err != nil:
-		return err
+		return work.Next{}, err
 	}
-	w.Crash(CrashCreateCleared)
-	return w.forget(ctx, h, record, cause)
+	return d.forget(ctx, j, record, cause)
 }
 
 // forget removes the record of a database of which nothing exists on a server, which frees its name and its place in the quota.
-func (w *Worker) forget(ctx context.Context, h *held, record database.Record, cause *fault.Error) error {
-	return h.finish(ctx, record.Name, ending{
-		on: operation.Fail, cause: cause, also: func(ctx context.Context, tx ports.Tx) error {
+func (d *Databases) forget(ctx context.Context, j *creation, record database.Record, cause *fault.Error) (work.Next, error) {
+	return j.Finish(ctx, work.Ending{
+		On: operation.Fail, DatabaseName: record.Name, Cause: cause, Also: func(ctx context.Context, tx ports.Tx) error {
 			return tx.Databases().Remove(ctx, record.ID)
 		},
 	})
 }
 
 // move applies an event to the database of an operation and writes it into the activity log.
-func (w *Worker) move(
+func (b *base) move(
 	ctx context.Context, tx ports.Tx, o operation.Operation, e database.Event, what audit.Action, details audit.Details,
 ) error {
 	record, err := tx.Databases().Lock(ctx, o.DatabaseID)
@@ -145,7 +152,7 @@ func (w *Worker) move(
 	if err := tx.Databases().Save(ctx, record); err != nil {
 		return err
 	}
-	return w.audit(ctx, tx, record, o.Actor, what, details)
+	return b.audit(ctx, tx, record, o.Actor, what, details)
 }
 
 // refusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable and ReasonNoRoute are temporary.

@@ -57,48 +57,43 @@ func (b *base) surpassAllowlist(ctx context.Context, sent ports.AllowlistSpec, r
 }
 
 // setAccess sends an operation's access, once more where it has to move past the agent's generations.
-func (w *Worker) setAccess(
-	ctx context.Context, h *held, agent ports.Agent, db id.DatabaseID, input operation.LifecycleInput,
-) error {
-	action := database.Event(input.Action)
-	send := func() error {
-		fence, err := h.fence()
-		if err != nil {
-			return err
-		}
-		return h.sent(agent.SetAccess(ctx, fence, ports.AccessSpec{
-			DatabaseID: db, Generation: input.Generation, Open: action != database.Stop, Disconnect: action != database.Start,
-		}))
+func (d *Databases) setAccess(ctx context.Context, j *lifecycle, agent ports.Agent, db id.DatabaseID) error {
+	action := database.Event(j.Input.Action)
+	send := func(ctx context.Context, f ports.Fence) error {
+		return agent.SetAccess(ctx, f, ports.AccessSpec{
+			DatabaseID: db, Generation: j.Input.Generation, Open: action != database.Stop, Disconnect: action != database.Start,
+		})
 	}
-	refusal := send()
+	refusal := j.Call(ctx, "access", send)
 	if !overtaken(refusal) {
 		return refusal
 	}
-	h.record("operation.overtaken", refusal)
-	input.Generation = surpassing(input.Generation, refusal)
-	_, err := h.moveAccess(ctx,
-		func(o *operation.Operation) { o.Input = operation.Encode(input) },
-		func(stored int64) int64 { return max(stored, input.Generation) })
+	j.Record("operation.overtaken", refusal)
+	j.Input.Generation = surpassing(j.Input.Generation, refusal)
+	_, err := d.moveAccess(ctx, j,
+		func(o *operation.Operation) { o.Input = operation.Encode(j.Input) },
+		func(stored int64) int64 { return max(stored, j.Input.Generation) })
 	if err != nil {
 		return err
 	}
-	return send()
+	return j.Call(ctx, "access", send)
 }
 
 // surpassAccess moves the stored access past the agent's generations, for the next attempt of an operation.
-func (w *Worker) surpassAccess(ctx context.Context, h *held, refusal error) error {
-	h.record("operation.overtaken", refusal)
-	_, err := h.moveAccess(ctx, unchanged, func(stored int64) int64 { return surpassing(stored, refusal) })
+func (d *Databases) surpassAccess(ctx context.Context, j *lifecycle, refusal error) error {
+	j.Record("operation.overtaken", refusal)
+	_, err := d.moveAccess(ctx, j, nil, func(stored int64) int64 { return surpassing(stored, refusal) })
 	return err
 }
 
 // moveAccess saves the operation's database with the generation of access that next makes of the stored one, and in the same
 // transaction what changes of the operation itself.
-func (h *held) moveAccess(
-	ctx context.Context, change func(*operation.Operation), next func(stored int64) int64,
+func (d *Databases) moveAccess(
+	ctx context.Context, j *lifecycle, change func(*operation.Operation), next func(stored int64) int64,
 ) (record database.Record, err error) {
-	err = h.save(ctx, change, func(ctx context.Context, tx ports.Tx) (err error) {
-		if record, err = tx.Databases().Lock(ctx, h.op.DatabaseID); err != nil {
+	db := j.Operation().DatabaseID
+	err = j.Save(ctx, "overtaken", change, func(ctx context.Context, tx ports.Tx) (err error) {
+		if record, err = tx.Databases().Lock(ctx, db); err != nil {
 			return err
 		}
 		record.AccessGeneration = next(record.AccessGeneration)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -84,7 +85,7 @@ func (k *Keeper) due(ctx context.Context, what ports.DueWork, limit int) (list [
 func (k *Keeper) scheduleBackups(ctx context.Context) error {
 	list, err := k.due(ctx, ports.DueBackup, keepBatch)
 	for _, r := range list {
-		_, one := k.queueBackup(ctx, r, audit.System, "", backup.Scheduled, k.reschedule)
+		_, one := k.queueBackup(ctx, r, work.Origin{Actor: audit.System}, backup.Scheduled, k.reschedule)
 		if one != nil && !isSettled(one) {
 			err = errors.Join(err, one)
 		}

@@ -95,7 +95,7 @@ func (k *Keeper) attempt(ctx context.Context, job changeJob) error {
 func (k *Keeper) expireRoles(ctx context.Context) (begun []ports.DueChange, err error) {
 	var over []role.Role
 	err = k.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		over, err = tx.Roles().Expiring(ctx, k.Clock.Now(), keepMost)
+		over, err = tx.Roles().Expiring(ctx, k.Clock.Now(), k.worker.BesideLogins(), keepMost)
 		return err
 	})
 	for _, r := range over {
@@ -121,7 +121,7 @@ func (k *Keeper) expire(ctx context.Context, r role.Role) (ports.DueChange, bool
 // beginExpiry commits the intent. From then on nobody reveals or rotates the password, whatever its server does.
 func (k *Keeper) beginExpiry(ctx context.Context, r role.Role) (job changeJob, err error) {
 	err = k.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := scene(ctx, tx, r.DatabaseID)
+		s, err := k.scene(ctx, tx, r.DatabaseID)
 		if err != nil {
 			return err
 		}

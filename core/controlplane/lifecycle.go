@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -27,23 +28,22 @@ func (d *Databases) SetLifecycle(ctx context.Context, r Reached, action database
 		return "", err
 	}
 	defer release()
-	status, work, err := d.reserveLifecycle(ctx, r, action)
-	if err != nil || work == nil {
+	status, o, err := d.reserveLifecycle(ctx, r, action)
+	if err != nil || o == nil {
 		return status, notFound(err, errDatabaseNotFound())
 	}
-	d.Crash(CrashLifecycleQueued)
-	if err := d.worker.runNow(ctx, *work); err != nil {
+	if err := d.worker.RunNow(ctx, *o, d.CreateWait); err != nil {
 		return "", lifecycleError(err)
 	}
 	return status, nil
 }
 
-// reserveLifecycle commits the intent. work is nil if nothing has to be done.
+// reserveLifecycle commits the intent. own is nil if nothing has to be done.
 func (d *Databases) reserveLifecycle(
 	ctx context.Context, r Reached, action database.Event,
-) (status database.Status, work *operation.Operation, err error) {
+) (status database.Status, own *operation.Operation, err error) {
 	err = d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		work = nil
+		own = nil
 		record, err := tx.Databases().Lock(ctx, r.record.ID)
 		if err != nil {
 			return err
@@ -64,11 +64,11 @@ func (d *Databases) reserveLifecycle(
 			return err
 		}
 		input := operation.LifecycleInput{Action: string(action), Generation: record.AccessGeneration}
-		o := d.ownOperation(r.caller, record, operation.Lifecycle, operation.Encode(input))
-		work = &o
+		o := d.worker.Own(record, KindLifecycle, operation.Encode(input), r.caller.origin())
+		own = &o
 		return tx.Operations().Add(ctx, o)
 	})
-	return status, work, err
+	return status, own, err
 }
 
 // noneUnderWay returns DATABASE_STATE_CONFLICT while a lifecycle action is open: the present status is then not the one that
@@ -78,7 +78,7 @@ func (d *Databases) noneUnderWay(ctx context.Context, tx ports.Tx, db id.Databas
 	switch {
 	case errors.Is(err, ports.ErrNoRow):
 		return nil
-	case err == nil && open.Kind == operation.Lifecycle:
+	case err == nil && open.Kind == KindLifecycle:
 		return fault.New(fault.DatabaseStateConflict, "another lifecycle action of the database is under way")
 	}
 	return err
@@ -101,33 +101,35 @@ func lifecycleError(err error) error {
 		"the database server has not confirmed the action; it goes on in the background: read the database's status")
 }
 
-// lifecycle opens or closes a database as its operation says.
-func (w *Worker) lifecycle(ctx context.Context, h *held) error {
-	input, err := operation.Decode[operation.LifecycleInput](h.operation().Input)
+// KindLifecycle is the kind of the operations that open and close databases.
+const KindLifecycle operation.Kind = "lifecycle"
+
+type lifecycle = work.Job[operation.LifecycleInput]
+
+// stepLifecycle opens or closes a database as its operation says.
+func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next, error) {
+	record, agent, err := d.site(ctx, j.Operation())
 	if err != nil {
-		return err
+		return work.Next{}, err
 	}
-	record, agent, err := w.site(ctx, h.operation())
-	if err != nil {
-		return err
+	action := database.Event(j.Input.Action)
+	if cause := j.Failure(); cause != nil {
+		return d.undoLifecycle(ctx, j, agent, action, cause)
 	}
-	action := database.Event(input.Action)
-	if cause := h.failure(); cause != nil {
-		return w.undoLifecycle(ctx, h, agent, action, cause)
-	}
-	err = w.setAccess(ctx, h, agent, record.ID, input)
+	err = d.setAccess(ctx, j, agent, record.ID)
 	switch {
 	case err == nil:
-		w.Crash(CrashLifecycleApplied)
-		return w.lifecycleDone(ctx, h, record, action)
-	case h.untouched(err):
-		return h.finish(ctx, record.Name, ending{on: operation.Fail, cause: fault.Wrap(err, fault.AgentError,
-			"the database server cannot be reached; nothing was changed")})
+		return d.lifecycleDone(ctx, j, record, action)
+	case j.Untouched(err):
+		return j.Finish(ctx, work.Ending{
+			On: operation.Fail, DatabaseName: record.Name,
+			Cause: fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was changed"),
+		})
 	case !overtaken(err) && refusedForGood(err):
-		return w.failLifecycle(ctx, h, agent, action, fault.Wrap(err, fault.AgentError,
+		return d.failLifecycle(ctx, j, agent, action, fault.Wrap(err, fault.AgentError,
 			"the database server could not %s the database", action))
 	default:
-		return err
+		return work.Next{}, err
 	}
 }
 
@@ -141,10 +143,13 @@ func lifecycleAudit(action database.Event) audit.Action {
 	return audit.DatabaseRestarted
 }
 
-func (w *Worker) lifecycleDone(ctx context.Context, h *held, record database.Record, action database.Event) error {
-	return h.finish(ctx, record.Name, ending{
-		on: operation.Succeed, also: func(ctx context.Context, tx ports.Tx) error {
-			return w.move(ctx, tx, h.op, action, lifecycleAudit(action), nil)
+func (d *Databases) lifecycleDone(
+	ctx context.Context, j *lifecycle, record database.Record, action database.Event,
+) (work.Next, error) {
+	o := j.Operation()
+	return j.Finish(ctx, work.Ending{
+		On: operation.Succeed, DatabaseName: record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+			return d.move(ctx, tx, o, action, lifecycleAudit(action), nil)
 		},
 	})
 }

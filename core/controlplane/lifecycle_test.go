@@ -86,18 +86,14 @@ func TestLifecycleWithLostReplyGoesOn(t *testing.T) {
 }
 
 func TestLifecycleSurvivesEveryCrash(t *testing.T) {
-	for _, point := range []string{controlplane.CrashLifecycleQueued, controlplane.CrashLifecycleApplied} {
-		w := newWorld(t)
-		c := w.made("shop")
-		r := w.reached(c.Record.ID)
-		if !dies(func() { _, _ = w.process(mortal(point)).Databases.SetLifecycle(w.ctx, r, database.Stop) }) {
-			t.Fatalf("%s was not hit", point)
-		}
-		w.clock.Advance(time.Minute)
-		w.work(w.ControlPlane)
-		equal(t, "status", w.status(c.Record.ID), database.Stopped)
-		equal(t, "logs in", w.logsIn(c), false)
-	}
+	killed(t, controlplane.KindLifecycle, func(w *world) { w.made("shop") },
+		func(w *world, cp *controlplane.ControlPlane) {
+			_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
+		},
+		func(w *world) {
+			equal(w.t, "status", w.only().Status, database.Stopped)
+			equal(w.t, "logs in", w.logsIn(w.latest), false)
+		})
 }
 
 func TestEnvironment(t *testing.T) {

@@ -102,20 +102,16 @@ func TestUndoingPassesANewerGeneration(t *testing.T) {
 }
 
 func TestUndoingSurvivesEveryCrash(t *testing.T) {
-	for _, point := range []string{controlplane.CrashLifecycleFailed, controlplane.CrashLifecycleUndone} {
-		w := newWorld(t)
-		c := w.made("shop")
-		r := w.reached(c.Record.ID)
-		w.refusesAccess(1, database.Stop)
-		if !dies(func() { _, _ = w.process(mortal(point)).Databases.SetLifecycle(w.ctx, r, database.Stop) }) {
-			t.Fatalf("%s was not hit", point)
-		}
-		w.clock.Advance(time.Minute)
-		w.work(w.ControlPlane)
-		equal(t, point+": status", w.status(c.Record.ID), database.Active)
-		equal(t, point+": logs in", w.logsIn(c), true)
-		must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t)
-	}
+	killed(t, controlplane.KindLifecycle,
+		func(w *world) { w.made("shop"); w.refusesAccess(1, database.Stop) },
+		func(w *world, cp *controlplane.ControlPlane) {
+			_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
+		},
+		func(w *world) {
+			// A process that died before it had noted the refusal tries again, and then nothing is refused.
+			equal(w.t, "logs in", w.logsIn(w.latest), w.only().Status == database.Active)
+			must(w.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop))(w.t)
+		})
 }
 
 // The process dies after the agent has closed the operation: it carries out no command of it any more, and none is needed.

@@ -132,7 +132,7 @@ func (m *ManagedLogins) Rotate(
 	var job changeJob
 	var known bool
 	err = m.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := scene(ctx, tx, reached.record.ID)
+		s, err := m.scene(ctx, tx, reached.record.ID)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ func (o *Operations) List(
 		return nil, nil, err
 	}
 	err = o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Operations().List(ctx, r.record.ID, onePastEnd(p))
+		list, err = tx.Operations().List(ctx, r.record.ID, o.worker.Public(), onePastEnd(p))
 		return err
 	})
 	list, next = cut(list, p, func(v operation.Operation) ports.Position {
@@ -30,23 +30,11 @@ func (o *Operations) List(
 	return list, next, err
 }
 
-// cancelRight is the permission needed to cancel an operation: the same as to start it.
-var cancelRight = map[operation.Kind]account.Action{
-	operation.Backup:    account.ManageBackups,
-	operation.Extension: account.Configure,
-	operation.Restore:   account.Own,
-	operation.Clone:     account.Own,
-	operation.Delete:    account.Own,
-	operation.Recover:   account.Own,
-	operation.Create:    account.Own,
-	operation.Lifecycle: account.Configure,
-}
-
 // Cancel ends a queued operation at once. For a running one it asks the worker to end it: the status becomes canceled when the
 // server has confirmed. FORBIDDEN: the caller may not start such an operation. DATABASE_STATE_CONFLICT: it is final, or it may
 // already have changed something.
 func (o *Operations) Cancel(ctx context.Context, r ReachedOperation) (operation.Operation, error) {
-	if err := r.Permit(cancelRight[r.operation.Kind]); err != nil {
+	if err := r.Permit(o.worker.Spec(r.operation.Kind).Right); err != nil {
 		return operation.Operation{}, err
 	}
 	var now operation.Operation
@@ -63,24 +51,11 @@ func (o *Operations) Cancel(ctx context.Context, r ReachedOperation) (operation.
 
 // cancel applies the request to an operation that is locked.
 func (b *base) cancel(
-	ctx context.Context, tx ports.Tx, work operation.Operation, r database.Record, by audit.Actor,
+	ctx context.Context, tx ports.Tx, o operation.Operation, r database.Record, by audit.Actor,
 ) (operation.Operation, error) {
-	cell, err := operation.DecideCancel(work)
-	if err != nil || work.Status == operation.Canceled {
-		return work, err
+	now, ended, err := b.worker.Cancel(ctx, tx, o, r.Name)
+	if err != nil || !ended {
+		return now, err
 	}
-	work.CancelRequested = true
-	if cell.Next != operation.Canceled {
-		return work, tx.Operations().RequestCancel(ctx, work)
-	}
-	at := b.Clock.Now()
-	work.Status, work.FinishedAt, work.Stage = cell.Next, &at, operation.StageFinished
-	if err := tx.Operations().RequestCancel(ctx, work); err != nil {
-		return work, err
-	}
-	if err := b.emit(ctx, tx, work, r.Name, at); err != nil {
-		return work, err
-	}
-	details := audit.Details{"operationId": string(work.ID)}
-	return work, b.audit(ctx, tx, r, by, audit.OperationCanceled, details)
+	return now, b.audit(ctx, tx, r, by, audit.OperationCanceled, audit.Details{"operationId": string(o.ID)})
 }

@@ -131,7 +131,7 @@ func (o *Operator) Operations(
 	ctx context.Context, db id.DatabaseID, p ports.Page,
 ) (list []operation.Operation, err error) {
 	err = o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Operations().List(ctx, db, p)
+		list, err = tx.Operations().List(ctx, db, o.worker.Public(), p)
 		return err
 	})
 	return list, err

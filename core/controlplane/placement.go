@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/server"
@@ -14,25 +15,26 @@ import (
 // createElsewhere continues a creation of which its server has certainly never heard on another server, with the same names,
 // passwords and verifiers. Each server that fails is avoided from then on, so this ends. Where no other server has room, the
 // database is forgotten.
-func (w *Worker) createElsewhere(ctx context.Context, h *held, record database.Record, cause error) error {
-	moved, err := w.moveElsewhere(ctx, h, record)
+func (d *Databases) createElsewhere(
+	ctx context.Context, j *creation, record database.Record, cause error,
+) (work.Next, error) {
+	moved, err := d.moveElsewhere(ctx, j, record)
 	switch {
 	case err != nil:
-		return err
+		return work.Next{}, err
 	case !moved:
-		return w.forget(ctx, h, record,
+		return d.forget(ctx, j, record,
 			fault.Wrap(cause, fault.AgentError, "the database server cannot be reached; nothing was made"))
 	}
-	w.Crash(CrashCreateMoved)
-	h.record("operation.moved", cause)
-	return w.create(ctx, h)
+	j.Record("operation.moved", cause)
+	return work.Again(0), nil
 }
 
 // moveElsewhere commits that the server is avoided and, in the same transaction, which one is to have the database; false if
 // there is none. After a crash the creation continues wherever that says.
-func (w *Worker) moveElsewhere(ctx context.Context, h *held, record database.Record) (moved bool, err error) {
-	err = h.save(ctx, unchanged, func(ctx context.Context, tx ports.Tx) error {
-		now := w.Clock.Now()
+func (d *Databases) moveElsewhere(ctx context.Context, j *creation, record database.Record) (moved bool, err error) {
+	err = j.Save(ctx, "moved", nil, func(ctx context.Context, tx ports.Tx) error {
+		now := d.Clock.Now()
 		other, err := tx.Servers().Pick(ctx, ports.Placement{
 			Now: now, Connections: record.ReservedConnections(), Leaving: record.ServerID, Name: record.Name,
 		})
@@ -55,19 +57,19 @@ func avoidedFrom(now time.Time) *time.Time {
 
 // noteAnswer remembers, for all hosts, that a server cannot make databases now, so that they go to others for a while, or that
 // it answers again. A failure to remember fails no creation.
-func (w *Worker) noteAnswer(ctx context.Context, s server.Server, answer error) {
+func (d *Databases) noteAnswer(ctx context.Context, s server.Server, answer error) {
 	var refusal *ports.AgentRefusal
 	var until *time.Time
 	switch {
 	case ctx.Err() != nil:
 		return
 	case errors.Is(answer, ports.ErrAgentUnreachable), ports.RefusedFor(answer, ports.ReasonUnavailable):
-		until = avoidedFrom(w.Clock.Now())
+		until = avoidedFrom(d.Clock.Now())
 	case s.AvoidedUntil == nil, answer != nil && !errors.As(answer, &refusal):
 		return
 	}
-	err := w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, s.ID, until) })
+	err := d.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, s.ID, until) })
 	if err != nil {
-		w.Journal.Record(ctx, ports.JournalEvent{What: "server.not_noted", Err: err})
+		d.Journal.Record(ctx, ports.JournalEvent{What: "server.not_noted", Err: err})
 	}
 }

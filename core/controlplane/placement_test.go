@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -91,7 +92,7 @@ func TestOnlyTheUntouchedIsMoved(t *testing.T) {
 	_, cut := w.another("roomier", 0)
 	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Capacity = 200_000 }))(t)
 	if !dies(func() {
-		_, _ = w.process(mortal(controlplane.CrashCreateReserved)).Databases.Create(w.ctx, w.caller, request("cut"))
+		_, _ = w.process(mortal(work.Reserved(controlplane.KindCreate))).Databases.Create(w.ctx, w.caller, request("cut"))
 	}) {
 		t.Fatal("the process did not die")
 	}
@@ -133,21 +134,19 @@ func TestNowhereElse(t *testing.T) {
 	}
 }
 
-// The process dies between the move and the first command to the other server.
+// The process dies anywhere around the move and the first command to the other server.
 func TestAMoveSurvivesACrash(t *testing.T) {
-	w := newWorld(t)
-	_, dead := w.another("roomy", 0)
-	dead.SetUnreachable(true)
 	r := request("shop")
 	r.Key = "once"
-	if !dies(func() { _, _ = w.process(mortal(controlplane.CrashCreateMoved)).Databases.Create(w.ctx, w.caller, r) }) {
-		t.Fatal("the process did not die")
-	}
-	w.clock.Advance(time.Minute)
-	w.work(w.ControlPlane)
-	c := must(w.Databases.Create(w.ctx, w.caller, r))(t)
-	equal(t, "server", c.Record.ServerID, w.machine.ID)
-	equal(t, "logs in", w.logsIn(c), true)
+	killed(t, controlplane.KindCreate,
+		func(w *world) { _, dead := w.another("roomy", 0); dead.SetUnreachable(true) },
+		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, r) },
+		func(w *world) {
+			c := must(w.Databases.Create(w.ctx, w.caller, r))(w.t)
+			on := w.fleet.Server(c.Record.ServerID)
+			equal(w.t, "logs in", on.CanLogIn(customer, c.Record.Name, c.Username, c.Password), true)
+			equal(w.t, "databases", w.databases(), 1)
+		})
 }
 
 // Two servers that do not answer send each other nothing back and forth.

@@ -136,7 +136,7 @@ func (a *Access) ReachOperation(
 		if err != nil {
 			return ReachedOperation{}, err
 		}
-		if !found.Kind.Public() {
+		if !a.worker.Spec(found.Kind).Public {
 			return ReachedOperation{}, ports.ErrNoRow
 		}
 		r, err := p.reach(ctx, tx, found.DatabaseID)

@@ -69,7 +69,7 @@ func (r *Roles) Rename(ctx context.Context, reached Reached, of id.RoleID, name 
 	}
 	var state RoleState
 	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, target, err := sceneOf(ctx, tx, reached.record.ID, of)
+		s, target, err := r.sceneOf(ctx, tx, reached.record.ID, of)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (r *Roles) Rename(ctx context.Context, reached Reached, of id.RoleID, name 
 }
 
 // scene locks a database and reads everything that determines what may happen to its roles.
-func scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s role.Scene, err error) {
+func (b *base) scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s role.Scene, err error) {
 	if s.Database, err = tx.Databases().Lock(ctx, db); err != nil {
 		return s, notFound(err, errDatabaseNotFound())
 	}
@@ -107,13 +107,15 @@ func scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s role.Scene, er
 	if errors.Is(err, ports.ErrNoRow) {
 		return s, nil
 	}
-	s.Open = open.Kind
+	if err == nil && !b.worker.Spec(open.Kind).BesideLogins {
+		s.Blocking = open.Kind
+	}
 	return s, err
 }
 
 // sceneOf is scene with one role of the database, even a removed one.
-func sceneOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (s role.Scene, target role.Role, err error) {
-	if s, err = scene(ctx, tx, db); err == nil {
+func (b *base) sceneOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (s role.Scene, target role.Role, err error) {
+	if s, err = b.scene(ctx, tx, db); err == nil {
 		target, err = roleOf(ctx, tx, db, of)
 	}
 	return s, target, err

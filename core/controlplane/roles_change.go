@@ -40,7 +40,7 @@ func (r *Roles) Change(
 	var job changeJob
 	var known bool
 	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := scene(ctx, tx, reached.record.ID)
+		s, err := r.scene(ctx, tx, reached.record.ID)
 		if err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func (r *Roles) resume(
 	defer release()
 	job, todo := r.newSetup(reached), false
 	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, target, err := sceneOf(ctx, tx, reached.record.ID, of)
+		s, target, err := r.sceneOf(ctx, tx, reached.record.ID, of)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (r *Roles) reserve(ctx context.Context, reached Reached, q role.Request) (s
 		return setup{}, err
 	}
 	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := scene(ctx, tx, reached.record.ID)
+		s, err := r.scene(ctx, tx, reached.record.ID)
 		if err != nil {
 			return err
 		}

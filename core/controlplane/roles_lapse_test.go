@@ -100,7 +100,7 @@ func TestExpiryIsNotTriedInVain(t *testing.T) {
 	w.server.SetUnreachable(true)
 	ok(t, w.Keeper.Once(w.ctx)) // the first waits for its server, the second for the first
 	ok(t, w.store.View(w.ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Roles().Expiring(ctx, w.clock.Now(), 10)
+		list, err := tx.Roles().Expiring(ctx, w.clock.Now(), w.Worker.BesideLogins(), 10)
 		equal(t, "roles that can expire", len(list), 0)
 		return err
 	}))

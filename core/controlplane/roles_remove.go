@@ -96,7 +96,7 @@ func (r *Roles) nextRemoval(
 	begun := false
 	err = r.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		begun = false
-		s, target, err := sceneOf(ctx, tx, reached.record.ID, of)
+		s, target, err := r.sceneOf(ctx, tx, reached.record.ID, of)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +44,7 @@ type world struct {
 	account account.Account
 	key     string
 	caller  controlplane.Caller
+	latest  controlplane.Created // by made
 }
 
 var customer = netip.MustParseAddr("203.0.113.7")
@@ -49,8 +52,8 @@ var customer = netip.MustParseAddr("203.0.113.7")
 // quick is a configuration in which nothing waits for long.
 func quick() controlplane.Config {
 	return controlplane.Config{
-		PollEvery: time.Millisecond, CreateWait: 10 * time.Second,
-		Limits: map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
+		CreateWait: 10 * time.Second,
+		Limits:     map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
 	}
 }
 
@@ -105,7 +108,8 @@ func request(name string) controlplane.CreateRequest {
 // made creates a database.
 func (w *world) made(name string) controlplane.Created {
 	w.t.Helper()
-	return must(w.Databases.Create(w.ctx, w.caller, request(name)))(w.t)
+	w.latest = must(w.Databases.Create(w.ctx, w.caller, request(name)))(w.t)
+	return w.latest
 }
 
 // reached is a database as its owner reaches it.
@@ -143,6 +147,25 @@ func (w *world) work(cp *controlplane.ControlPlane) {
 		}
 	}
 	w.t.Fatal("the queue never empties")
+}
+
+// only is the account's only database.
+func (w *world) only() database.Record {
+	w.t.Helper()
+	list, _, err := w.Databases.List(w.ctx, w.caller, ports.Page{})
+	ok(w.t, err)
+	if len(list) != 1 {
+		w.t.Fatalf("%d databases", len(list))
+	}
+	return list[0]
+}
+
+// newest is the last operation of the only database.
+func (w *world) newest() operation.Operation {
+	w.t.Helper()
+	list, _, err := w.Operations.List(w.ctx, w.reached(w.only().ID), ports.Page{})
+	ok(w.t, err)
+	return list[0]
 }
 
 func (w *world) operation(op id.OperationID) operation.Operation {
@@ -221,6 +244,45 @@ func dies(fn func()) (died bool) {
 	}()
 	fn()
 	return false
+}
+
+// killed is about what act does as operations of one kind: the process that does it dies at one crash point after the other, each
+// time in a world of its own, and check is called when the next process has finished the work.
+func killed(
+	t *testing.T, kind operation.Kind, prepare func(*world), act func(*world, *controlplane.ControlPlane), check func(*world),
+) {
+	var points []string
+	observed := quick()
+	observed.Crash = func(at string) {
+		if strings.HasPrefix(at, string(kind)+".") && !slices.Contains(points, at) {
+			points = append(points, at)
+		}
+	}
+	w := newWorld(t)
+	prepare(w)
+	act(w, w.process(observed))
+	check(w)
+	if len(points) < 5 {
+		t.Fatalf("few crash points: %v", points)
+	}
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			if !slices.Contains(w.Worker.Points(), point) {
+				t.Error("the kind does not name this point")
+			}
+			w := newWorld(t)
+			prepare(w)
+			if !dies(func() { act(w, w.process(mortal(point))) }) {
+				t.Fatal("the point was not hit")
+			}
+			w.clock.Advance(time.Minute)
+			for _, s := range must(w.Operator.Servers(w.ctx))(t) {
+				w.fleet.Server(s.ID).SetUnreachable(false)
+			}
+			w.work(w.ControlPlane)
+			check(w)
+		})
+	}
 }
 
 // mortal is a configuration of a process that dies when it first comes to a point.

@@ -11,17 +11,6 @@ import (
 // Name is "<operation type>.<final status>".
 type Name string
 
-// Catalogue lists the 18 names: six types by three final statuses.
-func Catalogue() []Name {
-	var names []Name
-	for _, k := range operation.PublicKinds {
-		for _, s := range []operation.Status{operation.Succeeded, operation.Failed, operation.Canceled} {
-			names = append(names, NameOf(k, s))
-		}
-	}
-	return names
-}
-
 // NameOf makes the name of an event.
 func NameOf(k operation.Kind, s operation.Status) Name { return Name(string(k) + "." + string(s)) }
 
@@ -44,16 +33,13 @@ type Data struct {
 	Error        *operation.Failure `json:"error"`
 }
 
-// Of describes an operation that has just become final. ok is false for one that makes no event.
-func Of(o operation.Operation, databaseName string, now time.Time) (p Payload, ok bool) {
-	if !o.Kind.Public() || !o.Status.Final() {
-		return Payload{}, false
-	}
+// Of describes an operation of a public kind that has just become final.
+func Of(o operation.Operation, databaseName string, now time.Time) Payload {
 	return Payload{
 		ID: o.ID, Event: NameOf(o.Kind, o.Status), CreatedAt: now.UTC().Format(time.RFC3339Nano),
 		Data: Data{
 			OperationID: o.ID, DatabaseID: o.DatabaseID, DatabaseName: databaseName,
 			Status: o.Status, Stage: o.Stage, Progress: o.Progress, Error: o.Failure(),
 		},
-	}, true
+	}
 }

@@ -11,39 +11,12 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Kind is the type of an operation.
-type Kind string
-
-// The kinds.
-const (
-	Backup    Kind = "backup"
-	Restore   Kind = "restore"
-	Clone     Kind = "clone"
-	Delete    Kind = "delete"
-	Recover   Kind = "recover"
-	Extension Kind = "extension"
-
-	// Create and Lifecycle are internal kinds: their routes answer when the work is done, so they are never listed and produce no
-	// events. After a crash they are resumed like every other operation.
-	Create    Kind = "create"
-	Lifecycle Kind = "lifecycle"
-)
-
-// PublicKinds are the types that the API shows, in the order of the spec.
-var PublicKinds = []Kind{Backup, Restore, Clone, Delete, Recover, Extension}
-
-// Public reports whether the API shows operations of this kind.
-func (k Kind) Public() bool { return k != Create && k != Lifecycle }
-
-// Cancelable reports whether an operation of this kind can be canceled while it runs, because it changes nothing in the
-// database. A backup only reads.
-func (k Kind) Cancelable() bool { return k == Backup }
-
 // Operation is one piece of work on one database. At most one is open per database.
 type Operation struct {
 	ID         id.OperationID  `db:"id"`
 	AccountID  id.AccountID    `db:"account_id"`
 	DatabaseID id.DatabaseID   `db:"database_id"`
+	ServerID   id.ServerID     `db:"server_id"` // of the database
 	Kind       Kind            `db:"kind"`
 	Status     Status          `db:"status"`
 	Stage      string          `db:"stage"`    // informational

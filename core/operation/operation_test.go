@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -45,33 +46,53 @@ func TestFinalIsFinal(t *testing.T) {
 }
 
 func TestDecideCancel(t *testing.T) {
-	for _, k := range append([]Kind{Create, Lifecycle}, PublicKinds...) {
-		want := map[Status]Status{Queued: Canceled, Canceled: Canceled}
-		if k == Backup {
-			want[Running] = Running
-		}
+	always, early := Spec{Cancelable: Always}, Spec{Cancelable: func(o Operation) bool { return o.Stage == "early" }}
+	cases := []struct {
+		name  string
+		spec  Spec
+		stage string
+		want  map[Status]Status // by the status in which it is asked for; elsewhere a conflict
+	}{
+		{"never while it runs", Spec{}, "early", map[Status]Status{Queued: Canceled, Canceled: Canceled}},
+		{"always", always, "", map[Status]Status{Queued: Canceled, Canceled: Canceled, Running: Running}},
+		{"early enough", early, "early", map[Status]Status{Queued: Canceled, Canceled: Canceled, Running: Running}},
+		{"too late", early, "late", map[Status]Status{Queued: Canceled, Canceled: Canceled}},
+	}
+	for _, c := range cases {
 		for _, s := range Statuses {
-			cell, err := DecideCancel(Operation{Kind: k, Status: s})
-			next, allowed := want[s]
-			if allowed && (err != nil || cell.Next != next) || !allowed && !fault.Has(err, fault.DatabaseStateConflict) {
-				t.Errorf("%s %s: %s, %v", s, k, cell.Next, err)
+			status, err := c.spec.DecideCancel(Operation{Status: s, Stage: c.stage})
+			want, allowed := c.want[s]
+			if allowed && (err != nil || status != want) || !allowed && !fault.Has(err, fault.DatabaseStateConflict) {
+				t.Errorf("%s, %s: %s, %v", c.name, s, status, err)
 			}
 		}
 	}
 }
 
-func TestPublicKinds(t *testing.T) {
-	want := []string{"backup", "restore", "clone", "delete", "recover", "extension"}
-	if len(PublicKinds) != len(want) {
-		t.Fatal(PublicKinds)
+func TestEnded(t *testing.T) {
+	later, cause := start.Add(time.Minute), fault.New(fault.AgentError, "why")
+	running := Operation{Status: Running, Stage: "clearing", Progress: 40, Lease: Lease{Until: &later}}
+	failing := running
+	failing.ErrorCode, failing.ErrorText = cause.Code, cause.Message
+	cases := map[string]struct {
+		o     Operation
+		on    Event
+		cause *fault.Error
+		want  Operation
+	}{
+		"succeeded":           {running, Succeed, nil, Operation{Status: Succeeded, Progress: 100, Result: []byte("1")}},
+		"succeeded after all": {failing, Succeed, nil, Operation{Status: Succeeded, Progress: 100, Result: []byte("1")}},
+		"failed":              {running, Fail, cause, Operation{Status: Failed, Progress: 40, ErrorCode: cause.Code, ErrorText: "why", Result: []byte("1")}},
+		"canceled":            {running, ConfirmCancel, nil, Operation{Status: Canceled, Progress: 40, Result: []byte("1")}},
 	}
-	for i, k := range PublicKinds {
-		if string(k) != want[i] || !k.Public() {
-			t.Errorf("kind %d is %s", i, k)
+	for name, c := range cases {
+		c.want.Stage, c.want.FinishedAt = StageFinished, &later
+		if got, err := c.o.Ended(c.on, later, []byte("1"), c.cause); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if Create.Public() || Lifecycle.Public() {
-		t.Error("the service's own kinds are public")
+	if _, err := (Operation{Status: Queued}).Ended(Succeed, later, nil, nil); err == nil {
+		t.Error("an operation that nobody claimed has succeeded")
 	}
 }
 

@@ -1,6 +1,9 @@
 package operation
 
 import (
+	"encoding/json"
+	"time"
+
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 )
@@ -51,7 +54,7 @@ var (
 )
 
 // Transitions is the status machine. A running operation is canceled in two steps: the request is recorded, then the worker has
-// the agent close the operation. Whether a running operation may be canceled at all depends on its kind: see DecideCancel.
+// the agent close the operation. Whether a running operation may be canceled at all depends on its kind: see Spec.
 var Transitions = machine.Table[Status, Event]{
 	Queued: {
 		Claim: to(Running, RaiseEpoch), Succeed: conflict, Fail: conflict,
@@ -66,12 +69,18 @@ var Transitions = machine.Table[Status, Event]{
 	Canceled:  {Claim: conflict, Succeed: conflict, Fail: conflict, RequestCancel: to(Canceled), ConfirmCancel: conflict},
 }
 
-// DecideCancel applies a user's request to cancel. A running operation that may already have changed something is refused with
-// DATABASE_STATE_CONFLICT.
-func DecideCancel(o Operation) (machine.Cell[Status], error) {
-	if o.Status == Running && !o.Kind.Cancelable() {
-		return machine.Cell[Status]{}, fault.New(fault.DatabaseStateConflict,
-			"a running %s operation can no longer be canceled", o.Kind)
+// Ended returns the operation as it becomes final, with the result of one that succeeded or the cause of one that failed.
+func (o Operation) Ended(on Event, now time.Time, result json.RawMessage, cause *fault.Error) (Operation, error) {
+	cell, err := Transitions.Decide(o.Status, on)
+	if err != nil {
+		return o, err
 	}
-	return Transitions.Decide(o.Status, RequestCancel)
+	o.Status, o.FinishedAt, o.Until, o.Stage, o.Result = cell.Next, &now, nil, StageFinished, result
+	if o.Status == Succeeded {
+		o.Progress, o.ErrorCode, o.ErrorText = 100, "", ""
+	}
+	if cause != nil {
+		o.ErrorCode, o.ErrorText = cause.Code, cause.Message
+	}
+	return o, nil
 }

@@ -62,7 +62,7 @@ type Scene struct {
 	Database database.Record
 	Roles    []Role         // all but the removed ones
 	Change   *Change        // the pending one of the database
-	Open     operation.Kind // of the open operation; empty where none is open
+	Blocking operation.Kind // of the open operation beside which logins may not change; empty where there is none
 }
 
 // Admits decides whether a new role may be created (spec, rules 3 and 7-9 for create). VALIDATION_ERROR: the label or the
@@ -152,16 +152,13 @@ func (s Scene) free(statuses ...database.Status) error {
 		return conflictf("the database has no managed SQL roles")
 	case !slices.Contains(statuses, s.Database.Status):
 		return conflictf("the database is not active: its status is %s", s.Database.Status)
-	case s.Open != "" && !harmless(s.Open):
-		return conflictf("a %s operation of the database is open", s.Open)
+	case s.Blocking != "":
+		return conflictf("a %s operation of the database is open", s.Blocking)
 	case s.Change != nil:
 		return conflictf("another change of the database's logins is unfinished: operation %s", s.Change.ID)
 	}
 	return nil
 }
-
-// harmless reports whether roles may change while an operation of this kind is open: a backup only reads.
-func harmless(k operation.Kind) bool { return k == operation.Backup }
 
 func conflictf(format string, args ...any) error {
 	return fault.New(fault.ManagedRoleConflict, format, args...)

@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/operation"
 )
 
 var someRequest = Request{DisplayName: "Reports", AccessProfile: ReadOnly, ConnectionLimit: 2, Key: "k"}
@@ -178,11 +177,7 @@ func unrest() map[string]func(*Scene) {
 			list[string(status)] = func(s *Scene) { s.Database.Status = status }
 		}
 	}
-	for _, kind := range append([]operation.Kind{operation.Create, operation.Lifecycle}, operation.PublicKinds...) {
-		if kind != operation.Backup {
-			list[string(kind)+" operation"] = func(s *Scene) { s.Open = kind }
-		}
-	}
+	list["open operation"] = func(s *Scene) { s.Blocking = "restore" }
 	return list
 }
 
@@ -202,11 +197,6 @@ func TestRolesWaitForTheDatabase(t *testing.T) {
 	for rule, decide := range rules {
 		if err := decide(calmScene()); err != nil {
 			t.Errorf("%s on a calm database: %v", rule, err)
-		}
-		backup := calmScene()
-		backup.Open = operation.Backup
-		if err := decide(backup); err != nil {
-			t.Errorf("%s during a backup: %v", rule, err)
 		}
 		for name, change := range unrest() {
 			s := calmScene()

@@ -92,5 +92,5 @@ func (s Scene) ResumesRemoval(r Role, e Event) bool {
 func (s Scene) AdmitsExpiry(r Role, now time.Time) (cell machine.Cell[Status], ok bool) {
 	cell, err := r.Status.Decide(Expire)
 	return cell, err == nil && r.ValidityEnded(now) && s.Change == nil && s.Database.Status == database.Active &&
-		(s.Open == "" || harmless(s.Open))
+		s.Blocking == ""
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/operation"
 )
 
 func stopped(s Scene) Scene {
@@ -196,11 +195,6 @@ func TestExpiry(t *testing.T) {
 	}
 	if _, ok := calmScene(r).AdmitsExpiry(Role{Status: Ready}, noon); ok {
 		t.Error("a credential without an end has expired")
-	}
-	backup := calmScene(r)
-	backup.Open = operation.Backup
-	if _, ok := backup.AdmitsExpiry(r, noon); !ok {
-		t.Error("a backup keeps a credential alive")
 	}
 	for name, change := range unrest() {
 		s := calmScene(r)

@@ -2,10 +2,9 @@ package memstore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"time"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -32,6 +31,9 @@ func (o operations) Add(ctx context.Context, op operation.Operation) error {
 	}
 	if !op.Status.Final() && s.operations.any(isOpenOn(op.DatabaseID)) {
 		return o.refuse(fault.New(fault.DatabaseStateConflict, "another operation of the database is open"))
+	}
+	if of, ok := s.databases.get(op.DatabaseID); ok && op.ServerID == "" {
+		op.ServerID = of.ServerID
 	}
 	s.operations.put(s.txid, op.ID, kept(op))
 	o.tx.queued = true
@@ -78,44 +80,18 @@ func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Opera
 	return operation.Operation{}, ports.ErrNoRow
 }
 
-func (o operations) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
+func (o operations) List(
+	ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p ports.Page,
+) ([]operation.Operation, error) {
 	s, err := o.reading(ctx)
 	if err != nil {
 		return nil, err
 	}
-	shown := func(op operation.Operation) bool { return op.DatabaseID == db && op.Kind.Public() }
+	shown := func(op operation.Operation) bool { return op.DatabaseID == db && slices.Contains(kinds, op.Kind) }
 	position := func(op operation.Operation) ports.Position {
 		return ports.Position{At: op.CreatedAt, ID: string(op.ID)}
 	}
 	return pagedByID(s.operations.having(shown, nil), p, position, -1)
-}
-
-func (o operations) ClaimNext(
-	ctx context.Context, owner string, now time.Time, hold time.Duration,
-) (operation.Operation, error) {
-	s, err := o.writing(ctx)
-	if err != nil {
-		return operation.Operation{}, err
-	}
-	waiting := s.operations.having(func(op operation.Operation) bool { return op.Claimable(now) }, byWait)
-	if len(waiting) == 0 {
-		return operation.Operation{}, ports.ErrNoRow
-	}
-	claimed := waiting[0].Claimed(owner, now, hold)
-	s.operations.put(s.txid, claimed.ID, claimed)
-	return claimed, nil
-}
-
-// byWait puts first what has waited longest, since it may be claimed and nobody holds it.
-func byWait(a, b operation.Operation) int {
-	return cmp.Or(since(a).Compare(since(b)), byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)))
-}
-
-func since(op operation.Operation) time.Time {
-	if op.Until != nil && op.Until.After(op.NotBefore) {
-		return *op.Until
-	}
-	return op.NotBefore
 }
 
 func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {
@@ -128,7 +104,7 @@ func (o operations) SaveLeased(ctx context.Context, op operation.Operation) erro
 		return ports.ErrLeaseLost
 	}
 	next := kept(op)
-	next.AccountID, next.DatabaseID, next.Kind = stored.AccountID, stored.DatabaseID, stored.Kind
+	next.AccountID, next.DatabaseID, next.ServerID, next.Kind = stored.AccountID, stored.DatabaseID, stored.ServerID, stored.Kind
 	next.Actor, next.RequestID, next.CreatedAt = stored.Actor, stored.RequestID, stored.CreatedAt
 	next.CancelRequested = stored.CancelRequested || op.CancelRequested
 	s.operations.put(s.txid, op.ID, next)

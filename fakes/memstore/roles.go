@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/database"
@@ -98,13 +99,13 @@ func (r roles) Save(ctx context.Context, changed role.Role) error {
 	return r.put(s, changed)
 }
 
-func (r roles) Expiring(ctx context.Context, now time.Time, limit int) ([]role.Role, error) {
+func (r roles) Expiring(ctx context.Context, now time.Time, beside []operation.Kind, limit int) ([]role.Role, error) {
 	s, err := r.reading(ctx)
 	if err != nil {
 		return nil, err
 	}
 	over := func(r role.Role) bool {
-		return r.Status == role.Ready && r.ValidityEnded(now) && s.rolesMayChange(r.DatabaseID)
+		return r.Status == role.Ready && r.ValidityEnded(now) && s.rolesMayChange(r.DatabaseID, beside)
 	}
 	list := s.roles.having(over, func(a, b role.Role) int {
 		return byTime(*a.CredentialExpiresAt, string(a.ID), *b.CredentialExpiresAt, string(b.ID))
@@ -113,10 +114,10 @@ func (r roles) Expiring(ctx context.Context, now time.Time, limit int) ([]role.R
 }
 
 // rolesMayChange reports whether nothing keeps the roles of a database from being changed.
-func (s *state) rolesMayChange(db id.DatabaseID) bool {
+func (s *state) rolesMayChange(db id.DatabaseID, beside []operation.Kind) bool {
 	of, _ := s.databases.get(db)
 	isOpen := isOpenOn(db)
 	return of.Status == database.Active &&
 		!s.roleChanges.any(func(c role.Change) bool { return c.DatabaseID == db && c.Open() }) &&
-		!s.operations.any(func(o operation.Operation) bool { return isOpen(o) && o.Kind != operation.Backup })
+		!s.operations.any(func(o operation.Operation) bool { return isOpen(o) && !slices.Contains(beside, o.Kind) })
 }

@@ -105,6 +105,12 @@ func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) err
 	}
 	r.ServerID = to
 	s.databases.put(s.txid, db, r)
+	for _, op := range s.operations.byKey {
+		if isOpenOn(db)(op) {
+			op.ServerID = to
+			s.operations.put(s.txid, op.ID, op)
+		}
+	}
 	return nil
 }
 

@@ -16,33 +16,34 @@ import (
 
 // state is everything that is stored. Copying the struct is a snapshot.
 type state struct {
-	txid        txid // of the transaction that made it
-	users       rows[id.UserID, account.User]
-	accounts    rows[id.AccountID, account.Account]
-	namespaces  rows[id.NamespaceID, account.Namespace]
-	keys        rows[id.KeyID, account.Key]
-	bindings    rows[binding, binding]
-	servers     rows[id.ServerID, server.Server]
-	databases   rows[id.DatabaseID, database.Record]
-	memberships rows[membershipKey, ports.Membership]
-	logins      rows[loginKey, ports.LoginSecret]
-	roles       rows[id.RoleID, role.Role]
-	roleChanges rows[id.OperationID, role.Change]
-	allowlist   rows[id.AllowlistEntryID, database.AllowlistEntry]
-	operations  rows[id.OperationID, operation.Operation]
-	backups     rows[backupKey, backup.Backup]
-	requests    rows[requestKey, idempotency.Record]
-	audit       rows[id.AuditID, audit.Entry]
-	events      rows[id.EventID, ports.OutboxEvent]
-	taken       rows[id.EventID, id.EventID] // events of which deliveries were made
-	webhooks    rows[id.WebhookID, lane]
-	deliveries  rows[id.DeliveryID, webhook.Delivery]
-	attempts    rows[attemptKey, ports.WebhookAttempt]
-	turns       int64 // claims of deliveries so far
-	features    rows[string, string]
-	enrolments  rows[enrolment, enrolment]
-	autoEnroll  rows[id.AccountID, id.AccountID]
-	maintenance bool
+	txid           txid // of the transaction that made it
+	users          rows[id.UserID, account.User]
+	accounts       rows[id.AccountID, account.Account]
+	namespaces     rows[id.NamespaceID, account.Namespace]
+	keys           rows[id.KeyID, account.Key]
+	bindings       rows[binding, binding]
+	servers        rows[id.ServerID, server.Server]
+	databases      rows[id.DatabaseID, database.Record]
+	memberships    rows[membershipKey, ports.Membership]
+	logins         rows[loginKey, ports.LoginSecret]
+	roles          rows[id.RoleID, role.Role]
+	roleChanges    rows[id.OperationID, role.Change]
+	allowlist      rows[id.AllowlistEntryID, database.AllowlistEntry]
+	operations     rows[id.OperationID, operation.Operation]
+	operationLanes rows[operationLane, int64] // the turn at which each was last served
+	backups        rows[backupKey, backup.Backup]
+	requests       rows[requestKey, idempotency.Record]
+	audit          rows[id.AuditID, audit.Entry]
+	events         rows[id.EventID, ports.OutboxEvent]
+	taken          rows[id.EventID, id.EventID] // events of which deliveries were made
+	webhooks       rows[id.WebhookID, lane]
+	deliveries     rows[id.DeliveryID, webhook.Delivery]
+	attempts       rows[attemptKey, ports.WebhookAttempt]
+	turns          int64 // claims so far
+	features       rows[string, string]
+	enrolments     rows[enrolment, enrolment]
+	autoEnroll     rows[id.AccountID, id.AccountID]
+	maintenance    bool
 }
 
 type binding struct {

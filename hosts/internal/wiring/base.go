@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/webhooksender"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/ports"
@@ -46,7 +47,7 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.KeyringFile, "keyring-file", "", "key ring that stored secrets are encrypted with")
 	cmd.Flags().StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8081", "address of /livez, /readyz and /metrics")
 	cmd.Flags().StringSliceVar(&s.UnverifiedPlans, "unverified-plans", nil, "plans whose backups are not verified")
-	cmd.Flags().DurationVar(&s.LeaseHold, "lease-hold", controlplane.DefaultLeaseHold,
+	cmd.Flags().DurationVar(&s.LeaseHold, "lease-hold", work.DefaultLeaseHold,
 		"how long a worker may be silent before another takes its work; the same for all hosts")
 	cmd.Flags().StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }

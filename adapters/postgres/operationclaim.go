@@ -1,0 +1,100 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	waitingSince = "greatest(o.not_before, o.lease_until)"
+	inLane       = "o.account_id = l.account_id AND o.server_id = l.server_id AND o.kind = l.kind AND o." + open
+)
+
+// fairestLane locks the lane that is to be served next. SKIP LOCKED gives each of several hosts another one. Its parameters are
+// $1 now, $2 kinds, $3 accounts and $4 servers to be left out.
+const fairestLane = `
+	WITH turns AS MATERIALIZED (
+		SELECT account_id, max(turn) AS turn FROM operation_lanes GROUP BY account_id
+	), lane AS MATERIALIZED (
+		SELECT l.* FROM operation_lanes l JOIN turns t ON t.account_id = l.account_id
+		WHERE l.due_at <= $1 AND l.kind = ANY($2) AND l.account_id <> ALL($3) AND l.server_id <> ALL($4)
+		ORDER BY t.turn, l.turn, l.due_at, l.account_id, l.server_id, l.kind
+		LIMIT 1 FOR NO KEY UPDATE OF l SKIP LOCKED
+	)`
+
+var (
+	claimOperation = written(fairestLane + `, first AS MATERIALIZED (
+			SELECT f.id FROM lane l CROSS JOIN LATERAL (
+				SELECT o.id FROM operations o WHERE ` + inLane + ` AND ` + waitingSince + ` <= $1
+				ORDER BY ` + waitingSince + `, o.created_at, o.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) f
+		), served AS (
+			UPDATE operation_lanes s SET turn = nextval('operation_turns') FROM lane l
+			WHERE (s.account_id, s.server_id, s.kind) = (l.account_id, l.server_id, l.kind) AND EXISTS (SELECT FROM first)
+		)
+		UPDATE operations t
+		SET status = 'running', lease_owner = $5, lease_epoch = t.lease_epoch + 1, lease_until = $6,
+			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $1)
+		FROM first WHERE t.id = first.id
+		RETURNING ` + operationTable.row("t"))
+	dueLane = written(fairestLane + " SELECT account_id, server_id, kind FROM lane")
+	// Statements of their own, after the lane was locked, so that they see every operation that was made due before.
+	leaveLane = written(`
+		UPDATE operation_lanes l SET due_at = greatest($4, (SELECT min(` + waitingSince + `) FROM operations o WHERE ` + inLane + `))
+		WHERE l.account_id = $1 AND l.server_id = $2 AND l.kind = $3
+			AND EXISTS (SELECT FROM operations o WHERE ` + inLane + `)`)
+	removeLane = written("DELETE FROM operation_lanes WHERE account_id = $1 AND server_id = $2 AND kind = $3")
+)
+
+// lane is the open operations of an account on a server that are of one kind.
+type lane struct {
+	AccountID id.AccountID   `db:"account_id"`
+	ServerID  id.ServerID    `db:"server_id"`
+	Kind      operation.Kind `db:"kind"`
+}
+
+// laneRest is how long a lane is left alone in which another transaction holds all that is due.
+const laneRest = 50 * time.Millisecond
+
+// ClaimNext claims in one statement. Where the fairest lane turns out to have nothing for now, that is noted, and the next lane
+// is tried.
+func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (operation.Operation, error) {
+	fair := []any{c.Now, listed(c.Kinds), listed(c.NotOf), listed(c.NotOn)}
+	for {
+		claimed, err := plain(held[operation.Operation](ctx, o.session, claimOperation, append(fair, c.Owner, c.Now.Add(c.Hold))...))
+		if !errors.Is(err, ports.ErrNoRow) {
+			return claimed, err
+		}
+		exhausted, err := held[lane](ctx, o.session, dueLane, fair...)
+		if err != nil {
+			return operation.Operation{}, err
+		}
+		if err := o.leave(ctx, exhausted, c.Now.Add(laneRest)); err != nil {
+			return operation.Operation{}, err
+		}
+	}
+}
+
+// listed is an array parameter: nil is an empty one, as NULL compares with nothing.
+func listed[T ~string](list []T) any {
+	if list == nil {
+		list = []T{}
+	}
+	return pq.Array(list)
+}
+
+// leave notes when a lane that is locked will be due again.
+func (o operations) leave(ctx context.Context, l lane, notBefore time.Time) error {
+	key := []any{l.AccountID, l.ServerID, l.Kind}
+	n, err := o.change(ctx, leaveLane, append(key, notBefore)...)
+	if err == nil && n == 0 {
+		return o.write(ctx, removeLane, key...)
+	}
+	return err
+}

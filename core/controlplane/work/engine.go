@@ -1,0 +1,95 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Config is what an engine needs. All ports are required; the zero value of every other field means its default.
+type Config struct {
+	Store   ports.Store
+	Clock   ports.Clock
+	Entropy ports.Entropy
+	Journal ports.Journal
+	// Instance names this process in leases; it must differ from every other process's.
+	Instance string
+	// LeaseHold is how long a worker may be silent before another takes over its work; by default DefaultLeaseHold.
+	LeaseHold time.Duration
+	// StepTime bounds one step of a worker; by default DefaultStepTime. A server that does not answer holds a worker so long.
+	StepTime time.Duration
+	// PerAccount and PerServer are how many operations of one account, and on one server, this process works on at the same time;
+	// by default half of its workers, at least one.
+	PerAccount, PerServer int
+	// Crash is called at each of Engine.Points.
+	Crash func(point string)
+}
+
+// DefaultLeaseHold is long enough to survive a pause of a busy process, and short enough to wait for after a crash.
+const DefaultLeaseHold = 30 * time.Second
+
+// DefaultStepTime is longer than any step takes on a server that works.
+const DefaultStepTime = time.Minute
+
+// Engine claims operations and runs their steps. Any number of engines, in any number of processes, share the queue: leases and
+// their epochs ensure that no operation is worked on twice at a time, and that a worker that was suspended beyond the end of its
+// lease neither writes nor reaches an agent.
+type Engine struct {
+	Config
+	kinds map[operation.Kind]kind
+	names []operation.Kind // in the order of registration
+
+	claiming sync.Mutex // one claim at a time: two of one process would compete for the same lane
+	inHand   inHand
+	alarm    alarm
+}
+
+// New makes an engine without kinds. It starts nothing: see Register and Run.
+func New(c Config) *Engine {
+	c.LeaseHold, c.StepTime = cmp.Or(c.LeaseHold, DefaultLeaseHold), cmp.Or(c.StepTime, DefaultStepTime)
+	if c.Crash == nil {
+		c.Crash = func(string) {}
+	}
+	return &Engine{Config: c, kinds: map[operation.Kind]kind{}}
+}
+
+// Origin is who asked for an operation, and with which request.
+type Origin struct {
+	Actor     audit.Actor
+	RequestID string
+}
+
+// Queued is a new operation on a database, for whichever worker claims it.
+func (e *Engine) Queued(r database.Record, k operation.Kind, input json.RawMessage, by Origin) operation.Operation {
+	now := e.Clock.Now()
+	return operation.Operation{
+		ID: id.FromBytes[id.OperationID](e.Entropy.UUID()), AccountID: r.AccountID, DatabaseID: r.ID, ServerID: r.ServerID, Kind: k,
+		Status: operation.Queued, Stage: operation.StageQueued, Input: input, Actor: by.Actor, RequestID: by.RequestID,
+		CreatedAt: now, Lease: operation.Lease{NotBefore: now},
+	}
+}
+
+// Own is a new operation for which a caller of this process waits: it is created as claimed, for RunNow.
+func (e *Engine) Own(r database.Record, k operation.Kind, input json.RawMessage, by Origin) operation.Operation {
+	o := e.Queued(r, k, input, by)
+	return o.Claimed(e.Instance, o.CreatedAt, e.LeaseHold)
+}
+
+// Reserved is called when the intent of an operation was committed.
+func (e *Engine) Reserved(k operation.Kind) { e.Crash(Reserved(k)) }
+
+// record tells the journal what happened to an operation.
+func (e *Engine) record(ctx context.Context, what string, o operation.Operation, err error) {
+	e.Journal.Record(context.WithoutCancel(ctx), ports.JournalEvent{
+		What: what, DatabaseID: o.DatabaseID, OperationID: o.ID, Kind: string(o.Kind), RequestID: o.RequestID,
+		Epoch: o.Epoch, Err: err,
+	})
+}

@@ -1,0 +1,102 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// Kind is a kind of operations, as a capability registers it. In is the type of its input; None for a kind without one.
+type Kind[In any] struct {
+	operation.Spec
+	// Step does one bounded piece of the work. An error means that the outcome is not known yet: the step is done again after a
+	// pause that grows with each attempt.
+	Step func(ctx context.Context, j *Job[In]) (Next, error)
+	// Calls and Commits name the calls of agents and the commits of its steps. Before and after each of them is a crash point;
+	// see Points.
+	Calls, Commits []string
+}
+
+// None is the input of a kind that has none.
+type None struct{}
+
+// Job is an operation under lease, with its input, for one step.
+type Job[In any] struct {
+	*Lease
+	Input In
+}
+
+// Next says how an operation goes on after a step without an error. The zero value is no answer: use Done or Again.
+type Next struct {
+	done  bool
+	after time.Duration
+}
+
+// Done means that the step has made the operation final; see Lease.Finish.
+var Done = Next{done: true}
+
+// Again asks for the next step after a time; 0 means at once, under the same lease.
+func Again(after time.Duration) Next { return Next{after: after} }
+
+// kind is a Kind without the type of its input.
+type kind struct {
+	operation.Spec
+	step   func(ctx context.Context, l *Lease) (Next, error)
+	points []string
+}
+
+// Register adds a kind. It is called before the engine runs, and panics if the kind is registered twice.
+func Register[In any](e *Engine, k Kind[In]) {
+	if _, twice := e.kinds[k.Kind]; twice {
+		panic("work: " + string(k.Kind) + " is registered twice")
+	}
+	step := func(ctx context.Context, l *Lease) (Next, error) {
+		j := Job[In]{Lease: l}
+		if input := l.Operation().Input; len(input) > 0 {
+			if err := json.Unmarshal(input, &j.Input); err != nil {
+				return Next{}, err
+			}
+		}
+		return k.Step(ctx, &j)
+	}
+	e.kinds[k.Kind] = kind{Spec: k.Spec, step: step, points: pointsOf(k.Kind, k.Calls, k.Commits)}
+	e.names = append(e.names, k.Kind)
+}
+
+// Kinds are the specs of all registered kinds, in the order of their registration.
+func (e *Engine) Kinds() []operation.Spec {
+	list := make([]operation.Spec, 0, len(e.names))
+	for _, name := range e.names {
+		list = append(list, e.kinds[name].Spec)
+	}
+	return list
+}
+
+// Spec is that of a kind. One that this program does not know permits nothing.
+func (e *Engine) Spec(k operation.Kind) operation.Spec {
+	if known, ok := e.kinds[k]; ok {
+		return known.Spec
+	}
+	return operation.Spec{Kind: k}
+}
+
+// Public are the kinds that the API shows.
+func (e *Engine) Public() []operation.Kind {
+	return e.having(func(s operation.Spec) bool { return s.Public })
+}
+
+// BesideLogins are the kinds beside which logins may change.
+func (e *Engine) BesideLogins() []operation.Kind {
+	return e.having(func(s operation.Spec) bool { return s.BesideLogins })
+}
+
+func (e *Engine) having(is func(operation.Spec) bool) (list []operation.Kind) {
+	for _, s := range e.Kinds() {
+		if is(s) {
+			list = append(list, s.Kind)
+		}
+	}
+	return list
+}

@@ -1,0 +1,162 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Lease is an operation that this process works on. The lease is renewed while steps run; when it is lost, their context ends.
+type Lease struct {
+	engine *Engine
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   sync.WaitGroup
+
+	mu      sync.Mutex
+	op      operation.Operation
+	reached bool         // a command may have been delivered under this lease
+	cause   *fault.Error // why it failed, with details that its record does not keep
+}
+
+func (e *Engine) hold(ctx context.Context, o operation.Operation) *Lease {
+	l := &Lease{engine: e, op: o}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	l.done.Go(l.renew)
+	return l
+}
+
+// release stops the renewal. The lease ends with a final status, by putDown, or by expiring.
+func (l *Lease) release() {
+	l.cancel(nil)
+	l.done.Wait()
+}
+
+func (l *Lease) renew() {
+	tick := time.NewTicker(l.engine.LeaseHold / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := l.save(l.ctx, func(o *operation.Operation) {
+			until := l.engine.Clock.Now().Add(l.engine.LeaseHold)
+			o.Until = &until
+		}, nil)
+		if errors.Is(err, ports.ErrLeaseLost) || err != nil && !l.alive() {
+			l.cancel(ports.ErrLeaseLost)
+			return
+		}
+	}
+}
+
+// Operation returns the operation as last saved. It must not be called by what Save and Finish run in their transaction.
+func (l *Lease) Operation() operation.Operation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.op
+}
+
+// alive reports whether the lease still runs by this process's clock.
+func (l *Lease) alive() bool {
+	o := l.Operation()
+	return o.Until != nil && l.engine.Clock.Now().Before(*o.Until)
+}
+
+// Call makes one call of an agent. The fence lets the agent refuse this worker once its lease is lost; ErrLeaseLost means that
+// the loss is known here already, as after a long suspension, and nothing was called. what is one of Kind.Calls.
+func (l *Lease) Call(ctx context.Context, what string, call func(context.Context, ports.Fence) error) error {
+	o := l.Operation()
+	l.engine.Crash(Before(o.Kind, what))
+	if !l.alive() || o.Status.Final() {
+		return ports.ErrLeaseLost
+	}
+	err := call(ctx, ports.Fence{OperationID: o.ID, Epoch: o.Epoch})
+	if !errors.Is(err, ports.ErrAgentUnreachable) {
+		l.reached = true
+	}
+	l.engine.Crash(After(o.Kind, what))
+	return err
+}
+
+// Untouched reports whether the agent has certainly never heard of the operation: this is its first lease, and no command of it
+// was ever delivered.
+func (l *Lease) Untouched(err error) bool {
+	return errors.Is(err, ports.ErrAgentUnreachable) && !l.reached && l.Operation().Epoch == 1
+}
+
+// Save commits a change of the operation under its epoch, and in the same transaction whatever else belongs to it; change and
+// also may be nil. ErrLeaseLost: nothing was written, because another worker has the operation. what is one of Kind.Commits.
+func (l *Lease) Save(
+	ctx context.Context, what string, change func(*operation.Operation), also func(context.Context, ports.Tx) error,
+) error {
+	kind := l.Operation().Kind
+	l.engine.Crash(Before(kind, what))
+	err := l.save(ctx, change, also)
+	if err == nil {
+		l.engine.Crash(After(kind, what))
+	}
+	return err
+}
+
+func (l *Lease) save(
+	ctx context.Context, change func(*operation.Operation), also func(context.Context, ports.Tx) error,
+) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.op.Status.Final() {
+		return ports.ErrLeaseLost
+	}
+	next := l.op
+	if change != nil {
+		change(&next)
+	}
+	err := l.engine.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if also == nil {
+			return tx.Operations().SaveLeased(ctx, next)
+		}
+		// The database is locked before its operation, as everywhere, to avoid deadlocks.
+		if _, err := tx.Databases().Lock(ctx, next.DatabaseID); err != nil && !errors.Is(err, ports.ErrNoRow) {
+			return err
+		}
+		if err := tx.Operations().SaveLeased(ctx, next); err != nil {
+			return err
+		}
+		return also(ctx, tx)
+	})
+	if err == nil {
+		l.op = next
+	}
+	return err
+}
+
+// Progress is what the operation shows until the next step. It is stored with whatever is saved next.
+func (l *Lease) Progress(stage string, percent int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.op.Stage, l.op.Progress = stage, max(l.op.Progress, percent)
+}
+
+// putDown returns the lease, so that the operation is claimed again after a pause. It works even after the step's context has
+// ended.
+func (l *Lease) putDown(pause time.Duration, attempts int) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), 5*time.Second)
+	defer cancel()
+	err := l.save(ctx, func(o *operation.Operation) {
+		o.Until, o.NotBefore, o.Attempts = nil, l.engine.Clock.Now().Add(pause), attempts
+	}, nil)
+	if err == nil {
+		l.engine.alarm.after(pause)
+	}
+	return err
+}
+
+// Record tells the journal what happened to the operation.
+func (l *Lease) Record(what string, err error) { l.engine.record(l.ctx, what, l.Operation(), err) }

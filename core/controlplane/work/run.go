@@ -1,0 +1,131 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// idlePoll is how long a worker waits before it looks again when nothing woke it: notifications can be lost.
+const idlePoll = time.Second
+
+// Run claims operations and runs their steps until the context ends, up to parallel at a time. It returns when all leases in hand
+// have been returned: another worker can claim unfinished work at once.
+func (e *Engine) Run(ctx context.Context, n ports.Notifier, parallel int) {
+	e.inHand.limit(parallel, e.PerAccount, e.PerServer)
+	var running sync.WaitGroup
+	for range parallel {
+		running.Go(func() { e.loop(ctx, n) })
+	}
+	running.Wait()
+}
+
+func (e *Engine) loop(ctx context.Context, n ports.Notifier) {
+	wake, stop := n.Wake()
+	defer stop()
+	ring, hangUp := e.alarm.Wake()
+	defer hangUp()
+	tick := time.NewTicker(idlePoll)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		worked, err := e.RunNext(ctx)
+		if worked {
+			continue
+		}
+		if err != nil && ctx.Err() == nil {
+			e.Journal.Record(ctx, ports.JournalEvent{What: "queue.unreadable", Err: err})
+		}
+		select {
+		case <-wake:
+		case <-ring:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// RunNext claims one operation and runs it as far as possible for now. It reports false when none was claimable.
+func (e *Engine) RunNext(ctx context.Context) (worked bool, err error) {
+	o, leave, err := e.claim(ctx)
+	if errors.Is(err, ports.ErrNoRow) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	bounded, cancel := context.WithTimeout(ctx, e.StepTime)
+	defer cancel()
+	_ = e.run(bounded, o, ctx.Err) // the journal and the operation itself tell how it went
+	e.inHand.answered(o.ServerID, !errors.Is(bounded.Err(), context.DeadlineExceeded))
+	return true, nil
+}
+
+// claim takes the operation whose turn it is, and counts it as in hand until leave is called.
+func (e *Engine) claim(ctx context.Context) (o operation.Operation, leave func(), err error) {
+	e.claiming.Lock()
+	defer e.claiming.Unlock()
+	accounts, servers := e.inHand.full()
+	err = e.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		o, err = tx.Operations().ClaimNext(ctx, ports.OperationClaim{
+			Owner: e.Instance, Now: e.Clock.Now(), Hold: e.LeaseHold, Kinds: e.names, NotOf: accounts, NotOn: servers,
+		})
+		return err
+	})
+	if err != nil {
+		return o, nil, err
+	}
+	return o, e.inHand.enter(o.AccountID, o.ServerID), nil
+}
+
+// RunNow works on an operation that the caller has just committed as its own, for at most so long, even if the caller
+// disconnects. It returns the *fault.Error of a failed operation, and another error if the outcome is not known yet.
+func (e *Engine) RunNow(ctx context.Context, o operation.Operation, most time.Duration) error {
+	e.Reserved(o.Kind)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	defer cancel()
+	return e.run(ctx, o, func() error { return nil })
+}
+
+// run does steps of a claimed operation until it is final or is put down. stopping reports whether the worker is to end.
+func (e *Engine) run(ctx context.Context, o operation.Operation, stopping func() error) error {
+	l := e.hold(ctx, o)
+	if o.Epoch == 1 || o.Attempts > 1 { // not each time that a running job is asked how far it is
+		e.record(ctx, "operation.claimed", o, nil)
+	}
+	next, err := l.steps(e.kinds[o.Kind].step)
+	l.release() // before putDown: a renewal after it would take the lease back
+	switch {
+	case err == nil && next.done:
+		return l.outcome()
+	case err == nil:
+		return errors.Join(errAgain, l.putDown(next.after, 0))
+	case errors.Is(err, ports.ErrLeaseLost), errors.Is(context.Cause(l.ctx), ports.ErrLeaseLost), ports.RefusedFor(err, ports.ReasonFenced):
+		l.Record("operation.lease_lost", err)
+		return ports.ErrLeaseLost
+	case stopping() != nil:
+		l.Record("operation.put_down", err)
+		return errors.Join(err, l.putDown(0, l.Operation().Attempts))
+	default:
+		l.Record("operation.unconfirmed", err)
+		attempts := l.Operation().Attempts
+		return errors.Join(err, l.putDown(operation.Backoff(attempts), attempts))
+	}
+}
+
+// errAgain means that an operation goes on later.
+var errAgain = errors.New("work: the operation goes on later")
+
+// steps runs one step after the other until one asks for a pause.
+func (l *Lease) steps(step func(context.Context, *Lease) (Next, error)) (Next, error) {
+	for {
+		next, err := step(l.ctx, l)
+		if err != nil || next.done || next.after > 0 {
+			return next, err
+		}
+	}
+}

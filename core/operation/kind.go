@@ -1,0 +1,35 @@
+package operation
+
+import (
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// Kind is the type of an operation.
+type Kind string
+
+// Spec is what the rules need to know about a kind. The capability that does the work states it, once.
+type Spec struct {
+	Kind Kind
+	// Public kinds are listed by the API and produce events. The routes of the others answer when the work is done.
+	Public bool
+	// Right is what starting or canceling one needs.
+	Right account.Action
+	// Cancelable reports whether one that runs may still be canceled, because it has changed nothing; nil: never.
+	Cancelable func(Operation) bool
+	// BesideLogins permits changes of logins while one is open, because it only reads.
+	BesideLogins bool
+}
+
+// Always is the Cancelable of a kind that changes nothing.
+func Always(Operation) bool { return true }
+
+// DecideCancel applies a user's request to cancel. A running operation that may already have changed something is refused with
+// DATABASE_STATE_CONFLICT.
+func (s Spec) DecideCancel(o Operation) (Status, error) {
+	if o.Status == Running && (s.Cancelable == nil || !s.Cancelable(o)) {
+		return "", fault.New(fault.DatabaseStateConflict, "a running %s operation can no longer be canceled", o.Kind)
+	}
+	cell, err := Transitions.Decide(o.Status, RequestCancel)
+	return cell.Next, err
+}
