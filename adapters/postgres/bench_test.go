@@ -65,7 +65,7 @@ func waitingWork(t testing.TB, db clustertest.Database, accounts, operations int
 			SELECT gen_random_uuid(), md5('a' || 1 + n %% %d)::uuid, gen_random_uuid(), '00000000-0000-4000-8000-000000000003', 'backup',
 				'queued', 'queued', 0, 'null', 'null', '', '', 'x', 'r', 'epoch', false, '', 0, 0, 'epoch'
 			FROM generate_series(0, %d - 1) n`, accounts, operations),
-		"ANALYZE")
+		"VACUUM FULL operation_lanes", "ANALYZE") // it was changed once for each operation, in one transaction
 }
 
 func claimBackup(ctx context.Context, store ports.Store, hold time.Duration) (o operation.Operation, err error) {

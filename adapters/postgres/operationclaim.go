@@ -29,11 +29,13 @@ const fairestLane = `
 		LIMIT 1 FOR NO KEY UPDATE OF l SKIP LOCKED
 	)`
 
+// The operations of a lane are in the order of operations_due, named whole, so that no other index is taken for it.
 var (
 	claimOperation = written(fairestLane + `, first AS MATERIALIZED (
 			SELECT f.id FROM lane l CROSS JOIN LATERAL (
 				SELECT o.id FROM operations o WHERE ` + inLane + ` AND ` + waitingSince + ` <= $1
-				ORDER BY ` + waitingSince + `, o.created_at, o.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) f
+				ORDER BY o.account_id, o.server_id, o.kind, ` + waitingSince + `, o.created_at, o.id
+				LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) f
 		), served AS (
 			UPDATE operation_lanes s SET turn = nextval('operation_turns') FROM lane l
 			WHERE (s.account_id, s.server_id, s.kind) = (l.account_id, l.server_id, l.kind) AND EXISTS (SELECT FROM first)
