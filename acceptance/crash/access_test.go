@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 )
 
 // guest is a database with a customer connected to it.
@@ -98,7 +99,7 @@ func openingAndClosing() []killing {
 		for _, p := range points {
 			cases = append(cases, killing{inAgent, []string{p}, action, &lifecycleFlow{action: action}})
 		}
-		for _, p := range []string{controlplane.CrashLifecycleQueued, controlplane.CrashLifecycleApplied} {
+		for _, p := range append(around(controlplane.KindLifecycle, "access", "succeeded"), work.Reserved(controlplane.KindLifecycle)) {
 			cases = append(cases, killing{inAPI, []string{p}, action, &lifecycleFlow{action: action}})
 		}
 	}

@@ -48,10 +48,11 @@ func (f *hopelessFlow) check(t *testing.T, w *world, api *stack.Host) {
 
 func failingBackups() []killing {
 	const what = "backup that cannot be verified"
-	return []killing{
-		{inAgent, []string{crash.BackupFailed}, what, &hopelessFlow{}},
-		{inBatch, []string{controlplane.CrashBackupClosed}, what, &hopelessFlow{}},
+	cases := []killing{{inAgent, []string{crash.BackupFailed}, what, &hopelessFlow{}}}
+	for _, p := range around(controlplane.KindBackup, "close", "failed") {
+		cases = append(cases, killing{inBatch, []string{p}, what, &hopelessFlow{}})
 	}
+	return cases
 }
 
 func TestKilledWhileABackupFails(t *testing.T) {

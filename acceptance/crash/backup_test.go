@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -238,11 +239,10 @@ func backingUp() []killing {
 		}
 	}
 	plain := func() flow { return &backupFlow{} }
-	add(inAPI, "backup", plain, controlplane.CrashBackupQueued)
-	add(inBatch, "backup", plain, controlplane.CrashBackupClaimed, controlplane.CrashBackupReported,
-		controlplane.CrashBackupCommitted)
-	add(inBatch, "slow backup", func() flow { return &backupFlow{slow: true} }, controlplane.CrashBackupStarted)
-	add(inBatch, "cancel", func() flow { return &cancelFlow{} }, controlplane.CrashBackupClosed)
+	add(inAPI, "backup", plain, work.Reserved(controlplane.KindBackup))
+	add(inBatch, "backup", plain, around(controlplane.KindBackup, "backup", "succeeded")...)
+	add(inBatch, "slow backup", func() flow { return &backupFlow{slow: true} }, work.After(controlplane.KindBackup, "backup"))
+	add(inBatch, "cancel", func() flow { return &cancelFlow{} }, around(controlplane.KindBackup, "close", "canceled")...)
 	add(inAPI, "delete", func() flow { return &eraseFlow{} }, controlplane.CrashBackupDoomed, controlplane.CrashBackupErased)
 	add(inBatch, "expire", func() flow { return &eraseFlow{expire: true} }, controlplane.CrashBackupErased)
 	add(inAgent, "backup", plain, crash.BackupAdmitted, crash.BackupStarted, crash.BackupFinished, crash.BackupReply)

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 )
 
 // request is a create with an Idempotency-Key, of an account that may have two databases.
@@ -151,9 +152,8 @@ func creating() []killing {
 		add := func(in part, points ...string) {
 			cases = append(cases, killing{in, points, model, &createFlow{model: model}})
 		}
-		for _, p := range []string{
-			controlplane.CrashCreateReserved, controlplane.CrashCreateConfirmed, controlplane.CrashCreateCommitted,
-		} {
+		add(inAPI, work.Reserved(controlplane.KindCreate))
+		for _, p := range around(controlplane.KindCreate, "ensure", "succeeded") {
 			add(inAPI, p)
 		}
 		for _, p := range []string{
@@ -163,10 +163,12 @@ func creating() []killing {
 			add(inAgent, p)
 		}
 	}
-	cases = append(cases, killing{
-		inAPI, []string{controlplane.CrashCreateMoved}, "beside a dead server", &movedFlow{createFlow: createFlow{model: "managed"}},
-	})
-	for _, p := range []string{controlplane.CrashCreateClearing, controlplane.CrashCreateCleared} {
+	for _, p := range around(controlplane.KindCreate, "moved") {
+		cases = append(cases, killing{
+			inAPI, []string{p}, "beside a dead server", &movedFlow{createFlow: createFlow{model: "managed"}},
+		})
+	}
+	for _, p := range around(controlplane.KindCreate, "clearing", "close", "failed") {
 		cases = append(cases, killing{inAPI, []string{p}, "name taken", &refusedFlow{}})
 	}
 	for _, p := range []string{crash.CloseRecorded, crash.CloseReply} {

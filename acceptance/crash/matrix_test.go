@@ -10,6 +10,13 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/fakes/fakeclock"
+	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/memstore"
 )
 
 // flow is one thing that the service does, and how to see that it was done right.
@@ -203,6 +210,25 @@ func TestKilledWhileRotatingLogins(t *testing.T) {
 	runAll(t, rotatingLogins(&house{}))
 }
 
+// around are the points around calls and commits of a kind of operation.
+func around(k operation.Kind, names ...string) (points []string) {
+	for _, name := range names {
+		points = append(points, work.Before(k, name), work.After(k, name))
+	}
+	return points
+}
+
+// kindPoints are those of every kind of operation that is registered.
+func kindPoints(t *testing.T) []string {
+	t.Helper()
+	clock, store := fakeclock.New(), memstore.New()
+	cp, err := controlplane.New(controlplane.Ports{
+		Store: store, Admissions: store, Fleet: fakeagent.New(clock), Clock: clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
+	}, controlplane.Config{})
+	noError(t, err)
+	return cp.Worker.Points()
+}
+
 // Every point that the program has is hit by a case, of the sample too.
 func TestEveryPointHasItsCase(t *testing.T) {
 	t.Parallel()
@@ -216,7 +242,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 			hit[p] = true
 		}
 	}
-	points := slices.Concat(controlplane.CrashPoints, controlplane.RoleCrashPoints, crash.Points)
+	points := slices.Concat(kindPoints(t), controlplane.CrashPoints, controlplane.RoleCrashPoints, crash.Points)
 	for _, p := range artifact.CrashPoints {
 		points = append(points, "agent."+p)
 	}

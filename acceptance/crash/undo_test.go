@@ -71,10 +71,33 @@ func (f *refusedStop) is(t *testing.T, api *stack.Host, want string) {
 
 func undoing() []killing {
 	var cases []killing
-	for _, p := range []string{controlplane.CrashLifecycleFailed, controlplane.CrashLifecycleUndone} {
+	for _, p := range around(controlplane.KindLifecycle, "undoing", "generation", "undo", "close", "failed") {
 		cases = append(cases, killing{inAPI, []string{p}, "refused stop", &refusedStop{}})
 	}
+	for _, p := range around(controlplane.KindLifecycle, "lost") {
+		cases = append(cases, killing{inAPI, []string{p}, "stop and undoing refused", &stuckStop{}})
+	}
 	return cases
+}
+
+// stuckStop is a refused stop that cannot be undone until an administrator has removed the obstacle.
+type stuckStop struct{ refusedStop }
+
+func (f *stuckStop) ready(t *testing.T, w *world) {
+	f.guest = newGuest(t, w, "stuck")
+	f.obstacle = f.db.Username
+	f.elevate(t, w, "SUPERUSER")
+}
+
+func (f *stuckStop) repeat(t *testing.T, w *world) { f.elevate(t, w, "NOSUPERUSER") }
+
+// check accepts both ends: the batch host may have tried the stop once more when nothing was in its way.
+func (f *stuckStop) check(t *testing.T, w *world, api *stack.Host) {
+	if status := f.status(t, api); (f.comesIn(t, w) == nil) != (status == "active") {
+		t.Errorf("the database is %s, and customers get in or not against that", status)
+	}
+	f.user.do(t, api, http.MethodPost, f.path("/lifecycle"), "", map[string]string{"action": "start"}).is(t, http.StatusOK)
+	noError(t, f.comesIn(t, w))
 }
 
 // TestARefusedStopIsUndone has undoing refused, too: the obstacle is a login that opening needs. The record says that nobody

@@ -25,7 +25,7 @@ func (d *Databases) register() {
 	work.Register(d.worker, work.Kind[operation.LifecycleInput]{
 		Spec:  operation.Spec{Kind: KindLifecycle, Right: account.Configure},
 		Step:  d.stepLifecycle,
-		Calls: []string{"access", "undo", "close"}, Commits: []string{"overtaken", "undoing", "lost", "succeeded", "failed"},
+		Calls: []string{"access", "undo", "close"}, Commits: []string{"generation", "undoing", "lost", "succeeded", "failed"},
 	})
 }
 

@@ -92,7 +92,7 @@ func (d *Databases) moveAccess(
 	ctx context.Context, j *lifecycle, change func(*operation.Operation), next func(stored int64) int64,
 ) (record database.Record, err error) {
 	db := j.Operation().DatabaseID
-	err = j.Save(ctx, "overtaken", change, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = j.Save(ctx, "generation", change, func(ctx context.Context, tx ports.Tx) (err error) {
 		if record, err = tx.Databases().Lock(ctx, db); err != nil {
 			return err
 		}
