@@ -28,8 +28,9 @@ type Backups interface {
 	Doomed(ctx context.Context, now time.Time, limit int) ([]DoomedBackup, error)
 }
 
-// DoomedBackup is a backup whose file is to be deleted, and the server that the file is on.
+// DoomedBackup is a backup whose file is to be deleted, the server that the file is on, and the account of its database.
 type DoomedBackup struct {
 	backup.Backup
-	ServerID id.ServerID `db:"server_id"`
+	ServerID  id.ServerID  `db:"server_id"`
+	AccountID id.AccountID `db:"account_id"`
 }

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -15,6 +16,7 @@ type Journal interface {
 type JournalEvent struct {
 	What        string // "operation.claimed", "operation.succeeded", "allowlist.applied" ...
 	DatabaseID  id.DatabaseID
+	ServerID    id.ServerID
 	OperationID id.OperationID // for a role, its set-up or the change
 	RoleID      id.RoleID
 	WebhookID   id.WebhookID
@@ -22,7 +24,9 @@ type JournalEvent struct {
 	Kind        string
 	RequestID   string
 	Epoch       int64
-	Err         error // nil if nothing went wrong
+	Took        time.Duration // of a round
+	Routine     bool          // of interest only to who looks for it, unless it went wrong
+	Err         error         // nil if nothing went wrong
 }
 
 // NoJournal drops every event.

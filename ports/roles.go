@@ -53,9 +53,10 @@ type RoleChanges interface {
 	Due(ctx context.Context, now time.Time, limit int) ([]DueChange, error)
 }
 
-// DueChange names a pending change, and the server that its login is on.
+// DueChange names a pending change, the server that its login is on, and the account of its database.
 type DueChange struct {
 	ID         id.OperationID `db:"id"`
 	DatabaseID id.DatabaseID  `db:"database_id"`
 	ServerID   id.ServerID    `db:"server_id"`
+	AccountID  id.AccountID   `db:"account_id"`
 }

@@ -183,6 +183,7 @@ func doomedAreListed(w *world) {
 			for _, b := range list {
 				names = append(names, b.Filename)
 				w.equal("its server", b.ServerID, r.ServerID)
+				w.equal("its account", b.AccountID, r.AccountID)
 			}
 			return err
 		})

@@ -120,7 +120,7 @@ func cursorIsChecked(w *world) {
 				_, err := tx.Operations().List(ctx, r.ID, claimed, p)
 				return err
 			},
-			"audit":      func(ctx context.Context, tx ports.Tx) error { _, err := tx.Audit().List(ctx, r.ID, p); return err },
+			"audit": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Audit().List(ctx, r.ID, p); return err },
 			"endpoints": func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Webhooks().List(ctx, w.account.ID, p)
 				return err

@@ -163,11 +163,10 @@ func creating() []killing {
 			add(inAgent, p)
 		}
 	}
-	for _, p := range around(controlplane.KindCreate, "moved") {
-		cases = append(cases, killing{
-			inAPI, []string{p}, "beside a dead server", &movedFlow{createFlow: createFlow{model: "managed"}},
-		})
-	}
+	cases = append(cases, killing{
+		inAPI, []string{work.After(controlplane.KindCreate, "moved")}, "beside a dead server",
+		&movedFlow{createFlow: createFlow{model: "managed"}},
+	})
 	for _, p := range around(controlplane.KindCreate, "clearing", "close", "failed") {
 		cases = append(cases, killing{inAPI, []string{p}, "name taken", &refusedFlow{}})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -62,7 +63,7 @@ type world struct {
 	network *network
 	server  *fakeagent.Server
 	planes  []*plane
-	keeper  *controlplane.Keeper
+	keeper  *rounds.Runner
 	caller  controlplane.Caller
 	db      controlplane.Created
 }

@@ -37,7 +37,7 @@ var (
 	})
 	removeBackup  = written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
 	doomedBackups = define(func() sq.Sqlizer {
-		return backupTable.read().Column("d.server_id").Join("databases d ON d.id = t.database_id").
+		return backupTable.read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
 			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ?)").
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?")
 	})

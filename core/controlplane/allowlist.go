@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -13,7 +14,7 @@ import (
 )
 
 // Allowlist keeps the networks that may connect to a database. Its generation grows with every change; a change is stored
-// first and then pushed to the server, and the keeper pushes again what a crash or an outage left behind.
+// first and then pushed to the server, and a periodic task pushes again what a crash or an outage left behind.
 type Allowlist struct{ *base }
 
 // List returns the entries, oldest first. It never returns FORBIDDEN: whoever sees the database sees its allowlist.
@@ -98,6 +99,17 @@ func (a *Allowlist) change(
 			"the change is stored, and enforced as soon as the database server answers")
 	}
 	return nil
+}
+
+func (a *Allowlist) registerRounds() {
+	rounds.RegisterServers(a.rounds, rounds.ServerTask[database.Record]{
+		Name: "allowlists", Every: roundEvery, Of: ofRecord,
+		// What a crash or an outage kept from its server.
+		Find: func(ctx context.Context) ([]database.Record, error) { return a.due(ctx, ports.DueAllowlist, roundMost) },
+		Do: func(ctx context.Context, r database.Record) error {
+			return a.unlessSettled(ctx, "allowlist.pending", r.ID, a.pushAllowlist(ctx, r.ID))
+		},
+	})
 }
 
 // pushTries is how often one push sends the list where others change it at the same time.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -77,7 +78,7 @@ type ControlPlane struct {
 	Webhooks      *Webhooks
 	Dispatcher    *Dispatcher
 	Worker        *work.Engine
-	Keeper        *Keeper
+	Keeper        *rounds.Runner
 	Operator      *Operator
 }
 
@@ -87,6 +88,7 @@ type base struct {
 	Config
 	calls  *gate
 	worker *work.Engine
+	rounds *rounds.Runner
 }
 
 // New checks the ports and builds the use cases. It starts nothing: the host must call Worker.Run and Keeper.Run and, with a
@@ -107,6 +109,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Store: p.Store, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
 		Instance: b.Instance, LeaseHold: b.LeaseHold, Crash: b.Crash,
 	})
+	b.rounds = rounds.New(p.Clock, p.Journal, b.reachable)
 	cp := &ControlPlane{
 		Access:        newAccess(b),
 		Databases:     &Databases{base: b},
@@ -119,11 +122,16 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Webhooks:      &Webhooks{base: b},
 		Dispatcher:    &Dispatcher{base: b},
 		Worker:        b.worker,
-		Keeper:        &Keeper{base: b},
+		Keeper:        b.rounds,
 		Operator:      &Operator{base: b},
 	}
 	cp.Databases.register()
 	cp.Backups.register()
+	b.registerRounds()
+	cp.Databases.registerRounds()
+	cp.Allowlist.registerRounds()
+	cp.Backups.registerRounds()
+	cp.Roles.registerRounds()
 	return cp, nil
 }
 

@@ -343,7 +343,9 @@ func TestCreateSurvivesEveryCrash(t *testing.T) {
 
 func TestClearingSurvivesEveryCrash(t *testing.T) {
 	killed(t, controlplane.KindCreate, func(w *world) { w.server.AddForeign("shop") },
-		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, request("shop")) },
+		func(w *world, cp *controlplane.ControlPlane) {
+			_, _ = cp.Databases.Create(w.ctx, w.caller, request("shop"))
+		},
 		func(w *world) {
 			equal(w.t, "databases", w.databases(), 0)
 			equal(w.t, "databases on the server", len(w.server.Databases()), 0)

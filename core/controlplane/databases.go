@@ -18,6 +18,8 @@ type Databases struct {
 
 	mu    sync.Mutex
 	asked map[id.DatabaseID]time.Time // when this process last asked for a size
+
+	told toldAccounts
 }
 
 // List returns the databases that the key can see, oldest first, and the position of the last one if there are more.

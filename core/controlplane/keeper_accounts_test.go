@@ -1,10 +1,12 @@
 package controlplane_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
 // later lets a keeper's next look come.
@@ -42,11 +44,16 @@ func TestAgentsThatCannotBeToldYet(t *testing.T) {
 	w.server.SetUnreachable(true)
 	w.later(30 * time.Second)
 	w.server.SetUnreachable(false)
-	w.server.LoseReplies(1)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "SetAccounts" && c.CallIndex == 0 {
+			f.After = fakeagent.ErrReplyLost
+		}
+		return f
+	})
 	for range 3 {
 		w.later(30 * time.Second)
 	}
-	equal(t, "told until it has answered", w.server.Calls("SetAccounts"), 3)
+	equal(t, "told until it has answered", w.server.Calls("SetAccounts"), 2)
 	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
 }
 

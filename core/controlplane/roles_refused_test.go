@@ -105,7 +105,7 @@ func TestAStuckChange(t *testing.T) {
 	w.server.Obstruct(r.Username, false)
 	w.server.SetUnreachable(true)
 	w.keep()
-	equal(t, "stuck while the server only does not answer", w.stuck(), 0)
+	equal(t, "stuck until the server answers otherwise", w.stuck(), 1)
 	w.server.SetUnreachable(false)
 	w.keep()
 	w.is(r.ID, role.Ready)

@@ -121,7 +121,7 @@ func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.
 	var list []ports.DoomedBackup
 	for _, row := range first(rows, limit) {
 		of, _ := s.databases.get(row.DatabaseID)
-		list = append(list, ports.DoomedBackup{Backup: row, ServerID: of.ServerID})
+		list = append(list, ports.DoomedBackup{Backup: row, ServerID: of.ServerID, AccountID: of.AccountID})
 	}
 	return list, nil
 }

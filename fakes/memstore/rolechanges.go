@@ -111,7 +111,7 @@ func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports
 	var list []ports.DueChange
 	for _, c := range first(s.roleChanges.having(due, byNotBefore), limit) {
 		of, _ := s.databases.get(c.DatabaseID)
-		list = append(list, ports.DueChange{ID: c.ID, DatabaseID: c.DatabaseID, ServerID: of.ServerID})
+		list = append(list, ports.DueChange{ID: c.ID, DatabaseID: c.DatabaseID, ServerID: of.ServerID, AccountID: of.AccountID})
 	}
 	return list, nil
 }

@@ -1,0 +1,100 @@
+package rounds
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Task is periodic work that asks no server.
+type Task struct {
+	Name  string
+	Every time.Duration
+	// Limit bounds one round; by default DefaultLimit.
+	Limit time.Duration
+	Do    func(ctx context.Context) error
+}
+
+// DefaultLimit is longer than any round takes on a store that works.
+const DefaultLimit = time.Minute
+
+// Runner does the rounds of all registered tasks.
+type Runner struct {
+	clock   ports.Clock
+	journal ports.Journal
+	reach   func(ctx context.Context, s id.ServerID) error
+	tasks   []task
+}
+
+// task is a registered task. Its round starts what may have to wait for a server with start.
+type task struct {
+	name  string
+	every time.Duration
+	round func(ctx context.Context, start func(work func())) error
+}
+
+// New makes a runner without tasks. It starts nothing: see Register and Run. reach asks a server for a sign of life.
+func New(c ports.Clock, j ports.Journal, reach func(ctx context.Context, s id.ServerID) error) *Runner {
+	return &Runner{clock: c, journal: j, reach: reach}
+}
+
+// Register adds a task. It is called before the runner runs.
+func Register(r *Runner, t Task) {
+	if t.Limit == 0 {
+		t.Limit = DefaultLimit
+	}
+	r.tasks = append(r.tasks, task{name: t.Name, every: t.Every, round: func(ctx context.Context, _ func(func())) error {
+		ctx, cancel := context.WithTimeout(ctx, t.Limit)
+		defer cancel()
+		return t.Do(ctx)
+	}})
+}
+
+// Run works until the context ends.
+func (r *Runner) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, t := range r.tasks {
+		running.Go(func() { r.keep(ctx, t, running.Go) })
+	}
+	running.Wait()
+}
+
+func (r *Runner) keep(ctx context.Context, t task, start func(work func())) {
+	tick := time.NewTicker(t.every)
+	defer tick.Stop()
+	for {
+		_ = r.one(ctx, t, start) // the journal tells
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Once does one round of every task, and waits for all that it starts. A task that fails does not prevent the others.
+func (r *Runner) Once(ctx context.Context) error {
+	var failed []error
+	for _, t := range r.tasks {
+		failed = append(failed, r.one(ctx, t, func(work func()) { work() }))
+	}
+	return errors.Join(failed...)
+}
+
+func (r *Runner) one(ctx context.Context, t task, start func(work func())) error {
+	began := r.clock.Now()
+	err := t.round(ctx, start)
+	if ctx.Err() != nil {
+		return err
+	}
+	e := ports.JournalEvent{What: "round.done", Kind: t.name, Took: r.clock.Now().Sub(began), Routine: true}
+	if err != nil {
+		e.What, e.Err = "round.failed", err
+	}
+	r.journal.Record(ctx, e)
+	return err
+}

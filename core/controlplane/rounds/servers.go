@@ -1,0 +1,146 @@
+package rounds
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// ServerTask is periodic work that asks servers. What is found for one account on one server is done in its order, and for
+// several accounts and servers side by side. A later round does not wait for what an earlier one has not finished.
+type ServerTask[W any] struct {
+	Name  string
+	Every time.Duration
+	// Find lists what is to be done. It may have written that it is to be done, and nothing else.
+	Find func(ctx context.Context) ([]W, error)
+	// Of is the server that a piece of work asks, and for whose sake.
+	Of func(W) (id.ServerID, id.AccountID)
+	// Limit bounds one piece of work; by default DefaultLimit.
+	Limit time.Duration
+	// Do does one piece of work, and records its error. After one that is no answer of the server, see NoAnswer, the account's
+	// other pieces wait for the next round, so that a dead server costs a round one attempt and not one for every piece.
+	Do func(ctx context.Context, w W) error
+}
+
+const (
+	// perServer is how many accounts a task works for on one server at the same time.
+	perServer = 4
+	// reachTime is how long a server may take for a sign of life before a task asks anything of it.
+	reachTime = 5 * time.Second
+)
+
+// RegisterServers adds a task that asks servers. It is called before the runner runs.
+func RegisterServers[W any](r *Runner, t ServerTask[W]) {
+	if t.Limit == 0 {
+		t.Limit = DefaultLimit
+	}
+	p := pass[W]{ServerTask: t, runner: r, turns: map[turn]bool{}, slots: map[id.ServerID]chan struct{}{}}
+	r.tasks = append(r.tasks, task{name: t.Name, every: t.Every, round: p.round})
+}
+
+// turn is an account's turn on a server.
+type turn struct {
+	server  id.ServerID
+	account id.AccountID
+}
+
+// pass is a task with its turns that are under way.
+type pass[W any] struct {
+	ServerTask[W]
+	runner *Runner
+
+	mu    sync.Mutex
+	turns map[turn]bool
+	slots map[id.ServerID]chan struct{}
+}
+
+func (p *pass[W]) round(ctx context.Context, start func(work func())) error {
+	finding, cancel := context.WithTimeout(ctx, DefaultLimit)
+	defer cancel()
+	found, err := p.Find(finding)
+	order, work := []turn{}, map[turn][]W{}
+	for _, w := range found {
+		var of turn
+		of.server, of.account = p.Of(w)
+		if work[of] == nil {
+			order = append(order, of)
+		}
+		work[of] = append(work[of], w)
+	}
+	for _, of := range order {
+		if slot, free := p.begin(of); free {
+			start(func() {
+				defer p.end(of)
+				p.take(ctx, slot, of.server, work[of])
+			})
+		}
+	}
+	return err
+}
+
+// begin takes an account's turn on a server; false while an earlier one is under way.
+func (p *pass[W]) begin(of turn) (slot chan struct{}, free bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turns[of] {
+		return nil, false
+	}
+	p.turns[of] = true
+	if p.slots[of.server] == nil {
+		p.slots[of.server] = make(chan struct{}, perServer)
+	}
+	return p.slots[of.server], true
+}
+
+func (p *pass[W]) end(of turn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.turns, of)
+}
+
+// take does an account's work on a server when there is a slot.
+func (p *pass[W]) take(ctx context.Context, slot chan struct{}, server id.ServerID, work []W) {
+	select {
+	case slot <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-slot }()
+	if !p.answers(ctx, server) {
+		return
+	}
+	for _, w := range work {
+		if err := p.one(ctx, w); ctx.Err() != nil || NoAnswer(err) {
+			return
+		}
+	}
+}
+
+// answers looks for an outage before anything is written for the server's sake. Every answer is a sign of life.
+func (p *pass[W]) answers(ctx context.Context, server id.ServerID) bool {
+	ctx, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	err := p.runner.reach(ctx, server)
+	var refusal *ports.AgentRefusal
+	if err == nil || errors.As(err, &refusal) {
+		return true
+	}
+	p.runner.journal.Record(ctx, ports.JournalEvent{What: "round.no_answer", Kind: p.Name, ServerID: server, Err: err})
+	return false
+}
+
+func (p *pass[W]) one(ctx context.Context, w W) error {
+	ctx, cancel := context.WithTimeout(ctx, p.Limit)
+	defer cancel()
+	return p.Do(ctx, w)
+}
+
+// NoAnswer reports whether an error is no definite answer of a server.
+func NoAnswer(err error) bool {
+	var refusal *ports.AgentRefusal
+	return err != nil && (!errors.As(err, &refusal) || refusal.Reason == ports.ReasonUnavailable)
+}
