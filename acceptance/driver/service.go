@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
@@ -148,7 +149,7 @@ func (b *fakeBatch) Start() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { b.host.Worker.Run(ctx, b.store, 2) })
+	running.Go(func() { b.host.Worker.Run(ctx, b.store, work.Workers{All: 2}) })
 	running.Go(func() { b.host.Dispatcher.Run(ctx, b.store.Dispatchers(), 4) })
 	b.stop = func() { cancel(); running.Wait() }
 	return nil

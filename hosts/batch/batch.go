@@ -12,13 +12,14 @@ import (
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
 // Settings of the batch host.
 type Settings struct {
 	wiring.Settings
-	Workers    int
+	Workers    work.Workers
 	Deliveries int // webhook attempts at a time
 }
 
@@ -40,7 +41,9 @@ func Command() *cobra.Command {
 		},
 	}
 	s.Flags(cmd)
-	cmd.Flags().IntVar(&s.Workers, "workers", 4, "how many operations this host works on at a time")
+	cmd.Flags().IntVar(&s.Workers.All, "workers", 8, "how many operations this host works on at a time")
+	cmd.Flags().IntVar(&s.Workers.PerAccount, "workers-per-account", 0, "of these, for one account at most (default half)")
+	cmd.Flags().IntVar(&s.Workers.PerServer, "workers-per-server", 0, "of these, on one server at most (default half)")
 	cmd.Flags().IntVar(&s.Deliveries, "deliveries", DefaultDeliveries, "how many webhook attempts this host makes at a time")
 	return cmd
 }

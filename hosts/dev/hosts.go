@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/adapters/webhooksender"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/hosts/agentd"
@@ -48,7 +49,7 @@ func (s Settings) hosts(
 		api.Module(api.Settings{
 			Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace, HTTP: limits,
 		}),
-		batch.Module(batch.Settings{Settings: base, Workers: 4, Deliveries: batch.DefaultDeliveries}),
+		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, running) }),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
 	), nil

@@ -26,9 +26,6 @@ type Config struct {
 	LeaseHold time.Duration
 	// StepTime bounds one step of a worker; by default DefaultStepTime. A server that does not answer holds a worker so long.
 	StepTime time.Duration
-	// PerAccount and PerServer are how many operations of one account, and on one server, this process works on at the same time;
-	// by default half of its workers, at least one.
-	PerAccount, PerServer int
 	// Crash is called at each of Engine.Points.
 	Crash func(point string)
 }

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -18,17 +19,11 @@ type inHand struct {
 	silent                map[id.ServerID]bool
 }
 
-func (h *inHand) limit(workers, perAccount, perServer int) {
+func (h *inHand) limit(w Workers) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	half := max(1, workers/2)
-	h.perAccount, h.perServer = perAccount, perServer
-	if perAccount == 0 {
-		h.perAccount = half
-	}
-	if perServer == 0 {
-		h.perServer = half
-	}
+	half := max(1, w.All/2)
+	h.perAccount, h.perServer = cmp.Or(w.PerAccount, half), cmp.Or(w.PerServer, half)
 }
 
 // enter counts an operation until leave is called.

@@ -13,12 +13,16 @@ import (
 // idlePoll is how long a worker waits before it looks again when nothing woke it: notifications can be lost.
 const idlePoll = time.Second
 
-// Run claims operations and runs their steps until the context ends, up to parallel at a time. It returns when all leases in hand
-// have been returned: another worker can claim unfinished work at once.
-func (e *Engine) Run(ctx context.Context, n ports.Notifier, parallel int) {
-	e.inHand.limit(parallel, e.PerAccount, e.PerServer)
+// Workers are how many operations a process works on at the same time: in all, of one account, and on one server. The zero value
+// of the latter two means half of all, and at least one.
+type Workers struct{ All, PerAccount, PerServer int }
+
+// Run claims operations and runs their steps until the context ends. It returns when all leases in hand have been returned:
+// another worker can claim unfinished work at once.
+func (e *Engine) Run(ctx context.Context, n ports.Notifier, w Workers) {
+	e.inHand.limit(w)
 	var running sync.WaitGroup
-	for range parallel {
+	for range w.All {
 		running.Go(func() { e.loop(ctx, n) })
 	}
 	running.Wait()

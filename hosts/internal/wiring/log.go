@@ -4,6 +4,7 @@ package wiring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,8 +34,9 @@ func NewLog(level string, files ...string) (*zap.Logger, error) {
 
 // Journal implements ports.Journal: it logs and counts what the use cases do.
 type Journal struct {
-	log   *zap.Logger
-	steps *prometheus.CounterVec
+	log    *zap.Logger
+	steps  *prometheus.CounterVec
+	rounds *prometheus.HistogramVec
 }
 
 // NewJournal makes the journal of a host.
@@ -42,16 +44,23 @@ func NewJournal(log *zap.Logger, metrics prometheus.Registerer) (*Journal, error
 	steps := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pgherd_steps_total", Help: "Steps of the work on databases, by what happened and the kind of operation.",
 	}, []string{"what", "kind"})
-	return &Journal{log: log, steps: steps}, metrics.Register(steps)
+	rounds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "pgherd_round_seconds", Help: "How long the rounds of periodic work take, without what they start on servers.",
+		Buckets: []float64{.001, .01, .1, 1, 10, 60},
+	}, []string{"task"})
+	return &Journal{log: log, steps: steps, rounds: rounds}, errors.Join(metrics.Register(steps), metrics.Register(rounds))
 }
 
-// Record writes one line; a step that went wrong is a warning.
+// Record writes one line; a step that went wrong is a warning, and a routine one is for debugging.
 func (j *Journal) Record(_ context.Context, e ports.JournalEvent) {
 	j.steps.WithLabelValues(e.What, e.Kind).Inc()
-	fields := make([]zap.Field, 0, 7)
+	if e.Took > 0 {
+		j.rounds.WithLabelValues(e.Kind).Observe(e.Took.Seconds())
+	}
+	fields := make([]zap.Field, 0, 9)
 	for _, f := range []struct{ name, value string }{
-		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"roleId", string(e.RoleID)},
-		{"kind", e.Kind},
+		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"serverId", string(e.ServerID)},
+		{"roleId", string(e.RoleID)}, {"kind", e.Kind},
 		{"webhookId", string(e.WebhookID)}, {"deliveryId", string(e.DeliveryID)}, {"requestId", e.RequestID},
 	} {
 		if f.value != "" {
@@ -61,9 +70,12 @@ func (j *Journal) Record(_ context.Context, e ports.JournalEvent) {
 	if e.Epoch > 0 {
 		fields = append(fields, zap.Int64("epoch", e.Epoch))
 	}
-	if e.Err != nil {
+	switch {
+	case e.Err != nil:
 		j.log.Warn(e.What, append(fields, zap.Error(e.Err))...)
-		return
+	case e.Routine:
+		j.log.Debug(e.What, fields...)
+	default:
+		j.log.Info(e.What, fields...)
 	}
-	j.log.Info(e.What, fields...)
 }

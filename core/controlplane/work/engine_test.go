@@ -1,0 +1,191 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// A step is put down and claimed again when it asked for that; meanwhile nobody is held by it.
+func TestSteps(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	steps := 0
+	w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+		steps++
+		equal(t, "input", j.Input.Metres, 3)
+		j.Progress("digging", 10*steps)
+		switch steps {
+		case 1:
+			return work.Again(0), nil // under the same lease
+		case 2:
+			return work.Again(time.Second), nil
+		}
+		return succeed(ctx, j)
+	}
+	equal(t, "worked", w.runOne(w.Engine), true)
+	now := w.stored(o)
+	equal(t, "steps of one lease", steps, 2)
+	equal(t, "stage", now.Stage, "digging")
+	equal(t, "progress", now.Progress, 20)
+	equal(t, "attempts", now.Attempts, 0)
+	equal(t, "too early", w.runOne(w.Engine), false)
+	w.clock.Advance(time.Second)
+	equal(t, "worked", w.runOne(w.Engine), true)
+	equal(t, "status", w.stored(o).Status, operation.Succeeded)
+	equal(t, "events", len(w.store.Events()), 1)
+}
+
+// A step whose outcome is not known is done again after a pause that grows, and without an end.
+func TestAStepThatFails(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	w.step = func(context.Context, *work.Job[depth]) (work.Next, error) { return work.Next{}, errors.New("nobody knows") }
+	for attempts := 1; attempts < 10; attempts++ {
+		equal(t, "worked", w.runOne(w.Engine), true)
+		now := w.stored(o)
+		equal(t, "attempts", now.Attempts, attempts)
+		equal(t, "pause", now.NotBefore.Sub(w.clock.Now()), operation.Backoff(attempts))
+		w.clock.Advance(operation.Backoff(attempts))
+	}
+	w.step = succeed
+	w.runOne(w.Engine)
+	equal(t, "status", w.stored(o).Status, operation.Succeeded)
+}
+
+// A step that hangs is given up in time, and its server then has one operation at a time until it answers.
+func TestAStepThatHangs(t *testing.T) {
+	w := newWorld(t)
+	ada, one, two := w.newAccount("ada"), w.newServer("one"), w.newServer("two")
+	hung := []operation.Operation{w.queued(ada, one, "a"), w.queued(ada, one, "b"), w.queued(ada, one, "c")}
+	other := w.queued(ada, two, "d")
+	w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+		if j.Operation().ServerID == two {
+			return succeed(ctx, j)
+		}
+		<-ctx.Done()
+		return work.Next{}, ctx.Err()
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); w.Run(ctx, w.store, work.Workers{All: 4, PerAccount: 4, PerServer: 2}) }()
+	began := time.Now()
+	for !w.stored(other).Status.Final() && time.Since(began) < 5*time.Second {
+		time.Sleep(time.Millisecond)
+	}
+	if waited := time.Since(began); waited > 150*time.Millisecond {
+		t.Errorf("the other server waited for %s", waited)
+	}
+	for time.Since(began) < time.Second { // several step times
+		w.clock.Advance(time.Second)
+		time.Sleep(10 * time.Millisecond)
+		leased := 0
+		for _, o := range hung {
+			if w.stored(o).Until != nil {
+				leased++
+			}
+		}
+		if leased > 2 || leased > 1 && time.Since(began) > 700*time.Millisecond {
+			t.Fatalf("%d leases on the server that hangs", leased)
+		}
+	}
+	stop()
+	<-done
+	for _, o := range hung {
+		if now := w.stored(o); now.Until != nil {
+			t.Error("a lease was not returned")
+		}
+	}
+}
+
+// One account's operations never take all workers.
+func TestOneAccountLeavesWorkers(t *testing.T) {
+	w := newWorld(t)
+	one := w.newServer("one")
+	flood, other := w.newAccount("flood"), w.newAccount("other")
+	release := make(chan struct{})
+	started := make(chan id.AccountID, 10)
+	w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+		started <- j.Operation().AccountID
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return succeed(ctx, j)
+	}
+	for i := range 5 {
+		w.queued(flood, one, string(rune('a'+i)))
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); w.Run(ctx, w.store, work.Workers{All: 4, PerServer: 4}) }()
+	equal(t, "first", <-started, flood)
+	equal(t, "second", <-started, flood)
+	w.queued(other, one, "theirs")
+	equal(t, "third", <-started, other)
+	close(release)
+	stop()
+	<-done
+}
+
+// What a kind does not know, or cannot read, stays for a process that can.
+func TestAnUnknownKindStays(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	old := work.New(work.Config{
+		Store: w.store, Clock: w.clock, Entropy: w.ids, Journal: ports.NoJournal{}, Instance: "old",
+	})
+	equal(t, "an old process", w.runOne(old), false)
+	if _, _, err := old.Cancel(w.ctx, nil, o.Claimed("one", w.clock.Now(), time.Hour), "shop"); !fault.Has(err, fault.DatabaseStateConflict) {
+		t.Errorf("an old process cancels what it does not know: %v", err)
+	}
+	w.step = succeed
+	equal(t, "a new one", w.runOne(w.Engine), true)
+}
+
+// After a long sleep neither the agent nor the store hears of the old lease.
+func TestALostLease(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	calls := 0
+	w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+		if j.Operation().Epoch > 1 {
+			return succeed(ctx, j)
+		}
+		w.clock.Advance(time.Hour)
+		w.runOne(w.process("two"))
+		err := j.Call(ctx, "dig", func(context.Context, ports.Fence) error { calls++; return nil })
+		if !errors.Is(err, ports.ErrLeaseLost) {
+			t.Errorf("the call: %v", err)
+		}
+		_, err = succeed(ctx, j)
+		if !errors.Is(err, ports.ErrLeaseLost) {
+			t.Errorf("the commit: %v", err)
+		}
+		return work.Next{}, err
+	}
+	w.runOne(w.Engine)
+	equal(t, "calls", calls, 0)
+	equal(t, "status", w.stored(o).Status, operation.Succeeded)
+	equal(t, "epoch", w.stored(o).Epoch, 2)
+	equal(t, "events", len(w.store.Events()), 1)
+}
+
+func TestPoints(t *testing.T) {
+	w := newWorld(t)
+	want := []string{
+		"digging.reserved", "digging.before-dig", "digging.after-dig",
+		"digging.before-succeeded", "digging.after-succeeded", "digging.before-failed", "digging.after-failed",
+	}
+	if got := w.Points(); !slices.Equal(got, want) {
+		t.Error(got)
+	}
+}
