@@ -112,8 +112,8 @@ func (w *world) addDatabase(name string, change ...func(*database.Record)) datab
 // work is a queued backup of a database that is not stored yet.
 func (w *world) work(db id.DatabaseID) operation.Operation {
 	return operation.Operation{
-		ID: newID[id.OperationID](), AccountID: w.account.ID, DatabaseID: db, ServerID: w.server.ID, Kind: "backup", Status: operation.Queued,
-		Stage: operation.StageQueued, Input: []byte(`{"filename": "20260105_093000.sql.gz",  "verify":true}`),
+		ID: newID[id.OperationID](), AccountID: w.account.ID, DatabaseID: db, ServerID: w.server.ID, Kind: "backup",
+		Status: operation.Queued, Stage: operation.StageQueued, Input: []byte(`{"filename": "20260105_093000.sql.gz",  "verify":true}`),
 		Actor: "key:pgh_ABCDEFGH", RequestID: "request-1", CreatedAt: epoch, Lease: operation.Lease{NotBefore: epoch},
 	}
 }

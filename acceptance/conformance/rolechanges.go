@@ -264,7 +264,9 @@ func changesBecomeDue(w *world) {
 		w.view(func(ctx context.Context, tx ports.Tx) error {
 			list, err := tx.RoleChanges().Due(ctx, now, limit)
 			for _, c := range list {
-				w.equal("where a due change is", c, ports.DueChange{ID: c.ID, DatabaseID: in[c.ID].ID, ServerID: in[c.ID].ServerID, AccountID: in[c.ID].AccountID})
+				of := in[c.ID]
+				want := ports.DueChange{ID: c.ID, DatabaseID: of.ID, ServerID: of.ServerID, AccountID: of.AccountID}
+				w.equal("where a due change is", c, want)
 				ids = append(ids, c.ID)
 			}
 			return err

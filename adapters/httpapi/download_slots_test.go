@@ -30,8 +30,11 @@ func newSlotWorld(t *testing.T, change func(*controlplane.Config)) *slotWorld {
 	files := "/api/v1/databases/" + string(w.database.ID) + "/backups"
 	started := head("POST", files, w.key)
 	w.ask(t, started)
-	if done, err := w.use.Worker.RunNext(t.Context()); err != nil || !done {
-		t.Fatalf("the backup did not run: %v", err)
+	for range 3 { // the steps of a backup
+		if done, err := w.use.Worker.RunNext(t.Context()); err != nil || !done {
+			t.Fatalf("the backup did not run: %v", err)
+		}
+		w.clock.Advance(time.Second)
 	}
 	w.path = files + "/" + string(w.listedFile(w.database.ID))
 	held := make(chan struct{})

@@ -37,7 +37,8 @@ var (
 	})
 	stuckRoleChanges = written("SELECT count(*) FROM role_changes WHERE status = 'pending' AND refusal <> ''")
 	dueRoleChanges   = define(func() sq.Sqlizer {
-		return dollar.Select("t.id", "t.database_id", "d.server_id", "d.account_id").From("role_changes t").Join("databases d ON d.id = t.database_id").
+		return dollar.Select("t.id", "t.database_id", "d.server_id", "d.account_id").
+			From("role_changes t").Join("databases d ON d.id = t.database_id").
 			Where("t.status = 'pending' AND t.not_before <= ?").OrderBy("t.not_before", "t.id").Suffix("LIMIT ?")
 	})
 )

@@ -442,7 +442,10 @@ func TestTwoWorkersDoNothingTwice(t *testing.T) {
 	other := w.process(quick())
 	finished := make(chan struct{}, 2)
 	for _, p := range []*controlplane.ControlPlane{w.ControlPlane, other} {
-		go func() { p.Worker.Run(ctx, w.store, work.Workers{All: 2, PerAccount: 2, PerServer: 2}); finished <- struct{}{} }()
+		go func() {
+			p.Worker.Run(ctx, w.store, work.Workers{All: 2, PerAccount: 2, PerServer: 2})
+			finished <- struct{}{}
+		}()
 	}
 	for len(w.events()) < 5 && ctx.Err() == nil {
 		w.clock.Advance(50 * time.Millisecond)

@@ -114,7 +114,9 @@ func (b *base) scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s role
 }
 
 // sceneOf is scene with one role of the database, even a removed one.
-func (b *base) sceneOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (s role.Scene, target role.Role, err error) {
+func (b *base) sceneOf(
+	ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID,
+) (s role.Scene, target role.Role, err error) {
 	if s, err = b.scene(ctx, tx, db); err == nil {
 		target, err = roleOf(ctx, tx, db, of)
 	}

@@ -74,6 +74,7 @@ func TestEnded(t *testing.T) {
 	running := Operation{Status: Running, Stage: "clearing", Progress: 40, Lease: Lease{Until: &later}}
 	failing := running
 	failing.ErrorCode, failing.ErrorText = cause.Code, cause.Message
+	failed := Operation{Status: Failed, Progress: 40, ErrorCode: cause.Code, ErrorText: "why", Result: []byte("1")}
 	cases := map[string]struct {
 		o     Operation
 		on    Event
@@ -82,7 +83,7 @@ func TestEnded(t *testing.T) {
 	}{
 		"succeeded":           {running, Succeed, nil, Operation{Status: Succeeded, Progress: 100, Result: []byte("1")}},
 		"succeeded after all": {failing, Succeed, nil, Operation{Status: Succeeded, Progress: 100, Result: []byte("1")}},
-		"failed":              {running, Fail, cause, Operation{Status: Failed, Progress: 40, ErrorCode: cause.Code, ErrorText: "why", Result: []byte("1")}},
+		"failed":              {running, Fail, cause, failed},
 		"canceled":            {running, ConfirmCancel, nil, Operation{Status: Canceled, Progress: 40, Result: []byte("1")}},
 	}
 	for name, c := range cases {

@@ -48,7 +48,9 @@ func TestSteps(t *testing.T) {
 func TestAStepThatFails(t *testing.T) {
 	w := newWorld(t)
 	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
-	w.step = func(context.Context, *work.Job[depth]) (work.Next, error) { return work.Next{}, errors.New("nobody knows") }
+	w.step = func(context.Context, *work.Job[depth]) (work.Next, error) {
+		return work.Next{}, errors.New("nobody knows")
+	}
 	for attempts := 1; attempts < 10; attempts++ {
 		equal(t, "worked", w.runOne(w.Engine), true)
 		now := w.stored(o)
@@ -144,7 +146,8 @@ func TestAnUnknownKindStays(t *testing.T) {
 		Store: w.store, Clock: w.clock, Entropy: w.ids, Journal: ports.NoJournal{}, Instance: "old",
 	})
 	equal(t, "an old process", w.runOne(old), false)
-	if _, _, err := old.Cancel(w.ctx, nil, o.Claimed("one", w.clock.Now(), time.Hour), "shop"); !fault.Has(err, fault.DatabaseStateConflict) {
+	running := o.Claimed("one", w.clock.Now(), time.Hour)
+	if _, _, err := old.Cancel(w.ctx, nil, running, "shop"); !fault.Has(err, fault.DatabaseStateConflict) {
 		t.Errorf("an old process cancels what it does not know: %v", err)
 	}
 	w.step = succeed

@@ -5,10 +5,10 @@ import "github.com/pgherd/pgherd/core/operation"
 // Reserved is the crash point after the intent of an operation was committed and before anybody works on it.
 func Reserved(k operation.Kind) string { return string(k) + ".reserved" }
 
-// Before and After are the crash points around a call or commit of a kind's step.
+// Before is the crash point before a call or commit of a kind's step.
 func Before(k operation.Kind, what string) string { return string(k) + ".before-" + what }
 
-// After: see Before.
+// After is Before for the other side.
 func After(k operation.Kind, what string) string { return string(k) + ".after-" + what }
 
 // Points are the crash points of all registered kinds: Config.Crash is called there, so that a test can kill the process and

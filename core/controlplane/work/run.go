@@ -108,7 +108,8 @@ func (e *Engine) run(ctx context.Context, o operation.Operation, stopping func()
 		return l.outcome()
 	case err == nil:
 		return errors.Join(errAgain, l.putDown(next.after, 0))
-	case errors.Is(err, ports.ErrLeaseLost), errors.Is(context.Cause(l.ctx), ports.ErrLeaseLost), ports.RefusedFor(err, ports.ReasonFenced):
+	case errors.Is(err, ports.ErrLeaseLost), errors.Is(context.Cause(l.ctx), ports.ErrLeaseLost),
+		ports.RefusedFor(err, ports.ReasonFenced): // the agent has received a command under a newer lease
 		l.Record("operation.lease_lost", err)
 		return ports.ErrLeaseLost
 	case stopping() != nil:
