@@ -23,6 +23,7 @@ type Tx interface {
 	Allowlist() Allowlist
 	Backups() Backups
 	Operations() Operations
+	Uses() Uses
 	Idempotency() Idempotency
 	Audit() Audit
 	Outbox() Outbox

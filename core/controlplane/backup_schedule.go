@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -53,7 +54,7 @@ func (b *Backups) doomed(ctx context.Context) (list []ports.DoomedBackup, err er
 	return list, err
 }
 
-// eraseDoomed removes a file and its record.
+// eraseDoomed removes a file and its record. One that is in use is left for later.
 func (b *Backups) eraseDoomed(ctx context.Context, d ports.DoomedBackup) error {
 	what := audit.BackupDeleted
 	if d.DeletingAt == nil || d.Expired(*d.DeletingAt) {
@@ -62,6 +63,12 @@ func (b *Backups) eraseDoomed(ctx context.Context, d ports.DoomedBackup) error {
 	var record database.Record
 	err := b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if record, err = tx.Databases().Lock(ctx, d.DatabaseID); err != nil {
+			return err
+		}
+		switch err := unused(ctx, tx, d.Backup); {
+		case fault.Has(err, fault.BackupConflict):
+			return errSettled
+		case err != nil:
 			return err
 		}
 		_, err = tx.Backups().MarkDeleting(ctx, d.DatabaseID, d.Filename, b.Clock.Now())

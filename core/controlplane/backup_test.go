@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -304,6 +305,26 @@ func TestFailingAndCancelingSurviveACrash(t *testing.T) {
 			w.expectEvent("backup."+string(end), w.newest().ID)
 		})
 	}
+}
+
+// A backup that an operation of another database uses stays until that ends, whoever wants it gone.
+func TestABackupInUseStays(t *testing.T) {
+	w := newWorld(t)
+	r, _ := w.started()
+	w.work(w.ControlPlane)
+	b, user := w.backups(r)[0], w.made("copy").Record
+	o := w.Worker.Queued(user, controlplane.KindBackup, nil, work.Origin{Actor: audit.System})
+	ok(t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+		use := operation.Use{OperationID: o.ID, DatabaseID: r.Record().ID, Backup: string(b.Filename)}
+		return errors.Join(tx.Operations().Add(ctx, o), tx.Uses().Add(ctx, use))
+	}))
+	refused(t, w.Backups.Delete(w.ctx, r, b.Filename), fault.BackupConflict)
+	w.clock.Advance(b.ExpiresAt.Sub(w.clock.Now()))
+	ok(t, w.Keeper.Once(w.ctx))
+	equal(t, "erased while in use", w.server.Calls("DeleteBackup"), 0)
+	must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
+	ok(t, w.Keeper.Once(w.ctx))
+	equal(t, "erased", w.server.Calls("DeleteBackup"), 1)
 }
 
 func TestDeleteBackup(t *testing.T) {

@@ -124,7 +124,8 @@ func (b *base) backupInput(
 	}, nil
 }
 
-// Delete removes a backup file for good. FORBIDDEN: a viewer. BACKUP_NOT_FOUND. BACKUP_CONFLICT: a deletion backup.
+// Delete removes a backup file for good. FORBIDDEN: a viewer. BACKUP_NOT_FOUND. BACKUP_CONFLICT: a deletion backup,
+// or one that an open operation uses.
 // AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server allows.
 func (b *Backups) Delete(ctx context.Context, r Reached, filename backup.Filename) error {
 	if err := r.Permit(account.ManageBackups); err != nil {
@@ -137,10 +138,16 @@ func (b *Backups) Delete(ctx context.Context, r Reached, filename backup.Filenam
 	defer release()
 	var doomed backup.Backup
 	err = b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if _, err := tx.Databases().Lock(ctx, r.record.ID); err != nil {
+			return err
+		}
 		if doomed, err = tx.Backups().MarkDeleting(ctx, r.record.ID, filename, b.Clock.Now()); err != nil {
 			return err
 		}
-		return doomed.Deletable()
+		if err := doomed.Deletable(); err != nil {
+			return err
+		}
+		return unused(ctx, tx, doomed)
 	})
 	if err != nil {
 		return notFound(err, errBackupNotFound())
@@ -150,6 +157,17 @@ func (b *Backups) Delete(ctx context.Context, r Reached, filename backup.Filenam
 		return fileError(err, "the database server cannot delete the backup now; it is no longer listed and will be deleted")
 	}
 	return nil
+}
+
+// unused returns BACKUP_CONFLICT while an open operation uses a backup that is to be deleted. The caller holds the database's
+// lock.
+func unused(ctx context.Context, tx ports.Tx, doomed backup.Backup) error {
+	open, err := tx.Uses().Of(ctx, doomed.DatabaseID)
+	if err != nil {
+		return err
+	}
+	wish := operation.Use{DatabaseID: doomed.DatabaseID, Backup: string(doomed.Filename), Exclusive: true}
+	return wish.Admits(open, fault.BackupConflict)
 }
 
 // erase removes the file, then its record. Both can be done again.

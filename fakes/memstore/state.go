@@ -31,6 +31,7 @@ type state struct {
 	allowlist      rows[id.AllowlistEntryID, database.AllowlistEntry]
 	operations     rows[id.OperationID, operation.Operation]
 	operationLanes rows[operationLane, int64] // the turn at which each was last served
+	uses           rows[useKey, operation.Use]
 	backups        rows[backupKey, backup.Backup]
 	requests       rows[requestKey, idempotency.Record]
 	audit          rows[id.AuditID, audit.Entry]

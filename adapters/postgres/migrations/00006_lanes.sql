@@ -1,4 +1,4 @@
--- Fair claims of operations. Hosts of the version before insert operations without a server, and claim without lanes.
+-- Fair claims of operations, and claims on the things that they use. Hosts of the version before insert operations without a server, and claim without lanes.
 
 -- +goose Up
 
@@ -27,6 +27,16 @@ INSERT INTO operation_lanes
 -- What has been due longest in each lane: an operation is due since it may be claimed and nobody holds it.
 CREATE INDEX operations_due ON operations (account_id, server_id, kind, greatest(not_before, lease_until), created_at, id)
     WHERE status IN ('queued', 'running');
+
+-- What an operation uses beside its own database. Only the rows of open operations count.
+CREATE TABLE operation_uses (
+    operation_id uuid REFERENCES operations,
+    database_id  uuid,
+    backup       text,
+    exclusive    boolean NOT NULL,
+    PRIMARY KEY (operation_id, database_id, backup)
+);
+CREATE INDEX operation_uses_of_database ON operation_uses (database_id);
 
 -- +goose StatementBegin
 CREATE FUNCTION operation_placed() RETURNS trigger LANGUAGE plpgsql AS $$
