@@ -42,6 +42,7 @@ var rooms = []room{
 	{"adapters/agentclient/...", wiringOrSQL},
 	{"adapters/system/...", effects},
 	{"adapters/httpapi/...", wiringOrSQL},
+	{"adapters/apiclient/...", wiringOrSQL},
 	{"adapters/dashboard/...", wiringOrSQL},
 	{"adapters/secretbox/...", wiringOrSQL},
 	{"adapters/mailer/...", wiringOrSQL},

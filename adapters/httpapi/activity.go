@@ -1,23 +1,13 @@
 package httpapi
 
 import (
-	"time"
-
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/id"
 )
 
-type activityView struct {
-	ID      id.AuditID    `json:"id" format:"uuid"`
-	At      time.Time     `json:"at"`
-	Actor   audit.Actor   `json:"actor"`
-	Action  audit.Action  `json:"action"`
-	Details audit.Details `json:"details"`
-}
-
-func viewActivity(e audit.Entry) activityView {
-	return activityView{ID: e.ID, At: instant(e.At), Actor: e.Actor, Action: e.Action, Details: e.Details}
+func viewActivity(e audit.Entry) wire.Activity {
+	return wire.Activity{ID: e.ID, At: instant(e.At), Actor: e.Actor, Action: e.Action, Details: e.Details}
 }
 
 type activity struct{ use *controlplane.Activity }

@@ -1,27 +1,14 @@
 package httpapi
 
 import (
-	"time"
-
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-type entryView struct {
-	ID          id.AllowlistEntryID `json:"id" format:"uuid"`
-	CIDR        string              `json:"cidr"`
-	Description string              `json:"description"`
-	CreatedAt   time.Time           `json:"createdAt"`
-}
-
-func viewEntry(e database.AllowlistEntry) entryView {
-	return entryView{ID: e.ID, CIDR: e.CIDR, Description: e.Description, CreatedAt: instant(e.CreatedAt)}
-}
-
-type entryBody struct {
-	CIDR        *string `json:"cidr" required:"true" doc:"an IPv4 or IPv6 network or address"`
-	Description *string `json:"description"`
+func viewEntry(e database.AllowlistEntry) wire.AllowlistEntry {
+	return wire.AllowlistEntry{ID: e.ID, CIDR: e.CIDR, Description: e.Description, CreatedAt: instant(e.CreatedAt)}
 }
 
 type allowlist struct{ use *controlplane.Allowlist }
@@ -31,12 +18,12 @@ func (a allowlist) list(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return OK(data[[]entryView]{mapped(entries, viewEntry)}), nil
+	return OK(wire.Data[[]wire.AllowlistEntry]{Data: mapped(entries, viewEntry)}), nil
 }
 
 func (a allowlist) add(r *Request) (Answer, error) {
-	body := Decoded[entryBody](r)
-	network, err := database.ParseCIDR(*body.CIDR)
+	body := Decoded[wire.AddAllowlistEntry](r)
+	network, err := database.ParseCIDR(body.CIDR)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -50,7 +37,7 @@ func (a allowlist) add(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return Created(data[entryView]{viewEntry(entry)}), nil
+	return Created(wire.Data[wire.AllowlistEntry]{Data: viewEntry(entry)}), nil
 }
 
 func (a allowlist) remove(r *Request) (Answer, error) {

@@ -2,28 +2,14 @@ package httpapi
 
 import (
 	"net/http"
-	"time"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/id"
 )
 
-type backupView struct {
-	Filename       backup.Filename `json:"filename"`
-	OperationID    id.OperationID  `json:"operationId" format:"uuid"`
-	Trigger        backup.Trigger  `json:"trigger" enum:"manual,scheduled,deletion"`
-	Format         string          `json:"format"`
-	SizeBytes      int64           `json:"sizeBytes"`
-	ChecksumSHA256 string          `json:"checksumSha256"`
-	CreatedAt      time.Time       `json:"createdAt"`
-	VerifiedAt     *time.Time      `json:"verifiedAt"`
-	ExpiresAt      *time.Time      `json:"expiresAt"`
-	RoleManifest   bool            `json:"roleManifest"`
-}
-
-func viewBackup(b backup.Backup) backupView {
-	return backupView{
+func viewBackup(b backup.Backup) wire.Backup {
+	return wire.Backup{
 		Filename: b.Filename, OperationID: b.OperationID, Trigger: b.Trigger, Format: b.Format, SizeBytes: b.SizeBytes,
 		ChecksumSHA256: b.ChecksumSHA256, CreatedAt: instant(b.CreatedAt), VerifiedAt: instantOrNull(b.VerifiedAt),
 		ExpiresAt: instantOrNull(b.ExpiresAt), RoleManifest: b.RoleManifest,
@@ -49,7 +35,7 @@ func (b backups) start(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return Accepted(started{"The backup is queued.", viewOperation(work)}), nil
+	return Accepted(wire.OperationWithMessage{Message: "The backup is queued.", Operation: viewOperation(work)}), nil
 }
 
 // download streams the file as the agent sends it. Before that it may wait for a slot, as long as its client does.

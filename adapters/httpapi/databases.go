@@ -1,37 +1,13 @@
 package httpapi
 
 import (
-	"time"
-
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/id"
 )
 
-// databaseView is the spec's database record without what only create returns.
-type databaseView struct {
-	ID          id.DatabaseID         `json:"id" format:"uuid"`
-	Name        string                `json:"name"`
-	DisplayName string                `json:"displayName"`
-	Host        string                `json:"host"`
-	Port        int                   `json:"port"`
-	Database    string                `json:"database"`
-	Username    string                `json:"username"`
-	Status      database.Status       `json:"status" enum:"creating,active,stopped,deleting,error"`
-	SizeBytes   int64                 `json:"sizeBytes"`
-	CreatedAt   time.Time             `json:"createdAt"`
-	Environment *database.Environment `json:"environment" enum:"production,staging,development,other"`
-}
-
-// createdView adds password and connection string; a repeated request has neither once the owner's password has changed.
-type createdView struct {
-	databaseView
-	Password         string `json:"password,omitzero"`
-	ConnectionString string `json:"connectionString,omitzero"`
-}
-
-func viewDatabase(r database.Record) databaseView {
-	return databaseView{
+func viewDatabase(r database.Record) wire.Database {
+	return wire.Database{
 		ID: r.ID, Name: r.Name, DisplayName: r.DisplayName, Host: r.Host, Port: r.Port,
 		Database: r.Name, Username: r.Name, // the owner's login has the database's name
 		Status: r.Status, SizeBytes: r.SizeBytes, CreatedAt: instant(r.CreatedAt), Environment: environmentOrNull(r.Environment),
@@ -67,16 +43,8 @@ func (d databases) get(r *Request) (Answer, error) {
 	return OK(viewDatabase(record)), nil
 }
 
-type createBody struct {
-	Name            *string          `json:"name" required:"true" doc:"3-50 lowercase letters, digits and hyphens"`
-	DisplayName     *string          `json:"displayName" required:"true" doc:"1-64 characters"`
-	RoleModel       *string          `json:"roleModel" enum:"managed,single_login"`
-	Environment     Nullable[string] `json:"environment" enum:"production,staging,development,other"`
-	ScheduledBackup *string          `json:"scheduledBackup" enum:"none,daily"`
-}
-
 func (d databases) create(r *Request) (Answer, error) {
-	request, err := Decoded[createBody](r).request()
+	request, err := createRequest(Decoded[wire.CreateDatabase](r))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -85,20 +53,22 @@ func (d databases) create(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	view := createdView{viewDatabase(made.Record), made.Password, made.ConnectionString}
+	view := wire.CreatedDatabase{
+		Database: viewDatabase(made.Record), Password: made.Password, ConnectionString: made.ConnectionString,
+	}
 	view.Username = made.Username
 	return Created(view), nil
 }
 
-func (b *createBody) request() (c controlplane.CreateRequest, err error) {
-	c.Name, c.DisplayName = *b.Name, *b.DisplayName
+func createRequest(b *wire.CreateDatabase) (c controlplane.CreateRequest, err error) {
+	c.Name, c.DisplayName = b.Name, b.DisplayName
 	if b.RoleModel != nil {
-		if c.RoleModel, err = database.ParseRoleModel(*b.RoleModel); err != nil {
+		if c.RoleModel, err = database.ParseRoleModel(string(*b.RoleModel)); err != nil {
 			return c, err
 		}
 	}
 	if b.ScheduledBackup != nil {
-		if c.Schedule, err = database.ParseSchedule(*b.ScheduledBackup); err != nil {
+		if c.Schedule, err = database.ParseSchedule(string(*b.ScheduledBackup)); err != nil {
 			return c, err
 		}
 	}
@@ -107,46 +77,27 @@ func (b *createBody) request() (c controlplane.CreateRequest, err error) {
 }
 
 // parseEnvironment reads null and an absent field as no label.
-func parseEnvironment(n Nullable[string]) (database.Environment, error) {
-	label := n.Pointer()
+func parseEnvironment(label *database.Environment) (database.Environment, error) {
 	if label == nil {
 		return "", nil
 	}
-	return database.ParseEnvironment(*label)
-}
-
-type environmentBody struct {
-	Environment Nullable[string] `json:"environment" required:"true" enum:"production,staging,development,other"`
-}
-
-type environmentView struct {
-	ID          id.DatabaseID         `json:"id" format:"uuid"`
-	Environment *database.Environment `json:"environment" enum:"production,staging,development,other"`
+	return database.ParseEnvironment(string(*label))
 }
 
 func (d databases) setEnvironment(r *Request) (Answer, error) {
-	label, err := parseEnvironment(Decoded[environmentBody](r).Environment)
+	label, err := parseEnvironment(Decoded[wire.SetEnvironment](r).Environment)
 	if err != nil {
 		return Answer{}, err
 	}
 	if err := d.use.SetEnvironment(r.Context(), r.reached(), label); err != nil {
 		return Answer{}, err
 	}
-	view := environmentView{r.reached().Record().ID, environmentOrNull(label)}
-	return OK(told[environmentView]{"The environment was changed.", view}), nil
-}
-
-type lifecycleBody struct {
-	Action *string `json:"action" required:"true" enum:"start,stop,restart"`
-}
-
-type lifecycleView struct {
-	ID     id.DatabaseID   `json:"id" format:"uuid"`
-	Status database.Status `json:"status" enum:"creating,active,stopped,deleting,error"`
+	view := wire.DatabaseEnvironment{ID: r.reached().Record().ID, Environment: environmentOrNull(label)}
+	return OK(wire.DataWithMessage[wire.DatabaseEnvironment]{Message: "The environment was changed.", Data: view}), nil
 }
 
 func (d databases) setLifecycle(r *Request) (Answer, error) {
-	action, err := database.ParseLifecycle(*Decoded[lifecycleBody](r).Action)
+	action, err := database.ParseLifecycle(string(Decoded[wire.SetLifecycle](r).Action))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -154,7 +105,8 @@ func (d databases) setLifecycle(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return OK(told[lifecycleView]{lifecycleMessage(action), lifecycleView{r.reached().Record().ID, status}}), nil
+	view := wire.DatabaseStatus{ID: r.reached().Record().ID, Status: status}
+	return OK(wire.DataWithMessage[wire.DatabaseStatus]{Message: lifecycleMessage(action), Data: view}), nil
 }
 
 func lifecycleMessage(action database.Event) string {

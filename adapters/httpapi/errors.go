@@ -9,24 +9,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/valyala/fasthttp"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 )
-
-// envelope is the answer to every error (spec, "Errors"); Extra are the members that some errors add.
-type envelope struct {
-	Error struct {
-		Code    fault.Code     `json:"code"`
-		Message string         `json:"message"`
-		Details []fault.Detail `json:"details"`
-		Extra   map[string]any `json:",embed"`
-	} `json:"error"`
-}
-
-// bareMaintenance is what the extension routes answer during maintenance.
-type bareMaintenance struct {
-	Error   fault.Code `json:"error"`
-	Message string     `json:"message"`
-}
 
 // errInternal is all that a caller is shown of an internal error.
 var errInternal = fault.New(fault.InternalError, "an internal error; retry the same request")
@@ -58,12 +43,9 @@ func presentable(err error) *fault.Error {
 }
 
 func errorBody(e *fault.Error, bare bool) []byte {
-	var body any = bareMaintenance{Error: e.Code, Message: e.Message}
+	var body any = wire.BareMaintenance{Error: e.Code, Message: e.Message}
 	if !bare {
-		var wrapped envelope
-		wrapped.Error.Code, wrapped.Error.Message = e.Code, e.Message
-		wrapped.Error.Details, wrapped.Error.Extra = e.Details, e.Extra
-		body = wrapped
+		body = wire.Error{Error: wire.ErrorBody{Code: e.Code, Message: e.Message, Details: e.Details, Extra: e.Extra}}
 	}
 	text, err := json.Marshal(body, json.Deterministic(true))
 	if err != nil { // a member of Extra that is no JSON

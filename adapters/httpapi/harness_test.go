@@ -110,10 +110,10 @@ func (d *doorman) last() controlplane.Knock {
 }
 
 type renameBody struct {
-	Name        *string          `json:"name" required:"true" doc:"the new name"`
-	Count       *int             `json:"count"`
-	Confirm     *bool            `json:"confirm"`
-	Environment Nullable[string] `json:"environment" enum:"production,staging"`
+	Name        string  `json:"name" description:"the new name"`
+	Count       *int    `json:"count,omitzero"`
+	Confirm     *bool   `json:"confirm,omitzero"`
+	Environment *string `json:"environment,omitzero" nullable:"true" enum:"production,staging"`
 }
 
 type renamed struct {
@@ -141,7 +141,7 @@ func (st *stage) table() []Route {
 	}
 	get := count(func(r *Request) (Answer, error) { return OK(renamed{ID: r.Param("id")}), nil })
 	rename := count(func(r *Request) (Answer, error) {
-		return OK(renamed{ID: r.Target.(string), Name: *Decoded[renameBody](r).Name}), nil
+		return OK(renamed{ID: r.Target.(string), Name: Decoded[renameBody](r).Name}), nil
 	})
 	keyed := count(func(r *Request) (Answer, error) { return OK(renamed{Name: string(r.Key)}), nil })
 	upload := count(func(r *Request) (Answer, error) {

@@ -3,42 +3,23 @@ package httpapi
 import (
 	"slices"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// loginView is a login that was created with the database.
-type loginView struct {
-	Login                database.Login `json:"login" enum:"owner,runtime,readonly"`
-	Username             string         `json:"username"`
-	ConnectionLimit      int            `json:"connectionLimit"`
-	CredentialGeneration int64          `json:"credentialGeneration"`
+func viewLogin(l controlplane.ManagedLogin) wire.Login {
+	return wire.Login{
+		Login: l.Login, Username: l.Username, ConnectionLimit: l.ConnectionLimit, CredentialGeneration: l.CredentialGeneration,
+	}
 }
 
-func viewLogin(l controlplane.ManagedLogin) loginView {
-	return loginView{l.Login, l.Username, l.ConnectionLimit, l.CredentialGeneration}
-}
-
-// revealedLoginView adds the password and how to connect.
-type revealedLoginView struct {
-	loginView
-	credentialView
-}
-
-// loginRotationView is the change of a login's password. It has the owner's new password once, which nothing else reveals.
-type loginRotationView struct {
-	OperationID          id.OperationID    `json:"operationId" format:"uuid"`
-	Login                database.Login    `json:"login" enum:"owner,runtime,readonly"`
-	Kind                 role.Kind         `json:"kind" enum:"rotate"`
-	Status               role.ChangeStatus `json:"status" enum:"pending,completed"`
-	CredentialGeneration int64             `json:"credentialGeneration"`
-	Password             string            `json:"password,omitzero"`
-}
-
-func viewLoginRotation(l controlplane.LoginRotation) loginRotationView {
-	return loginRotationView{l.ID, l.Login, l.Kind, l.Status, l.CredentialGeneration, l.Password}
+func viewLoginRotation(l controlplane.LoginRotation) wire.LoginRotation {
+	return wire.LoginRotation{
+		OperationID: l.ID, Login: l.Login, Kind: l.Kind, Status: l.Status, CredentialGeneration: l.CredentialGeneration,
+		Password: l.Password,
+	}
 }
 
 type managedRoles struct{ use *controlplane.ManagedLogins }
@@ -58,7 +39,7 @@ func (m managedRoles) list(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return OK(rolesView[loginView]{mapped(logins, viewLogin)}), nil
+	return OK(wire.Roles[wire.Login]{Roles: mapped(logins, viewLogin)}), nil
 }
 
 func (m managedRoles) reveal(r *Request) (Answer, error) {
@@ -70,11 +51,13 @@ func (m managedRoles) reveal(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return OK(revealedLoginView{viewLogin(shown.ManagedLogin), viewCredential(r.reached().Record(), shown.Password)}), nil
+	return OK(wire.RevealedLogin{
+		Login: viewLogin(shown.ManagedLogin), Credential: viewCredential(r.reached().Record(), shown.Password),
+	}), nil
 }
 
 func (m managedRoles) rotate(r *Request) (Answer, error) {
-	if err := confirmed("confirmDisconnect", Decoded[disconnectBody](r).ConfirmDisconnect); err != nil {
+	if err := confirmed("confirmDisconnect", Decoded[wire.Disconnect](r).ConfirmDisconnect); err != nil {
 		return Answer{}, err
 	}
 	login, err := r.login()

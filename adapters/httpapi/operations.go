@@ -1,37 +1,13 @@
 package httpapi
 
 import (
-	"encoding/json"
-	"time"
-
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-// operationView is the spec's operation with additional fields of this service.
-type operationView struct {
-	ID         id.OperationID     `json:"id" format:"uuid"`
-	Type       operation.Kind     `json:"type" enum:"backup,restore,clone,delete,recover,extension"`
-	Status     operation.Status   `json:"status" enum:"queued,running,succeeded,failed,canceled"`
-	Stage      string             `json:"stage"`
-	Progress   int                `json:"progress"`
-	Result     *json.RawMessage   `json:"result"`
-	Error      *operation.Failure `json:"error"`
-	DatabaseID id.DatabaseID      `json:"databaseId" format:"uuid"`
-	CreatedAt  time.Time          `json:"createdAt"`
-	StartedAt  *time.Time         `json:"startedAt"`
-	FinishedAt *time.Time         `json:"finishedAt"`
-}
-
-// started is the answer to an asynchronous request.
-type started struct {
-	Message   string        `json:"message"`
-	Operation operationView `json:"operation"`
-}
-
-func viewOperation(o operation.Operation) operationView {
-	v := operationView{
+func viewOperation(o operation.Operation) wire.Operation {
+	v := wire.Operation{
 		ID: o.ID, Type: o.Kind, Status: o.Status, Stage: o.Stage, Progress: o.Progress, Error: o.Failure(),
 		DatabaseID: o.DatabaseID, CreatedAt: instant(o.CreatedAt),
 		StartedAt: instantOrNull(o.StartedAt), FinishedAt: instantOrNull(o.FinishedAt),
@@ -66,7 +42,7 @@ func (o operations) cancel(r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	if work.Status == operation.Canceled {
-		return OK(started{"The operation is canceled.", viewOperation(work)}), nil
+		return OK(wire.OperationWithMessage{Message: "The operation is canceled.", Operation: viewOperation(work)}), nil
 	}
-	return Accepted(started{"The operation is being canceled.", viewOperation(work)}), nil
+	return Accepted(wire.OperationWithMessage{Message: "The operation is being canceled.", Operation: viewOperation(work)}), nil
 }

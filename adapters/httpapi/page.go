@@ -3,6 +3,7 @@ package httpapi
 import (
 	"strconv"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -49,12 +50,6 @@ func (k ListKind) parameters() []object {
 	}
 }
 
-// Listed is the answer of a list. NextCursor is null on the last page.
-type Listed[T any] struct {
-	Data       []T     `json:"data"`
-	NextCursor *string `json:"nextCursor"`
-}
-
 // Page reads limit and cursor. It returns VALIDATION_ERROR naming the one that is wrong; an empty one is wrong too.
 func (r *Request) Page() (ports.Page, error) {
 	p := ports.Page{Limit: r.route.List.unlimited()}
@@ -76,7 +71,7 @@ func (r *Request) Page() (ports.Page, error) {
 
 // Paged answers 200 with one page: what the list shows of each entry, and where the next page begins.
 func Paged[E, V any](entries []E, view func(E) V, next *ports.Position) Answer {
-	out := Listed[V]{Data: mapped(entries, view)}
+	out := wire.Page[V]{Data: mapped(entries, view)}
 	if next != nil {
 		cursor := next.Cursor()
 		out.NextCursor = &cursor

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -18,7 +19,7 @@ func TestPage(t *testing.T) {
 	at := ports.Position{At: time.UnixMicro(1_700_000_000_000_000).UTC(), ID: knownID}
 	list := func(path string, kind ListKind) Route {
 		return Route{
-			Method: "GET", Path: path, Class: ratelimit.Read, List: kind, Answers: []Documented{{Status: 200, Body: Listed[string]{}}},
+			Method: "GET", Path: path, Class: ratelimit.Read, List: kind, Answers: []Documented{{Status: 200, Body: wire.Page[string]{}}},
 			Handle: func(r *Request) (Answer, error) {
 				p, err := r.Page()
 				if err != nil {
@@ -79,7 +80,7 @@ func TestPage(t *testing.T) {
 func TestListsThatNothingBounds(t *testing.T) {
 	var long []string
 	for _, route := range Routes(&controlplane.ControlPlane{}) {
-		paged := strings.HasPrefix(fmt.Sprintf("%T", route.Answers[0].Body), "httpapi.Listed[")
+		paged := strings.HasPrefix(fmt.Sprintf("%T", route.Answers[0].Body), "wire.Page[")
 		if paged != (route.List != NoList) {
 			t.Errorf("%s %s: kind of list %d", route.Method, route.Path, route.List)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -58,14 +59,14 @@ func TestWireShapesOfRoles(t *testing.T) {
 		{viewListedRole(plain), `{` + fields + `"status":"ready","operationId":null}`},
 		{viewListedRole(updating), `{` + fields + `"status":"updating","operationId":"` + knownID + `"}`},
 		{viewListedRole(removing), `{` + fields + `"status":"revoked","operationId":null}`},
-		{rolesView[listedRoleView]{mapped([]controlplane.RoleState{}, viewListedRole)}, `{"roles":[]}`},
-		{revealedRoleView{viewRole(plain), viewCredential(record, "pw")}, `{` + fields + `"status":"ready",` + way},
+		{wire.Roles[wire.ListedRole]{Roles: mapped([]controlplane.RoleState{}, viewListedRole)}, `{"roles":[]}`},
+		{wire.RevealedRole{Role: viewRole(plain), Credential: viewCredential(record, "pw")}, `{` + fields + `"status":"ready",` + way},
 		{viewSetup(plain), `{` + aRole + `"username":"` + aUsername + `","displayName":"Reports","accessProfile":"read_only",` +
 			`"ordinal":3,"status":"ready"}`},
 		{viewChange(change), `{"operationId":"` + knownID + `",` + aRole + `"kind":"rotate","status":"pending",` +
 			`"credentialGeneration":3}`},
 		{viewLogin(login), `{"login":"runtime","username":"pgh_x_rt","connectionLimit":60,"credentialGeneration":2}`},
-		{revealedLoginView{viewLogin(login), viewCredential(record, "pw")},
+		{wire.RevealedLogin{Login: viewLogin(login), Credential: viewCredential(record, "pw")},
 			`{"login":"runtime","username":"pgh_x_rt","connectionLimit":60,"credentialGeneration":2,` + way},
 		{viewLoginRotation(rotation), rotated + `}`},
 		{viewLoginRotation(told), rotated + `,"password":"pw"}`},

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
@@ -27,35 +28,35 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 	return append([]Route{
 		{
 			Method: http.MethodGet, Path: list, Class: ratelimit.Read, List: WholeList, Handle: d.list,
-			Summary: "The databases that the key sees", Answers: documented(http.StatusOK, Listed[databaseView]{}),
+			Summary: "The databases that the key sees", Answers: documented(http.StatusOK, wire.Page[wire.Database]{}),
 		},
 		{
 			Method: http.MethodPost, Path: list, Class: ratelimit.Create, Key: FullAccount, PlanRefusal: planLimit,
-			Body: JSON[createBody](), Idempotency: Optional, NoStore: true, Handle: d.create,
-			Summary: "Make a database", Answers: documented(http.StatusCreated, createdView{}),
+			Body: JSON[wire.CreateDatabase](), Idempotency: Optional, NoStore: true, Handle: d.create,
+			Summary: "Make a database", Answers: documented(http.StatusCreated, wire.CreatedDatabase{}),
 		},
 		{
 			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: d.get,
-			Summary: "One database", Answers: documented(http.StatusOK, databaseView{}),
+			Summary: "One database", Answers: documented(http.StatusOK, wire.Database{}),
 		},
 		{
 			Method: http.MethodPatch, Path: one + "/environment", Class: ratelimit.Write,
-			Target: Database, Action: account.Configure, Body: JSON[environmentBody](), Handle: d.setEnvironment,
-			Summary: "Change the environment label", Answers: documented(http.StatusOK, told[environmentView]{}),
+			Target: Database, Action: account.Configure, Body: JSON[wire.SetEnvironment](), Handle: d.setEnvironment,
+			Summary: "Change the environment label", Answers: documented(http.StatusOK, wire.DataWithMessage[wire.DatabaseEnvironment]{}),
 		},
 		{
 			Method: http.MethodPost, Path: one + "/lifecycle", Class: ratelimit.Write,
-			Target: Database, Action: account.Configure, Body: JSON[lifecycleBody](), Handle: d.setLifecycle,
-			Summary: "Start, stop or restart a database", Answers: documented(http.StatusOK, told[lifecycleView]{}),
+			Target: Database, Action: account.Configure, Body: JSON[wire.SetLifecycle](), Handle: d.setLifecycle,
+			Summary: "Start, stop or restart a database", Answers: documented(http.StatusOK, wire.DataWithMessage[wire.DatabaseStatus]{}),
 		},
 		{
 			Method: http.MethodGet, Path: network, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: a.list,
-			Summary: "The networks that may connect", Answers: documented(http.StatusOK, data[[]entryView]{}),
+			Summary: "The networks that may connect", Answers: documented(http.StatusOK, wire.Data[[]wire.AllowlistEntry]{}),
 		},
 		{
 			Method: http.MethodPost, Path: network, Class: ratelimit.Write, Target: Database, Action: account.Configure,
-			Body: JSON[entryBody](), Handle: a.add,
-			Summary: "Let a network connect", Answers: documented(http.StatusCreated, data[entryView]{}),
+			Body: JSON[wire.AddAllowlistEntry](), Handle: a.add,
+			Summary: "Let a network connect", Answers: documented(http.StatusCreated, wire.Data[wire.AllowlistEntry]{}),
 		},
 		{
 			Method: http.MethodDelete, Path: network + "/{entryId}", Class: ratelimit.Write,
@@ -65,12 +66,12 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		{
 			Method: http.MethodGet, Path: files, Class: ratelimit.Read, Target: Database, Action: account.See,
 			List: WholeList, Handle: b.list,
-			Summary: "The backups of a database, newest first", Answers: documented(http.StatusOK, Listed[backupView]{}),
+			Summary: "The backups of a database, newest first", Answers: documented(http.StatusOK, wire.Page[wire.Backup]{}),
 		},
 		{
 			Method: http.MethodPost, Path: files, Class: ratelimit.Create, Target: Database, Action: account.ManageBackups,
 			Handle:  b.start,
-			Summary: "Start a backup", Answers: documented(http.StatusAccepted, started{}),
+			Summary: "Start a backup", Answers: documented(http.StatusAccepted, wire.OperationWithMessage{}),
 		},
 		{
 			Method: http.MethodGet, Path: file, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: b.download,
@@ -85,37 +86,38 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		{
 			Method: http.MethodGet, Path: one + "/operations", Class: ratelimit.Read, Target: Database, Action: account.See,
 			List: LongList, Handle: o.list,
-			Summary: "The operations of a database, newest first", Answers: documented(http.StatusOK, Listed[operationView]{}),
+			Summary: "The operations of a database, newest first", Answers: documented(http.StatusOK, wire.Page[wire.Operation]{}),
 		},
 		{
 			Method: http.MethodGet, Path: work, Class: ratelimit.Read, Target: Operation, Action: account.See, Handle: o.get,
-			Summary: "One operation", Answers: documented(http.StatusOK, operationView{}),
+			Summary: "One operation", Answers: documented(http.StatusOK, wire.Operation{}),
 		},
 		{
 			Method: http.MethodPost, Path: work + "/cancel", Class: ratelimit.Write, Target: Operation, Action: account.See,
 			Handle:  o.cancel,
 			Summary: "Cancel an operation: 200 when it is canceled, 202 while its worker has yet to end it",
-			Answers: append(documented(http.StatusOK, started{}), documented(http.StatusAccepted, started{})...),
+			Answers: append(documented(http.StatusOK, wire.OperationWithMessage{}),
+				documented(http.StatusAccepted, wire.OperationWithMessage{})...),
 		},
 		{
 			Method: http.MethodGet, Path: one + "/activity", Class: ratelimit.Read, Target: Database, Action: account.See,
 			List: LongList, Handle: l.list,
-			Summary: "The activity log of a database, newest first", Answers: documented(http.StatusOK, Listed[activityView]{}),
+			Summary: "The activity log of a database, newest first", Answers: documented(http.StatusOK, wire.Page[wire.Activity]{}),
 		},
 		{
 			Method: http.MethodGet, Path: hooks, Class: ratelimit.Read, Key: FullAccount, List: WholeList, Handle: w.list,
-			Summary: "The account's webhook endpoints, disabled ones too", Answers: documented(http.StatusOK, Listed[endpointView]{}),
+			Summary: "The account's webhook endpoints, disabled ones too", Answers: documented(http.StatusOK, wire.Page[wire.Webhook]{}),
 		},
 		{
-			Method: http.MethodPost, Path: hooks, Class: ratelimit.Write, Key: FullAccount, Body: JSON[endpointBody](), NoStore: true,
-			Handle:  w.create,
-			Summary: "Make a webhook endpoint", Answers: documented(http.StatusCreated, data[secretView]{}),
+			Method: http.MethodPost, Path: hooks, Class: ratelimit.Write, Key: FullAccount, NoStore: true,
+			Body: JSON[wire.CreateWebhook](), Handle: w.create,
+			Summary: "Make a webhook endpoint", Answers: documented(http.StatusCreated, wire.Data[wire.WebhookSecret]{}),
 		},
 		{
 			Method: http.MethodPost, Path: hook + "/rotate", Class: ratelimit.Write, Key: FullAccount, Target: Webhook, NoStore: true,
 			Handle:  w.rotate,
 			Summary: "Replace the signing secret, and enable the endpoint again",
-			Answers: documented(http.StatusOK, told[secretView]{}),
+			Answers: documented(http.StatusOK, wire.DataWithMessage[wire.WebhookSecret]{}),
 		},
 		{
 			Method: http.MethodDelete, Path: hook, Class: ratelimit.Write, Key: FullAccount, Target: Webhook, Handle: w.disable,
@@ -123,17 +125,17 @@ func Routes(uc *controlplane.ControlPlane) []Route {
 		},
 		{
 			Method: http.MethodPost, Path: hook + "/test", Class: ratelimit.Write, Key: FullAccount, Target: Webhook, Handle: w.test,
-			Summary: "Send a webhook.test event", Answers: documented(http.StatusAccepted, told[deliveryView]{}),
+			Summary: "Send a webhook.test event", Answers: documented(http.StatusAccepted, wire.DataWithMessage[wire.Delivery]{}),
 		},
 		{
 			Method: http.MethodGet, Path: sent, Class: ratelimit.Read, Key: FullAccount, Target: Webhook,
 			List: LongList, Handle: w.attempts,
-			Summary: "The attempts at an endpoint, newest first", Answers: documented(http.StatusOK, Listed[attemptView]{}),
+			Summary: "The attempts at an endpoint, newest first", Answers: documented(http.StatusOK, wire.Page[wire.DeliveryAttempt]{}),
 		},
 		{
 			Method: http.MethodPost, Path: sent + "/{deliveryId}/redeliver", Class: ratelimit.Write, Key: FullAccount, Target: Webhook,
 			Handle:  w.redeliver,
-			Summary: "Send an event once more", Answers: documented(http.StatusAccepted, told[deliveryView]{}),
+			Summary: "Send an event once more", Answers: documented(http.StatusAccepted, wire.DataWithMessage[wire.Delivery]{}),
 		},
 	}, roleRoutes(uc)...)
 }

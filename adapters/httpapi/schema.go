@@ -44,11 +44,9 @@ func requestSchema(s *shape) object {
 		if t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		var p object
+		p := schemaOf(t)
 		if f.nullable {
-			p = orNull(schemaOf(t.Field(0).Type))
-		} else {
-			p = schemaOf(t)
+			p = orNull(p)
 		}
 		properties[f.name] = annotate(p, f.tag)
 		if f.required {
@@ -143,7 +141,7 @@ func annotate(s object, tag reflect.StructTag) object {
 	if format := tag.Get("format"); format != "" {
 		s["format"] = format
 	}
-	if doc := tag.Get("doc"); doc != "" {
+	if doc := tag.Get("description"); doc != "" {
 		s["description"] = doc
 	}
 	return s

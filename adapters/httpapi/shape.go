@@ -5,14 +5,8 @@ import (
 	"strings"
 )
 
-// A shape is what the strict decoder and the OpenAPI document know about a body: the fields of its Go type, read once when the
-// table of routes is built. The tags are
-//
-//	json:"name"       the field's name
-//	required:"true"   the request must have it
-//	enum:"a,b"        the values, for the document; the core decides what is valid
-//	format:"uuid"     the format of a string, for the document
-//	doc:"text"        its meaning, for the document
+// A shape is what the strict decoder knows about a body: the fields of its Go type, read once when the table of routes is built.
+// Package wire says what the tags mean.
 type shape struct {
 	goType reflect.Type
 	fields []field
@@ -35,15 +29,15 @@ func shapeOf(t reflect.Type) *shape {
 	s := &shape{goType: t, byName: map[string]int{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || name == "" || name == "-" {
 			panic("httpapi: every field of " + t.String() + " needs a json name")
 		}
 		s.byName[name] = len(s.fields)
+		required := !strings.Contains(options, "omit")
 		s.fields = append(s.fields, field{
-			name: name, goType: f.Type, tag: f.Tag,
-			required: f.Tag.Get("required") == "true",
-			nullable: reflect.PointerTo(f.Type).Implements(nullableType),
+			name: name, goType: f.Type, tag: f.Tag, required: required,
+			nullable: f.Type.Kind() == reflect.Pointer && (required || f.Tag.Get("nullable") == "true"),
 		})
 	}
 	return s
@@ -54,9 +48,6 @@ func (f field) expects() string {
 	t := f.goType
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
-	}
-	if f.nullable {
-		t = t.Field(0).Type
 	}
 	word := jsonWord(t)
 	if f.nullable {

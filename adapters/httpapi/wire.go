@@ -12,17 +12,6 @@ const (
 	planLimit = fault.PlanLimit // database creation's own answer to a plan without API access
 )
 
-// data wraps an answer that is a single object or a list without pages.
-type data[T any] struct {
-	Data T `json:"data"`
-}
-
-// told is an answer with a human-readable sentence.
-type told[T any] struct {
-	Message string `json:"message"`
-	Data    T      `json:"data"`
-}
-
 // instant is a time as the API writes it: UTC, ISO 8601.
 func instant(t time.Time) time.Time { return t.UTC() }
 

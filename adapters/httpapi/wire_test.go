@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -41,9 +42,9 @@ func TestWireShapes(t *testing.T) {
 	}{
 		{viewDatabase(record), `{` + shown + `"environment":"staging"}`},
 		{viewDatabase(plain), `{` + shown + `"environment":null}`},
-		{createdView{viewDatabase(plain), "pw", "postgresql://x"},
+		{wire.CreatedDatabase{Database: viewDatabase(plain), Password: "pw", ConnectionString: "postgresql://x"},
 			`{` + shown + `"environment":null,"password":"pw","connectionString":"postgresql://x"}`},
-		{createdView{databaseView: viewDatabase(plain)}, `{` + shown + `"environment":null}`},
+		{wire.CreatedDatabase{Database: viewDatabase(plain)}, `{` + shown + `"environment":null}`},
 		{viewOperation(work), workShown + `"status":"queued","stage":"queued","progress":0,"result":null,"error":null,` +
 			workTail + `"finishedAt":null}`},
 		{viewOperation(done), workShown + `"status":"succeeded","stage":"queued","progress":100,"result":{"filename":"f"},` +
@@ -71,25 +72,26 @@ func TestWireShapes(t *testing.T) {
 }
 
 func TestCreateBody(t *testing.T) {
-	text := func(s string) *string { return &s }
-	b := createBody{Name: text("shop"), DisplayName: text("Shop"), RoleModel: text("single_login"), ScheduledBackup: text("daily")}
-	b.Environment.Set, b.Environment.Value = true, "production"
-	got, err := b.request()
+	b := wire.CreateDatabase{
+		Name: "shop", DisplayName: "Shop", RoleModel: new(database.SingleLogin), ScheduledBackup: new(database.Daily),
+		Environment: new(database.Production),
+	}
+	got, err := createRequest(&b)
 	want := controlplane.CreateRequest{
 		Name: "shop", DisplayName: "Shop", RoleModel: database.SingleLogin, Schedule: database.Daily, Environment: database.Production,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for field, change := range map[string]func(*createBody){
-		"roleModel":       func(b *createBody) { b.RoleModel = text("other") },
-		"scheduledBackup": func(b *createBody) { b.ScheduledBackup = text("hourly") },
-		"environment":     func(b *createBody) { b.Environment.Value = "moon" },
+	for field, change := range map[string]func(*wire.CreateDatabase){
+		"roleModel":       func(b *wire.CreateDatabase) { b.RoleModel = new(database.RoleModel("other")) },
+		"scheduledBackup": func(b *wire.CreateDatabase) { b.ScheduledBackup = new(database.Schedule("hourly")) },
+		"environment":     func(b *wire.CreateDatabase) { b.Environment = new(database.Environment("moon")) },
 	} {
 		wrong := b
 		change(&wrong)
 		var e *fault.Error
-		if _, err := wrong.request(); err == nil {
+		if _, err := createRequest(&wrong); err == nil {
 			t.Errorf("%s was accepted", field)
 		} else if e, _ = err.(*fault.Error); e == nil || e.Details[0].Field != field {
 			t.Errorf("%s: %v", field, err)

@@ -1,0 +1,41 @@
+package wire
+
+import (
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// RoleChange is the rotation or the revocation of a role's password.
+type RoleChange struct {
+	OperationID          id.OperationID    `json:"operationId" format:"uuid"`
+	RoleID               id.RoleID         `json:"roleId" format:"uuid"`
+	Profile              string            `json:"profile" enum:"custom"`
+	Kind                 role.Kind         `json:"kind" enum:"rotate,revoke"`
+	Status               role.ChangeStatus `json:"status" enum:"pending,completed"`
+	CredentialGeneration int64             `json:"credentialGeneration"`
+}
+
+// ChangeRole rotates the password of a role, or revokes the role.
+type ChangeRole struct {
+	Kind              role.Kind `json:"kind" enum:"rotate,revoke"`
+	ConfirmDisconnect bool      `json:"confirmDisconnect" description:"true: open connections are closed"`
+}
+
+// Disconnect confirms a change that closes connections.
+type Disconnect struct {
+	ConfirmDisconnect bool `json:"confirmDisconnect" description:"true: open connections are closed"`
+}
+
+// DeleteRole confirms that a role is revoked and removed.
+type DeleteRole struct {
+	Confirm bool `json:"confirm" description:"true: the role is revoked and removed"`
+}
+
+// RoleRemoval says how far the removal of a role has come. Only the route that also revokes names the phase, and while the log-in
+// is still being shut, OperationID is that change.
+type RoleRemoval struct {
+	RoleID      id.RoleID      `json:"roleId" format:"uuid"`
+	Status      string         `json:"status" enum:"removed,pending"`
+	Phase       string         `json:"phase,omitzero" enum:"revoke,remove"`
+	OperationID id.OperationID `json:"operationId,omitzero" format:"uuid"`
+}
