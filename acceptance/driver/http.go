@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"net"
+	"net/http"
 	"net/netip"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ func HTTP(t testing.TB) spec.World {
 	var last wire
 	for _, cp := range s.hosts {
 		last = newWire(serve(t, s, cp))
+		last.client.Transport = described{last.client.Transport.(*http.Transport), t}
 		w.Hosts = append(w.Hosts, last.host)
 		t.Cleanup(last.client.CloseIdleConnections)
 	}

@@ -134,13 +134,19 @@ func (s *Stage) documents(route Route) map[string]json.RawMessage {
 		Paths map[string]map[string]struct {
 			RequestBody struct {
 				Content map[string]struct {
-					Schema struct{ Properties map[string]json.RawMessage }
+					Schema struct {
+						Ref string `json:"$ref"`
+					}
 				}
 			}
 		}
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]json.RawMessage }
+		}
 	}
 	s.OK(json.Unmarshal(answer.Body, &description))
-	return description.Paths[route.Path][strings.ToLower(route.Method)].RequestBody.Content["application/json"].Schema.Properties
+	body := description.Paths[route.Path][strings.ToLower(route.Method)].RequestBody.Content["application/json"]
+	return description.Components.Schemas[strings.TrimPrefix(body.Schema.Ref, "#/components/schemas/")].Properties
 }
 
 // typeOf is what a JSON text begins with, alike for all texts of one type.

@@ -1,9 +1,13 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 func viewActivity(e audit.Entry) wire.Activity {
@@ -11,6 +15,15 @@ func viewActivity(e audit.Entry) wire.Activity {
 }
 
 type activity struct{ use *controlplane.Activity }
+
+func (a activity) routes() []Route {
+	return []Route{{
+		Name: "listActivity", Summary: "List the activity log of a database, newest first",
+		Method: http.MethodGet, Path: databasesPath + "/{id}/activity", Class: ratelimit.Read,
+		Target: Database, Action: account.See, List: LongList, Handle: a.list,
+		Answers: documented(http.StatusOK, wire.Page[wire.Activity]{}),
+	}}
+}
 
 func (a activity) list(r *Request) (Answer, error) {
 	page, err := r.Page()

@@ -4,8 +4,11 @@ import (
 	"net/http"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 func viewBackup(b backup.Backup) wire.Backup {
@@ -17,6 +20,43 @@ func viewBackup(b backup.Backup) wire.Backup {
 }
 
 type backups struct{ use *controlplane.Backups }
+
+func (b backups) routes() []Route {
+	const (
+		list = databasesPath + "/{id}/backups"
+		one  = list + "/{filename}"
+	)
+	return []Route{
+		{
+			Name: "listBackups", Summary: "List the backups of a database, newest first",
+			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Target: Database, Action: account.See,
+			List: WholeList, Handle: b.list,
+			Answers: documented(http.StatusOK, wire.Page[wire.Backup]{}),
+		},
+		{
+			Name: "startBackup", Summary: "Start a backup",
+			Method: http.MethodPost, Path: list, Class: ratelimit.Create, Target: Database, Action: account.ManageBackups,
+			Handle:   b.start,
+			Answers:  documented(http.StatusAccepted, wire.OperationWithMessage{}),
+			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.BackupStorageFull, fault.AgentError, fault.ServerBusy},
+		},
+		{
+			Name: "downloadBackup", Summary: "Download a backup",
+			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: b.download,
+			Answers:  []Documented{{Status: http.StatusOK, ContentType: gzipType}},
+			Refusals: []fault.Code{fault.BackupNotFound, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
+		},
+		{
+			Name: "deleteBackup", Summary: "Delete a backup permanently",
+			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Target: Database, Action: account.ManageBackups,
+			Handle:  b.delete,
+			Answers: documented(http.StatusNoContent, nil),
+			Refusals: []fault.Code{
+				fault.BackupNotFound, fault.BackupConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
+			},
+		},
+	}
+}
 
 func (b backups) list(r *Request) (Answer, error) {
 	page, err := r.Page()

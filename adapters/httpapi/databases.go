@@ -1,9 +1,14 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 func viewDatabase(r database.Record) wire.Database {
@@ -22,6 +27,43 @@ func environmentOrNull(e database.Environment) *database.Environment {
 }
 
 type databases struct{ use *controlplane.Databases }
+
+func (d databases) routes() []Route {
+	const one = databasesPath + "/{id}"
+	return []Route{
+		{
+			Name: "listDatabases", Summary: "List the databases that the key can see",
+			Method: http.MethodGet, Path: databasesPath, Class: ratelimit.Read, List: WholeList, Handle: d.list,
+			Answers: documented(http.StatusOK, wire.Page[wire.Database]{}),
+		},
+		{
+			Name: "createDatabase", Summary: "Create a database",
+			Method: http.MethodPost, Path: databasesPath, Class: ratelimit.Create, Key: FullAccount, PlanRefusal: planLimit,
+			Body: JSON[wire.CreateDatabase](), Idempotency: Optional, NoStore: true, Handle: d.create,
+			Answers:  documented(http.StatusCreated, wire.CreatedDatabase{}),
+			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.ServerBusy},
+		},
+		{
+			Name: "getDatabase", Summary: "Get a database",
+			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: d.get,
+			Answers: documented(http.StatusOK, wire.Database{}),
+		},
+		{
+			Name: "setDatabaseEnvironment", Summary: "Set or remove the environment label of a database",
+			Method: http.MethodPatch, Path: one + "/environment", Class: ratelimit.Write, Target: Database, Action: account.Configure,
+			Body: JSON[wire.SetEnvironment](), Handle: d.setEnvironment,
+			Answers:  documented(http.StatusOK, wire.DataWithMessage[wire.EnvironmentChange]{}),
+			Refusals: []fault.Code{fault.DatabaseStateConflict},
+		},
+		{
+			Name: "setDatabaseLifecycle", Summary: "Start, stop or restart a database",
+			Method: http.MethodPost, Path: one + "/lifecycle", Class: ratelimit.Write, Target: Database, Action: account.Configure,
+			Body: JSON[wire.SetLifecycle](), Handle: d.setLifecycle,
+			Answers:  documented(http.StatusOK, wire.DataWithMessage[wire.LifecycleChange]{}),
+			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.ServerBusy},
+		},
+	}
+}
 
 func (d databases) list(r *Request) (Answer, error) {
 	page, err := r.Page()
@@ -92,8 +134,8 @@ func (d databases) setEnvironment(r *Request) (Answer, error) {
 	if err := d.use.SetEnvironment(r.Context(), r.reached(), label); err != nil {
 		return Answer{}, err
 	}
-	view := wire.DatabaseEnvironment{ID: r.reached().Record().ID, Environment: environmentOrNull(label)}
-	return OK(wire.DataWithMessage[wire.DatabaseEnvironment]{Message: "The environment was changed.", Data: view}), nil
+	view := wire.EnvironmentChange{ID: r.reached().Record().ID, Environment: environmentOrNull(label)}
+	return OK(wire.DataWithMessage[wire.EnvironmentChange]{Message: "The environment was changed.", Data: view}), nil
 }
 
 func (d databases) setLifecycle(r *Request) (Answer, error) {
@@ -105,8 +147,8 @@ func (d databases) setLifecycle(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	view := wire.DatabaseStatus{ID: r.reached().Record().ID, Status: status}
-	return OK(wire.DataWithMessage[wire.DatabaseStatus]{Message: lifecycleMessage(action), Data: view}), nil
+	view := wire.LifecycleChange{ID: r.reached().Record().ID, Status: status}
+	return OK(wire.DataWithMessage[wire.LifecycleChange]{Message: lifecycleMessage(action), Data: view}), nil
 }
 
 func lifecycleMessage(action database.Event) string {

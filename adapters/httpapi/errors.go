@@ -26,12 +26,15 @@ func refuse(res *fasthttp.Response, err error, bare bool) (cause error) {
 		cause = err
 	}
 	res.SetStatusCode(status)
-	if shown.RetryAfter > 0 || shown.Code == fault.RateLimited || shown.Code == fault.ServerBusy {
+	if shown.RetryAfter > 0 || retriable(shown.Code) {
 		res.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(max(1, wholeSeconds(shown.RetryAfter))))
 	}
 	writeJSON(res, errorBody(shown, bare && shown.Code == fault.Maintenance))
 	return cause
 }
+
+// retriable reports whether every error of a code says when to come back.
+func retriable(code fault.Code) bool { return code == fault.RateLimited || code == fault.ServerBusy }
 
 // presentable returns the error itself if it was made for a caller.
 func presentable(err error) *fault.Error {

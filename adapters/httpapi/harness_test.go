@@ -154,7 +154,7 @@ func (st *stage) table() []Route {
 			Filename: "20260101_000000.sql.gz", ContentType: "application/gzip", Size: st.size, Content: st.feed(r),
 		}}, nil
 	})
-	return []Route{
+	rows := []Route{
 		{Method: "GET", Path: base, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: get, Answers: done},
 		{Method: "PATCH", Path: base, Class: ratelimit.Write, Target: Database, Action: account.Configure,
 			Body: JSON[renameBody](), Handle: rename, Answers: done, NoStore: true},
@@ -178,6 +178,10 @@ func (st *stage) table() []Route {
 		{Method: "POST", Path: "/api/v1/previews", Class: ratelimit.Create, Key: PreviewKey, Body: JSON[renameBody](),
 			PlanRefusal: fault.PlanLimit, Handle: rename, Answers: done},
 	}
+	for i := range rows {
+		rows[i].Name = fmt.Sprint("thing", i)
+	}
+	return rows
 }
 
 // Times far enough apart for a busy machine: what is answered without waiting comes within atOnce, what waits for a timeout

@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -21,19 +20,17 @@ type object = map[string]any
 
 // withDescription checks the table and adds the route that describes it.
 func withDescription(table []Route) ([]Route, error) {
-	var text jsonText
-	own := Route{
+	text, err := Describe(table)
+	return append(slices.Clip(table), describing(text)), err
+}
+
+func describing(text jsonText) Route {
+	return Route{
+		Name: "getDescription", Summary: "Get this OpenAPI document", Tag: Tag{"Description", "What the API offers"},
 		Method: http.MethodGet, Path: DescriptionPath, Class: ratelimit.Read, Key: Public,
-		Summary: "The OpenAPI description of this API", Answers: []Documented{{Status: http.StatusOK, Body: map[string]any{}}},
-		Handle: func(*Request) (Answer, error) { return OK(text), nil },
+		Answers: documented(http.StatusOK, map[string]any{}),
+		Handle:  func(*Request) (Answer, error) { return OK(text), nil },
 	}
-	routes := append(append(make([]Route, 0, len(table)+1), table...), own)
-	if err := checkTable(routes); err != nil {
-		return nil, err
-	}
-	var err error
-	text, err = Describe(routes)
-	return routes, err
 }
 
 // jsonText is JSON that is ready to be sent.
@@ -45,85 +42,112 @@ func (t jsonText) MarshalJSON() ([]byte, error) { return t, nil }
 func checkTable(routes []Route) error {
 	seen := map[string]bool{}
 	for _, r := range routes {
-		name := r.Method + " " + r.Path
+		row := r.Method + " " + r.Path
 		switch {
-		case seen[name]:
-			return fmt.Errorf("the route %s stands twice in the table", name)
+		case seen[row]:
+			return fmt.Errorf("the route %s stands twice in the table", row)
 		case r.Handle == nil:
-			return fmt.Errorf("the route %s has no handler", name)
+			return fmt.Errorf("the route %s has no handler", row)
 		case r.Target != nil && len(parameterNames(r.Path)) == 0:
-			return fmt.Errorf("the route %s names no target", name)
+			return fmt.Errorf("the route %s names no target", row)
 		case r.Gate != "" && (r.Target == nil || !r.Gate.Known()):
-			return fmt.Errorf("the route %s has the gate %s, which is unknown or before no target", name, r.Gate)
+			return fmt.Errorf("the route %s has the gate %s, which is unknown or before no target", row, r.Gate)
 		case r.Key != Public && r.Class == "":
-			return fmt.Errorf("the route %s has no rate class", name)
+			return fmt.Errorf("the route %s has no rate class", row)
 		case len(r.Answers) == 0:
-			return fmt.Errorf("the route %s documents no answer", name)
+			return fmt.Errorf("the route %s documents no answer", row)
+		case r.Name == "" || seen[r.Name]:
+			return fmt.Errorf("the route %s has no name of its own", row)
 		}
-		seen[name] = true
+		seen[row], seen[r.Name] = true, true
 	}
 	return nil
 }
 
-// Describe writes the OpenAPI 3.1 document of a table of routes.
-func Describe(routes []Route) ([]byte, error) {
-	paths := map[string]object{}
-	for i := range routes {
-		r := &routes[i]
-		if paths[r.Path] == nil {
-			paths[r.Path] = object{}
-		}
-		paths[r.Path][strings.ToLower(r.Method)] = r.operation()
-	}
-	return json.Marshal(object{
-		"openapi": "3.1.0",
-		"info": object{
-			"title": "pgherd control plane", "version": "v1",
-			"description": "Managed PostgreSQL: databases, roles, backups, operations.",
-		},
-		"paths": paths,
-		"components": object{
-			"securitySchemes": object{"apiKey": object{"type": "http", "scheme": "bearer"}},
-			"schemas":         object{"Error": errorSchema()},
-			"responses": object{"Error": object{
-				"description": "A refusal or a failure; error.code says which.",
-				"content":     jsonContent(object{"$ref": "#/components/schemas/Error"}),
-			}},
-		},
-	})
+// description is an OpenAPI document in the making.
+type description struct {
+	schemas   *schemas
+	paths     map[string]object
+	tags      []Tag
+	responses object // of refusals, by name
+	examples  object // of refusals, by code
 }
 
-func (route *Route) operation() object {
+// Describe writes the OpenAPI 3.1 document of a table of routes, and of the route that serves it.
+func Describe(table []Route) ([]byte, error) {
+	routes := append(slices.Clip(table), describing(nil))
+	if err := checkTable(routes); err != nil {
+		return nil, err
+	}
+	d := &description{schemas: newSchemas(), paths: map[string]object{}, responses: object{}, examples: object{}}
+	for i := range routes {
+		if err := d.add(&routes[i]); err != nil {
+			return nil, err
+		}
+		if tag := routes[i].Tag; !slices.Contains(d.tags, tag) {
+			d.tags = append(d.tags, tag)
+		}
+	}
+	return d.text()
+}
+
+func (d *description) text() ([]byte, error) {
+	whole := object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "pgherd control plane", "version": "1",
+			"description": "Managed PostgreSQL: databases, their logins, backups and operations, and webhooks.",
+			"license":     object{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+		},
+		"servers": []object{{"url": "/", "description": "The host that serves this document"}},
+		"tags":    d.tags,
+		"paths":   d.paths,
+		"components": object{
+			"securitySchemes": object{"apiKey": object{
+				"type": "http", "scheme": "bearer", "description": "An API key of the account.",
+			}},
+			"schemas": d.schemas.named, "responses": d.responses, "examples": d.examples,
+		},
+	}
+	text, err := json.Marshal(whole)
+	if err != nil {
+		return nil, err
+	}
+	d.schemas.dropUnused(text) // enumerations of which every field takes a part only
+	return json.Marshal(whole)
+}
+
+func (d *description) add(route *Route) error {
 	op := object{
-		"summary":     route.Summary,
-		"operationId": operationID(route),
-		"responses":   route.responses(),
-	}
-	if p := route.parameters(); len(p) > 0 {
-		op["parameters"] = p
-	}
-	switch route.Body.kind {
-	case noneAccepted:
-	case jsonAccepted:
-		op["requestBody"] = object{"required": true, "content": jsonContent(requestSchema(route.Body.shape))}
-	case streamAccepted:
-		op["requestBody"] = object{"required": true, "content": object{"application/octet-stream": object{}}}
+		"operationId": route.Name, "summary": route.Summary, "tags": []string{route.Tag.Name}, "security": []object{},
 	}
 	if route.Key != Public {
 		op["security"] = []object{{"apiKey": []string{}}}
 	}
-	return op
-}
-
-// operationID is the method and the path's words: getDatabasesIdBackups.
-func operationID(route *Route) string {
-	words := strings.FieldsFunc(strings.TrimPrefix(route.Path, keyed), func(r rune) bool { return strings.ContainsRune("/{}-.", r) })
-	var b strings.Builder
-	b.WriteString(strings.ToLower(route.Method))
-	for _, w := range words {
-		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
+	if p := route.parameters(); len(p) > 0 {
+		op["parameters"] = p
 	}
-	return b.String()
+	var err error
+	switch route.Body.kind {
+	case noneAccepted:
+	case jsonAccepted:
+		var content object
+		content, err = d.jsonOf(route.Body.fresh(), true)
+		op["requestBody"] = object{"required": true, "content": content}
+	case streamAccepted:
+		op["requestBody"] = object{"required": true, "content": object{"application/octet-stream": object{}}}
+	}
+	if err != nil {
+		return err
+	}
+	if op["responses"], err = d.answers(route); err != nil {
+		return err
+	}
+	if d.paths[route.Path] == nil {
+		d.paths[route.Path] = object{}
+	}
+	d.paths[route.Path][strings.ToLower(route.Method)] = op
+	return nil
 }
 
 func (route *Route) parameters() (list []object) {
@@ -144,7 +168,8 @@ func (route *Route) parameters() (list []object) {
 	if route.Idempotency != Absent {
 		list = append(list, object{
 			"name": idempotency.Header, "in": "header", "required": route.Idempotency == Required,
-			"schema": object{"type": "string", "minLength": 1, "maxLength": idempotency.MaxLength},
+			"description": "A request that is repeated with the same key has no further effect.",
+			"schema":      object{"type": "string", "minLength": 1, "maxLength": idempotency.MaxLength},
 		})
 	}
 	return list
@@ -158,26 +183,33 @@ func (p Parameter) schema() object {
 	return s
 }
 
-func (route *Route) responses() object {
-	all := object{"default": object{"$ref": "#/components/responses/Error"}}
+// answers are the responses of a route: what it documents, and everything that it may refuse.
+func (d *description) answers(route *Route) (object, error) {
+	all := object{}
 	for _, a := range route.Answers {
-		r := object{"description": http.StatusText(a.Status)}
+		meaning := a.Meaning
+		if meaning == "" {
+			meaning = http.StatusText(a.Status)
+		}
+		r := object{"description": meaning}
 		switch {
 		case a.ContentType != "":
 			r["content"] = object{a.ContentType: object{"schema": object{"type": "string", "format": "binary"}}}
 		case a.Body != nil:
-			r["content"] = jsonContent(answerSchema(a.Body))
+			content, err := d.jsonOf(a.Body, false)
+			if err != nil {
+				return nil, err
+			}
+			r["content"] = content
 		}
 		all[strconv.Itoa(a.Status)] = r
 	}
-	for _, code := range route.TryLater {
-		all[strconv.Itoa(code.Status())] = object{
-			"description": string(code) + ": wait for as long as Retry-After says.",
-			"headers":     object{fasthttp.HeaderRetryAfter: object{"description": "seconds", "schema": object{"type": "integer"}}},
-			"content":     jsonContent(object{"$ref": "#/components/schemas/Error"}),
-		}
-	}
-	return all
+	return all, d.refusals(route, all)
 }
 
-func jsonContent(schema object) object { return object{"application/json": object{"schema": schema}} }
+func (d *description) jsonOf(value any, exact bool) (object, error) {
+	schema, err := d.schemas.of(value, exact)
+	return jsonContent(schema), err
+}
+
+func jsonContent(schema any) object { return object{"application/json": object{"schema": schema}} }

@@ -3,15 +3,18 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/rollout"
 )
@@ -40,44 +43,9 @@ func TestDescriptionIsPublicAndValid(t *testing.T) {
 			t.Errorf("%s %s is not described", route.Method, route.Path)
 			continue
 		}
-		if open := op.Security == nil; open != (route.Key == Public) {
+		if open := len(*op.Security) == 0; open != (route.Key == Public) {
 			t.Errorf("%s %s: security %v", route.Method, route.Path, op.Security)
 		}
-	}
-}
-
-func TestDescriptionOfABody(t *testing.T) {
-	s := requestSchema(shapeOf(reflect.TypeFor[renameBody]()))
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"additionalProperties":false,"properties":{"confirm":{"type":"boolean"},"count":{"type":"integer"},` +
-		`"environment":{"enum":["production","staging",null],"type":["string","null"]},` +
-		`"name":{"description":"the new name","type":"string"}},"required":["name"],"type":"object"}`
-	if string(text) != want {
-		t.Errorf("got %s\nwant %s", text, want)
-	}
-}
-
-func TestDescriptionOfAnAnswer(t *testing.T) {
-	type inner struct {
-		At *time.Time `json:"at"`
-	}
-	type outer struct {
-		inner
-		List   []inner `json:"list"`
-		Secret string  `json:"secret,omitempty"`
-	}
-	text, err := json.Marshal(answerSchema(outer{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const at = `"at":{"format":"date-time","type":["string","null"]}`
-	want := `{"properties":{"list":{"items":{"properties":{` + at + `},"required":["at"],"type":"object"},"type":"array"},` +
-		`"secret":{"type":"string"}},"required":["list"],"type":"object"}`
-	if got := string(text); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 
@@ -93,7 +61,8 @@ func TestDescriptionOfParameters(t *testing.T) {
 		}
 		want := `[{"in":"path","name":"id","required":true,"schema":{"format":"uuid","type":"string"}},` +
 			`{"in":"path","name":"login","required":true,"schema":{"enum":["owner","runtime","readonly"],"type":"string"}},` +
-			`{"in":"header","name":"Idempotency-Key","required":true,"schema":{"maxLength":200,"minLength":1,"type":"string"}}]`
+			`{"description":"A request that is repeated with the same key has no further effect.","in":"header",` +
+			`"name":"Idempotency-Key","required":true,"schema":{"maxLength":200,"minLength":1,"type":"string"}}]`
 		if got := string(text); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
@@ -102,31 +71,15 @@ func TestDescriptionOfParameters(t *testing.T) {
 	t.Errorf("there is no route %s", role)
 }
 
-func TestDescriptionOfWhatMayBeTriedLater(t *testing.T) {
-	for _, route := range Routes(&controlplane.ControlPlane{}) {
-		if route.Method != http.MethodGet || !strings.HasSuffix(route.Path, "/backups/{filename}") {
-			continue
-		}
-		all := route.responses()
-		for status, code := range map[string]string{"429": "RATE_LIMITED", "503": "SERVER_BUSY"} {
-			text, err := json.Marshal(all[status])
-			if err != nil || !strings.Contains(string(text), code) || !strings.Contains(string(text), `"Retry-After"`) {
-				t.Errorf("%s: %s %v", status, text, err)
-			}
-		}
-		return
-	}
-	t.Error("no route hands backups out")
-}
-
 func TestTableIsChecked(t *testing.T) {
-	fine := Route{Method: http.MethodGet, Path: "/a", Class: ratelimit.Read, Answers: []Documented{{Status: 200}},
+	fine := Route{Name: "a", Method: http.MethodGet, Path: "/a", Class: ratelimit.Read, Answers: []Documented{{Status: 200}},
 		Handle: func(*Request) (Answer, error) { return NoContent(), nil }}
 	for want, change := range map[string]func(*Route){
 		"no handler": func(r *Route) { r.Handle = nil }, "no target": func(r *Route) { r.Target = Database },
 		"the gate flying": func(r *Route) { r.Path, r.Target, r.Gate = "/a/{id}", Database, "flying" },
 		"the gate clone":  func(r *Route) { r.Gate = rollout.Clone },
 		"no rate class":   func(r *Route) { r.Class = "" }, "no answer": func(r *Route) { r.Answers = nil },
+		"no name": func(r *Route) { r.Name = "" },
 	} {
 		r := fine
 		change(&r)
@@ -150,5 +103,46 @@ func TestMatches(t *testing.T) {
 		if got := matches(c.pattern, c.path); got != c.want {
 			t.Errorf("%s %s: %v", c.pattern, c.path, got)
 		}
+	}
+}
+
+// Every status and code that a route answers with follows from its row.
+func TestDescriptionOfRefusals(t *testing.T) {
+	row := Route{
+		Name: "a", Method: http.MethodPost, Path: keyed + "/databases/{id}/backups/{filename}", Class: ratelimit.Write,
+		Target: Database, Action: account.Configure, Feature: "f", Body: JSON[wire.SetEnvironment](), BareMaintenance: true,
+		Refusals: []fault.Code{fault.BackupNotFound, fault.ServerBusy}, Answers: documented(200, wire.Database{}),
+		Handle: func(*Request) (Answer, error) { return NoContent(), nil },
+	}
+	text, err := Describe([]Route{row})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for status, r := range doc.Paths.Value(row.Path).Post.Responses.Map() {
+		if status == "200" {
+			continue
+		}
+		content := r.Value.Content["application/json"]
+		got[status] = strings.Join(slices.Sorted(maps.Keys(content.Examples)), " ")
+		if retry := r.Value.Headers["Retry-After"] != nil; retry != (status == "429" || status == "503") {
+			t.Errorf("%s: Retry-After %v", status, retry)
+		}
+		if bare := len(content.Schema.Value.OneOf) == 2; bare != (status == "503") {
+			t.Errorf("%s: without envelope %v", status, bare)
+		}
+	}
+	want := map[string]string{
+		"400": "INVALID_BACKUP_FILENAME INVALID_JSON VALIDATION_ERROR", "401": "UNAUTHORIZED",
+		"403": "FORBIDDEN KEY_SCOPE_DENIED PLAN_API_ACCESS_REQUIRED", "404": "BACKUP_NOT_FOUND DATABASE_NOT_FOUND",
+		"408": "REQUEST_TIMEOUT", "411": "LENGTH_REQUIRED", "413": "PAYLOAD_TOO_LARGE", "415": "UNSUPPORTED_MEDIA_TYPE",
+		"429": "RATE_LIMITED", "431": "HEADER_TOO_LARGE", "500": "INTERNAL_ERROR", "503": "FEATURE_DISABLED MAINTENANCE SERVER_BUSY",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
 	}
 }

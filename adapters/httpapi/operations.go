@@ -1,9 +1,14 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 func viewOperation(o operation.Operation) wire.Operation {
@@ -19,6 +24,31 @@ func viewOperation(o operation.Operation) wire.Operation {
 }
 
 type operations struct{ use *controlplane.Operations }
+
+func (o operations) routes() []Route {
+	const one = keyed + "/operations/{id}"
+	return []Route{
+		{
+			Name: "listOperations", Summary: "List the operations of a database, newest first",
+			Method: http.MethodGet, Path: databasesPath + "/{id}/operations", Class: ratelimit.Read,
+			Target: Database, Action: account.See, List: LongList, Handle: o.list,
+			Answers: documented(http.StatusOK, wire.Page[wire.Operation]{}),
+		},
+		{
+			Name: "getOperation", Summary: "Get an operation",
+			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Operation, Action: account.See, Handle: o.get,
+			Answers: documented(http.StatusOK, wire.Operation{}),
+		},
+		{
+			Name: "cancelOperation", Summary: "Cancel an operation",
+			Method: http.MethodPost, Path: one + "/cancel", Class: ratelimit.Write, Target: Operation, Action: account.See,
+			Handle: o.cancel,
+			Answers: doneOrPending(wire.OperationWithMessage{},
+				"The operation is canceled.", "The operation is running, and will be canceled."),
+			Refusals: []fault.Code{fault.Forbidden, fault.DatabaseStateConflict},
+		},
+	}
+}
 
 func (o operations) list(r *Request) (Answer, error) {
 	page, err := r.Page()

@@ -19,7 +19,8 @@ func TestPage(t *testing.T) {
 	at := ports.Position{At: time.UnixMicro(1_700_000_000_000_000).UTC(), ID: knownID}
 	list := func(path string, kind ListKind) Route {
 		return Route{
-			Method: "GET", Path: path, Class: ratelimit.Read, List: kind, Answers: []Documented{{Status: 200, Body: wire.Page[string]{}}},
+			Name: path, Method: "GET", Path: path, Class: ratelimit.Read, List: kind,
+			Answers: documented(200, wire.Page[string]{}),
 			Handle: func(r *Request) (Answer, error) {
 				p, err := r.Page()
 				if err != nil {

@@ -55,7 +55,7 @@ func (s *Server) admit(r *Request) error {
 	case err != nil:
 		return err
 	case !r.Caller.Account.Plan.AllowsAPI():
-		return route.planRefusal()
+		return fault.New(route.planRefusal(), "the API needs a Pro or Business plan")
 	}
 	if err := route.Key.admits(r.Caller); err != nil {
 		return err
@@ -66,12 +66,11 @@ func (s *Server) admit(r *Request) error {
 	return nil
 }
 
-func (route *Route) planRefusal() error {
-	code := route.PlanRefusal
-	if code == "" {
-		code = fault.PlanAPIAccessRequired
+func (route *Route) planRefusal() fault.Code {
+	if route.PlanRefusal != "" {
+		return route.PlanRefusal
 	}
-	return fault.New(code, "the API needs a Pro or Business plan")
+	return fault.PlanAPIAccessRequired
 }
 
 func (r *Request) checkParameters() error {

@@ -6,109 +6,143 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/rollout"
 )
 
-// roleRoutes are the rows of the table that are about logins: additional roles (spec, "Managed additional roles") and the logins
-// that came with the database. None of their answers may be stored.
-func roleRoutes(uc *controlplane.ControlPlane) []Route {
-	rows := append(customRoleRoutes(customRoles{uc.Roles}), managedRoleRoutes(managedRoles{uc.ManagedLogins})...)
-	for i := range rows {
-		rows[i].Target, rows[i].NoStore = Database, true
-	}
-	return rows
-}
-
-// customRoleRoutes depend on the operator's switch.
-func customRoleRoutes(c customRoles) []Route {
+// Additional roles (spec, "Managed additional roles") depend on the operator's switch.
+func (c customRoles) routes() []Route {
 	const (
-		list    = keyed + "/databases/{id}/custom-roles"
+		list    = databasesPath + "/{id}/custom-roles"
 		one     = list + "/{roleId}"
 		changes = one + "/changes"
 		change  = changes + "/{operationId}"
 	)
-	progress := append(documented(http.StatusOK, wire.RoleChange{}), documented(http.StatusAccepted, wire.RoleChange{})...)
+	progress := doneOrPending(wire.RoleChange{},
+		"The change is completed.", "The change is pending, and continues in the background.")
+	removal := doneOrPending(wire.RoleRemoval{}, "The role is removed.", "The removal is not finished: repeat the request.")
 	rows := []Route{
 		{
+			Name: "listRoles", Summary: "List the additional roles of a database",
 			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Handle: c.list,
 			Query:   []Parameter{{Name: "includeRevoked", Meaning: "true lists revoked roles too", Enum: []string{"true"}}},
-			Summary: "The additional roles of a database", Answers: documented(http.StatusOK, wire.Roles[wire.ListedRole]{}),
+			Answers: documented(http.StatusOK, wire.Roles[wire.ListedRole]{}),
 		},
 		{
+			Name: "createRole", Summary: "Create an additional role, or continue its creation",
 			Method: http.MethodPost, Path: list, Class: ratelimit.Create, Action: account.Configure,
 			Body: JSON[wire.CreateRole](), Idempotency: Required, Handle: c.create,
-			Summary: "Make an additional role, or go on making it", Answers: documented(http.StatusOK, wire.Role{}),
+			Answers: documented(http.StatusOK, wire.Role{}),
+			Refusals: []fault.Code{
+				fault.ManagedRoleConflict, fault.CustomRoleRequiresV3Clone, fault.ConnectGrantRequired,
+				fault.AgentError, fault.ServerBusy,
+			},
 		},
 		{
+			Name: "renameRole", Summary: "Change the display name of a role",
 			Method: http.MethodPatch, Path: one, Class: ratelimit.Write, Action: account.Configure, Body: JSON[wire.RenameRole](),
-			Handle:  c.rename,
-			Summary: "Change the label of a role", Answers: documented(http.StatusOK, wire.RoleLabel{}),
+			Handle:   c.rename,
+			Answers:  documented(http.StatusOK, wire.RoleLabel{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict},
 		},
 		{
+			Name: "removeRole", Summary: "Remove a revoked role",
 			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Action: account.Configure, Handle: c.remove,
-			Summary: "Remove a revoked role: 202 while its removal is pending",
-			Answers: append(documented(http.StatusOK, wire.RoleRemoval{}), documented(http.StatusAccepted, wire.RoleRemoval{})...),
+			Answers: removal,
+			Refusals: []fault.Code{
+				fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy,
+			},
 		},
 		{
+			Name: "revealRole", Summary: "Reveal the password of a role",
 			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure, Handle: c.reveal,
-			Summary: "Show the password of a role", Answers: documented(http.StatusOK, wire.RevealedRole{}),
+			Answers:  documented(http.StatusOK, wire.RevealedRole{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
 		{
+			Name: "changeRole", Summary: "Rotate the password of a role, or revoke the role",
 			Method: http.MethodPost, Path: changes, Class: ratelimit.Write, Action: account.Configure,
 			Body: JSON[wire.ChangeRole](), Idempotency: Required, Handle: c.change,
-			Summary: "Rotate the password of a role, or revoke it: 202 while that is not proven yet", Answers: progress,
+			Answers:  progress,
+			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.ServerBusy},
 		},
 		{
+			Name: "getRoleChange", Summary: "Get a change of a role",
 			Method: http.MethodGet, Path: change, Class: ratelimit.Read, Action: account.Configure, Handle: c.readChange,
-			Summary: "One change of a role", Answers: documented(http.StatusOK, wire.RoleChange{}),
+			Answers:  documented(http.StatusOK, wire.RoleChange{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, fault.ManagedRoleConflict},
 		},
 		{
+			Name: "continueRoleChange", Summary: "Continue a pending change of a role",
 			Method: http.MethodPost, Path: change, Class: ratelimit.Write, Action: account.Configure, Body: JSON[wire.Disconnect](),
-			Handle:  c.replayChange,
-			Summary: "Go on with a change: 202 while it is pending", Answers: progress,
+			Handle:   c.replayChange,
+			Answers:  progress,
+			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, fault.ManagedRoleConflict, fault.ServerBusy},
 		},
 		{
+			Name: "deleteRole", Summary: "Revoke a role and remove it",
 			Method: http.MethodPost, Path: one + "/delete", Class: ratelimit.Write, Action: account.Configure,
 			Body: JSON[wire.DeleteRole](), Handle: c.delete,
-			Summary: "Revoke a role and remove it: 202 while there is more to do, then repeat the call",
-			Answers: append(documented(http.StatusOK, wire.RoleRemoval{}), documented(http.StatusAccepted, wire.RoleRemoval{})...),
+			Answers: removal,
+			Refusals: []fault.Code{
+				fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy,
+			},
 		},
 		{
+			Name: "prepareRole", Summary: "Create a reserved role on the server",
 			Method: http.MethodPost, Path: one + "/prepare", Class: ratelimit.Write, Action: account.Configure, Handle: c.prepare,
-			Summary: "Make a reserved role on the server", Answers: documented(http.StatusAccepted, wire.RoleSetup{}),
+			Answers:  documented(http.StatusAccepted, wire.RoleSetup{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
 		{
+			Name: "admitRole", Summary: "Allow a prepared role to log in",
 			Method: http.MethodPost, Path: one + "/admit", Class: ratelimit.Write, Action: account.Configure, Handle: c.admit,
-			Summary: "Open a prepared role", Answers: documented(http.StatusOK, wire.RoleSetup{}),
+			Answers: documented(http.StatusOK, wire.RoleSetup{}),
+			Refusals: []fault.Code{
+				fault.RoleNotFound, fault.ManagedRoleConflict, fault.ConnectGrantRequired, fault.AgentError, fault.ServerBusy,
+			},
 		},
 	}
 	for i := range rows {
 		rows[i].Gate = rollout.AdditionalRoles
 	}
-	return rows
+	return aboutLogins(rows)
 }
 
-func managedRoleRoutes(m managedRoles) []Route {
+// The logins that came with the database.
+func (m managedRoles) routes() []Route {
 	const (
-		list = keyed + "/databases/{id}/managed-roles"
+		list = databasesPath + "/{id}/managed-roles"
 		one  = list + "/{" + loginParameter + "}"
 	)
-	return []Route{
+	return aboutLogins([]Route{
 		{
+			Name: "listLogins", Summary: "List the logins that were created with a database",
 			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Handle: m.list,
-			Summary: "The logins that came with a database", Answers: documented(http.StatusOK, wire.Roles[wire.Login]{}),
+			Answers: documented(http.StatusOK, wire.Roles[wire.Login]{}),
 		},
 		{
+			Name: "revealLogin", Summary: "Reveal the password of the runtime or readonly login",
 			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure, Handle: m.reveal,
-			Summary: "Show the password of the runtime or the readonly login",
-			Answers: documented(http.StatusOK, wire.RevealedLogin{}),
+			Answers:  documented(http.StatusOK, wire.RevealedLogin{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
 		{
+			Name: "rotateLogin", Summary: "Rotate the password of a login; the owner's new password is returned once",
 			Method: http.MethodPost, Path: one + "/rotate", Class: ratelimit.Write, Action: account.Configure,
 			Body: JSON[wire.Disconnect](), Idempotency: Required, Handle: m.rotate,
-			Summary: "Change the password of a login: 202 while that is not proven yet; the owner's is told once",
-			Answers: append(documented(http.StatusOK, wire.LoginRotation{}), documented(http.StatusAccepted, wire.LoginRotation{})...),
+			Answers: doneOrPending(wire.LoginRotation{},
+				"The rotation is completed.", "The rotation is pending, and continues in the background."),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.ServerBusy},
 		},
+	})
+}
+
+// aboutLogins completes rows whose answers may not be stored.
+func aboutLogins(rows []Route) []Route {
+	for i := range rows {
+		rows[i].Target, rows[i].NoStore = Database, true
 	}
+	return rows
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
@@ -11,6 +13,11 @@ import (
 // Route is one row of the table of routes. Routing, the checks before the handler, the OpenAPI document and the isolation
 // tests all come from it.
 type Route struct {
+	// Name, Summary and Tag are for the OpenAPI document: what a generated client calls the route, what it does, in a few words,
+	// and the group that it stands in.
+	Name, Summary string
+	Tag           Tag
+
 	Method string // upper case
 	Path   string // with {parameters}; filename is a backup file name, login a managed login, any other one a UUID
 	Class  ratelimit.Class
@@ -32,11 +39,10 @@ type Route struct {
 	List   ListKind // a list's handler finds the page in Request.Page
 	Handle Handler
 
-	Summary string
 	Query   []Parameter
 	Answers []Documented
-	// TryLater are the refusals with Retry-After that the description names; every other one is its default answer.
-	TryLater []fault.Code
+	// Refusals are the codes of the handler's own errors. Those of the checks before it follow from the row.
+	Refusals []fault.Code
 }
 
 // Handler runs when every check of the route has passed.
@@ -84,10 +90,26 @@ type Parameter struct {
 	Enum          []string
 }
 
+// Tag is a group of routes in the OpenAPI document.
+type Tag struct {
+	Name    string `json:"name"`
+	Meaning string `json:"description"`
+}
+
 // Documented is one successful answer of a route. Body is a zero value of the type that is sent; nil means no body, and
-// ContentType is application/json where empty.
+// ContentType is application/json where empty. Meaning says when the route answers so, where it has several answers.
 type Documented struct {
 	Status      int
 	Body        any
 	ContentType string
+	Meaning     string
+}
+
+func documented(status int, body any) []Documented { return []Documented{{Status: status, Body: body}} }
+
+// doneOrPending are the two answers of work that may outlast its request.
+func doneOrPending(body any, done, pending string) []Documented {
+	return []Documented{
+		{Status: http.StatusOK, Body: body, Meaning: done}, {Status: http.StatusAccepted, Body: body, Meaning: pending},
+	}
 }

@@ -1,148 +1,192 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/pgherd/pgherd/core/fault"
+	"github.com/swaggest/jsonschema-go"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
 )
 
-// errorSchema describes the envelope. Some codes add members, and during maintenance some routes leave the envelope out.
-func errorSchema() object {
-	codes := make([]string, 0, len(fault.Table))
-	for _, e := range fault.Table {
-		if e.Status != 0 {
-			codes = append(codes, string(e.Code))
-		}
-	}
-	slices.Sort(codes)
-	text := object{"type": "string"}
-	return object{"oneOf": []object{
-		{"type": "object", "required": []string{"error"}, "properties": object{"error": object{
-			"type": "object", "required": []string{"code", "message", "details"},
-			"properties": object{
-				"code": object{"type": "string", "enum": codes}, "message": text,
-				"details": object{"type": "array", "items": object{
-					"type": "object", "required": []string{"field", "issue"}, "properties": object{"field": text, "issue": text},
-				}},
-			},
-		}}},
-		{"type": "object", "required": []string{"error", "message"}, "properties": object{
-			"error": object{"type": "string", "enum": []string{string(fault.Maintenance)}}, "message": text,
-		}},
-	}}
+const componentSchemas = "#/components/schemas/"
+
+var (
+	idPackage   = reflect.TypeFor[id.DatabaseID]().PkgPath()
+	wirePackage = reflect.TypeFor[wire.Error]().PkgPath()
+)
+
+// schemas turns Go types into JSON Schemas. Structs and enumerations become components that are referred to by name.
+type schemas struct {
+	reflector jsonschema.Reflector
+	named     map[string]jsonschema.Schema
 }
 
-// requestSchema describes a body: exact, and null only where it is a value.
-func requestSchema(s *shape) object {
-	properties, required := object{}, []string{}
-	for _, f := range s.fields {
-		t := f.goType
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		p := schemaOf(t)
-		if f.nullable {
-			p = orNull(p)
-		}
-		properties[f.name] = annotate(p, f.tag)
-		if f.required {
-			required = append(required, f.name)
-		}
+func newSchemas() *schemas {
+	s := &schemas{named: map[string]jsonschema.Schema{}}
+	s.reflector.DefaultOptions = []func(*jsonschema.ReflectContext){
+		jsonschema.DefinitionsPrefix(componentSchemas),
+		jsonschema.RootRef,
+		jsonschema.CollectDefinitions(func(name string, schema jsonschema.Schema) { s.named[name] = schema }),
+		jsonschema.InterceptDefName(func(t reflect.Type, _ string) string { return componentName(t) }),
+		jsonschema.InterceptSchema(s.describeType),
+		jsonschema.InterceptProp(describeField),
 	}
-	return closedObject(properties, required, true)
+	return s
 }
 
-func answerSchema(zero any) object { return schemaOf(reflect.TypeOf(zero)) }
-
-func closedObject(properties object, required []string, exact bool) object {
-	o := object{"type": "object", "properties": properties}
-	if len(required) > 0 {
-		o["required"] = required
+// of is the schema of an answer; where exact, that of the body that the value points to, which takes no field that it does not
+// name.
+func (s *schemas) of(value any, exact bool) (jsonschema.Schema, error) {
+	schema, err := s.reflector.Reflect(value)
+	if err != nil {
+		return schema, fmt.Errorf("%T cannot be described: %w", value, err)
 	}
 	if exact {
-		o["additionalProperties"] = false
+		name := componentName(reflect.TypeOf(value).Elem())
+		closed := s.named[name]
+		closed.AdditionalProperties = (&jsonschema.SchemaOrBool{}).WithTypeBoolean(false)
+		s.named[name] = closed
 	}
-	return o
+	return schema, nil
 }
 
-func schemaOf(t reflect.Type) object {
-	if t == reflect.TypeFor[time.Time]() {
-		return object{"type": "string", "format": "date-time"}
+// dropUnused forgets the components that a document does not refer to.
+func (s *schemas) dropUnused(document []byte) {
+	maps.DeleteFunc(s.named, func(name string, _ jsonschema.Schema) bool {
+		return !bytes.Contains(document, []byte(`"`+componentSchemas+name+`"`))
+	})
+}
+
+var wordPattern = regexp.MustCompile(`\w+`)
+
+// componentName is the name of a type of package wire, the parameter first where it is generic: DatabasePage. Types of core are
+// named after their package, too: DatabaseStatus.
+func componentName(t reflect.Type) string {
+	switch t.PkgPath() {
+	case "":
+		return ""
+	case wirePackage:
+		generic, parameter, isGeneric := strings.Cut(t.Name(), "[")
+		if !isGeneric {
+			return generic
+		}
+		if strings.HasPrefix(parameter, "[]") {
+			generic = "List" + generic
+		}
+		words := wordPattern.FindAllString(parameter, -1)
+		return words[len(words)-1] + generic
 	}
-	if t == reflect.TypeFor[json.RawMessage]() {
-		return object{"type": "object"}
+	room := path.Base(t.PkgPath())
+	if room == "fault" {
+		room = "error"
 	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return orNull(schemaOf(t.Elem()))
-	case reflect.Struct:
-		return structSchema(t)
-	case reflect.Slice, reflect.Array:
-		return object{"type": "array", "items": schemaOf(t.Elem())}
-	case reflect.Map:
-		return object{"type": "object"}
-	case reflect.Interface:
-		return object{}
+	return strings.ToUpper(room[:1]) + room[1:] + t.Name()
+}
+
+// describeType describes the types that are more than their kind: times, IDs, enumerations and JSON of any form.
+func (s *schemas) describeType(p jsonschema.InterceptSchemaParams) (done bool, err error) {
+	t := dereferenced(p.Value.Type())
+	switch {
+	case p.Processed:
+		return false, nil
+	case t == reflect.TypeFor[json.RawMessage]():
+		p.Schema.AddType(jsonschema.Object)
+	case t == reflect.TypeFor[time.Time]():
+		p.Schema.AddType(jsonschema.String)
+		p.Schema.WithFormat("date-time").WithExamples("2026-03-01T11:30:00Z")
+	case t.PkgPath() == idPackage:
+		s.reflector.InlineDefinition(reflect.Zero(t).Interface())
+		p.Schema.AddType(jsonschema.String)
+		p.Schema.WithFormat("uuid").WithExamples("0b5c1f4e-7a52-4f0d-9d3e-1c2b3a4d5e6f")
+	case t.Kind() == reflect.Int64:
+		p.Schema.AddType(jsonschema.Integer)
+		p.Schema.WithFormat("int64")
+	case valuesOf(t) != nil:
+		*p.Schema = *p.Schema.WithType(jsonschema.String.Type()).WithEnum(valuesOf(t)...)
 	default:
-		return object{"type": strings.TrimPrefix(strings.TrimPrefix(jsonWord(t), "an "), "a ")}
+		return false, nil
 	}
+	return true, nil
 }
 
-// structSchema describes a struct of an answer; fields that may be left out are not required.
-func structSchema(t reflect.Type) object {
-	properties, required := object{}, []string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case !f.IsExported() || name == "-":
-			continue
-		case f.Anonymous && name == "":
-			inner := structSchema(f.Type)
-			for k, v := range inner["properties"].(object) {
-				properties[k] = v
-			}
-			names, _ := inner["required"].([]string)
-			required = append(required, names...)
-			continue
-		case name == "":
-			name = f.Name
-		}
-		properties[name] = annotate(schemaOf(f.Type), f.Tag)
-		if !strings.Contains(options, "omit") {
-			required = append(required, name)
-		}
+// valuesOf asks a type of core for the values of its enumeration.
+func valuesOf(t reflect.Type) (values []any) {
+	method := reflect.Zero(t).MethodByName("Values")
+	if !method.IsValid() {
+		return nil
 	}
-	return closedObject(properties, required, false)
+	list := method.Call(nil)[0]
+	for i := range list.Len() {
+		values = append(values, list.Index(i).String())
+	}
+	return values
 }
 
-func orNull(s object) object {
-	if kind, ok := s["type"].(string); ok {
-		s["type"] = []string{kind, "null"}
+func dereferenced(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return s
+	return t
 }
 
-func annotate(s object, tag reflect.StructTag) object {
-	if values := tag.Get("enum"); values != "" {
-		list := []any{}
-		for v := range strings.SplitSeq(values, ",") {
-			list = append(list, v)
+// describeField applies the rules of package wire to a field: whether it may be left out, and whether it may be null.
+func describeField(p jsonschema.InterceptPropParams) error {
+	_, options, _ := strings.Cut(p.Field.Tag.Get("json"), ",")
+	if options == "embed" { // a map whose members are unknown
+		return jsonschema.ErrSkipProperty
+	}
+	if !p.Processed {
+		return nil
+	}
+	if !mayBeAbsent(p.Field) && p.Field.Tag.Get("required") != "false" {
+		p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
+	}
+	if err := narrow(p.PropertySchema, p.Field); err != nil {
+		return err
+	}
+	allowNull(p.PropertySchema, mayBeNull(p.Field))
+	return nil
+}
+
+// narrow puts the values that a field's tag names in the place of those of its type.
+func narrow(s *jsonschema.Schema, field reflect.StructField) error {
+	if field.Tag.Get("enum") == "" {
+		return nil
+	}
+	all := valuesOf(dereferenced(field.Type))
+	for _, v := range s.Enum {
+		if all != nil && !slices.Contains(all, v) {
+			return fmt.Errorf("%s: %v is no value of %s", field.Name, v, field.Type)
 		}
-		if kinds, ok := s["type"].([]string); ok && slices.Contains(kinds, "null") {
-			list = append(list, nil)
+	}
+	s.Ref = nil
+	s.WithType(jsonschema.String.Type())
+	return nil
+}
+
+// allowNull makes null a value, or takes it from the values.
+func allowNull(s *jsonschema.Schema, null bool) {
+	switch {
+	case !null:
+		s.RemoveType(jsonschema.Null)
+	case s.Ref != nil:
+		named := jsonschema.Schema{Ref: s.Ref}
+		s.Ref = nil
+		s.WithAnyOf(named.ToSchemaOrBool(), jsonschema.Null.ToSchemaOrBool())
+	default:
+		s.AddType(jsonschema.Null)
+		if len(s.Enum) > 0 {
+			s.Enum = append(s.Enum, nil)
 		}
-		s["enum"] = list
 	}
-	if format := tag.Get("format"); format != "" {
-		s["format"] = format
-	}
-	if doc := tag.Get("description"); doc != "" {
-		s["description"] = doc
-	}
-	return s
 }

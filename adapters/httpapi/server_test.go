@@ -27,7 +27,7 @@ import (
 func slow(entered chan<- context.Context, leave <-chan struct{}) func(*Config) {
 	return func(c *Config) {
 		c.Routes = append(c.Routes, Route{
-			Method: "GET", Path: "/api/v1/slow", Class: ratelimit.Read, Answers: []Documented{{Status: 200}},
+			Name: "slow", Method: "GET", Path: "/api/v1/slow", Class: ratelimit.Read, Answers: []Documented{{Status: 200}},
 			Handle: func(r *Request) (Answer, error) {
 				entered <- r.Context()
 				select {

@@ -18,7 +18,6 @@ type field struct {
 	goType   reflect.Type
 	required bool
 	nullable bool
-	tag      reflect.StructTag
 }
 
 // shapeOf reads a struct type. It panics on anything else, which means that the table of routes is wrong.
@@ -29,18 +28,23 @@ func shapeOf(t reflect.Type) *shape {
 	s := &shape{goType: t, byName: map[string]int{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || name == "" || name == "-" {
 			panic("httpapi: every field of " + t.String() + " needs a json name")
 		}
 		s.byName[name] = len(s.fields)
-		required := !strings.Contains(options, "omit")
 		s.fields = append(s.fields, field{
-			name: name, goType: f.Type, tag: f.Tag, required: required,
-			nullable: f.Type.Kind() == reflect.Pointer && (required || f.Tag.Get("nullable") == "true"),
+			name: name, goType: f.Type, required: !mayBeAbsent(f), nullable: mayBeNull(f),
 		})
 	}
 	return s
+}
+
+// mayBeAbsent and mayBeNull are package wire's rules for a field.
+func mayBeAbsent(f reflect.StructField) bool { return strings.Contains(f.Tag.Get("json"), ",omit") }
+
+func mayBeNull(f reflect.StructField) bool {
+	return f.Type.Kind() == reflect.Pointer && (!mayBeAbsent(f) || f.Tag.Get("nullable") == "true")
 }
 
 // expects names the JSON type that a field must have.

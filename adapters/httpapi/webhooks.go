@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -25,6 +28,62 @@ func viewSecret(s controlplane.SecretEndpoint) wire.WebhookSecret {
 }
 
 type webhooks struct{ use *controlplane.Webhooks }
+
+func (w webhooks) routes() []Route {
+	const (
+		list = keyed + "/webhooks"
+		one  = list + "/{id}"
+		sent = one + "/deliveries"
+	)
+	rows := []Route{
+		{
+			Name: "listWebhooks", Summary: "List the webhook endpoints of the account, including disabled ones",
+			Method: http.MethodGet, Path: list, Class: ratelimit.Read, List: WholeList, Handle: w.list,
+			Answers: documented(http.StatusOK, wire.Page[wire.Webhook]{}),
+		},
+		{
+			Name: "createWebhook", Summary: "Create a webhook endpoint",
+			Method: http.MethodPost, Path: list, Class: ratelimit.Write, NoStore: true,
+			Body: JSON[wire.CreateWebhook](), Handle: w.create,
+			Answers:  documented(http.StatusCreated, wire.Data[wire.WebhookSecret]{}),
+			Refusals: []fault.Code{fault.InvalidWebhookEndpoint},
+		},
+		{
+			Name: "rotateWebhookSecret", Summary: "Replace the signing secret of an endpoint, and enable the endpoint",
+			Method: http.MethodPost, Path: one + "/rotate", Class: ratelimit.Write, Target: Webhook, NoStore: true, Handle: w.rotate,
+			Answers:  documented(http.StatusOK, wire.DataWithMessage[wire.WebhookSecret]{}),
+			Refusals: []fault.Code{fault.InvalidWebhookEndpoint, fault.WebhookRotationFailed},
+		},
+		{
+			Name: "disableWebhook", Summary: "Disable a webhook endpoint",
+			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Target: Webhook, Handle: w.disable,
+			Answers:  documented(http.StatusNoContent, nil),
+			Refusals: []fault.Code{fault.WebhookUpdateFailed},
+		},
+		{
+			Name: "testWebhook", Summary: "Send a test event to an endpoint",
+			Method: http.MethodPost, Path: one + "/test", Class: ratelimit.Write, Target: Webhook, Handle: w.test,
+			Answers:  documented(http.StatusAccepted, wire.DataWithMessage[wire.Delivery]{}),
+			Refusals: []fault.Code{fault.InvalidWebhookEndpoint},
+		},
+		{
+			Name: "listDeliveryAttempts", Summary: "List the delivery attempts of an endpoint, newest first",
+			Method: http.MethodGet, Path: sent, Class: ratelimit.Read, Target: Webhook, List: LongList, Handle: w.attempts,
+			Answers: documented(http.StatusOK, wire.Page[wire.DeliveryAttempt]{}),
+		},
+		{
+			Name: "redeliverEvent", Summary: "Deliver an event again",
+			Method: http.MethodPost, Path: sent + "/{deliveryId}/redeliver", Class: ratelimit.Write, Target: Webhook,
+			Handle:   w.redeliver,
+			Answers:  documented(http.StatusAccepted, wire.DataWithMessage[wire.Delivery]{}),
+			Refusals: []fault.Code{fault.InvalidWebhookEndpoint},
+		},
+	}
+	for i := range rows {
+		rows[i].Key = FullAccount
+	}
+	return rows
+}
 
 func (w webhooks) list(r *Request) (Answer, error) {
 	page, err := r.Page()

@@ -22,6 +22,9 @@ const (
 // Triggers lists them all.
 var Triggers = []Trigger{Manual, Scheduled, Deletion}
 
+// Values lists them for the API's description.
+func (Trigger) Values() []Trigger { return Triggers }
+
 // FormatSQLGzip is the one format of a backup file: gzip of a SQL dump.
 const FormatSQLGzip = "sql.gz"
 

@@ -20,6 +20,9 @@ const (
 	SingleLogin RoleModel = "single_login" // the owner login alone: an "existing single-login database" of the spec
 )
 
+// Values lists the models.
+func (RoleModel) Values() []RoleModel { return []RoleModel{Managed, SingleLogin} }
+
 // Environment is a label that affects nothing; empty means none.
 type Environment string
 
@@ -31,6 +34,11 @@ const (
 	Other       Environment = "other"
 )
 
+// Values lists the labels.
+func (Environment) Values() []Environment {
+	return []Environment{Production, Staging, Development, Other}
+}
+
 // Schedule determines whether the service makes backups regularly.
 type Schedule string
 
@@ -39,6 +47,9 @@ const (
 	NoSchedule Schedule = "none"
 	Daily      Schedule = "daily"
 )
+
+// Values lists the schedules.
+func (Schedule) Values() []Schedule { return []Schedule{NoSchedule, Daily} }
 
 // Record is a database as the control plane knows it. Host and Port are those of its server.
 type Record struct {

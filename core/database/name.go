@@ -91,6 +91,9 @@ const (
 	ReadonlyLogin Login = "readonly"
 )
 
+// Values lists the logins of the role model that has all of them.
+func (Login) Values() []Login { return Managed.Logins() }
+
 // Logins lists the logins of a role model, the owner first.
 func (m RoleModel) Logins() []Login {
 	if m == SingleLogin {

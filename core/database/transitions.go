@@ -20,6 +20,9 @@ const (
 // Statuses lists every status in the order of the docs.
 var Statuses = []Status{Creating, Active, Stopped, Deleting, Error}
 
+// Values lists them for the API's description.
+func (Status) Values() []Status { return Statuses }
+
 // Event is what happens to a database.
 type Event string
 

@@ -136,6 +136,25 @@ var statusByCode = func() map[Code]int {
 	return m
 }()
 
+// Values lists the codes in the order of the table.
+func (Code) Values() []Code {
+	codes := make([]Code, len(Table))
+	for i, e := range Table {
+		codes[i] = e.Code
+	}
+	return codes
+}
+
+// Meaning returns what the table says of a code.
+func (c Code) Meaning() string {
+	for _, e := range Table {
+		if e.Code == c {
+			return e.Meaning
+		}
+	}
+	return ""
+}
+
 // Status returns the HTTP status of a code; 500 for a code that has none.
 func (c Code) Status() int {
 	if s := statusByCode[c]; s != 0 {

@@ -23,6 +23,9 @@ const (
 // Statuses lists every status in the order of the docs.
 var Statuses = []Status{Queued, Running, Succeeded, Failed, Canceled}
 
+// Values lists them for the API's description.
+func (Status) Values() []Status { return Statuses }
+
 // Final reports whether the operation has ended. An event is emitted exactly when a final status is reached.
 func (s Status) Final() bool { return s == Succeeded || s == Failed || s == Canceled }
 

@@ -23,6 +23,9 @@ const (
 // Kinds lists every kind.
 var Kinds = []Kind{Rotation, Revocation, Expiry, Removal}
 
+// Values lists them for the API's description.
+func (Kind) Values() []Kind { return Kinds }
+
 // Public reports whether users can ask for changes of this kind, and read them.
 func (k Kind) Public() bool { return k == Rotation || k == Revocation }
 
@@ -39,6 +42,9 @@ const (
 
 // ChangeStatuses lists every status.
 var ChangeStatuses = []ChangeStatus{Pending, Completed, Refused}
+
+// Values lists them for the API's description.
+func (ChangeStatus) Values() []ChangeStatus { return ChangeStatuses }
 
 // Change is one change of one login. At most one of a database is pending. Exactly one of RoleID and Login is set. An ended
 // change is kept as long as its database, so that its key can answer repeated requests at any time.

@@ -14,6 +14,11 @@ const (
 	OtherDatabase    DependencyKind = "other_database" // in another database of the account
 )
 
+// Values lists the kinds.
+func (DependencyKind) Values() []DependencyKind {
+	return []DependencyKind{GrantDependency, OwnedDependency, PolicyDependency, OtherDependency, OtherDatabase}
+}
+
 // MaxDependencies is how many an answer lists (spec, "Limits").
 const MaxDependencies = 20
 

@@ -26,6 +26,9 @@ const (
 	Custom    AccessProfile = "custom"     // nothing but what the owner grants
 )
 
+// Values lists the profiles.
+func (AccessProfile) Values() []AccessProfile { return []AccessProfile{ReadOnly, ReadWrite, Custom} }
+
 // ParseAccessProfile accepts the three profiles; anything else is VALIDATION_ERROR on "accessProfile".
 func ParseAccessProfile(s string) (AccessProfile, error) {
 	switch p := AccessProfile(s); p {

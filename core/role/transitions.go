@@ -22,6 +22,9 @@ const (
 // Statuses lists every status in the order of the docs.
 var Statuses = []Status{Reserved, SQLReady, Ready, Updating, Revoked, Expired, Removed}
 
+// Values lists them for the API's description.
+func (Status) Values() []Status { return Statuses }
+
 // Event is what happens to a role.
 type Event string
 

@@ -63,10 +63,18 @@ func (g Gate) Check(granted Grants) error {
 		(r.Enrolment == "" || slices.Contains(granted.Enrolments, r.Enrolment)) {
 		return nil
 	}
-	if r.Temporary {
-		return fault.New(fault.FeatureDisabled, "%s is switched off for now; retry later", g)
+	if code := g.Refusal(); code != fault.FeatureDisabled {
+		return fault.New(code, "%s is not available", g)
 	}
-	return fault.New(fault.FeatureNotAvailable, "%s is not available", g)
+	return fault.New(fault.FeatureDisabled, "%s is switched off for now; retry later", g)
+}
+
+// Refusal is the code of a closed gate.
+func (g Gate) Refusal() fault.Code {
+	if r, _ := g.rule(); r.Temporary {
+		return fault.FeatureDisabled
+	}
+	return fault.FeatureNotAvailable
 }
 
 // Known reports whether the gate is in the table.

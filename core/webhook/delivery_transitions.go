@@ -19,6 +19,9 @@ const (
 // DeliveryStatuses lists them in the order of the docs.
 var DeliveryStatuses = []DeliveryStatus{Pending, Delivering, Delivered, Failed}
 
+// Values lists them for the API's description.
+func (DeliveryStatus) Values() []DeliveryStatus { return DeliveryStatuses }
+
 // Final reports whether no further attempt will be made by itself.
 func (s DeliveryStatus) Final() bool { return s == Delivered || s == Failed }
 

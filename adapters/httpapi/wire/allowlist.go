@@ -8,14 +8,14 @@ import (
 
 // AllowlistEntry is a network that may connect.
 type AllowlistEntry struct {
-	ID          id.AllowlistEntryID `json:"id" format:"uuid"`
-	CIDR        string              `json:"cidr"`
-	Description string              `json:"description"`
+	ID          id.AllowlistEntryID `json:"id"`
+	CIDR        string              `json:"cidr" example:"198.51.100.0/24"`
+	Description string              `json:"description" example:"Office"`
 	CreatedAt   time.Time           `json:"createdAt"`
 }
 
 // AddAllowlistEntry lets a network connect.
 type AddAllowlistEntry struct {
-	CIDR        string  `json:"cidr" description:"an IPv4 or IPv6 network or address"`
-	Description *string `json:"description,omitzero"`
+	CIDR        string  `json:"cidr" description:"an IPv4 or IPv6 network or address" example:"198.51.100.0/24"`
+	Description *string `json:"description,omitzero" example:"Office"`
 }

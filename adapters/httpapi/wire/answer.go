@@ -7,7 +7,7 @@ type Data[T any] struct {
 
 // DataWithMessage adds a sentence for people, which may change.
 type DataWithMessage[T any] struct {
-	Message string `json:"message"`
+	Message string `json:"message" example:"The environment was changed."`
 	Data    T      `json:"data"`
 }
 

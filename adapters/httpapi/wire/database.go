@@ -9,15 +9,15 @@ import (
 
 // Database is a database without what only its creation returns.
 type Database struct {
-	ID          id.DatabaseID         `json:"id" format:"uuid"`
-	Name        string                `json:"name"`
-	DisplayName string                `json:"displayName"`
-	Host        string                `json:"host"`
-	Port        int                   `json:"port"`
-	Database    string                `json:"database"`
-	Username    string                `json:"username"`
+	ID          id.DatabaseID         `json:"id"`
+	Name        string                `json:"name" example:"orders"`
+	DisplayName string                `json:"displayName" example:"Orders"`
+	Host        string                `json:"host" description:"of the pooler" example:"db1.example.com"`
+	Port        int                   `json:"port" description:"of the pooler" example:"6432"`
+	Database    string                `json:"database" description:"to connect to" example:"orders"`
+	Username    string                `json:"username" description:"of the owner's login" example:"orders"`
 	Status      database.Status       `json:"status"`
-	SizeBytes   int64                 `json:"sizeBytes"`
+	SizeBytes   int64                 `json:"sizeBytes" description:"latest known size" example:"8437263"`
 	CreatedAt   time.Time             `json:"createdAt"`
 	Environment *database.Environment `json:"environment"`
 }
@@ -25,27 +25,27 @@ type Database struct {
 // CreatedDatabase adds password and connection string; a repeated request has neither once the owner's password has changed.
 type CreatedDatabase struct {
 	Database
-	Password         string `json:"password,omitzero"`
-	ConnectionString string `json:"connectionString,omitzero"`
+	Password         string `json:"password,omitzero" example:"gK3vT9wQ2mZx7bLr"`
+	ConnectionString string `json:"connectionString,omitzero" example:"postgresql://orders:secret@db1.example.com:6432/orders"`
 }
 
 // CreateDatabase asks for a new database.
 type CreateDatabase struct {
-	Name            string                `json:"name" description:"3-50 lowercase letters, digits and hyphens"`
-	DisplayName     string                `json:"displayName" description:"1-64 characters"`
+	Name            string                `json:"name" description:"3-50 lowercase letters, digits and hyphens" example:"orders"`
+	DisplayName     string                `json:"displayName" description:"1-64 characters" example:"Orders"`
 	RoleModel       *database.RoleModel   `json:"roleModel,omitzero"`
 	Environment     *database.Environment `json:"environment,omitzero" nullable:"true"`
 	ScheduledBackup *database.Schedule    `json:"scheduledBackup,omitzero"`
 }
 
-// SetEnvironment replaces the environment label; null takes it away.
+// SetEnvironment replaces the environment label; null removes it.
 type SetEnvironment struct {
 	Environment *database.Environment `json:"environment"`
 }
 
-// DatabaseEnvironment is the environment label of a database.
-type DatabaseEnvironment struct {
-	ID          id.DatabaseID         `json:"id" format:"uuid"`
+// EnvironmentChange is the environment label that a database has now.
+type EnvironmentChange struct {
+	ID          id.DatabaseID         `json:"id"`
 	Environment *database.Environment `json:"environment"`
 }
 
@@ -54,8 +54,8 @@ type SetLifecycle struct {
 	Action database.Event `json:"action" enum:"start,stop,restart"`
 }
 
-// DatabaseStatus is the status of a database.
-type DatabaseStatus struct {
-	ID     id.DatabaseID   `json:"id" format:"uuid"`
+// LifecycleChange is the status that a database has now.
+type LifecycleChange struct {
+	ID     id.DatabaseID   `json:"id"`
 	Status database.Status `json:"status"`
 }

@@ -6,6 +6,7 @@
 //	json:"name,omitzero"   the field may be left out
 //	a pointer              without omitzero: null is a value
 //	nullable:"true"        with omitzero: the field may be left out, and null is a value too
+//	required:"false"       the field is not there where the embedded struct that has it is nil
 //
 // format, description, example, minimum and their like are for the OpenAPI document alone. The values of an enumeration come from
 // its type in core, and so does the check of what a request says: a decoded request is well-formed JSON and no more.

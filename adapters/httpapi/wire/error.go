@@ -15,21 +15,23 @@ type ErrorBody struct {
 	Code    fault.Code     `json:"code"`
 	Message string         `json:"message"`
 	Details []fault.Detail `json:"details"`
-	// Extra are the members that some codes add: those of GrantRequired and Dependencies.
+	*GrantRequired
+	*Dependencies
+	// Extra are the members that the server adds for a code. A client finds those of the two above in them, and only others here.
 	Extra map[string]any `json:",embed"`
 }
 
 // GrantRequired is what CONNECT_GRANT_REQUIRED adds to the error: the statement that the database's owner has to run.
 type GrantRequired struct {
-	DatabaseName string `json:"databaseName"`
-	Username     string `json:"username"`
-	GrantSQL     string `json:"grantSql"`
+	DatabaseName string `json:"databaseName" required:"false" example:"orders"`
+	Username     string `json:"username" required:"false" example:"pgh_0b5c1f4e7a524f0d9d3e1c2b3a4d5e6f_c1"`
+	GrantSQL     string `json:"grantSql" required:"false"`
 }
 
 // Dependencies is what ROLE_DEPENDENCIES adds to the error; Truncated is true if there are more.
 type Dependencies struct {
-	Dependencies []role.Dependency `json:"dependencies"`
-	Truncated    bool              `json:"truncated"`
+	Dependencies []role.Dependency `json:"dependencies" required:"false"`
+	Truncated    bool              `json:"truncated" required:"false"`
 }
 
 // BareMaintenance is MAINTENANCE as the routes of extensions answer it.

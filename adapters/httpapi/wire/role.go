@@ -10,15 +10,15 @@ import (
 // Role is an additional role. Generation is that of the database's role set. CredentialExpiresAt is there only where the
 // credential's validity ends.
 type Role struct {
-	RoleID               id.RoleID          `json:"roleId" format:"uuid"`
+	RoleID               id.RoleID          `json:"roleId"`
 	Profile              string             `json:"profile" enum:"custom"`
-	DisplayName          string             `json:"displayName"`
+	DisplayName          string             `json:"displayName" example:"Reports"`
 	AccessProfile        role.AccessProfile `json:"accessProfile"`
-	Username             string             `json:"username"`
-	Ordinal              int                `json:"ordinal"`
-	ConnectionLimit      int                `json:"connectionLimit"`
-	Generation           int64              `json:"generation"`
-	CredentialGeneration int64              `json:"credentialGeneration"`
+	Username             string             `json:"username" example:"pgh_0b5c1f4e7a524f0d9d3e1c2b3a4d5e6f_c1"`
+	Ordinal              int                `json:"ordinal" example:"1"`
+	ConnectionLimit      int                `json:"connectionLimit" example:"5"`
+	Generation           int64              `json:"generation" example:"3"`
+	CredentialGeneration int64              `json:"credentialGeneration" example:"1"`
 	Status               role.Status        `json:"status" enum:"reserved,sql_ready,ready,updating,revoked,expired"`
 	CredentialExpiresAt  *time.Time         `json:"credentialExpiresAt,omitzero"`
 }
@@ -26,27 +26,27 @@ type Role struct {
 // ListedRole adds what only the list tells: the pending change of a role that is updating.
 type ListedRole struct {
 	Role
-	OperationID *id.OperationID `json:"operationId" format:"uuid"`
+	OperationID *id.OperationID `json:"operationId"`
 }
 
 // RoleSetup is what the two steps of a set-up answer.
 type RoleSetup struct {
-	RoleID        id.RoleID          `json:"roleId" format:"uuid"`
+	RoleID        id.RoleID          `json:"roleId"`
 	Profile       string             `json:"profile" enum:"custom"`
-	Username      string             `json:"username"`
-	DisplayName   string             `json:"displayName"`
+	Username      string             `json:"username" example:"pgh_0b5c1f4e7a524f0d9d3e1c2b3a4d5e6f_c1"`
+	DisplayName   string             `json:"displayName" example:"Reports"`
 	AccessProfile role.AccessProfile `json:"accessProfile"`
-	Ordinal       int                `json:"ordinal"`
+	Ordinal       int                `json:"ordinal" example:"1"`
 	Status        role.Status        `json:"status" enum:"sql_ready,ready"`
 }
 
 // Credential is how to log in. The pooler takes connections with TLS only.
 type Credential struct {
-	Host        string `json:"host"`
-	Port        int    `json:"port"`
-	Database    string `json:"database"`
-	TLSRequired bool   `json:"tlsRequired"`
-	Password    string `json:"password"`
+	Host        string `json:"host" example:"db1.example.com"`
+	Port        int    `json:"port" example:"6432"`
+	Database    string `json:"database" example:"orders"`
+	TLSRequired bool   `json:"tlsRequired" example:"true"`
+	Password    string `json:"password" example:"gK3vT9wQ2mZx7bLr"`
 }
 
 // RevealedRole is the only answer with a role's password.
@@ -57,18 +57,18 @@ type RevealedRole struct {
 
 // RoleLabel is the answer to a new label.
 type RoleLabel struct {
-	RoleID      id.RoleID `json:"roleId" format:"uuid"`
-	DisplayName string    `json:"displayName"`
+	RoleID      id.RoleID `json:"roleId"`
+	DisplayName string    `json:"displayName" example:"Reports"`
 }
 
 // CreateRole asks for an additional role.
 type CreateRole struct {
-	DisplayName     string             `json:"displayName" description:"1-64 characters, unique among the database's roles"`
+	DisplayName     string             `json:"displayName" description:"1-64 characters, unique in the database" example:"Reports"`
 	AccessProfile   role.AccessProfile `json:"accessProfile"`
-	ConnectionLimit int                `json:"connectionLimit" description:"1 or more, within the database's role budget"`
+	ConnectionLimit int                `json:"connectionLimit" description:"within the database's budget" minimum:"1" example:"5"`
 }
 
 // RenameRole replaces the label of a role.
 type RenameRole struct {
-	DisplayName string `json:"displayName" description:"1-64 characters, unique among the database's roles"`
+	DisplayName string `json:"displayName" description:"1-64 characters, unique in the database" example:"Reports"`
 }

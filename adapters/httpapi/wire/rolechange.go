@@ -7,12 +7,12 @@ import (
 
 // RoleChange is the rotation or the revocation of a role's password.
 type RoleChange struct {
-	OperationID          id.OperationID    `json:"operationId" format:"uuid"`
-	RoleID               id.RoleID         `json:"roleId" format:"uuid"`
+	OperationID          id.OperationID    `json:"operationId"`
+	RoleID               id.RoleID         `json:"roleId"`
 	Profile              string            `json:"profile" enum:"custom"`
 	Kind                 role.Kind         `json:"kind" enum:"rotate,revoke"`
 	Status               role.ChangeStatus `json:"status" enum:"pending,completed"`
-	CredentialGeneration int64             `json:"credentialGeneration"`
+	CredentialGeneration int64             `json:"credentialGeneration" example:"2"`
 }
 
 // ChangeRole rotates the password of a role, or revokes the role.
@@ -34,8 +34,8 @@ type DeleteRole struct {
 // RoleRemoval says how far the removal of a role has come. Only the route that also revokes names the phase, and while the log-in
 // is still being shut, OperationID is that change.
 type RoleRemoval struct {
-	RoleID      id.RoleID      `json:"roleId" format:"uuid"`
+	RoleID      id.RoleID      `json:"roleId"`
 	Status      string         `json:"status" enum:"removed,pending"`
 	Phase       string         `json:"phase,omitzero" enum:"revoke,remove"`
-	OperationID id.OperationID `json:"operationId,omitzero" format:"uuid"`
+	OperationID id.OperationID `json:"operationId,omitzero"`
 }

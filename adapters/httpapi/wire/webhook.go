@@ -10,11 +10,11 @@ import (
 
 // Webhook is a webhook endpoint as the list shows it. DatabaseID is null where it hears of every database of the account.
 type Webhook struct {
-	ID                  id.WebhookID   `json:"id" format:"uuid"`
-	DatabaseID          *id.DatabaseID `json:"databaseId" format:"uuid"`
-	URL                 string         `json:"url"`
+	ID                  id.WebhookID   `json:"id"`
+	DatabaseID          *id.DatabaseID `json:"databaseId"`
+	URL                 string         `json:"url" example:"https://hooks.example.com/pg"`
 	Enabled             bool           `json:"enabled"`
-	ConsecutiveFailures int            `json:"consecutiveFailures"`
+	ConsecutiveFailures int            `json:"consecutiveFailures" example:"0"`
 	DisabledAt          *time.Time     `json:"disabledAt"`
 	CreatedAt           time.Time      `json:"createdAt"`
 	UpdatedAt           time.Time      `json:"updatedAt"`
@@ -22,38 +22,38 @@ type Webhook struct {
 
 // WebhookSecret is what creation and rotation return, and nothing else does. Creation has CreatedAt, rotation UpdatedAt.
 type WebhookSecret struct {
-	ID         id.WebhookID   `json:"id" format:"uuid"`
-	DatabaseID *id.DatabaseID `json:"databaseId" format:"uuid"`
-	URL        string         `json:"url"`
+	ID         id.WebhookID   `json:"id"`
+	DatabaseID *id.DatabaseID `json:"databaseId"`
+	URL        string         `json:"url" example:"https://hooks.example.com/pg"`
 	Enabled    bool           `json:"enabled"`
 	CreatedAt  time.Time      `json:"createdAt,omitzero"`
 	UpdatedAt  time.Time      `json:"updatedAt,omitzero"`
-	Secret     string         `json:"secret"`
+	Secret     string         `json:"secret" example:"whsec_c2VjcmV0LWZvci1kb2N1bWVudGF0aW9u"`
 }
 
 // CreateWebhook asks for a new endpoint.
 type CreateWebhook struct {
-	URL        string         `json:"url" description:"absolute https URL of a public host"`
-	DatabaseID *id.DatabaseID `json:"databaseId,omitzero" format:"uuid" description:"omit it to hear of all databases"`
+	URL        string         `json:"url" description:"https URL of a public host" example:"https://hooks.example.com/pg"`
+	DatabaseID *id.DatabaseID `json:"databaseId,omitzero" description:"omit it to hear of all databases"`
 }
 
 // Delivery names a delivery that was queued.
 type Delivery struct {
-	DeliveryID id.DeliveryID          `json:"deliveryId" format:"uuid"`
-	Event      event.Name             `json:"event"`
+	DeliveryID id.DeliveryID          `json:"deliveryId"`
+	Event      event.Name             `json:"event" example:"backup.succeeded"`
 	Status     webhook.DeliveryStatus `json:"status"`
 }
 
 // DeliveryAttempt is one attempt. StatusCode is null where there was no answer, Error where the attempt succeeded.
 type DeliveryAttempt struct {
-	DeliveryID    id.DeliveryID          `json:"deliveryId" format:"uuid"`
-	EventID       id.EventID             `json:"eventId" format:"uuid"`
-	Event         event.Name             `json:"event"`
+	DeliveryID    id.DeliveryID          `json:"deliveryId"`
+	EventID       id.EventID             `json:"eventId"`
+	Event         event.Name             `json:"event" example:"backup.succeeded"`
 	Status        webhook.DeliveryStatus `json:"status"`
-	Attempt       int                    `json:"attempt"`
+	Attempt       int                    `json:"attempt" example:"1"`
 	At            time.Time              `json:"at"`
-	TookMs        int64                  `json:"tookMs"`
-	StatusCode    *int                   `json:"statusCode"`
-	Error         *string                `json:"error"`
+	TookMs        int64                  `json:"tookMs" example:"85"`
+	StatusCode    *int                   `json:"statusCode" example:"503"`
+	Error         *string                `json:"error" example:"the endpoint answered 503"`
 	NextAttemptAt *time.Time             `json:"nextAttemptAt"`
 }

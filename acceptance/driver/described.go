@@ -1,0 +1,94 @@
+package driver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/core/controlplane"
+)
+
+// described is a transport to an API host that holds each answer to the OpenAPI document: its status, its body and, of a refusal,
+// its code.
+type described struct {
+	*http.Transport
+	t testing.TB
+}
+
+// document is what every API host serves.
+var document = sync.OnceValue(func() *openapi3.T {
+	text, err := httpapi.Describe(httpapi.Routes(&controlplane.ControlPlane{}))
+	if err != nil {
+		panic(err)
+	}
+	d, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		panic(err)
+	}
+	return d
+})
+
+// RoundTrip implements http.RoundTripper.
+func (d described) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := d.Transport.RoundTrip(r)
+	if err != nil || response.Header.Get("Content-Type") != "application/json" {
+		return response, err
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // it was read to its end
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	if err != nil {
+		return response, err
+	}
+	if err := d.check(r, response, body); err != nil {
+		d.t.Errorf("%s %s answers %d %s: %v", r.Method, r.URL.Path, response.StatusCode, body, err)
+	}
+	return response, nil
+}
+
+func (d described) check(r *http.Request, response *http.Response, body []byte) error {
+	var refusal struct{ Error struct{ Code string } }
+	if response.StatusCode >= http.StatusBadRequest {
+		if err := json.Unmarshal(body, &refusal); err != nil {
+			return err
+		}
+	}
+	code := refusal.Error.Code
+	operation := operationOf(r)
+	if operation == nil {
+		return nil // it has no route
+	}
+	status := operation.Responses.Status(response.StatusCode)
+	switch {
+	case status == nil:
+		return errors.New("the status is not described")
+	case code != "" && status.Value.Content["application/json"].Examples[code] == nil:
+		return errors.New("the code is not described")
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		return err
+	}
+	return status.Value.Content["application/json"].Schema.Value.VisitJSON(value, openapi3.EnableJSONSchema2020())
+}
+
+// operationOf finds what the document says of a request's route.
+func operationOf(r *http.Request) *openapi3.Operation {
+	want := strings.Split(r.URL.Path, "/")
+	for path, item := range document().Paths.Map() {
+		pattern := strings.Split(path, "/")
+		if slices.EqualFunc(pattern, want, func(p, s string) bool { return p == s || strings.HasPrefix(p, "{") }) {
+			return item.GetOperation(r.Method)
+		}
+	}
+	return nil
+}
