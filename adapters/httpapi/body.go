@@ -117,9 +117,9 @@ func (r *Request) checkAnnounced() error {
 	case !isJSON(string(h.ContentType())), len(coding) > 0 && string(coding) != "identity":
 		return fault.New(fault.UnsupportedMediaType, "the body must be application/json, without a content encoding")
 	case r.body.length == unknownSize:
-		return fault.New(fault.LengthRequired, "the body needs a Content-Length")
+		return fault.New(fault.LengthRequired, "the body must have a Content-Length")
 	case r.body.length > bodyLimit:
-		return fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", bodyLimit)
+		return fault.New(fault.PayloadTooLarge, "the body must not exceed %d bytes", bodyLimit)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (r *Request) setReadDeadline(d time.Duration) {
 func unreadable(err error) error {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return fault.New(fault.RequestTimeout, "the request's body did not come in time")
+		return fault.New(fault.RequestTimeout, "the request body did not arrive in time")
 	}
 	return fault.Invalid(wholeBody, "ended early")
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // errInternal is all that a caller is shown of an internal error.
-var errInternal = fault.New(fault.InternalError, "an internal error; retry the same request")
+var errInternal = fault.New(fault.InternalError, "internal error; retry the same request")
 
 var errNoHTTP = fault.New(fault.ValidationError, "the request is not valid HTTP")
 
@@ -64,9 +64,9 @@ func unparsed(err error) error {
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &small):
-		return fault.New(fault.HeaderTooLarge, "the request's header is too large")
+		return fault.New(fault.HeaderTooLarge, "the request header is too large")
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, fasthttp.ErrTimeout):
-		return fault.New(fault.RequestTimeout, "the request's header did not come in time")
+		return fault.New(fault.RequestTimeout, "the request header did not arrive in time")
 	default:
 		return errNoHTTP
 	}

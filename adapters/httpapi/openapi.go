@@ -168,7 +168,7 @@ func (route *Route) parameters() (list []object) {
 	if route.Idempotency != Absent {
 		list = append(list, object{
 			"name": idempotency.Header, "in": "header", "required": route.Idempotency == Required,
-			"description": "A request that is repeated with the same key has no further effect.",
+			"description": "Repeating a request with the same key has no further effect.",
 			"schema":      object{"type": "string", "minLength": 1, "maxLength": idempotency.MaxLength},
 		})
 	}

@@ -61,7 +61,7 @@ func TestDescriptionOfParameters(t *testing.T) {
 		}
 		want := `[{"in":"path","name":"id","required":true,"schema":{"format":"uuid","type":"string"}},` +
 			`{"in":"path","name":"login","required":true,"schema":{"enum":["owner","runtime","readonly"],"type":"string"}},` +
-			`{"description":"A request that is repeated with the same key has no further effect.","in":"header",` +
+			`{"description":"Repeating a request with the same key has no further effect.","in":"header",` +
 			`"name":"Idempotency-Key","required":true,"schema":{"maxLength":200,"minLength":1,"type":"string"}}]`
 		if got := string(text); got != want {
 			t.Errorf("got %s\nwant %s", got, want)

@@ -37,14 +37,14 @@ func (k ListKind) parameters() []object {
 		return nil
 	}
 	limit := object{"type": "integer", "minimum": 1, "maximum": largestPage}
-	meaning := "at most so many entries; without it the whole list"
+	meaning := "maximum number of entries; all of them if omitted"
 	if usual := k.unlimited(); usual > 0 {
-		limit["default"], meaning = usual, "at most so many entries"
+		limit["default"], meaning = usual, "maximum number of entries"
 	}
 	return []object{
 		{"name": "limit", "in": "query", "description": meaning, "schema": limit},
 		{
-			"name": "cursor", "in": "query", "description": "nextCursor of the page before",
+			"name": "cursor", "in": "query", "description": "nextCursor of the previous page",
 			"schema": object{"type": "string", "minLength": 1},
 		},
 	}
@@ -60,7 +60,7 @@ func (r *Request) Page() (ports.Page, error) {
 	if given {
 		p.Limit, err = strconv.Atoi(text)
 		if err != nil || p.Limit < 1 || p.Limit > largestPage {
-			return ports.Page{}, fault.Invalid("limit", "must be an integer of 1 to %d", largestPage)
+			return ports.Page{}, fault.Invalid("limit", "must be an integer from 1 to %d", largestPage)
 		}
 	}
 	if text, given, err = r.query("cursor"); given && err == nil {

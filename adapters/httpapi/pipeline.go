@@ -55,7 +55,7 @@ func (s *Server) admit(r *Request) error {
 	case err != nil:
 		return err
 	case !r.Caller.Account.Plan.AllowsAPI():
-		return fault.New(route.planRefusal(), "the API needs a Pro or Business plan")
+		return fault.New(route.planRefusal(), "API access requires a Pro or Business plan")
 	}
 	if err := route.Key.admits(r.Caller); err != nil {
 		return err

@@ -92,7 +92,7 @@ func (d *description) refusal(codes []fault.Code, bare bool) (object, error) {
 	response := object{"description": strings.Join(meanings, "\n\n"), "content": content}
 	if slices.ContainsFunc(codes, retriable) {
 		response["headers"] = object{fasthttp.HeaderRetryAfter: object{
-			"description": "Wait for so many seconds.", "schema": object{"type": "integer", "minimum": 1},
+			"description": "Seconds to wait before the next attempt", "schema": object{"type": "integer", "minimum": 1},
 		}}
 	}
 	d.responses[name] = response

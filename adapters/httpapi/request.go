@@ -59,7 +59,7 @@ func (r *Request) query(name string) (value string, given bool, err error) {
 func (r *Request) Flag(name string) (bool, error) {
 	value, given, err := r.query(name)
 	if err == nil && given && value != "true" {
-		err = fault.Invalid(name, "must be true, or absent")
+		err = fault.Invalid(name, "must be true or absent")
 	}
 	return given && err == nil, err
 }

@@ -26,7 +26,7 @@ func (c customRoles) routes() []Route {
 		{
 			Name: "listRoles", Summary: "List the additional roles of a database",
 			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Handle: c.list,
-			Query:   []Parameter{{Name: "includeRevoked", Meaning: "true lists revoked roles too", Enum: []string{"true"}}},
+			Query:   []Parameter{{Name: "includeRevoked", Meaning: "if true, revoked roles are listed too", Enum: []string{"true"}}},
 			Answers: documented(http.StatusOK, wire.Roles[wire.ListedRole]{}),
 		},
 		{

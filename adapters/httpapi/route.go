@@ -66,11 +66,11 @@ func (k KeyClass) admits(c controlplane.Caller) error {
 	case k == validKey:
 		return nil
 	case k == PreviewKey && c.Key.Kind != account.CIKey:
-		return fault.New(fault.KeyScopeDenied, "this route needs a preview CI key")
+		return fault.New(fault.KeyScopeDenied, "this route requires a preview CI key")
 	case k != PreviewKey && c.Key.Kind == account.CIKey:
-		return fault.New(fault.KeyScopeDenied, "a preview CI key works on the preview routes only")
+		return fault.New(fault.KeyScopeDenied, "a preview CI key can only be used on preview routes")
 	case k == FullAccount && c.Key.Scope != account.FullAccount:
-		return fault.New(fault.KeyScopeDenied, "this route needs a full-account key")
+		return fault.New(fault.KeyScopeDenied, "this route requires a full-account key")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func oneObject(text []byte) ([]byte, error) {
 	}
 	rest := text[d.InputOffset():]
 	if len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
-		return nil, fault.Invalid(wholeBody, "has data after the JSON object")
+		return nil, fault.Invalid(wholeBody, "must be a single JSON object with nothing after it")
 	}
 	return value, nil
 }
@@ -114,11 +114,11 @@ func (s *shape) explain(err error) error {
 	case errors.As(err, &syntactic):
 		return fault.Invalid(echo(syntactic.JSONPointer), "must be valid UTF-8")
 	case errors.Is(err, json.ErrUnknownName) && errors.As(err, &semantic):
-		return fault.Invalid(echo(semantic.JSONPointer), "is no field of this request")
+		return fault.Invalid(echo(semantic.JSONPointer), "is not a field of this request")
 	case errors.As(err, &semantic):
 		return s.wrongType(semantic)
 	default:
-		return fault.Invalid(wholeBody, "is not as this request expects it")
+		return fault.Invalid(wholeBody, "does not match what this request expects")
 	}
 }
 

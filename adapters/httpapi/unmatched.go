@@ -30,7 +30,7 @@ func (s *Server) serveUnmatched(r *Request) error {
 		return fault.New(fault.RouteNotFound, "there is no such route")
 	}
 	r.raw.Response.Header.Set(fasthttp.HeaderAllow, strings.Join(allowed, ", "))
-	return fault.New(fault.MethodNotAllowed, "this route takes %s", strings.Join(allowed, ", "))
+	return fault.New(fault.MethodNotAllowed, "this route accepts %s", strings.Join(allowed, ", "))
 }
 
 // unmatchedKeyed is the rule for a path without a route: any valid key, counted as a read.

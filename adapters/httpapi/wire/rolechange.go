@@ -18,17 +18,17 @@ type RoleChange struct {
 // ChangeRole rotates the password of a role, or revokes the role.
 type ChangeRole struct {
 	Kind              role.Kind `json:"kind" enum:"rotate,revoke"`
-	ConfirmDisconnect bool      `json:"confirmDisconnect" description:"true: open connections are closed"`
+	ConfirmDisconnect bool      `json:"confirmDisconnect" description:"must be true: open connections are closed"`
 }
 
 // Disconnect confirms a change that closes connections.
 type Disconnect struct {
-	ConfirmDisconnect bool `json:"confirmDisconnect" description:"true: open connections are closed"`
+	ConfirmDisconnect bool `json:"confirmDisconnect" description:"must be true: open connections are closed"`
 }
 
 // DeleteRole confirms that a role is revoked and removed.
 type DeleteRole struct {
-	Confirm bool `json:"confirm" description:"true: the role is revoked and removed"`
+	Confirm bool `json:"confirm" description:"must be true: the role is revoked and removed"`
 }
 
 // RoleRemoval says how far the removal of a role has come. Only the route that also revokes names the phase, and while the log-in

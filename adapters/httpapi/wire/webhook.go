@@ -34,7 +34,7 @@ type WebhookSecret struct {
 // CreateWebhook asks for a new endpoint.
 type CreateWebhook struct {
 	URL        string         `json:"url" description:"https URL of a public host" example:"https://hooks.example.com/pg"`
-	DatabaseID *id.DatabaseID `json:"databaseId,omitzero" description:"omit it to hear of all databases"`
+	DatabaseID *id.DatabaseID `json:"databaseId,omitzero" description:"if omitted, events of all databases"`
 }
 
 // Delivery names a delivery that was queued.
