@@ -17,7 +17,7 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test crash lint acceptance stack pooler-next bench abuse record-statements generate verify toolchain clean-dev
+.PHONY: help build run test crash lint acceptance stack pooler-next openapi bench abuse record-statements generate verify toolchain clean-dev
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ pooler-next: ## run the tests that PgBouncer matters to on its next version, whi
 	$(NEXT) -run '^TestRealAgent$$' ./acceptance/conformance
 	$(NEXT) -run '^TestMatrix$$/^stack$$' ./acceptance
 	$(NEXT) -run 'Roles|Logins|Rotations|LateRequests|OpeningAndClosing|PoolerAway' ./acceptance/crash
+
+openapi: ## lint the OpenAPI document and try a client generated from it; fetches both tools, and needs Node.js
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags openapi ./acceptance/openapi
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench

@@ -1,0 +1,114 @@
+//go:build openapi
+
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/driver"
+	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/adapters/httpapi"
+)
+
+const (
+	linter    = "@redocly/cli@2.77.0"
+	generator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
+	// clientModule is the generated client's; the generator wants this package at run time.
+	clientModule = "module client\n\ngo 1.26\n\nrequire github.com/oapi-codegen/runtime v1.8.0\n"
+)
+
+// described writes the document, as a host serves it, into a folder of its own.
+func described(t *testing.T, w spec.Wire) (folder string) {
+	t.Helper()
+	answer, err := w.Send(spec.Request{Method: http.MethodGet, Path: httpapi.DescriptionPath})
+	if err != nil || answer.Status != http.StatusOK {
+		t.Fatalf("%d %v", answer.Status, err)
+	}
+	folder = t.TempDir()
+	write(t, filepath.Join(folder, "openapi.json"), answer.Body)
+	return folder
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runs runs a program in a folder, and returns what it prints.
+func runs(t *testing.T, folder, program string, args ...string) []byte {
+	t.Helper()
+	var printed, complained bytes.Buffer
+	c := exec.Command(program, args...)
+	c.Dir, c.Stdout, c.Stderr = folder, &printed, &complained
+	c.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
+	if err := c.Run(); err != nil {
+		t.Fatalf("%s %v: %v\n%s%s", program, args, err, printed.Bytes(), complained.Bytes())
+	}
+	return printed.Bytes()
+}
+
+func TestLinterFindsNothing(t *testing.T) {
+	folder := described(t, driver.HTTP(t).Wire)
+	if _, err := exec.LookPath("npx"); err != nil {
+		t.Fatalf("the linter needs Node.js 22.12 or later, and npx: %v", err)
+	}
+	report := runs(t, folder, "npx", "--yes", linter, "lint", "--format=json", "openapi.json")
+	var found struct {
+		Totals *struct{ Errors, Warnings int }
+	}
+	if err := json.Unmarshal(report, &found); err != nil || found.Totals == nil {
+		t.Fatalf("%v: %s", err, report)
+	}
+	if found.Totals.Errors+found.Totals.Warnings > 0 {
+		t.Errorf("%s", report)
+	}
+}
+
+func TestGeneratedClientListsDatabases(t *testing.T) {
+	stage := &spec.Stage{TB: t, World: driver.HTTP(t)}
+	folder := described(t, stage.Wire)
+	program, err := os.ReadFile("testdata/client/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "main.go"), program)
+	write(t, filepath.Join(folder, "go.mod"), []byte(clientModule))
+	write(t, filepath.Join(folder, "api", "doc.go"), []byte("package api\n"))
+	runs(t, folder, "go", "run", generator, "-package", "api", "-generate", "types,client", "-o", "api/api.go", "openapi.json")
+	runs(t, folder, "go", "mod", "tidy")
+
+	ada := stage.Customer("pro")
+	made := ada.Creates("orders")
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { passOn(t, stage.Wire, w, r) }))
+	defer host.Close()
+	got := runs(t, folder, "go", "run", ".", host.URL, ada.Key.Text)
+	if want := made.ID + " " + made.Name + " active\n"; string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// passOn gives a host, which tests reach by Send only, an address.
+func passOn(t *testing.T, to spec.Wire, w http.ResponseWriter, r *http.Request) {
+	answer, err := to.Send(spec.Request{
+		Method: r.Method, Path: r.URL.RequestURI(), Header: map[string]string{"Authorization": r.Header.Get("Authorization")},
+	})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body) // the client sees what is missing
+}
