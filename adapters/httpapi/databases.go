@@ -38,7 +38,7 @@ func (d databases) routes() []Route {
 		},
 		{
 			Name: "createDatabase", Summary: "Create a database",
-			Method: http.MethodPost, Path: databasesPath, Class: ratelimit.Create, Key: FullAccount, PlanRefusal: planLimit,
+			Method: http.MethodPost, Path: databasesPath, Class: ratelimit.Create, Key: FullAccount, PlanRefusal: fault.PlanLimit,
 			Body: JSON[wire.CreateDatabase](), Idempotency: Optional, NoStore: true, Handle: d.create,
 			Answers:  documented(http.StatusCreated, wire.CreatedDatabase{}),
 			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.ServerBusy},

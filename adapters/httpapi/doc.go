@@ -1,7 +1,8 @@
 // Package httpapi serves the use cases over HTTP, with fiber: the control plane API of the spec, under /api/v1.
 //
-//	routes.go     the one table of routes; route.go what a route is
-//	databases.go  and a file for each further area: its wire shapes and handlers
+//	wire          the JSON types of requests and answers
+//	routes.go     the one table of routes, made of each area's rows; route.go what a route is
+//	databases.go  and a file for each further area: its rows and handlers
 //	pipeline.go   the checks before a handler, in their one order
 //	gate.go       what the pipeline asks of the use cases
 //	request.go    what a handler is given; answer.go what it gives back; download.go for files
@@ -12,5 +13,5 @@
 //	listener.go   slow clients, lost answers, the bound on connections
 //	server.go     construction, serving, graceful shutdown
 //	observe.go    access log and metrics
-//	openapi.go    the description of the routes, generated from the table
+//	openapi.go    the OpenAPI document, made from the table; schema.go its schemas, refusals.go its errors
 package httpapi

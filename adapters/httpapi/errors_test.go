@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/valyala/fasthttp"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 func statusText(status int) string {
@@ -55,6 +59,32 @@ func TestExtraMembersStandInTheErrorObject(t *testing.T) {
 	refuse(&res, e, false)
 	if got := string(res.Body()); !strings.Contains(got, "CONNECT_GRANT_REQUIRED") || !json.Valid(res.Body()) {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A client finds the members that a code adds in fields of their own.
+func TestExtraMembersAreReadBack(t *testing.T) {
+	grant := wire.GrantRequired{DatabaseName: "orders", Username: "pgh_c1", GrantSQL: "GRANT"}
+	found := []role.Dependency{{Kind: role.GrantDependency, ObjectType: "table", Schema: "public", Name: "t", Identity: "public.t"}}
+	for _, c := range []struct {
+		extra map[string]any
+		want  wire.ErrorBody
+	}{
+		{map[string]any{"databaseName": "orders", "username": "pgh_c1", "grantSql": "GRANT"}, wire.ErrorBody{GrantRequired: &grant}},
+		{map[string]any{"dependencies": found, "truncated": false},
+			wire.ErrorBody{Dependencies: &wire.Dependencies{Dependencies: found}}},
+		{map[string]any{"more": "than known"}, wire.ErrorBody{Extra: map[string]any{"more": "than known"}}},
+		{nil, wire.ErrorBody{}},
+	} {
+		e := fault.New(fault.ManagedRoleConflict, "no")
+		e.Extra = c.extra
+		var res fasthttp.Response
+		refuse(&res, e, false)
+		c.want.Code, c.want.Message, c.want.Details = e.Code, e.Message, []fault.Detail{}
+		var got wire.Error
+		if err := jsonv2.Unmarshal(res.Body(), &got); err != nil || !reflect.DeepEqual(got.Error, c.want) {
+			t.Errorf("%s is read as %+v, %v", res.Body(), got.Error, err)
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ func (d *description) text() ([]byte, error) {
 			"securitySchemes": object{"apiKey": object{
 				"type": "http", "scheme": "bearer", "description": "An API key of the account.",
 			}},
-			"schemas": d.schemas.named, "responses": d.responses, "examples": d.examples,
+			"schemas": d.schemas.named, "responses": d.responses, "examples": d.examples, "headers": answerHeaders,
 		},
 	}
 	text, err := json.Marshal(whole)
@@ -191,7 +191,7 @@ func (d *description) answers(route *Route) (object, error) {
 		if meaning == "" {
 			meaning = http.StatusText(a.Status)
 		}
-		r := object{"description": meaning}
+		r := object{"description": meaning, "headers": route.headers()}
 		switch {
 		case a.ContentType != "":
 			r["content"] = object{a.ContentType: object{"schema": object{"type": "string", "format": "binary"}}}
@@ -205,6 +205,24 @@ func (d *description) answers(route *Route) (object, error) {
 		all[strconv.Itoa(a.Status)] = r
 	}
 	return all, d.refusals(route, all)
+}
+
+// answerHeaders are the headers of successful answers.
+var answerHeaders = object{
+	headerRequestID:     object{"description": "The request's ID, as in the service's log", "schema": object{"type": "string"}},
+	headerRateLimit:     object{"description": "Size of the key's bucket", "schema": object{"type": "integer"}},
+	headerRateRemaining: object{"description": "Requests that are left in the bucket", "schema": object{"type": "integer"}},
+	headerRateReset:     object{"description": "Seconds until the bucket is full", "schema": object{"type": "integer"}},
+}
+
+func (route *Route) headers() object {
+	all := object{}
+	for name := range answerHeaders {
+		if route.Key != Public || name == headerRequestID {
+			all[name] = object{"$ref": "#/components/headers/" + name}
+		}
+	}
+	return all
 }
 
 func (d *description) jsonOf(value any, exact bool) (object, error) {

@@ -28,15 +28,16 @@ var (
 // schemas turns Go types into JSON Schemas. Structs and enumerations become components that are referred to by name.
 type schemas struct {
 	reflector jsonschema.Reflector
+	known     map[reflect.Type]jsonschema.Schema
 	named     map[string]jsonschema.Schema
 }
 
 func newSchemas() *schemas {
-	s := &schemas{named: map[string]jsonschema.Schema{}}
+	s := &schemas{known: map[reflect.Type]jsonschema.Schema{}, named: map[string]jsonschema.Schema{}}
 	s.reflector.DefaultOptions = []func(*jsonschema.ReflectContext){
 		jsonschema.DefinitionsPrefix(componentSchemas),
 		jsonschema.RootRef,
-		jsonschema.CollectDefinitions(func(name string, schema jsonschema.Schema) { s.named[name] = schema }),
+		jsonschema.CollectDefinitions(s.collect),
 		jsonschema.InterceptDefName(func(t reflect.Type, _ string) string { return componentName(t) }),
 		jsonschema.InterceptSchema(s.describeType),
 		jsonschema.InterceptProp(describeField),
@@ -47,10 +48,14 @@ func newSchemas() *schemas {
 // of is the schema of an answer; where exact, that of the body that the value points to, which takes no field that it does not
 // name.
 func (s *schemas) of(value any, exact bool) (jsonschema.Schema, error) {
+	if schema, ok := s.known[reflect.TypeOf(value)]; ok {
+		return schema, nil
+	}
 	schema, err := s.reflector.Reflect(value)
 	if err != nil {
 		return schema, fmt.Errorf("%T cannot be described: %w", value, err)
 	}
+	s.known[reflect.TypeOf(value)] = schema
 	if exact {
 		name := componentName(reflect.TypeOf(value).Elem())
 		closed := s.named[name]
@@ -58,6 +63,13 @@ func (s *schemas) of(value any, exact bool) (jsonschema.Schema, error) {
 		s.named[name] = closed
 	}
 	return schema, nil
+}
+
+// collect keeps the first description of a component: that of a body may have been closed since.
+func (s *schemas) collect(name string, schema jsonschema.Schema) {
+	if _, known := s.named[name]; !known {
+		s.named[name] = schema
+	}
 }
 
 // dropUnused forgets the components that a document does not refer to.
@@ -148,7 +160,7 @@ func describeField(p jsonschema.InterceptPropParams) error {
 	if !p.Processed {
 		return nil
 	}
-	if !mayBeAbsent(p.Field) && p.Field.Tag.Get("required") != "false" {
+	if !mayBeAbsent(p.Field) {
 		p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
 	}
 	if err := narrow(p.PropertySchema, p.Field); err != nil {

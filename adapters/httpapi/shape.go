@@ -8,7 +8,6 @@ import (
 // A shape is what the strict decoder knows about a body: the fields of its Go type, read once when the table of routes is built.
 // Package wire says what the tags mean.
 type shape struct {
-	goType reflect.Type
 	fields []field
 	byName map[string]int
 }
@@ -25,7 +24,7 @@ func shapeOf(t reflect.Type) *shape {
 	if t.Kind() != reflect.Struct {
 		panic("httpapi: a JSON body must be a struct, not " + t.String())
 	}
-	s := &shape{goType: t, byName: map[string]int{}}
+	s := &shape{byName: map[string]int{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -41,7 +40,9 @@ func shapeOf(t reflect.Type) *shape {
 }
 
 // mayBeAbsent and mayBeNull are package wire's rules for a field.
-func mayBeAbsent(f reflect.StructField) bool { return strings.Contains(f.Tag.Get("json"), ",omit") }
+func mayBeAbsent(f reflect.StructField) bool {
+	return strings.Contains(f.Tag.Get("json"), ",omit") || f.Tag.Get("required") == "false"
+}
 
 func mayBeNull(f reflect.StructField) bool {
 	return f.Type.Kind() == reflect.Pointer && (!mayBeAbsent(f) || f.Tag.Get("nullable") == "true")
@@ -49,11 +50,7 @@ func mayBeNull(f reflect.StructField) bool {
 
 // expects names the JSON type that a field must have.
 func (f field) expects() string {
-	t := f.goType
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	word := jsonWord(t)
+	word := jsonWord(dereferenced(f.goType))
 	if f.nullable {
 		return "must be " + word + " or null"
 	}

@@ -25,7 +25,7 @@ type ErrorBody struct {
 type GrantRequired struct {
 	DatabaseName string `json:"databaseName" required:"false" example:"orders"`
 	Username     string `json:"username" required:"false" example:"pgh_0b5c1f4e7a524f0d9d3e1c2b3a4d5e6f_c1"`
-	GrantSQL     string `json:"grantSql" required:"false"`
+	GrantSQL     string `json:"grantSql" required:"false" example:"GRANT CONNECT ON DATABASE \"orders\" TO \"pgh_c1\";"`
 }
 
 // Dependencies is what ROLE_DEPENDENCIES adds to the error; Truncated is true if there are more.

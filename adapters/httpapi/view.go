@@ -4,13 +4,9 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/fault"
 )
 
-const (
-	gzipType  = "application/gzip"
-	planLimit = fault.PlanLimit // database creation's own answer to a plan without API access
-)
+const gzipType = "application/gzip"
 
 // instant is a time as the API writes it: UTC, ISO 8601.
 func instant(t time.Time) time.Time { return t.UTC() }
