@@ -37,7 +37,7 @@ func TestSchemaOfFields(t *testing.T) {
 		At      *time.Time         `json:"at"`
 		Absent  *time.Time         `json:"absent,omitzero"`
 		Either  *database.Schedule `json:"either,omitzero" nullable:"true"`
-		Some    *database.Event    `json:"some" enum:"start,stop"`
+		Some    *database.Status   `json:"some" enum:"active,stopped"`
 		Status  database.Schedule  `json:"status"`
 		Inners  []Inner            `json:"inners"`
 		One     *Inner             `json:"one"`
@@ -62,7 +62,7 @@ func TestSchemaOfFields(t *testing.T) {
 		`"either":{"anyOf":[` + kind + `,{"type":"null"}]},"id":{` + uuid + `},"inners":{"items":` + ref + `,"type":"array"},` +
 		`"label":{"examples":["a"],"type":"string"},"one":{"anyOf":[` + ref + `,{"type":"null"}]},"reason":{"type":"string"},` +
 		`"result":{"type":["object","null"]},"size":{"minimum":1,"type":"integer","format":"int64"},` +
-		`"some":{"enum":["start","stop",null],"type":["string","null"]},"status":` + kind + `},"type":"object"}`
+		`"some":{"enum":["active","stopped",null],"type":["string","null"]},"status":` + kind + `},"type":"object"}`
 	if got := s.component(t, "HttpapiFields"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
