@@ -20,6 +20,7 @@ require (
 	github.com/shirou/gopsutil/v4 v4.26.10
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
+	github.com/swaggest/jsonschema-go v0.3.74
 	github.com/tink-crypto/tink-go/v2 v2.9.0
 	github.com/valyala/fasthttp v1.73.0 // at 1.74 bodies are read before the handler, which adapters/httpapi must prevent
 	go.uber.org/dig v1.19.0
@@ -31,8 +32,6 @@ require (
 	golang.org/x/text v0.43.0
 	pgregory.net/rapid v1.3.0
 )
-
-require github.com/swaggest/jsonschema-go v0.3.74
 
 require (
 	github.com/andybalholm/brotli v1.2.6 // indirect
