@@ -110,7 +110,8 @@ func TestMatches(t *testing.T) {
 func TestDescriptionOfRefusals(t *testing.T) {
 	row := Route{
 		Name: "a", Method: http.MethodPost, Path: keyed + "/databases/{id}/backups/{filename}", Class: ratelimit.Write,
-		Target: Database, Action: account.Configure, Feature: "f", Body: JSON[wire.SetEnvironment](), BareMaintenance: true,
+		Target: Database, Action: account.Configure, Gate: rollout.AdditionalRoles,
+		Body: JSON[wire.SetEnvironment](), BareMaintenance: true,
 		Refusals: []fault.Code{fault.BackupNotFound, fault.ServerBusy}, Answers: documented(200, wire.Database{}),
 		Handle: func(*Request) (Answer, error) { return NoContent(), nil },
 	}
