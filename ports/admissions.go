@@ -9,13 +9,23 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-// Admissions finds the key of a request and takes one request out of the key's bucket, in one step, so that admitting a request
-// costs one statement. All hosts share the bucket.
+// Admissions finds the key of a request, and leases requests from the key's bucket.
+//
+// All hosts share a bucket. Together they never let in more than its limit: what a host has leased is missing to the others until
+// it is given back or, where the host has died, until the bucket has refilled by time. A lease is at most an eighth of what is
+// free, for ratelimit.Hold. So while n-1 of n hosts hold leases of a key and use nothing, the n-th may let in as little as
+// (7/8)^(n-1) of the limit for that long (77 % with three hosts), and one host alone all of it.
 type Admissions interface {
-	// Admit returns ErrNoRow for an unknown key ID. The bucket is touched only where the presented hash equals the stored one and
-	// the key is not revoked, so that nobody can drain the bucket of a key whose secret they do not know. The caller still decides
-	// with Key.Accepts.
-	Admit(ctx context.Context, r AdmissionRequest) (Admission, error)
+	// Find returns ErrNoRow for an unknown key ID. It writes nothing. The caller decides with Key.Accepts.
+	Find(ctx context.Context, key id.KeyID) (Admission, error)
+	// Lease is Find, and leases from the key's bucket, in one step. The bucket is touched only where the presented hash equals the
+	// stored one and the key is not revoked, so that nobody can drain the bucket of a key whose secret they do not know; otherwise
+	// the grant means nothing. After an error nobody knows whether the rest went back and something was leased: the caller forgets
+	// both.
+	Lease(ctx context.Context, r LeaseRequest) (Admission, ratelimit.Grant, error)
+	// Return gives back what ended leases have left, each to its bucket. After an error it must not be tried again: what went back
+	// may have been leased by others.
+	Return(ctx context.Context, rests []Rest, now time.Time) error
 	// Take takes one request out of a bucket that belongs to no key.
 	Take(ctx context.Context, bucket string, l ratelimit.Limit, now time.Time) (ratelimit.Decision, error)
 	// Touch stores when keys were last used; older times than the stored ones change nothing.
@@ -24,12 +34,21 @@ type Admissions interface {
 	Sweep(ctx context.Context, now time.Time) error
 }
 
-// AdmissionRequest is a presented key and the route class that it asks for.
-type AdmissionRequest struct {
+// LeaseRequest is a presented key, the route class that it asks for, and what its host asks of the bucket.
+type LeaseRequest struct {
 	Credential account.Credential
 	Class      ratelimit.Class
 	Limit      ratelimit.Limit
+	Ask        ratelimit.Ask
 	Now        time.Time
+}
+
+// Rest is what a lease of a key's bucket has left.
+type Rest struct {
+	Key   id.KeyID
+	Class ratelimit.Class
+	Limit ratelimit.Limit
+	ratelimit.Stretch
 }
 
 // Admission is everything that the checks before a route's handler need.
@@ -37,5 +56,4 @@ type Admission struct {
 	Key         account.Key
 	Account     account.Account
 	Maintenance bool
-	Decision    ratelimit.Decision // meaningful only where Key.Accepts
 }

@@ -24,24 +24,38 @@ func Admissions(t *testing.T, m Metadata) {
 		{"a clock that was moved back shuts no bucket for long", clockMovedBack},
 		{"the last use of a key only grows", lastUseGrows},
 		{"a sweep forgets full buckets alone", sweepForgetsFull},
+		{"leases are granted and taken back as in the core", leasesAreTheCores},
+		{"hosts that lease together let in exactly what is there", parallelLeasesAreExact},
 	})
 }
 
 var sixAnHour = ratelimit.Limit{Count: 6, Period: time.Hour}
 
-func (w *world) admit(k account.Key, now time.Time) ports.Admission {
+// decided is a request that asked the bucket for itself alone.
+type decided struct {
+	ports.Admission
+	Decision ratelimit.Decision
+}
+
+func (w *world) admit(k account.Key, now time.Time) decided {
 	w.Helper()
-	a, err := w.Admissions.Admit(w.Context(), knock(k, ratelimit.Reservation, now))
+	a, err := decide(w.Context(), w.Admissions, knock(k, ratelimit.Reservation, now))
 	if err != nil {
 		w.Fatal(err)
 	}
 	return a
 }
 
-func knock(k account.Key, class ratelimit.Class, now time.Time) ports.AdmissionRequest {
-	return ports.AdmissionRequest{
+func decide(ctx context.Context, from ports.Admissions, r ports.LeaseRequest) (decided, error) {
+	a, grant, err := from.Lease(ctx, r)
+	_, d := ratelimit.Begin(r.Limit, grant, r.Now)
+	return decided{a, d}, err
+}
+
+func knock(k account.Key, class ratelimit.Class, now time.Time) ports.LeaseRequest {
+	return ports.LeaseRequest{
 		Credential: account.Credential{Kind: k.Kind, ID: k.ID, Hash: [32]byte(k.Hash)},
-		Class:      class, Limit: sixAnHour, Now: now,
+		Class:      class, Limit: sixAnHour, Ask: ratelimit.Ask{Requests: 1}, Now: now,
 	}
 }
 
@@ -57,10 +71,18 @@ func keyIsAdmitted(w *world) {
 		w.equal("the account", a.Account, w.account)
 		w.equal("the maintenance window", a.Maintenance, maintenance)
 		w.equal("what is left", a.Decision.Remaining, 5-i)
+		found, err := w.Admissions.Find(w.Context(), k.ID)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.equal("what is found without a lease", found, a.Admission)
 	}
 	unknown := k
 	unknown.ID = "00000000"
-	if _, err := w.Admissions.Admit(w.Context(), knock(unknown, ratelimit.Read, epoch)); !errors.Is(err, ports.ErrNoRow) {
+	if _, _, err := w.Admissions.Lease(w.Context(), knock(unknown, ratelimit.Read, epoch)); !errors.Is(err, ports.ErrNoRow) {
+		w.Errorf("an unknown key: %v", err)
+	}
+	if _, err := w.Admissions.Find(w.Context(), unknown.ID); !errors.Is(err, ports.ErrNoRow) {
 		w.Errorf("an unknown key: %v", err)
 	}
 }
@@ -93,13 +115,13 @@ func bucketsAreApart(w *world) {
 	}
 	w.equal("the drained bucket", w.admit(one, epoch).Decision.Allowed, false)
 	w.equal("another key's", w.admit(other, epoch).Decision.Remaining, 5)
-	a, err := w.Admissions.Admit(w.Context(), knock(one, ratelimit.Read, epoch))
+	a, err := decide(w.Context(), w.Admissions, knock(one, ratelimit.Read, epoch))
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.equal("another class's", a.Decision.Remaining, 5)
 	on := w.another(w.T)
-	a, err = on.Admissions.Admit(w.Context(), knock(one, ratelimit.Reservation, epoch))
+	a, err = decide(w.Context(), on.Admissions, knock(one, ratelimit.Reservation, epoch))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -134,7 +156,7 @@ func parallelTakesAreExact(w *world) {
 	hosts := []ports.Admissions{w.Admissions, w.another(w.T).Admissions}
 	var admitted, taken, unexplained atomic.Int64
 	together(w.T, requests, func(i int) {
-		a, err := hosts[i%2].Admit(w.Context(), knock(k, ratelimit.Reservation, epoch))
+		a, err := decide(w.Context(), hosts[i%2], knock(k, ratelimit.Reservation, epoch))
 		tally(w, a.Decision, err, &admitted, &unexplained)
 		d, err := hosts[i%2].Take(w.Context(), "address/192.0.2.1", sixAnHour, epoch)
 		tally(w, d, err, &taken, &unexplained)

@@ -14,34 +14,30 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// takeFrom is the bucket's decision in SQL, the same as ratelimit.Decide: $1 is the bucket, $2 now, $3 the interval and $4 the
-// period, in microseconds. A refused request leaves the bucket unchanged, but never more than full: a clock that was set back
-// does not close a bucket for longer than its period. The row is written in both cases, so that the returned state is the one
-// that decided, however many requests compete.
-const takeFrom = `
-	ON CONFLICT (bucket) DO UPDATE SET
-		taken = greatest(least(b.tat, $2 + $4), $2) + $3 - $2 <= $4,
-		tat = CASE WHEN greatest(least(b.tat, $2 + $4), $2) + $3 - $2 <= $4
-			THEN greatest(b.tat, $2) + $3 ELSE least(b.tat, $2 + $4) END
-	RETURNING b.tat, b.taken`
-
 var (
-	take = written(`
-		INSERT INTO rate_buckets AS b (bucket, tat, taken) VALUES ($1::text, $2::bigint + $3::bigint, true)` +
-		takeFrom)
+	// found is a key with all that the checks before a handler need.
+	found = `
+		SELECT ` + keyTable.row("t") + `, ` + strings.Join(prefixed(accountTable, "a", "account."), ", ") + `,
+			EXISTS (SELECT FROM switches WHERE name = 'maintenance' AND enabled) AS maintenance
+		FROM api_keys t JOIN accounts a ON a.id = t.account_id
+		WHERE t.id = `
+
+	find = written(found + `$1`)
 	// The bucket is touched only where the presented hash is the stored one and the key is not revoked.
-	admit = written(`
-		WITH k AS (
-			SELECT ` + keyTable.row("t") + `, ` + strings.Join(prefixed(accountTable, "a", "account."), ", ") + `,
-				EXISTS (SELECT FROM switches WHERE name = 'maintenance' AND enabled) AS maintenance
-			FROM api_keys t JOIN accounts a ON a.id = t.account_id
-			WHERE t.id = $5),
-		taken AS (
-			INSERT INTO rate_buckets AS b (bucket, tat, taken)
-			SELECT $1::text, $2::bigint + $3::bigint, true
-			FROM k WHERE k.hash = $6 AND k.revoked_at IS NULL` + takeFrom + `)
-		SELECT k.*, coalesce(taken.tat, 0) AS tat, coalesce(taken.taken, false) AS taken
-		FROM k LEFT JOIN taken ON true`)
+	findAndLease = written(`
+		WITH k AS (` + found + `$8),
+		leased AS (` + leaseWhere(`SELECT FROM k WHERE k.hash = $9 AND k.revoked_at IS NULL`) + `)
+		SELECT k.*, coalesce(leased.tat, 0) AS tat, coalesce(leased.lower, 0) AS lower, coalesce(leased.upper, 0) AS upper
+		FROM k LEFT JOIN leased ON true`)
+	take        = written(leaseWhere(`SELECT`))
+	returnRests = written(`
+		UPDATE rate_buckets b SET (tat, free) = (SELECT s.tat, s.free FROM ` +
+		settledWith("$5::bigint", "r.period", "r.lower", "r.upper") + `)
+		FROM (
+			SELECT u.* FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) u (bucket, period, lower, upper)
+			JOIN rate_buckets l ON l.bucket = u.bucket
+			ORDER BY l.bucket FOR NO KEY UPDATE OF l) r
+		WHERE b.bucket = r.bucket`)
 	touch = written(`
 		WITH used AS (
 			SELECT t.id, timestamptz 'epoch' + u.at * interval '1 microsecond' AS at
@@ -61,55 +57,65 @@ func prefixed[T any](t table[T], alias, prefix string) []string {
 	return list
 }
 
-// bucketState is the result of a bucket's statement.
-type bucketState struct {
-	TAT   int64 `db:"tat"`
-	Taken bool  `db:"taken"`
+type admission struct {
+	account.Key
+	Account     account.Account `db:"account"`
+	Maintenance bool            `db:"maintenance"`
 }
 
-// decision describes the state that the statement has left behind.
-func (b bucketState) decision(l ratelimit.Limit, now time.Time) ratelimit.Decision {
-	tat := time.UnixMicro(b.TAT).UTC()
-	if b.Taken {
-		return ratelimit.Describe(l, tat, now)
-	}
-	return ratelimit.Decide(l, tat, now)
+func (a admission) port() ports.Admission {
+	return ports.Admission{Key: a.Key, Account: a.Account, Maintenance: a.Maintenance}
 }
 
-// Admit implements ports.Admissions in one statement.
-func (s *Store) Admit(ctx context.Context, r ports.AdmissionRequest) (ports.Admission, error) {
-	type admitted struct {
-		account.Key
-		Account     account.Account `db:"account"`
-		Maintenance bool            `db:"maintenance"`
-		bucketState
+// Find implements ports.Admissions in one statement that writes nothing.
+func (s *Store) Find(ctx context.Context, key id.KeyID) (ports.Admission, error) {
+	row, err := one[admission](ctx, session{store: s}, find, key)
+	return row.port(), err
+}
+
+// Lease implements ports.Admissions in one statement. Where it is sent again, because the connection was lost, it gives nothing
+// back: that may have been done already.
+func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admission, ratelimit.Grant, error) {
+	var row struct {
+		admission
+		grant
 	}
-	bucket := "key/" + string(r.Credential.ID) + "/" + string(r.Class)
-	row, err := one[admitted](ctx, session{store: s}, admit,
-		append(bucketArguments(bucket, r.Limit, r.Now), r.Credential.ID, r.Credential.Hash[:])...)
+	err := session{store: s}.run(ctx, findAndLease, func(stmt *sqlx.Stmt) error {
+		arguments := leaseArguments(bucketOf(r.Credential.ID, r.Class), r.Limit, r.Ask, r.Now)
+		r.Ask.Rest = ratelimit.Stretch{}
+		return stmt.GetContext(ctx, &row, append(arguments, r.Credential.ID, r.Credential.Hash[:])...)
+	})
 	if err != nil {
-		return ports.Admission{}, err
+		return ports.Admission{}, ratelimit.Grant{}, err
 	}
-	a := ports.Admission{Key: row.Key, Account: row.Account, Maintenance: row.Maintenance}
-	if row.Key.Accepts(r.Credential.Hash) {
-		a.Decision = row.decision(r.Limit, r.Now)
+	return row.port(), row.granted(), nil
+}
+
+// Return implements ports.Admissions. The statement is never sent again. Buckets are locked in the order of their names, so that
+// two hosts cannot deadlock.
+func (s *Store) Return(ctx context.Context, rests []ports.Rest, now time.Time) error {
+	var buckets []string
+	var periods, from, to []int64
+	for _, r := range rests {
+		lower, upper := micros(r.Stretch)
+		buckets, periods = append(buckets, bucketOf(r.Key, r.Class)), append(periods, r.Limit.Period.Microseconds())
+		from, to = append(from, lower), append(to, upper)
 	}
-	return a, nil
+	_, err := (*s.current.Load())[returnRests.number].ExecContext(ctx,
+		pq.Array(buckets), pq.Array(periods), pq.Array(from), pq.Array(to), now.UnixMicro())
+	return translate(ctx, err)
 }
 
 // Take implements ports.Admissions.
 func (s *Store) Take(
 	ctx context.Context, bucket string, l ratelimit.Limit, now time.Time,
 ) (ratelimit.Decision, error) {
-	state, err := one[bucketState](ctx, session{store: s}, take, bucketArguments(bucket, l, now)...)
+	row, err := one[grant](ctx, session{store: s}, take, leaseArguments(bucket, l, ratelimit.Ask{Requests: 1}, now)...)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
-	return state.decision(l, now), nil
-}
-
-func bucketArguments(bucket string, l ratelimit.Limit, now time.Time) []any {
-	return []any{bucket, now.UnixMicro(), l.Interval().Microseconds(), l.Period.Microseconds()}
+	_, d := ratelimit.Begin(l, row.granted(), now)
+	return d, nil
 }
 
 // Touch implements ports.Admissions. Keys are locked in the order of their IDs, so that two hosts cannot deadlock.
@@ -123,7 +129,7 @@ func (s *Store) Touch(ctx context.Context, used map[id.KeyID]time.Time) error {
 
 // Sweep implements ports.Admissions.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
-	return s.alone(ctx, sweepBuckets, now.UnixMicro())
+	return s.alone(ctx, sweepBuckets, now.Add(-ratelimit.Skew).UnixMicro())
 }
 
 // alone runs a single statement outside a transaction, which may be repeated.

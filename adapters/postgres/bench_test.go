@@ -37,15 +37,18 @@ func populate(t testing.TB, db clustertest.Database, databases int) (account.Cre
 	}
 }
 
-// BenchmarkAdmitAndReach is what a read of one database costs the store.
-func BenchmarkAdmitAndReach(b *testing.B) {
+// BenchmarkFindAndReach and BenchmarkLeaseAndReach are what a read of one database costs the store.
+func BenchmarkFindAndReach(b *testing.B)  { benchmarkReads(b, false) }
+func BenchmarkLeaseAndReach(b *testing.B) { benchmarkReads(b, true) }
+
+func benchmarkReads(b *testing.B, lease bool) {
 	db := migrated(b)
 	credential, viewer := populate(b, db, 5000)
 	store := open(b, db)
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			readOne(b, store, credential, viewer)
+			readOne(b, store, credential, viewer, lease)
 		}
 	})
 }

@@ -21,13 +21,17 @@ type Access struct {
 	*base
 	shut   *refusals
 	recent *recentKeys
+	leases *leases
 
 	mu   sync.Mutex
 	used map[id.KeyID]time.Time
 }
 
 func newAccess(b *base) *Access {
-	return &Access{base: b, shut: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys), used: map[id.KeyID]time.Time{}}
+	return &Access{
+		base: b, shut: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys), leases: newLeases(maxLeases, b.Clock),
+		used: map[id.KeyID]time.Time{},
+	}
 }
 
 // Knock is one attempt to authenticate.
@@ -87,9 +91,7 @@ func (a *Access) Admit(ctx context.Context, k Knock) (Admission, error) {
 	if d, shut := a.shutOut(ratelimit.Source(k.Client), now); shut && !a.recent.has(credential.Hash, now) {
 		return a.tooMany(d)
 	}
-	found, err := a.Admissions.Admit(ctx, ports.AdmissionRequest{
-		Credential: credential, Class: k.Class, Limit: a.Limits[k.Class], Now: now,
-	})
+	found, decision, err := a.find(ctx, credential, k.Class)
 	unknown := errors.Is(err, ports.ErrNoRow)
 	if err != nil && !unknown {
 		return Admission{}, err
@@ -99,19 +101,19 @@ func (a *Access) Admit(ctx context.Context, k Knock) (Admission, error) {
 		return a.turnAway(ctx, k.Client)
 	}
 	a.recent.note(credential.Hash, now)
-	return a.letIn(found, now, k)
+	return a.letIn(found, decision, now, k)
 }
 
-func (a *Access) letIn(found ports.Admission, now time.Time, k Knock) (Admission, error) {
+func (a *Access) letIn(found ports.Admission, d ratelimit.Decision, now time.Time, k Knock) (Admission, error) {
 	key := found.Key
 	key.Hash = nil
 	admission := Admission{
 		Caller:      Caller{Key: key, Account: found.Account, RequestID: k.RequestID},
-		Rate:        found.Decision,
+		Rate:        d,
 		Maintenance: found.Maintenance,
 	}
-	if !found.Decision.Allowed {
-		return admission, rateLimited(found.Decision, "too many %s requests with this key", k.Class)
+	if !d.Allowed {
+		return admission, rateLimited(d, "too many %s requests with this key", k.Class)
 	}
 	a.mu.Lock()
 	a.used[key.ID] = now

@@ -105,9 +105,14 @@ type lookups struct {
 	n int
 }
 
-func (l *lookups) Admit(ctx context.Context, r ports.AdmissionRequest) (ports.Admission, error) {
+func (l *lookups) Find(ctx context.Context, key id.KeyID) (ports.Admission, error) {
 	l.n++
-	return l.Admissions.Admit(ctx, r)
+	return l.Admissions.Find(ctx, key)
+}
+
+func (l *lookups) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admission, ratelimit.Grant, error) {
+	l.n++
+	return l.Admissions.Lease(ctx, r)
 }
 
 // TestKeysFromAnAddressThatIsShutOut presents keys from an address that has used up its attempts: which are looked up?

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -10,22 +11,42 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Admit implements ports.Admissions.
-func (s *Store) Admit(ctx context.Context, r ports.AdmissionRequest) (ports.Admission, error) {
+// Find implements ports.Admissions.
+func (s *Store) Find(ctx context.Context, key id.KeyID) (ports.Admission, error) {
 	if ctx.Err() != nil {
 		return ports.Admission{}, ctx.Err()
 	}
 	now := s.committed.Load()
-	key, ok := now.keys.get(r.Credential.ID)
+	k, ok := now.keys.get(key)
 	if !ok {
 		return ports.Admission{}, ports.ErrNoRow
 	}
-	owner, _ := now.accounts.get(key.AccountID)
-	a := ports.Admission{Key: s.withLastUse(key), Account: owner, Maintenance: now.maintenance}
-	if key.Accepts(r.Credential.Hash) {
-		a.Decision = s.take("key/"+string(key.ID)+"/"+string(r.Class), r.Limit, r.Now)
+	owner, _ := now.accounts.get(k.AccountID)
+	return ports.Admission{Key: s.withLastUse(k), Account: owner, Maintenance: now.maintenance}, nil
+}
+
+// Lease implements ports.Admissions.
+func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admission, ratelimit.Grant, error) {
+	a, err := s.Find(ctx, r.Credential.ID)
+	if err != nil || !a.Key.Accepts(r.Credential.Hash) {
+		return a, ratelimit.Grant{}, err
 	}
-	return a, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a, s.bucket(bucketOf(a.Key.ID, r.Class)).Lease(r.Limit, r.Ask, r.Now), nil
+}
+
+// Return implements ports.Admissions.
+func (s *Store) Return(ctx context.Context, rests []ports.Rest, now time.Time) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range rests {
+		s.bucket(bucketOf(r.Key, r.Class)).Return(r.Limit, r.Stretch, now)
+	}
+	return nil
 }
 
 // Take implements ports.Admissions.
@@ -35,20 +56,22 @@ func (s *Store) Take(
 	if ctx.Err() != nil {
 		return ratelimit.Decision{}, ctx.Err()
 	}
-	return s.take(bucket, l, now), nil
-}
-
-// take decides by a bucket that is never fuller than full, even where the clock was moved back.
-func (s *Store) take(bucket string, l ratelimit.Limit, now time.Time) ratelimit.Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tat := s.buckets[bucket]
-	if full := now.Add(l.Period); tat.After(full) {
-		tat = full
+	_, d := ratelimit.Begin(l, s.bucket(bucket).Lease(l, ratelimit.Ask{Requests: 1}, now), now)
+	return d, nil
+}
+
+func bucketOf(k id.KeyID, c ratelimit.Class) string { return "key/" + string(k) + "/" + string(c) }
+
+// bucket returns the bucket of a name; a new one is full.
+func (s *Store) bucket(name string) *ratelimit.Bucket {
+	b := s.buckets[name]
+	if b == nil {
+		b = &ratelimit.Bucket{}
+		s.buckets[name] = b
 	}
-	d := ratelimit.Decide(l, tat, now)
-	s.buckets[bucket] = d.TAT
-	return d
+	return b
 }
 
 // Touch implements ports.Admissions.
@@ -83,10 +106,6 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for bucket, tat := range s.buckets {
-		if !tat.After(now) {
-			delete(s.buckets, bucket)
-		}
-	}
+	maps.DeleteFunc(s.buckets, func(_ string, b *ratelimit.Bucket) bool { return b.Forgettable(now) })
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -23,13 +24,13 @@ type Store struct {
 	workers, dispatchers ports.Sleepers
 
 	mu      sync.Mutex // of what follows, which belongs to no transaction
-	buckets map[string]time.Time
+	buckets map[string]*ratelimit.Bucket
 	used    map[id.KeyID]time.Time
 }
 
 // New makes an empty store.
 func New() *Store {
-	s := &Store{turn: make(chan struct{}, 1), buckets: map[string]time.Time{}, used: map[id.KeyID]time.Time{}}
+	s := &Store{turn: make(chan struct{}, 1), buckets: map[string]*ratelimit.Bucket{}, used: map[id.KeyID]time.Time{}}
 	s.committed.Store(&state{})
 	return s
 }

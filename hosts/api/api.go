@@ -85,9 +85,12 @@ func Module(s Settings) fx.Option {
 		fx.Invoke(func(
 			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *httpapi.Server, cp *controlplane.ControlPlane,
 		) {
-			wiring.Attach(lc, stop, log, wiring.Part{Name: "key usage", Run: func(ctx context.Context) error {
-				return flushUsed(ctx, cp.Access, log)
-			}})
+			for _, u := range upkeep(cp.Access) {
+				wiring.Attach(lc, stop, log, wiring.Part{Name: u.name, Run: func(ctx context.Context) error {
+					u.run(ctx, log)
+					return nil
+				}})
+			}
 			wiring.Listen(lc, stop, log, "api", s.Listen, graceful{server, s.Grace})
 		}),
 	)
@@ -142,24 +145,4 @@ func (g graceful) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.grace)
 	defer cancel()
 	return g.Server.Shutdown(ctx)
-}
-
-// flushEvery is how often the time of a key's last use is stored.
-const flushEvery = 5 * time.Second
-
-func flushUsed(ctx context.Context, access *controlplane.Access, log *zap.Logger) error {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushEvery)
-		if err := access.FlushUsed(last); err != nil {
-			log.Warn("the last use of keys could not be stored", zap.Error(err))
-		}
-		cancel()
-	}
-	return nil
 }

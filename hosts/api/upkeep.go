@@ -1,0 +1,47 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/core/controlplane"
+)
+
+// chore is done every so often, and a last time when the host stops. What it cannot store is lost.
+type chore struct {
+	name   string
+	every  time.Duration
+	work   func(ctx context.Context, last bool) error
+	failed string
+}
+
+func upkeep(a *controlplane.Access) []chore {
+	return []chore{
+		{
+			"key usage", 5 * time.Second, func(ctx context.Context, _ bool) error { return a.FlushUsed(ctx) },
+			"the last use of keys could not be stored",
+		},
+		{"rate leases", time.Second, a.ReturnLeases, "leases of rate limits could not be given back"},
+	}
+}
+
+const choreLimit = 5 * time.Second
+
+func (c chore) run(ctx context.Context, log *zap.Logger) {
+	tick := time.NewTicker(c.every)
+	defer tick.Stop()
+	for last := false; !last; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			last = true
+		}
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), choreLimit)
+		if err := c.work(bounded, last); err != nil {
+			log.Warn(c.failed, zap.Error(err))
+		}
+		cancel()
+	}
+}
