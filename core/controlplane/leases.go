@@ -85,7 +85,7 @@ func (l *leases) try(of leaseOf, key id.KeyID, limit ratelimit.Limit) (d ratelim
 	if d, ok := e.Take(limit, l.clock.Now()); ok {
 		return d, nil, nil
 	}
-	t = &turn{e.Ask(e.waiting), of, e}
+	t = &turn{e.Ask(limit, e.waiting), of, e}
 	e.Lease, e.waiting, e.asked = ratelimit.Lease{}, 0, make(chan struct{})
 	return d, t, nil
 }

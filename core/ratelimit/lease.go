@@ -46,6 +46,13 @@ func (e *Lease) Take(l Limit, now time.Time) (d Decision, ok bool) {
 // Over reports whether the lease has ended, or the clock was set back since it began.
 func (e *Lease) Over(now time.Time) bool { return !now.Before(e.Until) || e.Until.Sub(now) > 2*Hold }
 
-// Ask is what to ask the bucket for next, while so many requests wait for the answer: twice as many as were used last, so that
-// a key in little use holds nothing.
-func (e *Lease) Ask(waiting int) Ask { return Ask{Requests: max(1, waiting, 2*e.Used), Rest: e.Rest} }
+// Ask is what to ask the bucket for next, while so many requests wait for the answer. A key that this lease let in is in use: it
+// gets what drains while a lease is held, which passes unused where requests are slower than that, and twice what was used. Any
+// other holds nothing.
+func (e *Lease) Ask(l Limit, waiting int) Ask {
+	requests := max(1, waiting, 2*e.Used)
+	if e.Used > 0 {
+		requests += int(Hold / l.Step())
+	}
+	return Ask{Requests: requests, Rest: e.Rest}
+}

@@ -21,7 +21,7 @@ func (h *host) request(l Limit, b *Bucket, now time.Time, waiting int) Decision 
 		return d
 	}
 	var d Decision
-	h.lease, d = Begin(l, b.Lease(l, h.lease.Ask(waiting), now), now)
+	h.lease, d = Begin(l, b.Lease(l, h.lease.Ask(l, waiting), now), now)
 	return d
 }
 
@@ -45,7 +45,7 @@ func TestHowMuchIsLeased(t *testing.T) {
 			granted = append(granted, n)
 		}
 	}
-	want := []int{1, 2, 4, 8, 10, 9, 8, 7, 6, 5, 5, 4, 3, 3, 3, 2, 2, 2, 2}
+	want := []int{1, 4, 10, 10, 9, 8, 7, 6, 5, 5, 4, 3, 3, 3, 2, 2, 2, 2}
 	for sum := 86; sum < 100; sum++ {
 		want = append(want, 1)
 	}
@@ -55,6 +55,25 @@ func TestHowMuchIsLeased(t *testing.T) {
 	refused := Decision{Limit: 100, Reset: 100 * time.Second, RetryAfter: time.Second, TAT: b.TAT}
 	if d := h.request(l, b, start, 1); d != refused {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A key in steady use below its limit asks the bucket once for each time that a lease is held.
+func TestSteadyUse(t *testing.T) {
+	l, b, h := Limit{600, time.Minute}, &Bucket{}, &host{}
+	leases := 0
+	for i := range 300 { // five a second, for a minute
+		now := start.Add(time.Duration(i) * 200 * time.Millisecond)
+		before := h.lease.Until
+		if d := h.request(l, b, now, 1); d.Remaining != 599 {
+			t.Fatalf("%+v", d)
+		}
+		if h.lease.Until != before {
+			leases++
+		}
+	}
+	if leases > 33 {
+		t.Errorf("%d leases in a minute", leases)
 	}
 }
 
