@@ -13,8 +13,9 @@ import (
 //
 // All hosts share a bucket. Together they never let in more than its limit: what a host has leased is missing to the others until
 // it is given back or, where the host has died, until the bucket has refilled by time. A lease is at most an eighth of what is
-// free, for ratelimit.Hold. So while n-1 of n hosts hold leases of a key and use nothing, the n-th may let in as little as
-// (7/8)^(n-1) of the limit for that long (77 % with three hosts), and one host alone all of it.
+// free. So while n-1 of n hosts hold leases of a key and use nothing, the n-th may let in as little as (7/8)^(n-1) of what is
+// free: 77 % with three hosts. That lasts five seconds at most: ratelimit.Hold until a lease ends, a second until it is given
+// back, and ratelimit.Hold until a host that was refused asks again. One host alone lets in all.
 type Admissions interface {
 	// Find returns ErrNoRow for an unknown key ID. It writes nothing. The caller decides with Key.Accepts.
 	Find(ctx context.Context, key id.KeyID) (Admission, error)
