@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,12 +19,10 @@ import (
 // plainHandler is the argument that makes this program the baseline of part (b).
 const plainHandler = "plain-handler"
 
-// lookup is a statement as the API host sent it, with the arguments of one request. ClockAt is the place of the one that holds
-// the time in microseconds, or -1.
+// lookup is a statement as the API host sent it, with the arguments of one request.
 type lookup struct {
 	SQL       string
 	Arguments []*string
-	ClockAt   int
 }
 
 // plainTask is what the baseline is told on its standard input.
@@ -35,7 +32,7 @@ type plainTask struct {
 	Lookups     []lookup
 }
 
-// servePlain is the least that can answer GET /databases/{id}: net/http and lib/pq, the API host's own statements, prepared, and
+// servePlain is the least that can answer GET /databases/{id}: net/http and lib/pq, the API host's own two reads, prepared, and
 // the record as JSON. It checks no key, has no limits, and logs, counts and traces nothing. It prints its address and ends when
 // its standard input does.
 func servePlain(in io.Reader, out io.Writer) error {
@@ -115,9 +112,9 @@ func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(record) // a client that has left is no fault
 }
 
-// look runs one statement. The first must say that the key was admitted; of the last one's row, it takes what the record needs.
+// look runs one statement, and takes of the last one's row what the record needs.
 func (p *plain) look(ctx context.Context, i int, record *plainRecord) error {
-	rows, err := p.statements[i].QueryContext(ctx, p.task.Lookups[i].arguments(time.Now())...)
+	rows, err := p.statements[i].QueryContext(ctx, p.task.Lookups[i].arguments()...)
 	if err != nil {
 		return err
 	}
@@ -129,23 +126,14 @@ func (p *plain) look(ctx context.Context, i int, record *plainRecord) error {
 	if !rows.Next() {
 		return errors.Join(errors.New("no row"), rows.Err())
 	}
-	admitted := i > 0
 	values := make([]any, len(columns))
 	for n, column := range columns {
 		values[n] = new(sql.RawBytes)
 		if i == len(p.statements)-1 {
 			values[n] = record.field(column)
-		} else if column == "taken" {
-			values[n] = &admitted
 		}
 	}
-	if err := rows.Scan(values...); err != nil {
-		return err
-	}
-	if !admitted {
-		return errors.New("the key was not admitted")
-	}
-	return nil
+	return rows.Scan(values...)
 }
 
 // field is where a column of the database's row goes.
@@ -174,12 +162,10 @@ func (r *plainRecord) field(column string) any {
 	}
 }
 
-func (l lookup) arguments(now time.Time) []any {
+func (l lookup) arguments() []any {
 	all := make([]any, len(l.Arguments))
 	for i, a := range l.Arguments {
 		switch {
-		case i == l.ClockAt:
-			all[i] = strconv.FormatInt(now.UnixMicro(), 10)
 		case a != nil && strings.HasPrefix(*a, `\x`):
 			all[i] = unhex(*a)
 		case a != nil:

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +17,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// target is a GET to send over and over. The sender is a light one, because it runs on the same processors.
-type target struct{ address, path, key string }
+// target is a GET to send over and over, each time with any one of the keys. The sender is a light one, because it runs on the
+// same processors.
+type target struct {
+	address, path string
+	keys          []string
+}
 
 // rate is how many requests a second so many clients get answered, each over one connection that it keeps.
 func (t target) rate(ctx context.Context, clients int, during time.Duration) (float64, error) {
@@ -81,15 +87,11 @@ func (t target) connected(fn func(ask func() ([]byte, error)) error) error {
 	if err != nil {
 		return err
 	}
-	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n", t.path, t.address)
-	if t.key != "" {
-		request = fmt.Appendf(request, "Authorization: Bearer %s\r\n", t.key)
-	}
-	request = append(request, "\r\n"...)
+	requests := t.requests()
 	answers := bufio.NewReader(conn)
 	var answer fasthttp.Response
 	err = fn(func() ([]byte, error) {
-		if _, err := conn.Write(request); err != nil {
+		if _, err := conn.Write(requests[rand.IntN(len(requests))]); err != nil {
 			return nil, err
 		}
 		if err := answer.Read(answers); err != nil {
@@ -101,4 +103,15 @@ func (t target) connected(fn func(ask func() ([]byte, error)) error) error {
 		return answer.Body(), nil
 	})
 	return errors.Join(err, conn.Close())
+}
+
+func (t target) requests() (all [][]byte) {
+	bare := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n", t.path, t.address)
+	for _, key := range t.keys {
+		all = append(all, fmt.Appendf(slices.Clone(bare), "Authorization: Bearer %s\r\n\r\n", key))
+	}
+	if len(all) == 0 {
+		return [][]byte{append(bare, "\r\n"...)}
+	}
+	return all
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,7 +34,7 @@ func (b *bench) heard(ctx context.Context, fn func() error) ([]lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseLog(string(text[before.Size():]), time.Now()), nil
+	return parseLog(string(text[before.Size():])), nil
 }
 
 // settle is how long sessions may take to hear of a new setting.
@@ -54,30 +54,32 @@ var (
 )
 
 // parseLog finds the statements in a log. A line that begins with a tab goes on with the line before it.
-func parseLog(log string, now time.Time) []lookup {
+func parseLog(log string) []lookup {
 	var all []lookup
 	for line := range strings.SplitSeq(strings.ReplaceAll(log, "\n\t", "\x00"), "\n") {
 		line = strings.ReplaceAll(line, "\x00", "\n")
 		if start := executed.FindString(line); start != "" {
-			all = append(all, lookup{SQL: line[len(start):], ClockAt: -1})
+			all = append(all, lookup{SQL: line[len(start):]})
 		}
 		if start := detailed.FindString(line); start != "" && len(all) > 0 {
-			all[len(all)-1].readArguments(line[len(start):], now)
+			all[len(all)-1].readArguments(line[len(start):])
 		}
 	}
 	return all
 }
 
-func (l *lookup) readArguments(text string, now time.Time) {
-	for i, found := range parameter.FindAllStringSubmatch(text, -1) {
+func (l *lookup) readArguments(text string) {
+	for _, found := range parameter.FindAllStringSubmatch(text, -1) {
 		if strings.HasSuffix(found[0], "= NULL") {
 			l.Arguments = append(l.Arguments, nil)
 			continue
 		}
 		value := strings.ReplaceAll(found[1], "''", "'")
 		l.Arguments = append(l.Arguments, &value)
-		if micros, err := strconv.ParseInt(value, 10, 64); err == nil && now.Sub(time.UnixMicro(micros)).Abs() < time.Minute {
-			l.ClockAt = i
-		}
 	}
+}
+
+// has reports whether one of the arguments is value.
+func (l *lookup) has(value string) bool {
+	return slices.ContainsFunc(l.Arguments, func(a *string) bool { return a != nil && *a == value })
 }

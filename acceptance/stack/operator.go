@@ -54,9 +54,14 @@ func (s *Stack) NewAccount(ctx context.Context, name, plan string, databases int
 			return a, err
 		}
 	}
-	key, err := s.Admin(ctx, "key", "create", "--account", a.ID, "--label", "test", "--scope", "full")
-	a.Key = fmt.Sprint(key["apiKey"])
+	a.Key, err = s.NewKey(ctx, a)
 	return a, err
+}
+
+// NewKey makes one more full-account key.
+func (s *Stack) NewKey(ctx context.Context, a Account) (string, error) {
+	key, err := s.Admin(ctx, "key", "create", "--account", a.ID, "--label", "test", "--scope", "full")
+	return fmt.Sprint(key["apiKey"]), err
 }
 
 // SetQuota changes how many databases an account may have.
