@@ -14,6 +14,8 @@ import (
 
 	"github.com/pgherd/pgherd/agent/protocol"
 	coredb "github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -86,6 +88,70 @@ func sent(kind protocol.Kind, f ports.Fence, generation int64, payload string) p
 		Resource: "database/" + string(database), Generation: generation,
 		PayloadHash: protocol.Hash([]byte(payload)), Payload: json.RawMessage(payload),
 	}
+}
+
+// What agents have in their ledgers, and hash, stays as it is to the byte.
+func TestCommandsAboutLoginsAsSent(t *testing.T) {
+	a, got := recorder(t, "{}")
+	ctx := brief(t)
+	until := time.Date(2026, 12, 1, 12, 30, 0, 123456789, time.FixedZone("CET", 3600))
+	spec := ports.RoleSpec{
+		DatabaseID: database, Username: "pgh_1_c1", Generation: 4, AccessProfile: role.ReadWrite, ConnectionLimit: 3,
+	}
+	admission := spec
+	admission.Verifier, admission.ValidUntil, admission.Password = "SCRAM-SHA-256$<1>", &until, "pw-new"
+	rotation := ports.LoginChange{
+		DatabaseID: database, Username: "orders", Generation: 6, Kind: role.Rotation, CredentialGeneration: 2,
+		Verifier: "SCRAM-SHA-256$2", ValidUntil: &until, NewPassword: "pw-new", OldPassword: "pw-old",
+	}
+	revocation := ports.LoginChange{
+		DatabaseID: database, Username: "pgh_1_c1", Generation: 7, Kind: role.Revocation, CredentialGeneration: 3, OldPassword: "pw-old",
+	}
+	expiry := ports.LoginChange{DatabaseID: database, Username: "pgh_1_c1", Generation: 8, Kind: role.Expiry}
+	removal := ports.RoleRemoval{DatabaseID: database, Username: "pgh_1_c1", Generation: 9}
+	removalOfMany := removal
+	removalOfMany.AccountDatabases = []id.DatabaseID{"b", "a", "b"}
+	_, rotated := a.ChangeLogin(ctx, fence, rotation)
+	_, revoked := a.ChangeLogin(ctx, fence, revocation)
+	_, expired := a.ChangeLogin(ctx, fence, expiry)
+	_, removed := a.RemoveRole(ctx, fence, removal)
+	_, removedOfMany := a.RemoveRole(ctx, fence, removalOfMany)
+	for _, err := range []error{
+		rotated, revoked, expired, removed, removedOfMany, a.PrepareRole(ctx, fence, spec), a.AdmitRole(ctx, fence, admission),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const db = `{"databaseId":"11111111-1111-4111-8111-111111111111",`
+	const validity = `"validUntil":"2026-12-01T11:30:00.123456Z"`
+	want := []protocol.Command{
+		sentLogin("rotate", "orders", 6, db+`"username":"orders","want":"rotate","verifier":"SCRAM-SHA-256$2",`+
+			validity+`,"credentialGeneration":2}`, "new", "pw-new", "old", "pw-old"),
+		sentLogin("revoke", "pgh_1_c1", 7, db+`"username":"pgh_1_c1","want":"revoke","credentialGeneration":3}`, "old", "pw-old"),
+		sentLogin("expire", "pgh_1_c1", 8, db+`"username":"pgh_1_c1","want":"expire"}`),
+		sentLogin("remove", "pgh_1_c1", 9, db+`"username":"pgh_1_c1","want":"remove"}`),
+		sentLogin("remove", "pgh_1_c1", 9, db+`"username":"pgh_1_c1","want":"remove","accountDatabases":["a","b"]}`),
+		sentLogin("prepared", "pgh_1_c1", 4, db+`"username":"pgh_1_c1","want":"prepared","accessProfile":"read_write",`+
+			`"connectionLimit":3}`),
+		sentLogin("open", "pgh_1_c1", 4, db+`"username":"pgh_1_c1","want":"open","accessProfile":"read_write","connectionLimit":3,`+
+			`"verifier":"SCRAM-SHA-256$\u003c1\u003e",`+validity+`}`, "new", "pw-new"),
+	}
+	if diff := cmp.Diff(want, *got); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func sentLogin(step, username string, generation int64, payload string, secrets ...string) protocol.Command {
+	c := sent("login.ensure", fence, generation, payload)
+	c.Step, c.Resource = step, c.Resource+"/login/"+username
+	for i := 0; i < len(secrets); i += 2 {
+		if c.Secrets == nil {
+			c.Secrets = map[string]string{}
+		}
+		c.Secrets[secrets[i]] = secrets[i+1]
+	}
+	return c
 }
 
 func TestTheOrderOfListsDoesNotChangeACommand(t *testing.T) {
