@@ -18,5 +18,6 @@
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule
 //	audit         the activity log
 //	health        healthy or degraded
+//	command       what an agent can be told and asked: one type each, with its result and its JSON form
 //	controlplane  the use cases: what an embedder imports
 package core

@@ -1,0 +1,76 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Backup starts the backup, resumes it after a crash, or reports its progress. It returns at once.
+type Backup struct {
+	Returns[BackupReport] `json:"-"`
+	DatabaseID            id.DatabaseID   `json:"databaseId"`
+	Filename              backup.Filename `json:"filename"`
+	Verify                bool            `json:"verify"`
+}
+
+// About implements Command.
+func (c Backup) About() About { return ofDatabase("backup.run", c.DatabaseID, 1) }
+
+// Check implements Command.
+func (c Backup) Check() error { return checkFile(c.DatabaseID, c.Filename) }
+
+// BackupState tells a running backup from a finished one.
+type BackupState string
+
+// The states of a backup.
+const (
+	BackupRunning     BackupState = "running"
+	BackupDone        BackupState = "done"
+	BackupNotVerified BackupState = "not_verified" // the file exists, but its restored copy differs
+	BackupFailed      BackupState = "failed"       // there is no file
+)
+
+// UnmarshalText refuses a state that this version does not know: nobody can tell what has become of the backup.
+func (s *BackupState) UnmarshalText(text []byte) (err error) {
+	*s, err = oneOf(text, BackupRunning, BackupDone, BackupNotVerified, BackupFailed)
+	return err
+}
+
+// BackupReport is the progress or result of a backup.
+type BackupReport struct {
+	State          BackupState `json:"state"`
+	Stage          string      `json:"stage"`
+	Progress       int         `json:"progress"`
+	Reason         Reason      `json:"reason,omitempty"`  // of BackupFailed
+	Message        string      `json:"message,omitempty"` // of BackupFailed and BackupNotVerified; fit for the customer
+	SizeBytes      int64       `json:"sizeBytes,omitempty"`
+	ChecksumSHA256 string      `json:"checksumSha256,omitempty"`
+	VerifiedAt     *time.Time  `json:"verifiedAt,omitempty"`
+	RoleManifest   bool        `json:"roleManifest,omitempty"`
+}
+
+// UnmarshalJSON takes a reason that this version does not know for ReasonFailed.
+func (r *BackupReport) UnmarshalJSON(text []byte) error {
+	type fields BackupReport
+	if err := json.Unmarshal(text, (*fields)(r)); err != nil {
+		return err
+	}
+	r.Progress = min(max(r.Progress, 0), 100)
+	if r.State == BackupFailed && !slices.Contains(Reasons, r.Reason) {
+		r.Reason = ReasonFailed
+	}
+	return nil
+}
+
+func oneOf[T ~string](text []byte, known ...T) (T, error) {
+	word := T(text)
+	if !slices.Contains(known, word) {
+		return "", fmt.Errorf("%q is not in the protocol", text)
+	}
+	return word, nil
+}

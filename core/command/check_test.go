@@ -1,0 +1,69 @@
+package command_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+func changed[C any](c C, change func(*C)) C {
+	change(&c)
+	return c
+}
+
+func databaseWith(change func(*command.EnsureDatabase)) command.EnsureDatabase {
+	c := ensure()
+	c.Logins = slices.Clone(c.Logins)
+	change(&c)
+	return c
+}
+
+func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
+	admission := command.AdmitRole{
+		DatabaseID: db, Username: username, AccessProfile: role.Custom, ConnectionLimit: 3, Verifier: verifier, Password: "pw",
+	}
+	rotation := command.ChangeLogin{
+		DatabaseID: db, Username: "orders", Want: role.Rotation, Verifier: verifier, NewPassword: "pw",
+	}
+	for what, c := range map[string]interface{ Check() error }{
+		"no UUID":              command.SetAccess{DatabaseID: "x"},
+		"reserved name":        databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
+		"quote in a name":      databaseWith(func(c *command.EnsureDatabase) { c.Name = `a"; DROP` }),
+		"role model":           databaseWith(func(c *command.EnsureDatabase) { c.RoleModel = "none" }),
+		"negative cap":         databaseWith(func(c *command.EnsureDatabase) { c.ConnectionCap = -1 }),
+		"no logins":            databaseWith(func(c *command.EnsureDatabase) { c.Logins = nil }),
+		"one login twice":      databaseWith(func(c *command.EnsureDatabase) { c.Logins[0] = c.Logins[1] }),
+		"login of another":     databaseWith(func(c *command.EnsureDatabase) { c.Logins[0].Username = "postgres" }),
+		"login of no model":    databaseWith(func(c *command.EnsureDatabase) { c.RoleModel = database.SingleLogin }),
+		"no verifier":          databaseWith(func(c *command.EnsureDatabase) { c.Logins[2].Verifier = "plain" }),
+		"no password of owner": databaseWith(func(c *command.EnsureDatabase) { c.Logins[2].Password = "" }),
+
+		"host bits":         command.SetAllowlist{DatabaseID: db, Networks: networks("10.0.0.1/8")},
+		"empty network":     command.SetAllowlist{DatabaseID: db, Networks: make([]netip.Prefix, 1)},
+		"IPv4 in IPv6":      command.SetAllowlist{DatabaseID: db, Networks: networks("::ffff:10.0.0.0/104")},
+		"filename":          command.Backup{DatabaseID: db, Filename: "../../etc/passwd"},
+		"filename to open":  command.OpenBackup{DatabaseID: db, Filename: "x"},
+		"no account":        command.SetAccounts{Databases: []database.Ownership{{DatabaseID: db}}},
+		"verifier to look":  command.InspectLogin{DatabaseID: db, Username: "orders", Verifier: "plain"},
+		"other's databases": command.RemoveRole{DatabaseID: db, Username: username, AccountDatabases: []id.DatabaseID{"x"}},
+
+		"role of another":  command.PrepareRole{DatabaseID: other, Username: username, AccessProfile: role.Custom, ConnectionLimit: 1},
+		"owner prepared":   command.PrepareRole{DatabaseID: db, Username: "orders", AccessProfile: role.Custom, ConnectionLimit: 1},
+		"profile":          changed(admission, func(c *command.AdmitRole) { c.AccessProfile = "root" }),
+		"no limit":         changed(admission, func(c *command.AdmitRole) { c.ConnectionLimit = 0 }),
+		"no new password":  changed(admission, func(c *command.AdmitRole) { c.Password = "" }),
+		"owner revoked":    changed(rotation, func(c *command.ChangeLogin) { c.Want = role.Revocation }),
+		"no change":        changed(rotation, func(c *command.ChangeLogin) { c.Want = role.Removal }),
+		"credential":       changed(rotation, func(c *command.ChangeLogin) { c.CredentialGeneration = -1 }),
+		"quote in a login": changed(rotation, func(c *command.ChangeLogin) { c.Username = `a"b` }),
+	} {
+		if err := c.Check(); !command.RefusedFor(err, command.ReasonInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package command_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+const (
+	db       = id.DatabaseID("11111111-1111-4111-8111-111111111111")
+	op       = id.OperationID("22222222-2222-4222-8222-222222222222")
+	username = "pgh_11111111111141118111111111111111_c1"
+)
+
+var (
+	until    = time.Date(2026, 12, 1, 12, 30, 0, 123456789, time.FixedZone("CET", 3600))
+	verifier = "SCRAM-SHA-256$4096:c2FsdA==$" + strings.Repeat("a", 44) + ":" + strings.Repeat("b", 44)
+)
+
+func names() database.Names { return database.RoleNames(db, "orders") }
+
+func ensure() command.EnsureDatabase {
+	return command.EnsureDatabase{
+		DatabaseID: db, Name: "orders", RoleModel: database.Managed, ConnectionCap: 20,
+		Logins: []command.Login{
+			{Login: database.RuntimeLogin, Username: names().Runtime, Verifier: verifier, Password: "pw-rt"},
+			{Login: database.ReadonlyLogin, Username: names().Readonly, Verifier: verifier},
+			{Login: database.OwnerLogin, Username: "orders", Verifier: verifier, Password: "pw"},
+		},
+	}
+}
+
+func networks(texts ...string) (list []netip.Prefix) {
+	for _, t := range texts {
+		list = append(list, netip.MustParsePrefix(t))
+	}
+	return list
+}
+
+// all is every command, with what agents have of it in their ledgers: none of that may ever change, not by a byte.
+var all = []struct {
+	command        command.Command
+	step, resource string
+	payload        string
+	secrets        map[string]string
+}{
+	{
+		ensure(), "database.ensure", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","name":"orders","roleModel":"managed","connectionCap":20,"logins":[` +
+			`{"login":"owner","username":"orders","verifier":"` + verifier + `"},` +
+			`{"login":"readonly","username":"` + names().Readonly + `","verifier":"` + verifier + `"},` +
+			`{"login":"runtime","username":"` + names().Runtime + `","verifier":"` + verifier + `"}]}`,
+		map[string]string{"orders": "pw", names().Runtime: "pw-rt"},
+	},
+	{
+		command.SetAccess{DatabaseID: db, Generation: 7, Open: true, Disconnect: true}, "database.access", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","open":true,"disconnect":true}`, nil,
+	},
+	{
+		command.SetAllowlist{
+			DatabaseID: db, Generation: 7, Networks: networks("2001:db8::/32", "10.0.0.0/8", "9.0.0.0/8", "10.0.0.0/8"),
+		},
+		"database.allowlist", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","networks":["10.0.0.0/8","2001:db8::/32","9.0.0.0/8"]}`, nil,
+	},
+	{
+		command.SetAllowlist{DatabaseID: db, Generation: 7}, "database.allowlist", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","networks":[]}`, nil,
+	},
+	{
+		command.PrepareRole{DatabaseID: db, Username: username, Generation: 7, AccessProfile: role.ReadWrite, ConnectionLimit: 3},
+		"prepared", "database/" + string(db) + "/login/" + username,
+		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"prepared","accessProfile":"read_write",` +
+			`"connectionLimit":3}`, nil,
+	},
+	{
+		command.AdmitRole{
+			DatabaseID: db, Username: username, Generation: 7, AccessProfile: role.Custom, ConnectionLimit: 3, Verifier: verifier,
+			ValidUntil: &until, Password: "pw",
+		},
+		"open", "database/" + string(db) + "/login/" + username,
+		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"open","accessProfile":"custom","connectionLimit":3,` +
+			`"verifier":"` + verifier + `","validUntil":"2026-12-01T11:30:00.123456Z"}`, map[string]string{"new": "pw"},
+	},
+	{
+		command.ChangeLogin{
+			DatabaseID: db, Username: "orders", Generation: 7, Want: role.Rotation, CredentialGeneration: 2, Verifier: verifier,
+			ValidUntil: &until, NewPassword: "pw", OldPassword: "old",
+		},
+		"rotate", "database/" + string(db) + "/login/orders",
+		`{"databaseId":"` + string(db) + `","username":"orders","want":"rotate","verifier":"` + verifier +
+			`","validUntil":"2026-12-01T11:30:00.123456Z","credentialGeneration":2}`, map[string]string{"new": "pw", "old": "old"},
+	},
+	{
+		command.ChangeLogin{
+			DatabaseID: db, Username: username, Generation: 7, Want: role.Revocation, CredentialGeneration: 3, OldPassword: "old",
+		},
+		"revoke", "database/" + string(db) + "/login/" + username,
+		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"revoke","credentialGeneration":3}`,
+		map[string]string{"old": "old"},
+	},
+	{
+		command.ChangeLogin{DatabaseID: db, Username: username, Generation: 7, Want: role.Expiry}, "expire",
+		"database/" + string(db) + "/login/" + username,
+		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"expire"}`, nil,
+	},
+	{
+		command.RemoveRole{DatabaseID: db, Username: username, Generation: 7}, "remove",
+		"database/" + string(db) + "/login/" + username,
+		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"remove"}`, nil,
+	},
+	{
+		command.RemoveRole{DatabaseID: db, Username: username, Generation: 7, AccountDatabases: []id.DatabaseID{other, db, other}},
+		"remove", "database/" + string(db) + "/login/" + username,
+		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"remove","accountDatabases":["` + string(db) + `","` +
+			string(other) + `"]}`, nil,
+	},
+	{
+		command.Backup{DatabaseID: db, Filename: "20261121_065347.sql.gz", Verify: true}, "backup.run", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz","verify":true}`, nil,
+	},
+	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
+}
+
+const other = id.DatabaseID("99999999-9999-4999-8999-999999999999")
+
+func TestCommandsAsAgentsKnowThem(t *testing.T) {
+	for _, c := range all {
+		payload, err := json.Marshal(c.command)
+		if err != nil || string(payload) != c.payload {
+			t.Errorf("%T has the payload\n%s (%v), want\n%s", c.command, payload, err, c.payload)
+		}
+		if step := command.Step(c.command); step != c.step || c.command.About().Resource != c.resource {
+			t.Errorf("%T is step %s of %s", c.command, step, c.command.About().Resource)
+		}
+		secrets := command.Secrets(c.command)
+		if len(secrets)+len(c.secrets) > 0 && !reflect.DeepEqual(secrets, c.secrets) {
+			t.Errorf("%T has the secrets %v", c.command, secrets)
+		}
+		if err := c.command.Check(); err != nil {
+			t.Errorf("%T: %v", c.command, err)
+		}
+		if needs := command.Needs(c.command); len(needs) > 0 {
+			t.Errorf("%T is sent only to agents that know %v", c.command, needs)
+		}
+	}
+}
+
+// What an agent has received is what was sent, and has the same payload.
+func TestCommandsAsReceived(t *testing.T) {
+	for _, c := range all {
+		received := reflect.New(reflect.TypeOf(c.command))
+		if err := json.Unmarshal([]byte(c.payload), received.Interface()); err != nil {
+			t.Fatalf("%T: %v", c.command, err)
+		}
+		command.Receive(received.Interface(), command.Envelope{
+			OperationID: op, Generation: c.command.About().Generation, Secrets: c.secrets,
+		})
+		got := received.Elem().Interface().(command.Command)
+		again, err := json.Marshal(got)
+		if err != nil || string(again) != c.payload {
+			t.Errorf("%T again: %s (%v)", got, again, err)
+		}
+		if got.About().Generation != c.command.About().Generation || got.About().Resource != c.resource || command.Step(got) != c.step {
+			t.Errorf("%T is step %s of %s, generation %d", got, command.Step(got), got.About().Resource, got.About().Generation)
+		}
+		if diff := cmp.Diff(command.Secrets(c.command), command.Secrets(got)); diff != "" {
+			t.Errorf("%T, secrets (-sent +received):\n%s", got, diff)
+		}
+		if !slices.Contains(command.Steps(got), c.step) {
+			t.Errorf("%T has only the steps %v", got, command.Steps(got))
+		}
+	}
+}
+
+func TestAnotherStepsPayloadIsNoCommand(t *testing.T) {
+	var c command.PrepareRole
+	if err := json.Unmarshal([]byte(`{"want":"open"}`), &c); err == nil {
+		t.Error("a payload of another step is taken")
+	}
+}
+
+func TestBackupReportsOfOtherVersions(t *testing.T) {
+	for text, want := range map[string]command.BackupReport{
+		`{"state":"running","stage":"dumping","progress":140,"later":1}`: {
+			State: command.BackupRunning, Stage: "dumping", Progress: 100,
+		},
+		`{"state":"failed","stage":"","progress":0,"reason":"of tomorrow","message":"m"}`: {
+			State: command.BackupFailed, Reason: command.ReasonFailed, Message: "m",
+		},
+	} {
+		var got command.BackupReport
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s is %+v (%v)", text, got, err)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"state":"paused"}`), &command.BackupReport{}); err == nil {
+		t.Error("a state of tomorrow is taken for one of today")
+	}
+}

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/netip"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// EnsureDatabase creates the database and its logins as specified, opens it in the pooler, and proves that the owner can log in
+// through it. ReasonNameTaken: the server has a database or login of that name that was not made by this service for this
+// database.
+type EnsureDatabase struct {
+	Returns[None] `json:"-"`
+	DatabaseID    id.DatabaseID      `json:"databaseId"`
+	Name          string             `json:"name"`
+	RoleModel     database.RoleModel `json:"roleModel"`
+	ConnectionCap int                `json:"connectionCap"` // 0: none
+	Logins        []Login            `json:"logins"`
+}
+
+// Login is the desired state of a login. Password is used to prove the owner's log-in; an agent never stores it.
+type Login struct {
+	Login    database.Login `json:"login"`
+	Username string         `json:"username"`
+	Verifier string         `json:"verifier"` // SCRAM-SHA-256
+	Password string         `json:"-"`
+}
+
+// About implements Command.
+func (c EnsureDatabase) About() About { return ofDatabase("database.ensure", c.DatabaseID, 1) }
+
+// Secrets are the passwords by username.
+func (c EnsureDatabase) Secrets() map[string]string {
+	secrets := map[string]string{}
+	for _, l := range c.Logins {
+		if l.Password != "" {
+			secrets[l.Username] = l.Password
+		}
+	}
+	return secrets
+}
+
+func (c *EnsureDatabase) receive(e Envelope) {
+	for i, l := range c.Logins {
+		c.Logins[i].Password = e.Secrets[l.Username]
+	}
+}
+
+// MarshalJSON puts the logins in a fixed order.
+func (c EnsureDatabase) MarshalJSON() ([]byte, error) {
+	type fields EnsureDatabase
+	c.Logins = slices.SortedFunc(slices.Values(c.Logins), func(a, b Login) int {
+		return cmp.Or(cmp.Compare(a.Login, b.Login), cmp.Compare(a.Username, b.Username))
+	})
+	if c.Logins == nil {
+		c.Logins = []Login{}
+	}
+	return json.Marshal(fields(c))
+}
+
+// Names are those of the database's roles.
+func (c EnsureDatabase) Names() database.Names { return database.RoleNames(c.DatabaseID, c.Name) }
+
+// Check demands exactly the logins of the role model, each under its own name with a verifier, and the owner's password.
+func (c EnsureDatabase) Check() error {
+	if err := checkDatabase(c.DatabaseID); err != nil {
+		return err
+	}
+	model, modelErr := database.ParseRoleModel(string(c.RoleModel))
+	nameErr := database.ValidateName(c.Name)
+	if modelErr != nil || nameErr != nil || c.ConnectionCap < 0 || c.ConnectionCap > maxConnections {
+		return Refuse(ReasonInvalid, "name, roleModel or connectionCap cannot be")
+	}
+	seen := map[string]bool{}
+	for _, l := range c.Logins {
+		known := slices.Contains(model.Logins(), l.Login)
+		if !known || l.Username != c.Names().Of(l.Login) || !verifierPattern.MatchString(l.Verifier) {
+			return Refuse(ReasonInvalid, "login %q is not one of this database, or has no verifier", l.Login)
+		}
+		if l.Login == database.OwnerLogin && l.Password == "" {
+			return Refuse(ReasonInvalid, "the password of the owner is missing")
+		}
+		seen[l.Username] = true
+	}
+	if len(c.Logins) != len(model.Logins()) || len(seen) != len(c.Logins) {
+		return Refuse(ReasonInvalid, "a %s database has the logins %v", model, model.Logins())
+	}
+	return nil
+}
+
+// SetAccess opens or closes the customer logins of a database, and ends open connections where asked. A lower generation than
+// the highest admitted is ReasonStale, also where the same command was done before.
+type SetAccess struct {
+	Returns[None] `json:"-"`
+	DatabaseID    id.DatabaseID `json:"databaseId"`
+	Open          bool          `json:"open"`
+	Disconnect    bool          `json:"disconnect"` // end open connections
+	Generation    int64         `json:"-"`
+}
+
+// About implements Command.
+func (c SetAccess) About() About { return ofDatabase("database.access", c.DatabaseID, c.Generation) }
+
+func (c *SetAccess) receive(e Envelope) { c.Generation = e.Generation }
+
+// Check implements Command.
+func (c SetAccess) Check() error { return checkDatabase(c.DatabaseID) }
+
+// SetAllowlist makes the pooler admit only the given networks (none: every address) and closes connections from elsewhere. It
+// belongs to no operation. ReasonStale as for SetAccess.
+type SetAllowlist struct {
+	Returns[None] `json:"-"`
+	DatabaseID    id.DatabaseID  `json:"databaseId"`
+	Networks      []netip.Prefix `json:"networks"`
+	Generation    int64          `json:"-"`
+}
+
+// About implements Command.
+func (c SetAllowlist) About() About {
+	return ofDatabase("database.allowlist", c.DatabaseID, c.Generation)
+}
+
+func (c *SetAllowlist) receive(e Envelope) { c.Generation = e.Generation }
+
+// MarshalJSON writes the networks as a set: their order and duplicates do not matter.
+func (c SetAllowlist) MarshalJSON() ([]byte, error) {
+	type fields SetAllowlist
+	byText := func(a, b netip.Prefix) int { return cmp.Compare(a.String(), b.String()) }
+	c.Networks = slices.Compact(slices.SortedFunc(slices.Values(c.Networks), byText))
+	if c.Networks == nil {
+		c.Networks = []netip.Prefix{}
+	}
+	return json.Marshal(fields(c))
+}
+
+// Check implements Command.
+func (c SetAllowlist) Check() error {
+	for _, n := range c.Networks {
+		if !n.IsValid() || n != n.Masked() || n.Addr().Is4In6() {
+			return Refuse(ReasonInvalid, "networks: %q is no network", n)
+		}
+	}
+	return checkDatabase(c.DatabaseID)
+}

@@ -1,0 +1,49 @@
+package command
+
+import (
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// RoomForBackup refuses with ReasonStorageFull where the server has no room for another backup of the database.
+type RoomForBackup struct {
+	Returns[None] `json:"-"`
+	DatabaseID    id.DatabaseID `json:"-" path:"id"`
+}
+
+// Route implements Question.
+func (RoomForBackup) Route() Route {
+	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/room", Later: true}
+}
+
+// Check implements Question.
+func (q RoomForBackup) Check() error { return checkDatabase(q.DatabaseID) }
+
+// DeleteBackup removes a file; a missing file is no error.
+type DeleteBackup struct {
+	Returns[None] `json:"-"`
+	DatabaseID    id.DatabaseID   `json:"-" path:"id"`
+	Filename      backup.Filename `json:"-" path:"filename"`
+}
+
+// Route implements Question.
+func (DeleteBackup) Route() Route {
+	return Route{Method: "DELETE", Path: "/v1/databases/{id}/backups/{filename}", Later: true}
+}
+
+// Check implements Question.
+func (q DeleteBackup) Check() error { return checkFile(q.DatabaseID, q.Filename) }
+
+// OpenBackup asks for a file itself. ReasonNotFound: it does not exist.
+type OpenBackup struct {
+	DatabaseID id.DatabaseID   `json:"-" path:"id"`
+	Filename   backup.Filename `json:"-" path:"filename"`
+}
+
+// Route implements Question.
+func (OpenBackup) Route() Route {
+	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}", Later: true}
+}
+
+// Check implements Question.
+func (q OpenBackup) Check() error { return checkFile(q.DatabaseID, q.Filename) }

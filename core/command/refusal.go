@@ -1,0 +1,69 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Reason says why an agent refused.
+type Reason string
+
+// The reasons.
+const (
+	ReasonStale       Reason = "stale"        // a newer generation was admitted
+	ReasonFenced      Reason = "fenced"       // the operation has a command with a higher epoch
+	ReasonConflict    Reason = "conflict"     // the same command with another payload
+	ReasonClosed      Reason = "closed"       // the operation is closed
+	ReasonCompleted   Reason = "completed"    // the operation is complete and cannot be closed
+	ReasonNameTaken   Reason = "name_taken"   // something of that name exists that this service did not make
+	ReasonNotFound    Reason = "not_found"    // no such database or file
+	ReasonStorageFull Reason = "storage_full" // no room for a backup
+	ReasonUnavailable Reason = "unavailable"  // PostgreSQL or PgBouncer is down; try again
+	ReasonNoRoute     Reason = "no_route"     // the agent does not have this route
+	ReasonTooOld      Reason = "too_old"      // the agent does not know this kind, step or field yet; try again
+	ReasonInvalid     Reason = "invalid"      // the agent cannot read the command
+	ReasonFailed      Reason = "failed"       // a permanent failure; Message describes it
+
+	ReasonConnectRequired Reason = "connect_required" // the owner has withdrawn CONNECT from the role
+	ReasonDatabaseClosed  Reason = "database_closed"  // the database is stopped
+)
+
+// Reasons lists every reason. One that is not listed is of a newer agent, and may or may not be final.
+var Reasons = []Reason{
+	ReasonStale, ReasonFenced, ReasonConflict, ReasonClosed, ReasonCompleted, ReasonNameTaken, ReasonNotFound, ReasonStorageFull,
+	ReasonUnavailable, ReasonNoRoute, ReasonTooOld, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
+}
+
+// Refusal is an agent's definite refusal: it has not done what it was told.
+type Refusal struct {
+	Reason  Reason `json:"reason"`
+	Message string `json:"message"` // for an operator; it contains no secret
+	// Generations come with ReasonStale and ReasonConflict; nil: the agent is too old to name them.
+	Generations *Generations `json:"generations,omitempty"`
+	// Cause is for the agent's own log.
+	Cause error `json:"-"`
+}
+
+// Generations are what an agent has been told about a resource by commands of one kind. A generation is admitted before it is
+// applied: what lies between the two may be in force or not.
+type Generations struct {
+	Applied    int64 `json:"applied"`              // the highest whose command was done
+	Admitted   int64 `json:"admitted"`             // the highest whose command was begun
+	Credential int64 `json:"credential,omitempty"` // of a login's password, as last rotated
+}
+
+func (r *Refusal) Error() string { return "agent refused (" + string(r.Reason) + "): " + r.Message }
+
+// Unwrap returns the cause.
+func (r *Refusal) Unwrap() error { return r.Cause }
+
+// Refuse makes a refusal.
+func Refuse(reason Reason, format string, args ...any) *Refusal {
+	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// RefusedFor reports whether err is a refusal for that reason.
+func RefusedFor(err error, reason Reason) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Reason == reason
+}
