@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/server"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // ErrSuperseded is what Run returns when another agent has taken over the server.
@@ -71,7 +72,12 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.executor.BackupPause = c.BackupPause
 	a.backups.size = a.executor.Size
 	a.server, err = server.New(server.Config{
-		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: gated{a}, Files: gated{a}, Refusal: refusal,
+		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
+		InCharge: a.refuseUnlessInCharge,
+		Questions: []server.Question{
+			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.SetAccounts),
+			server.Answering(a.backups.room), server.Answering(a.backups.remove), server.Opening(a.backups.serve),
+		},
 		Health: &health.Collector{
 			Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},
 		},
@@ -82,6 +88,15 @@ func New(c Config, d Deps) (*Agent, error) {
 
 // InCharge reports whether the agent carries out commands.
 func (a *Agent) InCharge() bool { return a.inCharge.Load() }
+
+var errNotInCharge = command.Refuse(command.ReasonUnavailable, "the agent is not yet in charge")
+
+func (a *Agent) refuseUnlessInCharge() error {
+	if !a.inCharge.Load() {
+		return errNotInCharge
+	}
+	return nil
+}
 
 // PoolerAnswers reports whether PgBouncer answered when the agent last looked, which it does every second once it is in charge.
 func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }

@@ -10,10 +10,8 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/executor"
-	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // backups connects the backuper and its folder with the executor and the listener. The folder is opened only when this agent is
@@ -23,7 +21,7 @@ type backups struct {
 	log      *zap.Logger
 	backuper *artifact.Backuper
 	store    *store.Store
-	size     func(ctx context.Context, db id.DatabaseID) (int64, error)
+	size     func(context.Context, command.DatabaseSize) (command.Size, error)
 }
 
 // open ends a predecessor's dumps and restores, then removes the files that they left unfinished.
@@ -67,19 +65,19 @@ func request(b executor.Backup) artifact.Request {
 // Run implements executor.Backups.
 func (b *backups) Run(
 	ctx context.Context, x executor.Backup, tell func(stage string, progress int),
-) (protocol.BackupReport, error) {
+) (command.BackupReport, error) {
 	return reported(b.backuper.Run(ctx, request(x), tell))
 }
 
 // Abandon implements executor.Backups.
-func (b *backups) Abandon(ctx context.Context, x executor.Backup, attempts int, last error) (protocol.BackupReport, error) {
+func (b *backups) Abandon(ctx context.Context, x executor.Backup, attempts int, last error) (command.BackupReport, error) {
 	return reported(b.backuper.Abandon(ctx, request(x), attempts, last))
 }
 
 // reported is what became of a backup. An error means that this is open.
-func reported(result artifact.Result, err error) (protocol.BackupReport, error) {
-	report := protocol.BackupReport{
-		State: protocol.BackupDone, Progress: 100, SizeBytes: result.Manifest.File.SizeBytes,
+func reported(result artifact.Result, err error) (command.BackupReport, error) {
+	report := command.BackupReport{
+		State: command.BackupDone, Progress: 100, SizeBytes: result.Manifest.File.SizeBytes,
 		ChecksumSHA256: result.Manifest.File.SHA256, VerifiedAt: result.VerifiedAt, RoleManifest: result.Manifest.HasRoles(),
 	}
 	if err == nil {
@@ -87,31 +85,31 @@ func reported(result artifact.Result, err error) (protocol.BackupReport, error) 
 	}
 	var late *artifact.TooLongError
 	if errors.As(err, &late) { // a second attempt would take as long
-		return protocol.BackupReport{State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: late.Error()}, nil
+		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed, Message: late.Error()}, nil
 	}
 	var cut *artifact.CutShortError
 	if errors.As(err, &cut) {
-		return protocol.BackupReport{State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: cut.Error()}, nil
+		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed, Message: cut.Error()}, nil
 	}
 	var known *fault.Error
 	if errors.As(err, &known) {
 		switch known.Code {
 		case fault.BackupNotVerified:
-			report.State, report.Message = protocol.BackupNotVerified, known.Message
+			report.State, report.Message = command.BackupNotVerified, known.Message
 			return report, nil
 		case fault.BackupStorageFull, fault.BackupConflict, fault.DatabaseNotFound:
-			return protocol.BackupReport{
-				State: protocol.BackupFailed, Reason: reasonOf(known.Code), Message: known.Message,
+			return command.BackupReport{
+				State: command.BackupFailed, Reason: reasonOf(known.Code), Message: known.Message,
 			}, nil
 		}
 	}
-	return protocol.BackupReport{}, err
+	return command.BackupReport{}, err
 }
 
-func reasonOf(code fault.Code) string {
-	return map[fault.Code]string{
-		fault.BackupStorageFull: protocol.ReasonStorageFull, fault.BackupConflict: protocol.ReasonConflict,
-		fault.DatabaseNotFound: protocol.ReasonNotFound, fault.BackupNotFound: protocol.ReasonNotFound,
+func reasonOf(code fault.Code) command.Reason {
+	return map[fault.Code]command.Reason{
+		fault.BackupStorageFull: command.ReasonStorageFull, fault.BackupConflict: command.ReasonConflict,
+		fault.DatabaseNotFound: command.ReasonNotFound, fault.BackupNotFound: command.ReasonNotFound,
 	}[code]
 }
 
@@ -125,33 +123,29 @@ func (b *backups) Complete(_ context.Context, x executor.Backup) (bool, error) {
 	return b.backuper.Complete(request(x))
 }
 
-// Room implements server.Files.
-func (b *backups) Room(ctx context.Context, db id.DatabaseID) error {
-	size, err := b.size(ctx, db)
+func (b *backups) room(ctx context.Context, q command.RoomForBackup) (none command.None, err error) {
+	size, err := b.size(ctx, command.DatabaseSize{DatabaseID: q.DatabaseID})
 	if err != nil {
-		return err
+		return none, err
 	}
-	return b.backuper.Room(ctx, size)
+	return none, b.backuper.Room(ctx, size.Bytes)
 }
 
-// Delete implements server.Files.
-func (b *backups) Delete(_ context.Context, db id.DatabaseID, name backup.Filename) error {
-	return b.store.Delete(db, name)
+func (b *backups) remove(_ context.Context, q command.DeleteBackup) (none command.None, err error) {
+	return none, b.store.Delete(q.DatabaseID, q.Filename)
 }
 
-// Open implements server.Files.
-func (b *backups) Open(_ context.Context, db id.DatabaseID, name backup.Filename) (io.ReadCloser, int64, error) {
-	return b.store.Open(db, name)
+func (b *backups) serve(_ context.Context, q command.OpenBackup) (io.ReadCloser, int64, error) {
+	return b.store.Open(q.DatabaseID, q.Filename)
 }
 
 // refusal turns every error of the agent into a refusal on the wire.
-func refusal(err error) protocol.Refusal {
+func refusal(err error) *command.Refusal {
 	var known *fault.Error
 	if errors.As(err, &known) {
 		if reason := reasonOf(known.Code); reason != "" {
-			return protocol.Refusal{Reason: reason, Message: known.Message}
+			return command.Refuse(reason, "%s", known.Message)
 		}
 	}
-	r := executor.AsRefusal(err)
-	return protocol.Refusal{Reason: r.Reason, Message: r.Message, Generations: r.Generations}
+	return executor.AsRefusal(err)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
 
@@ -43,7 +43,7 @@ func TestACancelEndsABackupThatHangs(t *testing.T) {
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("the cancel took %s", took)
 			}
-			s.refusedFor(t, protocol.ReasonClosed, backup)
+			s.refusedFor(t, command.ReasonClosed, backup)
 			s.noFiles(t, w)
 			s.nothingOfBackupsLeft(t)
 		})
@@ -59,7 +59,7 @@ func TestABackupThatCannotBeVerifiedFails(t *testing.T) {
 	s := realStack(t)
 	w := s.trappedDatabase(t, unverifiable)
 	c := w.backup(newUUID(), backupName, true)
-	if report := s.backedUp(t, c); report.State != protocol.BackupFailed || report.Reason != protocol.ReasonFailed {
+	if report := s.backedUp(t, c); report.State != command.BackupFailed || report.Reason != command.ReasonFailed {
 		t.Fatalf("%+v", report)
 	}
 	s.noFiles(t, w)
@@ -81,7 +81,7 @@ func TestAFullDiskAtTheMarkOfAVerification(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := w.backup(newUUID(), backupName, true)
-	if report := s.backedUp(t, c); report.State != protocol.BackupFailed || report.Reason != protocol.ReasonStorageFull {
+	if report := s.backedUp(t, c); report.State != command.BackupFailed || report.Reason != command.ReasonStorageFull {
 		t.Fatalf("%+v", report)
 	}
 	s.noFiles(t, w)
@@ -93,7 +93,7 @@ func TestAFullDiskAtTheMarkOfAVerification(t *testing.T) {
 func (s *stack) backsUpAgain(t testing.TB, w wanted) {
 	t.Helper()
 	report := s.backedUp(t, w.backup(newUUID(), backupName, true))
-	if report.State != protocol.BackupDone || report.VerifiedAt == nil {
+	if report.State != command.BackupDone || report.VerifiedAt == nil {
 		t.Errorf("the next backup: %+v", report)
 	}
 }
@@ -116,7 +116,7 @@ func TestCrashBeforeAFailedBackupIsRemoved(t *testing.T) {
 	must(s.super.Exec("UPDATE ledger.backup SET verify = false"))(t)
 	next := s.child(t, "")
 	defer next.kill()
-	if report := s.backedUp(t, c); report.State != protocol.BackupFailed {
+	if report := s.backedUp(t, c); report.State != command.BackupFailed {
 		t.Errorf("%+v", report)
 	}
 	s.done(t, closing(c.OperationID))

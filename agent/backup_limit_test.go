@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
 
@@ -21,7 +21,7 @@ func TestABackupThatTakesTooLongIsReported(t *testing.T) {
 	locked := s.filledDatabase(t)
 	defer s.lockThings(t, locked)()
 	report := s.backedUp(t, locked.backup(newUUID(), backupName, true))
-	if report.State != protocol.BackupFailed || report.Message != "the dump took longer than 3s" {
+	if report.State != command.BackupFailed || report.Message != "the dump took longer than 3s" {
 		t.Errorf("the dump: %+v", report)
 	}
 	s.noFiles(t, locked)
@@ -29,7 +29,7 @@ func TestABackupThatTakesTooLongIsReported(t *testing.T) {
 	trapped := s.trappedDatabase(t, "PERFORM pg_sleep(600)")
 	report = s.backedUp(t, trapped.backup(newUUID(), backupName, true))
 	const named = `, TABLE DATA public.trapped: "COPY public.trapped (n) FROM stdin;"`
-	if report.State != protocol.BackupNotVerified || !strings.Contains(report.Message, "its verification took longer than ") ||
+	if report.State != command.BackupNotVerified || !strings.Contains(report.Message, "its verification took longer than ") ||
 		!strings.Contains(report.Message, named) {
 		t.Errorf("the verification: %+v", report)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
@@ -37,14 +38,14 @@ func (s *stack) serverDown(t testing.TB) {
 func copyOf(c protocol.Command) string { return "verify_" + id.Compact(id.OperationID(c.OperationID)) }
 
 // endsWith waits for the end of a backup over whose attempts PostgreSQL or the agent was down, so that a command may be refused.
-func (s *stack) endsWith(t testing.TB, c protocol.Command) (report protocol.BackupReport) {
+func (s *stack) endsWith(t testing.TB, c protocol.Command) (report command.BackupReport) {
 	t.Helper()
 	eventually(t, "the backup does not end", func() bool {
 		result, reason, err := s.send(c)
-		if err != nil || reason != "" && !strings.HasPrefix(reason, protocol.ReasonUnavailable) {
+		if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonUnavailable)) {
 			t.Fatal(reason, err)
 		}
-		return reason == "" && json.Unmarshal(result, &report) == nil && report.State != protocol.BackupRunning
+		return reason == "" && json.Unmarshal(result, &report) == nil && report.State != command.BackupRunning
 	})
 	return report
 }
@@ -76,7 +77,7 @@ func TestABackupThatBringsPostgreSQLDownEnds(t *testing.T) {
 	report := s.endsWith(t, bad)
 	const message = "PostgreSQL or its agent went down during 3 attempts at this backup; the last one's restore was in statement "
 	const named = `, TABLE DATA public.trapped: "COPY public.trapped (n) FROM stdin;"`
-	if report.State != protocol.BackupNotVerified || report.VerifiedAt != nil || report.SizeBytes == 0 ||
+	if report.State != command.BackupNotVerified || report.VerifiedAt != nil || report.SizeBytes == 0 ||
 		!strings.Contains(report.Message, message) || !strings.Contains(report.Message, named) {
 		t.Errorf("%+v", report)
 	}
@@ -102,7 +103,7 @@ func (s *stack) noneBeside(t testing.TB) {
 func (s *stack) release(t testing.TB, c protocol.Command) {
 	t.Helper()
 	must(s.super.Exec(`DROP ROLE IF EXISTS release; CREATE ROLE release`))(t)
-	if report := s.endsWith(t, c); report.State != protocol.BackupDone || report.VerifiedAt == nil {
+	if report := s.endsWith(t, c); report.State != command.BackupDone || report.VerifiedAt == nil {
 		t.Errorf("%+v", report)
 	}
 }
@@ -115,20 +116,21 @@ func TestABackupThatKillsTheAgentEnds(t *testing.T) {
 	w := s.filledDatabase(t)
 	maker.kill()
 	for name, c := range map[string]struct {
-		points         []string
-		state, message string
-		kept           bool
+		points  []string
+		state   command.BackupState
+		message string
+		kept    bool
 	}{
 		"in the dump": {
 			[]string{"after-snapshot", "after-login", "after-partial"},
-			protocol.BackupFailed, "PostgreSQL or its agent went down during 3 attempts at this backup", false,
+			command.BackupFailed, "PostgreSQL or its agent went down during 3 attempts at this backup", false,
 		},
 		"in the verification": {
-			[]string{"after-snapshot", "verify.database-created", "verify.restored"}, protocol.BackupNotVerified,
+			[]string{"after-snapshot", "verify.database-created", "verify.restored"}, command.BackupNotVerified,
 			"the backup file could not be verified: PostgreSQL or its agent went down during 3 attempts at this backup", true,
 		},
 		"when it was complete": {
-			[]string{"verify.role-created", "verify.restored", "after-verified"}, protocol.BackupDone, "", true,
+			[]string{"verify.role-created", "verify.restored", "after-verified"}, command.BackupDone, "", true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

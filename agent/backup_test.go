@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
 
@@ -29,7 +30,7 @@ func (s *stack) filledDatabase(t testing.TB) wanted {
 }
 
 // backedUp sends the command again and again until the backup is over.
-func (s *stack) backedUp(t testing.TB, c protocol.Command) (report protocol.BackupReport) {
+func (s *stack) backedUp(t testing.TB, c protocol.Command) (report command.BackupReport) {
 	t.Helper()
 	last := -1
 	eventually(t, "the backup does not end", func() bool {
@@ -37,11 +38,11 @@ func (s *stack) backedUp(t testing.TB, c protocol.Command) (report protocol.Back
 		if err := json.Unmarshal(result, &report); err != nil {
 			t.Fatal(err)
 		}
-		if report.Progress < last && report.State != protocol.BackupFailed { // a failure has none
+		if report.Progress < last && report.State != command.BackupFailed { // a failure has none
 			t.Errorf("progress went from %d to %d", last, report.Progress)
 		}
 		last = report.Progress
-		return report.State != protocol.BackupRunning
+		return report.State != command.BackupRunning
 	})
 	return report
 }
@@ -55,13 +56,13 @@ func TestBackupIsMadeVerifiedDownloadedAndDeleted(t *testing.T) {
 	w := s.filledDatabase(t)
 	c := w.backup(newUUID(), backupName, true)
 	report := s.backedUp(t, c)
-	if report.State != protocol.BackupDone || report.VerifiedAt == nil || !report.RoleManifest || report.Progress != 100 {
+	if report.State != command.BackupDone || report.VerifiedAt == nil || !report.RoleManifest || report.Progress != 100 {
 		t.Fatalf("%+v", report)
 	}
 	if again := s.backedUp(t, c); again.ChecksumSHA256 != report.ChecksumSHA256 || !again.VerifiedAt.Equal(*report.VerifiedAt) {
 		t.Errorf("the same command again: %+v", again)
 	}
-	s.refusedFor(t, protocol.ReasonCompleted, closing(c.OperationID))
+	s.refusedFor(t, command.ReasonCompleted, closing(c.OperationID))
 
 	status, file, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
 	if err != nil || status != http.StatusOK || int64(len(file)) != report.SizeBytes {
@@ -78,7 +79,7 @@ func TestBackupIsMadeVerifiedDownloadedAndDeleted(t *testing.T) {
 		s.deleteFile(t, w)
 	}
 	status, body, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
-	if err != nil || status != http.StatusNotFound || !strings.Contains(string(body), protocol.ReasonNotFound) {
+	if err != nil || status != http.StatusNotFound || !strings.Contains(string(body), string(command.ReasonNotFound)) {
 		t.Errorf("download after deletion: %d %s %v", status, body, err)
 	}
 	s.noOrphans(t)
@@ -87,8 +88,8 @@ func TestBackupIsMadeVerifiedDownloadedAndDeleted(t *testing.T) {
 func TestBackupOfNothingAndOfABadName(t *testing.T) {
 	s := realStack(t)
 	w := want(database.Managed)
-	s.refusedFor(t, protocol.ReasonNotFound, w.backup(newUUID(), backupName, false))
-	s.refusedFor(t, protocol.ReasonInvalid, s.made(t, database.SingleLogin).backup(newUUID(), "../../etc/passwd", false))
+	s.refusedFor(t, command.ReasonNotFound, w.backup(newUUID(), backupName, false))
+	s.refusedFor(t, command.ReasonInvalid, s.made(t, database.SingleLogin).backup(newUUID(), "../../etc/passwd", false))
 }
 
 func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
@@ -99,12 +100,12 @@ func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
 	blocker := must(s.direct(t, w.name, owner, password).BeginTx(t.Context(), nil))(t)
 	must(blocker.Exec("LOCK TABLE things"))(t)
 	c := w.backup(newUUID(), backupName, true)
-	var report protocol.BackupReport
-	if err := json.Unmarshal(s.done(t, c), &report); err != nil || report.State != protocol.BackupRunning {
+	var report command.BackupReport
+	if err := json.Unmarshal(s.done(t, c), &report); err != nil || report.State != command.BackupRunning {
 		t.Fatalf("%+v %v", report, err)
 	}
 	s.done(t, closing(c.OperationID))
-	s.refusedFor(t, protocol.ReasonClosed, c)
+	s.refusedFor(t, command.ReasonClosed, c)
 	if err := blocker.Rollback(); err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +160,11 @@ func TestFullStorageIsRefused(t *testing.T) {
 	s.startBouncer(t, t.Context())
 	w := s.filledDatabase(t)
 	status, body, err := s.request(http.MethodGet, backupPath(w, "room"), nil)
-	if err != nil || status != http.StatusInsufficientStorage || !strings.Contains(string(body), protocol.ReasonStorageFull) {
+	if err != nil || status != http.StatusInsufficientStorage || !strings.Contains(string(body), string(command.ReasonStorageFull)) {
 		t.Errorf("room: %d %s %v", status, body, err)
 	}
 	report := s.backedUp(t, w.backup(newUUID(), backupName, false))
-	if report.State != protocol.BackupFailed || report.Reason != protocol.ReasonStorageFull {
+	if report.State != command.BackupFailed || report.Reason != command.ReasonStorageFull {
 		t.Errorf("%+v", report)
 	}
 	s.noFiles(t, w)
@@ -186,7 +187,7 @@ func TestCrashWhileBackingUp(t *testing.T) {
 			next := s.child(t, "")
 			defer next.kill()
 			report := s.backedUp(t, c)
-			if report.State != protocol.BackupDone || report.VerifiedAt == nil {
+			if report.State != command.BackupDone || report.VerifiedAt == nil {
 				t.Errorf("%+v", report)
 			}
 			s.noOrphans(t)
@@ -210,7 +211,7 @@ func TestCrashWhileBackingUpThenClose(t *testing.T) {
 			next := s.child(t, "")
 			defer next.kill()
 			s.done(t, closing(c.OperationID))
-			s.refusedFor(t, protocol.ReasonClosed, c)
+			s.refusedFor(t, command.ReasonClosed, c)
 			s.noFiles(t, w)
 			s.noOrphans(t)
 		})
@@ -220,7 +221,7 @@ func TestCrashWhileBackingUpThenClose(t *testing.T) {
 func TestSizeAndHealth(t *testing.T) {
 	s := realStack(t)
 	w := s.filledDatabase(t)
-	var size protocol.Size
+	var size command.Size
 	status, body, err := s.request(http.MethodGet, "/v1/databases/"+w.id+"/size", nil)
 	if err != nil || status != http.StatusOK || json.Unmarshal(body, &size) != nil || size.Bytes < 1<<20 {
 		t.Errorf("size: %d %s %v", status, body, err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -47,53 +49,60 @@ func want(model database.RoleModel) wanted {
 	return w
 }
 
-func (w wanted) names() database.Names { return database.RoleNames(id.DatabaseID(w.id), w.name) }
+func (w wanted) names() database.Names { return database.RoleNames(w.databaseID(), w.name) }
 
 func (w wanted) login(l database.Login) (name, password string) {
 	return w.names().Of(l), w.passwords[l]
 }
 
 func (w wanted) create() protocol.Command {
-	p := protocol.DatabasePayload{DatabaseID: w.id, Name: w.name, RoleModel: string(w.model), ConnectionCap: w.cap}
-	secrets := map[string]string{}
+	c := command.EnsureDatabase{DatabaseID: w.databaseID(), Name: w.name, RoleModel: w.model, ConnectionCap: w.cap}
 	for _, l := range w.model.Logins() {
-		p.Logins = append(p.Logins, protocol.LoginPayload{Login: string(l), Username: w.names().Of(l), Verifier: w.verifiers[l]})
-		secrets[w.names().Of(l)] = w.passwords[l]
+		c.Logins = append(c.Logins, command.Login{
+			Login: l, Username: w.names().Of(l), Verifier: w.verifiers[l], Password: w.passwords[l],
+		})
 	}
-	c := command(protocol.EnsureDatabase, w.operation, protocol.DatabaseResource(w.id), 1, p)
-	c.Secrets = secrets
-	return c
+	return told(w.operation, 1, c)
 }
 
+func (w wanted) databaseID() id.DatabaseID { return id.DatabaseID(w.id) }
+
+func databaseResource(id string) string { return "database/" + id }
+
 func (w wanted) access(generation int64, open, disconnect bool) protocol.Command {
-	return command(protocol.SetAccess, newUUID(), protocol.DatabaseResource(w.id), generation,
-		protocol.AccessPayload{DatabaseID: w.id, Open: open, Disconnect: disconnect})
+	return told(newUUID(), 1, command.SetAccess{
+		DatabaseID: w.databaseID(), Generation: generation, Open: open, Disconnect: disconnect,
+	})
 }
 
 func (w wanted) allowlist(generation int64, networks ...string) protocol.Command {
-	c := command(protocol.SetAllowlist, "", protocol.DatabaseResource(w.id), generation,
-		protocol.AllowlistPayload{DatabaseID: w.id, Networks: append([]string{}, networks...)})
-	c.Epoch = 0
+	c := told("", 0, command.SetAllowlist{DatabaseID: w.databaseID(), Generation: generation})
+	list, err := json.Marshal(append([]string{}, networks...)) // also what is no network
+	if err != nil {
+		panic(err)
+	}
+	c.Payload = bytes.Replace(c.Payload, []byte("[]"), list, 1)
+	c.PayloadHash = protocol.Hash(c.Payload)
 	return c
 }
 
 func (w wanted) backup(operation, filename string, verify bool) protocol.Command {
-	return command(protocol.RunBackup, operation, protocol.DatabaseResource(w.id), 1,
-		protocol.BackupPayload{DatabaseID: w.id, Filename: filename, Verify: verify})
+	return told(operation, 1, command.Backup{DatabaseID: w.databaseID(), Filename: backup.Filename(filename), Verify: verify})
 }
 
 func closing(operation string) protocol.Command {
-	return command(protocol.CloseOperation, operation, protocol.OperationResource(operation), 1, struct{}{})
+	return told(operation, 1, command.Close{OperationID: id.OperationID(operation)})
 }
 
-func command(kind protocol.Kind, operation, resource string, generation int64, payload any) protocol.Command {
-	text, err := json.Marshal(payload)
+// told is a command as a control plane sends it.
+func told(operation string, epoch int64, c command.Command) protocol.Command {
+	payload, err := json.Marshal(c)
 	if err != nil {
 		panic(err)
 	}
 	return protocol.Command{
-		Kind: kind, OperationID: operation, Epoch: 1, Step: string(kind), Resource: resource, Generation: generation,
-		PayloadHash: protocol.Hash(text), Payload: text,
+		Kind: c.About().Kind, OperationID: operation, Epoch: epoch, Step: command.Step(c), Resource: c.About().Resource,
+		Generation: c.About().Generation, PayloadHash: protocol.Hash(payload), Payload: payload, Secrets: command.Secrets(c),
 	}
 }
 
@@ -127,11 +136,11 @@ func (s *stack) send(c protocol.Command) (result json.RawMessage, reason string,
 		var reply protocol.Reply
 		return reply.Result, "", json.Unmarshal(text, &reply)
 	}
-	var no protocol.Refusal
+	var no command.Refusal
 	if err := json.Unmarshal(text, &no); err != nil {
 		return nil, "", fmt.Errorf("status %d: %w", status, err)
 	}
-	return nil, no.Reason + ": " + no.Message, nil
+	return nil, string(no.Reason) + ": " + no.Message, nil
 }
 
 // done sends a command that must be done.
@@ -145,10 +154,10 @@ func (s *stack) done(t testing.TB, c protocol.Command) json.RawMessage {
 }
 
 // refusedFor sends a command that must be refused for a reason.
-func (s *stack) refusedFor(t testing.TB, reason string, c protocol.Command) {
+func (s *stack) refusedFor(t testing.TB, reason command.Reason, c protocol.Command) {
 	t.Helper()
 	_, got, err := s.send(c)
-	if err != nil || !strings.HasPrefix(got, reason+":") {
+	if err != nil || !strings.HasPrefix(got, string(reason)+":") {
 		t.Errorf("%s: got %q (%v), want a refusal for %q", c.Kind, got, err, reason)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // holders keep the rows of roles, by functions that the roles have made in another database. Who is ended comes again at once.
@@ -103,7 +104,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 	h := s.holders(t)
 	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
 	held := func(t testing.TB, ordinal int) loginOf {
-		l := s.opened(t, w.additional(ordinal, protocol.ProfileCustom))
+		l := s.opened(t, w.additional(ordinal, role.Custom))
 		h.hold(t, l)
 		return l
 	}
@@ -118,7 +119,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 		l := held(t, ordinal)
 		changed := make(chan error, 1)
 		go func() {
-			_, _, err := s.send(l.shut(protocol.LoginExpire, 2))
+			_, _, err := s.send(l.shut(role.Expiry, 2))
 			changed <- err
 		}()
 		time.Sleep(100 * time.Millisecond)
@@ -137,15 +138,15 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 			return func() { s.done(t, w.allowlist(2, "127.0.0.0/8")) }
 		}},
 		{"prepare", insisted, func(t *testing.T) func() {
-			l, tx := w.additional(11, protocol.ProfileReadOnly), granting(t)
+			l, tx := w.additional(11, role.ReadOnly), granting(t)
 			return func() {
-				s.refusedFor(t, protocol.ReasonUnavailable, l.prepare(1))
+				s.refusedFor(t, command.ReasonUnavailable, l.prepare(1))
 				must(0, tx.Rollback())(t)
 				s.done(t, l.prepare(1))
 			}
 		}},
 		{"open", soon, func(t *testing.T) func() {
-			l := w.additional(12, protocol.ProfileReadOnly)
+			l := w.additional(12, role.ReadOnly)
 			s.done(t, l.prepare(1))
 			s.openGrant(t, stranger, l.username)
 			return func() { s.done(t, l.open(1)) }
@@ -156,11 +157,11 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 		}},
 		{"revoke", pushed, func(t *testing.T) func() {
 			l := held(t, 14)
-			return func() { s.done(t, l.shut(protocol.LoginRevoke, 2)) }
+			return func() { s.done(t, l.shut(role.Revocation, 2)) }
 		}},
 		{"expire", pushed, func(t *testing.T) func() {
 			l := held(t, 15)
-			return func() { s.done(t, l.shut(protocol.LoginExpire, 2)) }
+			return func() { s.done(t, l.shut(role.Expiry, 2)) }
 		}},
 		{"remove", pushed + insisted, func(t *testing.T) func() {
 			l := held(t, 16)
@@ -171,11 +172,11 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 			tx := granting(t)
 			b := w.backup(newUUID(), backupName, true)
 			return func() {
-				if got := as[protocol.BackupReport](t, s.done(t, b)); got.State != protocol.BackupRunning {
+				if got := as[command.BackupReport](t, s.done(t, b)); got.State != command.BackupRunning {
 					t.Errorf("%+v", got)
 				}
 				must(0, tx.Rollback())(t)
-				if got := s.backedUp(t, b); got.State != protocol.BackupDone {
+				if got := s.backedUp(t, b); got.State != command.BackupDone {
 					t.Errorf("%+v", got)
 				}
 			}
@@ -193,7 +194,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 		{"inspect", soon, func(t *testing.T) func() {
 			l := w.present(database.RuntimeLogin)
 			h.hold(t, l)
-			return beside(t, 18, func() { s.wantCondition(t, l, protocol.ConditionInForce) })
+			return beside(t, 18, func() { s.wantCondition(t, l, command.LoginInForce) })
 		}},
 		{"stop and start", 2 * pushed, func(t *testing.T) func() {
 			held(t, 17)
@@ -225,11 +226,11 @@ func TestBlockedChangesOfOneCustomerHoldUpNobodyElse(t *testing.T) {
 	s := crashStack(t)
 	defer s.child(t, "").kill()
 	h, bystander := s.holders(t), s.made(t, database.Managed)
-	mine := s.opened(t, bystander.additional(1, protocol.ProfileReadOnly))
+	mine := s.opened(t, bystander.additional(1, role.ReadOnly))
 	const blocked = 6
 	var theirs []loginOf
 	for range blocked {
-		l := s.opened(t, s.made(t, database.Managed).additional(1, protocol.ProfileCustom))
+		l := s.opened(t, s.made(t, database.Managed).additional(1, role.Custom))
 		h.hold(t, l)
 		theirs = append(theirs, l)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
 
@@ -52,7 +53,7 @@ func (s *stack) closedAfter(t *testing.T, point string, die death) (completed bo
 	next := s.child(t, "")
 	defer next.kill()
 	_, reason, err := s.send(closing(w.operation))
-	if err != nil || reason != "" && !strings.HasPrefix(reason, protocol.ReasonCompleted) {
+	if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonCompleted)) {
 		t.Fatal(reason, err)
 	}
 	if reason != "" {
@@ -60,7 +61,7 @@ func (s *stack) closedAfter(t *testing.T, point string, die death) (completed bo
 	}
 	s.noTrace(t, w)
 	s.noOrphans(t)
-	s.refusedFor(t, protocol.ReasonClosed, w.create())
+	s.refusedFor(t, command.ReasonClosed, w.create())
 	return false
 }
 
@@ -105,7 +106,7 @@ func TestCrashWhileClosing(t *testing.T) {
 				s.crashAt(t, point, closing(w.operation))
 				next := s.child(t, "")
 				defer next.kill()
-				s.refusedFor(t, protocol.ReasonClosed, w.create())
+				s.refusedFor(t, command.ReasonClosed, w.create())
 				s.done(t, closing(w.operation))
 				s.noTrace(t, w)
 				s.noOrphans(t)

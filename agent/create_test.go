@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 func TestWhatIsNotOursIsNeverTakenOrDropped(t *testing.T) {
@@ -22,7 +24,7 @@ func TestWhatIsNotOursIsNeverTakenOrDropped(t *testing.T) {
 			w := want(database.Managed)
 			create, drop := make(w)
 			must(s.super.Exec(create))(t)
-			s.refusedFor(t, protocol.ReasonNameTaken, w.create())
+			s.refusedFor(t, command.ReasonNameTaken, w.create())
 			s.done(t, closing(w.operation))
 			must(s.super.Exec(drop))(t) // it is still there
 			s.noTrace(t, w)
@@ -36,7 +38,7 @@ func TestMalformedCommandsAreInvalid(t *testing.T) {
 		"hash":            func(_ *wanted, c *protocol.Command) { c.PayloadHash = protocol.Hash(nil) },
 		"operation":       func(_ *wanted, c *protocol.Command) { c.OperationID = "x" },
 		"no operation":    func(_ *wanted, c *protocol.Command) { c.OperationID = "" },
-		"other resource":  func(_ *wanted, c *protocol.Command) { c.Resource = protocol.DatabaseResource(newUUID()) },
+		"other resource":  func(_ *wanted, c *protocol.Command) { c.Resource = databaseResource(newUUID()) },
 		"no password":     func(_ *wanted, c *protocol.Command) { c.Secrets = nil },
 		"reserved name":   func(w *wanted, c *protocol.Command) { w.name = "postgres"; *c = w.create() },
 		"quote in a name": func(w *wanted, c *protocol.Command) { w.name = `a"; DROP`; *c = w.create() },
@@ -52,9 +54,24 @@ func TestMalformedCommandsAreInvalid(t *testing.T) {
 			t.Errorf("%s: %q %v", what, reason, err)
 		}
 	}
-	unknown := want(database.Managed).create()
-	unknown.Kind = "database.explode"
-	s.refusedFor(t, protocol.ReasonNoRoute, unknown)
+}
+
+// What a later version adds is refused in a word that no control plane takes for final.
+func TestCommandsOfALaterVersionAreTooNew(t *testing.T) {
+	s := realStack(t)
+	l := want(database.Managed).additional(1, role.ReadOnly)
+	for _, spoil := range []func(c *protocol.Command){
+		func(c *protocol.Command) { c.Kind = "database.explode" },
+		func(c *protocol.Command) { c.Step = "freeze" },
+		func(c *protocol.Command) {
+			c.Payload = append([]byte(`{"reason":"x",`), c.Payload[1:]...)
+			c.PayloadHash = protocol.Hash(c.Payload)
+		},
+	} {
+		c := l.prepare(1)
+		spoil(&c)
+		s.refusedFor(t, command.ReasonTooOld, c)
+	}
 }
 
 // noTrace checks that nothing of a database stands: in PostgreSQL or in our tables.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // Anyone can grant to a role whose name they know, and names stand in pg_roles: also those of dead roles.
@@ -55,7 +55,7 @@ func TestOpenGrantOfAStrangerDoesNotKeepARole(t *testing.T) {
 	s := realStack(t)
 	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
 	for i, end := range []func(*sql.Tx) error{(*sql.Tx).Rollback, (*sql.Tx).Commit} {
-		l := s.opened(t, w.additional(i+1, protocol.ProfileReadOnly))
+		l := s.opened(t, w.additional(i+1, role.ReadOnly))
 		oid := s.oidOf(t, l)
 		tx := s.openGrant(t, stranger, l.username)
 		s.soonRemoved(t, l, 2)
@@ -72,7 +72,7 @@ func TestOpenGrantOfAStrangerDoesNotKeepARole(t *testing.T) {
 func TestWhatCannotBeToldDoesNotKeepARole(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	oid := s.oidOf(t, l)
 	const table = 999999 // there is none of this oid
 	must(s.super.Exec(`INSERT INTO pg_shdepend (dbid, classid, objid, objsubid, refclassid, refobjid, deptype)
@@ -87,7 +87,7 @@ func TestWhatCannotBeToldDoesNotKeepARole(t *testing.T) {
 func TestFunctionOfTheRoleDoesNotKeepIt(t *testing.T) {
 	s := realStack(t)
 	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	oid, theirs := s.oidOf(t, l), s.owner(t, stranger)
 	must(theirs.Exec("CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO " + l.username))(t)
 	must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
@@ -131,7 +131,7 @@ func TestOpenGrantToADeadRoleHoldsNobodyUp(t *testing.T) {
 	theirs := s.owner(t, stranger)
 	var oids []string
 	for i := range 2 {
-		l := s.opened(t, w.additional(i+1, protocol.ProfileReadOnly))
+		l := s.opened(t, w.additional(i+1, role.ReadOnly))
 		oids = append(oids, s.oidOf(t, l))
 		must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait%d (); GRANT SELECT ON bait%[1]d TO %s", i, l.username)))(t)
 		s.soonRemoved(t, l, 2)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // settled is a role that has a bit of everything which the owner could not clear alone: its own large object and default
@@ -40,7 +40,7 @@ func TestOwnerClearsWhatKeepsARole(t *testing.T) {
 		"REASSIGN OWNED BY %[1]s TO CURRENT_USER; DROP OWNED BY %[1]s; " + kept,
 		"DROP OWNED BY %[1]s CASCADE",
 	} {
-		l := s.settled(t, owner, w.additional(i+1, protocol.ProfileCustom))
+		l := s.settled(t, owner, w.additional(i+1, role.Custom))
 		refused(t, "the owner, before the removal", owner, filled(clear, l.username))
 		for generation := range int64(2) {
 			if found := s.removed(t, l.remove(2+generation)); len(found.List) != 5 {

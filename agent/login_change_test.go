@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // heldBy opens one connection of a login in every way, and keeps it.
@@ -51,7 +53,7 @@ func isEnded(err error) bool {
 }
 
 // wantCondition asks how a login stands, by its present password.
-func (s *stack) wantCondition(t testing.TB, l loginOf, want string) {
+func (s *stack) wantCondition(t testing.TB, l loginOf, want command.LoginCondition) {
 	t.Helper()
 	if got := s.condition(t, l); got != want {
 		t.Errorf("%s is %s, want %s", l.username, got, want)
@@ -63,15 +65,15 @@ func TestRotationEndsEveryUseOfTheOldPassword(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	logins := []loginOf{
-		s.opened(t, w.additional(1, protocol.ProfileReadOnly)), s.opened(t, w.additional(2, protocol.ProfileCustom)),
+		s.opened(t, w.additional(1, role.ReadOnly)), s.opened(t, w.additional(2, role.Custom)),
 		w.present(database.OwnerLogin), w.present(database.RuntimeLogin), w.present(database.ReadonlyLogin),
 	}
-	bystander := s.heldBy(t, w.additional(3, protocol.ProfileReadWrite).openedBy(t, s))
+	bystander := s.heldBy(t, w.additional(3, role.ReadWrite).openedBy(t, s))
 	for _, l := range logins {
 		held := s.heldBy(t, l)
 		next := l.renewed()
-		proof := as[protocol.LoginProof](t, s.done(t, l.rotate(2, next)))
-		if want := (protocol.LoginProof{
+		proof := as[role.Proof](t, s.done(t, l.rotate(2, next)))
+		if want := (role.Proof{
 			ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true, NewAccepted: true,
 		}); proof != want {
 			t.Errorf("%s: %+v, want %+v", l.username, proof, want)
@@ -79,8 +81,8 @@ func TestRotationEndsEveryUseOfTheOldPassword(t *testing.T) {
 		dead(t, l.username, held)
 		s.getsInNowhere(t, "the old password of "+l.username, l)
 		s.getsIn(t, "the new password of "+l.username, next)
-		s.wantCondition(t, next, protocol.ConditionInForce)
-		s.wantCondition(t, l, protocol.ConditionDrifted)
+		s.wantCondition(t, next, command.LoginInForce)
+		s.wantCondition(t, l, command.LoginDrifted)
 	}
 	for way, conn := range bystander {
 		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err != nil {
@@ -96,7 +98,7 @@ func (l loginOf) openedBy(t testing.TB, s *stack) loginOf { t.Helper(); return s
 func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	own, verifier := newPassword()
 	tx := must(s.direct(t, w.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
 	must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD '" + verifier + "'"))(t)
@@ -116,14 +118,14 @@ func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
 func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	l := s.opened(t, w.additional(1, role.Custom))
 	owner := s.owner(t, w)
 	must(owner.Exec("CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
 	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
 		LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
 	tx := must(owner.BeginTx(t.Context(), nil))(t)
 	must(tx.Exec("SELECT theirs.trap()"))(t)
-	s.done(t, l.shut(protocol.LoginRevoke, 2))
+	s.done(t, l.shut(role.Revocation, 2))
 	if tx.Commit() == nil {
 		t.Error("the transaction in the way is committed")
 	}
@@ -137,7 +139,7 @@ func TestRotationInAFullPoolIsDone(t *testing.T) {
 	w := want(database.Managed)
 	w.cap = 4
 	s.done(t, w.create())
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	owner, password := w.login(database.OwnerLogin)
 	var full []*sql.DB
 	for range 3 { // the share of the entry that is pooled by session
@@ -146,7 +148,7 @@ func TestRotationInAFullPoolIsDone(t *testing.T) {
 		full = append(full, db)
 	}
 	next := l.renewed()
-	proof := as[protocol.LoginProof](t, s.done(t, l.rotate(2, next)))
+	proof := as[role.Proof](t, s.done(t, l.rotate(2, next)))
 	if !proof.NewAccepted || !proof.OldRefused || !proof.NoneLeft || proof.ConnectMissing || proof.Lapsed {
 		t.Errorf("%+v", proof)
 	}
@@ -161,12 +163,12 @@ func TestRotationInAFullPoolIsDone(t *testing.T) {
 func TestRotationWithoutConnectSaysSo(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	for range 2 { // with and without a pool that has been used
 		next := l.renewed()
 		s.getsInNowhereDirectly(t, l)
-		proof := as[protocol.LoginProof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
+		proof := as[role.Proof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
 		if !proof.NewAccepted || !proof.ConnectMissing || !proof.OldRefused || !proof.NoneLeft {
 			t.Errorf("%+v", proof)
 		}
@@ -197,20 +199,20 @@ func TestOnlyTheLoginsOfTheDatabaseCanBeNamed(t *testing.T) {
 		w.name, w.names().Runtime, w.names().WriteGroup, "postgres", "pgherd_agent",
 		"pgh_" + compact(newUUID()) + "_c1", "pgh_" + compact(w.id) + "_c0", "pgh_" + compact(w.id) + "_c", `x"; DROP`,
 	} {
-		l := w.additional(1, protocol.ProfileReadOnly)
+		l := w.additional(1, role.ReadOnly)
 		l.username = username
 		for _, c := range []protocol.Command{
-			l.prepare(2), l.open(2), l.shut(protocol.LoginRevoke, 2), l.shut(protocol.LoginExpire, 2), l.remove(2),
+			l.prepare(2), l.open(2), l.shut(role.Revocation, 2), l.shut(role.Expiry, 2), l.remove(2),
 		} {
-			s.refusedFor(t, protocol.ReasonInvalid, c)
+			s.refusedFor(t, command.ReasonInvalid, c)
 		}
 	}
 	for _, username := range []string{"pgherd_agent", w.names().Holder} {
-		l := w.additional(1, protocol.ProfileReadOnly)
+		l := w.additional(1, role.ReadOnly)
 		l.username = username
-		s.refusedFor(t, protocol.ReasonNotFound, l.rotate(2, l.renewed()))
+		s.refusedFor(t, command.ReasonNotFound, l.rotate(2, l.renewed()))
 	}
-	l := w.additional(1, protocol.ProfileReadOnly)
+	l := w.additional(1, role.ReadOnly)
 	for what, spoil := range map[string]func(l *loginOf){
 		"profile": func(l *loginOf) { l.profile = "admin" }, "limit": func(l *loginOf) { l.limit = 0 },
 		"verifier": func(l *loginOf) { l.verifier = "md5" }, "password": func(l *loginOf) { l.password = "" },
@@ -228,13 +230,13 @@ func TestOnlyTheLoginsOfTheDatabaseCanBeNamed(t *testing.T) {
 func TestStrangerUnderALoginsNameIsKeptOut(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	l := s.opened(t, w.additional(1, role.Custom))
 	must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s LOGIN PASSWORD '%s'; GRANT CONNECT ON DATABASE %q TO %[1]s",
 		l.username, l.verifier, w.name)))(t)
-	s.wantCondition(t, l, protocol.ConditionAbsent)
-	s.refusedFor(t, protocol.ReasonNotFound, l.rotate(2, l.renewed()))
-	if found := as[protocol.LoginDependencies](t, s.done(t, l.remove(3))); len(found.List) > 0 {
+	s.wantCondition(t, l, command.LoginAbsent)
+	s.refusedFor(t, command.ReasonNotFound, l.rotate(2, l.renewed()))
+	if found := as[role.Dependencies](t, s.done(t, l.remove(3))); len(found.List) > 0 {
 		t.Errorf("%+v", found)
 	}
 	refused(t, "a stranger", s.pooled(t, w.name, l.username, l.password), "SELECT 1")

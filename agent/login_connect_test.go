@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/executor"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // withdrawn has the owner take CONNECT from a role, or give it back.
@@ -26,14 +27,14 @@ func TestConnectWithdrawnWhileARoleIsOpened(t *testing.T) {
 	port := s.relayed(t, atMessage("enabled = true", func() { withdraw() })) // the transaction that opens the role
 	x := s.inProcess(t, port, asItIs)
 	w := want(database.Managed)
-	l := w.additional(1, protocol.ProfileReadOnly)
+	l := w.additional(1, role.ReadOnly)
 	must(x.Execute(t.Context(), w.create()))(t)
 	must(x.Execute(t.Context(), l.prepare(1)))(t)
 	done := false
 	withdraw = func() { s.withdrawn(t, l, false); done = true }
 	for attempt := range 2 { // the second sees it at once
 		_, err := x.Execute(t.Context(), l.open(1))
-		if no := executor.AsRefusal(err); err == nil || no.Reason != protocol.ReasonConnectRequired {
+		if no := executor.AsRefusal(err); err == nil || no.Reason != command.ReasonConnectRequired {
 			t.Errorf("attempt %d: %v, want that CONNECT is required", attempt, err)
 		}
 		s.getsInNowhereDirectly(t, l)
@@ -50,25 +51,28 @@ func TestConnectWithdrawnWhileARoleIsOpened(t *testing.T) {
 func TestRoleWithoutConnectIsShutAndRemoved(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	for i, c := range []struct{ want, condition string }{
-		{protocol.LoginRevoke, protocol.ConditionDrifted}, {protocol.LoginExpire, protocol.ConditionShut},
+	for i, c := range []struct {
+		want      role.Kind
+		condition command.LoginCondition
+	}{
+		{role.Revocation, command.LoginDrifted}, {role.Expiry, command.LoginShut},
 	} {
-		l := s.opened(t, w.additional(i+1, protocol.ProfileReadWrite))
+		l := s.opened(t, w.additional(i+1, role.ReadWrite))
 		held := s.heldBy(t, l)
 		s.withdrawn(t, l, false)
-		proof := as[protocol.LoginProof](t, s.done(t, l.shut(c.want, 2)))
-		if want := (protocol.LoginProof{ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true}); proof != want {
+		proof := as[role.Proof](t, s.done(t, l.shut(c.want, 2)))
+		if want := (role.Proof{ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true}); proof != want {
 			t.Errorf("%s: %+v, want %+v", c.want, proof, want)
 		}
-		dead(t, c.want, held)
+		dead(t, string(c.want), held)
 		s.wantCondition(t, l, c.condition)
 		s.withdrawn(t, l, true)
-		s.getsInNowhere(t, c.want+", with CONNECT again", l)
+		s.getsInNowhere(t, string(c.want)+", with CONNECT again", l)
 	}
-	ready := s.opened(t, w.additional(3, protocol.ProfileCustom))
+	ready := s.opened(t, w.additional(3, role.Custom))
 	held := s.heldBy(t, ready)
 	s.withdrawn(t, ready, false)
-	s.wantCondition(t, ready, protocol.ConditionInForce)
+	s.wantCondition(t, ready, command.LoginInForce)
 	if found := s.removed(t, ready.remove(2)); len(found.List) > 0 {
 		t.Errorf("%+v", found)
 	}

@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // interruption is what happens to a command at a point; crashed sends the command, and returns the agent that runs afterwards.
@@ -64,7 +66,7 @@ func (i interruption) atEachPoint(
 func TestCrashWhilePreparingARole(t *testing.T) {
 	t.Parallel()
 	eachPoint(t, "login.prepare", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-		l := w.additional(1, protocol.ProfileReadOnly)
+		l := w.additional(1, role.ReadOnly)
 		crashed(l.prepare(1))
 		s.getsInNowhere(t, "prepared", l)
 		s.done(t, l.open(1))
@@ -75,7 +77,7 @@ func TestCrashWhilePreparingARole(t *testing.T) {
 func TestCrashWhileOpeningARole(t *testing.T) {
 	t.Parallel()
 	eachPoint(t, "login.open", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-		l := w.additional(1, protocol.ProfileReadWrite)
+		l := w.additional(1, role.ReadWrite)
 		s.done(t, l.prepare(1))
 		crashed(l.open(1))
 		s.getsIn(t, "opened", l)
@@ -85,13 +87,13 @@ func TestCrashWhileOpeningARole(t *testing.T) {
 func TestCrashWhileRotating(t *testing.T) {
 	t.Parallel()
 	eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-		for _, l := range []loginOf{s.opened(t, w.additional(1, protocol.ProfileReadOnly)), w.present(database.RuntimeLogin)} {
+		for _, l := range []loginOf{s.opened(t, w.additional(1, role.ReadOnly)), w.present(database.RuntimeLogin)} {
 			held, next := s.heldBy(t, l), l.renewed()
 			crashed(l.rotate(2, next))
 			dead(t, l.username, held)
 			s.getsInNowhere(t, "the old password", l)
 			s.getsIn(t, "the new password", next)
-			s.wantCondition(t, next, protocol.ConditionInForce)
+			s.wantCondition(t, next, command.LoginInForce)
 		}
 	})
 }
@@ -99,19 +101,19 @@ func TestCrashWhileRotating(t *testing.T) {
 // A login that is to be shut stays out from the moment where its gate was closed, whatever opens its database.
 func TestCrashWhileRevokingAndExpiring(t *testing.T) {
 	t.Parallel()
-	for want, condition := range map[string]string{
-		protocol.LoginRevoke: protocol.ConditionDrifted, protocol.LoginExpire: protocol.ConditionShut,
+	for want, condition := range map[role.Kind]command.LoginCondition{
+		role.Revocation: command.LoginDrifted, role.Expiry: command.LoginShut,
 	} {
-		t.Run(want, func(t *testing.T) {
+		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
 			eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-				l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+				l := s.opened(t, w.additional(1, role.ReadOnly))
 				held := s.heldBy(t, l)
 				crashed(l.shut(want, 2))
 				dead(t, l.username, held)
 				s.done(t, w.access(2, false, true))
 				s.done(t, w.access(3, true, false))
-				s.getsInNowhere(t, want, l)
+				s.getsInNowhere(t, string(want), l)
 				s.wantCondition(t, l, condition)
 			})
 		})
@@ -121,7 +123,7 @@ func TestCrashWhileRevokingAndExpiring(t *testing.T) {
 func TestCrashWhileRemovingARole(t *testing.T) {
 	t.Parallel()
 	eachPoint(t, "login.remove", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-		free, kept := s.opened(t, w.additional(1, protocol.ProfileReadWrite)), s.opened(t, w.additional(2, protocol.ProfileCustom))
+		free, kept := s.opened(t, w.additional(1, role.ReadWrite)), s.opened(t, w.additional(2, role.Custom))
 		held := s.heldBy(t, free)
 		crashed(free.remove(2))
 		dead(t, "removed", held)
@@ -142,7 +144,7 @@ func TestCrashWhileRemovingARole(t *testing.T) {
 func TestAdditionalRolesGoWithTheirDatabase(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	if roles := s.one(t, "SELECT count(*) FROM ledger.role WHERE database_id = $1 AND name = $2", w.id, l.username); roles != "1" {
 		t.Fatalf("%s rows", roles)
 	}

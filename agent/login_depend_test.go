@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // locked keeps everybody from a table in a database, as the superuser, until the transaction that it returns ends.
@@ -25,7 +25,7 @@ func (s *stack) locked(t testing.TB, database, table string) *sql.Tx {
 func TestNoMoreIsLookedIntoThanIsTold(t *testing.T) {
 	s := realStack(t)
 	w, sibling := s.made(t, database.Managed), s.made(t, database.SingleLogin)
-	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	l := s.opened(t, w.additional(1, role.Custom))
 	owner := s.owner(t, w)
 	for i := range 21 {
 		must(owner.Exec(fmt.Sprintf("CREATE TABLE t%d (); GRANT SELECT ON t%[1]d TO %s", i, l.username)))(t)
@@ -47,7 +47,7 @@ func TestFewRemovalsLookAtOnce(t *testing.T) {
 	var names string
 	for range removals {
 		w := s.made(t, database.Managed)
-		l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+		l := s.opened(t, w.additional(1, role.Custom))
 		must(s.owner(t, w).Exec("CREATE TABLE t (); CREATE POLICY few ON t TO " + l.username))(t)
 		logins, names = append(logins, l), names+w.name+","
 	}
@@ -78,9 +78,9 @@ func TestFewRemovalsLookAtOnce(t *testing.T) {
 func TestLargeObjectIsNamedByItsNumber(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	l := s.opened(t, w.additional(1, role.Custom))
 	must(s.direct(t, w.name, l.username, l.password).Exec("SELECT lo_create(4711)"))(t)
-	want := protocol.LoginDependency{Kind: "owned_object", ObjectType: "large object", Name: "4711", Identity: "4711"}
+	want := role.Dependency{Kind: "owned_object", ObjectType: "large object", Name: "4711", Identity: "4711"}
 	if found := s.removed(t, l.remove(2)).List; len(found) != 1 || found[0] != want {
 		t.Errorf("%+v", found)
 	}

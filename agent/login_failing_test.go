@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // remembered makes PgBouncer remember, at both entries, that it did not get into PostgreSQL as a login.
@@ -37,10 +37,10 @@ func (s *stack) remembered(t testing.TB, l loginOf) {
 func TestRotationWaitsUntilThePoolerGetsIn(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	for _, l := range []loginOf{s.opened(t, w.additional(1, protocol.ProfileReadOnly)), w.present(database.RuntimeLogin)} {
+	for _, l := range []loginOf{s.opened(t, w.additional(1, role.ReadOnly)), w.present(database.RuntimeLogin)} {
 		s.remembered(t, l)
 		next := l.renewed()
-		proof := as[protocol.LoginProof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
+		proof := as[role.Proof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
 		if !proof.NewAccepted || !proof.OldRefused {
 			t.Errorf("%+v", proof)
 		}
@@ -57,13 +57,13 @@ func TestRotationEndsWhereOthersFillAnEntryThatFails(t *testing.T) {
 	w := want(database.Managed)
 	w.cap = 4 // one connection at the transaction entry
 	s.done(t, w.create())
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	s.remembered(t, l)
 	name, password := w.login(database.OwnerLogin)
 	tx := must(s.pooled(t, w.name+pooler.TransactionSuffix, name, password).BeginTx(t.Context(), nil))(t)
 	must(tx.Exec("SELECT 1"))(t)
 	defer func() { _ = tx.Rollback() }()
-	proof := as[protocol.LoginProof](t, s.done(t, l.rotate(2, l.renewed())))
+	proof := as[role.Proof](t, s.done(t, l.rotate(2, l.renewed())))
 	if !proof.NewAccepted || !proof.OldRefused {
 		t.Errorf("%+v", proof)
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // trapIn has a role make, in a database where its owner lets it, a function that changes the role: whoever calls it holds the
@@ -31,7 +31,7 @@ func (s *stack) trapped(t testing.TB, w wanted) *sql.Tx {
 func TestStopEndsWhoIsInTheWayElsewhere(t *testing.T) {
 	s := realStack(t)
 	w, theirs := s.made(t, database.Managed), s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	l := s.opened(t, w.additional(1, role.Custom))
 	s.trapIn(t, theirs, l)
 	tx := s.trapped(t, theirs)
 	s.done(t, w.access(2, false, true))
@@ -46,8 +46,8 @@ func TestStopEndsWhoIsInTheWayElsewhere(t *testing.T) {
 func TestForcedChangeSparesWhoIsInTheWayOfOthers(t *testing.T) {
 	s := realStack(t)
 	w, other := s.made(t, database.Managed), s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
-	late := other.additional(1, protocol.ProfileReadOnly)
+	l := s.opened(t, w.additional(1, role.Custom))
+	late := other.additional(1, role.ReadOnly)
 	s.trapIn(t, w, l)
 	in := must(s.owner(t, other).BeginTx(t.Context(), nil))(t)
 	must(in.Exec(fmt.Sprintf("GRANT TEMPORARY ON DATABASE %q TO %s", other.name, other.names().Runtime)))(t)
@@ -61,7 +61,7 @@ func TestForcedChangeSparesWhoIsInTheWayOfOthers(t *testing.T) {
 		return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock'") == "1"
 	})
 	tx := s.trapped(t, w)
-	s.done(t, l.shut(protocol.LoginRevoke, 2))
+	s.done(t, l.shut(role.Revocation, 2))
 	if tx.Commit() == nil {
 		t.Error("the transaction in the way is committed")
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // openedIn makes a managed database with an additional role that may log in, without an agent.
 func (s *stack) openedIn(t testing.TB, x *executor.Executor) loginOf {
 	t.Helper()
 	w := want(database.Managed)
-	l := w.additional(1, protocol.ProfileReadOnly)
+	l := w.additional(1, role.ReadOnly)
 	for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
 		must(x.Execute(t.Context(), c))(t)
 	}
@@ -132,7 +133,7 @@ func TestSessionThatIsShownLateIsEnded(t *testing.T) {
 		ends bool
 	}{
 		"rotate": {early, func(l loginOf) protocol.Command { return l.rotate(2, l.renewed()) }, true},
-		"revoke": {early, func(l loginOf) protocol.Command { return l.shut(protocol.LoginRevoke, 2) }, true},
+		"revoke": {early, func(l loginOf) protocol.Command { return l.shut(role.Revocation, 2) }, true},
 		"remove": {early, func(l loginOf) protocol.Command { return l.remove(2) }, true},
 		"rotate, late session not looked for": {
 			both(early, replacing("'virtualxid'", "'nobodyvxid'")),

@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 func TestPreparedRoleHasNoAttributes(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := w.additional(1, protocol.ProfileReadOnly)
+	l := w.additional(1, role.ReadOnly)
 	s.done(t, l.prepare(1))
 	const query = `SELECT concat(rolcanlogin, rolsuper, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication, rolinherit,
 		has_database_privilege(oid, $2, 'CONNECT'), has_database_privilege(oid, $2, 'CREATE'),
@@ -26,17 +27,17 @@ func TestPreparedRoleHasNoAttributes(t *testing.T) {
 func TestRoleThatIsNotOursIsNeverTaken(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := w.additional(1, protocol.ProfileReadOnly)
-	s.refusedFor(t, protocol.ReasonNotFound, l.open(1))
+	l := w.additional(1, role.ReadOnly)
+	s.refusedFor(t, command.ReasonNotFound, l.open(1))
 	must(s.super.Exec("CREATE ROLE " + l.username))(t)
-	s.refusedFor(t, protocol.ReasonNameTaken, l.prepare(1))
+	s.refusedFor(t, command.ReasonNameTaken, l.prepare(1))
 	must(s.super.Exec("DROP ROLE " + l.username))(t)
 	s.done(t, l.prepare(1))
 	s.done(t, l.open(1))
 	// Another role of the name, made behind the platform's back.
 	must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s", l.username)))(t)
-	s.refusedFor(t, protocol.ReasonNameTaken, w.additional(1, protocol.ProfileReadOnly).prepare(2))
+	s.refusedFor(t, command.ReasonNameTaken, w.additional(1, role.ReadOnly).prepare(2))
 	must(s.super.Exec("DROP ROLE " + l.username))(t)
 	l.setup = newUUID()
 	s.done(t, l.prepare(3))
@@ -47,7 +48,7 @@ func TestRoleThatIsNotOursIsNeverTaken(t *testing.T) {
 func TestLimitQueuesInThePooler(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := w.additional(1, protocol.ProfileReadOnly)
+	l := w.additional(1, role.ReadOnly)
 	l.limit = 2
 	s.opened(t, l)
 	var open []func()

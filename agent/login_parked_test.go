@@ -9,8 +9,8 @@ import (
 
 	"github.com/lib/pq"
 
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // Who stands still in the middle of a direct log-in over a rotation is let in by PostgreSQL, with the old password. The session
@@ -21,7 +21,7 @@ func TestSessionThatBeganBeforeTheChangeIsEnded(t *testing.T) {
 	running := s.child(t, "")
 	w := s.made(t, database.Managed)
 	for i, restarted := range []bool{false, true} {
-		l := s.opened(t, w.additional(i+1, protocol.ProfileReadOnly))
+		l := s.opened(t, w.additional(i+1, role.ReadOnly))
 		release := make(chan struct{})
 		parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
 		s.done(t, l.rotate(2, l.renewed()))

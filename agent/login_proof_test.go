@@ -7,7 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // leaky lets the old password in at one entry.
@@ -31,7 +31,7 @@ func TestOldPasswordIsTriedAtEachEntry(t *testing.T) {
 	for _, suffix := range []string{"", pooler.TransactionSuffix} {
 		x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return leaky{p, suffix} })
 		_, err := x.Execute(t.Context(), rotation)
-		if no := executor.AsRefusal(err); err == nil || no.Reason != protocol.ReasonUnavailable {
+		if no := executor.AsRefusal(err); err == nil || no.Reason != command.ReasonUnavailable {
 			t.Errorf("let in at %q: %v, want that it is unavailable", suffix, err)
 		}
 	}

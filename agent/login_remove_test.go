@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // removed sends a removal and returns what keeps the role.
-func (s *stack) removed(t testing.TB, c protocol.Command) protocol.LoginDependencies {
+func (s *stack) removed(t testing.TB, c protocol.Command) role.Dependencies {
 	t.Helper()
-	return as[protocol.LoginDependencies](t, s.done(t, c))
+	return as[role.Dependencies](t, s.done(t, c))
 }
 
 // gone demands that nothing of a role is left.
@@ -28,14 +30,14 @@ func (s *stack) gone(t testing.TB, l loginOf) {
 func TestRemovedRoleLeavesNothing(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	prepared, open, revoked := w.additional(1, protocol.ProfileReadOnly), w.additional(2, protocol.ProfileReadWrite),
-		w.additional(3, protocol.ProfileCustom)
+	prepared, open, revoked := w.additional(1, role.ReadOnly), w.additional(2, role.ReadWrite),
+		w.additional(3, role.Custom)
 	s.done(t, prepared.prepare(1))
 	s.opened(t, open)
 	s.opened(t, revoked)
-	s.done(t, revoked.shut(protocol.LoginRevoke, 2))
+	s.done(t, revoked.shut(role.Revocation, 2))
 	held := s.heldBy(t, open)
-	for _, l := range []loginOf{prepared, open, revoked, w.additional(4, protocol.ProfileCustom)} {
+	for _, l := range []loginOf{prepared, open, revoked, w.additional(4, role.Custom)} {
 		c := l.remove(5)
 		for range 2 { // the second time it is the same command
 			if found := s.removed(t, c); found.List == nil || len(found.List) > 0 {
@@ -43,7 +45,7 @@ func TestRemovedRoleLeavesNothing(t *testing.T) {
 			}
 		}
 		s.gone(t, l)
-		s.wantCondition(t, l, protocol.ConditionAbsent)
+		s.wantCondition(t, l, command.LoginAbsent)
 	}
 	dead(t, "removed", held)
 	s.noOrphans(t)
@@ -60,54 +62,54 @@ func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
 	for i, c := range []struct {
 		do, undo string // %s is the role
 		asRole   bool
-		want     protocol.LoginDependency
+		want     role.Dependency
 	}{
 		{
 			"GRANT SELECT ON things TO %s", "REVOKE SELECT ON things FROM %s", false,
-			protocol.LoginDependency{Kind: "grant", ObjectType: "table", Schema: "public", Name: "things", Identity: "public.things"},
+			role.Dependency{Kind: "grant", ObjectType: "table", Schema: "public", Name: "things", Identity: "public.things"},
 		},
 		{
 			"GRANT UPDATE (name) ON things TO %s", "REVOKE UPDATE (name) ON things FROM %s", false,
-			protocol.LoginDependency{
+			role.Dependency{
 				Kind: "grant", ObjectType: "table column", Schema: "public", Name: "things", Identity: "public.things.name",
 			},
 		},
 		{
 			"GRANT CREATE, USAGE ON SCHEMA theirs TO %s", "REVOKE ALL ON SCHEMA theirs FROM %s", false,
-			protocol.LoginDependency{Kind: "grant", ObjectType: "schema", Name: "theirs", Identity: "theirs"},
+			role.Dependency{Kind: "grant", ObjectType: "schema", Name: "theirs", Identity: "theirs"},
 		},
 		{
 			"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO %s", "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM %s", false,
-			protocol.LoginDependency{
+			role.Dependency{
 				Kind: "grant", ObjectType: "default acl", Name: "for role " + quoted(w.name) + " on tables",
 				Identity: "for role " + quoted(w.name) + " on tables",
 			},
 		},
 		{
 			"CREATE POLICY few ON things TO %s", "DROP POLICY few ON things", false,
-			protocol.LoginDependency{
+			role.Dependency{
 				Kind: "policy", ObjectType: "policy", Schema: "public", Name: "few", Identity: "few on public.things",
 			},
 		},
 		{
 			"GRANT TEMPORARY ON DATABASE " + quoted(w.name) + " TO %s", "REVOKE TEMPORARY ON DATABASE " + quoted(w.name) + " FROM %s",
 			false,
-			protocol.LoginDependency{Kind: "grant", ObjectType: "database", Name: quoted(w.name), Identity: quoted(w.name)},
+			role.Dependency{Kind: "grant", ObjectType: "database", Name: quoted(w.name), Identity: quoted(w.name)},
 		},
 		{
 			"CREATE TABLE theirs.orders (id int)", "DROP TABLE theirs.orders", true,
-			protocol.LoginDependency{
+			role.Dependency{
 				Kind: "owned_object", ObjectType: "table", Schema: "theirs", Name: "orders", Identity: "theirs.orders",
 			},
 		},
 		{
 			"CREATE FUNCTION theirs.one(int) RETURNS int RETURN 1", "DROP FUNCTION theirs.one", true,
-			protocol.LoginDependency{
+			role.Dependency{
 				Kind: "owned_object", ObjectType: "function", Schema: "theirs", Name: "one", Identity: "theirs.one(integer)",
 			},
 		},
 	} {
-		l := s.opened(t, w.additional(i+1, protocol.ProfileReadOnly))
+		l := s.opened(t, w.additional(i+1, role.ReadOnly))
 		if c.asRole {
 			must(owner.Exec("GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
 			must(s.direct(t, w.name, l.username, l.password).Exec(c.do))(t)
@@ -121,7 +123,7 @@ func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.do, found, c.want)
 		}
 		s.getsInNowhere(t, "kept", l)
-		s.wantCondition(t, l, protocol.ConditionDrifted)
+		s.wantCondition(t, l, command.LoginDrifted)
 		undoing := owner
 		if c.asRole {
 			undoing = open(t, s.pg.URL(w.name))
@@ -148,12 +150,12 @@ func filledWith(statement, role string) string {
 func TestConnectThatAnotherGaveKeepsARole(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileCustom))
+	l := s.opened(t, w.additional(1, role.Custom))
 	name, password := w.login(database.RuntimeLogin)
 	runtime := s.direct(t, w.name, name, password)
 	must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %q WITH GRANT OPTION", w.name, name)))(t)
 	must(runtime.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
-	want := protocol.LoginDependency{Kind: "grant", ObjectType: "database", Name: quoted(w.name), Identity: quoted(w.name)}
+	want := role.Dependency{Kind: "grant", ObjectType: "database", Name: quoted(w.name), Identity: quoted(w.name)}
 	if found := s.removed(t, l.remove(2)); len(found.List) != 1 || found.List[0] != want {
 		t.Errorf("%+v, want %+v", found, want)
 	}
@@ -168,13 +170,13 @@ func TestConnectThatAnotherGaveKeepsARole(t *testing.T) {
 func TestDependenciesInOtherDatabases(t *testing.T) {
 	s := realStack(t)
 	w, sibling, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin), s.made(t, database.SingleLogin)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	mine, theirs, oid := s.owner(t, sibling), s.owner(t, stranger), s.oidOf(t, l)
 	must(mine.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
 	must(theirs.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
 	must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
 	found := s.removed(t, l.remove(2, sibling.id))
-	if want := (protocol.LoginDependency{
+	if want := (role.Dependency{
 		Kind: "other_database", ObjectType: "table", Schema: "public", Name: "bait",
 		Identity: "public.bait in database " + sibling.name,
 	}); len(found.List) != 1 || found.List[0] != want {

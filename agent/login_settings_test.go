@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // A login may have its own sessions fail at their beginning. Its password changes all the same: a change that never ends would
@@ -14,22 +15,22 @@ func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	for library, l := range map[string]loginOf{
-		"nothing":      s.opened(t, w.additional(1, protocol.ProfileReadOnly)),
-		"../elsewhere": s.opened(t, w.additional(2, protocol.ProfileCustom)),
+		"nothing":      s.opened(t, w.additional(1, role.ReadOnly)),
+		"../elsewhere": s.opened(t, w.additional(2, role.Custom)),
 		"neither":      w.present(database.OwnerLogin),
 	} {
 		must(s.direct(t, w.name, l.username, l.password).Exec(
 			fmt.Sprintf("ALTER ROLE %q SET local_preload_libraries = '%s'", l.username, library)))(t)
 		for range 3 { // with and without a failure that PgBouncer remembers
 			next := l.renewed()
-			proof := as[protocol.LoginProof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
+			proof := as[role.Proof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
 			if !proof.NoneLeft || !proof.OldRefused || !proof.NewAccepted || proof.ConnectMissing {
 				t.Errorf("%s, %s: %+v", l.username, library, proof)
 			}
 			s.getsInNowhere(t, "the old password", l)
 			l = next
 		}
-		s.wantCondition(t, l, protocol.ConditionInForce)
+		s.wantCondition(t, l, command.LoginInForce)
 	}
 }
 
@@ -41,20 +42,20 @@ func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
 	accomplice := must(s.owner(t, elsewhere).BeginTx(t.Context(), nil))(t)
 	must(accomplice.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE written"))(t)
 	defer func() { _ = accomplice.Rollback() }()
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	must(s.direct(t, w.name, l.username, l.password).Exec(`
 		ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';
 		ALTER ROLE CURRENT_USER SET default_transaction_read_only = on;
 		ALTER ROLE CURRENT_USER SET default_transaction_deferrable = on`))(t)
 	for range 2 { // with and without such a setting in the pool
 		next := l.renewed()
-		proof := as[protocol.LoginProof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
+		proof := as[role.Proof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
 		if !proof.NoneLeft || !proof.OldRefused || !proof.NewAccepted || proof.ConnectMissing {
 			t.Errorf("%+v", proof)
 		}
 		l = next
 	}
-	s.done(t, l.shut(protocol.LoginRevoke, s.nextGeneration()))
+	s.done(t, l.shut(role.Revocation, s.nextGeneration()))
 }
 
 // Whoever knew the old password may have had the login's sessions fail at their beginning, in every database or in this one. The
@@ -62,7 +63,7 @@ func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
 func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	for _, l := range []loginOf{l, w.present(database.OwnerLogin)} {
 		must(s.direct(t, w.name, l.username, l.password).Exec(fmt.Sprintf(`
 			ALTER ROLE %[1]q SET work_mem = '5MB';
@@ -84,7 +85,7 @@ func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
 func TestRotationRestoresTheLimitOfALogin(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	const query = "SELECT rolconnlimit::text FROM pg_roles WHERE rolname = $1"
 	for _, l := range []loginOf{l, w.present(database.RuntimeLogin)} {
 		made := s.one(t, query, l.username)

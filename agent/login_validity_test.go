@@ -7,20 +7,21 @@ import (
 
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // A rotation that was kept waiting until the new password's validity had ended is done: nobody gets in with any password.
 func TestRotationToALapsedPasswordIsDone(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
+	l := s.opened(t, w.additional(1, role.ReadOnly))
 	held, next := s.heldBy(t, l), l.renewed()
 	past := time.Now().Add(-time.Hour)
 	next.until = &past
-	proof := as[protocol.LoginProof](t, s.done(t, l.rotate(2, next)))
-	if want := (protocol.LoginProof{
+	proof := as[role.Proof](t, s.done(t, l.rotate(2, next)))
+	if want := (role.Proof{
 		ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true, Lapsed: true,
 	}); proof != want {
 		t.Errorf("%+v, want %+v", proof, want)
@@ -28,9 +29,9 @@ func TestRotationToALapsedPasswordIsDone(t *testing.T) {
 	dead(t, "lapsed", held)
 	s.getsInNowhere(t, "the old password", l)
 	s.getsInNowhere(t, "the new password", next)
-	s.wantCondition(t, next, protocol.ConditionShut)
-	s.done(t, next.shut(protocol.LoginExpire, 3))
-	s.wantCondition(t, next, protocol.ConditionShut)
+	s.wantCondition(t, next, command.LoginShut)
+	s.done(t, next.shut(role.Expiry, 3))
+	s.wantCondition(t, next, command.LoginShut)
 }
 
 // belated asks the pooler about a password only when its validity has ended.
@@ -55,7 +56,7 @@ func TestPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T) {
 	next := l.renewed()
 	until = time.Now().Add(2 * time.Second)
 	next.until = &until
-	proof := as[protocol.LoginProof](t, must(x.Execute(t.Context(), l.rotate(2, next)))(t))
+	proof := as[role.Proof](t, must(x.Execute(t.Context(), l.rotate(2, next)))(t))
 	if !proof.Lapsed || proof.NewAccepted || !proof.OldRefused || !proof.NoneLeft {
 		t.Errorf("%+v", proof)
 	}
@@ -68,16 +69,16 @@ func TestPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T) {
 func TestLapsedRoleIsNotOpened(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	l := w.additional(1, protocol.ProfileReadOnly)
+	l := w.additional(1, role.ReadOnly)
 	s.done(t, l.prepare(1))
 	past := time.Now().Add(-time.Second)
 	l.until = &past
-	s.refusedFor(t, protocol.ReasonFailed, l.open(1))
+	s.refusedFor(t, command.ReasonFailed, l.open(1))
 	const query = "SELECT concat(rolcanlogin, rolpassword IS NULL) FROM pg_authid WHERE rolname = $1"
 	if stands := s.one(t, query, l.username); stands != "ft" {
 		t.Errorf("it stands with %s", stands)
 	}
-	s.wantCondition(t, l, protocol.ConditionDrifted)
+	s.wantCondition(t, l, command.LoginDrifted)
 	s.removed(t, l.remove(2))
 }
 
@@ -89,8 +90,10 @@ func TestInspectionEndsInTime(t *testing.T) {
 	lock := must(s.super.BeginTx(t.Context(), nil))(t)
 	must(lock.Exec("LOCK TABLE ledger.role"))(t)
 	giveUp := time.AfterFunc(20*time.Second, func() { _ = lock.Rollback() })
-	_, err := x.InspectLogin(t.Context(), protocol.LoginQuestion{DatabaseID: l.id, Username: l.username, Verifier: l.verifier})
-	if no := executor.AsRefusal(err); err == nil || no.Reason != protocol.ReasonUnavailable {
+	_, err := x.InspectLogin(t.Context(), command.InspectLogin{
+		DatabaseID: l.databaseID(), Username: l.username, Verifier: l.verifier,
+	})
+	if no := executor.AsRefusal(err); err == nil || no.Reason != command.ReasonUnavailable {
 		t.Errorf("%v, want that it is unavailable", err)
 	}
 	if giveUp.Stop() {

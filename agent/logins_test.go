@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // loginOf is one login of a database, as the commands on it name it.
@@ -19,7 +22,7 @@ type loginOf struct {
 	wanted
 	username string
 	setup    string // operation of its making
-	profile  string
+	profile  role.AccessProfile
 	limit    int
 	password string
 	verifier string
@@ -34,7 +37,7 @@ func newPassword() (password, verifier string) {
 }
 
 // additional is an additional role that a test wants made.
-func (w wanted) additional(ordinal int, profile string) loginOf {
+func (w wanted) additional(ordinal int, profile role.AccessProfile) loginOf {
 	l := loginOf{
 		wanted: w, username: fmt.Sprintf("pgh_%s_c%d", compact(w.id), ordinal), setup: newUUID(), profile: profile, limit: 3,
 	}
@@ -54,46 +57,40 @@ func (l loginOf) renewed() loginOf {
 	return l
 }
 
-func (l loginOf) command(operation string, generation int64, p protocol.RolePayload, fresh, old string) protocol.Command {
-	p.DatabaseID, p.Username = l.id, l.username
-	c := command(protocol.EnsureLogin, operation, protocol.LoginResource(l.id, l.username), generation, p)
-	c.Epoch, c.Step, c.Secrets = 0, p.Want, map[string]string{}
-	if fresh != "" {
-		c.Secrets[protocol.SecretNew] = fresh
-	}
-	if old != "" {
-		c.Secrets[protocol.SecretOld] = old
-	}
-	return c
-}
-
 func (l loginOf) prepare(generation int64) protocol.Command {
-	return l.command(l.setup, generation, protocol.RolePayload{
-		Want: protocol.LoginPrepared, AccessProfile: l.profile, ConnectionLimit: l.limit,
-	}, "", "")
+	return told(l.setup, 0, command.PrepareRole{
+		DatabaseID: l.databaseID(), Username: l.username, Generation: generation, AccessProfile: l.profile, ConnectionLimit: l.limit,
+	})
 }
 
 func (l loginOf) open(generation int64) protocol.Command {
-	return l.command(l.setup, generation, protocol.RolePayload{
-		Want: protocol.LoginOpen, AccessProfile: l.profile, ConnectionLimit: l.limit, Verifier: l.verifier, ValidUntil: l.until,
-	}, l.password, "")
+	return told(l.setup, 0, command.AdmitRole{
+		DatabaseID: l.databaseID(), Username: l.username, Generation: generation, AccessProfile: l.profile, ConnectionLimit: l.limit,
+		Verifier: l.verifier, ValidUntil: l.until, Password: l.password,
+	})
 }
 
 // rotate changes the password to that of next.
 func (l loginOf) rotate(generation int64, next loginOf) protocol.Command {
-	return l.command(newUUID(), generation, protocol.RolePayload{
-		Want: protocol.LoginRotate, Verifier: next.verifier, ValidUntil: next.until, CredentialGeneration: generation,
-	}, next.password, l.password)
+	return told(newUUID(), 0, command.ChangeLogin{
+		DatabaseID: l.databaseID(), Username: l.username, Generation: generation, Want: role.Rotation,
+		Verifier: next.verifier, ValidUntil: next.until, CredentialGeneration: generation,
+		NewPassword: next.password, OldPassword: l.password,
+	})
 }
 
-func (l loginOf) shut(want string, generation int64) protocol.Command {
-	return l.command(newUUID(), generation, protocol.RolePayload{Want: want}, "", l.password)
+func (l loginOf) shut(want role.Kind, generation int64) protocol.Command {
+	return told(newUUID(), 0, command.ChangeLogin{
+		DatabaseID: l.databaseID(), Username: l.username, Generation: generation, Want: want, OldPassword: l.password,
+	})
 }
 
 func (l loginOf) remove(generation int64, account ...string) protocol.Command {
-	return l.command(newUUID(), generation, protocol.RolePayload{
-		Want: protocol.LoginRemove, AccountDatabases: append([]string{}, account...),
-	}, "", "")
+	c := command.RemoveRole{DatabaseID: l.databaseID(), Username: l.username, Generation: generation}
+	for _, db := range account {
+		c.AccountDatabases = append(c.AccountDatabases, id.DatabaseID(db))
+	}
+	return told(newUUID(), 0, c)
 }
 
 // opened makes an additional role that may log in.
@@ -147,12 +144,12 @@ func as[T any](t testing.TB, result json.RawMessage) (v T) {
 }
 
 // condition asks how a login stands.
-func (s *stack) condition(t testing.TB, l loginOf) string {
+func (s *stack) condition(t testing.TB, l loginOf) command.LoginCondition {
 	t.Helper()
-	question := must(json.Marshal(protocol.LoginQuestion{DatabaseID: l.id, Username: l.username, Verifier: l.verifier}))(t)
+	question := must(json.Marshal(command.InspectLogin{DatabaseID: l.databaseID(), Username: l.username, Verifier: l.verifier}))(t)
 	status, text, err := s.request(http.MethodPost, "/v1/logins/inspect", question)
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("status %d, %s, %v", status, text, err)
 	}
-	return as[protocol.LoginAnswer](t, text).Condition
+	return as[command.LoginState](t, text).Condition
 }

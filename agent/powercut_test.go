@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -57,7 +58,7 @@ func (s *stack) serverCrash(t *testing.T, point string, c protocol.Command) *chi
 	working.thaw(t)
 	a := <-answered
 	atEnd := strings.HasSuffix(point, ".reply")
-	if a.err != nil || (a.reason == "") != atEnd || !atEnd && !strings.HasPrefix(a.reason, protocol.ReasonUnavailable) {
+	if a.err != nil || (a.reason == "") != atEnd || !atEnd && !strings.HasPrefix(a.reason, string(command.ReasonUnavailable)) {
 		t.Errorf("the agent answered %q, %v", a.reason, a.err)
 	}
 	// The agent takes charge again, and PgBouncer has to find out that its connections are gone.

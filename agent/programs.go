@@ -10,8 +10,8 @@ import (
 
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // programs knows the versions of the programs that the agent works with. One that does not pass when this agent sees it for the
@@ -152,12 +152,12 @@ func (p *programs) missing() (unseen []versions.Program) {
 }
 
 // report lists the programs in the protocol's form. One that has not answered yet has no version.
-func (p *programs) report() []protocol.Program {
+func (p *programs) report() []command.Program {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list := make([]protocol.Program, 0, len(versions.Programs))
+	list := make([]command.Program, 0, len(versions.Programs))
 	for _, name := range versions.Programs {
-		one := protocol.Program{Name: string(name), Holes: []string{}}
+		one := command.Program{Name: string(name), Holes: []string{}}
 		if v, ok := p.known[name]; ok {
 			one.Version, one.Floor, one.BelowFloor, one.Accepted = v.Text, v.Floor.String(), v.Below, v.Accepted
 			for _, h := range v.Holes {
@@ -170,7 +170,7 @@ func (p *programs) report() []protocol.Program {
 }
 
 // Programs lists PostgreSQL, PgBouncer and pg_dump with what is known of their versions.
-func (a *Agent) Programs() []protocol.Program { return a.programs.report() }
+func (a *Agent) Programs() []command.Program { return a.programs.report() }
 
 // checkVersions waits until PostgreSQL answers, and returns a *versions.Refusal before a predecessor loses charge.
 func (a *Agent) checkVersions(ctx context.Context) error {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // entryOf takes the entries of a database in turn.
@@ -41,7 +41,7 @@ func TestLimitsOfTenRolesHoldAtOnce(t *testing.T) {
 	w := s.roomy(t)
 	var all sync.WaitGroup
 	for i := range 10 {
-		l := w.additional(i+1, protocol.ProfileReadOnly)
+		l := w.additional(i+1, role.ReadOnly)
 		l.limit = 1 + i%4
 		s.opened(t, l)
 		clients := make([]*sql.DB, l.limit+1)
@@ -103,7 +103,7 @@ func (s *stack) fullAtLimit(ctx context.Context, l loginOf, clients []*sql.DB) e
 func TestLimitHoldsWhileVerifiersAreAskedFor(t *testing.T) {
 	s := realStack(t)
 	w := s.roomy(t)
-	l := w.additional(1, protocol.ProfileReadOnly)
+	l := w.additional(1, role.ReadOnly)
 	l.limit = 2
 	s.opened(t, l)
 	lock := must(s.super.BeginTx(t.Context(), nil))(t)

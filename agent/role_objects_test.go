@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // place is where the owner keeps one thing of every kind: its objects' names begin with prefix.
@@ -146,4 +148,6 @@ var databaseAbilities = []ability{
 	{"SET SESSION AUTHORIZATION \"%[1]s\"", nobody, false}, {"SET ROLE \"%[1]s\"", nobody, false},
 }
 
-func (a ability) of(profile string) bool { return strings.Contains(a.who, letters[profile]) }
+func (a ability) of(profile role.AccessProfile) bool {
+	return strings.Contains(a.who, letters[profile])
+}

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
-var letters = map[string]string{
-	protocol.ProfileReadOnly: "r", protocol.ProfileReadWrite: "w", protocol.ProfileCustom: "c",
+var letters = map[role.AccessProfile]string{
+	role.ReadOnly: "r", role.ReadWrite: "w", role.Custom: "c",
 }
 
 // furnished is a database with a role of each profile, and one thing of each kind made before them and one after.
@@ -29,7 +30,7 @@ func (s *stack) furnished(t testing.TB) furnished {
 	f.owner = s.owner(t, f.wanted)
 	must(f.owner.Exec("CREATE SCHEMA before"))(t)
 	furnish(t, f.owner, earlyPlaces)
-	for i, profile := range []string{protocol.ProfileReadOnly, protocol.ProfileReadWrite, protocol.ProfileCustom} {
+	for i, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
 		f.roles = append(f.roles, s.opened(t, f.additional(i+1, profile)))
 	}
 	must(f.owner.Exec("CREATE SCHEMA after"))(t)
@@ -58,12 +59,12 @@ func TestProfilesInSQL(t *testing.T) {
 	f := s.furnished(t)
 	before := s.fingerprint(t, f.wanted)
 	runtime, readonly := f.present(database.RuntimeLogin), f.present(database.ReadonlyLogin)
-	runtime.profile, readonly.profile = protocol.ProfileReadWrite, protocol.ProfileReadOnly // they have the same rights
+	runtime.profile, readonly.profile = role.ReadWrite, role.ReadOnly // they have the same rights
 	for _, l := range append(f.roles, runtime, readonly) {
 		n := f.names()
 		others := []string{n.Holder, n.ReadGroup, n.WriteGroup, n.Runtime, n.Readonly, f.roles[0].username, f.roles[2].username}
 		for way, db := range s.waysOf(t, l) {
-			what := l.username + " " + l.profile + " " + way
+			what := l.username + " " + string(l.profile) + " " + way
 			for _, a := range f.abilities() {
 				a.statement = filled(a.statement, f.name, "", l.username, "", f.blob)
 				tried(t, what, db, a, l.profile)
@@ -83,7 +84,7 @@ func TestProfilesInSQL(t *testing.T) {
 }
 
 // tried runs a statement that some may, in a transaction that is taken back, and one that nobody may by itself.
-func tried(t testing.TB, what string, db *sql.DB, a ability, profile string) {
+func tried(t testing.TB, what string, db *sql.DB, a ability, profile role.AccessProfile) {
 	t.Helper()
 	if a.who == nobody {
 		denied(t, what, db, a.statement)
@@ -111,8 +112,8 @@ func becomesNobody(t testing.TB, what string, db *sql.DB, l loginOf, other strin
 		"ALTER ROLE %q SET work_mem = '8MB'", "COMMENT ON ROLE %q IS 'x'",
 	}
 	// What it owns it may give to its own group, and the group's to itself: that owns nothing.
-	if group := map[string]string{
-		protocol.ProfileReadOnly: l.names().ReadGroup, protocol.ProfileReadWrite: l.names().WriteGroup,
+	if group := map[role.AccessProfile]string{
+		role.Custom: "", role.ReadOnly: l.names().ReadGroup, role.ReadWrite: l.names().WriteGroup,
 	}[l.profile]; group != other {
 		statements = append(statements, "DROP OWNED BY %q", "REASSIGN OWNED BY %q TO CURRENT_USER",
 			"REASSIGN OWNED BY CURRENT_USER TO %q")
@@ -182,8 +183,8 @@ func TestMemberTakesNothingFromItsGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range f.roles[:2] {
-		group := map[string]string{
-			protocol.ProfileReadOnly: f.names().ReadGroup, protocol.ProfileReadWrite: f.names().WriteGroup,
+		group := map[role.AccessProfile]string{
+			role.Custom: "", role.ReadOnly: f.names().ReadGroup, role.ReadWrite: f.names().WriteGroup,
 		}[l.profile]
 		_, _ = s.pooled(t, l.name, l.username, l.password).Exec(fmt.Sprintf("DROP OWNED BY %q CASCADE", group))
 	}
@@ -203,16 +204,16 @@ func TestRolesReachNoOtherDatabase(t *testing.T) {
 	for _, l := range f.roles {
 		must(s.owner(t, stranger).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
 		for _, other := range []string{sibling.name, "postgres", "template1", "template0", "pgherd_maintenance"} {
-			refused(t, l.profile+" direct at "+other, s.direct(t, other, l.username, l.password), "SELECT 1")
+			refused(t, string(l.profile)+" direct at "+other, s.direct(t, other, l.username, l.password), "SELECT 1")
 		}
 		for _, entry := range []string{
 			sibling.name, sibling.name + ".transaction", stranger.name, stranger.name + ".transaction", "postgres", "template1",
 			"template1.transaction", "pgherd_maintenance", "pgbouncer",
 		} {
-			refused(t, l.profile+" pooled at "+entry, s.pooled(t, entry, l.username, l.password), "SELECT 1")
+			refused(t, string(l.profile)+" pooled at "+entry, s.pooled(t, entry, l.username, l.password), "SELECT 1")
 		}
 		works(t, "where the owner has let it in", s.direct(t, stranger.name, l.username, l.password))
-		s.getsIn(t, l.profile, l)
+		s.getsIn(t, string(l.profile), l)
 		must(s.owner(t, stranger).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, l.username)))(t)
 	}
 }
@@ -221,14 +222,14 @@ func TestRolesReachNoOtherDatabase(t *testing.T) {
 func TestOwnPasswordIsADriftThatRotationRepairs(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	for i, profile := range []string{protocol.ProfileReadOnly, protocol.ProfileReadWrite, protocol.ProfileCustom} {
+	for i, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
 		l := s.opened(t, w.additional(i+1, profile))
 		mine, next := l.renewed(), l.renewed()
 		must(s.pooled(t, w.name, l.username, l.password).Exec("ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"))(t)
-		s.wantCondition(t, l, protocol.ConditionDrifted)
+		s.wantCondition(t, l, command.LoginDrifted)
 		s.getsIn(t, "its own password", mine)
 		s.done(t, l.rotate(2, next))
-		s.wantCondition(t, next, protocol.ConditionInForce)
+		s.wantCondition(t, next, command.LoginInForce)
 		s.getsInNowhere(t, "its own password", mine)
 		s.getsInNowhere(t, "the old password", l)
 		s.getsIn(t, "the new password", next)

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
@@ -21,20 +22,20 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 	s.startAgent(t, t.Context())
 	s.startBouncer(t, t.Context())
 	w := s.filledDatabase(t)
-	if report := s.backedUp(t, w.backup(newUUID(), backupName, true)); report.State != protocol.BackupDone {
+	if report := s.backedUp(t, w.backup(newUUID(), backupName, true)); report.State != command.BackupDone {
 		t.Fatalf("%+v", report)
 	}
 	s.done(t, w.access(2, false, true))
 	s.done(t, w.access(3, true, false))
-	role := s.opened(t, w.additional(1, protocol.ProfileReadOnly))
-	rotated := role.renewed()
-	s.done(t, role.rotate(2, rotated))
-	s.wantCondition(t, rotated, protocol.ConditionInForce)
-	s.done(t, rotated.shut(protocol.LoginRevoke, 3))
+	reader := s.opened(t, w.additional(1, role.ReadOnly))
+	rotated := reader.renewed()
+	s.done(t, reader.rotate(2, rotated))
+	s.wantCondition(t, rotated, command.LoginInForce)
+	s.done(t, rotated.shut(role.Revocation, 3))
 	s.removed(t, rotated.remove(4))
 	taken := want(database.Managed)
 	must(s.super.Exec("CREATE ROLE " + taken.names().WriteGroup))(t)
-	s.refusedFor(t, protocol.ReasonNameTaken, taken.create())
+	s.refusedFor(t, command.ReasonNameTaken, taken.create())
 
 	log := string(must(os.ReadFile(filepath.Join(s.one(t, "SHOW data_directory"), "..", "postgres.log")))(t))
 	if !strings.Contains(log, "CREATE TABLE things") {
@@ -43,7 +44,7 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 	for what, secret := range map[string]string{
 		"verifier": w.verifiers[database.OwnerLogin], "verifier of a refused create": taken.verifiers[database.RuntimeLogin],
 		"password": w.passwords[database.OwnerLogin], "any verifier": "SCRAM-SHA-256$4096",
-		"password of a role": role.password, "new password of a role": rotated.password,
+		"password of a role": reader.password, "new password of a role": rotated.password,
 	} {
 		for line := range strings.Lines(log) {
 			if strings.Contains(line, secret) {

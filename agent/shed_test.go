@@ -16,8 +16,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // mostClients is what PgBouncer admits here. Of four databases with equal caps each has a share of 70.
@@ -78,10 +80,10 @@ func (s *stack) crowdOf(t *testing.T, ctx context.Context, w wanted, n int) (hel
 
 func (s *stack) tellAccounts(t *testing.T, all map[string][]wanted) {
 	t.Helper()
-	var list protocol.Accounts
+	var list command.SetAccounts
 	for account, databases := range all {
 		for _, w := range databases {
-			list.Databases = append(list.Databases, protocol.DatabaseAccount{DatabaseID: w.id, AccountID: account})
+			list.Databases = append(list.Databases, database.Ownership{DatabaseID: w.databaseID(), AccountID: id.AccountID(account)})
 		}
 	}
 	body := must(json.Marshal(list))(t)
@@ -105,7 +107,7 @@ func TestACrowdOfOneAccountKeepsNobodyOut(t *testing.T) {
 	}
 	crowding, bystanding, crowd, quiet := newUUID(), newUUID(), all[0], all[2]
 	s.tellAccounts(t, map[string][]wanted{crowding: all[:2], bystanding: all[2:]})
-	role := s.opened(t, all[3].additional(1, protocol.ProfileReadOnly))
+	role := s.opened(t, all[3].additional(1, role.ReadOnly))
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // atMessage is an edit that changes nothing, and calls do at the first message that has the words.
@@ -36,7 +37,7 @@ func TestPasswordSetByALateSessionIsFound(t *testing.T) {
 			port := s.relayed(t, atMessage("a.backend_start < (", func() { intrude() }))
 			x := s.inProcess(t, port, asItIs)
 			w := want(database.Managed)
-			l := w.additional(1, protocol.ProfileReadOnly)
+			l := w.additional(1, role.ReadOnly)
 			for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
 				must(x.Execute(t.Context(), c))(t)
 			}
@@ -60,8 +61,8 @@ func TestPasswordSetByALateSessionIsFound(t *testing.T) {
 			}
 			rotation := l.rotate(2, next)
 			_, err := x.Execute(t.Context(), rotation)
-			var no *executor.Refusal
-			if !errors.As(err, &no) || no.Reason != protocol.ReasonUnavailable {
+			var no *command.Refusal
+			if !errors.As(err, &no) || no.Reason != command.ReasonUnavailable {
 				t.Errorf("%v, want that it is unavailable", err)
 			}
 			must(x.Execute(t.Context(), rotation))(t)
@@ -79,7 +80,7 @@ func TestSweepEndsWhatComesAfterTheCommand(t *testing.T) {
 	w := want(database.Managed)
 	must(x.Execute(t.Context(), w.create()))(t)
 	for i, swept := range []bool{false, true} {
-		l := w.additional(i+1, protocol.ProfileReadOnly)
+		l := w.additional(i+1, role.ReadOnly)
 		must(x.Execute(t.Context(), l.prepare(1)))(t)
 		must(x.Execute(t.Context(), l.open(1)))(t)
 		release := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // attack is one way in which an old password survives its change. It begins before the change with the password that is then in
@@ -190,7 +191,7 @@ func patience(attack string) time.Duration {
 func (s *stack) try(t *testing.T, x *executor.Executor, begin attack, change flow, works bool, limit time.Duration) {
 	t.Helper()
 	w := want(database.Managed)
-	l := w.additional(1, protocol.ProfileReadOnly)
+	l := w.additional(1, role.ReadOnly)
 	for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
 		must(x.Execute(t.Context(), c))(t)
 	}

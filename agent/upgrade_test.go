@@ -9,9 +9,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // earlier takes a prepared server back to what the version before additional roles had prepared.
@@ -38,7 +39,7 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	open, stopped := s.made(t, database.Managed), s.made(t, database.Managed)
 	s.done(t, stopped.access(2, false, true))
 	begun := want(database.Managed)
-	s.refusedFor(t, protocol.ReasonNotFound, begun.access(2, false, true))
+	s.refusedFor(t, command.ReasonNotFound, begun.access(2, false, true))
 	first.kill()
 	for _, statement := range earlier {
 		must(s.super.Exec(statement))(t)
@@ -70,18 +71,18 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	}
 	for w, want := range map[*wanted]string{&stopped: "2", &begun: "0"} {
 		const query = "SELECT applied FROM ledger.generation WHERE kind = 'database.access' AND resource = $1"
-		if got := s.one(t, query, protocol.DatabaseResource(w.id)); got != want {
+		if got := s.one(t, query, databaseResource(w.id)); got != want {
 			t.Errorf("generation %s of the access to %s counts as applied, want %s", got, w.name, want)
 		}
 	}
 	defer s.child(t, "").kill()
 	owner := stopped.present(database.OwnerLogin)
-	s.refusedFor(t, protocol.ReasonDatabaseClosed, owner.rotate(2, owner.renewed()))
+	s.refusedFor(t, command.ReasonDatabaseClosed, owner.rotate(2, owner.renewed()))
 	s.done(t, stopped.access(3, true, false))
 	for _, w := range []wanted{open, stopped} {
 		for _, l := range w.model.Logins() {
 			s.getsIn(t, string(l), w.present(l))
 		}
-		s.getsIn(t, "an additional role", s.opened(t, w.additional(1, protocol.ProfileReadOnly)))
+		s.getsIn(t, "an additional role", s.opened(t, w.additional(1, role.ReadOnly)))
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -82,7 +83,7 @@ func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 		return
 	}
 	eventually(t, "the version of PgBouncer is not seen", func() bool {
-		return slices.ContainsFunc(a.Programs(), func(p protocol.Program) bool { return p.Version == version.Text && !p.BelowFloor })
+		return slices.ContainsFunc(a.Programs(), func(p command.Program) bool { return p.Version == version.Text && !p.BelowFloor })
 	})
 	if log.FilterMessage("version").FilterField(zap.String("version", version.Text)).Len() != 1 {
 		t.Error("the log does not name it once")
@@ -109,7 +110,7 @@ func TestAProgramThatIsAwayHidesNoOther(t *testing.T) {
 	s.startBouncer(t, ctx)
 	version := must(versions.Ask(ctx, must(toolchain.Find())(t).PgBouncer))(t)
 	eventually(t, "the version of PgBouncer is not seen", func() bool {
-		return slices.ContainsFunc(a.Programs(), func(p protocol.Program) bool { return p.Version == version })
+		return slices.ContainsFunc(a.Programs(), func(p command.Program) bool { return p.Version == version })
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
@@ -28,7 +29,7 @@ type Servers interface {
 	// Save writes every field that can change but AvoidedUntil; ErrNoRow when there is no such server.
 	Save(ctx context.Context, s server.Server) error
 	// DatabaseAccounts lists the active and stopped databases of a server with their accounts, by database ID.
-	DatabaseAccounts(ctx context.Context, server id.ServerID) ([]DatabaseAccount, error)
+	DatabaseAccounts(ctx context.Context, server id.ServerID) ([]database.Ownership, error)
 }
 
 // Placement is what a new database needs of its server.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -44,7 +45,6 @@ type CustomerSession interface {
 func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 	cases := maps.Clone(roleCases)
 	maps.Copy(cases, map[string]func(t *testing.T, s AgentStand){
-		"ready":       func(t *testing.T, s AgentStand) { noError(t, s.Agent.Ready(bounded(t))) },
 		"connections": connectionsAreKnown,
 
 		"ensure makes a managed database":         ensureManaged,
@@ -91,9 +91,9 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 }
 
 func connectionsAreKnown(t *testing.T, s AgentStand) {
-	n, err := s.Agent.Connections(bounded(t))
+	known, err := ports.Ask(bounded(t), s.Agent, command.AskCapabilities{})
 	noError(t, err)
-	if n < 1 {
-		t.Errorf("the server has %d connections for databases", n)
+	if known.Connections < 1 {
+		t.Errorf("the server has %d connections for databases", known.Connections)
 	}
 }

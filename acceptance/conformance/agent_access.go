@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -16,20 +17,20 @@ func accessOpensAndCloses(t *testing.T, s AgentStand) {
 	bystander, _ := made(t, s)
 	session, other := logIn(t, s.Server, spec), logIn(t, s.Server, bystander)
 
-	stop := ports.AccessSpec{DatabaseID: spec.ID, Generation: 2, Open: false, Disconnect: true}
-	noError(t, s.Agent.SetAccess(bounded(t), newFence(), stop))
+	stop := command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 2, Open: false, Disconnect: true}
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), stop))
 	wantEnded(t, session)
 	wantLogIn(t, s.Server, spec, false)
 	if !other.Alive() {
 		t.Error("a session in another database was ended")
 	}
-	if _, err := s.Agent.DatabaseSize(bounded(t), spec.ID); err != nil {
+	if _, err := ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: spec.DatabaseID}); err != nil {
 		t.Errorf("the agent itself is shut out: %v", err)
 	}
 
-	start, fence := ports.AccessSpec{DatabaseID: spec.ID, Generation: 3, Open: true}, newFence()
+	start, fence := command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 3, Open: true}, newFence()
 	for range 2 { // the second time it is the same command
-		noError(t, s.Agent.SetAccess(bounded(t), fence, start))
+		noError(t, ports.Tell(bounded(t), s.Agent, fence, start))
 		wantLogIn(t, s.Server, spec, true)
 	}
 }
@@ -37,13 +38,13 @@ func accessOpensAndCloses(t *testing.T, s AgentStand) {
 func accessRestarts(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	session := logIn(t, s.Server, spec)
-	restart, fence := ports.AccessSpec{DatabaseID: spec.ID, Generation: 2, Open: true, Disconnect: true}, newFence()
-	noError(t, s.Agent.SetAccess(bounded(t), fence, restart))
+	restart, fence := command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 2, Open: true, Disconnect: true}, newFence()
+	noError(t, ports.Tell(bounded(t), s.Agent, fence, restart))
 	wantEnded(t, session)
 	wantLogIn(t, s.Server, spec, true)
 
 	fresh := logIn(t, s.Server, spec)
-	noError(t, s.Agent.SetAccess(bounded(t), fence, restart))
+	noError(t, ports.Tell(bounded(t), s.Agent, fence, restart))
 	if !fresh.Alive() {
 		t.Error("the same command disconnected a second time")
 	}
@@ -51,30 +52,30 @@ func accessRestarts(t *testing.T, s AgentStand) {
 
 func accessStale(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
-	noError(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: spec.ID, Generation: 5}))
-	late := ports.AccessSpec{DatabaseID: spec.ID, Generation: 4, Open: true}
-	wantGenerations(t, s.Agent.SetAccess(bounded(t), newFence(), late), ports.ReasonStale,
-		ports.AgentGenerations{Applied: 5, Admitted: 5})
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 5}))
+	late := command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 4, Open: true}
+	wantGenerations(t, ports.Tell(bounded(t), s.Agent, newFence(), late), command.ReasonStale,
+		command.Generations{Applied: 5, Admitted: 5})
 	wantLogIn(t, s.Server, spec, false)
 }
 
 func accessConflict(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	fence := newFence()
-	noError(t, s.Agent.SetAccess(bounded(t), fence, ports.AccessSpec{DatabaseID: spec.ID, Generation: 2}))
-	other := ports.AccessSpec{DatabaseID: spec.ID, Generation: 2, Open: true}
-	wantReason(t, s.Agent.SetAccess(bounded(t), fence, other), ports.ReasonConflict)
+	noError(t, ports.Tell(bounded(t), s.Agent, fence, command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 2}))
+	other := command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 2, Open: true}
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, other), command.ReasonConflict)
 	wantLogIn(t, s.Server, spec, false)
 
-	noError(t, s.Agent.Close(bounded(t), fence))
-	wantReason(t, s.Agent.SetAccess(bounded(t), fence, ports.AccessSpec{DatabaseID: spec.ID, Generation: 3, Open: true}),
-		ports.ReasonClosed)
+	noError(t, ports.Close(bounded(t), s.Agent, fence))
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 3, Open: true}),
+		command.ReasonClosed)
 	wantLogIn(t, s.Server, spec, false)
 }
 
 func accessOfNothing(t *testing.T, s AgentStand) {
-	spec := ports.AccessSpec{DatabaseID: agentID[id.DatabaseID](), Generation: 1}
-	wantReason(t, s.Agent.SetAccess(bounded(t), newFence(), spec), ports.ReasonNotFound)
+	spec := command.SetAccess{DatabaseID: agentID[id.DatabaseID](), Generation: 1}
+	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), spec), command.ReasonNotFound)
 }
 
 func allowlistAdmits(t *testing.T, s AgentStand) {
@@ -94,21 +95,21 @@ func allowlistAdmits(t *testing.T, s AgentStand) {
 	wantLogIn(t, s.Server, spec, true)
 }
 
-func set(t *testing.T, s AgentStand, spec ports.DatabaseSpec, generation int64, networks ...netip.Prefix) {
+func set(t *testing.T, s AgentStand, spec command.EnsureDatabase, generation int64, networks ...netip.Prefix) {
 	t.Helper()
-	noError(t, s.Agent.SetAllowlist(bounded(t), ports.AllowlistSpec{
-		DatabaseID: spec.ID, Generation: generation, Networks: networks,
+	noError(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, command.SetAllowlist{
+		DatabaseID: spec.DatabaseID, Generation: generation, Networks: networks,
 	}))
 }
 
 func allowlistStale(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	set(t, s, spec, 7, elsewhere)
-	late := ports.AllowlistSpec{DatabaseID: spec.ID, Generation: 6}
-	applied := ports.AgentGenerations{Applied: 7, Admitted: 7}
-	wantGenerations(t, s.Agent.SetAllowlist(bounded(t), late), ports.ReasonStale, applied)
-	other := ports.AllowlistSpec{DatabaseID: spec.ID, Generation: 7}
-	wantGenerations(t, s.Agent.SetAllowlist(bounded(t), other), ports.ReasonConflict, applied)
+	late := command.SetAllowlist{DatabaseID: spec.DatabaseID, Generation: 6}
+	applied := command.Generations{Applied: 7, Admitted: 7}
+	wantGenerations(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, late), command.ReasonStale, applied)
+	other := command.SetAllowlist{DatabaseID: spec.DatabaseID, Generation: 7}
+	wantGenerations(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, other), command.ReasonConflict, applied)
 	wantLogIn(t, s.Server, spec, false)
 }
 
@@ -121,6 +122,6 @@ func allowlistAgain(t *testing.T, s AgentStand) {
 }
 
 func allowlistOfNothing(t *testing.T, s AgentStand) {
-	spec := ports.AllowlistSpec{DatabaseID: agentID[id.DatabaseID](), Generation: 1}
-	wantReason(t, s.Agent.SetAllowlist(bounded(t), spec), ports.ReasonNotFound)
+	spec := command.SetAllowlist{DatabaseID: agentID[id.DatabaseID](), Generation: 1}
+	wantReason(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, spec), command.ReasonNotFound)
 }

@@ -1,23 +1,27 @@
 package conformance
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/ports"
 )
 
 func accountsKept(t *testing.T, s AgentStand) {
 	first, _ := made(t, s)
 	second, _ := made(t, s)
 	account := agentID[id.AccountID]()
-	if got := s.Server.AccountOf(first.ID); got != "" {
+	if got := s.Server.AccountOf(first.DatabaseID); got != "" {
 		t.Errorf("before the agent was told, the database is of %q", got)
 	}
-	both := []ports.DatabaseAccount{{DatabaseID: first.ID, AccountID: account}, {DatabaseID: second.ID, AccountID: account}}
-	noError(t, s.Agent.SetAccounts(bounded(t), both[:1]))
+	both := []database.Ownership{
+		{DatabaseID: first.DatabaseID, AccountID: account}, {DatabaseID: second.DatabaseID, AccountID: account},
+	}
+	noError(t, ask(bounded(t), s.Agent, command.SetAccounts{Databases: both[:1]}))
 	for range 2 {
-		noError(t, s.Agent.SetAccounts(bounded(t), both[1:]))
+		noError(t, ask(bounded(t), s.Agent, command.SetAccounts{Databases: both[1:]}))
 	}
 	for _, d := range both {
 		if got := s.Server.AccountOf(d.DatabaseID); got != account {
@@ -30,14 +34,16 @@ func accountsKept(t *testing.T, s AgentStand) {
 func accountsOfNothing(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
 	account := agentID[id.AccountID]()
-	var list []ports.DatabaseAccount
+	var list []database.Ownership
 	for range 15_000 {
-		list = append(list, ports.DatabaseAccount{DatabaseID: agentID[id.DatabaseID](), AccountID: agentID[id.AccountID]()})
+		list = append(list, database.Ownership{DatabaseID: agentID[id.DatabaseID](), AccountID: agentID[id.AccountID]()})
 	}
-	list = append(list, ports.DatabaseAccount{DatabaseID: spec.ID, AccountID: account})
-	noError(t, s.Agent.SetAccounts(bounded(t), list))
-	noError(t, s.Agent.SetAccounts(bounded(t), nil))
-	if got := s.Server.AccountOf(spec.ID); got != account {
+	list = append(list, database.Ownership{DatabaseID: spec.DatabaseID, AccountID: account})
+	for part := range slices.Chunk(list, command.AccountsAtOnce) {
+		noError(t, ask(bounded(t), s.Agent, command.SetAccounts{Databases: part}))
+	}
+	noError(t, ask(bounded(t), s.Agent, command.SetAccounts{Databases: nil}))
+	if got := s.Server.AccountOf(spec.DatabaseID); got != account {
 		t.Errorf("the database is of %q, want %s", got, account)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -18,36 +20,36 @@ import (
 const backupName = "20261121_065347.sql.gz"
 
 // backedUp makes a database and a finished backup of it.
-func backedUp(t *testing.T, s AgentStand, verify bool) (ports.Fence, ports.BackupSpec, ports.BackupReport) {
+func backedUp(t *testing.T, s AgentStand, verify bool) (ports.Fence, command.Backup, command.BackupReport) {
 	t.Helper()
 	db, _ := made(t, s)
-	fence, spec := newFence(), ports.BackupSpec{DatabaseID: db.ID, Filename: backupName, Verify: verify}
+	fence, spec := newFence(), command.Backup{DatabaseID: db.DatabaseID, Filename: backupName, Verify: verify}
 	return fence, spec, finish(t, s, fence, spec)
 }
 
 // finish asks until the backup has come to its end. Progress never goes back.
-func finish(t *testing.T, s AgentStand, fence ports.Fence, spec ports.BackupSpec) ports.BackupReport {
+func finish(t *testing.T, s AgentStand, fence ports.Fence, spec command.Backup) command.BackupReport {
 	t.Helper()
 	ctx, before := bounded(t), 0
 	for ctx.Err() == nil {
-		report, err := s.Agent.Backup(ctx, fence, spec)
+		report, err := ports.Do(ctx, s.Agent, fence, spec)
 		noError(t, err)
 		if report.Progress < before || report.Progress > 100 {
 			t.Errorf("progress went from %d to %d", before, report.Progress)
 		}
-		if before = report.Progress; report.State != ports.BackupRunning {
+		if before = report.Progress; report.State != command.BackupRunning {
 			return report
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Fatal("the backup did not come to an end")
-	return ports.BackupReport{}
+	return command.BackupReport{}
 }
 
 func backupVerified(t *testing.T, s AgentStand) {
 	began := time.Now().Add(-time.Minute)
 	_, spec, report := backedUp(t, s, true)
-	if report.State != ports.BackupDone || report.Progress != 100 || !report.RoleManifest {
+	if report.State != command.BackupDone || report.Progress != 100 || !report.RoleManifest {
 		t.Errorf("got %+v", report)
 	}
 	if report.VerifiedAt == nil || report.VerifiedAt.Before(began) {
@@ -58,16 +60,16 @@ func backupVerified(t *testing.T, s AgentStand) {
 
 func backupUnverified(t *testing.T, s AgentStand) {
 	_, spec, report := backedUp(t, s, false)
-	if report.State != ports.BackupDone || report.VerifiedAt != nil {
+	if report.State != command.BackupDone || report.VerifiedAt != nil {
 		t.Errorf("got %+v", report)
 	}
 	wantFile(t, s, spec, report)
 }
 
 // wantFile checks that the file is what the report says, and a whole dump.
-func wantFile(t *testing.T, s AgentStand, spec ports.BackupSpec, report ports.BackupReport) {
+func wantFile(t *testing.T, s AgentStand, spec command.Backup, report command.BackupReport) {
 	t.Helper()
-	file, err := s.Agent.OpenBackup(bounded(t), spec.DatabaseID, spec.Filename)
+	file, err := s.Agent.Open(bounded(t), command.OpenBackup{DatabaseID: spec.DatabaseID, Filename: spec.Filename})
 	noError(t, err)
 	defer file.Body.Close()
 	stored, err := io.ReadAll(file.Body)
@@ -86,61 +88,61 @@ func wantFile(t *testing.T, s AgentStand, spec ports.BackupSpec, report ports.Ba
 	}
 }
 
-func wantNoFile(t *testing.T, s AgentStand, db id.DatabaseID, filename string) {
+func wantNoFile(t *testing.T, s AgentStand, db id.DatabaseID, filename backup.Filename) {
 	t.Helper()
-	file, err := s.Agent.OpenBackup(bounded(t), db, filename)
+	file, err := s.Agent.Open(bounded(t), command.OpenBackup{DatabaseID: db, Filename: filename})
 	if err == nil {
 		file.Body.Close()
 	}
-	wantReason(t, err, ports.ReasonNotFound)
+	wantReason(t, err, command.ReasonNotFound)
 }
 
 func backupAgain(t *testing.T, s AgentStand) {
 	fence, spec, report := backedUp(t, s, true)
 	fence.Epoch++
-	again, err := s.Agent.Backup(bounded(t), fence, spec)
+	again, err := ports.Do(bounded(t), s.Agent, fence, spec)
 	noError(t, err)
 	if !reflect.DeepEqual(again, report) {
 		t.Errorf("first %+v, then %+v", report, again)
 	}
 	fence.Epoch--
-	_, err = s.Agent.Backup(bounded(t), fence, spec)
-	wantReason(t, err, ports.ReasonFenced)
+	_, err = ports.Do(bounded(t), s.Agent, fence, spec)
+	wantReason(t, err, command.ReasonFenced)
 }
 
 func backupConflict(t *testing.T, s AgentStand) {
 	fence, spec, _ := backedUp(t, s, false)
 	spec.Filename = "20261121_065348.sql.gz"
-	_, err := s.Agent.Backup(bounded(t), fence, spec)
-	wantReason(t, err, ports.ReasonConflict)
+	_, err := ports.Do(bounded(t), s.Agent, fence, spec)
+	wantReason(t, err, command.ReasonConflict)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 }
 
 func backupOfNothing(t *testing.T, s AgentStand) {
-	spec := ports.BackupSpec{DatabaseID: agentID[id.DatabaseID](), Filename: backupName}
-	_, err := s.Agent.Backup(bounded(t), newFence(), spec)
-	wantReason(t, err, ports.ReasonNotFound)
-	wantReason(t, s.Agent.RoomForBackup(bounded(t), spec.DatabaseID), ports.ReasonNotFound)
+	spec := command.Backup{DatabaseID: agentID[id.DatabaseID](), Filename: backupName}
+	_, err := ports.Do(bounded(t), s.Agent, newFence(), spec)
+	wantReason(t, err, command.ReasonNotFound)
+	wantReason(t, ask(bounded(t), s.Agent, command.RoomForBackup{DatabaseID: spec.DatabaseID}), command.ReasonNotFound)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 }
 
 // backupClosed closes a backup right after its start. On a real server it may have been faster: then it must be whole.
 func backupClosed(t *testing.T, s AgentStand) {
 	db, _ := made(t, s)
-	noError(t, s.Agent.RoomForBackup(bounded(t), db.ID))
-	fence, spec := newFence(), ports.BackupSpec{DatabaseID: db.ID, Filename: backupName, Verify: true}
-	_, err := s.Agent.Backup(bounded(t), fence, spec)
+	noError(t, ask(bounded(t), s.Agent, command.RoomForBackup{DatabaseID: db.DatabaseID}))
+	fence, spec := newFence(), command.Backup{DatabaseID: db.DatabaseID, Filename: backupName, Verify: true}
+	_, err := ports.Do(bounded(t), s.Agent, fence, spec)
 	noError(t, err)
-	if err := s.Agent.Close(bounded(t), fence); ports.RefusedFor(err, ports.ReasonCompleted) {
+	if err := ports.Close(bounded(t), s.Agent, fence); command.RefusedFor(err, command.ReasonCompleted) {
 		wantFile(t, s, spec, finish(t, s, fence, spec))
 		return
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Agent.Backup(bounded(t), fence, spec)
-	wantReason(t, err, ports.ReasonClosed)
+	_, err = ports.Do(bounded(t), s.Agent, fence, spec)
+	wantReason(t, err, command.ReasonClosed)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
-	if second := finish(t, s, newFence(), spec); second.State != ports.BackupDone {
+	if second := finish(t, s, newFence(), spec); second.State != command.BackupDone {
 		t.Errorf("the next backup: %+v", second)
 	}
 }
@@ -148,7 +150,7 @@ func backupClosed(t *testing.T, s AgentStand) {
 func backupComplete(t *testing.T, s AgentStand) {
 	fence, spec, report := backedUp(t, s, false)
 	for range 2 {
-		wantReason(t, s.Agent.Close(bounded(t), fence), ports.ReasonCompleted)
+		wantReason(t, ports.Close(bounded(t), s.Agent, fence), command.ReasonCompleted)
 	}
 	wantFile(t, s, spec, report)
 }
@@ -156,7 +158,7 @@ func backupComplete(t *testing.T, s AgentStand) {
 func backupDeleted(t *testing.T, s AgentStand) {
 	_, spec, _ := backedUp(t, s, false)
 	for range 2 { // one that is gone already is no error
-		noError(t, s.Agent.DeleteBackup(bounded(t), spec.DatabaseID, spec.Filename))
+		noError(t, ask(bounded(t), s.Agent, command.DeleteBackup{DatabaseID: spec.DatabaseID, Filename: spec.Filename}))
 		wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 	}
 }
@@ -164,7 +166,7 @@ func backupDeleted(t *testing.T, s AgentStand) {
 func backupOfAnother(t *testing.T, s AgentStand) {
 	_, spec, report := backedUp(t, s, false)
 	other, _ := made(t, s)
-	wantNoFile(t, s, other.ID, spec.Filename)
-	noError(t, s.Agent.DeleteBackup(bounded(t), other.ID, spec.Filename))
+	wantNoFile(t, s, other.DatabaseID, spec.Filename)
+	noError(t, ask(bounded(t), s.Agent, command.DeleteBackup{DatabaseID: other.DatabaseID, Filename: spec.Filename}))
 	wantFile(t, s, spec, report)
 }

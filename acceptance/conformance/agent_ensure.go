@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -12,13 +13,13 @@ import (
 
 func ensureManaged(t *testing.T, s AgentStand) {
 	spec := newSpec(database.Managed)
-	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), spec))
 	wantStands(t, s.Server, spec)
 }
 
 func ensureSingleLogin(t *testing.T, s AgentStand) {
 	spec := newSpec(database.SingleLogin)
-	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), spec))
 	wantStands(t, s.Server, spec)
 	wrong := spec.Logins[0]
 	wrong.Password += "x"
@@ -28,7 +29,7 @@ func ensureSingleLogin(t *testing.T, s AgentStand) {
 }
 
 // wantStands checks that database and logins exist once and that every login gets in.
-func wantStands(t *testing.T, v ServerView, spec ports.DatabaseSpec) {
+func wantStands(t *testing.T, v ServerView, spec command.EnsureDatabase) {
 	t.Helper()
 	if n := count(v.Databases(), spec.Name); n != 1 {
 		t.Errorf("%d databases %s", n, spec.Name)
@@ -42,7 +43,7 @@ func wantStands(t *testing.T, v ServerView, spec ports.DatabaseSpec) {
 }
 
 // wantNothing checks that neither the database nor any of its logins is left.
-func wantNothing(t *testing.T, v ServerView, spec ports.DatabaseSpec) {
+func wantNothing(t *testing.T, v ServerView, spec command.EnsureDatabase) {
 	t.Helper()
 	if slices.Contains(v.Databases(), spec.Name) {
 		t.Errorf("the database %s is left", spec.Name)
@@ -65,21 +66,21 @@ func count(names []string, name string) (n int) {
 
 func ensureAgain(t *testing.T, s AgentStand) {
 	spec, fence := made(t, s)
-	noError(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	noError(t, ports.Tell(bounded(t), s.Agent, fence, spec))
 	fence.Epoch++ // another worker goes on with the operation
-	noError(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	noError(t, ports.Tell(bounded(t), s.Agent, fence, spec))
 	wantStands(t, s.Server, spec)
 }
 
 // ensureByAnother asks again on behalf of another operation, as one that finds a database whole does.
 func ensureByAnother(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
-	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), spec))
 	wantStands(t, s.Server, spec)
 	other := spec
 	other.Name = "x" + spec.Name
-	other.Logins = []ports.LoginSpec{newLogin(database.OwnerLogin, other.Name)}
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), newFence(), other), ports.ReasonConflict)
+	other.Logins = []command.Login{newLogin(database.OwnerLogin, other.Name)}
+	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), other), command.ReasonConflict)
 	wantStands(t, s.Server, spec)
 	wantNothing(t, s.Server, other)
 }
@@ -89,7 +90,7 @@ func ensureAtOnce(t *testing.T, s AgentStand) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if err := s.Agent.EnsureDatabase(bounded(t), fence, spec); err != nil {
+			if err := ports.Tell(bounded(t), s.Agent, fence, spec); err != nil {
 				t.Error(err)
 			}
 		})
@@ -112,10 +113,10 @@ func ensureConflict(t *testing.T, s AgentStand) {
 	spec, fence := made(t, s)
 	other := spec
 	other.ConnectionCap = 3
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, other), ports.ReasonConflict)
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, other), command.ReasonConflict)
 	other = spec
-	other.Logins = []ports.LoginSpec{newLogin(database.OwnerLogin, spec.Name)}
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, other), ports.ReasonConflict)
+	other.Logins = []command.Login{newLogin(database.OwnerLogin, spec.Name)}
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, other), command.ReasonConflict)
 	wantStands(t, s.Server, spec)
 	if canLogIn(t, s.Server, spec.Name, other.Logins[0]) {
 		t.Error("the password of the refused command gets in")
@@ -125,32 +126,32 @@ func ensureConflict(t *testing.T, s AgentStand) {
 func ensureFenced(t *testing.T, s AgentStand) {
 	spec, late := newSpec(database.SingleLogin), newFence()
 	ahead := ports.Fence{OperationID: late.OperationID, Epoch: late.Epoch + 1}
-	noError(t, s.Agent.EnsureDatabase(bounded(t), ahead, spec))
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), late, spec), ports.ReasonFenced)
-	wantReason(t, s.Agent.Close(bounded(t), late), ports.ReasonFenced)
+	noError(t, ports.Tell(bounded(t), s.Agent, ahead, spec))
+	wantReason(t, ports.Tell(bounded(t), s.Agent, late, spec), command.ReasonFenced)
+	wantReason(t, ports.Close(bounded(t), s.Agent, late), command.ReasonFenced)
 	wantStands(t, s.Server, spec)
 }
 
 func ensureForeignName(t *testing.T, s AgentStand) {
 	spec, fence := newSpec(database.Managed), newFence()
 	s.Server.AddForeign(t, spec.Name)
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonNameTaken)
-	noError(t, s.Agent.Close(bounded(t), fence))
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, spec), command.ReasonNameTaken)
+	noError(t, ports.Close(bounded(t), s.Agent, fence))
 	for _, l := range spec.Logins {
 		if slices.Contains(s.Server.Logins(), l.Username) {
 			t.Errorf("the login %s is left", l.Username)
 		}
 	}
 	wantLogIn(t, s.Server, spec, false)
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonClosed)
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, spec), command.ReasonClosed)
 }
 
 func ensureTakenName(t *testing.T, s AgentStand) {
 	first, _ := made(t, s)
 	second, fence := newSpec(database.SingleLogin), newFence()
 	second.Name, second.Logins[0].Username = first.Name, first.Name
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, second), ports.ReasonNameTaken)
-	noError(t, s.Agent.Close(bounded(t), fence))
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, second), command.ReasonNameTaken)
+	noError(t, ports.Close(bounded(t), s.Agent, fence))
 	wantStands(t, s.Server, first)
 	if canLogIn(t, s.Server, first.Name, second.Logins[0]) {
 		t.Error("the password of the refused command gets in")
@@ -161,45 +162,45 @@ func ensureUnproven(t *testing.T, s AgentStand) {
 	spec, fence := newSpec(database.Managed), newFence()
 	proof := spec.Logins[0].Password
 	spec.Logins[0].Password = "not-the-password-of-the-verifier"
-	wantRefused(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), proof, spec.Logins[0].Password)
-	noError(t, s.Agent.Close(bounded(t), fence))
+	wantRefused(t, ports.Tell(bounded(t), s.Agent, fence, spec), proof, spec.Logins[0].Password)
+	noError(t, ports.Close(bounded(t), s.Agent, fence))
 	wantNothing(t, s.Server, spec)
 
 	again := spec // the name and the ID are free again
 	again.Logins = slices.Clone(spec.Logins)
 	again.Logins[0].Password = proof
-	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), again))
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), again))
 	wantStands(t, s.Server, again)
 }
 
 func closeUnseen(t *testing.T, s AgentStand) {
 	spec, fence := newSpec(database.SingleLogin), newFence()
 	for range 2 {
-		noError(t, s.Agent.Close(bounded(t), fence))
+		noError(t, ports.Close(bounded(t), s.Agent, fence))
 	}
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonClosed)
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, spec), command.ReasonClosed)
 	fence.Epoch++
-	wantReason(t, s.Agent.EnsureDatabase(bounded(t), fence, spec), ports.ReasonClosed)
-	noError(t, s.Agent.Close(bounded(t), fence))
+	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, spec), command.ReasonClosed)
+	noError(t, ports.Close(bounded(t), s.Agent, fence))
 	wantNothing(t, s.Server, spec)
 }
 
 func closeCompleteDatabase(t *testing.T, s AgentStand) {
 	spec, fence := made(t, s)
 	for range 2 {
-		wantReason(t, s.Agent.Close(bounded(t), fence), ports.ReasonCompleted)
+		wantReason(t, ports.Close(bounded(t), s.Agent, fence), command.ReasonCompleted)
 	}
 	wantStands(t, s.Server, spec)
-	noError(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	noError(t, ports.Tell(bounded(t), s.Agent, fence, spec))
 }
 
 func sizeOfDatabase(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
-	size, err := s.Agent.DatabaseSize(bounded(t), spec.ID)
+	size, err := ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: spec.DatabaseID})
 	noError(t, err)
-	if size < 1<<20 {
-		t.Errorf("an empty database of PostgreSQL has some megabytes, not %d bytes", size)
+	if size.Bytes < 1<<20 {
+		t.Errorf("an empty database of PostgreSQL has some megabytes, not %d bytes", size.Bytes)
 	}
-	_, err = s.Agent.DatabaseSize(bounded(t), agentID[id.DatabaseID]())
-	wantReason(t, err, ports.ReasonNotFound)
+	_, err = ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: agentID[id.DatabaseID]()})
+	wantReason(t, err, command.ReasonNotFound)
 }

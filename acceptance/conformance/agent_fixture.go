@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -32,9 +33,9 @@ func agentID[T ~string]() T {
 
 func newFence() ports.Fence { return ports.Fence{OperationID: agentID[id.OperationID](), Epoch: 1} }
 
-func newSpec(model database.RoleModel) ports.DatabaseSpec {
+func newSpec(model database.RoleModel) command.EnsureDatabase {
 	db := agentID[id.DatabaseID]()
-	spec := ports.DatabaseSpec{ID: db, Name: "c" + id.Compact(db)[:20], RoleModel: model}
+	spec := command.EnsureDatabase{DatabaseID: db, Name: "c" + id.Compact(db)[:20], RoleModel: model}
 	if model == database.Managed {
 		spec.ConnectionCap = 8
 	}
@@ -45,22 +46,28 @@ func newSpec(model database.RoleModel) ports.DatabaseSpec {
 	return spec
 }
 
-func newLogin(login database.Login, username string) ports.LoginSpec {
+func newLogin(login database.Login, username string) command.Login {
 	password := rand.Text()
 	var salt [16]byte
 	_, _ = rand.Read(salt[:])
-	return ports.LoginSpec{
+	return command.Login{
 		Login: login, Username: username, Password: password,
 		Verifier: credential.Verifier(password, salt, credential.Iterations),
 	}
 }
 
 // made returns a database that stands, and the fence of the operation that made it.
-func made(t *testing.T, s AgentStand) (ports.DatabaseSpec, ports.Fence) {
+func made(t *testing.T, s AgentStand) (command.EnsureDatabase, ports.Fence) {
 	t.Helper()
 	spec, fence := newSpec(database.SingleLogin), newFence()
-	noError(t, s.Agent.EnsureDatabase(bounded(t), fence, spec))
+	noError(t, ports.Tell(bounded(t), s.Agent, fence, spec))
 	return spec, fence
+}
+
+// ask is ports.Ask for a question without an answer.
+func ask(ctx context.Context, a ports.Agent, q command.Asking[command.None]) error {
+	_, err := ports.Ask(ctx, a, q)
+	return err
 }
 
 func noError(t *testing.T, err error) {
@@ -70,17 +77,22 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-func wantReason(t *testing.T, err error, reason ports.AgentReason) {
+func wantReason(t *testing.T, err error, reason command.Reason) {
 	t.Helper()
-	if !ports.RefusedFor(err, reason) {
+	var no *command.Refusal
+	if !errors.As(err, &no) || no.Reason != reason {
 		t.Errorf("got %v, want a refusal for %s", err, reason)
+		return
+	}
+	if no.Generations == nil && (reason == command.ReasonStale || reason == command.ReasonConflict) {
+		t.Errorf("%v names no generations", err)
 	}
 }
 
 // wantRefused checks that err is a definite no that shows no password.
 func wantRefused(t *testing.T, err error, passwords ...string) {
 	t.Helper()
-	var no *ports.AgentRefusal
+	var no *command.Refusal
 	if !errors.As(err, &no) {
 		t.Fatalf("got %v, want a refusal", err)
 	}
@@ -92,7 +104,7 @@ func wantRefused(t *testing.T, err error, passwords ...string) {
 }
 
 // canLogIn tries both entries of the database; they must agree.
-func canLogIn(t *testing.T, v ServerView, name string, l ports.LoginSpec) bool {
+func canLogIn(t *testing.T, v ServerView, name string, l command.Login) bool {
 	t.Helper()
 	session, err := v.LogIn(name, l.Username, l.Password)
 	if err == nil {
@@ -108,7 +120,7 @@ func canLogIn(t *testing.T, v ServerView, name string, l ports.LoginSpec) bool {
 	return err == nil
 }
 
-func wantLogIn(t *testing.T, v ServerView, spec ports.DatabaseSpec, want bool) {
+func wantLogIn(t *testing.T, v ServerView, spec command.EnsureDatabase, want bool) {
 	t.Helper()
 	for _, l := range spec.Logins {
 		eventually(t, func() bool { return canLogIn(t, v, spec.Name, l) == want },
@@ -116,7 +128,7 @@ func wantLogIn(t *testing.T, v ServerView, spec ports.DatabaseSpec, want bool) {
 	}
 }
 
-func logIn(t *testing.T, v ServerView, spec ports.DatabaseSpec) CustomerSession {
+func logIn(t *testing.T, v ServerView, spec command.EnsureDatabase) CustomerSession {
 	t.Helper()
 	l := spec.Logins[0]
 	session, err := v.LogIn(spec.Name, l.Username, l.Password)

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // wantGenerations checks a refusal and the generations that it names.
-func wantGenerations(t *testing.T, err error, reason ports.AgentReason, want ports.AgentGenerations) {
+func wantGenerations(t *testing.T, err error, reason command.Reason, want command.Generations) {
 	t.Helper()
-	var no *ports.AgentRefusal
+	var no *command.Refusal
 	switch {
 	case !errors.As(err, &no) || no.Reason != reason:
 		t.Errorf("got %v, want a refusal for %s", err, reason)
@@ -24,23 +25,26 @@ func wantGenerations(t *testing.T, err error, reason ports.AgentReason, want por
 // A command that was begun and not done, here for want of a database, counts as admitted and not as applied.
 func generationsOfNothing(t *testing.T, s AgentStand) {
 	db := agentID[id.DatabaseID]()
-	admitted := ports.AgentGenerations{Admitted: 5}
-	wantReason(t, s.Agent.SetAllowlist(bounded(t), ports.AllowlistSpec{DatabaseID: db, Generation: 5}), ports.ReasonNotFound)
-	wantGenerations(t, s.Agent.SetAllowlist(bounded(t), ports.AllowlistSpec{DatabaseID: db, Generation: 4}),
-		ports.ReasonStale, admitted)
-	wantReason(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: db, Generation: 5}), ports.ReasonNotFound)
-	wantGenerations(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: db, Generation: 4}),
-		ports.ReasonStale, admitted)
+	admitted := command.Generations{Admitted: 5}
+	wantReason(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, command.SetAllowlist{DatabaseID: db, Generation: 5}),
+		command.ReasonNotFound)
+	wantGenerations(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, command.SetAllowlist{DatabaseID: db, Generation: 4}),
+		command.ReasonStale, admitted)
+	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), command.SetAccess{DatabaseID: db, Generation: 5}),
+		command.ReasonNotFound)
+	wantGenerations(t, ports.Tell(bounded(t), s.Agent, newFence(), command.SetAccess{DatabaseID: db, Generation: 4}),
+		command.ReasonStale, admitted)
 }
 
 // What was done is stale once something newer was, and no longer done: what is in force is not what the command says.
 func accessDoneBefore(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
-	fence, stop := newFence(), ports.AccessSpec{DatabaseID: spec.ID, Generation: 2, Disconnect: true}
-	noError(t, s.Agent.SetAccess(bounded(t), fence, stop))
-	noError(t, s.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{DatabaseID: spec.ID, Generation: 3, Open: true}))
-	wantGenerations(t, s.Agent.SetAccess(bounded(t), fence, stop), ports.ReasonStale,
-		ports.AgentGenerations{Applied: 3, Admitted: 3})
+	fence, stop := newFence(), command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 2, Disconnect: true}
+	noError(t, ports.Tell(bounded(t), s.Agent, fence, stop))
+	start := command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 3, Open: true}
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), start))
+	wantGenerations(t, ports.Tell(bounded(t), s.Agent, fence, stop), command.ReasonStale,
+		command.Generations{Applied: 3, Admitted: 3})
 	wantLogIn(t, s.Server, spec, true)
 }
 
@@ -52,12 +56,12 @@ func roleStaleCredential(t *testing.T, s AgentStand) {
 	g.change(t, rotation)
 	late, lateLogin := g.rotation()
 	late.CredentialGeneration = 3
-	_, err := g.Agent.ChangeLogin(bounded(t), changeFence(), late)
-	wantGenerations(t, err, ports.ReasonStale,
-		ports.AgentGenerations{Applied: rotation.Generation, Admitted: late.Generation, Credential: 4})
-	_, err = g.Agent.ChangeLogin(bounded(t), changeFence(), rotation)
-	wantGenerations(t, err, ports.ReasonStale,
-		ports.AgentGenerations{Applied: rotation.Generation, Admitted: late.Generation, Credential: 4})
+	_, err := ports.Do(bounded(t), g.Agent, changeFence(), late)
+	wantGenerations(t, err, command.ReasonStale,
+		command.Generations{Applied: rotation.Generation, Admitted: late.Generation, Credential: 4})
+	_, err = ports.Do(bounded(t), g.Agent, changeFence(), rotation)
+	wantGenerations(t, err, command.ReasonStale,
+		command.Generations{Applied: rotation.Generation, Admitted: late.Generation, Credential: 4})
 	g.wantIn(t, fresh, true)
 	g.wantIn(t, lateLogin, false)
 }
@@ -68,6 +72,6 @@ func roleOfAnother(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	other := g.role
 	other.Generation, other.AccessProfile = g.generation(), role.ReadOnly
-	wantReason(t, g.Agent.PrepareRole(bounded(t), changeFence(), other), ports.ReasonNameTaken)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), preparation(other)), command.ReasonNameTaken)
 	g.wantIn(t, g.login, true)
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -15,20 +16,20 @@ func roleRotatedInVain(t *testing.T, s AgentStand) {
 	change, fresh := g.rotation()
 	fence := changeFence()
 	for range 2 {
-		_, err := g.Agent.ChangeLogin(bounded(t), fence, change)
-		wantReason(t, err, ports.ReasonFailed)
+		_, err := ports.Do(bounded(t), g.Agent, fence, change)
+		wantReason(t, err, command.ReasonFailed)
 	}
-	g.wantCondition(t, g.login, ports.LoginShut)
-	g.wantCondition(t, fresh, ports.LoginDrifted)
+	g.wantCondition(t, g.login, command.LoginShut)
+	g.wantCondition(t, fresh, command.LoginDrifted)
 	if canLogIn(t, g.Server, g.spec.Name, g.login) {
 		t.Error("a pooled log-in gets in, although the gate was closed")
 	}
 	for range 2 {
-		noError(t, g.Agent.Close(bounded(t), fence))
+		noError(t, ports.Close(bounded(t), g.Agent, fence))
 	}
 	must(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
-	_, err := g.Agent.ChangeLogin(bounded(t), fence, change)
-	wantReason(t, err, ports.ReasonClosed)
+	_, err := ports.Do(bounded(t), g.Agent, fence, change)
+	wantReason(t, err, command.ReasonClosed)
 	next, other := g.rotation()
 	g.change(t, next)
 	g.wantIn(t, other, true)
@@ -38,11 +39,11 @@ func roleRemovedInVain(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	g.change(t, g.shutting(role.Revocation))
 	must(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
-	_, err := g.Agent.RemoveRole(bounded(t), changeFence(), g.removal())
-	wantReason(t, err, ports.ReasonFailed)
-	g.wantCondition(t, g.login, ports.LoginDrifted)
+	_, err := ports.Do(bounded(t), g.Agent, changeFence(), g.removal())
+	wantReason(t, err, command.ReasonFailed)
+	g.wantCondition(t, g.login, command.LoginDrifted)
 	must(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
-	_, err = g.Agent.RemoveRole(bounded(t), changeFence(), g.removal())
+	_, err = ports.Do(bounded(t), g.Agent, changeFence(), g.removal())
 	noError(t, err)
 	g.wantListed(t, false)
 }
@@ -54,10 +55,10 @@ func stoppedInVain(t *testing.T, s AgentStand) {
 	g.change(t, g.shutting(role.Revocation))
 	must(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
 	fence := newFence()
-	err := g.Agent.SetAccess(bounded(t), fence, ports.AccessSpec{DatabaseID: g.spec.ID, Generation: 2, Disconnect: true})
-	wantReason(t, err, ports.ReasonFailed)
+	err := ports.Tell(bounded(t), g.Agent, fence, command.SetAccess{DatabaseID: g.spec.DatabaseID, Generation: 2, Disconnect: true})
+	wantReason(t, err, command.ReasonFailed)
 	wantLogIn(t, g.Server, g.spec, false)
-	noError(t, g.Agent.SetAccess(bounded(t), fence, ports.AccessSpec{DatabaseID: g.spec.ID, Generation: 3, Open: true}))
+	noError(t, ports.Tell(bounded(t), g.Agent, fence, command.SetAccess{DatabaseID: g.spec.DatabaseID, Generation: 3, Open: true}))
 	wantLogIn(t, g.Server, g.spec, true)
 	must(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
 	g.setAccess(t, 4, false)

@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -32,8 +33,9 @@ func TestRealAgent(t *testing.T) {
 	t.Parallel()
 	s := startReal(t)
 	// max_connections, and of these those kept for superusers, for the agent and for questions of PgBouncer's
-	if n, err := s.Agent.Connections(t.Context()); err != nil || n != 200-3-10-4 {
-		t.Errorf("the server has %d connections for databases (%v)", n, err)
+	known, err := ports.Ask(t.Context(), s.Agent, command.AskCapabilities{})
+	if err != nil || known.Connections != 200-3-10-4 {
+		t.Errorf("the server has %d connections for databases (%v)", known.Connections, err)
 	}
 	conformance.Agent(t, func(*testing.T) conformance.AgentStand { return s })
 }
@@ -59,7 +61,6 @@ func startReal(t *testing.T) conformance.AgentStand {
 	t.Cleanup(fleet.Close)
 	client, err := fleet.Agent(record)
 	noError(t, err)
-	awaitReady(t, client)
 	return conformance.AgentStand{Agent: client, Server: realServer{t: t, pg: pg, ca: ca.CertFile(), port: config.Pooler.ListenPort}}
 }
 
@@ -126,17 +127,6 @@ func checkPooler(t *testing.T, c agent.Config) {
 	noError(t, err)
 	defer console.Close()
 	noError(t, cluster.CheckPooler(t.Context(), console))
-}
-
-func awaitReady(t *testing.T, a ports.Agent) {
-	t.Helper()
-	var err error
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if err = a.Ready(t.Context()); err == nil {
-			return
-		}
-	}
-	t.Fatalf("the agent is not ready: %v", err)
 }
 
 func read(t *testing.T, path string) string {

@@ -2,7 +2,7 @@ package conformance
 
 import "testing"
 
-// roleCases are the cases of ports.RoleAgent.
+// roleCases are the cases of the commands about roles.
 var roleCases = map[string]func(t *testing.T, s AgentStand){
 	"role prepared does not get in":           rolePrepared,
 	"role admitted gets in":                   roleAdmitted,

@@ -3,8 +3,8 @@ package conformance
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // The logins of another database, and their sessions, feel nothing of it.
@@ -29,10 +29,10 @@ func rolesApart(t *testing.T, s AgentStand) {
 	revocation := g.shutting(role.Revocation)
 	revocation.OldPassword = fresh.Password
 	g.change(t, revocation)
-	g.remove(t, bystander.spec.ID)
+	g.remove(t, bystander.spec.DatabaseID)
 	wantAlive(t, sessions, true)
 	for _, l := range logins {
-		bystander.wantCondition(t, l, ports.LoginInForce)
+		bystander.wantCondition(t, l, command.LoginInForce)
 		bystander.wantIn(t, l, true)
 	}
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -12,7 +13,7 @@ func roleClosed(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	g.setAccess(t, 2, false)
 	g.prepare(t)
-	wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role), ports.ReasonDatabaseClosed)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonDatabaseClosed)
 	g.wantIn(t, g.login, false)
 	g.setAccess(t, 3, true)
 	g.wantIn(t, g.login, false)
@@ -21,17 +22,17 @@ func roleClosed(t *testing.T, s AgentStand) {
 
 	g.setAccess(t, 4, false)
 	g.wantIn(t, g.login, false)
-	g.wantCondition(t, g.login, ports.LoginShut)
+	g.wantCondition(t, g.login, command.LoginShut)
 	rotation, fresh := g.rotation()
 	fence := changeFence()
-	_, err := g.Agent.ChangeLogin(bounded(t), fence, rotation)
-	wantReason(t, err, ports.ReasonDatabaseClosed)
+	_, err := ports.Do(bounded(t), g.Agent, fence, rotation)
+	wantReason(t, err, command.ReasonDatabaseClosed)
 	g.wantIn(t, fresh, false)
 	g.setAccess(t, 5, true)
 	g.wantIn(t, g.login, true)
-	g.wantCondition(t, g.login, ports.LoginInForce)
+	g.wantCondition(t, g.login, command.LoginInForce)
 
-	_, err = g.Agent.ChangeLogin(bounded(t), fence, rotation)
+	_, err = ports.Do(bounded(t), g.Agent, fence, rotation)
 	noError(t, err)
 	g.wantIn(t, g.login, false)
 	g.wantIn(t, fresh, true)
@@ -51,8 +52,8 @@ func roleStarted(t *testing.T, s AgentStand) {
 		g.wantIn(t, g.login, g == ready)
 		g.wantIn(t, g.spec.Logins[0], true)
 	}
-	ready.wantCondition(t, ready.login, ports.LoginInForce)
-	expired.wantCondition(t, expired.login, ports.LoginShut)
+	ready.wantCondition(t, ready.login, command.LoginInForce)
+	expired.wantCondition(t, expired.login, command.LoginShut)
 }
 
 // Shutting needs no open database.

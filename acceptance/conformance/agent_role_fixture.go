@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -39,11 +40,11 @@ type RoleView interface {
 // stage is a database that stands, with one additional role.
 type stage struct {
 	AgentStand
-	spec  ports.DatabaseSpec
+	spec  command.EnsureDatabase
 	setUp ports.Fence
-	role  ports.RoleSpec
-	login ports.LoginSpec // the role's; its username and passwords are used alone
-	next  int64           // role-set generation
+	role  command.AdmitRole
+	login command.Login // the role's; its username and passwords are used alone
+	next  int64         // role-set generation
 }
 
 // stageOf makes a managed database and thinks of a role in it.
@@ -51,12 +52,12 @@ func stageOf(t *testing.T, s AgentStand) *stage {
 	t.Helper()
 	spec := newSpec(database.Managed)
 	spec.ConnectionCap = 40 // for all the sessions of a test
-	noError(t, s.Agent.EnsureDatabase(bounded(t), newFence(), spec))
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), spec))
 	g := &stage{AgentStand: s, spec: spec, setUp: changeFence(), next: 5}
-	g.login = newLogin("", role.Username(spec.ID, 1))
-	g.role = ports.RoleSpec{
-		DatabaseID: spec.ID, Username: g.login.Username, Generation: g.generation(), AccessProfile: role.Custom, ConnectionLimit: 4,
-		Verifier: g.login.Verifier, Password: g.login.Password,
+	g.login = newLogin("", role.Username(spec.DatabaseID, 1))
+	g.role = command.AdmitRole{
+		DatabaseID: spec.DatabaseID, Username: g.login.Username, Generation: g.generation(),
+		AccessProfile: role.Custom, ConnectionLimit: 4, Verifier: g.login.Verifier, Password: g.login.Password,
 	}
 	return g
 }
@@ -71,12 +72,12 @@ func changeFence() ports.Fence { return ports.Fence{OperationID: agentID[id.Oper
 
 func (g *stage) prepare(t *testing.T) {
 	t.Helper()
-	noError(t, g.Agent.PrepareRole(bounded(t), g.setUp, g.role))
+	noError(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(g.role)))
 }
 
 func (g *stage) admit(t *testing.T) {
 	t.Helper()
-	noError(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role))
+	noError(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role))
 }
 
 // admitted is stageOf with a role that gets in.
@@ -88,41 +89,49 @@ func admitted(t *testing.T, s AgentStand) *stage {
 	return g
 }
 
-// rotation is a rotation of the stage's role to a new password.
-func (g *stage) rotation() (ports.LoginChange, ports.LoginSpec) { return g.rotationOf(g.login) }
+// preparation is what comes before an admission.
+func preparation(c command.AdmitRole) command.PrepareRole {
+	return command.PrepareRole{
+		DatabaseID: c.DatabaseID, Username: c.Username, Generation: c.Generation, AccessProfile: c.AccessProfile,
+		ConnectionLimit: c.ConnectionLimit,
+	}
+}
 
-func (g *stage) rotationOf(old ports.LoginSpec) (ports.LoginChange, ports.LoginSpec) {
+// rotation is a rotation of the stage's role to a new password.
+func (g *stage) rotation() (command.ChangeLogin, command.Login) { return g.rotationOf(g.login) }
+
+func (g *stage) rotationOf(old command.Login) (command.ChangeLogin, command.Login) {
 	fresh := newLogin(old.Login, old.Username)
-	return ports.LoginChange{
-		DatabaseID: g.spec.ID, Username: old.Username, Generation: g.generation(), Kind: role.Rotation, CredentialGeneration: 2,
+	return command.ChangeLogin{
+		DatabaseID: g.spec.DatabaseID, Username: old.Username, Generation: g.generation(), Want: role.Rotation, CredentialGeneration: 2,
 		Verifier: fresh.Verifier, NewPassword: fresh.Password, OldPassword: old.Password,
 	}, fresh
 }
 
 // shutting is a revocation or expiry of the stage's role.
-func (g *stage) shutting(kind role.Kind) ports.LoginChange {
-	return ports.LoginChange{
-		DatabaseID: g.spec.ID, Username: g.login.Username, Generation: g.generation(), Kind: kind, CredentialGeneration: 1,
+func (g *stage) shutting(kind role.Kind) command.ChangeLogin {
+	return command.ChangeLogin{
+		DatabaseID: g.spec.DatabaseID, Username: g.login.Username, Generation: g.generation(), Want: kind, CredentialGeneration: 1,
 		OldPassword: g.login.Password,
 	}
 }
 
-func (g *stage) change(t *testing.T, c ports.LoginChange) role.Proof {
+func (g *stage) change(t *testing.T, c command.ChangeLogin) role.Proof {
 	t.Helper()
-	proof, err := g.Agent.ChangeLogin(bounded(t), changeFence(), c)
+	proof, err := ports.Do(bounded(t), g.Agent, changeFence(), c)
 	noError(t, err)
 	return proof
 }
 
 func (g *stage) setAccess(t *testing.T, generation int64, open bool) {
 	t.Helper()
-	noError(t, g.Agent.SetAccess(bounded(t), newFence(), ports.AccessSpec{
-		DatabaseID: g.spec.ID, Generation: generation, Open: open, Disconnect: !open,
+	noError(t, ports.Tell(bounded(t), g.Agent, newFence(), command.SetAccess{
+		DatabaseID: g.spec.DatabaseID, Generation: generation, Open: open, Disconnect: !open,
 	}))
 }
 
 // wantIn tries a log-in at once, by session, by transaction and past the pooler: what the agent has answered is in force.
-func (g *stage) wantIn(t *testing.T, l ports.LoginSpec, want bool) {
+func (g *stage) wantIn(t *testing.T, l command.Login, want bool) {
 	t.Helper()
 	if got := canLogIn(t, g.Server, g.spec.Name, l); got != want {
 		t.Errorf("a pooled log-in as %s: %t, want %t", l.Username, got, want)
@@ -132,11 +141,13 @@ func (g *stage) wantIn(t *testing.T, l ports.LoginSpec, want bool) {
 	}
 }
 
-func (g *stage) wantCondition(t *testing.T, l ports.LoginSpec, want ports.LoginCondition) {
+func (g *stage) wantCondition(t *testing.T, l command.Login, want command.LoginCondition) {
 	t.Helper()
-	got, err := g.Agent.InspectLogin(bounded(t), g.spec.ID, l.Username, l.Verifier)
-	if err != nil || got != want {
-		t.Errorf("%s is %q (%v), want %q", l.Username, got, err, want)
+	got, err := ports.Ask(bounded(t), g.Agent, command.InspectLogin{
+		DatabaseID: g.spec.DatabaseID, Username: l.Username, Verifier: l.Verifier,
+	})
+	if err != nil || got.Condition != want {
+		t.Errorf("%s is %q (%v), want %q", l.Username, got.Condition, err, want)
 	}
 }
 
@@ -148,7 +159,7 @@ func (g *stage) wantListed(t *testing.T, want bool) {
 }
 
 // sessions are one session of a login by session and one by transaction.
-func (g *stage) sessions(t *testing.T, l ports.LoginSpec) []CustomerSession {
+func (g *stage) sessions(t *testing.T, l command.Login) []CustomerSession {
 	t.Helper()
 	var open []CustomerSession
 	for _, entry := range []string{g.spec.Name, g.spec.Name + ".transaction"} {

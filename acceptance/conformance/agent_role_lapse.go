@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -16,7 +17,7 @@ func roleRotatedTooLate(t *testing.T, s AgentStand) {
 	rotation, late := g.rotation()
 	rotation.ValidUntil = fromNow(-time.Hour)
 	fence := changeFence()
-	proof, err := g.Agent.ChangeLogin(bounded(t), fence, rotation)
+	proof, err := ports.Do(bounded(t), g.Agent, fence, rotation)
 	noError(t, err)
 	if !proof.Lapsed || !proof.NoneLeft || !proof.OldRefused || proof.NewAccepted || proof.ConnectMissing || proof.Absent {
 		t.Errorf("got %+v", proof)
@@ -25,8 +26,8 @@ func roleRotatedTooLate(t *testing.T, s AgentStand) {
 	wantAlive(t, bystander, true)
 	g.wantIn(t, g.login, false)
 	g.wantIn(t, late, false)
-	g.wantCondition(t, late, ports.LoginShut)
-	again, err := g.Agent.ChangeLogin(bounded(t), fence, rotation)
+	g.wantCondition(t, late, command.LoginShut)
+	again, err := ports.Do(bounded(t), g.Agent, fence, rotation)
 	if err != nil || again != proof {
 		t.Errorf("again: %+v (%v), the first time %+v", again, err, proof)
 	}
@@ -64,7 +65,7 @@ func roleAdmittedTooLate(t *testing.T, s AgentStand) {
 	g.prepare(t)
 	g.role.ValidUntil = fromNow(-time.Hour)
 	for range 2 {
-		wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role), ports.ReasonFailed)
+		wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonFailed)
 		g.wantIn(t, g.login, false)
 	}
 	g.remove(t)

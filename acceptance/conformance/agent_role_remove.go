@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
-func (g *stage) removal(account ...id.DatabaseID) ports.RoleRemoval {
-	return ports.RoleRemoval{
-		DatabaseID: g.spec.ID, Username: g.login.Username, Generation: g.generation(), AccountDatabases: account,
+func (g *stage) removal(account ...id.DatabaseID) command.RemoveRole {
+	return command.RemoveRole{
+		DatabaseID: g.spec.DatabaseID, Username: g.login.Username, Generation: g.generation(), AccountDatabases: account,
 	}
 }
 
 func (g *stage) remove(t *testing.T, account ...id.DatabaseID) role.Dependencies {
 	t.Helper()
-	found, err := g.Agent.RemoveRole(bounded(t), changeFence(), g.removal(account...))
+	found, err := ports.Do(bounded(t), g.Agent, changeFence(), g.removal(account...))
 	noError(t, err)
 	return found
 }
@@ -31,7 +32,7 @@ func (g *stage) wantGone(t *testing.T, found role.Dependencies) {
 	}
 	g.wantListed(t, false)
 	g.wantIn(t, g.login, false)
-	g.wantCondition(t, g.login, ports.LoginAbsent)
+	g.wantCondition(t, g.login, command.LoginAbsent)
 }
 
 // A role may stand open when it is removed: the reply to its admission can have been lost.
@@ -45,7 +46,7 @@ func roleRemoved(t *testing.T, s AgentStand) {
 		own, bystander := g.sessions(t, g.login), g.sessions(t, g.spec.Logins[0])
 		removal, fence := g.removal(), changeFence()
 		for range 2 { // the second time it is the same command
-			found, err := g.Agent.RemoveRole(bounded(t), fence, removal)
+			found, err := ports.Do(bounded(t), g.Agent, fence, removal)
 			noError(t, err)
 			g.wantGone(t, found)
 		}
@@ -85,12 +86,12 @@ func roleKept(t *testing.T, s AgentStand, kind role.DependencyKind) {
 	sessions := g.sessions(t, g.login)
 	removal, fence := g.removal(), changeFence()
 	for range 2 { // the second time it is the same command
-		found, err := g.Agent.RemoveRole(bounded(t), fence, removal)
+		found, err := ports.Do(bounded(t), g.Agent, fence, removal)
 		noError(t, err)
 		wantDependency(t, found, kind, "kept")
 		g.wantListed(t, true)
 		g.wantIn(t, g.login, false)
-		g.wantCondition(t, g.login, ports.LoginDrifted)
+		g.wantCondition(t, g.login, command.LoginDrifted)
 	}
 	wantAlive(t, sessions, false)
 
@@ -100,7 +101,7 @@ func roleKept(t *testing.T, s AgentStand, kind role.DependencyKind) {
 }
 
 // depend makes something in a database depend on the stage's role.
-func (g *stage) depend(t *testing.T, in ports.DatabaseSpec, kind role.DependencyKind, name string) {
+func (g *stage) depend(t *testing.T, in command.EnsureDatabase, kind role.DependencyKind, name string) {
 	t.Helper()
 	d := role.Dependency{Kind: kind, ObjectType: "table", Schema: "public", Name: name, Identity: "public." + name}
 	must(t, g.Server.AddDependencyIn(in.Name, g.login.Username, d), "making a dependency")
@@ -136,14 +137,14 @@ func roleKeptByMany(t *testing.T, s AgentStand) {
 // What depends on a role in another database counts where it is one of the account's; in any other it neither counts nor is told.
 func roleKeptElsewhere(t *testing.T, s AgentStand) {
 	g, other := admitted(t, s), newSpec(database.SingleLogin)
-	noError(t, g.Agent.EnsureDatabase(bounded(t), newFence(), other))
+	noError(t, ports.Tell(bounded(t), g.Agent, newFence(), other))
 	g.depend(t, other, role.GrantDependency, "kept")
 
-	found := g.remove(t, other.ID, g.spec.ID)
+	found := g.remove(t, other.DatabaseID, g.spec.DatabaseID)
 	if len(found.List) != 1 || found.List[0].Kind != role.OtherDatabase {
 		t.Errorf("got %+v, want one dependency in another database", found)
 	}
 	g.wantListed(t, true)
 	g.wantIn(t, g.login, false)
-	g.wantGone(t, g.remove(t, g.spec.ID))
+	g.wantGone(t, g.remove(t, g.spec.DatabaseID))
 }

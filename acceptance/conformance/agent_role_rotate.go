@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -29,8 +30,8 @@ func roleRotated(t *testing.T, s AgentStand) {
 	wantAlive(t, bystander, true)
 	g.wantIn(t, g.login, false)
 	g.wantIn(t, fresh, true)
-	g.wantCondition(t, fresh, ports.LoginInForce)
-	g.wantCondition(t, g.login, ports.LoginDrifted)
+	g.wantCondition(t, fresh, command.LoginInForce)
+	g.wantCondition(t, g.login, command.LoginDrifted)
 }
 
 func roleRotatedAgain(t *testing.T, s AgentStand) {
@@ -38,10 +39,10 @@ func roleRotatedAgain(t *testing.T, s AgentStand) {
 	g.sessions(t, g.login)
 	rotation, fresh := g.rotation()
 	fence := changeFence()
-	first, err := g.Agent.ChangeLogin(bounded(t), fence, rotation)
+	first, err := ports.Do(bounded(t), g.Agent, fence, rotation)
 	noError(t, err)
 	sessions := g.sessions(t, fresh)
-	again, err := g.Agent.ChangeLogin(bounded(t), fence, rotation)
+	again, err := ports.Do(bounded(t), g.Agent, fence, rotation)
 	if err != nil || again != first {
 		t.Errorf("got %+v (%v), the first time %+v", again, err, first)
 	}
@@ -49,8 +50,8 @@ func roleRotatedAgain(t *testing.T, s AgentStand) {
 
 	other := rotation
 	other.Verifier = newLogin("", g.login.Username).Verifier
-	_, err = g.Agent.ChangeLogin(bounded(t), fence, other)
-	wantReason(t, err, ports.ReasonConflict)
+	_, err = ports.Do(bounded(t), g.Agent, fence, other)
+	wantReason(t, err, command.ReasonConflict)
 	wantAlive(t, sessions, true)
 	g.wantIn(t, fresh, true)
 }
@@ -63,7 +64,7 @@ func roleRotatedAtOnce(t *testing.T, s AgentStand) {
 	proofs, errs := make([]role.Proof, 3), make([]error, 3)
 	var drivers sync.WaitGroup
 	for i := range proofs {
-		drivers.Go(func() { proofs[i], errs[i] = g.Agent.ChangeLogin(ctx, fence, rotation) })
+		drivers.Go(func() { proofs[i], errs[i] = ports.Do(ctx, g.Agent, fence, rotation) })
 	}
 	drivers.Wait()
 	for i := range proofs {
@@ -93,29 +94,29 @@ func roleRotatedAfterDrift(t *testing.T, s AgentStand) {
 	drifted := newLogin("", g.login.Username)
 	must(t, g.Server.DriftPassword(drifted.Username, drifted.Password), "changing the password by hand")
 	g.wantIn(t, drifted, true)
-	g.wantCondition(t, g.login, ports.LoginDrifted)
+	g.wantCondition(t, g.login, command.LoginDrifted)
 	sessions := g.sessions(t, drifted)
 	rotation, fresh := g.rotation()
 	wantRotated(t, g.change(t, rotation))
 	wantAlive(t, sessions, false)
 	g.wantIn(t, drifted, false)
 	g.wantIn(t, fresh, true)
-	g.wantCondition(t, fresh, ports.LoginInForce)
+	g.wantCondition(t, fresh, command.LoginInForce)
 }
 
 func roleRotatedAbsent(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	rotation, _ := g.rotation()
-	_, err := g.Agent.ChangeLogin(bounded(t), changeFence(), rotation)
-	wantReason(t, err, ports.ReasonNotFound)
+	_, err := ports.Do(bounded(t), g.Agent, changeFence(), rotation)
+	wantReason(t, err, command.ReasonNotFound)
 	g.wantListed(t, false)
 
 	g = admitted(t, s)
 	must(t, g.Server.DropLogin(g.login.Username), "dropping the login by hand")
-	g.wantCondition(t, g.login, ports.LoginAbsent)
+	g.wantCondition(t, g.login, command.LoginAbsent)
 	rotation, _ = g.rotation()
-	_, err = g.Agent.ChangeLogin(bounded(t), changeFence(), rotation)
-	wantReason(t, err, ports.ReasonNotFound)
+	_, err = ports.Do(bounded(t), g.Agent, changeFence(), rotation)
+	wantReason(t, err, command.ReasonNotFound)
 	g.wantListed(t, false)
 }
 
@@ -123,14 +124,14 @@ func roleRotatedAbsent(t *testing.T, s AgentStand) {
 func loginsRotated(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	for i, old := range g.spec.Logins {
-		g.wantCondition(t, old, ports.LoginInForce)
+		g.wantCondition(t, old, command.LoginInForce)
 		session := g.sessions(t, old)
 		rotation, fresh := g.rotationOf(old)
 		wantRotated(t, g.change(t, rotation))
 		wantAlive(t, session, false)
 		g.wantIn(t, old, false)
 		g.wantIn(t, fresh, true)
-		g.wantCondition(t, fresh, ports.LoginInForce)
+		g.wantCondition(t, fresh, command.LoginInForce)
 		g.spec.Logins[i] = fresh
 	}
 	for _, l := range append(g.spec.Logins, g.login) {

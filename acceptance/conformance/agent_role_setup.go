@@ -3,6 +3,7 @@ package conformance
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -10,12 +11,12 @@ import (
 
 func rolePrepared(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
-	g.wantCondition(t, g.login, ports.LoginAbsent)
+	g.wantCondition(t, g.login, command.LoginAbsent)
 	for range 2 { // the second time it is the same command
 		g.prepare(t)
 		g.wantListed(t, true)
 		g.wantIn(t, g.login, false)
-		g.wantCondition(t, g.login, ports.LoginDrifted)
+		g.wantCondition(t, g.login, command.LoginDrifted)
 	}
 	g.wantIn(t, g.spec.Logins[0], true)
 }
@@ -25,7 +26,7 @@ func roleAdmitted(t *testing.T, s AgentStand) {
 	g.prepare(t)
 	g.admit(t)
 	g.wantIn(t, g.login, true)
-	g.wantCondition(t, g.login, ports.LoginInForce)
+	g.wantCondition(t, g.login, command.LoginInForce)
 	wrong := g.login
 	wrong.Password += "x"
 	g.wantIn(t, wrong, false)
@@ -39,7 +40,7 @@ func roleAdmitted(t *testing.T, s AgentStand) {
 
 func roleAdmittedUnprepared(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
-	wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role), ports.ReasonNotFound)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonNotFound)
 	g.wantListed(t, false)
 	g.prepare(t)
 	g.admit(t)
@@ -51,11 +52,11 @@ func roleConflict(t *testing.T, s AgentStand) {
 	g.prepare(t)
 	other := g.role
 	other.ConnectionLimit++
-	wantReason(t, g.Agent.PrepareRole(bounded(t), g.setUp, other), ports.ReasonConflict)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(other)), command.ReasonConflict)
 	g.admit(t)
 	other = g.role
 	other.Verifier = newLogin("", g.login.Username).Verifier
-	wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, other), ports.ReasonConflict)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, other), command.ReasonConflict)
 	g.wantIn(t, g.login, true)
 }
 
@@ -64,7 +65,7 @@ func roleNeedsConnect(t *testing.T, s AgentStand) {
 	g.prepare(t)
 	must(t, g.Server.SetConnect(g.login.Username, false), "withdrawing CONNECT")
 	for range 2 {
-		wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, g.role), ports.ReasonConnectRequired)
+		wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonConnectRequired)
 		g.wantIn(t, g.login, false)
 		g.prepare(t) // does not grant what the owner took back
 	}
@@ -96,14 +97,14 @@ func roleLosesConnect(t *testing.T, s AgentStand) {
 func roleForeignName(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	g.Server.AddForeignLogin(g.login.Username)
-	wantReason(t, g.Agent.PrepareRole(bounded(t), g.setUp, g.role), ports.ReasonNameTaken)
-	wantReason(t, g.Agent.PrepareRole(bounded(t), g.setUp, g.role), ports.ReasonNameTaken)
-	g.wantCondition(t, g.login, ports.LoginAbsent)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(g.role)), command.ReasonNameTaken)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(g.role)), command.ReasonNameTaken)
+	g.wantCondition(t, g.login, command.LoginAbsent)
 	if found := g.remove(t); found.Any() {
 		t.Errorf("got %+v", found)
 	}
 	g.role.Generation = g.generation() // the foreign login is still there
-	wantReason(t, g.Agent.PrepareRole(bounded(t), changeFence(), g.role), ports.ReasonNameTaken)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), preparation(g.role)), command.ReasonNameTaken)
 }
 
 func roleOfNothing(t *testing.T, s AgentStand) {
@@ -111,12 +112,12 @@ func roleOfNothing(t *testing.T, s AgentStand) {
 	nothing := g.role
 	nothing.DatabaseID = agentID[id.DatabaseID]()
 	nothing.Username = role.Username(nothing.DatabaseID, 1)
-	wantReason(t, g.Agent.PrepareRole(bounded(t), g.setUp, nothing), ports.ReasonNotFound)
-	wantReason(t, g.Agent.AdmitRole(bounded(t), g.setUp, nothing), ports.ReasonNotFound)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(nothing)), command.ReasonNotFound)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, nothing), command.ReasonNotFound)
 	rotation, _ := g.rotation()
 	rotation.DatabaseID, rotation.Username = nothing.DatabaseID, nothing.Username
-	_, err := g.Agent.ChangeLogin(bounded(t), changeFence(), rotation)
-	wantReason(t, err, ports.ReasonNotFound)
+	_, err := ports.Do(bounded(t), g.Agent, changeFence(), rotation)
+	wantReason(t, err, command.ReasonNotFound)
 }
 
 func roleLimit(t *testing.T, s AgentStand) {
@@ -140,7 +141,7 @@ func roleLimit(t *testing.T, s AgentStand) {
 }
 
 // entered tries a log-in at one entry.
-func (g *stage) entered(entry string, l ports.LoginSpec) bool {
+func (g *stage) entered(entry string, l command.Login) bool {
 	session, err := g.Server.LogIn(entry, l.Username, l.Password)
 	if err == nil {
 		session.Close()

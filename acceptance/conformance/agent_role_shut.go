@@ -3,20 +3,21 @@ package conformance
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
-func roleRevoked(t *testing.T, s AgentStand) { roleShut(t, s, role.Revocation, ports.LoginDrifted) }
-func roleExpired(t *testing.T, s AgentStand) { roleShut(t, s, role.Expiry, ports.LoginShut) }
+func roleRevoked(t *testing.T, s AgentStand) { roleShut(t, s, role.Revocation, command.LoginDrifted) }
+func roleExpired(t *testing.T, s AgentStand) { roleShut(t, s, role.Expiry, command.LoginShut) }
 
 // roleShut shuts a role, twice by the same command.
-func roleShut(t *testing.T, s AgentStand, kind role.Kind, want ports.LoginCondition) {
+func roleShut(t *testing.T, s AgentStand, kind role.Kind, want command.LoginCondition) {
 	t.Helper()
 	g := admitted(t, s)
 	own, bystander := g.sessions(t, g.login), g.sessions(t, g.spec.Logins[0])
 	change, fence := g.shutting(kind), changeFence()
-	first, err := g.Agent.ChangeLogin(bounded(t), fence, change)
+	first, err := ports.Do(bounded(t), g.Agent, fence, change)
 	noError(t, err)
 	if !first.NoneLeft || !first.OldRefused || first.NewAccepted || first.Absent || first.ClientsClosed < len(own) {
 		t.Errorf("got %+v", first)
@@ -26,7 +27,7 @@ func roleShut(t *testing.T, s AgentStand, kind role.Kind, want ports.LoginCondit
 	g.wantIn(t, g.login, false)
 	g.wantListed(t, true)
 	g.wantCondition(t, g.login, want)
-	again, err := g.Agent.ChangeLogin(bounded(t), fence, change)
+	again, err := ports.Do(bounded(t), g.Agent, fence, change)
 	if err != nil || again != first {
 		t.Errorf("again: %+v (%v), the first time %+v", again, err, first)
 	}
@@ -40,7 +41,7 @@ func roleRevokedAfterExpiry(t *testing.T, s AgentStand) {
 		t.Errorf("got %+v", proof)
 	}
 	g.wantIn(t, g.login, false)
-	g.wantCondition(t, g.login, ports.LoginDrifted)
+	g.wantCondition(t, g.login, command.LoginDrifted)
 }
 
 func roleRevokedAfterDrift(t *testing.T, s AgentStand) {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -15,14 +16,14 @@ func roleStale(t *testing.T, s AgentStand) {
 	rotation, fresh := g.rotation()
 	g.change(t, rotation)
 
-	_, err := g.Agent.ChangeLogin(bounded(t), changeFence(), late)
-	wantReason(t, err, ports.ReasonStale)
-	_, err = g.Agent.ChangeLogin(bounded(t), changeFence(), lateRevocation)
-	wantReason(t, err, ports.ReasonStale)
-	_, err = g.Agent.RemoveRole(bounded(t), changeFence(), lateRemoval)
-	wantReason(t, err, ports.ReasonStale)
-	wantReason(t, g.Agent.PrepareRole(bounded(t), changeFence(), g.role), ports.ReasonStale)
-	wantReason(t, g.Agent.AdmitRole(bounded(t), changeFence(), g.role), ports.ReasonStale)
+	_, err := ports.Do(bounded(t), g.Agent, changeFence(), late)
+	wantReason(t, err, command.ReasonStale)
+	_, err = ports.Do(bounded(t), g.Agent, changeFence(), lateRevocation)
+	wantReason(t, err, command.ReasonStale)
+	_, err = ports.Do(bounded(t), g.Agent, changeFence(), lateRemoval)
+	wantReason(t, err, command.ReasonStale)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), preparation(g.role)), command.ReasonStale)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), g.role), command.ReasonStale)
 	g.wantIn(t, fresh, true)
 	g.wantIn(t, lateLogin, false)
 	g.wantIn(t, g.login, false)
@@ -32,8 +33,8 @@ func roleStaleAfterRevocation(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	late, fresh := g.rotation()
 	g.change(t, g.shutting(role.Revocation))
-	_, err := g.Agent.ChangeLogin(bounded(t), changeFence(), late)
-	wantReason(t, err, ports.ReasonStale)
+	_, err := ports.Do(bounded(t), g.Agent, changeFence(), late)
+	wantReason(t, err, command.ReasonStale)
 	g.admit(t) // the same command as before: it is told that it was done, and opens nothing
 	g.wantIn(t, fresh, false)
 	g.wantIn(t, g.login, false)
@@ -45,7 +46,7 @@ func roleStaleAfterRemoval(t *testing.T, s AgentStand) {
 	g.wantListed(t, false)
 	g.prepare(t)
 	g.admit(t)
-	wantReason(t, g.Agent.PrepareRole(bounded(t), changeFence(), g.role), ports.ReasonStale)
+	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), preparation(g.role)), command.ReasonStale)
 	g.wantListed(t, false)
 }
 

@@ -108,9 +108,9 @@ func accountsOfServer(w *world) {
 	slices.SortFunc(here, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) })
 	w.view(func(ctx context.Context, tx ports.Tx) error {
 		list, err := tx.Servers().DatabaseAccounts(ctx, second.ID)
-		var want []ports.DatabaseAccount
+		var want []database.Ownership
 		for _, r := range here {
-			want = append(want, ports.DatabaseAccount{DatabaseID: r.ID, AccountID: r.AccountID})
+			want = append(want, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
 		}
 		w.equal("the databases", list, want)
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -296,12 +297,12 @@ func (s *sleeper) routed(t *testing.T, url string) {
 func (s *sleeper) isStale(t *testing.T) {
 	t.Helper()
 	const password = "of an earlier generation"
-	_, err := s.w.client(t).ChangeLogin(soon(t), ports.Fence{OperationID: "44444444-4444-4444-8444-444444444444"}, ports.LoginChange{
-		DatabaseID: id.DatabaseID(s.db.ID), Username: s.current.username, Generation: 1, Kind: role.Rotation,
+	_, err := ports.Do(soon(t), s.w.client(t), ports.Fence{OperationID: "44444444-4444-4444-8444-444444444444"}, command.ChangeLogin{
+		DatabaseID: id.DatabaseID(s.db.ID), Username: s.current.username, Generation: 1, Want: role.Rotation,
 		CredentialGeneration: 9, Verifier: credential.Verifier(password, [16]byte{}, credential.Iterations),
 		NewPassword: password,
 	})
-	if !ports.RefusedFor(err, ports.ReasonStale) {
+	if !command.RefusedFor(err, command.ReasonStale) {
 		t.Errorf("the agent answers an earlier generation: %v", err)
 	}
 	s.w.getsIn(t, s.current)

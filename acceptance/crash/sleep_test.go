@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakebox"
@@ -36,8 +37,8 @@ func (w *world) client(t *testing.T) ports.Agent {
 // isFenced fails the test unless the agent refuses a worker of an earlier epoch.
 func (w *world) isFenced(t *testing.T, operation string, epoch int64) {
 	t.Helper()
-	err := w.client(t).Close(soon(t), ports.Fence{OperationID: id.OperationID(operation), Epoch: epoch})
-	if !ports.RefusedFor(err, ports.ReasonFenced) {
+	err := ports.Close(soon(t), w.client(t), ports.Fence{OperationID: id.OperationID(operation), Epoch: epoch})
+	if !command.RefusedFor(err, command.ReasonFenced) {
 		t.Errorf("the agent answers a worker of epoch %d: %v", epoch, err)
 	}
 }

@@ -2,12 +2,14 @@ package linear
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -19,7 +21,7 @@ import (
 // brokenFleet hands out agents whose changes of logins go another way.
 type brokenFleet struct {
 	ports.Fleet
-	change func(ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange) (role.Proof, error)
+	change func(ctx context.Context, a ports.Agent, f ports.Fence, spec command.ChangeLogin) (json.RawMessage, error)
 }
 
 func (b brokenFleet) Agent(s server.Server) (ports.Agent, error) {
@@ -32,20 +34,24 @@ type brokenAgent struct {
 	fleet brokenFleet
 }
 
-func (a brokenAgent) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginChange) (role.Proof, error) {
-	return a.fleet.change(ctx, a.Agent, f, spec)
+// Do implements ports.Agent.
+func (a brokenAgent) Do(ctx context.Context, f ports.Fence, c command.Command) (json.RawMessage, error) {
+	if change, is := c.(command.ChangeLogin); is {
+		return a.fleet.change(ctx, a.Agent, f, change)
+	}
+	return a.Agent.Do(ctx, f, c)
 }
 
 // staleGenerations is an agent that takes every command for the newest, and hears each once more a little later.
 func staleGenerations(_ *rand.Rand, p parts) parts {
 	var newest atomic.Int64
 	p.fleet = brokenFleet{p.fleet, func(
-		ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange,
-	) (role.Proof, error) {
-		again := func() (role.Proof, error) {
+		ctx context.Context, a ports.Agent, f ports.Fence, spec command.ChangeLogin,
+	) (json.RawMessage, error) {
+		again := func() (json.RawMessage, error) {
 			late := spec
 			late.Generation = 1000 + newest.Add(1)
-			return a.ChangeLogin(context.WithoutCancel(ctx), f, late)
+			return a.Do(context.WithoutCancel(ctx), f, late)
 		}
 		go func() {
 			time.Sleep(8 * time.Millisecond)
@@ -57,19 +63,19 @@ func staleGenerations(_ *rand.Rand, p parts) parts {
 }
 
 // proven is what an agent says that has not looked.
-var proven = role.Proof{NoneLeft: true, OldRefused: true, NewAccepted: true}
+var proven = json.RawMessage(`{"noneLeft":true,"oldRefused":true,"newAccepted":true}`)
 
 // earlyProof is an agent that answers first and rotates then.
 func earlyProof(_ *rand.Rand, p parts) parts {
 	p.fleet = brokenFleet{p.fleet, func(
-		ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange,
-	) (role.Proof, error) {
-		if spec.Kind != role.Rotation {
-			return a.ChangeLogin(ctx, f, spec)
+		ctx context.Context, a ports.Agent, f ports.Fence, spec command.ChangeLogin,
+	) (json.RawMessage, error) {
+		if spec.Want != role.Rotation {
+			return a.Do(ctx, f, spec)
 		}
 		go func() {
 			time.Sleep(2 * time.Millisecond)
-			_, _ = a.ChangeLogin(context.WithoutCancel(ctx), f, spec)
+			_, _ = a.Do(context.WithoutCancel(ctx), f, spec)
 		}()
 		return proven, nil
 	}}
@@ -81,12 +87,12 @@ func forgottenRevocation(_ *rand.Rand, p parts) parts {
 	var forgotten sync.Map
 	p.store = deletionWatch{p.store, &forgotten}
 	p.fleet = brokenFleet{p.fleet, func(
-		ctx context.Context, a ports.Agent, f ports.Fence, spec ports.LoginChange,
-	) (role.Proof, error) {
+		ctx context.Context, a ports.Agent, f ports.Fence, spec command.ChangeLogin,
+	) (json.RawMessage, error) {
 		if _, skip := forgotten.Load(f.OperationID); skip {
 			return proven, nil
 		}
-		return a.ChangeLogin(ctx, f, spec)
+		return a.Do(ctx, f, spec)
 	}}
 	return p
 }

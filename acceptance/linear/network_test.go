@@ -2,12 +2,13 @@ package linear
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -79,31 +80,32 @@ func (n *network) roll() (accident, time.Duration) {
 var errLost = errors.New("the connection broke off")
 
 // carry takes one command to the agent and its answer back.
-func carry[T any](ctx context.Context, n *network, command func(context.Context) (T, error)) (T, error) {
-	var nothing T
+func (n *network) carry(
+	ctx context.Context, send func(context.Context) (json.RawMessage, error),
+) (json.RawMessage, error) {
 	what, pause := n.roll()
 	afterwards := func() {
 		n.late.Go(func() {
 			time.Sleep(10 * pause)
-			_, _ = command(context.WithoutCancel(ctx)) // nobody hears the answer
+			_, _ = send(context.WithoutCancel(ctx)) // nobody hears the answer
 		})
 	}
 	time.Sleep(pause)
 	switch what {
 	case unreachable:
-		return nothing, ports.ErrAgentUnreachable
+		return nil, ports.ErrAgentUnreachable
 	case unavailable:
-		return nothing, &ports.AgentRefusal{Reason: ports.ReasonUnavailable, Message: "PostgreSQL is down"}
+		return nil, &command.Refusal{Reason: command.ReasonUnavailable, Message: "PostgreSQL is down"}
 	case late:
 		afterwards()
-		return nothing, errLost
+		return nil, errLost
 	case doubled:
 		defer afterwards()
 	case none, replyLost:
 	}
-	result, err := command(ctx)
+	result, err := send(ctx)
 	if what == replyLost {
-		return nothing, errLost
+		return nil, errLost
 	}
 	time.Sleep(pause / 2)
 	return result, err
@@ -115,20 +117,11 @@ type line struct {
 	n *network
 }
 
-func (l line) PrepareRole(ctx context.Context, f ports.Fence, spec ports.RoleSpec) error {
-	_, err := carry(ctx, l.n, func(ctx context.Context) (struct{}, error) { return struct{}{}, l.Agent.PrepareRole(ctx, f, spec) })
-	return err
-}
-
-func (l line) AdmitRole(ctx context.Context, f ports.Fence, spec ports.RoleSpec) error {
-	_, err := carry(ctx, l.n, func(ctx context.Context) (struct{}, error) { return struct{}{}, l.Agent.AdmitRole(ctx, f, spec) })
-	return err
-}
-
-func (l line) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginChange) (role.Proof, error) {
-	return carry(ctx, l.n, func(ctx context.Context) (role.Proof, error) { return l.Agent.ChangeLogin(ctx, f, spec) })
-}
-
-func (l line) RemoveRole(ctx context.Context, f ports.Fence, spec ports.RoleRemoval) (role.Dependencies, error) {
-	return carry(ctx, l.n, func(ctx context.Context) (role.Dependencies, error) { return l.Agent.RemoveRole(ctx, f, spec) })
+// Do implements ports.Agent.
+func (l line) Do(ctx context.Context, f ports.Fence, c command.Command) (json.RawMessage, error) {
+	send := func(ctx context.Context) (json.RawMessage, error) { return l.Agent.Do(ctx, f, c) }
+	if c.About().Kind != (command.ChangeLogin{}).About().Kind {
+		return send(ctx)
+	}
+	return l.n.carry(ctx, send)
 }

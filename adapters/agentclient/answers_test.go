@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/ports"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 func TestABrokenConnectionIsUnknownAndNothingIsSentAgain(t *testing.T) {
@@ -29,14 +27,14 @@ func TestAKeptConnectionThatBreaksUnderACommandIsUnknown(t *testing.T) {
 	for _, name := range []string{"EnsureDatabase", "SetAccess", "SetAllowlist", "Backup", "Close", "DeleteBackup"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/health" {
-					answer(200, `{"postgres_connected":true,"pgbouncer_running":true}`)(rw, r)
+				if r.Method == http.MethodGet {
+					answer(200, `{"bytes":1}`)(rw, r)
 					return
 				}
 				hangUp(rw, r)
 			})
 			a := agentOf(t, w.record(t))
-			if err := a.Ready(brief(t)); err != nil {
+			if err := calls["DatabaseSize"](brief(t), a); err != nil {
 				t.Fatal(err)
 			}
 			wantUnknown(t, calls[name](brief(t), a))
@@ -70,11 +68,11 @@ func TestAWrongSecretIsUnknown(t *testing.T) {
 }
 
 func TestEveryReasonIsARefusal(t *testing.T) {
-	for _, reason := range constants(t, "../../agent/protocol", "Reason") {
+	for _, reason := range command.Reasons {
 		for name, call := range calls {
-			t.Run(reason+" to "+name, func(t *testing.T) {
+			t.Run(string(reason)+" to "+name, func(t *testing.T) {
 				err := call(brief(t), agentOf(t, newWire(t, refuse(http.StatusConflict, reason)).record(t)))
-				wantRefusal(t, err, ports.AgentReason(reason))
+				wantRefusal(t, err, reason)
 				if !strings.HasSuffix(err.Error(), "because") {
 					t.Errorf("the message is lost: %v", err)
 				}
@@ -85,15 +83,15 @@ func TestEveryReasonIsARefusal(t *testing.T) {
 
 // An agent of an earlier version names no generations, and one of a later version more than this client knows.
 func TestTheGenerationsOfARefusal(t *testing.T) {
-	for body, want := range map[string]*ports.AgentGenerations{
+	for body, want := range map[string]*command.Generations{
 		`{"reason":"stale","message":""}`: nil,
 		`{"reason":"stale","message":"","generations":{"applied":2,"admitted":5,"credential":7,"later":1},"later":{}}`: {
 			Applied: 2, Admitted: 5, Credential: 7,
 		},
 	} {
 		err := calls["SetAllowlist"](brief(t), agentOf(t, newWire(t, answer(http.StatusConflict, body)).record(t)))
-		wantRefusal(t, err, ports.ReasonStale)
-		var no *ports.AgentRefusal
+		wantRefusal(t, err, command.ReasonStale)
+		var no *command.Refusal
 		if errors.As(err, &no) && !reflect.DeepEqual(no.Generations, want) {
 			t.Errorf("%s: %+v", body, no.Generations)
 		}
@@ -106,7 +104,7 @@ func TestAnswersThatAreNoRefusal(t *testing.T) {
 		"no reason":               answer(http.StatusBadGateway, `{"message":"gone"}`),
 		"a proxy's page":          answer(http.StatusBadGateway, "<html>bad gateway</html>"),
 		"nothing":                 answer(http.StatusInternalServerError, ""),
-		"a refusal in a redirect": refuse(http.StatusFound, protocol.ReasonStale),
+		"a refusal in a redirect": refuse(http.StatusFound, command.ReasonStale),
 		"an endless refusal":      endless(http.StatusConflict, `{"reason":"stale","message":"`),
 		"an odd success":          answer(http.StatusAccepted, "{}"),
 	} {
@@ -117,13 +115,15 @@ func TestAnswersThatAreNoRefusal(t *testing.T) {
 }
 
 func TestSuccessesThatAreNoAnswer(t *testing.T) {
-	withContent := []string{"EnsureDatabase", "SetAccess", "SetAllowlist", "DatabaseSize", "Backup", "Close", "Ready"}
+	withContent := []string{
+		"EnsureDatabase", "SetAccess", "SetAllowlist", "ChangeLogin", "DatabaseSize", "InspectLogin", "Backup", "Close",
+	}
 	for name, handler := range map[string]http.HandlerFunc{
 		"no JSON":         answer(200, "hello"),
 		"cut off":         answer(200, `{"result":`),
 		"nothing":         answer(200, ""),
 		"endless":         endless(200, `{"result":"`),
-		"another type":    answer(200, `{"result":5,"bytes":"x","postgres_connected":"y"`),
+		"another type":    answer(200, `{"result":5,"bytes":"x","condition":"y"`),
 		"no content":      answer(204, ""),
 		"an endless head": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 128<<10)) },
 	} {
@@ -142,13 +142,18 @@ func TestABackupStateOfANewerAgentIsUnknown(t *testing.T) {
 	wantUnknown(t, calls["Backup"](brief(t), agentOf(t, w.record(t))))
 }
 
+func TestAConditionOfANewerAgentIsUnknown(t *testing.T) {
+	w := newWire(t, answer(200, `{"condition":"not_yet_invented"}`))
+	wantUnknown(t, calls["InspectLogin"](brief(t), agentOf(t, w.record(t))))
+}
+
 func TestARouteThatTheAgentDoesNotHave(t *testing.T) {
-	later := []string{"RoomForBackup", "DeleteBackup", "OpenBackup", "SetAccounts"}
+	later := []string{"RoomForBackup", "DeleteBackup", "OpenBackup", "SetAccounts", "InspectLogin"}
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			eachCall(t, answer(status, "404 page not found"), func(t *testing.T, _ *wire, err error) {
 				if slices.ContainsFunc(later, func(n string) bool { return strings.HasSuffix(t.Name(), "/"+n) }) {
-					wantRefusal(t, err, ports.ReasonNoRoute)
+					wantRefusal(t, err, command.ReasonNoRoute)
 					return
 				}
 				wantUnknown(t, err)
@@ -169,34 +174,14 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestReadyTellsWhatIsDown(t *testing.T) {
-	for body, down := range map[string]string{
-		`{"status":"healthy","postgres_connected":true,"pgbouncer_running":true}`:   "",
-		`{"status":"degraded","postgres_connected":true,"pgbouncer_running":true}`:  "", // only figures are missing
-		`{"status":"degraded","postgres_connected":false,"pgbouncer_running":true}`: "PostgreSQL",
-		`{"status":"degraded","postgres_connected":true,"pgbouncer_running":false}`: "PgBouncer",
-	} {
-		err := agentOf(t, newWire(t, answer(200, body)).record(t)).Ready(brief(t))
-		if down == "" {
-			if err != nil {
-				t.Errorf("%s: %v", body, err)
-			}
-			continue
-		}
-		wantRefusal(t, err, ports.ReasonUnavailable)
-		if !strings.Contains(err.Error(), down) {
-			t.Errorf("%s: %v", body, err)
-		}
-	}
-}
-
 func TestPathsAreEscaped(t *testing.T) {
 	var path string
 	w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
 		path = r.URL.EscapedPath()
 		rw.WriteHeader(http.StatusNoContent)
 	})
-	if err := agentOf(t, w.record(t)).DeleteBackup(brief(t), id.DatabaseID("a/b"), "../c?d#e"); err != nil {
+	question := command.DeleteBackup{DatabaseID: "a/b", Filename: "../c?d#e"}
+	if err := asking(question)(brief(t), agentOf(t, w.record(t))); err != nil {
 		t.Fatal(err)
 	}
 	if want := "/v1/databases/a%2Fb/backups/..%2Fc%3Fd%23e"; path != want {
@@ -215,13 +200,5 @@ func endless(status int, start string) http.HandlerFunc {
 				return
 			}
 		}
-	}
-}
-
-// An agent of an earlier version, and one whose PostgreSQL is down, leave the number out.
-func TestUnknownConnectionsAreARefusal(t *testing.T) {
-	w := newWire(t, answer(200, `{"version":"old","routes":[],"commands":[]}`))
-	if n, err := agentOf(t, w.record(t)).Connections(brief(t)); !ports.RefusedFor(err, ports.ReasonUnavailable) {
-		t.Errorf("got %d, %v", n, err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/ports"
 )
 
 const patience = 300 * time.Millisecond
@@ -22,7 +24,7 @@ func TestAnAgentThatHangsEndsADownload(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			file, err := agent.OpenBackup(brief(t), database, filename)
+			file, err := agent.Open(brief(t), command.OpenBackup{DatabaseID: database, Filename: filename})
 			if err == nil {
 				defer file.Body.Close()
 				_, err = io.ReadAll(file.Body)
@@ -44,7 +46,7 @@ func TestAnAgentThatHangsEndsACall(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			_, err = agent.DatabaseSize(brief(t), database)
+			_, err = ports.Ask(brief(t), agent, command.DatabaseSize{DatabaseID: database})
 			wantNoPatience(t, began, err)
 			wantUnknown(t, err)
 		})
@@ -82,7 +84,7 @@ func TestAnAgentDoesNotAnswerForTheCustomer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := agent.OpenBackup(brief(t), database, filename)
+	file, err := agent.Open(brief(t), command.OpenBackup{DatabaseID: database, Filename: filename})
 	if err != nil {
 		t.Fatal(err)
 	}

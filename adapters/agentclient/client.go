@@ -3,12 +3,12 @@ package agentclient
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -21,6 +21,7 @@ type client struct {
 	authorization string // of every request; a secret
 	calls         pool
 	downloads     pool
+	known         known
 }
 
 func (c *client) closeIdle() {
@@ -58,32 +59,21 @@ func (c *client) send(ctx context.Context, p pool, method, path string, body []b
 	}
 }
 
-// exchange sends a request and reads a bounded answer. If out is not nil, it receives the JSON of a 200; otherwise a 204 is
-// accepted too.
-func (c *client) exchange(ctx context.Context, r route, body []byte, out any) error {
-	resp, err := c.send(ctx, c.calls, r.method, r.path, body)
+// exchange sends a request and returns the body of a 200, or nothing for a 204.
+func (c *client) exchange(ctx context.Context, r command.Route, path string, body []byte) ([]byte, error) {
+	resp, err := c.send(ctx, c.calls, r.Method, path, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	if !successful(resp, out != nil) {
-		return r.refusal(resp)
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNoContent {
+		return nil, refusal(r, resp)
 	}
 	text, err := readBounded(resp.Body, maxAnswer)
-	switch {
-	case err != nil:
-		return unknown(err)
-	case out == nil:
-		return nil
+	if err != nil {
+		return nil, unknown(err)
 	}
-	if err := json.Unmarshal(text, out); err != nil {
-		return unknown(errors.New("its answer is not the JSON of the protocol"))
-	}
-	return nil
-}
-
-func successful(resp *http.Response, withContent bool) bool {
-	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNoContent && !withContent
+	return text, nil
 }
 
 // unknown marks an error after which the agent may or may not have done the work.

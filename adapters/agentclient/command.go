@@ -1,71 +1,67 @@
 package agentclient
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// command is a protocol.Command before its payload is written. Its step is its kind unless one is given: no operation may have
-// two commands with the same step, resource and generation.
-type command struct {
-	kind       protocol.Kind
-	step       string
-	fence      ports.Fence // zero for a command of no operation
-	resource   string
-	generation int64
-	payload    any               // one of the protocol's payload types
-	secrets    map[string]string // passwords by username
-}
+// commands is where every command goes.
+var commands = command.Route{Method: http.MethodPost, Path: "/v1/commands"}
 
-// encode writes the command. Payload types have no maps, and their lists have a canonical order, so the same command always has
-// the same payload and hash.
-func (c command) encode() ([]byte, error) {
-	payload, err := json.Marshal(c.payload)
-	if err != nil {
-		return nil, fmt.Errorf("writing the payload of %s: %w", c.kind, err)
+// Do implements ports.Agent. What an agent of an earlier version may not know is sent only to one that names it: that version
+// would refuse it as invalid, for good.
+func (c *client) Do(ctx context.Context, f ports.Fence, told command.Command) (json.RawMessage, error) {
+	needs := command.Needs(told)
+	if err := c.known.require(ctx, c, needs); err != nil {
+		return nil, err
 	}
-	return json.Marshal(protocol.Command{
-		Kind:        c.kind,
-		OperationID: string(c.fence.OperationID),
-		Epoch:       c.fence.Epoch,
-		Step:        cmp.Or(c.step, string(c.kind)),
-		Resource:    c.resource,
-		Generation:  c.generation,
-		PayloadHash: protocol.Hash(payload),
-		Payload:     payload,
-		Secrets:     c.secrets,
-	})
+	result, err := c.tell(ctx, f, told)
+	if len(needs) > 0 && (command.RefusedFor(err, command.ReasonInvalid) || command.RefusedFor(err, command.ReasonNoRoute)) {
+		c.known.forget() // it may have been replaced by an earlier version since it was asked
+		if old := c.known.require(ctx, c, needs); old != nil {
+			return nil, old
+		}
+	}
+	return result, err
 }
 
-// order sends a command. If out is not nil, it receives the result.
-func (c *client) order(ctx context.Context, cmd command, out any) error {
-	body, err := cmd.encode()
+func (c *client) tell(ctx context.Context, f ports.Fence, told command.Command) (json.RawMessage, error) {
+	body, err := encode(f, told)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
+		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	}
 	var reply protocol.Reply
-	if err := c.exchange(ctx, route{method: http.MethodPost, path: "/v1/commands"}, body, &reply); err != nil {
-		return err
+	text, err := c.exchange(ctx, commands, commands.Path, body)
+	if err != nil {
+		return nil, err
 	}
-	if out == nil {
-		return nil
+	if err := json.Unmarshal(text, &reply); err != nil {
+		return nil, unknown(fmt.Errorf("its answer to %s is not the JSON of the protocol", told.About().Kind))
 	}
-	if err := json.Unmarshal(reply.Result, out); err != nil {
-		return unknown(fmt.Errorf("the result of %s is not the JSON of the protocol", cmd.kind))
-	}
-	return nil
+	return reply.Result, nil
 }
 
-// Close implements ports.Agent.
-func (c *client) Close(ctx context.Context, f ports.Fence) error {
-	return c.order(ctx, command{
-		kind: protocol.CloseOperation, fence: f, generation: 1,
-		resource: protocol.OperationResource(string(f.OperationID)), payload: struct{}{},
-	}, nil)
+// encode writes a command. The same command always has the same payload and hash.
+func encode(f ports.Fence, c command.Command) ([]byte, error) {
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("writing the payload of %s: %w", c.About().Kind, err)
+	}
+	return json.Marshal(protocol.Command{
+		Kind:        c.About().Kind,
+		OperationID: string(f.OperationID),
+		Epoch:       f.Epoch,
+		Step:        command.Step(c),
+		Resource:    c.About().Resource,
+		Generation:  c.About().Generation,
+		PayloadHash: protocol.Hash(payload),
+		Payload:     payload,
+		Secrets:     command.Secrets(c),
+	})
 }

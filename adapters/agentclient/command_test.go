@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	coredb "github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -38,10 +37,10 @@ func recorder(t *testing.T, result string) (ports.Agent, *[]protocol.Command) {
 	return agentOf(t, w.record(t)), got
 }
 
-func spec() ports.DatabaseSpec {
-	return ports.DatabaseSpec{
-		ID: database, Name: "orders", RoleModel: coredb.Managed, ConnectionCap: 20,
-		Logins: []ports.LoginSpec{
+func spec() command.EnsureDatabase {
+	return command.EnsureDatabase{
+		DatabaseID: database, Name: "orders", RoleModel: coredb.Managed, ConnectionCap: 20,
+		Logins: []command.Login{
 			{Login: coredb.OwnerLogin, Username: "orders", Verifier: "SCRAM-SHA-256$1", Password: "pw-of-owner"},
 			{Login: coredb.RuntimeLogin, Username: "pgh_1_rt", Verifier: "SCRAM-SHA-256$2", Password: "pw-of-runtime"},
 			{Login: coredb.ReadonlyLogin, Username: "pgh_1_ro", Verifier: "SCRAM-SHA-256$<3>&"},
@@ -53,36 +52,44 @@ func TestCommandsAsSent(t *testing.T) {
 	a, got := recorder(t, "null")
 	ctx := brief(t)
 	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
-	for _, err := range []error{
-		a.EnsureDatabase(ctx, fence, spec()),
-		a.SetAccess(ctx, fence, ports.AccessSpec{DatabaseID: database, Generation: 7, Open: true, Disconnect: true}),
-		a.SetAllowlist(ctx, ports.AllowlistSpec{DatabaseID: database, Generation: 5, Networks: networks}),
-		a.SetAllowlist(ctx, ports.AllowlistSpec{DatabaseID: database, Generation: 6}),
-		a.Close(ctx, fence),
+	for _, c := range []command.Command{
+		spec(), command.SetAccess{DatabaseID: database, Generation: 7, Open: true, Disconnect: true},
+		command.ChangeLogin{
+			DatabaseID: database, Username: "orders", Generation: 6, Want: role.Rotation, CredentialGeneration: 2,
+			Verifier: "SCRAM-SHA-256$2", NewPassword: "pw-new", OldPassword: "pw-old",
+		},
+		command.Close{OperationID: fence.OperationID},
 	} {
-		if err != nil {
+		if _, err := a.Do(ctx, fence, c); err != nil {
 			t.Fatal(err)
 		}
 	}
+	allowlist := command.SetAllowlist{DatabaseID: database, Generation: 5, Networks: networks}
+	if err := ports.Tell(ctx, a, ports.Fence{}, allowlist); err != nil {
+		t.Fatal(err)
+	}
 	const db = `"databaseId":"11111111-1111-4111-8111-111111111111"`
 	want := []protocol.Command{
-		sent(protocol.EnsureDatabase, fence, 1, `{`+db+`,"name":"orders","roleModel":"managed","connectionCap":20,"logins":[`+
+		sent("database.ensure", fence, 1, `{`+db+`,"name":"orders","roleModel":"managed","connectionCap":20,"logins":[`+
 			`{"login":"owner","username":"orders","verifier":"SCRAM-SHA-256$1"},`+
 			`{"login":"readonly","username":"pgh_1_ro","verifier":"SCRAM-SHA-256$\u003c3\u003e\u0026"},`+
 			`{"login":"runtime","username":"pgh_1_rt","verifier":"SCRAM-SHA-256$2"}]}`),
-		sent(protocol.SetAccess, fence, 7, `{`+db+`,"open":true,"disconnect":true}`),
-		sent(protocol.SetAllowlist, ports.Fence{}, 5, `{`+db+`,"networks":["10.0.0.0/8","2001:db8::/32"]}`),
-		sent(protocol.SetAllowlist, ports.Fence{}, 6, `{`+db+`,"networks":[]}`),
-		sent(protocol.CloseOperation, fence, 1, `{}`),
+		sent("database.access", fence, 7, `{`+db+`,"open":true,"disconnect":true}`),
+		sent("login.ensure", fence, 6, `{`+db+`,"username":"orders","want":"rotate","verifier":"SCRAM-SHA-256$2",`+
+			`"credentialGeneration":2}`),
+		sent("operation.close", fence, 1, `{}`),
+		sent("database.allowlist", ports.Fence{}, 5, `{`+db+`,"networks":["10.0.0.0/8","2001:db8::/32"]}`),
 	}
 	want[0].Secrets = map[string]string{"orders": "pw-of-owner", "pgh_1_rt": "pw-of-runtime"}
-	want[4].Resource = "operation/22222222-2222-4222-8222-222222222222"
+	want[2].Step, want[2].Resource = "rotate", want[2].Resource+"/login/orders"
+	want[2].Secrets = map[string]string{"new": "pw-new", "old": "pw-old"}
+	want[3].Resource = "operation/22222222-2222-4222-8222-222222222222"
 	if diff := cmp.Diff(want, *got); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 }
 
-func sent(kind protocol.Kind, f ports.Fence, generation int64, payload string) protocol.Command {
+func sent(kind command.Kind, f ports.Fence, generation int64, payload string) protocol.Command {
 	return protocol.Command{
 		Kind: kind, OperationID: string(f.OperationID), Epoch: f.Epoch, Step: string(kind),
 		Resource: "database/" + string(database), Generation: generation,
@@ -90,95 +97,9 @@ func sent(kind protocol.Kind, f ports.Fence, generation int64, payload string) p
 	}
 }
 
-// What agents have in their ledgers, and hash, stays as it is to the byte.
-func TestCommandsAboutLoginsAsSent(t *testing.T) {
-	a, got := recorder(t, "{}")
-	ctx := brief(t)
-	until := time.Date(2026, 12, 1, 12, 30, 0, 123456789, time.FixedZone("CET", 3600))
-	spec := ports.RoleSpec{
-		DatabaseID: database, Username: "pgh_1_c1", Generation: 4, AccessProfile: role.ReadWrite, ConnectionLimit: 3,
-	}
-	admission := spec
-	admission.Verifier, admission.ValidUntil, admission.Password = "SCRAM-SHA-256$<1>", &until, "pw-new"
-	rotation := ports.LoginChange{
-		DatabaseID: database, Username: "orders", Generation: 6, Kind: role.Rotation, CredentialGeneration: 2,
-		Verifier: "SCRAM-SHA-256$2", ValidUntil: &until, NewPassword: "pw-new", OldPassword: "pw-old",
-	}
-	revocation := ports.LoginChange{
-		DatabaseID: database, Username: "pgh_1_c1", Generation: 7, Kind: role.Revocation, CredentialGeneration: 3, OldPassword: "pw-old",
-	}
-	expiry := ports.LoginChange{DatabaseID: database, Username: "pgh_1_c1", Generation: 8, Kind: role.Expiry}
-	removal := ports.RoleRemoval{DatabaseID: database, Username: "pgh_1_c1", Generation: 9}
-	removalOfMany := removal
-	removalOfMany.AccountDatabases = []id.DatabaseID{"b", "a", "b"}
-	_, rotated := a.ChangeLogin(ctx, fence, rotation)
-	_, revoked := a.ChangeLogin(ctx, fence, revocation)
-	_, expired := a.ChangeLogin(ctx, fence, expiry)
-	_, removed := a.RemoveRole(ctx, fence, removal)
-	_, removedOfMany := a.RemoveRole(ctx, fence, removalOfMany)
-	for _, err := range []error{
-		rotated, revoked, expired, removed, removedOfMany, a.PrepareRole(ctx, fence, spec), a.AdmitRole(ctx, fence, admission),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	const db = `{"databaseId":"11111111-1111-4111-8111-111111111111",`
-	const validity = `"validUntil":"2026-12-01T11:30:00.123456Z"`
-	want := []protocol.Command{
-		sentLogin("rotate", "orders", 6, db+`"username":"orders","want":"rotate","verifier":"SCRAM-SHA-256$2",`+
-			validity+`,"credentialGeneration":2}`, "new", "pw-new", "old", "pw-old"),
-		sentLogin("revoke", "pgh_1_c1", 7, db+`"username":"pgh_1_c1","want":"revoke","credentialGeneration":3}`, "old", "pw-old"),
-		sentLogin("expire", "pgh_1_c1", 8, db+`"username":"pgh_1_c1","want":"expire"}`),
-		sentLogin("remove", "pgh_1_c1", 9, db+`"username":"pgh_1_c1","want":"remove"}`),
-		sentLogin("remove", "pgh_1_c1", 9, db+`"username":"pgh_1_c1","want":"remove","accountDatabases":["a","b"]}`),
-		sentLogin("prepared", "pgh_1_c1", 4, db+`"username":"pgh_1_c1","want":"prepared","accessProfile":"read_write",`+
-			`"connectionLimit":3}`),
-		sentLogin("open", "pgh_1_c1", 4, db+`"username":"pgh_1_c1","want":"open","accessProfile":"read_write","connectionLimit":3,`+
-			`"verifier":"SCRAM-SHA-256$\u003c1\u003e",`+validity+`}`, "new", "pw-new"),
-	}
-	if diff := cmp.Diff(want, *got); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
-}
-
-func sentLogin(step, username string, generation int64, payload string, secrets ...string) protocol.Command {
-	c := sent("login.ensure", fence, generation, payload)
-	c.Step, c.Resource = step, c.Resource+"/login/"+username
-	for i := 0; i < len(secrets); i += 2 {
-		if c.Secrets == nil {
-			c.Secrets = map[string]string{}
-		}
-		c.Secrets[secrets[i]] = secrets[i+1]
-	}
-	return c
-}
-
-func TestTheOrderOfListsDoesNotChangeACommand(t *testing.T) {
-	a, got := recorder(t, "null")
-	networks := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.0/24")}
-	turnedNetworks := []netip.Prefix{networks[1], networks[0], networks[1]}
-	turned := spec()
-	slices.Reverse(turned.Logins)
-	for _, err := range []error{
-		a.EnsureDatabase(brief(t), fence, spec()), a.EnsureDatabase(brief(t), fence, turned),
-		a.SetAllowlist(brief(t), ports.AllowlistSpec{DatabaseID: database, Networks: networks}),
-		a.SetAllowlist(brief(t), ports.AllowlistSpec{DatabaseID: database, Networks: turnedNetworks}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := 0; i < len(*got); i += 2 {
-		if diff := cmp.Diff((*got)[i], (*got)[i+1]); diff != "" {
-			t.Errorf("the same command twice (-first +second):\n%s", diff)
-		}
-	}
-}
-
 func TestPasswordsStandInSecretsOnly(t *testing.T) {
 	a, got := recorder(t, "null")
-	if err := a.EnsureDatabase(brief(t), fence, spec()); err != nil {
+	if err := ports.Tell(brief(t), a, fence, spec()); err != nil {
 		t.Fatal(err)
 	}
 	c := (*got)[0]
@@ -192,19 +113,19 @@ func TestPasswordsStandInSecretsOnly(t *testing.T) {
 func TestABackupReportAsReceived(t *testing.T) {
 	a, got := recorder(t, `{"state":"done","stage":"verified","progress":100,"sizeBytes":5,"checksumSha256":"ab",`+
 		`"verifiedAt":"2026-11-21T06:53:47Z","roleManifest":true}`)
-	report, err := a.Backup(brief(t), fence, ports.BackupSpec{DatabaseID: database, Filename: filename, Verify: true})
+	report, err := ports.Do(brief(t), a, fence, command.Backup{DatabaseID: database, Filename: filename, Verify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 11, 21, 6, 53, 47, 0, time.UTC)
-	want := ports.BackupReport{
-		State: ports.BackupDone, Stage: "verified", Progress: 100, SizeBytes: 5, ChecksumSHA256: "ab",
+	want := command.BackupReport{
+		State: command.BackupDone, Stage: "verified", Progress: 100, SizeBytes: 5, ChecksumSHA256: "ab",
 		VerifiedAt: &at, RoleManifest: true,
 	}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	command := sent(protocol.RunBackup, fence, 1,
+	command := sent("backup.run", fence, 1,
 		`{"databaseId":"11111111-1111-4111-8111-111111111111","filename":"20261121_065347.sql.gz","verify":true}`)
 	if diff := cmp.Diff([]protocol.Command{command}, *got); diff != "" {
 		t.Errorf("command (-want +got):\n%s", diff)

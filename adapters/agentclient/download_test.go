@@ -11,12 +11,13 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/ports"
 )
 
-func open(t *testing.T, ctx context.Context, handler http.HandlerFunc) ports.BackupFile {
+func open(t *testing.T, ctx context.Context, handler http.HandlerFunc) ports.File {
 	t.Helper()
-	file, err := agentOf(t, newWire(t, handler).record(t)).OpenBackup(ctx, database, filename)
+	file, err := agentOf(t, newWire(t, handler).record(t)).Open(ctx, command.OpenBackup{DatabaseID: database, Filename: filename})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestNoDownloadWaitsForOthers(t *testing.T) {
 	}).record(t))
 	ctx := brief(t)
 	for n := range many {
-		file, err := agent.OpenBackup(ctx, database, filename)
+		file, err := agent.Open(ctx, command.OpenBackup{DatabaseID: database, Filename: filename})
 		if err != nil {
 			t.Fatalf("with %d open: %v", n, err)
 		}

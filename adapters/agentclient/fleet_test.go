@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func TestAFleetKeepsConnectionsAndFollowsTheRecord(t *testing.T) {
@@ -27,7 +29,7 @@ func TestAFleetKeepsConnectionsAndFollowsTheRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.DatabaseSize(brief(t), database); err != nil {
+		if _, err := ports.Ask(brief(t), a, command.DatabaseSize{DatabaseID: database}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +42,7 @@ func TestAFleetKeepsConnectionsAndFollowsTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.DatabaseSize(brief(t), database); err != nil || authorization != "Bearer another-secret" {
+	if err := calls["DatabaseSize"](brief(t), a); err != nil || authorization != "Bearer another-secret" {
 		t.Errorf("after a change of the secret the agent heard %q (%v)", authorization, err)
 	}
 }
@@ -51,20 +53,20 @@ func TestAFleetFollowsURLAndCA(t *testing.T) {
 	s := before.record(t)
 	if a, err := fleet.Agent(s); err != nil {
 		t.Fatal(err)
-	} else if n, err := a.DatabaseSize(brief(t), database); err != nil || n != 1 {
-		t.Fatalf("got %d (%v)", n, err)
+	} else if n, err := ports.Ask(brief(t), a, command.DatabaseSize{DatabaseID: database}); err != nil || n.Bytes != 1 {
+		t.Fatalf("got %d (%v)", n.Bytes, err)
 	}
 	s.AgentURL = after.URL
 	if a, err := fleet.Agent(s); err != nil {
 		t.Fatal(err)
-	} else if n, err := a.DatabaseSize(brief(t), database); err != nil || n != 2 {
-		t.Errorf("after a change of the URL: got %d (%v)", n, err)
+	} else if n, err := ports.Ask(brief(t), a, command.DatabaseSize{DatabaseID: database}); err != nil || n.Bytes != 2 {
+		t.Errorf("after a change of the URL: got %d (%v)", n.Bytes, err)
 	}
 	s.CA = foreignCA(t)
 	if a, err := fleet.Agent(s); err != nil {
 		t.Fatal(err)
 	} else {
-		_, err := a.DatabaseSize(brief(t), database)
+		_, err := ports.Ask(brief(t), a, command.DatabaseSize{DatabaseID: database})
 		wantUnreachable(t, err)
 	}
 }

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	coredb "github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/ports"
@@ -114,8 +116,8 @@ func answer(status int, body any) http.HandlerFunc {
 	}
 }
 
-func refuse(status int, reason string) http.HandlerFunc {
-	return answer(status, protocol.Refusal{Reason: reason, Message: "because"})
+func refuse(status int, reason command.Reason) http.HandlerFunc {
+	return answer(status, command.Refuse(reason, "because"))
 }
 
 // hangUp breaks the connection after the request has been read.
@@ -124,43 +126,42 @@ func hangUp(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// calls is every method of ports.Agent.
+// calls is everything that an agent can be told and asked.
 var calls = map[string]func(ctx context.Context, a ports.Agent) error{
-	"EnsureDatabase": func(ctx context.Context, a ports.Agent) error {
-		return a.EnsureDatabase(ctx, fence, ports.DatabaseSpec{ID: database, Name: "orders"})
-	},
-	"SetAccess": func(ctx context.Context, a ports.Agent) error {
-		return a.SetAccess(ctx, fence, ports.AccessSpec{DatabaseID: database, Generation: 2})
-	},
-	"SetAllowlist": func(ctx context.Context, a ports.Agent) error {
-		return a.SetAllowlist(ctx, ports.AllowlistSpec{DatabaseID: database, Generation: 2})
-	},
-	"SetAccounts": func(ctx context.Context, a ports.Agent) error {
-		return a.SetAccounts(ctx, []ports.DatabaseAccount{{DatabaseID: database, AccountID: "22222222-2222-4222-8222-222222222222"}})
-	},
-	"DatabaseSize": func(ctx context.Context, a ports.Agent) error {
-		_, err := a.DatabaseSize(ctx, database)
-		return err
-	},
-	"Backup": func(ctx context.Context, a ports.Agent) error {
-		_, err := a.Backup(ctx, fence, ports.BackupSpec{DatabaseID: database, Filename: filename})
-		return err
-	},
-	"Connections": func(ctx context.Context, a ports.Agent) error {
-		_, err := a.Connections(ctx)
-		return err
-	},
-	"RoomForBackup": func(ctx context.Context, a ports.Agent) error { return a.RoomForBackup(ctx, database) },
-	"DeleteBackup":  func(ctx context.Context, a ports.Agent) error { return a.DeleteBackup(ctx, database, filename) },
+	"EnsureDatabase": telling(command.EnsureDatabase{DatabaseID: database, Name: "orders"}),
+	"SetAccess":      telling(command.SetAccess{DatabaseID: database, Generation: 2}),
+	"SetAllowlist":   telling(command.SetAllowlist{DatabaseID: database, Generation: 2}),
+	"ChangeLogin":    telling(command.ChangeLogin{DatabaseID: database, Username: "orders", Want: role.Rotation}),
+	"Backup":         telling(command.Backup{DatabaseID: database, Filename: filename}),
+	"Close":          func(ctx context.Context, a ports.Agent) error { return ports.Close(ctx, a, fence) },
+
+	"DatabaseSize":    asking(command.DatabaseSize{DatabaseID: database}),
+	"InspectLogin":    asking(command.InspectLogin{DatabaseID: database, Username: "orders"}),
+	"SetAccounts":     asking(command.SetAccounts{Databases: []coredb.Ownership{{DatabaseID: database}}}),
+	"RoomForBackup":   asking(command.RoomForBackup{DatabaseID: database}),
+	"DeleteBackup":    asking(command.DeleteBackup{DatabaseID: database, Filename: filename}),
+	"AskCapabilities": asking(command.AskCapabilities{}),
 	"OpenBackup": func(ctx context.Context, a ports.Agent) error {
-		file, err := a.OpenBackup(ctx, database, filename)
+		file, err := a.Open(ctx, command.OpenBackup{DatabaseID: database, Filename: filename})
 		if err == nil {
 			file.Body.Close()
 		}
 		return err
 	},
-	"Close": func(ctx context.Context, a ports.Agent) error { return a.Close(ctx, fence) },
-	"Ready": func(ctx context.Context, a ports.Agent) error { return a.Ready(ctx) },
+}
+
+func telling[R any](c command.Returning[R]) func(context.Context, ports.Agent) error {
+	return func(ctx context.Context, a ports.Agent) error {
+		_, err := ports.Do(ctx, a, fence, c)
+		return err
+	}
+}
+
+func asking[R any](q command.Asking[R]) func(context.Context, ports.Agent) error {
+	return func(ctx context.Context, a ports.Agent) error {
+		_, err := ports.Ask(ctx, a, q)
+		return err
+	}
 }
 
 // eachCall runs fn for every method against a wire of its own.
@@ -184,16 +185,16 @@ func wantUnreachable(t *testing.T, err error) {
 func wantUnknown(t *testing.T, err error) {
 	t.Helper()
 	wantNoSecret(t, err)
-	var no *ports.AgentRefusal
+	var no *command.Refusal
 	if err == nil || errors.Is(err, ports.ErrAgentUnreachable) || errors.As(err, &no) {
 		t.Errorf("got %v, want an unknown outcome", err)
 	}
 }
 
-func wantRefusal(t *testing.T, err error, reason ports.AgentReason) {
+func wantRefusal(t *testing.T, err error, reason command.Reason) {
 	t.Helper()
 	wantNoSecret(t, err)
-	if !ports.RefusedFor(err, reason) || errors.Is(err, ports.ErrAgentUnreachable) {
+	if !command.RefusedFor(err, reason) || errors.Is(err, ports.ErrAgentUnreachable) {
 		t.Errorf("got %v, want a refusal for %s", err, reason)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
-	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/ports"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 const (
@@ -16,35 +16,10 @@ const (
 	maxMessage = 4 << 10  // bytes of its message that are kept
 )
 
-// route is one request of the protocol. later marks the routes that an old agent may lack.
-type route struct {
-	method, path string
-	later        bool
-}
-
-// reasons lists the words that this version understands. An unknown reason from a newer agent leaves the outcome unknown,
-// because it may or may not be final.
-var reasons = map[string]ports.AgentReason{
-	protocol.ReasonStale:           ports.ReasonStale,
-	protocol.ReasonFenced:          ports.ReasonFenced,
-	protocol.ReasonConflict:        ports.ReasonConflict,
-	protocol.ReasonClosed:          ports.ReasonClosed,
-	protocol.ReasonCompleted:       ports.ReasonCompleted,
-	protocol.ReasonNameTaken:       ports.ReasonNameTaken,
-	protocol.ReasonNotFound:        ports.ReasonNotFound,
-	protocol.ReasonStorageFull:     ports.ReasonStorageFull,
-	protocol.ReasonUnavailable:     ports.ReasonUnavailable,
-	protocol.ReasonNoRoute:         ports.ReasonNoRoute,
-	protocol.ReasonInvalid:         ports.ReasonInvalid,
-	protocol.ReasonFailed:          ports.ReasonFailed,
-	protocol.ReasonConnectRequired: ports.ReasonConnectRequired,
-	protocol.ReasonDatabaseClosed:  ports.ReasonDatabaseClosed,
-}
-
 // refusal reads an unsuccessful answer.
-func (r route) refusal(resp *http.Response) error {
+func refusal(r command.Route, resp *http.Response) error {
 	if resp.StatusCode >= http.StatusBadRequest {
-		var no *ports.AgentRefusal
+		var no *command.Refusal
 		switch err := readRefusal(resp); {
 		case errors.As(err, &no):
 			return no
@@ -53,8 +28,8 @@ func (r route) refusal(resp *http.Response) error {
 		}
 	}
 	switch {
-	case r.later && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed):
-		return &ports.AgentRefusal{Reason: ports.ReasonNoRoute, Message: "the agent does not know " + r.method + " of this route"}
+	case r.Later && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed):
+		return command.Refuse(command.ReasonNoRoute, "the agent does not know %s of this route", r.Method)
 	case resp.StatusCode == http.StatusUnauthorized:
 		return unknown(errors.New("it does not accept the shared secret"))
 	default:
@@ -68,18 +43,13 @@ func readRefusal(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	var no protocol.Refusal
-	if err := json.Unmarshal(text, &no); err != nil {
+	no := &command.Refusal{}
+	if err := json.Unmarshal(text, no); err != nil {
 		return err
 	}
-	reason, ok := reasons[no.Reason]
-	if !ok {
+	if !slices.Contains(command.Reasons, no.Reason) {
 		return errors.New("a reason of a newer agent")
 	}
-	message := strings.ToValidUTF8(no.Message[:min(len(no.Message), maxMessage)], "")
-	refusal := &ports.AgentRefusal{Reason: reason, Message: message}
-	if g := no.Generations; g != nil {
-		refusal.Generations = &ports.AgentGenerations{Applied: g.Applied, Admitted: g.Admitted, Credential: g.Credential}
-	}
-	return refusal
+	no.Message = strings.ToValidUTF8(no.Message[:min(len(no.Message), maxMessage)], "")
+	return no
 }

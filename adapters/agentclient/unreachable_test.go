@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/server"
 )
 
@@ -80,7 +81,7 @@ func TestWaitingForATurnIsUnreachable(t *testing.T) {
 	release := make(chan struct{})
 	w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
 		<-release
-		answer(200, protocol.Size{})(rw, r)
+		answer(200, command.Size{})(rw, r)
 	})
 	a, err := newFleet(t, agentclient.Options{MaxCalls: 1}).Agent(w.record(t))
 	if err != nil {

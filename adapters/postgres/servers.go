@@ -81,6 +81,6 @@ func (s servers) Save(ctx context.Context, row server.Server) error {
 	return s.mustChange(ctx, ports.ErrNoRow, saveServer, append(valuesOf(row, serverChanges), row.ID)...)
 }
 
-func (s servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]ports.DatabaseAccount, error) {
-	return all[ports.DatabaseAccount](ctx, s.session, serverAccounts, of)
+func (s servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]database.Ownership, error) {
+	return all[database.Ownership](ctx, s.session, serverAccounts, of)
 }

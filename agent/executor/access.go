@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -10,43 +9,35 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
-func (x *Executor) setAccess(c protocol.Command) (action, error) {
-	var w protocol.AccessPayload
-	if err := readPayload(c, &w); err != nil {
-		return nil, err
-	}
-	_, err := databaseOf(c, w.DatabaseID)
-	return func(ctx context.Context) (json.RawMessage, error) { return x.access(ctx, c, w) }, err
-}
-
-// access opens or closes a database for customers. With Disconnect it first ends every connection, in the order that lets
+// setAccess opens or closes a database for customers. With Disconnect it first ends every connection, in the order that lets
 // nobody slip through: gate, pooler clients (including those in the middle of a log-in), logins, sessions.
-func (x *Executor) access(ctx context.Context, c protocol.Command, w protocol.AccessPayload) (json.RawMessage, error) {
-	d, err := x.madeDatabase(ctx, w.DatabaseID)
+func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.SetAccess) (none command.None, err error) {
+	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	crash.Point(crash.AccessAdmitted)
-	if w.Disconnect {
+	if c.Disconnect {
 		err = x.expel(ctx, d)
-	} else if !w.Open {
+	} else if !c.Open {
 		err = x.shut(ctx, d)
 	}
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	if w.Open {
-		err = x.changeLogins(ctx, d, "LOGIN", gateStatement(d, true), outcome(c, noResult))
+	if c.Open {
+		err = x.changeLogins(ctx, d, "LOGIN", gateStatement(d, true), outcome(e, none))
 	} else {
-		err = atomically(ctx, x.db, outcome(c, noResult))
+		err = atomically(ctx, x.db, outcome(e, none))
 	}
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	crash.Point(crash.AccessReply)
-	return noResult, nil
+	return none, nil
 }
 
 // gateStatement opens or closes a database in the ledger and the gates of its logins: either the enabled ones that are still

@@ -7,8 +7,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // accountsTime bounds one statement about accounts, and the wait for a connection.
@@ -16,23 +15,17 @@ const accountsTime = 10 * time.Second
 
 // SetAccounts stores whose the databases are. One that the server does not have is passed over. A database never changes its
 // account, so it does not matter in which order such lists come.
-func (x *Executor) SetAccounts(ctx context.Context, a protocol.Accounts) error {
-	databases, accounts := make(pq.StringArray, 0, len(a.Databases)), make(pq.StringArray, 0, len(a.Databases))
-	for i, d := range a.Databases {
-		if _, err := id.Parse[id.DatabaseID](d.DatabaseID); err != nil {
-			return refuse(protocol.ReasonInvalid, "databases[%d].databaseId is no UUID", i)
-		}
-		if _, err := id.Parse[id.AccountID](d.AccountID); err != nil {
-			return refuse(protocol.ReasonInvalid, "databases[%d].accountId is no UUID", i)
-		}
-		databases, accounts = append(databases, d.DatabaseID), append(accounts, d.AccountID)
+func (x *Executor) SetAccounts(ctx context.Context, c command.SetAccounts) (none command.None, err error) {
+	databases, accounts := make(pq.StringArray, 0, len(c.Databases)), make(pq.StringArray, 0, len(c.Databases))
+	for _, d := range c.Databases {
+		databases, accounts = append(databases, string(d.DatabaseID)), append(accounts, string(d.AccountID))
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountsTime)
 	defer cancel()
 	const statement = `UPDATE ledger.database d SET account_id = n.account FROM unnest($1::text[], $2::text[]) AS n (id, account)
 		WHERE d.id = n.id AND d.account_id <> n.account`
-	_, err := x.db.ExecContext(ctx, statement, databases, accounts)
-	return err
+	_, err = x.db.ExecContext(ctx, statement, databases, accounts)
+	return none, err
 }
 
 // Holdings lists the databases with their accounts, as far as these are known.

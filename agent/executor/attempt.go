@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // A backup runs what customers have written, and that can bring PostgreSQL down for everybody: a session that takes too much
@@ -29,12 +29,12 @@ const (
 
 // attempts runs a backup until it has an outcome. Failures while PostgreSQL stays up are counted for this job, attempts that were
 // cut short for the operation.
-func (x *Executor) attempts(ctx context.Context, j *job) (protocol.BackupReport, error) {
+func (x *Executor) attempts(ctx context.Context, j *job) (command.BackupReport, error) {
 	var last error
 	for failed := 0; ; {
 		cut, err := x.cutShort(ctx, j.backup)
 		if err != nil {
-			return protocol.BackupReport{}, err
+			return command.BackupReport{}, err
 		}
 		report, stayedUp, err := x.attempt(ctx, j, cut, last)
 		if err == nil || ctx.Err() != nil {
@@ -58,9 +58,9 @@ func (x *Executor) attempts(ctx context.Context, j *job) (protocol.BackupReport,
 // attempt makes the next attempt, or ends the backup. PostgreSQL has just recovered where one was cut short, so it is left
 // alone for a while. The last attempt waits for those of others: one whose backup is no danger is not cut short again by one
 // that is.
-func (x *Executor) attempt(ctx context.Context, j *job, cut int, last error) (r protocol.BackupReport, stayedUp bool, err error) {
+func (x *Executor) attempt(ctx context.Context, j *job, cut int, last error) (r command.BackupReport, stayedUp bool, err error) {
 	if cut >= cutShortLimit {
-		return x.entered(ctx, j.backup, func() (protocol.BackupReport, error) {
+		return x.entered(ctx, j.backup, func() (command.BackupReport, error) {
 			return x.backups.Abandon(ctx, j.backup, cut, last)
 		})
 	}
@@ -72,7 +72,7 @@ func (x *Executor) attempt(ctx context.Context, j *job, cut int, last error) (r 
 		among = x.lastAttempts
 	}
 	err = among.run(ctx, func() error {
-		r, stayedUp, err = x.entered(ctx, j.backup, func() (protocol.BackupReport, error) {
+		r, stayedUp, err = x.entered(ctx, j.backup, func() (command.BackupReport, error) {
 			return x.backups.Run(ctx, j.backup, j.tell)
 		})
 		return err
@@ -91,8 +91,8 @@ func (x *Executor) pauseAfter(cut int) time.Duration {
 // entered makes an attempt that is in the ledger meanwhile, and reports whether PostgreSQL stayed up. Its checkpointer is a new
 // one after every start and every recovery. A job that is canceled, as by a stop of the agent, is not cut short.
 func (x *Executor) entered(
-	ctx context.Context, b Backup, run func() (protocol.BackupReport, error),
-) (r protocol.BackupReport, stayedUp bool, err error) {
+	ctx context.Context, b Backup, run func() (command.BackupReport, error),
+) (r command.BackupReport, stayedUp bool, err error) {
 	const enter = `UPDATE ledger.backup b SET cut_short = b.cut_short + 1 FROM pg_stat_activity a
 		WHERE b.operation_id = $1 AND a.backend_type = 'checkpointer' RETURNING a.backend_start`
 	const strikeOut = `UPDATE ledger.backup b SET cut_short = b.cut_short - 1 FROM pg_stat_activity a
@@ -137,11 +137,11 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // failure is the report of a backup that was given up.
-func failure(cause error) protocol.BackupReport {
+func failure(cause error) command.BackupReport {
 	message := "the database could not be dumped, or the file not be checked; the agent's log says why"
 	var told Explained
 	if errors.As(cause, &told) {
 		message = told.ForCustomer()
 	}
-	return protocol.BackupReport{State: protocol.BackupFailed, Reason: protocol.ReasonFailed, Message: message}
+	return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed, Message: message}
 }

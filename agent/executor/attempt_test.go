@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
@@ -48,12 +48,12 @@ func TestAnAttemptOverWhichPostgreSQLWentDownIsCutShort(t *testing.T) {
 			exec(t, db, backedUp, name)
 			failed := errors.New("failed")
 			b := Backup{OperationID: id.OperationID(name)}
-			_, stayedUp, err := x.entered(t.Context(), b, func() (protocol.BackupReport, error) {
+			_, stayedUp, err := x.entered(t.Context(), b, func() (command.BackupReport, error) {
 				c.during()
 				if _, err := x.cutShort(context.Background(), b); err != nil { // it is up again
 					t.Error(err)
 				}
-				return protocol.BackupReport{}, failed
+				return command.BackupReport{}, failed
 			})
 			cut, read := x.cutShort(t.Context(), b)
 			if stayedUp != (c.cut == 0) || !errors.Is(err, failed) || cut != c.cut || read != nil {

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"go.uber.org/zap"
@@ -11,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -28,7 +28,7 @@ type Backup struct {
 type Backups interface {
 	// Run makes the backup, or resumes it: what an earlier run left, killed at any moment, is continued or made again. It reports
 	// progress to tell. The returned report's state is never "running"; an error means that the outcome is open.
-	Run(ctx context.Context, b Backup, tell func(stage string, progress int)) (protocol.BackupReport, error)
+	Run(ctx context.Context, b Backup, tell func(stage string, progress int)) (command.BackupReport, error)
 	// Discard removes everything of this operation's backup: the file, verified or not, partial files, copies made for
 	// verification.
 	Discard(ctx context.Context, b Backup) error
@@ -36,7 +36,7 @@ type Backups interface {
 	Complete(ctx context.Context, b Backup) (bool, error)
 	// Abandon ends a backup of which so many attempts were cut short. It runs nothing of the customer's any more, and keeps a file
 	// that was made. last is what the last attempt ended with; nil where that is not known. A report and an error are as Run's.
-	Abandon(ctx context.Context, b Backup, attempts int, last error) (protocol.BackupReport, error)
+	Abandon(ctx context.Context, b Backup, attempts int, last error) (command.BackupReport, error)
 }
 
 // Explained is an error of Backups.Run whose reason the customer may hear, and can do something about.
@@ -52,32 +52,18 @@ type job struct {
 	done   chan struct{}
 
 	// Written before done is closed, read after.
-	report protocol.BackupReport
+	report command.BackupReport
 	err    error
 
-	progress chan protocol.BackupReport // holds the latest
-}
-
-func (x *Executor) runBackup(c protocol.Command) (action, error) {
-	var w protocol.BackupPayload
-	if err := readPayload(c, &w); err != nil {
-		return nil, err
-	}
-	if _, err := databaseOf(c, w.DatabaseID); err != nil {
-		return nil, err
-	}
-	if _, err := backup.ParseFilename(w.Filename); err != nil {
-		return nil, refuse(protocol.ReasonInvalid, "filename is none of a backup")
-	}
-	return func(ctx context.Context) (json.RawMessage, error) { return x.backup(ctx, c, w) }, nil
+	progress chan command.BackupReport // holds the latest
 }
 
 // backup starts a backup, or reports its progress. After a restart of the agent there is no job, and the ledger has no result:
 // then it starts one, which takes up what its predecessor left.
-func (x *Executor) backup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) (json.RawMessage, error) {
-	b, err := x.planBackup(ctx, c, w)
+func (x *Executor) backup(ctx context.Context, e protocol.Command, c command.Backup) (report command.BackupReport, err error) {
+	b, err := x.planBackup(ctx, e, c)
 	if err != nil {
-		return nil, err
+		return report, err
 	}
 	crash.Point(crash.BackupAdmitted)
 	j := x.jobFor(b)
@@ -85,37 +71,33 @@ func (x *Executor) backup(ctx context.Context, c protocol.Command, w protocol.Ba
 	select {
 	case <-j.done:
 	case <-time.After(shortJob): // a small backup is reported at once, without another request
-		return json.Marshal(j.standing())
+		return j.standing(), nil
 	case <-ctx.Done():
-		return json.Marshal(j.standing())
+		return j.standing(), nil
 	}
-	return x.report(ctx, c, j)
+	return x.report(ctx, e, j)
 }
 
 // shortJob is how long a command waits for its job to finish.
 const shortJob = 200 * time.Millisecond
 
 // report stores the result of a finished job. A job that may be retried starts again with the next command.
-func (x *Executor) report(ctx context.Context, c protocol.Command, j *job) (json.RawMessage, error) {
+func (x *Executor) report(ctx context.Context, e protocol.Command, j *job) (command.BackupReport, error) {
 	if j.err != nil {
 		x.forget(j)
-		return nil, j.err
+		return command.BackupReport{}, j.err
 	}
 	crash.Point(crash.BackupFinished)
-	result, err := json.Marshal(j.report)
-	if err != nil {
-		return nil, err
-	}
-	if err := atomically(ctx, x.db, outcome(c, result)); err != nil {
-		return nil, err
+	if err := atomically(ctx, x.db, outcome(e, j.report)); err != nil {
+		return command.BackupReport{}, err
 	}
 	x.forget(j)
-	if j.report.State == protocol.BackupFailed {
+	if j.report.State == command.BackupFailed {
 		crash.Point(crash.BackupFailed)
 		x.discardFailed(ctx, j.backup)
 	}
 	crash.Point(crash.BackupReply)
-	return result, nil
+	return j.report, nil
 }
 
 // discardFailed removes what a backup left whose failure is stored: even a good file, if its verification could not be carried
@@ -126,8 +108,8 @@ func (x *Executor) discardFailed(ctx context.Context, b Backup) {
 	}
 }
 
-func (x *Executor) planBackup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) (Backup, error) {
-	d, err := x.madeDatabase(ctx, w.DatabaseID)
+func (x *Executor) planBackup(ctx context.Context, e protocol.Command, c command.Backup) (Backup, error) {
+	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
 	if err != nil {
 		return Backup{}, err
 	}
@@ -136,15 +118,16 @@ func (x *Executor) planBackup(ctx context.Context, c protocol.Command, w protoco
 		return Backup{}, err
 	}
 	return Backup{
-		DatabaseID: id.DatabaseID(w.DatabaseID), OperationID: id.OperationID(c.OperationID), Database: d.Name,
-		Filename: backup.Filename(w.Filename), Verify: w.Verify, Roles: roles,
-	}, x.rememberBackup(ctx, c, w)
+		DatabaseID: c.DatabaseID, OperationID: id.OperationID(e.OperationID), Database: d.Name,
+		Filename: c.Filename, Verify: c.Verify, Roles: roles,
+	}, x.rememberBackup(ctx, e, c)
 }
 
 // rememberBackup stores what operation.close needs to know about the backup after a restart.
-func (x *Executor) rememberBackup(ctx context.Context, c protocol.Command, w protocol.BackupPayload) error {
+func (x *Executor) rememberBackup(ctx context.Context, e protocol.Command, c command.Backup) error {
 	_, err := x.db.ExecContext(ctx, `INSERT INTO ledger.backup (operation_id, database_id, filename, verify) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (operation_id) DO UPDATE SET verify = excluded.verify`, c.OperationID, w.DatabaseID, w.Filename, w.Verify)
+		ON CONFLICT (operation_id) DO UPDATE SET verify = excluded.verify`, e.OperationID, string(c.DatabaseID),
+		string(c.Filename), c.Verify)
 	return err
 }
 
@@ -160,9 +143,9 @@ func (x *Executor) jobFor(b Backup) *job {
 	return j
 }
 
-func startJob(b Backup, work func(context.Context, *job) (protocol.BackupReport, error)) *job {
+func startJob(b Backup, work func(context.Context, *job) (command.BackupReport, error)) *job {
 	ctx, cancel := context.WithCancel(context.Background())
-	j := &job{backup: b, cancel: cancel, done: make(chan struct{}), progress: make(chan protocol.BackupReport, 1)}
+	j := &job{backup: b, cancel: cancel, done: make(chan struct{}), progress: make(chan command.BackupReport, 1)}
 	j.tell("queued", 0)
 	go func() {
 		defer close(j.done)
@@ -179,12 +162,12 @@ func (j *job) tell(stage string, progress int) {
 	default:
 	}
 	select {
-	case j.progress <- protocol.BackupReport{State: protocol.BackupRunning, Stage: stage, Progress: progress}:
+	case j.progress <- command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress}:
 	default: // another goroutine of the job was faster
 	}
 }
 
-func (j *job) standing() protocol.BackupReport {
+func (j *job) standing() command.BackupReport {
 	select {
 	case r := <-j.progress:
 		select {
@@ -193,7 +176,7 @@ func (j *job) standing() protocol.BackupReport {
 		}
 		return r
 	default:
-		return protocol.BackupReport{State: protocol.BackupRunning, Stage: "running"}
+		return command.BackupReport{State: command.BackupRunning, Stage: "running"}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 type locked struct{ error }
@@ -25,7 +25,7 @@ func TestAnAbandonedBackupSaysWhatItCan(t *testing.T) {
 		"the agent's log says why": errors.New("connect to 10.0.0.1: refused"),
 	} {
 		report := failure(cause)
-		if report.State != protocol.BackupFailed {
+		if report.State != command.BackupFailed {
 			t.Errorf("%+v", report)
 		}
 		if !strings.HasSuffix(report.Message, want) || strings.Contains(report.Message, "10.0.0.1") {
@@ -37,9 +37,9 @@ func TestAnAbandonedBackupSaysWhatItCan(t *testing.T) {
 func TestAStopWaitsForNoBackupForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		deaf := func(context.Context, *job) (protocol.BackupReport, error) {
+		deaf := func(context.Context, *job) (command.BackupReport, error) {
 			<-release
-			return protocol.BackupReport{}, errors.New("released")
+			return command.BackupReport{}, errors.New("released")
 		}
 		x := &Executor{log: zap.NewNop(), jobs: map[string]*job{"1": startJob(Backup{}, deaf), "2": startJob(Backup{}, deaf)}}
 		began := time.Now()

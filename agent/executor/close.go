@@ -3,55 +3,49 @@ package executor
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-func (x *Executor) closeOperation(c protocol.Command) (action, error) {
-	if c.Resource != protocol.OperationResource(c.OperationID) {
-		return nil, refuse(protocol.ReasonInvalid, "the resource is not the command's operation")
-	}
-	return func(ctx context.Context) (json.RawMessage, error) { return x.close(ctx, c) }, nil
-}
-
 // close undoes what an operation left unfinished, and makes the agent refuse every later command of it. If the operation has
 // completed a database or a backup, close is refused with "completed", and that stays.
-func (x *Executor) close(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
-	b, isBackup, err := x.backupOf(ctx, c.OperationID)
+func (x *Executor) close(ctx context.Context, e protocol.Command, c command.Close) (none command.None, err error) {
+	operation := string(c.OperationID)
+	b, isBackup, err := x.backupOf(ctx, operation)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	// Checked twice: a backup may become complete until its job has ended.
-	if err := x.refuseCompleted(ctx, c.OperationID, b, isBackup); err != nil {
-		return nil, err
+	if err := x.refuseCompleted(ctx, operation, b, isBackup); err != nil {
+		return none, err
 	}
 	if isBackup {
-		if err := x.endJob(ctx, c.OperationID); err != nil {
-			return nil, err
+		if err := x.endJob(ctx, operation); err != nil {
+			return none, err
 		}
-		if err := x.refuseCompleted(ctx, c.OperationID, b, isBackup); err != nil {
-			return nil, err
+		if err := x.refuseCompleted(ctx, operation, b, isBackup); err != nil {
+			return none, err
 		}
 	}
-	if err := atomically(ctx, x.db, "UPDATE ledger.operation SET closed = true WHERE id = "+quote(c.OperationID)); err != nil {
-		return nil, err
+	if err := atomically(ctx, x.db, "UPDATE ledger.operation SET closed = true WHERE id = "+quote(operation)); err != nil {
+		return none, err
 	}
 	crash.Point(crash.CloseRecorded)
-	if err := x.undo(ctx, c.OperationID, b, isBackup); err != nil {
-		return nil, err
+	if err := x.undo(ctx, operation, b, isBackup); err != nil {
+		return none, err
 	}
-	if err := atomically(ctx, x.db, "DELETE FROM ledger.backup WHERE operation_id = "+quote(c.OperationID),
-		outcome(c, noResult)); err != nil {
-		return nil, err
+	if err := atomically(ctx, x.db, "DELETE FROM ledger.backup WHERE operation_id = "+quote(operation),
+		outcome(e, none)); err != nil {
+		return none, err
 	}
 	crash.Point(crash.CloseReply)
-	return noResult, nil
+	return none, nil
 }
 
 func (x *Executor) undo(ctx context.Context, operation string, b Backup, isBackup bool) error {
@@ -72,8 +66,8 @@ func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Back
 			coalesce(bool_or(kind = $3 AND result->>'state' = 'failed'), false)
 		FROM ledger.command WHERE operation_id = $1`
 	var closed, completed, failed bool
-	err := x.db.QueryRowContext(ctx, query, operation, string(protocol.EnsureDatabase), string(protocol.RunBackup)).
-		Scan(&closed, &completed, &failed)
+	create, dump := string(command.EnsureDatabase{}.About().Kind), string(command.Backup{}.About().Kind)
+	err := x.db.QueryRowContext(ctx, query, operation, create, dump).Scan(&closed, &completed, &failed)
 	if err != nil || closed { // closed: an interrupted close continues
 		return err
 	}
@@ -83,7 +77,7 @@ func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Back
 		}
 	}
 	if completed {
-		return refuse(protocol.ReasonCompleted, "the operation is complete")
+		return command.Refuse(command.ReasonCompleted, "the operation is complete")
 	}
 	return nil
 }
@@ -118,7 +112,7 @@ func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error
 	if err != nil {
 		return err
 	}
-	release, err := x.locks.Take(ctx, protocol.DatabaseResource(d.ID))
+	release, err := x.locks.Take(ctx, databaseResource(d.ID))
 	if err != nil {
 		return err
 	}

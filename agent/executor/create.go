@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"golang.org/x/sync/errgroup"
@@ -10,34 +9,33 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
-func (x *Executor) ensureDatabase(c protocol.Command) (action, error) {
-	p, err := readPlan(c)
-	return func(ctx context.Context) (json.RawMessage, error) { return x.ensure(ctx, c, p) }, err
-}
-
-// ensure creates a database, or continues creating it. If it exists already, it is opened in the pooler and proven again.
-func (x *Executor) ensure(ctx context.Context, c protocol.Command, plan plan) (json.RawMessage, error) {
+// ensureDatabase creates a database, or continues creating it. If it exists already, it is opened in the pooler and proven again.
+func (x *Executor) ensureDatabase(
+	ctx context.Context, e protocol.Command, c command.EnsureDatabase,
+) (none command.None, err error) {
+	plan := planOf(e, c)
 	known, found, err := x.database(ctx, plan.id)
 	switch {
 	case err != nil:
-		return nil, err
+		return none, err
 	case found && (known.Name != plan.names.Owner || known.RoleModel != string(plan.model)):
-		return nil, refuse(protocol.ReasonConflict, "the database stands under another name or role model")
-	case found && !known.named() && known.MadeBy != c.OperationID:
-		return nil, refuse(protocol.ReasonConflict, "another operation is making the database")
+		return none, command.Refuse(command.ReasonConflict, "the database stands under another name or role model")
+	case found && !known.named() && known.MadeBy != e.OperationID:
+		return none, command.Refuse(command.ReasonConflict, "another operation is making the database")
 	}
 	crash.Point(crash.CreateAdmitted)
 	if !found {
 		if err := x.begin(ctx, plan); err != nil {
-			return nil, err
+			return none, err
 		}
 	}
 	if err := x.makeAndPool(ctx, plan, known.named()); err != nil {
-		return nil, err
+		return none, err
 	}
-	return noResult, x.prove(ctx, c, plan)
+	return none, x.prove(ctx, e, plan)
 }
 
 // begin creates the database's row and its holder, by which everything created later is recognised, and closed gates.
@@ -94,7 +92,8 @@ func orNameTaken(err error, p plan) error {
 }
 
 func nameTaken(p plan) error {
-	return refuse(protocol.ReasonNameTaken, "the server has a database or login named %s that is not ours to use", p.names.Owner)
+	return command.Refuse(command.ReasonNameTaken, "the server has a database or login named %s that is not ours to use",
+		p.names.Owner)
 }
 
 // makeDatabase creates the database under its temporary name, hardens it there once the logins stand, and renames it in the
@@ -141,22 +140,22 @@ func (x *Executor) recognize(ctx context.Context, p plan) error {
 		return err
 	}
 	if !ours {
-		return refuse(protocol.ReasonNameTaken, "the server has a database %s that is not ours", p.temporary)
+		return command.Refuse(command.ReasonNameTaken, "the server has a database %s that is not ours", p.temporary)
 	}
 	return nil
 }
 
 // prove logs the owner in through the pooler and stores the outcome.
-func (x *Executor) prove(ctx context.Context, c protocol.Command, p plan) error {
-	err := x.pooler.Prove(ctx, p.names.Owner, p.names.Owner, c.Secrets[p.names.Owner])
+func (x *Executor) prove(ctx context.Context, e protocol.Command, p plan) error {
+	err := x.pooler.Prove(ctx, p.names.Owner, p.names.Owner, p.password)
 	if errors.Is(err, pooler.ErrRefused) {
-		return &Refusal{Reason: protocol.ReasonFailed, Message: "the owner could not log in through the pooler", cause: err}
+		return &command.Refusal{Reason: command.ReasonFailed, Message: "the owner could not log in through the pooler", Cause: err}
 	}
 	if err != nil {
 		return err
 	}
 	crash.Point(crash.CreateProved)
-	if err := atomically(ctx, x.db, flushLater, outcome(c, noResult)); err != nil {
+	if err := atomically(ctx, x.db, flushLater, outcome(e, command.None{})); err != nil {
 		return err
 	}
 	crash.Point(crash.CreateReply)

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -50,6 +50,9 @@ type Executor struct {
 
 	jobsMu sync.Mutex
 	jobs   map[string]*job // by operation
+
+	kinds  map[kindStep]handler
+	offers []string // what capabilities name
 }
 
 // New makes an executor for a server. It connects on first use; Lead must have succeeded before Execute is called.
@@ -62,11 +65,21 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	if err != nil {
 		return nil, err
 	}
-	return &Executor{
+	x := &Executor{
 		server: s, db: db, urgent: urgent, pooler: p, settings: settings, backups: b, log: log,
 		lanes: newLanes(), changed: make(chan struct{}, 1), buried: make(chan struct{}, 1), lastAttempts: newGauge(1),
-		jobs: map[string]*job{},
-	}, nil
+		jobs: map[string]*job{}, kinds: map[kindStep]handler{},
+	}
+	on(x, x.ensureDatabase)
+	on(x, x.setAccess)
+	on(x, x.setAllowlist)
+	on(x, x.prepareRole)
+	on(x, x.admitRole)
+	on(x, x.changeLogin)
+	on(x, x.removeRole)
+	on(x, x.backup)
+	on(x, x.close)
+	return x, nil
 }
 
 // Stop cancels running backups, waits for them, but no longer than stopTime, and closes the connections. The next agent resumes
@@ -79,71 +92,14 @@ func (x *Executor) Stop() {
 // DB is the pool of connections to the maintenance database.
 func (x *Executor) DB() *sql.DB { return x.db }
 
-// commandTime bounds one command. Its sender may have given up long before; the outcome stays in the ledger.
-const commandTime = 2 * time.Minute
-
-// Execute carries out a command and returns its result. AsRefusal turns every error into a definite refusal; after one with the
-// reason "unavailable", a repeated command continues where this one stopped.
-func (x *Executor) Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error) {
-	do, err := x.read(c)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, commandTime)
-	defer cancel()
-	release, err := x.lockFor(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	v, err := x.admit(ctx, c)
-	switch {
-	case err != nil:
-		return nil, x.withGenerations(ctx, c, err)
-	case !v.goOn:
-		return v.result, nil
-	}
-	result, err := do(ctx)
-	if err != nil {
-		return nil, x.withGenerations(ctx, c, x.abandon(ctx, c, err))
-	}
-	return result, nil
-}
-
-// action carries one command out.
-type action func(ctx context.Context) (json.RawMessage, error)
-
-// read checks a command before it is entered into the ledger, and finds the function that carries it out.
-func (x *Executor) read(c protocol.Command) (action, error) {
-	kind := map[protocol.Kind]func(protocol.Command) (action, error){
-		protocol.EnsureDatabase: x.ensureDatabase, protocol.SetAccess: x.setAccess, protocol.SetAllowlist: x.setAllowlist,
-		protocol.EnsureLogin: x.ensureLogin, protocol.RunBackup: x.runBackup, protocol.CloseOperation: x.closeOperation,
-	}[c.Kind]
-	if kind == nil {
-		return nil, refuse(protocol.ReasonNoRoute, "this agent does not know the command")
-	}
-	_, opErr := id.Parse[id.OperationID](c.OperationID)
-	switch {
-	case c.OperationID != "" && opErr != nil:
-		return nil, refuse(protocol.ReasonInvalid, "operationId is no UUID")
-	case c.OperationID == "" && c.Kind != protocol.SetAllowlist:
-		return nil, refuse(protocol.ReasonInvalid, "%s belongs to an operation", c.Kind)
-	case c.Step == "" || c.Resource == "" || c.Epoch < 0 || c.Generation < 0:
-		return nil, refuse(protocol.ReasonInvalid, "step, resource, epoch or generation cannot be")
-	case c.PayloadHash != protocol.Hash(c.Payload):
-		return nil, refuse(protocol.ReasonInvalid, "payloadHash is not that of the payload")
-	}
-	return kind(c)
-}
-
 // lockFor locks the operation first and then the database, so that two commands cannot deadlock. A login is locked with its
 // database: stopping a database and changing a login exclude each other.
 func (x *Executor) lockFor(ctx context.Context, c protocol.Command) (func(), error) {
 	if c.OperationID == "" {
 		return x.locks.Take(ctx, c.Resource)
 	}
-	first, err := x.locks.Take(ctx, protocol.OperationResource(c.OperationID))
-	if err != nil || c.Kind == protocol.CloseOperation {
+	first, err := x.locks.Take(ctx, command.OperationResource(id.OperationID(c.OperationID)))
+	if err != nil || c.Kind == (command.Close{}).About().Kind {
 		return first, err // the resource is the operation itself
 	}
 	database, _, _ := strings.Cut(c.Resource, "/login/")
@@ -155,33 +111,19 @@ func (x *Executor) lockFor(ctx context.Context, c protocol.Command) (func(), err
 	return func() { second(); first() }, nil
 }
 
-func readPayload(c protocol.Command, to any) error {
-	if err := decodeStrict(c.Payload, to); err != nil {
-		return refuse(protocol.ReasonInvalid, "the payload cannot be read")
-	}
-	return nil
-}
+func databaseResource(id string) string { return "database/" + id }
 
-// databaseOf checks that a payload is about the resource that the command names.
-func databaseOf(c protocol.Command, databaseID string) (id.DatabaseID, error) {
-	db, err := id.Parse[id.DatabaseID](databaseID)
-	if err != nil || c.Resource != protocol.DatabaseResource(databaseID) {
-		return "", refuse(protocol.ReasonInvalid, "databaseId is no UUID, or not the command's resource")
-	}
-	return db, nil
-}
-
-// Size returns the size of a database on disk in bytes.
-func (x *Executor) Size(ctx context.Context, db id.DatabaseID) (int64, error) {
+// Size returns the size of a database on disk.
+func (x *Executor) Size(ctx context.Context, q command.DatabaseSize) (command.Size, error) {
 	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1`
 	var size sql.NullInt64
 	err := x.sizing.run(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, sizeTime)
 		defer cancel()
-		return x.db.QueryRowContext(ctx, query, string(db)).Scan(&size)
+		return x.db.QueryRowContext(ctx, query, string(q.DatabaseID)).Scan(&size)
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
-		return 0, refuse(protocol.ReasonNotFound, "the server has no database %s", db)
+		return command.Size{}, command.Refuse(command.ReasonNotFound, "the server has no database %s", q.DatabaseID)
 	}
-	return size.Int64, err
+	return command.Size{Bytes: size.Int64}, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // withGenerations adds to a refusal that is about generations what they are here: who sent the command may have been restored
@@ -14,12 +15,12 @@ import (
 func (x *Executor) withGenerations(ctx context.Context, c protocol.Command, err error) error {
 	const query = `SELECT g.applied, g.generation, coalesce((SELECT p.credential_generation FROM ledger.role p WHERE p.name = $3), 0)
 		FROM ledger.generation g WHERE g.kind = $1 AND g.resource = $2`
-	var no *Refusal
-	if !errors.As(err, &no) || no.Reason != protocol.ReasonStale && no.Reason != protocol.ReasonConflict {
+	var no *command.Refusal
+	if !errors.As(err, &no) || no.Reason != command.ReasonStale && no.Reason != command.ReasonConflict {
 		return err
 	}
 	_, login, _ := strings.Cut(c.Resource, "/login/")
-	var g protocol.Generations
+	var g command.Generations
 	unread := x.db.QueryRowContext(ctx, query, string(c.Kind), c.Resource, login).Scan(&g.Applied, &g.Admitted, &g.Credential)
 	switch {
 	case errors.Is(unread, sql.ErrNoRows):
@@ -27,5 +28,5 @@ func (x *Executor) withGenerations(ctx context.Context, c protocol.Command, err 
 	case unread != nil:
 		return unread
 	}
-	return &Refusal{Reason: no.Reason, Message: no.Message, Generations: &g, cause: no.cause}
+	return &command.Refusal{Reason: no.Reason, Message: no.Message, Generations: &g, Cause: no.Cause}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // verdict is the ledger's answer to a command.
@@ -19,22 +20,22 @@ type verdict struct {
 	result json.RawMessage // of a command that is already done
 }
 
-var verdictRefusals = map[string]*Refusal{
-	"fenced":   refuse(protocol.ReasonFenced, "a worker with a newer lease has taken over this operation"),
-	"closed":   refuse(protocol.ReasonClosed, "the operation is closed"),
-	"conflict": refuse(protocol.ReasonConflict, "the same command came before with another payload"),
-	"stale":    refuse(protocol.ReasonStale, "a newer generation was admitted"),
+var verdictRefusals = map[string]*command.Refusal{
+	"fenced":   command.Refuse(command.ReasonFenced, "a worker with a newer lease has taken over this operation"),
+	"closed":   command.Refuse(command.ReasonClosed, "the operation is closed"),
+	"conflict": command.Refuse(command.ReasonConflict, "the same command came before with another payload"),
+	"stale":    command.Refuse(command.ReasonStale, "a newer generation was admitted"),
 }
 
 // admit stores the intent of a command, or returns what became of it.
 func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, error) {
 	query := "SELECT verdict, result FROM ledger.admit($1, $2, $3, $4, $5, $6, $7, $8)"
-	if c.Kind == protocol.EnsureDatabase || c.Kind == protocol.EnsureLogin {
+	if c.Kind == (command.EnsureDatabase{}).About().Kind || c.Kind == (command.ChangeLogin{}).About().Kind {
 		query += ", " + flushLaterCall
 	}
 	var word string
 	var result sql.NullString
-	err := x.db.QueryRowContext(ctx, query, c.OperationID, c.Epoch, c.Kind == protocol.CloseOperation, c.Step, c.Resource,
+	err := x.db.QueryRowContext(ctx, query, c.OperationID, c.Epoch, c.Kind == (command.Close{}).About().Kind, c.Step, c.Resource,
 		c.Generation, string(c.Kind), c.PayloadHash).Scan(&word, &result)
 	if err != nil {
 		return verdict{}, fmt.Errorf("ledger: %w", err)
@@ -51,21 +52,19 @@ func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, erro
 	return verdict{}, fmt.Errorf("ledger: unknown verdict %q", word)
 }
 
-// noResult is the result of commands without one.
-var noResult = json.RawMessage(`{}`)
-
 // outcome is the statement that stores the result of a command. It fails if PostgreSQL has crashed since the command began,
 // because some of its work may be lost.
-func outcome(c protocol.Command, result json.RawMessage) string {
+func outcome(c protocol.Command, result any) string {
+	text, _ := json.Marshal(result) // a result has nothing that cannot be written
 	return fmt.Sprintf("SELECT ledger.conclude(%s, %s, %s, %d, %s, %s)", quote(c.OperationID), quote(c.Step), quote(c.Resource),
-		c.Generation, quote(string(c.Kind)), quote(string(result)))
+		c.Generation, quote(string(c.Kind)), quote(string(text)))
 }
 
 // abandon ends the work on a command for now. If PostgreSQL has crashed since the command began, the error that it failed with
 // means nothing.
 func (x *Executor) abandon(ctx context.Context, c protocol.Command, why error) error {
 	const query = `DELETE FROM ledger.running WHERE operation_id = $1 AND step = $2 AND resource = $3 AND generation = $4`
-	if AsRefusal(why).Reason == protocol.ReasonUnavailable {
+	if AsRefusal(why).Reason == command.ReasonUnavailable {
 		return why
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
@@ -84,7 +83,7 @@ func (x *Executor) abandon(ctx context.Context, c protocol.Command, why error) e
 // abandonTime bounds one statement.
 const abandonTime = 10 * time.Second
 
-func errCrashed(cause error) *Refusal {
+func errCrashed(cause error) *command.Refusal {
 	return unavailable("PostgreSQL has crashed meanwhile; send the command again", cause)
 }
 
@@ -123,7 +122,7 @@ func (x *Executor) database(ctx context.Context, id string) (databaseRow, bool, 
 func (x *Executor) madeDatabase(ctx context.Context, id string) (databaseRow, error) {
 	d, found, err := x.database(ctx, id)
 	if err == nil && (!found || !d.named()) {
-		err = refuse(protocol.ReasonNotFound, "the server has no database %s", id)
+		err = command.Refuse(command.ReasonNotFound, "the server has no database %s", id)
 	}
 	return d, err
 }

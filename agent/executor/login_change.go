@@ -2,12 +2,12 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -21,62 +21,60 @@ import (
 //   - after the proof the sessions that began before the change are ended once more, and what is stored is compared once more:
 //     PostgreSQL lets in who began its log-in with the old password and stood still in the middle. The sweep goes on with ending
 //     them for as long as a log-in may take.
-func (x *Executor) changeLogin(ctx context.Context, o loginOrder) (json.RawMessage, error) {
-	l, err := x.login(ctx, o.DatabaseID, o.Username)
-	if err == nil && o.Want == protocol.LoginRotate {
-		err = mayRotate(l, o)
+func (x *Executor) changeLogin(
+	ctx context.Context, e protocol.Command, c command.ChangeLogin,
+) (proof role.Proof, err error) {
+	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
+	if err == nil && c.Want == role.Rotation {
+		err = mayRotate(l, c)
 	}
 	if err != nil {
-		return nil, err
+		return proof, err
 	}
 	crash.Point(crash.ChangeAdmitted)
-	proof := protocol.LoginProof{Absent: !l.standing}
-	if err := x.silence(ctx, l, o, &proof); err != nil {
-		return nil, err
+	proof.Absent = !l.standing
+	if err := x.silence(ctx, l, c, &proof); err != nil {
+		return proof, err
 	}
-	if err := x.setCredential(ctx, l, o); err != nil {
-		return nil, err
+	if err := x.setCredential(ctx, l, c); err != nil {
+		return proof, err
 	}
 	crash.Point(crash.ChangeSet)
-	if err := x.proveChange(ctx, l, o, &proof); err != nil {
-		return nil, err
+	if err := x.proveChange(ctx, l, c, &proof); err != nil {
+		return proof, err
 	}
 	crash.Point(crash.ChangeProved)
-	if err := x.settle(ctx, l, o, &proof); err != nil {
-		return nil, err
+	if err := x.settle(ctx, l, c, &proof); err != nil {
+		return proof, err
 	}
 	crash.Point(crash.ChangeSwept)
-	result, err := json.Marshal(proof)
-	if err != nil {
-		return nil, err
-	}
-	if err := atomically(ctx, x.db, outcome(o.command, result)); err != nil {
-		return nil, err
+	if err := atomically(ctx, x.db, outcome(e, proof)); err != nil {
+		return proof, err
 	}
 	crash.Point(crash.ChangeReply)
-	return result, nil
+	return proof, nil
 }
 
-func mayRotate(l loginRow, o loginOrder) error {
+func mayRotate(l loginRow, c command.ChangeLogin) error {
 	switch {
 	case !l.standing:
-		return refuse(protocol.ReasonNotFound, "the server has no login %s", l.name)
+		return command.Refuse(command.ReasonNotFound, "the server has no login %s", l.name)
 	case !l.open:
 		return errDatabaseClosed
-	case l.credentialGeneration > o.CredentialGeneration:
-		return refuse(protocol.ReasonStale, "a newer password is in force")
-	case !credential.Matches(o.Verifier, o.fresh):
-		return refuse(protocol.ReasonFailed, "the verifier is not of the new password")
-	case o.old == o.fresh:
-		return refuse(protocol.ReasonFailed, "the new password is the old one")
+	case l.credentialGeneration > c.CredentialGeneration:
+		return command.Refuse(command.ReasonStale, "a newer password is in force")
+	case !credential.Matches(c.Verifier, c.NewPassword):
+		return command.Refuse(command.ReasonFailed, "the verifier is not of the new password")
+	case c.OldPassword == c.NewPassword:
+		return command.Refuse(command.ReasonFailed, "the new password is the old one")
 	}
 	return nil
 }
 
 // silence lets nobody in as the login and everybody out. Once it returns, the role is NOLOGIN, and no client and no session is
 // left.
-func (x *Executor) silence(ctx context.Context, l loginRow, o loginOrder, proof *protocol.LoginProof) (err error) {
-	if err := x.closeGate(ctx, l, o); err != nil {
+func (x *Executor) silence(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) (err error) {
+	if err := x.closeGate(ctx, l, c.Want); err != nil {
 		return err
 	}
 	crash.Point(crash.ChangeGateClosed)
@@ -99,9 +97,9 @@ func (x *Executor) silence(ctx context.Context, l loginRow, o loginOrder, proof 
 
 // closeGate lets nobody new pass the pooler. A login that is shut for good is no longer enabled from here on: no start of the
 // database opens it again.
-func (x *Executor) closeGate(ctx context.Context, l loginRow, o loginOrder) error {
+func (x *Executor) closeGate(ctx context.Context, l loginRow, want role.Kind) error {
 	statements := []string{flushLater, l.gateStatement(false)}
-	if o.Want != protocol.LoginRotate {
+	if want != role.Rotation {
 		statements = append(statements, l.rowStatement("enabled = false"))
 	}
 	return atomically(ctx, x.db, statements...)
@@ -117,26 +115,27 @@ func (x *Executor) forbidLogin(ctx context.Context, l loginRow, ended endedSessi
 
 // setCredential is one transaction: a rotated login has its password and its limit and may log in, gate and ledger included; a
 // revoked one has lost its password. The role is NOLOGIN and without sessions here.
-func (x *Executor) setCredential(ctx context.Context, l loginRow, o loginOrder) error {
+func (x *Executor) setCredential(ctx context.Context, l loginRow, c command.ChangeLogin) error {
 	if !l.standing {
 		return nil
 	}
-	seen, err := x.observe(ctx, l, o.Verifier, "")
+	seen, err := x.observe(ctx, l, c.Verifier, "")
 	if err != nil {
 		return err
 	}
-	p := loginPlan{loginRow: l, verifier: o.Verifier, desired: role.Login{Present: true}}
+	p := loginPlan{loginRow: l, verifier: c.Verifier, desired: role.Login{Present: true}}
 	set := "changed_at = clock_timestamp(), verifier_mark = pooler.verifier_mark(name)"
-	switch o.Want {
-	case protocol.LoginRotate:
-		p.desired.MayLogIn, p.desired.Password, p.desired.ValidUntil = true, role.OurPassword, o.ValidUntil
+	switch c.Want {
+	case role.Rotation:
+		p.desired.MayLogIn, p.desired.Password, p.desired.ValidUntil = true, role.OurPassword, c.ValidUntil
 		p.desired.Limit = l.serverLimit()
-		set += fmt.Sprintf(", enabled = true, credential_generation = %d", o.CredentialGeneration)
-	case protocol.LoginRevoke, protocol.LoginRemove:
+		set += fmt.Sprintf(", enabled = true, credential_generation = %d", c.CredentialGeneration)
+	case role.Revocation, role.Removal:
 		p.desired.Password = role.NoPassword
+	case role.Expiry:
 	}
 	statements := append(p.statements(seen), l.rowStatement(set))
-	if o.Want == protocol.LoginRotate {
+	if c.Want == role.Rotation {
 		statements = append(append(statements, l.gateStatement(true)), l.beginnableStatements()...)
 	}
 	if err := x.forced(ctx, l, make(endedSessions), statements...); err != nil {
@@ -154,7 +153,7 @@ func (x *Executor) markChanged(ctx context.Context, l loginRow) error {
 
 // settle ends the sessions that began before the change, and then looks once more at what is stored: one of them may have set a
 // password of its own. Whoever still stands in the middle of a log-in is left to the sweep.
-func (x *Executor) settle(ctx context.Context, l loginRow, o loginOrder, proof *protocol.LoginProof) error {
+func (x *Executor) settle(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) error {
 	if err := x.watchParked(ctx, l); err != nil {
 		return err
 	}
@@ -163,7 +162,7 @@ func (x *Executor) settle(ctx context.Context, l loginRow, o loginOrder, proof *
 		return err
 	}
 	proof.SessionsEnded += n
-	return x.proveStored(ctx, l, o)
+	return x.proveStored(ctx, l, c)
 }
 
 // endEarlier ends the sessions that began before the change, and returns how many there were.

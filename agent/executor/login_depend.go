@@ -9,21 +9,24 @@ import (
 
 	"github.com/lib/pq"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
 
 // dependents are what PostgreSQL would refuse to drop a role for.
 type dependents struct {
-	told protocol.LoginDependencies // what counts for the account
+	told role.Dependencies // what counts for the account
 	// elsewhere: there is more, in databases of others or ones that the platform does not know.
 	elsewhere bool
 }
 
+// noDependencies is an empty list, never null.
+func noDependencies() role.Dependencies { return role.Dependencies{List: []role.Dependency{}} }
+
 // dependentsOf looks for what depends on a role, by its oid, in its own database and the account's others. The names of things
 // are known only inside the database that has them.
-func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []string) (dependents, error) {
-	d := dependents{told: protocol.LoginDependencies{List: []protocol.LoginDependency{}}}
+func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []id.DatabaseID) (dependents, error) {
+	d := dependents{told: noDependencies()}
 	count, places, err := x.dependentPlaces(ctx, l)
 	if err != nil {
 		return d, err
@@ -86,9 +89,9 @@ const databaseGrants = `SELECT FROM pg_database d, aclexplode(d.datacl) a WHERE 
 		AND NOT (a.privilege_type = 'CONNECT' AND a.grantor = (SELECT o.oid FROM pg_roles o WHERE o.rolname = $3)))`
 
 // accountDatabases returns the names of the role's own database and the account's others that stand, by oid.
-func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []string) (map[uint32]string, error) {
+func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []id.DatabaseID) (map[uint32]string, error) {
 	const query = `SELECT p.oid, p.datname FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = ANY ($1)`
-	rows, err := x.db.QueryContext(ctx, query, pq.Array(append([]string{l.db.ID}, account...)))
+	rows, err := x.db.QueryContext(ctx, query, pq.Array(append([]id.DatabaseID{id.DatabaseID(l.db.ID)}, account...)))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +135,7 @@ const describeQuery = `WITH found AS MATERIALIZED (
 const tellTime = 10 * time.Second
 
 // tell adds what depends on a role in one database to the list.
-func (x *Executor) tell(ctx context.Context, told *protocol.LoginDependencies, l loginRow, db uint32, name string) (err error) {
+func (x *Executor) tell(ctx context.Context, told *role.Dependencies, l loginRow, db uint32, name string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	conn, err := x.server.open(name)
@@ -149,11 +152,11 @@ func (x *Executor) tell(ctx context.Context, told *protocol.LoginDependencies, l
 	for rows.Next() {
 		var how string
 		var mapping bool
-		var d protocol.LoginDependency
+		var d role.Dependency
 		if err := rows.Scan(&how, &mapping, &d.ObjectType, &d.Schema, &d.Name, &d.Identity); err != nil {
 			return err
 		}
-		d.Kind = string(dependencyKind(how, mapping, db == l.db.OID))
+		d.Kind = dependencyKind(how, mapping, db == l.db.OID)
 		if db != l.db.OID {
 			d.Identity += " in database " + name
 		}

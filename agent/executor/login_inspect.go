@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -13,23 +12,19 @@ import (
 const inspectTime = 5 * time.Second
 
 // InspectLogin compares a login's password on the server with a verifier, and tells whether it gets in. It changes nothing.
-func (x *Executor) InspectLogin(ctx context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error) {
-	_, err := id.Parse[id.DatabaseID](q.DatabaseID)
-	if err != nil || !usernamePattern.MatchString(q.Username) || !verifierPattern.MatchString(q.Verifier) {
-		return protocol.LoginAnswer{}, refuse(protocol.ReasonInvalid, "databaseId, username or verifier cannot be")
-	}
+func (x *Executor) InspectLogin(ctx context.Context, q command.InspectLogin) (state command.LoginState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
-	l, err := x.login(ctx, q.DatabaseID, q.Username)
+	l, err := x.login(ctx, string(q.DatabaseID), q.Username)
 	if err != nil {
-		return protocol.LoginAnswer{}, err
+		return state, err
 	}
 	seen, err := x.observe(ctx, l, q.Verifier, "")
 	if err != nil {
-		return protocol.LoginAnswer{}, err
+		return state, err
 	}
 	admitted, err := x.admitted(ctx, l)
-	return protocol.LoginAnswer{Condition: condition(seen, admitted)}, err
+	return command.LoginState{Condition: condition(seen, admitted)}, err
 }
 
 // admitted reports whether the gate is open and the password valid.
@@ -39,14 +34,14 @@ func (x *Executor) admitted(ctx context.Context, l loginRow) (admitted bool, err
 	return admitted, x.db.QueryRowContext(ctx, query, l.name, l.db.Name).Scan(&admitted)
 }
 
-func condition(seen role.Login, admitted bool) string {
+func condition(seen role.Login, admitted bool) command.LoginCondition {
 	switch {
 	case !seen.Present:
-		return protocol.ConditionAbsent
+		return command.LoginAbsent
 	case seen.Password != role.OurPassword:
-		return protocol.ConditionDrifted
+		return command.LoginDrifted
 	case !seen.MayLogIn || !admitted:
-		return protocol.ConditionShut
+		return command.LoginShut
 	}
-	return protocol.ConditionInForce
+	return command.LoginInForce
 }

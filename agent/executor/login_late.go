@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/pg"
-	"github.com/pgherd/pgherd/agent/protocol"
 )
 
 // A direct log-in that has passed its check before a change of the password, or stood still before its last message, ends as a
@@ -69,7 +68,7 @@ func (x *Executor) releaseParked(ctx context.Context) error {
 func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 	brief, cancel := context.WithTimeout(ctx, sweepPause)
 	defer cancel()
-	unlock, err := x.locks.Take(brief, protocol.DatabaseResource(databaseID))
+	unlock, err := x.locks.Take(brief, databaseResource(databaseID))
 	if err != nil {
 		return ctx.Err()
 	}

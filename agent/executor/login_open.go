@@ -2,46 +2,46 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// openLogin gives a prepared role its grants and its password, lets it log in, and proves that.
-func (x *Executor) openLogin(ctx context.Context, o loginOrder) (json.RawMessage, error) {
-	l, err := x.login(ctx, o.DatabaseID, o.Username)
+// admitRole gives a prepared role its grants and its password, lets it log in, and proves that.
+func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.AdmitRole) (none command.None, err error) {
+	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	if err := x.mayOpen(ctx, l, o); err != nil {
-		return nil, err
+	if err := x.mayOpen(ctx, l, c); err != nil {
+		return none, err
 	}
 	crash.Point(crash.OpenAdmitted)
-	if err := x.open(ctx, l, o); err != nil {
-		return nil, err
+	if err := x.open(ctx, l, c); err != nil {
+		return none, err
 	}
 	crash.Point(crash.OpenOpened)
-	connect, err := x.proveAccepted(ctx, l, o.fresh)
+	connect, err := x.proveAccepted(ctx, l, c.Password)
 	switch {
 	case err != nil:
-		return nil, err
+		return none, err
 	case !connect:
-		return nil, connectRequired(l)
+		return none, connectRequired(l)
 	}
 	crash.Point(crash.OpenProved)
-	if err := atomically(ctx, x.db, outcome(o.command, noResult)); err != nil {
-		return nil, err
+	if err := atomically(ctx, x.db, outcome(e, none)); err != nil {
+		return none, err
 	}
 	crash.Point(crash.OpenReply)
-	return noResult, nil
+	return none, nil
 }
 
-func (x *Executor) mayOpen(ctx context.Context, l loginRow, o loginOrder) error {
+func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole) error {
 	switch {
 	case !l.standing:
-		return refuse(protocol.ReasonNotFound, "the server has no role %s", l.name)
+		return command.Refuse(command.ReasonNotFound, "the server has no role %s", l.name)
 	case !l.open:
 		return errDatabaseClosed
 	}
@@ -50,9 +50,9 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, o loginOrder) error 
 	} else if !connect {
 		return connectRequired(l)
 	}
-	lapsed, err := x.lapsed(ctx, o)
+	lapsed, err := x.lapsed(ctx, c.ValidUntil)
 	if err == nil && lapsed {
-		err = refuse(protocol.ReasonFailed, "the validity of the login's password has ended")
+		err = command.Refuse(command.ReasonFailed, "the validity of the login's password has ended")
 	}
 	return err
 }
@@ -62,21 +62,21 @@ func (x *Executor) mayConnect(ctx context.Context, l loginRow) (may bool, err er
 	return may, x.db.QueryRowContext(ctx, query, l.oid, l.db.OID).Scan(&may)
 }
 
-var errDatabaseClosed = refuse(protocol.ReasonDatabaseClosed, "the database is stopped")
+var errDatabaseClosed = command.Refuse(command.ReasonDatabaseClosed, "the database is stopped")
 
 func connectRequired(l loginRow) error {
-	return refuse(protocol.ReasonConnectRequired, "the owner has withdrawn CONNECT from %s", l.name)
+	return command.Refuse(command.ReasonConnectRequired, "the owner has withdrawn CONNECT from %s", l.name)
 }
 
 // open is one transaction, the gate with it.
-func (x *Executor) open(ctx context.Context, l loginRow, o loginOrder) error {
-	group := l.group(role.AccessProfile(o.AccessProfile))
-	seen, err := x.observe(ctx, l, o.Verifier, group)
+func (x *Executor) open(ctx context.Context, l loginRow, c command.AdmitRole) error {
+	group := l.group(c.AccessProfile)
+	seen, err := x.observe(ctx, l, c.Verifier, group)
 	if err != nil {
 		return err
 	}
-	p := loginPlan{loginRow: l, verifier: o.Verifier, group: group, desired: role.Login{
-		Present: true, MayLogIn: true, Password: role.OurPassword, ValidUntil: o.ValidUntil, InGroup: group != "",
+	p := loginPlan{loginRow: l, verifier: c.Verifier, group: group, desired: role.Login{
+		Present: true, MayLogIn: true, Password: role.OurPassword, ValidUntil: c.ValidUntil, InGroup: group != "",
 	}}
 	return x.insist(ctx, append(p.statements(seen), l.rowStatement("enabled = true"), l.gateStatement(true))...)
 }

@@ -2,75 +2,75 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// prepareLogin makes an additional role without log-in, or finds it there, and has PgBouncer take up its limit.
-func (x *Executor) prepareLogin(ctx context.Context, o loginOrder) (json.RawMessage, error) {
-	l, err := x.login(ctx, o.DatabaseID, o.Username)
+// prepareRole makes an additional role without log-in, or finds it there, and has PgBouncer take up its limit.
+func (x *Executor) prepareRole(ctx context.Context, e protocol.Command, c command.PrepareRole) (none command.None, err error) {
+	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	switch {
 	case err != nil:
-		return nil, err
+		return none, err
 	case l.db.RoleModel != string(database.Managed):
-		return nil, refuse(protocol.ReasonInvalid, "the database has no managed roles")
+		return none, command.Refuse(command.ReasonInvalid, "the database has no managed roles")
 	}
-	if err := x.isOwn(ctx, l, o); err != nil {
-		return nil, err
+	if err := x.isOwn(ctx, l, e); err != nil {
+		return none, err
 	}
 	crash.Point(crash.PrepareAdmitted)
-	if err := x.makeLogin(ctx, l, o); err != nil {
-		return nil, err
+	if err := x.makeLogin(ctx, l, c); err != nil {
+		return none, err
 	}
 	crash.Point(crash.PrepareMade)
 	if err := x.syncPooler(ctx); err != nil {
-		return nil, err
+		return none, err
 	}
 	crash.Point(crash.PreparePooled)
-	if err := atomically(ctx, x.db, outcome(o.command, noResult)); err != nil {
-		return nil, err
+	if err := atomically(ctx, x.db, outcome(e, none)); err != nil {
+		return none, err
 	}
 	crash.Point(crash.PrepareReply)
-	return noResult, nil
+	return none, nil
 }
 
 // isOwn refuses a login that another operation has had to do with, for a preparation is the first that is heard of a role. The
 // control plane was restored from a backup, and has given the name a second time. The older role has rights, and perhaps a
 // password, that the new one must not get.
-func (x *Executor) isOwn(ctx context.Context, l loginRow, o loginOrder) error {
+func (x *Executor) isOwn(ctx context.Context, l loginRow, e protocol.Command) error {
 	if !l.standing {
 		return nil
 	}
 	const query = "SELECT EXISTS (SELECT FROM ledger.command WHERE kind = $1 AND resource = $2 AND operation_id <> $3)"
 	var others bool
-	err := x.db.QueryRowContext(ctx, query, string(protocol.EnsureLogin), o.command.Resource, o.command.OperationID).Scan(&others)
+	err := x.db.QueryRowContext(ctx, query, string(e.Kind), e.Resource, e.OperationID).Scan(&others)
 	if err == nil && (others || l.enabled) {
-		err = refuse(protocol.ReasonNameTaken, "the server has a role named %s that another operation has made", l.name)
+		err = command.Refuse(command.ReasonNameTaken, "the server has a role named %s that another operation has made", l.name)
 	}
 	return err
 }
 
 // makeLogin is one transaction: the role stands with its row, its gate and CONNECT, or nothing does. CONNECT is granted only
 // when the role is made: what the owner takes back later stays taken.
-func (x *Executor) makeLogin(ctx context.Context, l loginRow, o loginOrder) error {
+func (x *Executor) makeLogin(ctx context.Context, l loginRow, c command.PrepareRole) error {
 	seen, err := x.observe(ctx, l, "", "")
 	if err != nil {
 		return err
 	}
-	desired := role.Login{Present: true, MayLogIn: seen.MayLogIn, Limit: backstop(o.ConnectionLimit)}
+	desired := role.Login{Present: true, MayLogIn: seen.MayLogIn, Limit: backstop(c.ConnectionLimit)}
 	statements := loginPlan{loginRow: l, desired: desired}.statements(seen)
 	statements = append(statements, fmt.Sprintf("UPDATE ledger.role SET connection_limit = %d WHERE name = %s AND database_id = %s",
-		o.ConnectionLimit, quote(l.name), quote(l.db.ID)))
+		c.ConnectionLimit, quote(l.name), quote(l.db.ID)))
 	err = x.insist(ctx, statements...)
 	switch sqlState(err) {
 	case duplicateObject, uniqueViolation:
-		return refuse(protocol.ReasonNameTaken, "the server has a role named %s that is not ours", l.name)
+		return command.Refuse(command.ReasonNameTaken, "the server has a role named %s that is not ours", l.name)
 	}
 	return err
 }

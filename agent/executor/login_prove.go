@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // proofTime bounds the proof of one password with all its attempts. In a full pool a log-in waits like any client.
@@ -89,9 +89,9 @@ func judge(direct, pooled error) (connect bool, err error) {
 	case !connect && errors.Is(pooled, pooler.ErrFailing):
 		return connect, nil
 	case errors.Is(pooled, pooler.ErrFailing):
-		return connect, &Refusal{
-			Reason: protocol.ReasonUnavailable, Message: "PgBouncer does not get into PostgreSQL as the login; send the command again",
-			cause: pooled,
+		return connect, &command.Refusal{
+			Reason: command.ReasonUnavailable, Message: "PgBouncer does not get into PostgreSQL as the login; send the command again",
+			Cause: pooled,
 		}
 	}
 	return connect, notAccepted(pooled)
@@ -126,7 +126,7 @@ func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string
 
 func notAccepted(err error) error {
 	if errors.Is(err, pooler.ErrRefused) {
-		return &Refusal{Reason: protocol.ReasonFailed, Message: "the login could not log in with its new password", cause: err}
+		return &command.Refusal{Reason: command.ReasonFailed, Message: "the login could not log in with its new password", Cause: err}
 	}
 	return err
 }

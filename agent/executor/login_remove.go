@@ -2,48 +2,46 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// removeLogin drops an additional role, unless something depends on it. Nothing of a customer's is ever dropped or given to
+// removeRole drops an additional role, unless something depends on it. Nothing of a customer's is ever dropped or given to
 // somebody else for that. A role that is not there, or none of ours, leaves no row and no gate behind.
-func (x *Executor) removeLogin(ctx context.Context, o loginOrder) (json.RawMessage, error) {
-	l, err := x.login(ctx, o.DatabaseID, o.Username)
+func (x *Executor) removeRole(
+	ctx context.Context, e protocol.Command, c command.RemoveRole,
+) (found role.Dependencies, err error) {
+	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	crash.Point(crash.RemoveAdmitted)
-	if err := x.shutForRemoval(ctx, l, o); err != nil {
-		return nil, err
+	if err := x.shutForRemoval(ctx, l); err != nil {
+		return found, err
 	}
 	crash.Point(crash.RemoveShut)
-	found, err := x.dropUnlessNeeded(ctx, l, o)
+	found, err = x.dropUnlessNeeded(ctx, l, c)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	crash.Point(crash.RemoveDropped)
 	if err := x.syncPooler(ctx); err != nil {
-		return nil, err
+		return found, err
 	}
-	result, err := json.Marshal(found)
-	if err != nil {
-		return nil, err
-	}
-	if err := atomically(ctx, x.db, outcome(o.command, result)); err != nil {
-		return nil, err
+	if err := atomically(ctx, x.db, outcome(e, found)); err != nil {
+		return found, err
 	}
 	crash.Point(crash.RemoveReply)
-	return result, nil
+	return found, nil
 }
 
 // shutForRemoval leaves a role that may not log in, has no password and no session.
-func (x *Executor) shutForRemoval(ctx context.Context, l loginRow, o loginOrder) error {
-	if err := x.closeGate(ctx, l, o); err != nil {
+func (x *Executor) shutForRemoval(ctx context.Context, l loginRow) error {
+	if err := x.closeGate(ctx, l, role.Removal); err != nil {
 		return err
 	}
 	if _, err := x.pooler.Expel(ctx, pooler.OfLogin(l.name)); err != nil {
@@ -56,7 +54,7 @@ func (x *Executor) shutForRemoval(ctx context.Context, l loginRow, o loginOrder)
 	if err := x.endLogin(ctx, l, ended); err != nil {
 		return err
 	}
-	return x.setCredential(ctx, l, o)
+	return x.setCredential(ctx, l, command.ChangeLogin{Want: role.Removal})
 }
 
 // dropTries is how often something may come to depend on a role between the look and the drop, or an open transaction may be in
@@ -65,15 +63,15 @@ const dropTries = 3
 
 // dropUnlessNeeded drops a role, or buries it where only others keep it. Or it tells what of the account's keeps it, and lets the
 // owner at what the role has.
-func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, o loginOrder) (protocol.LoginDependencies, error) {
-	none := protocol.LoginDependencies{List: []protocol.LoginDependency{}}
+func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.RemoveRole) (role.Dependencies, error) {
+	none := noDependencies()
 	p := loginPlan{loginRow: l}
 	if !l.standing {
 		return none, atomically(ctx, x.db, p.forgetStatements()...)
 	}
 	drop := append(append([]string{soon}, p.statement(role.RemoveRole)...), p.forgetStatements()...)
 	for range dropTries {
-		d, err := x.dependentsOf(ctx, l, o.AccountDatabases)
+		d, err := x.dependentsOf(ctx, l, c.AccountDatabases)
 		switch {
 		case err != nil:
 			return none, err

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -36,7 +36,7 @@ func (x *Executor) login(ctx context.Context, databaseID, username string) (logi
 	err := x.db.QueryRowContext(ctx, query, databaseID, username).Scan(append(l.db.columns(),
 		&l.open, &l.part, &l.oid, &l.standing, &l.enabled, &l.credentialGeneration, &l.limit)...)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !l.db.named() {
-		err = refuse(protocol.ReasonNotFound, "the server has no database %s", databaseID)
+		err = command.Refuse(command.ReasonNotFound, "the server has no database %s", databaseID)
 	}
 	return l, err
 }

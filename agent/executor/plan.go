@@ -2,16 +2,16 @@ package executor
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// plan is the desired state of a database, read from a command and checked.
+// plan is the desired state of a database.
 type plan struct {
 	id, operation string
 	model         database.RoleModel
@@ -20,60 +20,27 @@ type plan struct {
 	limit         int               // CONNECTION LIMIT; the pooler uses the cap alone
 	cap           int               // 0: none
 	verifiers     map[string]string // by username
+	password      string            // of the owner
 }
 
-var verifierPattern = regexp.MustCompile(
-	`^SCRAM-SHA-256\$[0-9]{1,8}:[A-Za-z0-9+/=]{4,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$`)
-
-func readPlan(c protocol.Command) (plan, error) {
-	var w protocol.DatabasePayload
-	if err := readPayload(c, &w); err != nil {
-		return plan{}, err
-	}
-	dbID, err := databaseOf(c, w.DatabaseID)
-	if err != nil {
-		return plan{}, err
-	}
-	operation, err := id.Parse[id.OperationID](c.OperationID)
-	if err != nil {
-		return plan{}, refuse(protocol.ReasonInvalid, "operationId is no UUID")
-	}
-	model, modelErr := database.ParseRoleModel(w.RoleModel)
-	nameErr := database.ValidateName(w.Name)
-	if modelErr != nil || nameErr != nil || w.ConnectionCap < 0 || w.ConnectionCap > maxConnectionCap {
-		return plan{}, refuse(protocol.ReasonInvalid, "name, roleModel or connectionCap cannot be")
-	}
+func planOf(e protocol.Command, c command.EnsureDatabase) plan {
 	p := plan{
-		id: string(dbID), operation: c.OperationID, model: model, names: database.RoleNames(dbID, w.Name),
-		temporary: temporaryName(string(operation)), limit: -1, cap: w.ConnectionCap, verifiers: map[string]string{},
+		id: string(c.DatabaseID), operation: e.OperationID, model: c.RoleModel, names: c.Names(),
+		temporary: temporaryName(e.OperationID), limit: -1, cap: c.ConnectionCap, verifiers: map[string]string{},
 	}
 	if p.cap > 0 {
 		p.limit = p.cap + database.SpareConnections
 	}
-	return p, p.takeLogins(w.Logins, c.Secrets)
+	for _, l := range c.Logins {
+		p.verifiers[l.Username] = l.Verifier
+		if l.Login == database.OwnerLogin {
+			p.password = l.Password
+		}
+	}
+	return p
 }
-
-const maxConnectionCap = 100_000
 
 func temporaryName(operation string) string { return "tmp_" + id.Compact(id.OperationID(operation)) }
-
-// takeLogins demands exactly the logins of the role model, each under its own name with a verifier, and the owner's password.
-func (p *plan) takeLogins(logins []protocol.LoginPayload, secrets map[string]string) error {
-	for _, l := range logins {
-		known := slices.Contains(p.model.Logins(), database.Login(l.Login))
-		if !known || l.Username != p.names.Of(database.Login(l.Login)) || !verifierPattern.MatchString(l.Verifier) {
-			return refuse(protocol.ReasonInvalid, "login %q is not one of this database, or has no verifier", l.Login)
-		}
-		p.verifiers[l.Username] = l.Verifier
-	}
-	switch {
-	case len(logins) != len(p.model.Logins()) || len(p.verifiers) != len(logins):
-		return refuse(protocol.ReasonInvalid, "a %s database has the logins %v", p.model, p.model.Logins())
-	case secrets[p.names.Owner] == "":
-		return refuse(protocol.ReasonInvalid, "the password of the owner is missing")
-	}
-	return nil
-}
 
 // part is a role of a database, with its function there.
 type part struct{ name, as string }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // A new password is proven by both ways together.
@@ -39,7 +39,7 @@ func TestLogInsAreJudgedTogether(t *testing.T) {
 		if connect != c.connect || !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %t, %v", what, connect, err)
 		}
-		if errors.Is(err, pooler.ErrFailing) && AsRefusal(err).Reason != protocol.ReasonUnavailable {
+		if errors.Is(err, pooler.ErrFailing) && AsRefusal(err).Reason != command.ReasonUnavailable {
 			t.Errorf("%s: it is given up: %v", what, err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // memory is how long the ledger keeps an operation after its last command. Removing it loses the epoch, by which a worker that
@@ -35,7 +35,7 @@ const prune = `
 
 // Prune forgets what the ledger need not remember any longer, and returns how many operations that were.
 func (x *Executor) Prune(ctx context.Context) (int64, error) {
-	done, err := x.db.ExecContext(ctx, prune, memory.Seconds(), string(protocol.CloseOperation), protocol.OperationResource(""))
+	done, err := x.db.ExecContext(ctx, prune, memory.Seconds(), string(command.Close{}.About().Kind), command.OperationResource(""))
 	if err != nil {
 		return 0, err
 	}

@@ -8,9 +8,10 @@ import (
 
 	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pg"
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -43,14 +44,14 @@ func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
 }
 
 // speak has the ledger admit a command under an epoch, and says what it answered.
-func speak(t *testing.T, db *sql.DB, operation string, kind protocol.Kind, epoch int) (verdict string) {
+func speak(t *testing.T, db *sql.DB, operation string, kind command.Kind, epoch int) (verdict string) {
 	t.Helper()
 	resource := "database/" + operation
-	if kind == protocol.CloseOperation {
-		resource = protocol.OperationResource(operation)
+	if kind == (command.Close{}).About().Kind {
+		resource = command.OperationResource(id.OperationID(operation))
 	}
 	err := db.QueryRowContext(t.Context(), "SELECT verdict FROM ledger.admit($1, $2, $3, 'step', $4, 1, $5, 'hash')",
-		operation, epoch, kind == protocol.CloseOperation, resource, string(kind)).Scan(&verdict)
+		operation, epoch, kind == command.Close{}.About().Kind, resource, string(kind)).Scan(&verdict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,20 +87,20 @@ func TestPruneForgetsLoginsRemovedLongAgo(t *testing.T) {
 func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 	db := ledger(t)
 	x := &Executor{db: db}
-	makeAndClose := []protocol.Kind{protocol.EnsureDatabase, protocol.CloseOperation}
+	makeAndClose := []command.Kind{command.EnsureDatabase{}.About().Kind, command.Close{}.About().Kind}
 	cases := map[string]struct {
-		kinds      []protocol.Kind
+		kinds      []command.Kind
 		statements []string
 		forgotten  bool
 	}{
-		"finished":           {[]protocol.Kind{protocol.SetAccess}, []string{finish, longAgo}, true},
-		"backup":             {[]protocol.Kind{protocol.RunBackup}, []string{finish, backedUp, longAgo}, true},
+		"finished":           {[]command.Kind{command.SetAccess{}.About().Kind}, []string{finish, longAgo}, true},
+		"backup":             {[]command.Kind{command.Backup{}.About().Kind}, []string{finish, backedUp, longAgo}, true},
 		"closed":             {makeAndClose, []string{shut, undone, longAgo}, true},
-		"finished lately":    {[]protocol.Kind{protocol.SetAccess}, []string{finish, lately}, false},
-		"under way":          {[]protocol.Kind{protocol.RunBackup}, []string{longAgo}, false},
+		"finished lately":    {[]command.Kind{command.SetAccess{}.About().Kind}, []string{finish, lately}, false},
+		"under way":          {[]command.Kind{command.Backup{}.About().Kind}, []string{longAgo}, false},
 		"half undone":        {makeAndClose, []string{shut, longAgo}, false},
-		"made what stands":   {[]protocol.Kind{protocol.EnsureDatabase}, []string{finish, stands, longAgo}, false},
-		"spoke again lately": {[]protocol.Kind{protocol.SetAccess}, []string{finish, longAgo}, false},
+		"made what stands":   {[]command.Kind{command.EnsureDatabase{}.About().Kind}, []string{finish, stands, longAgo}, false},
+		"spoke again lately": {[]command.Kind{command.SetAccess{}.About().Kind}, []string{finish, longAgo}, false},
 	}
 	var want []string
 	for name, c := range cases {
@@ -113,7 +114,7 @@ func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 			want = append(want, name)
 		}
 	}
-	if got := speak(t, db, "spoke again lately", protocol.SetAccess, 2); got != "done" {
+	if got := speak(t, db, "spoke again lately", command.SetAccess{}.About().Kind, 2); got != "done" {
 		t.Error("the same command again: ", got)
 	}
 	if n, err := x.Prune(t.Context()); err != nil || n != int64(len(want)) {
@@ -127,7 +128,7 @@ func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 			"close":     "SELECT kind FROM ledger.generation WHERE resource = 'operation/' || $1",
 		} {
 			expected := !c.forgotten && (what == "operation" || what == "command" ||
-				what == "close" && slices.Contains(c.kinds, protocol.CloseOperation))
+				what == "close" && slices.Contains(c.kinds, command.Close{}.About().Kind))
 			left, err := pg.Column(t.Context(), x.db, query, name)
 			if err != nil || len(left) > 0 != expected {
 				t.Errorf("%s: %s left: %v, %v", name, what, left, err)

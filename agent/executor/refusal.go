@@ -3,36 +3,16 @@ package executor
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
-// Refusal is a definite refusal: the command was not carried out. Reason is one of the protocol's; Message is for an operator
-// and contains no secret.
-type Refusal struct {
-	Reason  string
-	Message string
-	// Generations are set with "stale" and "conflict".
-	Generations *protocol.Generations
-	cause       error
-}
-
-func (r *Refusal) Error() string { return r.Reason + ": " + r.Message }
-
-// Unwrap returns the refusal's cause, which is for the agent's log and not sent.
-func (r *Refusal) Unwrap() error { return r.cause }
-
-func refuse(reason, format string, args ...any) *Refusal {
-	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
 // unavailable is a refusal of what may be sent again.
-func unavailable(message string, cause error) *Refusal {
-	return &Refusal{Reason: protocol.ReasonUnavailable, Message: message, cause: cause}
+func unavailable(message string, cause error) *command.Refusal {
+	return &command.Refusal{Reason: command.ReasonUnavailable, Message: message, Cause: cause}
 }
 
 // SQLSTATEs that mean something here.
@@ -60,8 +40,8 @@ func sqlState(err error) string {
 
 // AsRefusal turns every error into a refusal. Errors that are not known to be final become "unavailable": the ledger has the
 // intent, so a repeated command continues where this one stopped.
-func AsRefusal(err error) *Refusal {
-	var r *Refusal
+func AsRefusal(err error) *command.Refusal {
+	var r *command.Refusal
 	switch {
 	case errors.As(err, &r):
 		return r
@@ -74,7 +54,8 @@ func AsRefusal(err error) *Refusal {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return unavailable("it took too long; send the command again", err)
 	case isFinal(err):
-		return &Refusal{Reason: protocol.ReasonFailed, Message: "PostgreSQL refused (SQLSTATE " + sqlState(err) + ")", cause: err}
+		message := "PostgreSQL refused (SQLSTATE " + sqlState(err) + ")"
+		return &command.Refusal{Reason: command.ReasonFailed, Message: message, Cause: err}
 	default:
 		return unavailable("PostgreSQL or PgBouncer did not do it; send the command again", err)
 	}

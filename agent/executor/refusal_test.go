@@ -12,7 +12,7 @@ import (
 	"github.com/lib/pq/pqerror"
 
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 func answer(code string) error {
@@ -23,24 +23,24 @@ func answer(code string) error {
 func TestEveryErrorHasItsWord(t *testing.T) {
 	for what, c := range map[string]struct {
 		err  error
-		want string
+		want command.Reason
 	}{
-		"refusal":               {fmt.Errorf("x: %w", refuse(protocol.ReasonStale, "m")), protocol.ReasonStale},
-		"one of two":            {errors.Join(answer("57P01"), refuse(protocol.ReasonNameTaken, "m")), protocol.ReasonNameTaken},
-		"no privilege":          {answer("42501"), protocol.ReasonFailed},
-		"bad value":             {answer("22023"), protocol.ReasonFailed},
-		"other agent":           {answer("PGH01"), protocol.ReasonUnavailable},
-		"crash of the server":   {answer("PGH02"), protocol.ReasonUnavailable},
-		"shutdown":              {answer("57P01"), protocol.ReasonUnavailable},
-		"too many connections":  {answer("53300"), protocol.ReasonUnavailable},
-		"disk full":             {answer("53100"), protocol.ReasonUnavailable},
-		"in use":                {answer("55006"), protocol.ReasonUnavailable},
-		"lost connection":       {driver.ErrBadConn, protocol.ReasonUnavailable},
-		"PgBouncer is gone":     {fmt.Errorf("x: %w", pooler.ErrUnreachable), protocol.ReasonUnavailable},
-		"time is up":            {context.DeadlineExceeded, protocol.ReasonUnavailable},
-		"something else":        {errors.New("secret words"), protocol.ReasonUnavailable},
-		"discarded":             {discard{answer("42P04")}, protocol.ReasonFailed},
-		"discarded and unknown": {discard{errors.New("x")}, protocol.ReasonUnavailable},
+		"refusal":               {fmt.Errorf("x: %w", command.Refuse(command.ReasonStale, "m")), command.ReasonStale},
+		"one of two":            {errors.Join(answer("57P01"), command.Refuse(command.ReasonNameTaken, "m")), command.ReasonNameTaken},
+		"no privilege":          {answer("42501"), command.ReasonFailed},
+		"bad value":             {answer("22023"), command.ReasonFailed},
+		"other agent":           {answer("PGH01"), command.ReasonUnavailable},
+		"crash of the server":   {answer("PGH02"), command.ReasonUnavailable},
+		"shutdown":              {answer("57P01"), command.ReasonUnavailable},
+		"too many connections":  {answer("53300"), command.ReasonUnavailable},
+		"disk full":             {answer("53100"), command.ReasonUnavailable},
+		"in use":                {answer("55006"), command.ReasonUnavailable},
+		"lost connection":       {driver.ErrBadConn, command.ReasonUnavailable},
+		"PgBouncer is gone":     {fmt.Errorf("x: %w", pooler.ErrUnreachable), command.ReasonUnavailable},
+		"time is up":            {context.DeadlineExceeded, command.ReasonUnavailable},
+		"something else":        {errors.New("secret words"), command.ReasonUnavailable},
+		"discarded":             {discard{answer("42P04")}, command.ReasonFailed},
+		"discarded and unknown": {discard{errors.New("x")}, command.ReasonUnavailable},
 	} {
 		got := AsRefusal(c.err)
 		if got.Reason != c.want {

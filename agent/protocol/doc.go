@@ -3,15 +3,15 @@
 //
 //	GET  /healthz                                       liveness, no authentication
 //	GET  /health                                        Health
-//	GET  /v1/capabilities                               Capabilities
+//	GET  /v1/capabilities                               command.Capabilities
 //	POST /v1/commands                                   Command -> Reply
-//	POST /v1/logins/inspect                             LoginQuestion -> LoginAnswer
-//	PUT  /v1/accounts                                   Accounts -> 204
-//	GET  /v1/databases/{id}/size                        Size
+//	POST /v1/logins/inspect                             command.InspectLogin -> command.LoginState
+//	PUT  /v1/accounts                                   command.SetAccounts -> 204
+//	GET  /v1/databases/{id}/size                        command.Size
 //	GET  /v1/databases/{id}/backups/room                204, or a refusal
 //	GET  /v1/databases/{id}/backups/{filename}          the file
 //	DELETE /v1/databases/{id}/backups/{filename}        204, also when it is gone already
 //
-// A refusal is an answer with a status of 400 or more and a Refusal as its body: the agent did not do it. Anything else
+// A refusal is an answer with a status of 400 or more and a command.Refusal as its body: the agent did not do it. Anything else
 // that is no 2xx, and every broken connection, leaves the outcome unknown.
 package protocol

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -17,25 +16,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // Commands carries out commands. Errors are turned into refusals by Config.Refusal.
 type Commands interface {
 	Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error)
-	InspectLogin(ctx context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error)
-	SetAccounts(ctx context.Context, accounts protocol.Accounts) error
-	Size(ctx context.Context, db id.DatabaseID) (int64, error)
+	// Commands lists what it knows, for capabilities.
+	Commands() []string
 	// Connections returns how many connections the customers' databases can have together.
 	Connections(ctx context.Context) (int, error)
-}
-
-// Files serves and removes backup files.
-type Files interface {
-	Room(ctx context.Context, db id.DatabaseID) error
-	Delete(ctx context.Context, db id.DatabaseID, name backup.Filename) error
-	Open(ctx context.Context, db id.DatabaseID, name backup.Filename) (io.ReadCloser, int64, error)
 }
 
 // Health makes health reports; the error is for the log.
@@ -50,13 +40,15 @@ type Config struct {
 	Secret  string
 	Version string
 
-	Commands Commands
-	Files    Files
-	Health   Health
+	Commands  Commands
+	Questions []Question
+	Health    Health
+	// InCharge refuses commands and questions until the agent is in charge of its server.
+	InCharge func() error
 	// Programs lists the programs that the agent works with, for capabilities.
-	Programs func() []protocol.Program
+	Programs func() []command.Program
 	// Refusal turns every error into a refusal on the wire.
-	Refusal func(error) protocol.Refusal
+	Refusal func(error) *command.Refusal
 	Log     *zap.Logger
 }
 
@@ -70,9 +62,9 @@ const (
 	idleTime      = 90 * time.Second
 	shutdownTime  = 15 * time.Second
 	downloadChunk = 1 << 20
-	// chunkTime is for an API host to take one chunk of a download, so that one that hangs does not hold a file for ever. It is far
-	// above what the slowest customer needs whom an API host lets go on: the kernels between them can hold 17 MB, which are taken
-	// first.
+	// chunkTime is for an API host to take one chunk of a download, so that one that hangs does not hold a file for ever. It is
+	// far above what the slowest customer needs whom an API host lets go on: the kernels between them can hold 17 MB, which are
+	// taken first.
 	chunkTime = 10 * time.Minute
 )
 
@@ -123,34 +115,40 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// routes is the only list of the agent's routes. Any other path gets a plain 404, without a refusal.
+// routes are all of the agent's. Any other path gets a plain 404, without a refusal.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+		write(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	for pattern, handle := range s.protected() {
-		mux.Handle(pattern, s.authenticated(handle))
+	for _, q := range s.all() {
+		mux.Handle(q.pattern, s.authenticated(q.handle))
 	}
 	return mux
 }
 
-func (s *Server) protected() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		"GET /health":                                  s.health,
-		"GET /v1/capabilities":                         s.capabilities,
-		"POST /v1/commands":                            s.command,
-		"POST /v1/logins/inspect":                      s.inspectLogin,
-		"PUT /v1/accounts":                             s.setAccounts,
-		"GET /v1/databases/{id}/size":                  s.size,
-		"GET /v1/databases/{id}/backups/room":          s.room,
-		"GET /v1/databases/{id}/backups/{filename}":    s.download,
-		"DELETE /v1/databases/{id}/backups/{filename}": s.deleteBackup,
+// all are the routes that need the secret: two that are answered by an agent that is not in charge too, and the others.
+func (s *Server) all() []Question {
+	all := []Question{{"GET /health", s.health}, Answering(s.capabilities), {"POST /v1/commands", s.whenInCharge(s.command)}}
+	for _, q := range s.config.Questions {
+		all = append(all, Question{q.pattern, s.whenInCharge(q.handle)})
+	}
+	return all
+}
+
+type handle = func(w http.ResponseWriter, r *http.Request) error
+
+func (s *Server) whenInCharge(next handle) handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := s.config.InCharge(); err != nil {
+			return err
+		}
+		return next(w, r)
 	}
 }
 
 // authenticated compares the bearer token in constant time. Without it nothing of the body is read.
-func (s *Server) authenticated(next http.HandlerFunc) http.Handler {
+func (s *Server) authenticated(next handle) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		sum := sha256.Sum256([]byte(token))
@@ -160,11 +158,13 @@ func (s *Server) authenticated(next http.HandlerFunc) http.Handler {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		next(w, r)
+		if err := next(w, r); err != nil {
+			s.refuse(w, r, err)
+		}
 	})
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func write(w http.ResponseWriter, status int, body any) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		status, text = http.StatusInternalServerError, nil
@@ -175,24 +175,21 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_, _ = w.Write(text) // a client that is gone asks again
 }
 
-var statuses = map[string]int{
-	protocol.ReasonStale: http.StatusConflict, protocol.ReasonFenced: http.StatusConflict,
-	protocol.ReasonConflict: http.StatusConflict, protocol.ReasonClosed: http.StatusConflict,
-	protocol.ReasonCompleted: http.StatusConflict, protocol.ReasonNameTaken: http.StatusConflict,
-	protocol.ReasonNotFound: http.StatusNotFound, protocol.ReasonNoRoute: http.StatusNotFound,
-	protocol.ReasonConnectRequired: http.StatusConflict, protocol.ReasonDatabaseClosed: http.StatusConflict,
-	protocol.ReasonStorageFull: http.StatusInsufficientStorage, protocol.ReasonUnavailable: http.StatusServiceUnavailable,
-	protocol.ReasonInvalid: http.StatusBadRequest, protocol.ReasonFailed: http.StatusUnprocessableEntity,
+var statuses = map[command.Reason]int{
+	command.ReasonStale: http.StatusConflict, command.ReasonFenced: http.StatusConflict,
+	command.ReasonConflict: http.StatusConflict, command.ReasonClosed: http.StatusConflict,
+	command.ReasonCompleted: http.StatusConflict, command.ReasonNameTaken: http.StatusConflict,
+	command.ReasonNotFound: http.StatusNotFound, command.ReasonNoRoute: http.StatusNotFound,
+	command.ReasonConnectRequired: http.StatusConflict, command.ReasonDatabaseClosed: http.StatusConflict,
+	command.ReasonStorageFull: http.StatusInsufficientStorage, command.ReasonUnavailable: http.StatusServiceUnavailable,
+	command.ReasonInvalid: http.StatusBadRequest, command.ReasonFailed: http.StatusUnprocessableEntity,
+	command.ReasonTooOld: http.StatusNotImplemented,
 }
 
 // refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	no := s.config.Refusal(err)
-	status, known := statuses[no.Reason]
-	if !known {
-		status = http.StatusInternalServerError
-	}
-	s.config.Log.Info("refused", append(described(r), zap.String("path", r.URL.Path), zap.String("reason", no.Reason),
+	s.config.Log.Info("refused", append(described(r), zap.String("path", r.URL.Path), zap.String("reason", string(no.Reason)),
 		zap.String("message", no.Message), zap.Error(err), zap.NamedError("cause", errors.Unwrap(err)))...)
-	answer(w, status, no)
+	write(w, statuses[no.Reason], no)
 }

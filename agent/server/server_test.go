@@ -20,8 +20,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/server"
-	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -34,8 +33,9 @@ const (
 // work stands in for the executor and the store.
 type work struct {
 	got      atomic.Pointer[protocol.Command]
-	accounts atomic.Pointer[protocol.Accounts]
-	refuse   string
+	accounts atomic.Pointer[command.SetAccounts]
+	refuse   command.Reason
+	idle     error         // why the agent is not in charge
 	wait     chan struct{} // a command waits for it, where it is not nil
 	began    chan struct{}
 	content  string
@@ -56,26 +56,42 @@ func (w *work) Execute(ctx context.Context, c protocol.Command) (json.RawMessage
 	return json.RawMessage(`{"a":1}`), ctx.Err()
 }
 
-func (w *work) Size(context.Context, id.DatabaseID) (int64, error) { return 42, nil }
-func (w *work) SetAccounts(_ context.Context, a protocol.Accounts) error {
-	w.accounts.Store(&a)
-	return nil
+func (w *work) Commands() []string { return []string{"database.ensure"} }
+func (w *work) accountsTold(_ context.Context, q command.SetAccounts) (none command.None, err error) {
+	w.accounts.Store(&q)
+	return none, nil
 }
-func (w *work) InspectLogin(_ context.Context, q protocol.LoginQuestion) (protocol.LoginAnswer, error) {
+func (w *work) inspect(_ context.Context, q command.InspectLogin) (command.LoginState, error) {
 	if w.refuse != "" {
-		return protocol.LoginAnswer{}, errRefused
+		return command.LoginState{}, errRefused
 	}
-	return protocol.LoginAnswer{Condition: "of " + q.Username}, nil
+	return command.LoginState{Condition: command.LoginCondition("of " + q.Username)}, nil
 }
-func (w *work) Room(context.Context, id.DatabaseID) error                    { return nil }
-func (w *work) Delete(context.Context, id.DatabaseID, backup.Filename) error { return nil }
-func (w *work) Programs() []protocol.Program {
-	return []protocol.Program{{Name: "PgBouncer", Version: "PgBouncer 1.24.1", BelowFloor: true}}
+func (w *work) Programs() []command.Program {
+	return []command.Program{{Name: "PgBouncer", Version: "PgBouncer 1.24.1", BelowFloor: true}}
 }
 func (w *work) Connections(context.Context) (int, error)        { return 83, nil }
 func (w *work) Report(context.Context) (protocol.Health, error) { return protocol.Health{}, nil }
-func (w *work) Open(context.Context, id.DatabaseID, backup.Filename) (io.ReadCloser, int64, error) {
+func (w *work) open(context.Context, command.OpenBackup) (io.ReadCloser, int64, error) {
 	return io.NopCloser(strings.NewReader(w.content)), w.claimed, nil
+}
+func (w *work) inCharge() error { return w.idle }
+
+func (w *work) questions() []server.Question {
+	return []server.Question{
+		server.Answering(func(context.Context, command.DatabaseSize) (command.Size, error) { return command.Size{Bytes: 42}, nil }),
+		server.Answering(func(context.Context, command.RoomForBackup) (none command.None, err error) { return none, nil }),
+		server.Answering(func(context.Context, command.DeleteBackup) (none command.None, err error) { return none, nil }),
+		server.Answering(w.accountsTold), server.Answering(w.inspect), server.Opening(w.open),
+	}
+}
+
+func (w *work) refusal(err error) *command.Refusal {
+	var no *command.Refusal
+	if errors.As(err, &no) {
+		return no
+	}
+	return command.Refuse(w.refuse, "m")
 }
 
 type running struct {
@@ -102,8 +118,8 @@ func start(t *testing.T, w *work) running {
 	}
 	core, log := observer.New(zap.DebugLevel)
 	s, err := server.New(server.Config{
-		Certificates: []tls.Certificate{pair}, Secret: secret, Version: "v", Commands: w, Files: w, Health: w, Programs: w.Programs,
-		Refusal: func(error) protocol.Refusal { return protocol.Refusal{Reason: w.refuse, Message: "m"} }, Log: zap.New(core),
+		Certificates: []tls.Certificate{pair}, Secret: secret, Version: "v", Commands: w, Questions: w.questions(),
+		Health: w, Programs: w.Programs, InCharge: w.inCharge, Refusal: w.refusal, Log: zap.New(core),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -141,9 +157,10 @@ func (r running) do(t *testing.T, method, path, token, body string) (int, string
 	return answer.StatusCode, string(text)
 }
 
-const validQuestion = `{"databaseId":"d","username":"u","verifier":"SCRAM-SHA-256$x"}`
+var validQuestion = `{"databaseId":"` + database + `","username":"u","verifier":"SCRAM-SHA-256$4096:c2FsdA==$` +
+	strings.Repeat("a", 44) + ":" + strings.Repeat("b", 44) + `"}`
 
-const validAccounts = `{"databases":[{"databaseId":"d","accountId":"a"}]}`
+const validAccounts = `{"databases":[{"databaseId":"` + database + `","accountId":"` + database + `"}]}`
 
 const valid = `{"kind":"database.ensure","operationId":"o","epoch":1,"step":"s","resource":"r","generation":1,` +
 	`"payloadHash":"h","payload":{"verifier":"SCRAM-SHA-256$x"},"secrets":{"u":"p4ssw0rd"}}`
@@ -154,7 +171,7 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 		t.Errorf("healthz: %d %s", status, body)
 	}
 	_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
-	var known protocol.Capabilities
+	var known command.Capabilities
 	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 10 || known.Version != "v" ||
 		len(known.Programs) != 1 || !known.Programs[0].BelowFloor || known.Connections != 83 {
 		t.Fatalf("%s %v", text, err)
@@ -189,15 +206,21 @@ func TestCommandsAreReadStrictly(t *testing.T) {
 	w := &work{}
 	r := start(t, w)
 	for what, body := range map[string]string{
-		"empty": "", "no object": "[]", "trailing": valid + "{}", "unknown field": strings.Replace(valid, `"step"`, `"stepp"`, 1),
-		"other case": strings.Replace(valid, `"step"`, `"Step"`, 1),
+		"empty": "", "no object": "[]", "trailing": valid + "{}",
 		"twice":      strings.Replace(valid, `"epoch":1`, `"epoch":1,"epoch":2`, 1),
 		"wrong type": strings.Replace(valid, `"epoch":1`, `"epoch":"1"`, 1), "too long": valid + strings.Repeat(" ", 1<<20),
 		"twice in the payload": strings.Replace(valid, `{"verifier"`, `{"verifier":"","verifier"`, 1),
 	} {
 		status, answer := r.do(t, "POST", "/v1/commands", "Bearer "+secret, body)
-		if status != http.StatusBadRequest || !strings.Contains(answer, protocol.ReasonInvalid) {
+		if status != http.StatusBadRequest || !strings.Contains(answer, string(command.ReasonInvalid)) {
 			t.Errorf("%s: %d %s", what, status, answer)
+		}
+	}
+	for _, other := range []string{"stepp", "Step"} {
+		body := strings.Replace(valid, `"step"`, `"`+other+`"`, 1)
+		status, answer := r.do(t, "POST", "/v1/commands", "Bearer "+secret, body)
+		if status != http.StatusNotImplemented || !strings.Contains(answer, string(command.ReasonTooOld)) {
+			t.Errorf("member %s: %d %s", other, status, answer)
 		}
 	}
 	if w.got.Load() != nil {
@@ -218,12 +241,12 @@ func TestLoginIsInspected(t *testing.T) {
 	if status != http.StatusOK || body != `{"condition":"of u"}` {
 		t.Errorf("%d %s", status, body)
 	}
-	for _, bad := range []string{"", "[]", `{"username":"u","password":"p4ssw0rd"}`, validQuestion + "{}"} {
+	for _, bad := range []string{"", "[]", `{"username":"u"}`, validQuestion + "{}"} {
 		if status, body := r.do(t, "POST", "/v1/logins/inspect", "Bearer "+secret, bad); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", bad, status, body)
 		}
 	}
-	r = start(t, &work{refuse: protocol.ReasonNotFound})
+	r = start(t, &work{refuse: command.ReasonNotFound})
 	if status, _ := r.do(t, "POST", "/v1/logins/inspect", "Bearer "+secret, validQuestion); status != http.StatusNotFound {
 		t.Errorf("a database that is not there: %d", status)
 	}
@@ -232,7 +255,7 @@ func TestLoginIsInspected(t *testing.T) {
 func TestAccountsAreTold(t *testing.T) {
 	w := &work{}
 	r := start(t, w)
-	for _, bad := range []string{"", "[]", `{"databases":[{"databaseId":"d"}],"all":true}`, validAccounts + "{}"} {
+	for _, bad := range []string{"", "[]", `{"databases":[{"databaseId":"d"}]}`, validAccounts + "{}"} {
 		if status, body := r.do(t, "PUT", "/v1/accounts", "Bearer "+secret, bad); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", bad, status, body)
 		}
@@ -241,21 +264,39 @@ func TestAccountsAreTold(t *testing.T) {
 		t.Error("one of them was taken")
 	}
 	status, body := r.do(t, "PUT", "/v1/accounts", "Bearer "+secret, validAccounts)
-	if got := w.accounts.Load(); status != http.StatusNoContent || got == nil || got.Databases[0].AccountID != "a" {
+	if got := w.accounts.Load(); status != http.StatusNoContent || got == nil || got.Databases[0].AccountID != database {
 		t.Errorf("%d %s, %+v", status, body, got)
 	}
 }
 
+// An agent that is not in charge says what it is, and does nothing.
+func TestAnAgentThatIsNotInChargeRefuses(t *testing.T) {
+	w := &work{idle: command.Refuse(command.ReasonUnavailable, "not yet")}
+	r := start(t, w)
+	for route, want := range map[string]int{
+		"GET /health": 200, "GET /v1/capabilities": 200, "POST /v1/commands": 503, "PUT /v1/accounts": 503,
+		"GET /v1/databases/" + database + "/size": 503, "GET /v1/databases/" + database + "/backups/" + filename: 503,
+	} {
+		method, path, _ := strings.Cut(route, " ")
+		if status, body := r.do(t, method, path, "Bearer "+secret, valid); status != want || strings.Contains(body, `"connections"`) {
+			t.Errorf("%s: %d %s", route, status, body)
+		}
+	}
+	if w.got.Load() != nil {
+		t.Error("it has carried out a command")
+	}
+}
+
 func TestRefusalsHaveTheirStatus(t *testing.T) {
-	for reason, want := range map[string]int{
-		protocol.ReasonStale: 409, protocol.ReasonFenced: 409, protocol.ReasonConflict: 409, protocol.ReasonClosed: 409,
-		protocol.ReasonCompleted: 409, protocol.ReasonNameTaken: 409, protocol.ReasonNotFound: 404, protocol.ReasonStorageFull: 507,
-		protocol.ReasonUnavailable: 503, protocol.ReasonNoRoute: 404, protocol.ReasonInvalid: 400, protocol.ReasonFailed: 422,
-		protocol.ReasonConnectRequired: 409, protocol.ReasonDatabaseClosed: 409,
+	for reason, want := range map[command.Reason]int{
+		command.ReasonStale: 409, command.ReasonFenced: 409, command.ReasonConflict: 409, command.ReasonClosed: 409,
+		command.ReasonCompleted: 409, command.ReasonNameTaken: 409, command.ReasonNotFound: 404, command.ReasonStorageFull: 507,
+		command.ReasonUnavailable: 503, command.ReasonNoRoute: 404, command.ReasonInvalid: 400, command.ReasonFailed: 422,
+		command.ReasonConnectRequired: 409, command.ReasonDatabaseClosed: 409, command.ReasonTooOld: 501,
 	} {
 		r := start(t, &work{refuse: reason})
 		status, body := r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)
-		if status != want || !strings.Contains(body, `"reason":"`+reason+`"`) {
+		if status != want || !strings.Contains(body, `"reason":"`+string(reason)+`"`) {
 			t.Errorf("%s: %d %s", reason, status, body)
 		}
 	}
@@ -263,7 +304,7 @@ func TestRefusalsHaveTheirStatus(t *testing.T) {
 
 // The cause of a refusal stands in this log only; whoever has the operation's ID from another finds it there.
 func TestRefusalIsLoggedWithItsOperation(t *testing.T) {
-	r := start(t, &work{refuse: protocol.ReasonUnavailable})
+	r := start(t, &work{refuse: command.ReasonUnavailable})
 	r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)
 	r.stop()
 	<-r.ended
@@ -283,7 +324,7 @@ func TestRefusalIsLoggedWithItsOperation(t *testing.T) {
 }
 
 func TestLogHoldsNoSecret(t *testing.T) {
-	r := start(t, &work{refuse: protocol.ReasonFailed})
+	r := start(t, &work{refuse: command.ReasonFailed})
 	r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)
 	r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid+"}")
 	r.do(t, "POST", "/v1/commands", "Bearer stolen", valid)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -126,7 +127,7 @@ func (b *base) pushAllowlist(ctx context.Context, db id.DatabaseID) (err error) 
 		if unknown != nil {
 			return unknown
 		}
-		switch err = agent.SetAllowlist(ctx, spec); {
+		switch err = ports.Tell(ctx, agent, ports.Fence{}, spec); {
 		case err == nil:
 			b.Crash(CrashAllowlistApplied)
 			return b.allowlistApplied(ctx, spec)
@@ -140,7 +141,7 @@ func (b *base) pushAllowlist(ctx context.Context, db id.DatabaseID) (err error) 
 	return err
 }
 
-func (b *base) allowlistApplied(ctx context.Context, spec ports.AllowlistSpec) error {
+func (b *base) allowlistApplied(ctx context.Context, spec command.SetAllowlist) error {
 	return b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := tx.Databases().Lock(ctx, spec.DatabaseID)
 		if err != nil || stored.AllowlistApplied >= spec.Generation {
@@ -154,7 +155,7 @@ func (b *base) allowlistApplied(ctx context.Context, spec ports.AllowlistSpec) e
 // allowlistSpec reads list and generation in one transaction, so that they are consistent.
 func (b *base) allowlistSpec(
 	ctx context.Context, db id.DatabaseID,
-) (record database.Record, spec ports.AllowlistSpec, err error) {
+) (record database.Record, spec command.SetAllowlist, err error) {
 	err = b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if record, err = tx.Databases().Lock(ctx, db); err != nil {
 			return err
@@ -163,7 +164,7 @@ func (b *base) allowlistSpec(
 		if err != nil {
 			return err
 		}
-		spec = ports.AllowlistSpec{DatabaseID: db, Generation: record.AllowlistGeneration}
+		spec = command.SetAllowlist{DatabaseID: db, Generation: record.AllowlistGeneration}
 		for _, e := range entries {
 			network, err := netip.ParsePrefix(e.CIDR)
 			if err != nil {

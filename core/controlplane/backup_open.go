@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -14,7 +15,7 @@ import (
 // Download is an open backup file; its holder must close File.Body, which also gives back a slot that others may wait for.
 type Download struct {
 	Backup backup.Backup
-	File   ports.BackupFile
+	File   ports.File
 }
 
 // Open streams a backup file. It counts against the caller's account, whose database it may not be. BACKUP_NOT_FOUND,
@@ -44,24 +45,24 @@ func (b *Backups) Open(ctx context.Context, r Reached, filename backup.Filename)
 	if err != nil {
 		return Download{}, err
 	}
-	d.File = ports.BackupFile{Body: slottedBody{file.Body, release}, Size: file.Size}
+	d.File = ports.File{Body: slottedBody{file.Body, release}, Size: file.Size}
 	return d, nil
 }
 
-func (b *Backups) openFile(ctx context.Context, r Reached, stored backup.Backup) (ports.BackupFile, error) {
+func (b *Backups) openFile(ctx context.Context, r Reached, stored backup.Backup) (ports.File, error) {
 	agent, err := b.agentOf(ctx, r.record.ServerID)
 	if err != nil {
-		return ports.BackupFile{}, err
+		return ports.File{}, err
 	}
-	file, err := agent.OpenBackup(ctx, r.record.ID, string(stored.Filename))
+	file, err := agent.Open(ctx, command.OpenBackup{DatabaseID: r.record.ID, Filename: stored.Filename})
 	if err != nil {
-		return ports.BackupFile{}, fileError(err, "the database server cannot hand the backup out now")
+		return ports.File{}, fileError(err, "the database server cannot hand the backup out now")
 	}
 	if file.Size != stored.SizeBytes {
-		return ports.BackupFile{}, joinClose(errDamaged(stored, file.Size), file)
+		return ports.File{}, joinClose(errDamaged(stored, file.Size), file)
 	}
 	if err := b.auditFile(ctx, r, audit.BackupDownloaded, stored.Filename); err != nil {
-		return ports.BackupFile{}, joinClose(err, file)
+		return ports.File{}, joinClose(err, file)
 	}
 	return file, nil
 }
@@ -79,7 +80,7 @@ func (b *Backups) auditFile(ctx context.Context, r Reached, what audit.Action, f
 	})
 }
 
-func joinClose(err error, f ports.BackupFile) error {
+func joinClose(err error, f ports.File) error {
 	_ = f.Body.Close() // the first error is the one to report
 	return err
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // reader is an account with a database and a backup of it.
@@ -111,7 +111,7 @@ func TestEveryEndOfADownloadGivesBackItsSlot(t *testing.T) {
 	}
 	for name, arrange := range map[string]func(reader){
 		"closed":         func(reader) {},
-		"agent refuses":  with(fakeagent.Fault{Before: &ports.AgentRefusal{Reason: ports.ReasonNotFound}}),
+		"agent refuses":  with(fakeagent.Fault{Before: &command.Refusal{Reason: command.ReasonNotFound}}),
 		"agent fails":    with(fakeagent.Fault{Before: errors.New("broken")}),
 		"reply lost":     with(fakeagent.Fault{After: fakeagent.ErrReplyLost}),
 		"unreachable":    func(a reader) { a.w.server.SetUnreachable(true) },

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -289,7 +290,7 @@ func TestFailingAndCancelingSurviveACrash(t *testing.T) {
 			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 				if c.Method == "Backup" && c.CallIndex >= 1 {
 					if end == operation.Failed {
-						f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed}
+						f.Before = &command.Refusal{Reason: command.ReasonFailed}
 					} else {
 						_, _ = w.Operations.Cancel(w.ctx, w.reachedOperation(w.newest().ID)) // or it is canceled already
 					}
@@ -385,8 +386,8 @@ func TestDeletionIsFinishedByTheKeeper(t *testing.T) {
 		equal(t, "listed", len(w.backups(r)), 0)
 		ok(t, w.Keeper.Once(w.ctx))
 		agent := must(w.fleet.Agent(w.machine))(t)
-		_, err := agent.OpenBackup(w.ctx, r.Record().ID, string(name))
-		equal(t, "the file is gone", ports.RefusedFor(err, ports.ReasonNotFound), true)
+		_, err := agent.Open(w.ctx, command.OpenBackup{DatabaseID: r.Record().ID, Filename: name})
+		equal(t, "the file is gone", command.RefusedFor(err, command.ReasonNotFound), true)
 		log := w.activity(r.Record().ID)
 		equal(t, "deletions in the log", count(log, audit.BackupDeleted), 1)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -65,10 +66,10 @@ func (b *Backups) checkRoom(ctx context.Context, r database.Record) error {
 	if err != nil {
 		return err
 	}
-	switch err := agent.RoomForBackup(ctx, r.ID); {
+	switch _, err := ports.Ask(ctx, agent, command.RoomForBackup{DatabaseID: r.ID}); {
 	case err == nil:
 		return nil
-	case ports.RefusedFor(err, ports.ReasonStorageFull):
+	case command.RefusedFor(err, command.ReasonStorageFull):
 		return fault.Wrap(err, fault.BackupStorageFull, "the database server has no room for another backup")
 	default:
 		return fault.Wrap(err, fault.AgentError, "the database server cannot start a backup now")
@@ -178,7 +179,8 @@ func (b *base) erase(
 	if err != nil {
 		return err
 	}
-	if err := agent.DeleteBackup(ctx, r.ID, string(doomed.Filename)); err != nil {
+	gone := command.DeleteBackup{DatabaseID: r.ID, Filename: doomed.Filename}
+	if _, err := ports.Ask(ctx, agent, gone); err != nil {
 		return err
 	}
 	b.Crash(CrashBackupErased)
@@ -195,9 +197,9 @@ func errBackupNotFound() error { return fault.New(fault.BackupNotFound, "no such
 // fileError is the caller's error when an agent does not serve or delete a file.
 func fileError(err error, message string) error {
 	switch {
-	case ports.RefusedFor(err, ports.ReasonNotFound):
+	case command.RefusedFor(err, command.ReasonNotFound):
 		return errBackupNotFound()
-	case ports.RefusedFor(err, ports.ReasonNoRoute):
+	case command.RefusedFor(err, command.ReasonNoRoute):
 		return fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
 	default:
 		return fault.Wrap(err, fault.AgentError, "%s", message)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -71,13 +72,13 @@ func (b *base) carryOut(ctx context.Context, j changeJob) (role.Result, error) {
 	if err != nil {
 		return role.Result{}, err
 	}
-	proof, err := agent.ChangeLogin(ctx, ports.Fence{OperationID: j.change.ID}, ports.LoginChange{
-		DatabaseID: j.record.ID, Username: j.change.Username, Generation: j.change.Generation, Kind: j.change.Kind,
+	proof, err := ports.Do(ctx, agent, ports.Fence{OperationID: j.change.ID}, command.ChangeLogin{
+		DatabaseID: j.record.ID, Username: j.change.Username, Generation: j.change.Generation, Want: j.change.Kind,
 		CredentialGeneration: j.change.CredentialGeneration, Verifier: j.change.Verifier, ValidUntil: j.change.ExpiresAt,
 		NewPassword: fresh, OldPassword: old,
 	})
 	result := role.Result{Proof: proof}
-	if j.change.Kind == role.Rotation && ports.RefusedFor(err, ports.ReasonNotFound) {
+	if j.change.Kind == role.Rotation && command.RefusedFor(err, command.ReasonNotFound) {
 		return role.Result{Missing: true}, nil
 	}
 	if err == nil && !j.change.Proves(result, old != "") {
@@ -102,7 +103,7 @@ func (b *base) removeRole(ctx context.Context, agent ports.Agent, j changeJob) (
 	if err != nil {
 		return role.Result{}, err
 	}
-	found, err := agent.RemoveRole(ctx, ports.Fence{OperationID: j.change.ID}, ports.RoleRemoval{
+	found, err := ports.Do(ctx, agent, ports.Fence{OperationID: j.change.ID}, command.RemoveRole{
 		DatabaseID: j.record.ID, Username: j.change.Username, Generation: j.change.Generation, AccountDatabases: neighbours,
 	})
 	return role.Result{Dependencies: found}, err
@@ -159,7 +160,7 @@ func (b *base) postpone(ctx context.Context, j changeJob, cause error) (outcome,
 			return nil
 		}
 		o.cause = cause
-		if c.Kind == role.Removal && ports.RefusedFor(cause, ports.ReasonConflict) {
+		if c.Kind == role.Removal && command.RefusedFor(cause, command.ReasonConflict) {
 			o.change, err = b.renewRemoval(ctx, tx, record, c)
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -16,11 +17,11 @@ func stuck(err error) bool { return refusalOf(err) != "" }
 // refusalOf is the text of such a refusal; empty for every other error. A refusal for the generation is none: the next attempt
 // moves past it, or begins a removal anew.
 func refusalOf(err error) string {
-	var refusal *ports.AgentRefusal
+	var refusal *command.Refusal
 	if !errors.As(err, &refusal) || overtaken(err) {
 		return ""
 	}
-	if refusedForGood(err) || refusal.Reason == ports.ReasonNoRoute {
+	if refusedForGood(err) || refusal.Reason == command.ReasonNoRoute {
 		return refusal.Error()
 	}
 	return ""
@@ -56,7 +57,7 @@ func (b *base) lookBeforeEnd(
 	if err != nil || !enough(seen) {
 		return seen, err
 	}
-	if err := agent.Close(ctx, ports.Fence{OperationID: j.change.ID}); err != nil {
+	if err := ports.Close(ctx, agent, ports.Fence{OperationID: j.change.ID}); err != nil {
 		return seen, err
 	}
 	return b.look(ctx, agent, j)
@@ -64,23 +65,25 @@ func (b *base) lookBeforeEnd(
 
 // look compares what the server has stored for the login with the new password, if there is one, and with the current one.
 func (b *base) look(ctx context.Context, agent ports.Agent, j changeJob) (role.Sight, error) {
-	ask := func(verifier string) (ports.LoginCondition, error) {
+	ask := func(verifier string) (command.LoginCondition, error) {
 		if verifier == "" { // no password that the server could have: any other tells whether there is a login
 			verifier = b.newPassword().verifier
 		}
-		return agent.InspectLogin(ctx, j.record.ID, j.change.Username, verifier)
+		question := command.InspectLogin{DatabaseID: j.record.ID, Username: j.change.Username, Verifier: verifier}
+		login, err := ports.Ask(ctx, agent, question)
+		return login.Condition, err
 	}
-	sights := map[ports.LoginCondition]role.Sight{
-		ports.LoginInForce: role.OldInForce, ports.LoginShut: role.OldShut, ports.LoginAbsent: role.NoLogin,
-		ports.LoginDrifted: role.NeitherPassword,
+	sights := map[command.LoginCondition]role.Sight{
+		command.LoginInForce: role.OldInForce, command.LoginShut: role.OldShut, command.LoginAbsent: role.NoLogin,
+		command.LoginDrifted: role.NeitherPassword,
 	}
 	if j.change.Kind == role.Rotation {
 		switch condition, err := ask(j.change.Verifier); {
 		case err != nil:
 			return "", err
-		case condition == ports.LoginInForce:
+		case condition == command.LoginInForce:
 			return role.NewInForce, nil
-		case condition == ports.LoginShut:
+		case condition == command.LoginShut:
 			return role.NewShut, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -273,8 +274,9 @@ func (d *Databases) withoutStalePassword(ctx context.Context, by Caller, c Creat
 	if err != nil {
 		return c
 	}
-	condition, err := agent.InspectLogin(ctx, c.Record.ID, c.Username, owner.Verifier)
-	if err == nil && condition == ports.LoginDrifted {
+	question := command.InspectLogin{DatabaseID: c.Record.ID, Username: c.Username, Verifier: owner.Verifier}
+	login, err := ports.Ask(ctx, agent, question)
+	if err == nil && login.Condition == command.LoginDrifted {
 		c.Password, c.ConnectionString = "", ""
 	}
 	return c

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -199,7 +200,7 @@ func TestRefusalIsClearedAway(t *testing.T) {
 	w := newWorld(t)
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		if c.Method == "EnsureDatabase" {
-			f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed, Message: "no"}
+			f.Before = &command.Refusal{Reason: command.ReasonFailed, Message: "no"}
 		}
 		return f
 	})
@@ -219,7 +220,7 @@ func TestClearingGoesOnInTheBackground(t *testing.T) {
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		switch {
 		case c.Method == "EnsureDatabase":
-			f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed, Message: "no"}
+			f.Before = &command.Refusal{Reason: command.ReasonFailed, Message: "no"}
 		case gone.Load():
 			f.Before = ports.ErrAgentUnreachable
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -91,7 +92,8 @@ func (d *Databases) readSize(ctx context.Context, r database.Record) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	return agent.DatabaseSize(ctx, r.ID)
+	size, err := ports.Ask(ctx, agent, command.DatabaseSize{DatabaseID: r.ID})
+	return size.Bytes, err
 }
 
 // SetEnvironment stores the label; empty removes it. The change is recorded in the activity log. DATABASE_STATE_CONFLICT while

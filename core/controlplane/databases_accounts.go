@@ -6,7 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -27,7 +29,7 @@ type toldAccounts struct {
 }
 
 type told struct {
-	list []ports.DatabaseAccount
+	list []database.Ownership
 	at   time.Time
 }
 
@@ -58,10 +60,12 @@ func (d *Databases) tellAccounts(ctx context.Context, s server.Server) error {
 		return err
 	}
 	agent, err := d.Fleet.Agent(s)
-	if err == nil {
-		err = agent.SetAccounts(ctx, now.list)
+	for part := range slices.Chunk(now.list, command.AccountsAtOnce) {
+		if err == nil {
+			_, err = ports.Ask(ctx, agent, command.SetAccounts{Databases: part})
+		}
 	}
-	if err != nil && !ports.RefusedFor(err, ports.ReasonNoRoute) {
+	if err != nil && !command.RefusedFor(err, command.ReasonNoRoute) {
 		return d.unlessSettled(ctx, "accounts.not_told", "", err)
 	}
 	d.told.set(s.ID, now)

@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -46,7 +47,7 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 		return work.Next{}, err
 	}
 	if j.of.CancelRequested {
-		if next, err := j.cancel(ctx); !ports.RefusedFor(err, ports.ReasonCompleted) {
+		if next, err := j.cancel(ctx); !command.RefusedFor(err, command.ReasonCompleted) {
 			return next, err
 		}
 	}
@@ -54,7 +55,7 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 	if err != nil {
 		return work.Next{}, err
 	}
-	if report.State == ports.BackupRunning {
+	if report.State == command.BackupRunning {
 		j.Progress(report.Stage, report.Progress)
 		return work.Again(b.pollAfter(j.of)), nil
 	}
@@ -73,25 +74,25 @@ func (b *Backups) pollAfter(o operation.Operation) time.Duration {
 }
 
 // ask sends the command. A permanent refusal is returned as a report of failure.
-func (j backupJob) ask(ctx context.Context) (report ports.BackupReport, err error) {
+func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err error) {
 	err = j.Call(ctx, "backup", func(ctx context.Context, f ports.Fence) (err error) {
-		report, err = j.agent.Backup(ctx, f, ports.BackupSpec{
-			DatabaseID: j.record.ID, Filename: j.Input.Filename, Verify: j.Input.Verify,
+		report, err = ports.Do(ctx, j.agent, f, command.Backup{
+			DatabaseID: j.record.ID, Filename: backup.Filename(j.Input.Filename), Verify: j.Input.Verify,
 		})
 		return err
 	})
 	switch {
-	case ports.RefusedFor(err, ports.ReasonStorageFull):
-		return ports.BackupReport{State: ports.BackupFailed, Reason: ports.ReasonStorageFull}, nil
+	case command.RefusedFor(err, command.ReasonStorageFull):
+		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonStorageFull}, nil
 	case refusedForGood(err):
-		return ports.BackupReport{State: ports.BackupFailed, Reason: ports.ReasonFailed}, nil
+		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed}, nil
 	}
 	return report, err
 }
 
 // cancel carries out a user's request to cancel. ReasonCompleted: the backup is complete, and is concluded instead.
 func (j backupJob) cancel(ctx context.Context) (work.Next, error) {
-	if err := j.Call(ctx, "close", j.agent.Close); err != nil {
+	if err := j.Close(ctx, j.agent); err != nil {
 		return work.Next{}, err
 	}
 	return j.Finish(ctx, work.Ending{
@@ -101,15 +102,15 @@ func (j backupJob) cancel(ctx context.Context) (work.Next, error) {
 	})
 }
 
-func (j backupJob) conclude(ctx context.Context, r ports.BackupReport) (work.Next, error) {
+func (j backupJob) conclude(ctx context.Context, r command.BackupReport) (work.Next, error) {
 	e := j.failed(r)
 	switch r.State {
-	case ports.BackupDone:
+	case command.BackupDone:
 		e = j.succeeded(r)
-	case ports.BackupNotVerified:
+	case command.BackupNotVerified:
 		e = j.unverified(r)
-	case ports.BackupFailed, ports.BackupRunning:
-		if err := j.Call(ctx, "close", j.agent.Close); err != nil {
+	case command.BackupFailed, command.BackupRunning:
+		if err := j.Close(ctx, j.agent); err != nil {
 			return work.Next{}, err
 		}
 	}
@@ -117,7 +118,7 @@ func (j backupJob) conclude(ctx context.Context, r ports.BackupReport) (work.Nex
 	return j.Finish(ctx, e)
 }
 
-func (j backupJob) succeeded(r ports.BackupReport) work.Ending {
+func (j backupJob) succeeded(r command.BackupReport) work.Ending {
 	result := operation.BackupResult{
 		Filename: j.Input.Filename, SizeBytes: r.SizeBytes, ChecksumSHA256: r.ChecksumSHA256, VerifiedAt: r.VerifiedAt,
 	}
@@ -125,14 +126,14 @@ func (j backupJob) succeeded(r ports.BackupReport) work.Ending {
 }
 
 // unverified keeps the file for inspection; nothing is ever restored from it.
-func (j backupJob) unverified(r ports.BackupReport) work.Ending {
+func (j backupJob) unverified(r command.BackupReport) work.Ending {
 	r.VerifiedAt = nil
 	return work.Ending{On: operation.Fail, Cause: fault.New(fault.BackupNotVerified, "%s", r.Message), Also: j.keep(r)}
 }
 
-func (j backupJob) failed(r ports.BackupReport) work.Ending {
+func (j backupJob) failed(r command.BackupReport) work.Ending {
 	code, message := fault.AgentError, "the database server could not make the backup"
-	if r.Reason == ports.ReasonStorageFull {
+	if r.Reason == command.ReasonStorageFull {
 		code, message = fault.BackupStorageFull, "the database server has no room for another backup"
 	}
 	cause := fault.New(code, "%s", cmp.Or(r.Message, message))
@@ -142,7 +143,7 @@ func (j backupJob) failed(r ports.BackupReport) work.Ending {
 }
 
 // keep stores the record of the file.
-func (j backupJob) keep(r ports.BackupReport) func(context.Context, ports.Tx) error {
+func (j backupJob) keep(r command.BackupReport) func(context.Context, ports.Tx) error {
 	return func(ctx context.Context, tx ports.Tx) error {
 		owner, err := tx.Accounts().Get(ctx, j.record.AccountID)
 		if err != nil {
@@ -163,7 +164,7 @@ func (j backupJob) keep(r ports.BackupReport) func(context.Context, ports.Tx) er
 			return err
 		}
 		status := "succeeded"
-		if r.State == ports.BackupNotVerified {
+		if r.State == command.BackupNotVerified {
 			status = "not verified"
 		}
 		return j.audit(ctx, tx, audit.BackupFinished, audit.Details{"filename": j.Input.Filename, "status": status})

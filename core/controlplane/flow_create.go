@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -45,7 +46,7 @@ func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, err
 	if cause := j.Failure(); record.Status == database.Error && cause != nil {
 		return d.clear(ctx, j, agent, record, cause)
 	}
-	err = j.Call(ctx, "ensure", func(ctx context.Context, f ports.Fence) error { return agent.EnsureDatabase(ctx, f, spec) })
+	err = j.Call(ctx, "ensure", func(ctx context.Context, f ports.Fence) error { return ports.Tell(ctx, agent, f, spec) })
 	if j.Untouched(err) {
 		return d.createElsewhere(ctx, j, record, err)
 	}
@@ -61,7 +62,7 @@ func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, err
 }
 
 // databaseSpec reads back what was committed before the agent first heard of the database.
-func (d *Databases) databaseSpec(ctx context.Context, o operation.Operation) (database.Record, ports.DatabaseSpec, error) {
+func (d *Databases) databaseSpec(ctx context.Context, o operation.Operation) (database.Record, command.EnsureDatabase, error) {
 	var record database.Record
 	var logins []ports.LoginSecret
 	err := d.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
@@ -72,17 +73,17 @@ func (d *Databases) databaseSpec(ctx context.Context, o operation.Operation) (da
 		return err
 	})
 	if err != nil {
-		return record, ports.DatabaseSpec{}, err
+		return record, command.EnsureDatabase{}, err
 	}
-	spec := ports.DatabaseSpec{
-		ID: record.ID, Name: record.Name, RoleModel: record.RoleModel, ConnectionCap: record.ConnectionCap,
+	spec := command.EnsureDatabase{
+		DatabaseID: record.ID, Name: record.Name, RoleModel: record.RoleModel, ConnectionCap: record.ConnectionCap,
 	}
 	for _, l := range logins {
 		password, err := d.Secrets.Open(l.Sealed, l.Context())
 		if err != nil {
 			return record, spec, err
 		}
-		spec.Logins = append(spec.Logins, ports.LoginSpec{
+		spec.Logins = append(spec.Logins, command.Login{
 			Login: l.Login, Username: l.Username, Verifier: l.Verifier, Password: string(password),
 		})
 	}
@@ -118,8 +119,8 @@ func (d *Databases) giveUp(
 func (d *Databases) clear(
 	ctx context.Context, j *creation, agent ports.Agent, record database.Record, cause *fault.Error,
 ) (work.Next, error) {
-	switch err := j.Call(ctx, "close", agent.Close); {
-	case ports.RefusedFor(err, ports.ReasonCompleted):
+	switch err := j.Close(ctx, agent); {
+	case command.RefusedFor(err, command.ReasonCompleted):
 		return d.created(ctx, j, record, database.FoundWhole)
 	case err != nil:
 		return work.Next{}, err
@@ -155,25 +156,26 @@ func (b *base) move(
 	return b.audit(ctx, tx, record, o.Actor, what, details)
 }
 
-// refusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable and ReasonNoRoute are temporary.
+// refusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute and ReasonTooOld are
+// temporary.
 func refusedForGood(err error) bool {
-	var r *ports.AgentRefusal
+	var r *command.Refusal
 	if !errors.As(err, &r) {
 		return false
 	}
 	switch r.Reason {
-	case ports.ReasonNameTaken, ports.ReasonConflict, ports.ReasonClosed, ports.ReasonInvalid, ports.ReasonFailed,
-		ports.ReasonNotFound, ports.ReasonStorageFull, ports.ReasonStale:
+	case command.ReasonNameTaken, command.ReasonConflict, command.ReasonClosed, command.ReasonInvalid, command.ReasonFailed,
+		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale:
 		return true
-	case ports.ReasonFenced, ports.ReasonCompleted, ports.ReasonUnavailable, ports.ReasonNoRoute,
-		ports.ReasonConnectRequired, ports.ReasonDatabaseClosed:
+	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute, command.ReasonTooOld,
+		command.ReasonConnectRequired, command.ReasonDatabaseClosed:
 		return false
 	}
 	return false
 }
 
 func createRefusal(err error) *fault.Error {
-	if ports.RefusedFor(err, ports.ReasonNameTaken) {
+	if command.RefusedFor(err, command.ReasonNameTaken) {
 		return fault.Invalid("name", "is taken")
 	}
 	return fault.Wrap(err, fault.AgentError, "the database server could not make the database; nothing is left of it")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -21,12 +22,12 @@ const leap = 1000
 
 // overtaken reports whether an agent refused a command for its generation.
 func overtaken(err error) bool {
-	return ports.RefusedFor(err, ports.ReasonStale) || ports.RefusedFor(err, ports.ReasonConflict)
+	return command.RefusedFor(err, command.ReasonStale) || command.RefusedFor(err, command.ReasonConflict)
 }
 
 // generationsOf are those that a refusal names; nil where it names none.
-func generationsOf(err error) *ports.AgentGenerations {
-	var no *ports.AgentRefusal
+func generationsOf(err error) *command.Generations {
+	var no *command.Refusal
 	if errors.As(err, &no) {
 		return no.Generations
 	}
@@ -44,7 +45,7 @@ func surpassing(stored int64, refusal error) int64 {
 
 // surpassAllowlist moves the stored list past the agent's generations, unless another process has stored a newer one since it
 // was sent.
-func (b *base) surpassAllowlist(ctx context.Context, sent ports.AllowlistSpec, refusal error) error {
+func (b *base) surpassAllowlist(ctx context.Context, sent command.SetAllowlist, refusal error) error {
 	b.journal(ctx, "allowlist.overtaken", sent.DatabaseID, refusal)
 	return b.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := tx.Databases().Lock(ctx, sent.DatabaseID)
@@ -60,7 +61,7 @@ func (b *base) surpassAllowlist(ctx context.Context, sent ports.AllowlistSpec, r
 func (d *Databases) setAccess(ctx context.Context, j *lifecycle, agent ports.Agent, db id.DatabaseID) error {
 	action := database.Event(j.Input.Action)
 	send := func(ctx context.Context, f ports.Fence) error {
-		return agent.SetAccess(ctx, f, ports.AccessSpec{
+		return ports.Tell(ctx, agent, f, command.SetAccess{
 			DatabaseID: db, Generation: j.Input.Generation, Open: action != database.Stop, Disconnect: action != database.Start,
 		})
 	}

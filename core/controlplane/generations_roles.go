@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -13,7 +14,7 @@ import (
 // login out shuts out that password too. A removal that conflicts is begun anew, see renewRemoval.
 func (b *base) carryOutNewest(ctx context.Context, j changeJob) (role.Result, error) {
 	result, err := b.carryOut(ctx, j)
-	if !overtaken(err) || j.change.Kind == role.Removal && ports.RefusedFor(err, ports.ReasonConflict) {
+	if !overtaken(err) || j.change.Kind == role.Removal && command.RefusedFor(err, command.ReasonConflict) {
 		return result, err
 	}
 	newest, moved := b.surpassChange(ctx, j, err)
@@ -89,10 +90,11 @@ func (r *Roles) sendSetup(
 		return err
 	}
 	r.recordSetup(ctx, "role.overtaken", j, refusal)
-	switch condition, err := agent.InspectLogin(ctx, j.record.ID, j.role.Username, j.role.Verifier); {
+	question := command.InspectLogin{DatabaseID: j.record.ID, Username: j.role.Username, Verifier: j.role.Verifier}
+	switch login, err := ports.Ask(ctx, agent, question); {
 	case err != nil:
 		return r.setupError(j, err)
-	case condition == ports.LoginDrifted:
+	case login.Condition == command.LoginDrifted:
 		return errNotThisRole(refusal, j)
 	}
 	moved, err := r.surpassSetup(ctx, j, refusal)

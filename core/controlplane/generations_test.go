@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // agents are one that names generations in its refusals, and one of an earlier version, which does not.
@@ -48,7 +48,7 @@ func TestAllowlistThatWasOnlyAdmitted(t *testing.T) {
 		db := c.Record.ID
 		entry := must(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, ""))(t)
 		must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
-		broken := &ports.AgentRefusal{Reason: ports.ReasonUnavailable, Message: "RELOAD failed"}
+		broken := &command.Refusal{Reason: command.ReasonUnavailable, Message: "RELOAD failed"}
 		from := w.server.Calls("SetAllowlist")
 		w.server.OnCall(func(_ context.Context, call fakeagent.Call) (f fakeagent.Fault) {
 			switch {
@@ -124,7 +124,7 @@ func TestAllowlistThatIsAlwaysOvertaken(t *testing.T) {
 	c := w.made("shop")
 	w.server.OnCall(func(_ context.Context, call fakeagent.Call) fakeagent.Fault {
 		if call.Method == "SetAllowlist" {
-			return fakeagent.Fault{Before: &ports.AgentRefusal{Reason: ports.ReasonStale}}
+			return fakeagent.Fault{Before: &command.Refusal{Reason: command.ReasonStale}}
 		}
 		return fakeagent.Fault{}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -108,7 +109,7 @@ func TestKeeperGivesARequestTime(t *testing.T) {
 	must(w.change(r.ID, role.Rotation, "key"))(t)
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		if c.Method == "ChangeLogin" {
-			f.Before = &ports.AgentRefusal{Reason: ports.ReasonUnavailable}
+			f.Before = &command.Refusal{Reason: command.ReasonUnavailable}
 		}
 		return f
 	})

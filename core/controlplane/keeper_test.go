@@ -7,10 +7,10 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // daily is a database with a daily backup.
@@ -102,8 +102,8 @@ func TestExpiredBackupsAreErased(t *testing.T) {
 	ok(t, w.Keeper.Once(w.ctx))
 	equal(t, "listed", len(w.backups(r)), 0)
 	agent := must(w.fleet.Agent(w.machine))(t)
-	_, err := agent.OpenBackup(w.ctx, r.Record().ID, string(b.Filename))
-	equal(t, "the file is gone", ports.RefusedFor(err, ports.ReasonNotFound), true)
+	_, err := agent.Open(w.ctx, command.OpenBackup{DatabaseID: r.Record().ID, Filename: b.Filename})
+	equal(t, "the file is gone", command.RefusedFor(err, command.ReasonNotFound), true)
 	log := w.activity(r.Record().ID)
 	equal(t, "expiries in the log", count(log, audit.BackupExpired), 1)
 	equal(t, "deletions in the log", count(log, audit.BackupDeleted), 0)

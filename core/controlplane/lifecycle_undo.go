@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -35,12 +36,12 @@ func (d *Databases) undoLifecycle(
 		return work.Next{}, err
 	}
 	err = j.Call(ctx, "undo", func(ctx context.Context, f ports.Fence) error {
-		return agent.SetAccess(ctx, f, ports.AccessSpec{
+		return ports.Tell(ctx, agent, f, command.SetAccess{
 			DatabaseID: record.ID, Generation: record.AccessGeneration, Open: was == database.Active,
 		})
 	})
 	switch {
-	case ports.RefusedFor(err, ports.ReasonClosed): // by this kind, which had undone the action before
+	case command.RefusedFor(err, command.ReasonClosed): // by this kind, which had undone the action before
 	case overtaken(err):
 		return work.Next{}, errors.Join(err, d.surpassAccess(ctx, j, err))
 	case refusedForGood(err):
@@ -49,7 +50,7 @@ func (d *Databases) undoLifecycle(
 	case err != nil:
 		return work.Next{}, err
 	}
-	if err := j.Call(ctx, "close", agent.Close); err != nil {
+	if err := j.Close(ctx, agent); err != nil {
 		return work.Next{}, err
 	}
 	o := j.Operation()

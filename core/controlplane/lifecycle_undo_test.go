@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -19,7 +20,7 @@ func (w *world) refusesAccess(n int, action database.Event) {
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		if c.Method == "SetAccess" && c.CallIndex < before+n {
 			w.server.SetOpen(c.Database, action == database.Start)
-			f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed, Message: "PostgreSQL refused (SQLSTATE 42501)"}
+			f.Before = &command.Refusal{Reason: command.ReasonFailed, Message: "PostgreSQL refused (SQLSTATE 42501)"}
 		}
 		return f
 	})
@@ -87,7 +88,7 @@ func TestUndoingPassesANewerGeneration(t *testing.T) {
 	w := newWorld(t)
 	c := w.made("shop")
 	agent := must(w.fleet.Agent(w.machine))(t)
-	ok(t, agent.SetAccess(w.ctx, ports.Fence{OperationID: "0189abcd-ef01-4234-8567-89abcdef0123"}, ports.AccessSpec{
+	ok(t, ports.Tell(w.ctx, agent, ports.Fence{OperationID: "0189abcd-ef01-4234-8567-89abcdef0123"}, command.SetAccess{
 		DatabaseID: c.Record.ID, Generation: 50, Open: true,
 	}))
 	w.refusesAccess(1, database.Stop)
@@ -122,7 +123,7 @@ func TestUndoingGoesOnAfterItWasClosed(t *testing.T) {
 	w.server.OnCall(func(_ context.Context, call fakeagent.Call) (f fakeagent.Fault) {
 		switch {
 		case call.Method == "SetAccess" && call.CallIndex == 0:
-			f.Before = &ports.AgentRefusal{Reason: ports.ReasonFailed}
+			f.Before = &command.Refusal{Reason: command.ReasonFailed}
 		case call.Method == "Close" && call.CallIndex == 0:
 			f.After = fakeagent.ErrReplyLost
 		}

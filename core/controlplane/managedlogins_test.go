@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/ports"
 )
 
 func (w *roleWorld) rotateLogin(l database.Login, key string) (controlplane.LoginRotation, error) {
@@ -127,7 +127,7 @@ func TestReplayOfCreateAfterARotation(t *testing.T) {
 
 func TestRevealOfAManagedLoginDuringItsChange(t *testing.T) {
 	w := newRoleWorld(t)
-	w.refusing("ChangeLogin", ports.ReasonUnavailable)
+	w.refusing("ChangeLogin", command.ReasonUnavailable)
 	must(w.rotateLogin(database.RuntimeLogin, "key"))(t)
 	_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)
 	refused(t, err, fault.ManagedRoleConflict)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -66,11 +67,11 @@ func (o *Operator) connectionsOf(ctx context.Context, s server.Server) int {
 	if err != nil {
 		return 0
 	}
-	n, err := agent.Connections(ctx)
+	known, err := ports.Ask(ctx, agent, command.AskCapabilities{})
 	if err != nil {
 		return 0
 	}
-	return n
+	return known.Connections
 }
 
 // Servers lists the registered servers.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -55,7 +56,8 @@ func (b *base) reachable(ctx context.Context, s id.ServerID) error {
 	if err != nil {
 		return err
 	}
-	return agent.Ready(ctx)
+	_, err = ports.Ask(ctx, agent, command.AskCapabilities{})
+	return err
 }
 
 // errSettled means that another process has done the work.

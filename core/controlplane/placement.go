@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -58,12 +59,12 @@ func avoidedFrom(now time.Time) *time.Time {
 // noteAnswer remembers, for all hosts, that a server cannot make databases now, so that they go to others for a while, or that
 // it answers again. A failure to remember fails no creation.
 func (d *Databases) noteAnswer(ctx context.Context, s server.Server, answer error) {
-	var refusal *ports.AgentRefusal
+	var refusal *command.Refusal
 	var until *time.Time
 	switch {
 	case ctx.Err() != nil:
 		return
-	case errors.Is(answer, ports.ErrAgentUnreachable), ports.RefusedFor(answer, ports.ReasonUnavailable):
+	case errors.Is(answer, ports.ErrAgentUnreachable), command.RefusedFor(answer, command.ReasonUnavailable):
 		until = avoidedFrom(d.Clock.Now())
 	case s.AvoidedUntil == nil, answer != nil && !errors.As(answer, &refusal):
 		return

@@ -2,11 +2,13 @@ package controlplane_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -217,4 +219,6 @@ func (silentFleet) Agent(server.Server) (ports.Agent, error) { return silentAgen
 
 type silentAgent struct{ ports.Agent }
 
-func (silentAgent) Connections(context.Context) (int, error) { return 0, ports.ErrAgentUnreachable }
+func (silentAgent) Ask(context.Context, command.Question) (json.RawMessage, error) {
+	return nil, ports.ErrAgentUnreachable
+}

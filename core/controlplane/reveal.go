@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/ports"
@@ -70,16 +71,17 @@ func (b *base) inForce(ctx context.Context, record database.Record, username, ve
 	if err != nil {
 		return err
 	}
-	condition, err := agent.InspectLogin(ctx, record.ID, username, verifier)
+	question := command.InspectLogin{DatabaseID: record.ID, Username: username, Verifier: verifier}
+	login, err := ports.Ask(ctx, agent, question)
 	if err != nil {
 		return fault.Wrap(err, fault.AgentError, "the database server could not be asked whether the password is in force")
 	}
 	switch {
-	case condition == ports.LoginInForce:
+	case login.Condition == command.LoginInForce:
 		return nil
-	case condition == ports.LoginAbsent:
+	case login.Condition == command.LoginAbsent:
 		return fault.New(fault.ManagedRoleConflict, "the database server has no such login")
-	case condition == ports.LoginDrifted:
+	case login.Condition == command.LoginDrifted:
 		return fault.New(fault.ManagedRoleConflict,
 			"the password was changed on the server and is no longer the one that was made here: a rotation repairs it")
 	case record.Status != database.Active:

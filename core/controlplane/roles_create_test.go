@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -107,10 +108,10 @@ func TestConnectWithdrawnDuringSetup(t *testing.T) {
 
 // What the agent refuses is told by what the user can do about it.
 func TestSetupRefusals(t *testing.T) {
-	for reason, want := range map[ports.AgentReason]fault.Code{
-		ports.ReasonNameTaken: fault.ManagedRoleConflict, ports.ReasonNotFound: fault.ManagedRoleConflict,
-		ports.ReasonDatabaseClosed: fault.ManagedRoleConflict, ports.ReasonStale: fault.ManagedRoleConflict,
-		ports.ReasonUnavailable: fault.AgentError, ports.ReasonFailed: fault.AgentError, ports.ReasonNoRoute: fault.AgentError,
+	for reason, want := range map[command.Reason]fault.Code{
+		command.ReasonNameTaken: fault.ManagedRoleConflict, command.ReasonNotFound: fault.ManagedRoleConflict,
+		command.ReasonDatabaseClosed: fault.ManagedRoleConflict, command.ReasonStale: fault.ManagedRoleConflict,
+		command.ReasonUnavailable: fault.AgentError, command.ReasonFailed: fault.AgentError, command.ReasonNoRoute: fault.AgentError,
 	} {
 		w := newRoleWorld(t)
 		w.refusing("PrepareRole", reason)

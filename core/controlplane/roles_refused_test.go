@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -37,7 +38,7 @@ func (w *world) stuck() (n int) {
 // A change that the server refuses for good before it has touched anything ends at once, and is no rotation.
 func TestARefusedChangeEnds(t *testing.T) {
 	for _, kind := range []role.Kind{role.Rotation, role.Revocation} {
-		for _, reason := range []ports.AgentReason{ports.ReasonFailed, ports.ReasonInvalid} {
+		for _, reason := range []command.Reason{command.ReasonFailed, command.ReasonInvalid} {
 			w := newRoleWorld(t)
 			r := w.role("report")
 			password := w.password(r.ID)
@@ -68,7 +69,7 @@ func TestARefusedRotationThatWasDone(t *testing.T) {
 	for _, login := range []database.Login{database.OwnerLogin, database.RuntimeLogin} {
 		w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 			if c.Method == "ChangeLogin" {
-				f.After = &ports.AgentRefusal{Reason: ports.ReasonFailed, Message: "the proof failed"}
+				f.After = &command.Refusal{Reason: command.ReasonFailed, Message: "the proof failed"}
 			}
 			return f
 		})
@@ -133,7 +134,7 @@ func TestARefusedExpiry(t *testing.T) {
 	w.passwordsEnd(time.Hour)
 	r := w.role("report")
 	w.clock.Advance(time.Hour)
-	w.refusing("ChangeLogin", ports.ReasonFailed)
+	w.refusing("ChangeLogin", command.ReasonFailed)
 	w.keep()
 	w.is(r.ID, role.Expired)
 	equal(t, "stuck", w.stuck(), 1)
@@ -151,12 +152,12 @@ func TestARefusedExpiry(t *testing.T) {
 func TestARefusedRemoval(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
-	w.refusing("ChangeLogin", ports.ReasonFailed)
+	w.refusing("ChangeLogin", command.ReasonFailed)
 	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
 	refused(t, err, fault.ManagedRoleConflict)
 	w.is(r.ID, role.Ready)
 	equal(t, "attempts", w.server.Calls("ChangeLogin"), 1)
-	w.refusing("RemoveRole", ports.ReasonFailed)
+	w.refusing("RemoveRole", command.ReasonFailed)
 	_, err = w.Roles.Delete(w.ctx, w.here(), r.ID)
 	refused(t, err, fault.ManagedRoleConflict)
 	w.is(r.ID, role.Revoked)
@@ -180,7 +181,7 @@ func TestALookIsTakenTwice(t *testing.T) {
 		}
 	}}
 	cp := w.process(quick())
-	w.refusing("ChangeLogin", ports.ReasonFailed)
+	w.refusing("ChangeLogin", command.ReasonFailed)
 	w.ports.Fleet = w.fleet
 	c := must(cp.Roles.Change(w.ctx, w.here(), r.ID, role.Rotation, "key"))(t)
 	equal(t, "status", c.Status, role.Completed)
@@ -275,10 +276,10 @@ func TestALateCommandOfAnEndedChange(t *testing.T) {
 	change := must(w.change(r.ID, role.Rotation, "key"))(t)
 	must(w.Operator.EndChange(w.ctx, w.db, change.ID, order()))(t)
 	agent := must(w.fleet.Agent(w.machine))(t)
-	_, err := agent.ChangeLogin(w.ctx, ports.Fence{OperationID: change.ID}, ports.LoginChange{
-		DatabaseID: w.db, Username: r.Username, Generation: change.Generation, Kind: role.Rotation,
+	_, err := ports.Do(w.ctx, agent, ports.Fence{OperationID: change.ID}, command.ChangeLogin{
+		DatabaseID: w.db, Username: r.Username, Generation: change.Generation, Want: role.Rotation,
 	})
-	if !ports.RefusedFor(err, ports.ReasonClosed) {
+	if !command.RefusedFor(err, command.ReasonClosed) {
 		t.Errorf("a late command: %v", err)
 	}
 	equal(t, "the stored password gets in", w.getsIn(r.Username, w.password(r.ID)), true)
@@ -292,7 +293,7 @@ func TestAnEndThatWasNotStored(t *testing.T) {
 	w.refusingOnce("ChangeLogin", fakeagent.ErrReplyLost)
 	change := must(w.change(r.ID, role.Rotation, "key"))(t)
 	agent := must(w.fleet.Agent(w.machine))(t)
-	ok(t, agent.Close(w.ctx, ports.Fence{OperationID: change.ID}))
+	ok(t, ports.Close(w.ctx, agent, ports.Fence{OperationID: change.ID}))
 	w.keep()
 	w.is(r.ID, role.Ready)
 	equal(t, "the stored password gets in", w.getsIn(r.Username, w.password(r.ID)), true)

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
-	"github.com/pgherd/pgherd/ports"
 )
 
 var grant = role.Dependency{
@@ -85,7 +85,7 @@ func TestHalfMadeRoleIsBeingRemoved(t *testing.T) {
 	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
 	refused(t, err, fault.AgentError)
 	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
-	w.refusing("RemoveRole", ports.ReasonUnavailable)
+	w.refusing("RemoveRole", command.ReasonUnavailable)
 	equal(t, "phase", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Phase, controlplane.RemovePhase)
 	_, err = w.Roles.Prepare(w.ctx, w.here(), r.ID)
 	refused(t, err, fault.ManagedRoleConflict)
@@ -188,7 +188,7 @@ func TestDeletionInManySteps(t *testing.T) {
 	r := w.role("report")
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		if c.Method == "RemoveRole" && c.CallIndex < 2 {
-			f.Before = &ports.AgentRefusal{Reason: ports.ReasonConflict, Message: "another list of databases"}
+			f.Before = &command.Refusal{Reason: command.ReasonConflict, Message: "another list of databases"}
 		}
 		return f
 	})

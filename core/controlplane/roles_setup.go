@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -56,7 +57,10 @@ func (r *Roles) prepare(ctx context.Context, j setup) error {
 		return err
 	}
 	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
-		return agent.PrepareRole(ctx, ports.Fence{OperationID: of.SetupID}, specOf(of))
+		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, command.PrepareRole{
+			DatabaseID: of.DatabaseID, Username: of.Username, Generation: of.Generation,
+			AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,
+		})
 	})
 }
 
@@ -70,17 +74,12 @@ func (r *Roles) admit(ctx context.Context, j setup) error {
 		return err
 	}
 	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
-		spec := specOf(of)
-		spec.Verifier, spec.ValidUntil, spec.Password = of.Verifier, of.CredentialExpiresAt, string(password)
-		return agent.AdmitRole(ctx, ports.Fence{OperationID: of.SetupID}, spec)
+		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, command.AdmitRole{
+			DatabaseID: of.DatabaseID, Username: of.Username, Generation: of.Generation,
+			AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,
+			Verifier: of.Verifier, ValidUntil: of.CredentialExpiresAt, Password: string(password),
+		})
 	})
-}
-
-func specOf(r role.Role) ports.RoleSpec {
-	return ports.RoleSpec{
-		DatabaseID: r.DatabaseID, Username: r.Username, Generation: r.Generation,
-		AccessProfile: r.AccessProfile, ConnectionLimit: r.ConnectionLimit,
-	}
 }
 
 // commitSetup stores what the server has confirmed. A role that another process has taken further is left unchanged.
@@ -123,7 +122,7 @@ func createdDetails(r role.Role) audit.Details {
 
 // setupError is the caller's error for a step that the server has not confirmed; nil if it has.
 func (r *Roles) setupError(j setup, err error) error {
-	var refusal *ports.AgentRefusal
+	var refusal *command.Refusal
 	switch {
 	case err == nil:
 		return nil
@@ -131,19 +130,21 @@ func (r *Roles) setupError(j setup, err error) error {
 		return fault.Wrap(err, fault.AgentError, "the database server has not confirmed the role: repeat the request")
 	}
 	switch refusal.Reason { //nolint:exhaustive // every other reason is a failure of the server
-	case ports.ReasonConnectRequired:
+	case command.ReasonConnectRequired:
 		return connectGrantRequired(j)
-	case ports.ReasonDatabaseClosed:
+	case command.ReasonDatabaseClosed:
 		return fault.Wrap(err, fault.ManagedRoleConflict, "the database is not active")
-	case ports.ReasonNameTaken:
+	case command.ReasonNameTaken:
 		return errNotThisRole(err, j)
-	case ports.ReasonNotFound:
+	case command.ReasonNotFound:
 		return fault.Wrap(err, fault.ManagedRoleConflict,
 			"the database server no longer has the role: delete it and make another")
-	case ports.ReasonStale:
+	case command.ReasonStale:
 		return errChangedMeanwhile()
-	case ports.ReasonUnavailable:
+	case command.ReasonUnavailable:
 		return fault.Wrap(err, fault.AgentError, "the database server is not available: repeat the request")
+	case command.ReasonTooOld:
+		return fault.Wrap(err, fault.AgentError, "the database server's agent is too old: repeat the request once it is upgraded")
 	}
 	return fault.Wrap(err, fault.AgentError, "the database server could not make the role")
 }

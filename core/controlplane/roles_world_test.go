@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -154,10 +156,10 @@ func (w *roleWorld) losing(method string, n int) {
 }
 
 // refusing has the agent refuse every call of a method.
-func (w *roleWorld) refusing(method string, reason ports.AgentReason) {
+func (w *roleWorld) refusing(method string, reason command.Reason) {
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		if c.Method == method {
-			f.Before = &ports.AgentRefusal{Reason: reason, Message: "as the test wants it"}
+			f.Before = &command.Refusal{Reason: reason, Message: "as the test wants it"}
 		}
 		return f
 	})
@@ -197,8 +199,12 @@ func (u unproven) Agent(s server.Server) (ports.Agent, error) {
 
 type blind struct{ ports.Agent }
 
-func (blind) ChangeLogin(context.Context, ports.Fence, ports.LoginChange) (role.Proof, error) {
-	return role.Proof{NewAccepted: true, OldRefused: true}, nil
+// Do implements ports.Agent.
+func (b blind) Do(ctx context.Context, f ports.Fence, c command.Command) (json.RawMessage, error) {
+	if _, is := c.(command.ChangeLogin); is {
+		return json.RawMessage(`{"newAccepted":true,"oldRefused":true}`), nil
+	}
+	return b.Agent.Do(ctx, f, c)
 }
 
 // afterInspection are agents after whose look at a login something happens, before it is told.
@@ -217,12 +223,13 @@ type slowToTell struct {
 	then func()
 }
 
-func (s slowToTell) InspectLogin(
-	ctx context.Context, db id.DatabaseID, username, verifier string,
-) (ports.LoginCondition, error) {
-	condition, err := s.Agent.InspectLogin(ctx, db, username, verifier)
-	s.then()
-	return condition, err
+// Ask implements ports.Agent.
+func (s slowToTell) Ask(ctx context.Context, q command.Question) (json.RawMessage, error) {
+	answer, err := s.Agent.Ask(ctx, q)
+	if _, is := q.(command.InspectLogin); is {
+		s.then()
+	}
+	return answer, err
 }
 
 // broken are secrets of which none can be decrypted while on is set.

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -16,13 +17,13 @@ var ErrReplyLost = errors.New("the connection to the agent broke off")
 
 // Call is one call of ports.Agent.
 type Call struct {
-	Method    string // "EnsureDatabase", "SetAccess" ...
+	Method    string // type of the command or question: "EnsureDatabase", "DatabaseSize" ...
 	Fence     ports.Fence
-	Database  id.DatabaseID // empty for Close and Ready
-	Filename  string        // of OpenBackup, DeleteBackup and Backup
-	Username  string        // of the methods of ports.RoleAgent
-	Kind      role.Kind     // of ChangeLogin and RemoveRole
-	CallIndex int           // how many calls of this method the server has had before
+	Step      string          // of a command
+	Database  id.DatabaseID   // empty for what is about none
+	Filename  backup.Filename // of what is about a backup's file
+	Username  string          // of what is about a login
+	CallIndex int             // how many calls of this method the server has had before
 }
 
 // Fault says how a call goes wrong; the zero value lets it pass.
@@ -151,7 +152,7 @@ func (s *Server) guarded(do func() error) error {
 	case s.faults.unreachable:
 		return ports.ErrAgentUnreachable
 	case s.faults.unavailable:
-		return refuse(ports.ReasonUnavailable, "PostgreSQL is down")
+		return command.Refuse(command.ReasonUnavailable, "PostgreSQL is down")
 	}
 	return do()
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -21,30 +22,35 @@ var (
 	home  = netip.MustParseAddr("127.0.0.1")
 )
 
-func orders() ports.DatabaseSpec {
-	return ports.DatabaseSpec{
-		ID: "11111111-1111-4111-8111-111111111111", Name: "orders", RoleModel: database.SingleLogin,
-		Logins: []ports.LoginSpec{{
+func orders() command.EnsureDatabase {
+	return command.EnsureDatabase{
+		DatabaseID: "11111111-1111-4111-8111-111111111111", Name: "orders", RoleModel: database.SingleLogin,
+		Logins: []command.Login{{
 			Login: database.OwnerLogin, Username: "orders", Password: "pw", Verifier: credential.Verifier("pw", [16]byte{1}, 1),
 		}},
 	}
 }
 
-func backup() ports.BackupSpec {
-	return ports.BackupSpec{DatabaseID: orders().ID, Filename: "20261121_065347.sql.gz", Verify: true}
+var (
+	room = command.RoomForBackup{DatabaseID: orders().DatabaseID}
+	file = command.OpenBackup{DatabaseID: orders().DatabaseID, Filename: backup().Filename}
+)
+
+func backup() command.Backup {
+	return command.Backup{DatabaseID: orders().DatabaseID, Filename: "20261121_065347.sql.gz", Verify: true}
 }
 
 func TestUnreachableDoesNothing(t *testing.T) {
 	a, s := stand(t)
 	s.SetUnreachable(true)
-	if err := a.EnsureDatabase(t.Context(), fence, orders()); !errors.Is(err, ports.ErrAgentUnreachable) {
+	if err := ports.Tell(t.Context(), a, fence, orders()); !errors.Is(err, ports.ErrAgentUnreachable) {
 		t.Errorf("got %v", err)
 	}
 	if got := s.Databases(); len(got) != 0 {
 		t.Errorf("made %v", got)
 	}
 	s.SetUnreachable(false)
-	if err := a.EnsureDatabase(t.Context(), fence, orders()); err != nil {
+	if err := ports.Tell(t.Context(), a, fence, orders()); err != nil {
 		t.Errorf("back again: %v", err)
 	}
 }
@@ -52,13 +58,13 @@ func TestUnreachableDoesNothing(t *testing.T) {
 func TestALostReplyHasItsEffect(t *testing.T) {
 	a, s := stand(t)
 	s.LoseReplies(1)
-	if err := a.EnsureDatabase(t.Context(), fence, orders()); !errors.Is(err, fakeagent.ErrReplyLost) {
+	if err := ports.Tell(t.Context(), a, fence, orders()); !errors.Is(err, fakeagent.ErrReplyLost) {
 		t.Errorf("got %v", err)
 	}
 	if !s.CanLogIn(home, "orders", "orders", "pw") {
 		t.Error("the database is not there")
 	}
-	if err := a.EnsureDatabase(t.Context(), fence, orders()); err != nil {
+	if err := ports.Tell(t.Context(), a, fence, orders()); err != nil {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -66,8 +72,10 @@ func TestALostReplyHasItsEffect(t *testing.T) {
 func TestUnavailableIsARefusal(t *testing.T) {
 	a, s := stand(t)
 	s.SetUnavailable(true)
-	for _, err := range []error{a.Ready(t.Context()), a.EnsureDatabase(t.Context(), fence, orders()), a.Close(t.Context(), fence)} {
-		if !ports.RefusedFor(err, ports.ReasonUnavailable) {
+	for _, err := range []error{
+		ask(t.Context(), a, command.RoomForBackup{}), ports.Tell(t.Context(), a, fence, orders()), ports.Close(t.Context(), a, fence),
+	} {
+		if !command.RefusedFor(err, command.ReasonUnavailable) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -78,11 +86,11 @@ func TestSlowCallsEndWithTheirContext(t *testing.T) {
 	s.SetDelay(time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	err := a.EnsureDatabase(ctx, fence, orders())
+	err := ports.Tell(ctx, a, fence, orders())
 	if !errors.Is(err, fakeagent.ErrReplyLost) || errors.Is(err, ports.ErrAgentUnreachable) {
 		t.Errorf("got %v", err)
 	}
-	if err := a.Ready(ctx); !errors.Is(err, ports.ErrAgentUnreachable) {
+	if err := ask(ctx, a, command.RoomForBackup{}); !errors.Is(err, ports.ErrAgentUnreachable) {
 		t.Errorf("a call whose context has ended before: %v", err)
 	}
 }
@@ -97,11 +105,13 @@ func TestHookDecidesOverEachCall(t *testing.T) {
 		}
 		return fakeagent.Fault{After: fakeagent.ErrReplyLost}
 	})
-	first, second := a.EnsureDatabase(t.Context(), fence, orders()), a.EnsureDatabase(t.Context(), fence, orders())
+	first, second := ports.Tell(t.Context(), a, fence, orders()), ports.Tell(t.Context(), a, fence, orders())
 	if !errors.Is(first, ports.ErrAgentUnreachable) || !errors.Is(second, fakeagent.ErrReplyLost) {
 		t.Errorf("got %v, then %v", first, second)
 	}
-	want := fakeagent.Call{Method: "EnsureDatabase", Fence: fence, Database: orders().ID, CallIndex: 1}
+	want := fakeagent.Call{
+		Method: "EnsureDatabase", Step: "database.ensure", Fence: fence, Database: orders().DatabaseID, CallIndex: 1,
+	}
 	if len(seen) != 2 || seen[1] != want || s.Calls("EnsureDatabase") != 2 {
 		t.Errorf("the hook saw %+v", seen)
 	}
@@ -114,14 +124,14 @@ func TestStorageFull(t *testing.T) {
 	a, s := stand(t)
 	mustMake(t, a)
 	s.SetStorageFull(true)
-	if err := a.RoomForBackup(t.Context(), orders().ID); !ports.RefusedFor(err, ports.ReasonStorageFull) {
+	if err := ask(t.Context(), a, room); !command.RefusedFor(err, command.ReasonStorageFull) {
 		t.Errorf("got %v", err)
 	}
 	r := finish(t, a)
-	if r.State != ports.BackupFailed || r.Reason != ports.ReasonStorageFull || r.Message == "" {
+	if r.State != command.BackupFailed || r.Reason != command.ReasonStorageFull || r.Message == "" {
 		t.Errorf("got %+v", r)
 	}
-	if _, err := a.OpenBackup(t.Context(), orders().ID, backup().Filename); !ports.RefusedFor(err, ports.ReasonNotFound) {
+	if _, err := a.Open(t.Context(), file); !command.RefusedFor(err, command.ReasonNotFound) {
 		t.Errorf("opening gave %v", err)
 	}
 }
@@ -131,13 +141,13 @@ func TestNotVerifiedKeepsTheFile(t *testing.T) {
 	mustMake(t, a)
 	s.SetNotVerified("view v: SQLSTATE 42P01")
 	r := finish(t, a)
-	if r.State != ports.BackupNotVerified || r.Message != "view v: SQLSTATE 42P01" || r.VerifiedAt != nil || r.SizeBytes == 0 {
+	if r.State != command.BackupNotVerified || r.Message != "view v: SQLSTATE 42P01" || r.VerifiedAt != nil || r.SizeBytes == 0 {
 		t.Errorf("got %+v", r)
 	}
-	if err := a.Close(t.Context(), fence2()); !ports.RefusedFor(err, ports.ReasonCompleted) {
+	if err := ports.Close(t.Context(), a, fence2()); !command.RefusedFor(err, command.ReasonCompleted) {
 		t.Errorf("closing: %v", err)
 	}
-	if _, err := a.OpenBackup(t.Context(), orders().ID, backup().Filename); err != nil {
+	if _, err := a.Open(t.Context(), file); err != nil {
 		t.Errorf("opening: %v", err)
 	}
 }
@@ -146,9 +156,10 @@ func TestOldAgentHasNoBackupRoutes(t *testing.T) {
 	a, s := stand(t)
 	mustMake(t, a)
 	s.SetOldAgent(true)
-	_, opened := a.OpenBackup(t.Context(), orders().ID, backup().Filename)
-	for _, err := range []error{opened, a.DeleteBackup(t.Context(), orders().ID, "x"), a.RoomForBackup(t.Context(), orders().ID)} {
-		if !ports.RefusedFor(err, ports.ReasonNoRoute) {
+	_, opened := a.Open(t.Context(), file)
+	deletion := command.DeleteBackup{DatabaseID: file.DatabaseID, Filename: file.Filename}
+	for _, err := range []error{opened, ask(t.Context(), a, deletion), ask(t.Context(), a, room)} {
+		if !command.RefusedFor(err, command.ReasonNoRoute) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -157,24 +168,24 @@ func TestOldAgentHasNoBackupRoutes(t *testing.T) {
 func TestABackupIsASnapshotOfTheContents(t *testing.T) {
 	a, s := stand(t)
 	mustMake(t, a)
-	before, _ := a.DatabaseSize(t.Context(), orders().ID)
+	before, _ := ports.Ask(t.Context(), a, command.DatabaseSize{DatabaseID: orders().DatabaseID})
 	if !s.Load("orders", "CREATE TABLE t ();") || s.Load("nothing", "x") {
 		t.Error("Load takes a wrong name or not a right one")
 	}
-	after, err := a.DatabaseSize(t.Context(), orders().ID)
-	if err != nil || after <= before {
-		t.Errorf("%d bytes, then %d (%v)", before, after, err)
+	after, err := ports.Ask(t.Context(), a, command.DatabaseSize{DatabaseID: orders().DatabaseID})
+	if err != nil || after.Bytes <= before.Bytes {
+		t.Errorf("%d bytes, then %d (%v)", before.Bytes, after.Bytes, err)
 	}
-	if r, err := a.Backup(t.Context(), fence2(), backup()); err != nil || r.State != ports.BackupRunning {
+	if r, err := ports.Do(t.Context(), a, fence2(), backup()); err != nil || r.State != command.BackupRunning {
 		t.Fatalf("got %+v (%v)", r, err)
 	}
 	s.Load("orders", "CREATE TABLE late ();")
 	finish(t, a)
-	file, err := a.OpenBackup(t.Context(), orders().ID, backup().Filename)
+	opened, err := a.Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	z, err := gzip.NewReader(file.Body)
+	z, err := gzip.NewReader(opened.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,12 +200,12 @@ func TestADownloadEndsWithItsContext(t *testing.T) {
 	mustMake(t, a)
 	finish(t, a)
 	ctx, cancel := context.WithCancel(t.Context())
-	file, err := a.OpenBackup(ctx, orders().ID, backup().Filename)
+	opened, err := a.Open(ctx, file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if _, err := io.ReadAll(file.Body); !errors.Is(err, context.Canceled) {
+	if _, err := io.ReadAll(opened.Body); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -203,8 +214,8 @@ func TestLogInsFromAddresses(t *testing.T) {
 	a, s := stand(t)
 	mustMake(t, a)
 	ten := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-	spec := ports.AllowlistSpec{DatabaseID: orders().ID, Generation: 1, Networks: ten}
-	if err := a.SetAllowlist(t.Context(), spec); err != nil {
+	spec := command.SetAllowlist{DatabaseID: orders().DatabaseID, Generation: 1, Networks: ten}
+	if err := ports.Tell(t.Context(), a, ports.Fence{}, spec); err != nil {
 		t.Fatal(err)
 	}
 	for from, want := range map[string]bool{"10.1.2.3": true, "::ffff:10.1.2.3": true, "11.0.0.1": false, "::1": false} {
@@ -214,28 +225,33 @@ func TestLogInsFromAddresses(t *testing.T) {
 	}
 }
 
+func ask(ctx context.Context, a ports.Agent, q command.Asking[command.None]) error {
+	_, err := ports.Ask(ctx, a, q)
+	return err
+}
+
 func fence2() ports.Fence {
 	return ports.Fence{OperationID: "44444444-4444-4444-8444-444444444444", Epoch: 1}
 }
 
 func mustMake(t *testing.T, a ports.Agent) {
 	t.Helper()
-	if err := a.EnsureDatabase(t.Context(), fence, orders()); err != nil {
+	if err := ports.Tell(t.Context(), a, fence, orders()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func finish(t *testing.T, a ports.Agent) ports.BackupReport {
+func finish(t *testing.T, a ports.Agent) command.BackupReport {
 	t.Helper()
 	for range 10 {
-		r, err := a.Backup(t.Context(), fence2(), backup())
+		r, err := ports.Do(t.Context(), a, fence2(), backup())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.State != ports.BackupRunning {
+		if r.State != command.BackupRunning {
 			return r
 		}
 	}
 	t.Fatal("the backup does not end")
-	return ports.BackupReport{}
+	return command.BackupReport{}
 }

@@ -1,6 +1,7 @@
 package fakeagent
 
 import (
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -34,7 +35,7 @@ func (s *Server) DropLogin(username string) bool {
 // AddDependency makes something in the login's own database depend on it.
 func (s *Server) AddDependency(username string, d role.Dependency) bool {
 	return s.handle(username, func(own *databaseState, l *login) {
-		l.dependents = append(l.dependents, dependent{own.spec.ID, d})
+		l.dependents = append(l.dependents, dependent{own.id, d})
 	})
 }
 
@@ -56,7 +57,7 @@ func (s *Server) DropDependencies(username string) bool {
 func (s *Server) CutShort(db id.DatabaseID, filename string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.files[fileKey{db, filename}]
+	f := s.files[fileKey{db, backup.Filename(filename)}]
 	if f == nil {
 		return false
 	}
@@ -84,5 +85,5 @@ func (s *Server) databaseID(name string) (id.DatabaseID, bool) {
 	if d == nil {
 		return "", false
 	}
-	return d.spec.ID, true
+	return d.id, true
 }

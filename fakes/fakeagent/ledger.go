@@ -1,12 +1,12 @@
 package fakeagent
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -16,7 +16,7 @@ import (
 type ledger struct {
 	operations  map[id.OperationID]*operationState
 	commands    map[commandKey]*commandState
-	generations map[generationKey]*ports.AgentGenerations
+	generations map[generationKey]*command.Generations
 	nameless    bool  // refusals name no generations
 	failing     error // of the call that is being answered, once it is admitted
 }
@@ -27,25 +27,26 @@ type operationState struct {
 }
 
 type commandKey struct {
-	operation  id.OperationID // empty for a command of no operation
-	kind       string
-	step       string // where an operation has several commands of the kind
-	resource   string
-	generation int64
+	operation      id.OperationID // empty for a command of no operation
+	step, resource string
+	generation     int64
 }
 
-type generationKey struct{ kind, resource string }
+type generationKey struct {
+	kind     command.Kind
+	resource string
+}
 
 type commandState struct {
 	hash   [32]byte
 	done   bool
-	result any // of a command that is done, where it has one
+	result any // of a command that is done
 }
 
 func newLedger() ledger {
 	return ledger{
 		operations: map[id.OperationID]*operationState{}, commands: map[commandKey]*commandState{},
-		generations: map[generationKey]*ports.AgentGenerations{},
+		generations: map[generationKey]*command.Generations{},
 	}
 }
 
@@ -60,33 +61,34 @@ func (l *ledger) hear(f ports.Fence, closing bool) error {
 		l.operations[f.OperationID] = o
 	}
 	if f.Epoch < o.epoch {
-		return refuse(ports.ReasonFenced, "a worker with a newer lease has taken over this operation")
+		return command.Refuse(command.ReasonFenced, "a worker with a newer lease has taken over this operation")
 	}
 	o.epoch = f.Epoch
 	if o.closed && !closing {
-		return refuse(ports.ReasonClosed, "the operation is closed")
+		return command.Refuse(command.ReasonClosed, "the operation is closed")
 	}
 	return nil
 }
 
 // admit returns the command's entry; one that is done already is not to be done again.
-func (l *ledger) admit(f ports.Fence, key commandKey, payload any) (*commandState, error) {
+func (l *ledger) admit(f ports.Fence, c command.Command) (*commandState, error) {
 	if err := l.hear(f, false); err != nil {
 		return nil, err
 	}
-	key.operation = f.OperationID
-	hash := hashOf(payload)
+	about := c.About()
+	key := commandKey{f.OperationID, command.Step(c), about.Resource, about.Generation}
+	hash := hashOf(c)
 	known, found := l.commands[key]
-	g := l.generationsOf(key)
-	switch stale := key.generation < g.Admitted; {
+	g := l.generationsOf(c)
+	switch stale := about.Generation < g.Admitted; {
 	case found && known.hash != hash:
-		return nil, refuse(ports.ReasonConflict, "the same command came before with another payload")
-	case found && known.done && (key.kind == loginKind || !stale):
+		return nil, command.Refuse(command.ReasonConflict, "the same command came before with another payload")
+	case found && known.done && (aboutLogin(c) || !stale):
 		return known, nil
 	case stale:
-		return nil, refuse(ports.ReasonStale, "a newer generation was admitted")
+		return nil, command.Refuse(command.ReasonStale, "a newer generation was admitted")
 	}
-	g.Admitted = key.generation
+	g.Admitted = about.Generation
 	if !found {
 		known = &commandState{hash: hash}
 		l.commands[key] = known
@@ -94,50 +96,44 @@ func (l *ledger) admit(f ports.Fence, key commandKey, payload any) (*commandStat
 	return known, l.failing
 }
 
-// loginKind is the kind of the commands about logins.
-const loginKind = "login"
+func aboutLogin(c command.Command) bool {
+	return c.About().Kind == (command.ChangeLogin{}).About().Kind
+}
 
-func (l *ledger) generationsOf(key commandKey) *ports.AgentGenerations {
-	of := generationKey{key.kind, key.resource}
+func (l *ledger) generationsOf(c command.Command) *command.Generations {
+	of := generationKey{c.About().Kind, c.About().Resource}
 	if l.generations[of] == nil {
-		l.generations[of] = &ports.AgentGenerations{}
+		l.generations[of] = &command.Generations{}
 	}
 	return l.generations[of]
 }
 
 // conclude records that an admitted command was done.
-func (l *ledger) conclude(key commandKey, c *commandState, result any) {
-	c.done, c.result = true, result
-	g := l.generationsOf(key)
-	g.Applied = max(g.Applied, key.generation)
+func (l *ledger) conclude(c command.Command, entry *commandState, result any) {
+	entry.done, entry.result = true, result
+	g := l.generationsOf(c)
+	g.Applied = max(g.Applied, c.About().Generation)
 }
 
-// withGenerations adds to a refusal that is about generations what they are; of is nil where they are not a login's.
-func (l *ledger) withGenerations(err error, key commandKey, of *login) error {
-	var no *ports.AgentRefusal
-	if l.nameless || !errors.As(err, &no) || no.Reason != ports.ReasonStale && no.Reason != ports.ReasonConflict {
+// withGenerations adds to a refusal that is about generations what they are.
+func (s *Server) withGenerations(err error, c command.Command) error {
+	var no *command.Refusal
+	if s.ledger.nameless || !errors.As(err, &no) || no.Reason != command.ReasonStale && no.Reason != command.ReasonConflict {
 		return err
 	}
-	g := *l.generationsOf(key)
-	if of != nil {
-		g.Credential = of.credential
+	g := *s.ledger.generationsOf(c)
+	call := callOf(c)
+	if d := s.databases[call.Database]; d != nil && d.logins[call.Username] != nil {
+		g.Credential = d.logins[call.Username].credential
 	}
-	return &ports.AgentRefusal{Reason: no.Reason, Message: no.Message, Generations: &g}
+	return &command.Refusal{Reason: no.Reason, Message: no.Message, Generations: &g}
 }
 
-// hashOf never sees a password: callers clear them.
-func hashOf(payload any) [32]byte {
-	text, err := json.Marshal(payload)
+// hashOf never sees a password: they are not in the payload.
+func hashOf(c command.Command) [32]byte {
+	text, err := json.Marshal(c)
 	if err != nil {
-		panic(fmt.Sprintf("fakeagent: a payload of type %T does not encode", payload))
+		panic(fmt.Sprintf("fakeagent: a command of type %T does not encode", c))
 	}
 	return sha256.Sum256(text)
-}
-
-func refuse(reason ports.AgentReason, format string, args ...any) error {
-	return &ports.AgentRefusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
-func compareLogins(a, b ports.LoginSpec) int {
-	return cmp.Or(cmp.Compare(a.Login, b.Login), cmp.Compare(a.Username, b.Username))
 }

@@ -3,10 +3,10 @@ package fakeagent
 import (
 	"maps"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // login is a login of a database: one that came with it, or an additional role. A validity that ends later shuts nobody out:
@@ -27,9 +27,9 @@ type login struct {
 }
 
 // loginsOf are the logins with which a database begins.
-func loginsOf(spec ports.DatabaseSpec) map[string]*login {
+func loginsOf(c command.EnsureDatabase) map[string]*login {
 	logins := map[string]*login{}
-	for _, l := range spec.Logins {
+	for _, l := range c.Logins {
 		logins[l.Username] = &login{verifier: l.Verifier, open: true, connect: true}
 	}
 	return logins

@@ -1,238 +1,139 @@
 package fakeagent
 
 import (
-	"context"
-	"slices"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// loginCommand carries out one command on a login of a database that stands. What it returns is stored and returned again.
-func loginCommand[T any](
-	ctx context.Context, s *Server, c Call, step string, generation int64, payload any, do func(*databaseState) (T, error),
-) (result T, err error) {
-	key := commandKey{kind: loginKind, step: step, resource: string(c.Database) + "/" + c.Username, generation: generation}
-	err = s.newerRoute(ctx, c, func() (err error) {
-		result, err = admittedLogin(s, c, key, payload, do)
-		if d := s.databases[c.Database]; err != nil && d != nil {
-			err = s.ledger.withGenerations(err, key, d.logins[c.Username])
-		}
-		return err
-	})
-	if err != nil {
-		var nothing T
-		return nothing, err
+func (s *Server) prepareRole(f ports.Fence, d *databaseState, c command.PrepareRole) (none command.None, err error) {
+	l, found := d.logins[c.Username]
+	switch {
+	case d.model != database.Managed:
+		return none, command.Refuse(command.ReasonInvalid, "the database has no managed roles")
+	case found && (!l.additional || l.madeBy != f.OperationID), !found && s.taken(c.Username):
+		return none, command.Refuse(command.ReasonNameTaken, "the server has a role %s", c.Username)
+	case !found:
+		l = &login{additional: true, connect: true, madeBy: f.OperationID}
+		d.logins[c.Username] = l
 	}
-	return result, nil
+	l.profile, l.limit = c.AccessProfile, c.ConnectionLimit
+	return none, nil
 }
 
-func admittedLogin[T any](
-	s *Server, c Call, key commandKey, payload any, do func(*databaseState) (T, error),
-) (result T, err error) {
-	command, err := s.ledger.admit(c.Fence, key, payload)
-	if err != nil {
-		return result, err
+func (s *Server) admitRole(d *databaseState, c command.AdmitRole) (none command.None, err error) {
+	l, found := d.logins[c.Username]
+	switch {
+	case !found:
+		return none, command.Refuse(command.ReasonNotFound, "the server has no role %s", c.Username)
+	case !d.open:
+		return none, command.Refuse(command.ReasonDatabaseClosed, "the database is stopped")
+	case !l.connect:
+		return none, command.Refuse(command.ReasonConnectRequired, "the owner has withdrawn CONNECT from %s", c.Username)
+	case !credential.Matches(c.Verifier, c.Password), s.past(c.ValidUntil):
+		return none, command.Refuse(command.ReasonFailed, "the role could not log in")
 	}
-	if command.done {
-		return command.result.(T), nil
-	}
-	d, err := s.standing(c.Database)
-	if err != nil {
-		return result, err
-	}
-	if result, err = do(d); err == nil {
-		s.ledger.conclude(key, command, result)
-	}
-	return result, err
+	l.profile, l.limit, l.verifier, l.open = c.AccessProfile, c.ConnectionLimit, c.Verifier, true
+	return none, nil
 }
 
-// PrepareRole implements ports.RoleAgent.
-func (a agent) PrepareRole(ctx context.Context, f ports.Fence, spec ports.RoleSpec) error {
-	payload := ports.RoleSpec{
-		DatabaseID: spec.DatabaseID, Username: spec.Username, AccessProfile: spec.AccessProfile, ConnectionLimit: spec.ConnectionLimit,
+func (s *Server) changeLogin(d *databaseState, c command.ChangeLogin) (role.Proof, error) {
+	if c.Want == role.Rotation {
+		return d.rotate(c, s.past(c.ValidUntil))
 	}
-	call := Call{Method: "PrepareRole", Fence: f, Database: spec.DatabaseID, Username: spec.Username}
-	_, err := loginCommand(ctx, a.s, call, "prepared", spec.Generation, payload, func(d *databaseState) (struct{}, error) {
-		l, found := d.logins[spec.Username]
-		switch {
-		case d.spec.RoleModel != database.Managed:
-			return struct{}{}, refuse(ports.ReasonInvalid, "the database has no managed roles")
-		case found && (!l.additional || l.madeBy != f.OperationID), !found && a.s.taken(spec.Username):
-			return struct{}{}, refuse(ports.ReasonNameTaken, "the server has a role %s", spec.Username)
-		case !found:
-			l = &login{additional: true, connect: true, madeBy: f.OperationID}
-			d.logins[spec.Username] = l
-		}
-		l.profile, l.limit = spec.AccessProfile, spec.ConnectionLimit
-		return struct{}{}, nil
-	})
-	return err
-}
-
-// AdmitRole implements ports.RoleAgent.
-func (a agent) AdmitRole(ctx context.Context, f ports.Fence, spec ports.RoleSpec) error {
-	payload := spec
-	payload.Password, payload.ValidUntil = "", sameTime(spec.ValidUntil)
-	call := Call{Method: "AdmitRole", Fence: f, Database: spec.DatabaseID, Username: spec.Username}
-	_, err := loginCommand(ctx, a.s, call, "open", spec.Generation, payload, func(d *databaseState) (struct{}, error) {
-		l, found := d.logins[spec.Username]
-		switch {
-		case !found:
-			return struct{}{}, refuse(ports.ReasonNotFound, "the server has no role %s", spec.Username)
-		case !d.open:
-			return struct{}{}, refuse(ports.ReasonDatabaseClosed, "the database is stopped")
-		case !l.connect:
-			return struct{}{}, refuse(ports.ReasonConnectRequired, "the owner has withdrawn CONNECT from %s", spec.Username)
-		case !credential.Matches(spec.Verifier, spec.Password), a.s.past(spec.ValidUntil):
-			return struct{}{}, refuse(ports.ReasonFailed, "the role could not log in")
-		}
-		l.profile, l.limit, l.verifier, l.open = spec.AccessProfile, spec.ConnectionLimit, spec.Verifier, true
-		return struct{}{}, nil
-	})
-	return err
-}
-
-// ChangeLogin implements ports.RoleAgent.
-func (a agent) ChangeLogin(ctx context.Context, f ports.Fence, spec ports.LoginChange) (role.Proof, error) {
-	payload := spec
-	payload.NewPassword, payload.OldPassword, payload.ValidUntil = "", "", sameTime(spec.ValidUntil)
-	call := Call{Method: "ChangeLogin", Fence: f, Database: spec.DatabaseID, Username: spec.Username, Kind: spec.Kind}
-	return loginCommand(ctx, a.s, call, string(spec.Kind), spec.Generation, payload, func(d *databaseState) (role.Proof, error) {
-		switch spec.Kind {
-		case role.Rotation:
-			return d.rotate(spec, a.s.past(spec.ValidUntil))
-		case role.Revocation, role.Expiry:
-			return d.shut(spec)
-		case role.Removal:
-		}
-		return role.Proof{}, refuse(ports.ReasonInvalid, "no change of a login: %s", spec.Kind)
-	})
+	return d.shut(c)
 }
 
 // rotate sets a new password. One whose validity is over already lets nobody in.
-func (d *databaseState) rotate(spec ports.LoginChange, lapsed bool) (role.Proof, error) {
-	l, found := d.logins[spec.Username]
+func (d *databaseState) rotate(c command.ChangeLogin, lapsed bool) (role.Proof, error) {
+	l, found := d.logins[c.Username]
 	switch {
 	case !found:
-		return role.Proof{}, refuse(ports.ReasonNotFound, "the server has no login %s", spec.Username)
+		return role.Proof{}, command.Refuse(command.ReasonNotFound, "the server has no login %s", c.Username)
 	case !d.open:
-		return role.Proof{}, refuse(ports.ReasonDatabaseClosed, "the database is stopped")
-	case spec.CredentialGeneration < l.credential:
-		return role.Proof{}, refuse(ports.ReasonStale, "a newer password is in force")
-	case !credential.Matches(spec.Verifier, spec.NewPassword):
-		return role.Proof{}, refuse(ports.ReasonFailed, "the new password does not get in")
-	case spec.OldPassword == spec.NewPassword:
-		return role.Proof{}, refuse(ports.ReasonFailed, "the old password still gets in")
+		return role.Proof{}, command.Refuse(command.ReasonDatabaseClosed, "the database is stopped")
+	case c.CredentialGeneration < l.credential:
+		return role.Proof{}, command.Refuse(command.ReasonStale, "a newer password is in force")
+	case !credential.Matches(c.Verifier, c.NewPassword):
+		return role.Proof{}, command.Refuse(command.ReasonFailed, "the new password does not get in")
+	case c.OldPassword == c.NewPassword:
+		return role.Proof{}, command.Refuse(command.ReasonFailed, "the old password still gets in")
 	case l.obstructed:
 		l.open = false
 		return role.Proof{}, errObstructed
 	}
-	l.verifier, l.credential, l.open, l.lapsed = spec.Verifier, spec.CredentialGeneration, true, lapsed
-	proof := d.proof(spec)
+	l.verifier, l.credential, l.open, l.lapsed = c.Verifier, c.CredentialGeneration, true, lapsed
+	proof := d.proof(c)
 	proof.NewAccepted, proof.ConnectMissing, proof.Lapsed = !lapsed, !lapsed && !l.connect, lapsed
 	return proof, nil
 }
 
-func (d *databaseState) shut(spec ports.LoginChange) (role.Proof, error) {
-	l, found := d.logins[spec.Username]
+func (d *databaseState) shut(c command.ChangeLogin) (role.Proof, error) {
+	l, found := d.logins[c.Username]
 	switch {
 	case !found:
-		proof := d.proof(spec)
+		proof := d.proof(c)
 		proof.Absent = true
 		return proof, nil
 	case !l.additional:
-		return role.Proof{}, refuse(ports.ReasonInvalid, "%s came with the database", spec.Username)
+		return role.Proof{}, command.Refuse(command.ReasonInvalid, "%s came with the database", c.Username)
 	}
 	l.open = false
 	if l.obstructed {
 		return role.Proof{}, errObstructed
 	}
-	if spec.Kind == role.Revocation {
+	if c.Want == role.Revocation {
 		l.verifier = ""
 	}
-	return d.proof(spec), nil
+	return d.proof(c), nil
 }
 
-var errObstructed = refuse(ports.ReasonFailed, "PostgreSQL refused (SQLSTATE 42501)")
+var errObstructed = command.Refuse(command.ReasonFailed, "PostgreSQL refused (SQLSTATE 42501)")
 
 // proof ends the sessions of a login whose old password is dead, and says so.
-func (d *databaseState) proof(spec ports.LoginChange) role.Proof {
-	ended := d.disconnect(spec.Username)
+func (d *databaseState) proof(c command.ChangeLogin) role.Proof {
+	ended := d.disconnect(c.Username)
 	return role.Proof{
-		ClientsClosed: ended, SessionsEnded: ended, NoneLeft: true, OldRefused: spec.OldPassword != "",
+		ClientsClosed: ended, SessionsEnded: ended, NoneLeft: true, OldRefused: c.OldPassword != "",
 	}
 }
 
-// RemoveRole implements ports.RoleAgent.
-func (a agent) RemoveRole(ctx context.Context, f ports.Fence, spec ports.RoleRemoval) (role.Dependencies, error) {
-	payload := spec
-	payload.AccountDatabases = slices.Compact(slices.Sorted(slices.Values(spec.AccountDatabases)))
-	call := Call{Method: "RemoveRole", Fence: f, Database: spec.DatabaseID, Username: spec.Username, Kind: role.Removal}
-	return loginCommand(ctx, a.s, call, string(role.Removal), spec.Generation, payload,
-		func(d *databaseState) (role.Dependencies, error) {
-			l, standing := d.logins[spec.Username]
-			switch {
-			case !standing:
-				return role.Dependencies{}, nil
-			case !l.additional:
-				return role.Dependencies{}, refuse(ports.ReasonInvalid, "%s came with the database", spec.Username)
-			case l.obstructed:
-				return role.Dependencies{}, errObstructed
-			}
-			d.disconnect(spec.Username)
-			dependencies := found(l.dependents, spec.DatabaseID, spec.AccountDatabases)
-			if dependencies.Any() {
-				l.open, l.verifier = false, ""
-				return dependencies, nil
-			}
-			delete(d.logins, spec.Username)
-			return role.Dependencies{}, nil
-		})
-}
-
-// InspectLogin implements ports.RoleAgent.
-func (a agent) InspectLogin(
-	ctx context.Context, db id.DatabaseID, username, verifier string,
-) (condition ports.LoginCondition, err error) {
-	err = a.s.newerRoute(ctx, Call{Method: "InspectLogin", Database: db, Username: username}, func() error {
-		d, err := a.s.standing(db)
-		if err == nil {
-			condition = d.condition(username, verifier)
-		}
-		return err
-	})
-	if err != nil {
-		return "", err
+func (d *databaseState) removeRole(c command.RemoveRole) (none role.Dependencies, err error) {
+	l, standing := d.logins[c.Username]
+	switch {
+	case !standing:
+		return none, nil
+	case !l.additional:
+		return none, command.Refuse(command.ReasonInvalid, "%s came with the database", c.Username)
+	case l.obstructed:
+		return none, errObstructed
 	}
-	return condition, nil
+	d.disconnect(c.Username)
+	dependencies := found(l.dependents, c.DatabaseID, c.AccountDatabases)
+	if dependencies.Any() {
+		l.open, l.verifier = false, ""
+		return dependencies, nil
+	}
+	delete(d.logins, c.Username)
+	return none, nil
 }
 
-func (d *databaseState) condition(username, verifier string) ports.LoginCondition {
+func (d *databaseState) condition(username, verifier string) command.LoginCondition {
 	l, found := d.logins[username]
 	switch {
 	case !found:
-		return ports.LoginAbsent
+		return command.LoginAbsent
 	case l.verifier == "" || l.verifier != verifier:
-		return ports.LoginDrifted
+		return command.LoginDrifted
 	case !l.open || l.lapsed || !d.open:
-		return ports.LoginShut
+		return command.LoginShut
 	}
-	return ports.LoginInForce
+	return command.LoginInForce
 }
 
 // past reports whether a validity is over. The fake asks its clock for nothing else about a password.
 func (s *Server) past(until *time.Time) bool { return until != nil && !s.clock.Now().Before(*until) }
-
-// sameTime makes a time the same text each time a command comes.
-func sameTime(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	utc := t.UTC().Truncate(time.Microsecond)
-	return &utc
-}

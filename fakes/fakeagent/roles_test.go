@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -12,15 +13,19 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var reader = ports.RoleSpec{
-	DatabaseID: orders().ID, Username: role.Username(orders().ID, 1), Generation: 1,
+var reader = command.AdmitRole{
+	DatabaseID: orders().DatabaseID, Username: role.Username(orders().DatabaseID, 1), Generation: 1,
 	AccessProfile: role.ReadOnly, ConnectionLimit: 1,
 	Password: "first", Verifier: credential.Verifier("first", [16]byte{1}, 1),
 }
 
-func rotation() ports.LoginChange {
-	return ports.LoginChange{
-		DatabaseID: reader.DatabaseID, Username: reader.Username, Generation: 2, Kind: role.Rotation, CredentialGeneration: 2,
+var prepared = command.PrepareRole{
+	DatabaseID: reader.DatabaseID, Username: reader.Username, Generation: 1, AccessProfile: role.ReadOnly, ConnectionLimit: 1,
+}
+
+func rotation() command.ChangeLogin {
+	return command.ChangeLogin{
+		DatabaseID: reader.DatabaseID, Username: reader.Username, Generation: 2, Want: role.Rotation, CredentialGeneration: 2,
 		OldPassword: "first", NewPassword: "second", Verifier: credential.Verifier("second", [16]byte{2}, 1),
 	}
 }
@@ -30,11 +35,11 @@ func mustAdmit(t *testing.T, a ports.Agent) {
 	t.Helper()
 	managed := orders()
 	managed.RoleModel = database.Managed
-	if err := a.EnsureDatabase(t.Context(), fence, managed); err != nil {
+	if err := ports.Tell(t.Context(), a, fence, managed); err != nil {
 		t.Fatal(err)
 	}
 	setUp := ports.Fence{OperationID: "55555555-5555-4555-8555-555555555555"}
-	if err := errors.Join(a.PrepareRole(t.Context(), setUp, reader), a.AdmitRole(t.Context(), setUp, reader)); err != nil {
+	if err := errors.Join(ports.Tell(t.Context(), a, setUp, prepared), ports.Tell(t.Context(), a, setUp, reader)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -51,13 +56,13 @@ func TestALostReplyToARotationHasItsEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.LoseReplies(1)
-	if _, err := a.ChangeLogin(t.Context(), fence2(), rotation()); !errors.Is(err, fakeagent.ErrReplyLost) {
+	if _, err := ports.Do(t.Context(), a, fence2(), rotation()); !errors.Is(err, fakeagent.ErrReplyLost) {
 		t.Errorf("got %v", err)
 	}
 	if getsIn(s, "first") || !getsIn(s, "second") || session.Alive() {
 		t.Error("the rotation is not in force")
 	}
-	proof, err := a.ChangeLogin(t.Context(), fence2(), rotation())
+	proof, err := ports.Do(t.Context(), a, fence2(), rotation())
 	want := role.Proof{ClientsClosed: 1, SessionsEnded: 1, NoneLeft: true, OldRefused: true, NewAccepted: true}
 	if err != nil || proof != want {
 		t.Errorf("again: %+v (%v)", proof, err)
@@ -72,17 +77,19 @@ func TestRolesOfAServerThatCannotBeReachedStayAsTheyAre(t *testing.T) {
 		want func(error) bool
 	}{
 		"unreachable": {s.SetUnreachable, func(err error) bool { return errors.Is(err, ports.ErrAgentUnreachable) }},
-		"unavailable": {s.SetUnavailable, func(err error) bool { return ports.RefusedFor(err, ports.ReasonUnavailable) }},
-		"old agent":   {s.SetOldAgent, func(err error) bool { return ports.RefusedFor(err, ports.ReasonNoRoute) }},
+		"unavailable": {s.SetUnavailable, func(err error) bool { return command.RefusedFor(err, command.ReasonUnavailable) }},
+		"old agent":   {s.SetOldAgent, func(err error) bool { return command.RefusedFor(err, command.ReasonNoRoute) }},
 	} {
 		set.with(true)
-		_, changed := a.ChangeLogin(t.Context(), fence2(), rotation())
-		_, removed := a.RemoveRole(t.Context(), fence2(), ports.RoleRemoval{
+		_, changed := ports.Do(t.Context(), a, fence2(), rotation())
+		_, removed := ports.Do(t.Context(), a, fence2(), command.RemoveRole{
 			DatabaseID: reader.DatabaseID, Username: reader.Username, Generation: 3,
 		})
-		_, inspected := a.InspectLogin(t.Context(), reader.DatabaseID, reader.Username, reader.Verifier)
+		_, inspected := ports.Ask(t.Context(), a, command.InspectLogin{
+			DatabaseID: reader.DatabaseID, Username: reader.Username, Verifier: reader.Verifier,
+		})
 		for _, err := range []error{
-			a.PrepareRole(t.Context(), fence2(), reader), a.AdmitRole(t.Context(), fence2(), reader), changed, removed, inspected,
+			ports.Tell(t.Context(), a, fence2(), prepared), ports.Tell(t.Context(), a, fence2(), reader), changed, removed, inspected,
 		} {
 			if !set.want(err) {
 				t.Errorf("%s: %v", name, err)
@@ -93,7 +100,7 @@ func TestRolesOfAServerThatCannotBeReachedStayAsTheyAre(t *testing.T) {
 			t.Errorf("%s: the role does not get in any more", name)
 		}
 	}
-	if _, err := a.ChangeLogin(t.Context(), fence2(), rotation()); err != nil {
+	if _, err := ports.Do(t.Context(), a, fence2(), rotation()); err != nil {
 		t.Errorf("in the end: %v", err)
 	}
 }
@@ -106,11 +113,11 @@ func TestHookSeesLoginsAndKinds(t *testing.T) {
 		seen = append(seen, c)
 		return fakeagent.Fault{}
 	})
-	if _, err := a.ChangeLogin(t.Context(), fence2(), rotation()); err != nil {
+	if _, err := ports.Do(t.Context(), a, fence2(), rotation()); err != nil {
 		t.Fatal(err)
 	}
 	want := fakeagent.Call{
-		Method: "ChangeLogin", Fence: fence2(), Database: orders().ID, Username: reader.Username, Kind: role.Rotation,
+		Method: "ChangeLogin", Fence: fence2(), Database: orders().DatabaseID, Username: reader.Username, Step: "rotate",
 	}
 	if len(seen) != 1 || seen[0] != want {
 		t.Errorf("the hook saw %+v", seen)
@@ -138,7 +145,7 @@ func TestAddDependencyIsInTheLoginsOwnDatabase(t *testing.T) {
 	if !s.AddDependency(reader.Username, reason) || s.AddDependencyIn("nothing", reader.Username, reason) {
 		t.Error("AddDependency refuses a database, or AddDependencyIn takes none")
 	}
-	found, err := a.RemoveRole(t.Context(), fence2(), ports.RoleRemoval{
+	found, err := ports.Do(t.Context(), a, fence2(), command.RemoveRole{
 		DatabaseID: reader.DatabaseID, Username: reader.Username, Generation: 2,
 	})
 	if err != nil || found.Truncated || len(found.List) != 1 || found.List[0] != reason {

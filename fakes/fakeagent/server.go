@@ -26,7 +26,9 @@ type Server struct {
 
 // databaseState is a database that stands under its name.
 type databaseState struct {
-	spec     ports.DatabaseSpec // as it was made, without passwords
+	id       id.DatabaseID
+	name     string
+	model    database.RoleModel
 	madeBy   id.OperationID
 	logins   map[string]*login
 	open     bool
@@ -49,7 +51,7 @@ func (s *Server) Databases() []string {
 	defer s.mu.Unlock()
 	names := make([]string, 0, len(s.databases))
 	for _, d := range s.databases {
-		names = append(names, d.spec.Name)
+		names = append(names, d.name)
 	}
 	slices.Sort(names)
 	return names
@@ -105,7 +107,7 @@ func (s *Server) Load(name, sql string) bool {
 
 func (s *Server) named(name string) *databaseState {
 	for _, d := range s.databases {
-		if d.spec.Name == name {
+		if d.name == name {
 			return d
 		}
 	}
@@ -121,7 +123,7 @@ func (s *Server) taken(name string) bool {
 		if d.logins[name] != nil {
 			return true
 		}
-		names := database.RoleNames(d.spec.ID, d.spec.Name)
+		names := database.RoleNames(d.id, d.name)
 		if slices.Contains([]string{names.Owner, names.Runtime, names.Readonly}, name) {
 			return true
 		}

@@ -141,16 +141,16 @@ func (v servers) Save(ctx context.Context, row server.Server) error {
 	return v.put(s, row)
 }
 
-func (v servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]ports.DatabaseAccount, error) {
+func (v servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]database.Ownership, error) {
 	s, err := v.reading(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var list []ports.DatabaseAccount
+	var list []database.Ownership
 	for _, r := range s.records(func(r database.Record) bool {
 		return r.ServerID == of && (r.Status == database.Active || r.Status == database.Stopped)
 	}, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }) {
-		list = append(list, ports.DatabaseAccount{DatabaseID: r.ID, AccountID: r.AccountID})
+		list = append(list, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
 	}
 	return list, nil
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
 // Measured is what the metrics of an agent are read from, at each scrape; *agent.Agent implements it.
 type Measured interface {
-	Programs() []protocol.Program
+	Programs() []command.Program
 	Languages() []agent.Language
 	InCharge() bool
 	PoolerAnswers() bool

@@ -8,17 +8,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
 // crowded is an agent whose PgBouncer holds many clients.
 type crowded struct{}
 
-func (crowded) Programs() []protocol.Program { return nil }
-func (crowded) Languages() []agent.Language  { return nil }
-func (crowded) InCharge() bool               { return true }
-func (crowded) PoolerAnswers() bool          { return true }
+func (crowded) Programs() []command.Program { return nil }
+func (crowded) Languages() []agent.Language { return nil }
+func (crowded) InCharge() bool              { return true }
+func (crowded) PoolerAnswers() bool         { return true }
 func (crowded) Clients() agent.ClientCount {
 	return agent.ClientCount{Held: 240, Limit: 350, Idle: 105, Waiting: 7}
 }

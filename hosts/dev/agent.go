@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/agentd"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
@@ -26,11 +26,11 @@ type runningAgent struct {
 }
 
 // These are of the agent that was started last, and for any goroutine.
-func (r *runningAgent) Programs() []protocol.Program { return r.current.Load().Programs() }
-func (r *runningAgent) Languages() []agent.Language  { return r.current.Load().Languages() }
-func (r *runningAgent) InCharge() bool               { return r.current.Load().InCharge() }
-func (r *runningAgent) PoolerAnswers() bool          { return r.current.Load().PoolerAnswers() }
-func (r *runningAgent) Clients() agent.ClientCount   { return r.current.Load().Clients() }
+func (r *runningAgent) Programs() []command.Program { return r.current.Load().Programs() }
+func (r *runningAgent) Languages() []agent.Language { return r.current.Load().Languages() }
+func (r *runningAgent) InCharge() bool              { return r.current.Load().InCharge() }
+func (r *runningAgent) PoolerAnswers() bool         { return r.current.Load().PoolerAnswers() }
+func (r *runningAgent) Clients() agent.ClientCount  { return r.current.Load().Clients() }
 
 // startAgent starts the agent, with its crash points armed.
 func (s Settings) startAgent(ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock) (*runningAgent, error) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
@@ -38,7 +39,7 @@ func newWorld(left ...piece) *world {
 		if w.silent[s] {
 			return ports.ErrAgentUnreachable
 		}
-		return &ports.AgentRefusal{Reason: ports.ReasonUnavailable} // an answer, too
+		return &command.Refusal{Reason: command.ReasonUnavailable} // an answer, too
 	})
 	rounds.RegisterServers(w.Runner, rounds.ServerTask[piece]{
 		Name: "pieces", Every: time.Millisecond, Limit: 300 * time.Millisecond,
@@ -125,8 +126,8 @@ func TestErrors(t *testing.T) {
 		want []string
 	}{
 		"no answer":   {errors.New("reset"), []string{"2"}},
-		"unavailable": {&ports.AgentRefusal{Reason: ports.ReasonUnavailable}, []string{"2"}},
-		"a refusal":   {&ports.AgentRefusal{Reason: ports.ReasonFailed}, []string{"1b", "2"}},
+		"unavailable": {&command.Refusal{Reason: command.ReasonUnavailable}, []string{"2"}},
+		"a refusal":   {&command.Refusal{Reason: command.ReasonFailed}, []string{"1b", "2"}},
 	} {
 		w := newWorld(piece{"s", "a", "1"}, piece{"s", "a", "1b"}, piece{"s", "b", "2"})
 		w.do = func(_ context.Context, p piece) error {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -125,7 +126,7 @@ func (p *pass[W]) answers(ctx context.Context, server id.ServerID) bool {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
 	err := p.runner.reach(ctx, server)
-	var refusal *ports.AgentRefusal
+	var refusal *command.Refusal
 	if err == nil || errors.As(err, &refusal) {
 		return true
 	}
@@ -141,6 +142,6 @@ func (p *pass[W]) one(ctx context.Context, w W) error {
 
 // NoAnswer reports whether an error is no definite answer of a server.
 func NoAnswer(err error) bool {
-	var refusal *ports.AgentRefusal
-	return err != nil && (!errors.As(err, &refusal) || refusal.Reason == ports.ReasonUnavailable)
+	var refusal *command.Refusal
+	return err != nil && (!errors.As(err, &refusal) || refusal.Reason == command.ReasonUnavailable)
 }

@@ -86,6 +86,11 @@ func (l *Lease) Call(ctx context.Context, what string, call func(context.Context
 	return err
 }
 
+// Close has the agent end the operation's work on its server, and undo what is unfinished: the call "close".
+func (l *Lease) Close(ctx context.Context, a ports.Agent) error {
+	return l.Call(ctx, "close", func(ctx context.Context, f ports.Fence) error { return ports.Close(ctx, a, f) })
+}
+
 // Untouched reports whether the agent has certainly never heard of the operation: this is its first lease, and no command of it
 // was ever delivered.
 func (l *Lease) Untouched(err error) bool {

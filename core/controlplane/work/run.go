@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -109,7 +110,7 @@ func (e *Engine) run(ctx context.Context, o operation.Operation, stopping func()
 	case err == nil:
 		return errors.Join(errAgain, l.putDown(next.after, 0))
 	case errors.Is(err, ports.ErrLeaseLost), errors.Is(context.Cause(l.ctx), ports.ErrLeaseLost),
-		ports.RefusedFor(err, ports.ReasonFenced): // the agent has received a command under a newer lease
+		command.RefusedFor(err, command.ReasonFenced): // the agent has received a command under a newer lease
 		l.Record("operation.lease_lost", err)
 		return ports.ErrLeaseLost
 	case stopping() != nil:

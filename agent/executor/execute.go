@@ -1,0 +1,133 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	strict "github.com/go-json-experiment/json"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// handler decodes and checks a command before it is entered into the ledger, and returns the function that carries it out.
+type handler func(e protocol.Command) (action, error)
+
+// action carries one command out.
+type action func(ctx context.Context) (json.RawMessage, error)
+
+// kindStep finds a handler. The step is empty for a kind that has only one.
+type kindStep struct {
+	kind command.Kind
+	step string
+}
+
+// on has the commands of a type carried out by do, which stores the outcome itself, in the transaction of its last change. What
+// do gets beside the command is what the ledger knows it by.
+func on[C command.Returning[R], R any](x *Executor, do func(ctx context.Context, e protocol.Command, c C) (R, error)) {
+	handle := func(e protocol.Command) (action, error) {
+		c, err := decode[C](e)
+		e.Payload, e.Secrets = nil, nil
+		return func(ctx context.Context) (json.RawMessage, error) {
+			result, err := do(ctx, e, c)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(result)
+		}, err
+	}
+	var zero C
+	for _, step := range command.Steps(zero) {
+		if step == string(zero.About().Kind) {
+			step = ""
+		}
+		x.kinds[kindStep{zero.About().Kind, step}] = handle
+	}
+	x.offers = append(x.offers, command.Offers(zero)...)
+}
+
+// decode reads a command. Unknown and duplicate names, names in another letter case and trailing data are refused.
+func decode[C command.Command](e protocol.Command) (c C, err error) {
+	switch err := strict.Unmarshal(e.Payload, &c, strict.RejectUnknownMembers(true)); {
+	case errors.Is(err, strict.ErrUnknownName):
+		return c, command.Refuse(command.ReasonTooOld, "this agent does not know a member of the payload of %s", e.Kind)
+	case err != nil:
+		return c, command.Refuse(command.ReasonInvalid, "the payload cannot be read")
+	}
+	command.Receive(&c, command.Envelope{
+		OperationID: id.OperationID(e.OperationID), Generation: e.Generation, Secrets: e.Secrets,
+	})
+	if e.Resource != c.About().Resource {
+		return c, command.Refuse(command.ReasonInvalid, "the resource is not what the payload is about")
+	}
+	return c, c.Check()
+}
+
+// Commands lists the commands that the agent knows, for its capabilities.
+func (x *Executor) Commands() []string {
+	var all []string
+	for of := range x.kinds {
+		all = append(all, string(of.kind))
+	}
+	all = append(all, x.offers...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// commandTime bounds one command. Its sender may have given up long before; the outcome stays in the ledger.
+const commandTime = 2 * time.Minute
+
+// Execute carries out a command and returns its result. AsRefusal turns every error into a definite refusal; after one with the
+// reason "unavailable", a repeated command continues where this one stopped.
+func (x *Executor) Execute(ctx context.Context, e protocol.Command) (json.RawMessage, error) {
+	do, err := x.read(e)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	release, err := x.lockFor(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	v, err := x.admit(ctx, e)
+	switch {
+	case err != nil:
+		return nil, x.withGenerations(ctx, e, err)
+	case !v.goOn:
+		return v.result, nil
+	}
+	result, err := do(ctx)
+	if err != nil {
+		return nil, x.withGenerations(ctx, e, x.abandon(ctx, e, err))
+	}
+	return result, nil
+}
+
+// read checks a command before it is entered into the ledger, and finds the function that carries it out.
+func (x *Executor) read(e protocol.Command) (action, error) {
+	handle := x.kinds[kindStep{e.Kind, ""}]
+	if handle == nil {
+		handle = x.kinds[kindStep{e.Kind, e.Step}]
+	}
+	if handle == nil {
+		return nil, command.Refuse(command.ReasonTooOld, "this agent does not know the command %s, step %s", e.Kind, e.Step)
+	}
+	_, opErr := id.Parse[id.OperationID](e.OperationID)
+	switch {
+	case e.OperationID != "" && opErr != nil:
+		return nil, command.Refuse(command.ReasonInvalid, "operationId must be a UUID")
+	case e.OperationID == "" && e.Kind != (command.SetAllowlist{}).About().Kind:
+		return nil, command.Refuse(command.ReasonInvalid, "%s belongs to an operation", e.Kind)
+	case e.Step == "" || e.Resource == "" || e.Epoch < 0 || e.Generation < 0:
+		return nil, command.Refuse(command.ReasonInvalid, "step, resource, epoch or generation cannot be")
+	case e.PayloadHash != protocol.Hash(e.Payload):
+		return nil, command.Refuse(command.ReasonInvalid, "payloadHash is not that of the payload")
+	}
+	return handle(e)
+}

@@ -1,0 +1,71 @@
+package controlplane_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+)
+
+// lacks makes the agent one that does not know a command yet.
+func (w *world) lacks(method string) {
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == method {
+			f.Before = command.Refuse(command.ReasonTooOld, "the agent is too old")
+		}
+		return f
+	})
+}
+
+// tryForAnHour runs what can be claimed, which waits again.
+func (w *world) tryForAnHour() {
+	w.t.Helper()
+	for range 30 {
+		must(w.Worker.RunNext(w.ctx))(w.t)
+		w.clock.Advance(2 * time.Minute)
+	}
+}
+
+// The control plane is upgraded before the agents. What it then asks of one that is too old waits, and goes on once that is
+// upgraded.
+func TestWorkWaitsForAnAgentThatIsTooOld(t *testing.T) {
+	t.Run("backup", func(t *testing.T) {
+		w := newWorld(t)
+		r, work := w.started()
+		w.lacks("Backup")
+		w.tryForAnHour()
+		equal(t, "status", w.operation(work.ID).Status, operation.Running)
+		w.server.OnCall(nil)
+		w.work(w.ControlPlane)
+		equal(t, "status after the upgrade", w.operation(work.ID).Status, operation.Succeeded)
+		equal(t, "backups", len(w.backups(r)), 1)
+	})
+	t.Run("stop", func(t *testing.T) {
+		w := newWorld(t)
+		c := w.made("shop")
+		w.lacks("SetAccess")
+		_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop)
+		refused(t, err, fault.AgentError)
+		w.tryForAnHour()
+		equal(t, "status", w.status(c.Record.ID), database.Active)
+		w.server.OnCall(nil)
+		w.work(w.ControlPlane)
+		equal(t, "status after the upgrade", w.status(c.Record.ID), database.Stopped)
+	})
+	t.Run("change of a role", func(t *testing.T) {
+		w := newRoleWorld(t)
+		r := w.role("report")
+		w.lacks("ChangeLogin")
+		equal(t, "status", must(w.change(r.ID, role.Revocation, "key"))(t).Status, role.Pending)
+		equal(t, "stuck", w.stuck(), 0)
+		w.server.OnCall(nil)
+		w.keep()
+		w.is(r.ID, role.Revoked)
+	})
+}
