@@ -16,14 +16,19 @@ import (
 // relay is the agent's side of the protocol over any ports.Agent: what it gives to the agent behind it is what came over
 // the wire.
 func relay(behind ports.Agent) http.Handler {
-	mux := http.NewServeMux()
+	mux, commands := http.NewServeMux(), newDecoders()
 	mux.HandleFunc("POST /v1/commands", func(w http.ResponseWriter, r *http.Request) {
 		var e protocol.Command
 		if err := json.NewDecoder(r.Body).Decode(&e); err != nil || protocol.Hash(e.Payload) != e.PayloadHash {
 			reply(w, nil, command.Refuse(command.ReasonInvalid, "no command"))
 			return
 		}
-		c := received(e)
+		decode, known := commands.by[[2]string{string(e.Kind), e.Step}]
+		if !known {
+			reply(w, nil, command.Refuse(command.ReasonTooOld, "%s is not known", e.Kind))
+			return
+		}
+		c := decode(e)
 		said, is := command.About{Kind: e.Kind, Step: e.Step, Resource: e.Resource, Generation: e.Generation}, c.About()
 		is.Step = command.Step(c)
 		if said != is {
@@ -38,7 +43,11 @@ func relay(behind ports.Agent) http.Handler {
 	answering[command.SetAccounts](mux, behind)
 	answering[command.RoomForBackup](mux, behind)
 	answering[command.DeleteBackup](mux, behind)
-	answering[command.AskCapabilities](mux, behind)
+	route[command.AskCapabilities](mux, func(w http.ResponseWriter, r *http.Request, q command.AskCapabilities) {
+		answer, err := ports.Ask(r.Context(), behind, q)
+		answer.Commands = commands.offers
+		reply(w, answer, err)
+	})
 	route[command.OpenBackup](mux, func(w http.ResponseWriter, r *http.Request, q command.OpenBackup) {
 		file, err := behind.Open(r.Context(), q)
 		if err != nil {
@@ -97,26 +106,32 @@ func reply(w http.ResponseWriter, body any, err error) {
 	_, _ = w.Write(text)
 }
 
-func received(e protocol.Command) command.Command {
-	switch e.Kind + "/" + command.Kind(e.Step) {
-	case "database.ensure/database.ensure":
-		return decoded[command.EnsureDatabase](e)
-	case "database.access/database.access":
-		return decoded[command.SetAccess](e)
-	case "database.allowlist/database.allowlist":
-		return decoded[command.SetAllowlist](e)
-	case "login.ensure/prepared":
-		return decoded[command.PrepareRole](e)
-	case "login.ensure/open":
-		return decoded[command.AdmitRole](e)
-	case "login.ensure/remove":
-		return decoded[command.RemoveRole](e)
-	case "login.ensure/rotate", "login.ensure/revoke", "login.ensure/expire":
-		return decoded[command.ChangeLogin](e)
-	case "backup.run/backup.run":
-		return decoded[command.Backup](e)
+// decoders read the commands by kind and step.
+type decoders struct {
+	by     map[[2]string]func(protocol.Command) command.Command
+	offers []string
+}
+
+func newDecoders() *decoders {
+	d := &decoders{by: map[[2]string]func(protocol.Command) command.Command{}}
+	decoding[command.EnsureDatabase](d)
+	decoding[command.SetAccess](d)
+	decoding[command.SetAllowlist](d)
+	decoding[command.PrepareRole](d)
+	decoding[command.AdmitRole](d)
+	decoding[command.ChangeLogin](d)
+	decoding[command.RemoveRole](d)
+	decoding[command.Backup](d)
+	decoding[command.Close](d)
+	return d
+}
+
+func decoding[C command.Command](d *decoders) {
+	var zero C
+	for _, step := range command.Steps(zero) {
+		d.by[[2]string{string(zero.About().Kind), step}] = func(e protocol.Command) command.Command { return decoded[C](e) }
 	}
-	return decoded[command.Close](e)
+	d.offers = append(d.offers, command.Offers(zero)...)
 }
 
 func decoded[C command.Command](e protocol.Command) (c C) {
