@@ -12,6 +12,7 @@
 //	GET  /v1/databases/{id}/backups/{filename}          the file
 //	DELETE /v1/databases/{id}/backups/{filename}        204, also when it is gone already
 //
-// A refusal is an answer with a status of 400 or more and a command.Refusal as its body: the agent did not do it. Anything else
-// that is no 2xx, and every broken connection, leaves the outcome unknown.
+// A refusal is an answer with a status of 400 or more and a command.Refusal as its body: the agent did not do it. To a command or
+// a member that it does not know it answers too_old, which nobody takes for final. Anything else that is no 2xx, and every broken
+// connection, leaves the outcome unknown.
 package protocol

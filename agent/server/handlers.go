@@ -46,6 +46,9 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	describe(r, c)
+	if err := s.config.InCharge(); err != nil {
+		return err
+	}
 	result, err := s.config.Commands.Execute(context.WithoutCancel(r.Context()), c)
 	if err == nil {
 		write(w, http.StatusOK, protocol.Reply{Result: result})

@@ -127,25 +127,21 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// all are the routes that need the secret: two that are answered by an agent that is not in charge too, and the others.
+// all are the routes that need the secret. An agent that is not in charge answers the first two only.
 func (s *Server) all() []Question {
-	all := []Question{{"GET /health", s.health}, Answering(s.capabilities), {"POST /v1/commands", s.whenInCharge(s.command)}}
+	all := []Question{{"GET /health", s.health}, Answering(s.capabilities), {"POST /v1/commands", s.command}}
 	for _, q := range s.config.Questions {
-		all = append(all, Question{q.pattern, s.whenInCharge(q.handle)})
+		all = append(all, Question{q.pattern, func(w http.ResponseWriter, r *http.Request) error {
+			if err := s.config.InCharge(); err != nil {
+				return err
+			}
+			return q.handle(w, r)
+		}})
 	}
 	return all
 }
 
 type handle = func(w http.ResponseWriter, r *http.Request) error
-
-func (s *Server) whenInCharge(next handle) handle {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if err := s.config.InCharge(); err != nil {
-			return err
-		}
-		return next(w, r)
-	}
-}
 
 // authenticated compares the bearer token in constant time. Without it nothing of the body is read.
 func (s *Server) authenticated(next handle) http.Handler {
