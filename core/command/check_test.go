@@ -52,18 +52,37 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"verifier to look":  command.InspectLogin{DatabaseID: db, Username: "orders", Verifier: "plain"},
 		"other's databases": command.RemoveRole{DatabaseID: db, Username: username, AccountDatabases: []id.DatabaseID{"x"}},
 
-		"role of another":  command.PrepareRole{DatabaseID: other, Username: username, AccessProfile: role.Custom, ConnectionLimit: 1},
-		"owner prepared":   command.PrepareRole{DatabaseID: db, Username: "orders", AccessProfile: role.Custom, ConnectionLimit: 1},
 		"profile":          changed(admission, func(c *command.AdmitRole) { c.AccessProfile = "root" }),
 		"no limit":         changed(admission, func(c *command.AdmitRole) { c.ConnectionLimit = 0 }),
+		"verifier of md5":  changed(admission, func(c *command.AdmitRole) { c.Verifier = "md5" }),
 		"no new password":  changed(admission, func(c *command.AdmitRole) { c.Password = "" }),
-		"owner revoked":    changed(rotation, func(c *command.ChangeLogin) { c.Want = role.Revocation }),
 		"no change":        changed(rotation, func(c *command.ChangeLogin) { c.Want = role.Removal }),
 		"credential":       changed(rotation, func(c *command.ChangeLogin) { c.CredentialGeneration = -1 }),
 		"quote in a login": changed(rotation, func(c *command.ChangeLogin) { c.Username = `a"b` }),
 	} {
 		if err := c.Check(); !command.RefusedFor(err, command.ReasonInvalid) {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestOnlyAdditionalRolesOfTheDatabaseCanBeNamed(t *testing.T) {
+	own := "pgh_" + id.Compact(db)
+	for _, name := range []string{
+		"orders", names().Runtime, names().WriteGroup, "postgres", "pgherd_agent", "pgh_" + id.Compact(other) + "_c1", own + "_c0",
+		own + "_c", own + "_c1x", `x"; DROP`, "",
+	} {
+		for _, c := range []command.Command{
+			command.PrepareRole{DatabaseID: db, Username: name, AccessProfile: role.Custom, ConnectionLimit: 1},
+			command.AdmitRole{
+				DatabaseID: db, Username: name, AccessProfile: role.Custom, ConnectionLimit: 1, Verifier: verifier, Password: "pw",
+			},
+			command.ChangeLogin{DatabaseID: db, Username: name, Want: role.Revocation},
+			command.ChangeLogin{DatabaseID: db, Username: name, Want: role.Expiry}, command.RemoveRole{DatabaseID: db, Username: name},
+		} {
+			if err := c.Check(); !command.RefusedFor(err, command.ReasonInvalid) {
+				t.Errorf("%T of %q: %v", c, name, err)
+			}
 		}
 	}
 }
