@@ -191,37 +191,13 @@ func (s *stack) getsInNowhereDirectly(t testing.TB, l loginOf) {
 // nextGeneration only grows.
 func (s *stack) nextGeneration() int64 { return time.Now().UnixNano() }
 
-func TestOnlyTheLoginsOfTheDatabaseCanBeNamed(t *testing.T) {
+func TestTheAgentAndTheHolderAreNoLogins(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	for _, username := range []string{
-		w.name, w.names().Runtime, w.names().WriteGroup, "postgres", "pgherd_agent",
-		"pgh_" + compact(newUUID()) + "_c1", "pgh_" + compact(w.id) + "_c0", "pgh_" + compact(w.id) + "_c", `x"; DROP`,
-	} {
-		l := w.additional(1, role.ReadOnly)
-		l.username = username
-		for _, c := range []protocol.Command{
-			l.prepare(2), l.open(2), l.shut(role.Revocation, 2), l.shut(role.Expiry, 2), l.remove(2),
-		} {
-			s.refusedFor(t, command.ReasonInvalid, c)
-		}
-	}
 	for _, username := range []string{"pgherd_agent", w.names().Holder} {
 		l := w.additional(1, role.ReadOnly)
 		l.username = username
 		s.refusedFor(t, command.ReasonNotFound, l.rotate(2, l.renewed()))
-	}
-	l := w.additional(1, role.ReadOnly)
-	for what, spoil := range map[string]func(l *loginOf){
-		"profile": func(l *loginOf) { l.profile = "admin" }, "limit": func(l *loginOf) { l.limit = 0 },
-		"verifier": func(l *loginOf) { l.verifier = "md5" }, "password": func(l *loginOf) { l.password = "" },
-	} {
-		bad := l
-		spoil(&bad)
-		_, reason, err := s.send(bad.open(2))
-		if err != nil || reason[:8] != "invalid:" {
-			t.Errorf("%s: %q %v", what, reason, err)
-		}
 	}
 }
 
