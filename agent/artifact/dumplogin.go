@@ -64,7 +64,7 @@ func dropDumpLogin(ctx context.Context, admin *sql.DB, name string, patience tim
 	if _, err := endSessions(ctx, admin, patience, `usename = $1`, name); err != nil {
 		return fmt.Errorf("end the sessions of the dump's login: %w", err)
 	}
-	return dropLogin(ctx, admin, name, patience)
+	return endLogin(ctx, admin, name, patience)
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.

@@ -107,7 +107,7 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.D
 		return fmt.Errorf("drop the isolated copy: %w", err)
 	}
 	crash("backup.verify.database-dropped")
-	if err := dropLogin(ctx, admin, name, patience); err != nil {
+	if err := endLogin(ctx, admin, name, patience); err != nil {
 		return err
 	}
 	crash("backup.verify.dropped")

@@ -12,8 +12,8 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
-	"github.com/pgherd/pgherd/agent/burial"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/retire"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/id"
@@ -33,8 +33,6 @@ type loginKind struct{ prefix, mark string }
 var (
 	copyLogins = loginKind{"verify_", "pgherd isolated copy "}
 	dumpLogins = loginKind{setup.DumpPrefix, "pgherd dump login "}
-	// formerlyDead are those that earlier versions have buried, who left them their rights.
-	formerlyDead = loginKind{"dead_", burial.Mark}
 )
 
 func (k loginKind) of(op id.OperationID) string { return k.prefix + id.Compact(op) }
@@ -64,48 +62,15 @@ func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ..
 	return password, nil
 }
 
-// dropLogin drops a login that nobody uses any more. Customers see it in pg_roles while it exists, and may grant it something: as
-// long as such a grant stands, or the transaction that makes it is open, PostgreSQL refuses to drop the role. Then it is buried.
-func dropLogin(ctx context.Context, admin *sql.DB, name string, patience time.Duration) error {
-	const look = `SELECT r.oid, EXISTS (SELECT FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid
-		AND (s.dbid <> 0 OR s.classid <> 'pg_database'::regclass)) FROM pg_roles r WHERE r.rolname = $1`
-	var oid uint32
-	var kept bool
-	err := admin.QueryRowContext(ctx, look, name).Scan(&oid, &kept)
-	if err == nil && !kept {
-		kept, err = tryDrop(ctx, admin, name, patience)
-	}
-	if err != nil || !kept {
-		return err
-	}
-	return bury(ctx, admin, name, oid, patience)
-}
-
-const dependentObjects = "2BP01"
-
-// tryDrop drops a login, and reports whether a customer's grant keeps it. It owns nothing: what DROP OWNED removes is what it may
-// do with databases.
-func tryDrop(ctx context.Context, admin *sql.DB, name string, patience time.Duration) (kept bool, err error) {
-	quoted := dumpsql.QuoteIdentifier(name)
-	err = pg.InTransaction(ctx, admin, lockWithin(patience), `DROP OWNED BY `+quoted, `DROP ROLE `+quoted)
-	kept = pq.As(err, dependentObjects, lockTimeout) != nil
-	if kept {
-		err = nil
-	}
+// endLogin ends a login that nobody uses any more. Customers see it in pg_roles while it exists, and may grant it something. It
+// owns nothing: what DROP OWNED removes is what it may do with databases.
+func endLogin(ctx context.Context, admin *sql.DB, name string, patience time.Duration) error {
+	ending := retire.Ending{Roles: []string{name}, TakeBack: []string{`DROP OWNED BY ` + dumpsql.QuoteIdentifier(name)}}
+	_, err := ending.End(ctx, func(ctx context.Context, statements ...string) error {
+		return pg.InTransaction(ctx, admin, append([]string{lockWithin(patience)}, statements...)...)
+	})
 	if err != nil {
-		err = fmt.Errorf("drop the login %s: %w", name, err)
-	}
-	return kept, err
-}
-
-// bury takes everything from a login that cannot be dropped, its name too: nobody can use it, and it stands in nobody's way. The
-// executor takes what rights are left then, and drops it later.
-func bury(ctx context.Context, admin *sql.DB, name string, oid uint32, patience time.Duration) error {
-	err := burial.Strip(ctx, admin, oid)
-	statements, _ := burial.Statements(name)
-	err = errors.Join(err, pg.InTransaction(ctx, admin, append([]string{lockWithin(patience)}, statements...)...))
-	if err != nil {
-		return fmt.Errorf("bury the login %s: %w", name, err)
+		return fmt.Errorf("end the login %s: %w", name, err)
 	}
 	return nil
 }

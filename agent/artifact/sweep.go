@@ -21,9 +21,6 @@ func (b *Backuper) Sweep(ctx context.Context) error {
 			b.sweep(ctx, admin, dumpLogins, func(ctx context.Context, name string) error {
 				return dropDumpLogin(ctx, admin, name, sweepPatience)
 			}),
-			b.sweep(ctx, admin, formerlyDead, func(ctx context.Context, name string) error {
-				return dropLogin(ctx, admin, name, sweepPatience)
-			}),
 			b.sweep(ctx, admin, copyLogins, func(ctx context.Context, name string) error {
 				return dropMarked(ctx, admin, name, sweepPatience, func(string) {})
 			}))

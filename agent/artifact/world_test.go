@@ -107,25 +107,29 @@ func roles(t *testing.T, super string) {
 		`ALTER ROLE pgherd_agent SET restrict_nonsystem_relation_kind = 'view, foreign-table'`,
 		`GRANT SET ON PARAMETER temp_file_limit TO pgherd_agent`,
 		`GRANT CONNECT ON DATABASE postgres TO pgherd_agent`, `CREATE SCHEMA ledger AUTHORIZATION pgherd_agent`,
-		`SET ROLE pgherd_agent;`+reservationTable(t),
+		`SET ROLE pgherd_agent;`+ledgerTables(t),
 		`SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit';
 		CREATE ROLE shop LOGIN PASSWORD '`+password+`'; CREATE ROLE "shop reader"; GRANT "shop reader" TO shop`)
 }
 
-// reservationTable is the part of the ledger that backups need.
-func reservationTable(t testing.TB) string {
+// ledgerTables is the part of the ledger that backups need.
+func ledgerTables(t testing.TB) (sql string) {
 	t.Helper()
 	ledger, err := os.ReadFile("../setup/ledger.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const start = "CREATE UNLOGGED TABLE IF NOT EXISTS ledger.reservation ("
-	_, table, found := strings.Cut(string(ledger), start)
-	columns, _, ended := strings.Cut(table, "\n);")
-	if !found || !ended {
-		t.Fatal("the ledger has no reservations")
+	for _, start := range []string{
+		"CREATE UNLOGGED TABLE IF NOT EXISTS ledger.reservation (", "CREATE TABLE IF NOT EXISTS ledger.dead_role (",
+	} {
+		_, table, found := strings.Cut(string(ledger), start)
+		columns, _, ended := strings.Cut(table, "\n);")
+		if !found || !ended {
+			t.Fatalf("the ledger lacks %s", start)
+		}
+		sql += start + columns + ");"
 	}
-	return start + columns + ");"
+	return sql
 }
 
 func (w *world) config() artifact.Config {

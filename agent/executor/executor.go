@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/retire"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -41,7 +42,8 @@ type Executor struct {
 	lanes
 
 	changed chan struct{} // wakes SweepChanged
-	buried  chan struct{} // wakes SweepDead
+	// Retired drops the roles that could not be dropped when they ended.
+	Retired *retire.Sweeper
 
 	// BackupPause is before the second attempt at a backup whose first was cut short; it grows. 0 means 1 s. Set it before the
 	// first command.
@@ -67,9 +69,10 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	}
 	x := &Executor{
 		server: s, db: db, urgent: urgent, pooler: p, settings: settings, backups: b, log: log,
-		lanes: newLanes(), changed: make(chan struct{}, 1), buried: make(chan struct{}, 1), lastAttempts: newGauge(1),
+		lanes: newLanes(), changed: make(chan struct{}, 1), lastAttempts: newGauge(1),
 		jobs: map[string]*job{}, kinds: map[kindStep]handler{},
 	}
+	x.Retired = retire.NewSweeper(db, x.soon, log)
 	on(x, x.ensureDatabase)
 	on(x, x.setAccess)
 	on(x, x.setAllowlist)

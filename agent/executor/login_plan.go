@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/retire"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -65,7 +66,7 @@ func (p loginPlan) statement(a role.Action) []string {
 	case role.AllowLogin:
 		return []string{alter + "LOGIN"}
 	case role.RemoveRole:
-		return append(p.takeBackStatements(), "DROP ROLE "+ident(p.name))
+		return p.ending().Drop()
 	}
 	return nil
 }
@@ -85,16 +86,16 @@ func (p loginPlan) createStatements() []string {
 	)
 }
 
-// takeBackStatements take the platform's grants back, each as its grantor.
-func (p loginPlan) takeBackStatements() []string {
+// ending is how the role ends. It takes the platform's grants back, each as its grantor.
+func (p loginPlan) ending() retire.Ending {
 	n := p.names()
-	return []string{
+	return retire.Ending{Roles: []string{p.name}, Forget: p.forgetStatements(), TakeBack: []string{
 		"SET LOCAL ROLE " + ident(n.Owner),
 		"REVOKE CONNECT ON DATABASE " + ident(p.db.Name) + " FROM " + ident(p.name),
 		"RESET ROLE",
 		"REVOKE " + ident(n.ReadGroup) + "," + ident(n.WriteGroup) + " FROM " + ident(p.name),
 		"REVOKE " + ident(p.name) + " FROM " + ident(n.Owner),
-	}
+	}}
 }
 
 // cedeStatement lets the owner drop, revoke and reassign what a dead role has, which nobody else could: a role may make large

@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/retire"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -58,18 +59,18 @@ func (x *Executor) shutForRemoval(ctx context.Context, l loginRow) error {
 }
 
 // dropTries is how often something may come to depend on a role between the look and the drop, or an open transaction may be in
-// its way, before the role is buried.
+// its way, before the role is retired.
 const dropTries = 3
 
-// dropUnlessNeeded drops a role, or buries it where only others keep it. Or it tells what of the account's keeps it, and lets the
-// owner at what the role has.
+// dropUnlessNeeded drops a role, or retires it where only others keep it. Or it tells what of the account's keeps it, and lets
+// the owner at what the role has.
 func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.RemoveRole) (role.Dependencies, error) {
 	none := noDependencies()
 	p := loginPlan{loginRow: l}
 	if !l.standing {
 		return none, atomically(ctx, x.db, p.forgetStatements()...)
 	}
-	drop := append(append([]string{soon}, p.statement(role.RemoveRole)...), p.forgetStatements()...)
+	ending := p.ending()
 	for range dropTries {
 		d, err := x.dependentsOf(ctx, l, c.AccountDatabases)
 		switch {
@@ -78,27 +79,25 @@ func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.R
 		case len(d.told.List) > 0:
 			return d.told, x.insist(ctx, p.cedeStatement())
 		case d.elsewhere:
-			return none, x.bury(ctx, p)
+			return none, x.retire(ctx, l, ending)
 		}
-		if err = atomically(ctx, x.db, drop...); !isKept(err) {
+		if err = x.soon(ctx, ending.Drop()...); !retire.IsKept(err) {
 			return none, err
 		}
 	}
-	return none, x.bury(ctx, p)
+	return none, x.retire(ctx, l, ending)
 }
 
-// bury takes login, password, grants and name from a role that nothing told keeps. Only who changes the role itself or the
-// database's grants can be in the way: that is the account, or a function that the role has made in the hands of others. It is
-// waited for first, and then ended.
-func (x *Executor) bury(ctx context.Context, p loginPlan) error {
-	statements := append(p.takeBackStatements(), buryStatements(p.name)...)
-	statements = append(statements, p.forgetStatements()...)
+// retire retires a role that nothing told keeps. Only who changes the role itself can be in the way: that is the account, or a
+// function that the role has made in the hands of others. It is waited for first, and then ended.
+func (x *Executor) retire(ctx context.Context, l loginRow, e retire.Ending) error {
+	statements := e.Retire()
 	err := x.insist(ctx, statements...)
 	if inTheWay(err) {
-		err = x.forced(ctx, p.loginRow, make(endedSessions), statements...)
+		err = x.forced(ctx, l, make(endedSessions), statements...)
 	}
 	if err == nil {
-		x.wakeBurial()
+		x.Retired.Wake()
 	}
 	return err
 }
