@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -29,8 +30,8 @@ type Agent struct {
 	postgres  executor.Server
 	pooler    *pooler.Pooler
 	executor  *executor.Executor
-	backups   *backups
-	artifacts artifact.Config
+	files     *store.Store
+	backuper  *artifact.Backuper
 	server    *server.Server
 	programs  *programs
 	languages *languageWatch
@@ -60,23 +61,24 @@ func New(c Config, d Deps) (*Agent, error) {
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: rand.Text(),
 			Connections: c.Connections,
 		},
-		artifacts: c.artifacts(secrets.AgentPassword, d), started: make(chan struct{}),
+		files: store.New(c.BackupDir, store.Options{Reserve: c.BackupReserve}), started: make(chan struct{}),
 	}
-	a.artifacts.Claim = a.postgres.Claim
+	artifacts := c.artifacts(secrets.AgentPassword, d)
+	artifacts.Claim = a.postgres.Claim
+	a.backuper = artifact.New(artifacts, a.files)
+	a.backuper.Crash = c.crash
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
 	a.languages = newLanguageWatch(c, a.postgres, d.Log)
-	a.backups = &backups{config: c, log: d.Log}
-	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, a.backups, d.Log); err != nil {
+	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, backups{a.backuper}, d.Log); err != nil {
 		return nil, err
 	}
 	a.executor.BackupPause = c.BackupPause
-	a.backups.size = a.executor.Size
 	a.server, err = server.New(server.Config{
 		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
-		InCharge: a.refuseUnlessInCharge,
+		InCharge: a.ready,
 		Questions: []server.Question{
 			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.SetAccounts),
-			server.Answering(a.backups.room), server.Answering(a.backups.remove), server.Opening(a.backups.serve),
+			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening(a.openBackup),
 		},
 		Health: &health.Collector{
 			Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},
@@ -89,14 +91,14 @@ func New(c Config, d Deps) (*Agent, error) {
 // InCharge reports whether the agent carries out commands.
 func (a *Agent) InCharge() bool { return a.inCharge.Load() }
 
-var errNotInCharge = command.Refuse(command.ReasonUnavailable, "the agent is not yet in charge")
-
-func (a *Agent) refuseUnlessInCharge() error {
-	if !a.inCharge.Load() {
+func (a *Agent) ready() error {
+	if !a.InCharge() {
 		return errNotInCharge
 	}
 	return nil
 }
+
+var errNotInCharge = command.Refuse(command.ReasonUnavailable, "the agent is not yet in charge")
 
 // PoolerAnswers reports whether PgBouncer answered when the agent last looked, which it does every second once it is in charge.
 func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }
@@ -120,7 +122,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.watch) })
 	err = group.Wait()
 	a.executor.Stop()
-	a.backups.close()
+	_ = a.backuper.Close() // nothing is lost with a connection
 	a.pooler.Close()
 	return err
 }

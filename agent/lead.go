@@ -46,7 +46,7 @@ func (a *Agent) takeCharge(ctx context.Context) (leader *executor.Leader) {
 
 // prepare ends what a predecessor left at work, and writes PgBouncer's files. PgBouncer need not run yet.
 func (a *Agent) prepare(ctx context.Context) error {
-	if err := a.backups.open(ctx, a.artifacts); err != nil {
+	if err := a.takeOver(ctx); err != nil {
 		return err
 	}
 	err := a.pooler.Sync(ctx, a.executor.PoolerState)

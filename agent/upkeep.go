@@ -58,7 +58,7 @@ func (a *Agent) prune(ctx context.Context) {
 // the way of some for long.
 func (a *Agent) sweepBackups(ctx context.Context) {
 	rounds.Run(ctx, a.log, nil, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
-		if err := a.backups.backuper.Sweep(ctx); err != nil {
+		if err := a.backuper.Sweep(ctx); err != nil {
 			return sweepAgain, err
 		}
 		return sweepPause, nil

@@ -17,7 +17,7 @@ func TestWhatBackupsHaveLeftDoesNotFillTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, said := observer.New(zap.WarnLevel)
 		nowhere := artifact.New(artifact.Config{Host: "/nonexistent", Port: 1, User: "x", Maintenance: "x"}, nil)
-		a := &Agent{log: zap.New(core), backups: &backups{backuper: nowhere}}
+		a := &Agent{log: zap.New(core), backuper: nowhere}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		a.sweepBackups(ctx)

@@ -61,10 +61,7 @@ func BenchmarkBackup(b *testing.B) {
 }
 
 func backupOnce(b *testing.B, db clustertest.Database) int64 {
-	files, err := store.Open(b.TempDir(), store.Options{Reserve: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	files := store.New(b.TempDir(), store.Options{Reserve: 1})
 	tools, err := toolchain.Find()
 	if err != nil {
 		b.Fatal(err)

@@ -36,20 +36,15 @@ func runUntilCrash() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	files, err := store.Open(r.Root, store.Options{Reserve: 1})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	die := func(point string) {
 		if point == r.Point {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
 	}
-	agent := artifact.New(r.Config, files)
+	agent := artifact.New(r.Config, store.New(r.Root, store.Options{Reserve: 1}))
 	agent.Crash = die
-	_, err = agent.Run(context.Background(), r.Request, func(stage string, percent int) {
+	_, err := agent.Run(context.Background(), r.Request, func(stage string, percent int) {
 		if percent > 0 {
 			die(stage)
 		}

@@ -89,8 +89,8 @@ var stood = Request{
 
 func openStore(t *testing.T, root string) *store.Store {
 	t.Helper()
-	files, err := store.Open(root, store.Options{Reserve: 1})
-	if err != nil {
+	files := store.New(root, store.Options{Reserve: 1})
+	if err := files.Sweep(); err != nil {
 		t.Fatal(err)
 	}
 	return files

@@ -88,8 +88,8 @@ func (w *world) newAgent(config artifact.Config) *artifact.Backuper {
 
 func (w *world) open(o store.Options) *store.Store {
 	w.t.Helper()
-	files, err := store.Open(w.root, o)
-	if err != nil {
+	files := store.New(w.root, o)
+	if err := files.Sweep(); err != nil {
 		w.t.Fatal(err)
 	}
 	return files

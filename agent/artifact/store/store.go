@@ -3,7 +3,7 @@
 //
 // All files of a set are first written as .partial and made durable. Then sidecar and manifest get their final names, and last
 // the file itself: its appearance under its final name is the commit. Companions without that file are left over from a crash,
-// and are removed when the store is opened. Deletion removes the file first.
+// and are swept. Deletion removes the file first.
 package store
 
 import (
@@ -48,19 +48,15 @@ type Options struct {
 
 const defaultReserve = 1 << 30
 
-// Open creates the folder if it does not exist, and removes what a crash left in it. Only one process may have it open.
-func Open(root string, o Options) (*Store, error) {
+// New returns the store in a folder. Nothing is read or written before Sweep.
+func New(root string, o Options) *Store {
 	if o.Reserve == 0 {
 		o.Reserve = defaultReserve
 	}
 	if o.Disk == nil {
 		o.Disk = diskOf
 	}
-	s := &Store{root: root, reserve: o.Reserve, disk: o.Disk}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("open backup store: %w", err)
-	}
-	return s, s.sweep()
+	return &Store{root: root, reserve: o.Reserve, disk: o.Disk}
 }
 
 // folder is the folder of a database. It refuses an ID that is not canonical, so that no caller can name a path.
@@ -217,8 +213,12 @@ func remove(path string) error {
 	return nil
 }
 
-// sweep removes partial files, and the companions of backups that were never committed or are half deleted.
-func (s *Store) sweep() error {
+// Sweep creates the folder if it does not exist, and removes partial files, and the companions of backups that were never
+// committed or are half deleted. Nobody may write meanwhile.
+func (s *Store) Sweep() error {
+	if err := os.MkdirAll(s.root, 0o700); err != nil {
+		return fmt.Errorf("make the folder of backups: %w", err)
+	}
 	return filepath.WalkDir(s.root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

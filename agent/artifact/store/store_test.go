@@ -23,8 +23,8 @@ const (
 
 func open(t *testing.T, root string) *store.Store {
 	t.Helper()
-	s, err := store.Open(root, store.Options{Reserve: 1})
-	if err != nil {
+	s := store.New(root, store.Options{Reserve: 1})
+	if err := s.Sweep(); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -176,10 +176,7 @@ func TestNoNameLeavesTheStore(t *testing.T) {
 
 // An agent on another machine's disk, or without rights there, cannot tell; the backup itself then will.
 func TestAFolderThatCannotBeSeenHasRoom(t *testing.T) {
-	s, err := store.Open(t.TempDir(), store.Options{Reserve: 1 << 60})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := store.New(t.TempDir(), store.Options{Reserve: 1 << 60})
 	if d, err := s.DiskAt(filepath.Join(t.TempDir(), "none")); err != nil || d.Free < 1<<60 {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -190,15 +187,14 @@ func TestAFolderThatCannotBeSeenHasRoom(t *testing.T) {
 
 // Disks are told apart by their devices, not by the paths of folders.
 func TestFoldersOfOneFileSystemShareItsDisk(t *testing.T) {
-	s, err := store.Open(t.TempDir(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := store.New(t.TempDir(), store.Options{})
 	disks := map[string]store.Disk{}
 	for what, path := range map[string]string{"other": t.TempDir(), "proc": "/proc"} {
-		if disks[what], err = s.DiskAt(path); err != nil {
+		d, err := s.DiskAt(path)
+		if err != nil {
 			t.Fatal(err)
 		}
+		disks[what] = d
 	}
 	mine, err := s.Disk()
 	if err != nil || mine.ID != disks["other"].ID || mine.ID == disks["proc"].ID {
@@ -208,12 +204,9 @@ func TestFoldersOfOneFileSystemShareItsDisk(t *testing.T) {
 
 func TestTheReserveIsKept(t *testing.T) {
 	free := int64(1000)
-	s, err := store.Open(t.TempDir(), store.Options{
+	s := store.New(t.TempDir(), store.Options{
 		Reserve: 100, Disk: func(string) (store.Disk, error) { return store.Disk{ID: 1, Free: free}, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if d, err := s.Disk(); err != nil || d.Free != 900 {
 		t.Errorf("1000 bytes with a reserve of 100: %+v, %v", d, err)
 	}
