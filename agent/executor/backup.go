@@ -138,6 +138,7 @@ func (x *Executor) jobFor(b Backup) *job {
 	if j := x.jobs[string(b.OperationID)]; j != nil {
 		return j
 	}
+	x.log.Info("a backup begins", zap.String("operationId", string(b.OperationID)), zap.String("databaseId", string(b.DatabaseID)))
 	j := startJob(b, x.attempts)
 	x.jobs[string(b.OperationID)] = j
 	return j

@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 )
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
+	onlyAsks(r.Context())
 	report, err := s.config.Health.Report(r.Context())
 	if err != nil {
 		s.config.Log.Sugar().Warnw("degraded", "error", err)
@@ -50,8 +53,18 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	result, err := s.config.Commands.Execute(context.WithoutCancel(r.Context()), c)
-	if err == nil {
-		write(w, http.StatusOK, protocol.Reply{Result: result})
+	if err != nil {
+		return err
 	}
-	return err
+	if c.Kind == (command.Backup{}).About().Kind && isRunning(result) {
+		onlyAsks(r.Context())
+	}
+	write(w, http.StatusOK, protocol.Reply{Result: result})
+	return nil
+}
+
+// isRunning reports whether a backup goes on. Its beginning and its end are logged.
+func isRunning(result []byte) bool {
+	var report command.BackupReport
+	return json.Unmarshal(result, &report) == nil && report.State == command.BackupRunning
 }

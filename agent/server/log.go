@@ -12,7 +12,11 @@ import (
 )
 
 // details are what a handler adds to the log line of its request: names only, never a payload or a secret.
-type details struct{ fields []zap.Field }
+type details struct {
+	fields []zap.Field
+	// asks: the request only asks how things are, as many do again and again.
+	asks bool
+}
 
 type detailsKey struct{}
 
@@ -21,6 +25,13 @@ func describe(r *http.Request, c protocol.Command) {
 	if d, ok := r.Context().Value(detailsKey{}).(*details); ok {
 		d.fields = append(d.fields, zap.String("kind", string(c.Kind)), zap.String("operationId", c.OperationID),
 			zap.String("resource", c.Resource), zap.Int64("generation", c.Generation), zap.Int64("epoch", c.Epoch))
+	}
+}
+
+// onlyAsks has the request's line written at debug level, unless it is refused.
+func onlyAsks(ctx context.Context) {
+	if d, ok := ctx.Value(detailsKey{}).(*details); ok {
+		d.asks = true
 	}
 }
 
@@ -43,7 +54,11 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		var d details
 		seen := &statusWriter{ResponseWriter: w}
 		defer func() {
-			s.config.Log.Info("request", append(d.fields, zap.String("method", r.Method), zap.String("path", r.URL.Path),
+			level := zap.InfoLevel
+			if d.asks && seen.status < http.StatusBadRequest {
+				level = zap.DebugLevel
+			}
+			s.config.Log.Log(level, "request", append(d.fields, zap.String("method", r.Method), zap.String("path", r.URL.Path),
 				zap.Int("status", seen.status), zap.Duration("took", time.Since(begin)))...)
 		}()
 		next.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), detailsKey{}, &d)))

@@ -24,6 +24,9 @@ type Question struct {
 // Answering has the questions of a type answered by answer.
 func Answering[Q command.Asking[R], R any](answer func(ctx context.Context, q Q) (R, error)) Question {
 	return questions(func(w http.ResponseWriter, r *http.Request, q Q) error {
+		if r.Method == http.MethodGet {
+			onlyAsks(r.Context())
+		}
 		found, err := answer(r.Context(), q)
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -52,6 +53,9 @@ func (w *work) Execute(ctx context.Context, c protocol.Command) (json.RawMessage
 	}
 	if w.refuse != "" {
 		return nil, errRefused
+	}
+	if c.Kind == "backup.run" {
+		return json.RawMessage(`{"state":"` + c.Step + `"}`), nil
 	}
 	return json.RawMessage(`{"a":1}`), ctx.Err()
 }
@@ -320,6 +324,32 @@ func TestRefusalIsLoggedWithItsOperation(t *testing.T) {
 	if sent.OperationID == "" || said["operationId"] != sent.OperationID || said["resource"] != sent.Resource ||
 		said["error"] == "" {
 		t.Errorf("%v", said)
+	}
+}
+
+// A control plane asks again and again how things are.
+func TestWhatOnlyAsksIsLoggedAtDebug(t *testing.T) {
+	command := func(change ...string) string { return strings.NewReplacer(change...).Replace(valid) }
+	backup := []string{"database.ensure", "backup.run", `"step":"s"`}
+	for _, c := range []struct {
+		method, path, body string
+		level              zapcore.Level
+	}{
+		{"GET", "/health", "", zap.DebugLevel},
+		{"GET", "/v1/capabilities", "", zap.DebugLevel},
+		{"GET", "/v1/databases/" + database + "/size", "", zap.DebugLevel},
+		{"GET", "/v1/databases/none/size", "", zap.InfoLevel},
+		{"POST", "/v1/commands", command(append(backup, `"step":"running"`)...), zap.DebugLevel},
+		{"POST", "/v1/commands", command(append(backup, `"step":"done"`)...), zap.InfoLevel},
+		{"POST", "/v1/commands", valid, zap.InfoLevel},
+	} {
+		r := start(t, &work{})
+		r.do(t, c.method, c.path, "Bearer "+secret, c.body)
+		r.stop()
+		<-r.ended
+		if lines := r.log.FilterMessage("request").All(); len(lines) != 1 || lines[0].Level != c.level {
+			t.Errorf("%s %s: %+v, want one line of level %s", c.method, c.path, lines, c.level)
+		}
 	}
 }
 
