@@ -55,16 +55,17 @@ func New(c Config, d Deps) (*Agent, error) {
 	if d.Log == nil {
 		d.Log = zap.NewNop()
 	}
+	instance := rand.Text()
 	a := &Agent{
 		config: c, log: d.Log, listener: d.Listener, pooler: pooler.New(c.Pooler, c.PoolerOwner),
 		postgres: executor.Server{
-			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: rand.Text(),
+			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: instance,
 			Connections: c.Connections,
 		},
-		files: store.New(c.BackupDir, store.Options{Reserve: c.BackupReserve}), started: make(chan struct{}),
+		files: store.New(c.BackupDir, store.Options{Reserve: c.BackupReserve, Instance: instance}), started: make(chan struct{}),
 	}
 	artifacts := c.artifacts(secrets.AgentPassword, d)
-	artifacts.Claim = a.postgres.Claim
+	artifacts.InCharge = func(ctx context.Context) error { return a.executor.InCharge(ctx) }
 	a.backuper = artifact.New(artifacts, a.files)
 	a.backuper.Crash = c.crash
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)

@@ -76,8 +76,9 @@ func TestAFullDiskAtTheMarkOfAVerification(t *testing.T) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	instance := s.one(t, "SELECT instance FROM ledger.agent")
 	// It fails every write as a full disk does.
-	if err := os.Symlink("/dev/full", filepath.Join(folder, "20260301_120000.verified.json.partial")); err != nil {
+	if err := os.Symlink("/dev/full", filepath.Join(folder, "20260301_120000.verified.json."+instance+".partial")); err != nil {
 		t.Fatal(err)
 	}
 	c := w.backup(newUUID(), backupName, true)

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -119,10 +122,12 @@ func TestSweepOfAPredecessorIsRefused(t *testing.T) {
 	s := crashStack(t)
 	defer s.child(t, "").kill()
 	password := must(setup.ReadCredentials(s.config.CredentialsFile))(t).AgentPassword
-	before := executor.Server{Host: s.pg.Host(), Port: s.pg.Port(), Password: password, Instance: "one before"}
+	server := executor.Server{Host: s.pg.Host(), Port: s.pg.Port(), Password: password, Instance: "one before"}
+	before := must(executor.New(server, nil, pooler.Settings{}, nil, zap.NewNop()))(t)
+	defer before.Stop()
 	sweeper := artifact.New(artifact.Config{
 		Host: s.pg.Host(), Port: s.pg.Port(), User: setup.AgentLogin, Password: password, Maintenance: setup.MaintenanceDatabase,
-		Claim: before.Claim,
+		InCharge: before.InCharge,
 	}, nil)
 	if err := sweeper.Sweep(t.Context()); sqlState(err) != "PGH01" {
 		t.Errorf("%v", err)

@@ -1,10 +1,14 @@
 package agent_test
 
 import (
+	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
@@ -107,5 +111,34 @@ func eventually(t testing.TB, what string, is func() bool) {
 		if time.Now().After(end) {
 			t.Fatal(what)
 		}
+	}
+}
+
+// An agent that was suspended in a backup, and wakes while its successor makes the same one, touches nothing of that.
+func TestFrozenPredecessorLeavesTheBackupAlone(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	const point = crash.Stop + "agent.backup.after-partial"
+	old := s.child(t, point)
+	w := s.filledDatabase(t)
+	c := w.backup(newUUID(), backupName, true)
+	go func() { _, _, _ = s.send(c) }() // it gets no answer
+	old.stopped(t)
+
+	second := *s
+	second.config.Listen = "127.0.0.1:" + freePort(t)
+	next := second.child(t, point)
+	go func() { _, _, _ = second.send(c) }()
+	next.stopped(t)
+	files := func() []string { return must(filepath.Glob(filepath.Join(s.config.BackupDir, w.id, "*")))(t) }
+	written := files()
+	old.thaw(t)
+	<-old.done
+	if now := files(); len(written) != 3 || !slices.Equal(now, written) {
+		t.Errorf("the files were %v, and are %v after the predecessor's end", written, now)
+	}
+	next.thaw(t)
+	if report := second.backedUp(t, c); report.State != protocol.BackupDone || report.VerifiedAt == nil {
+		t.Errorf("%+v", report)
 	}
 }

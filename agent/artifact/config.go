@@ -41,9 +41,8 @@ type Config struct {
 	Now         func() time.Time `json:"-"` // nil means the system's clock
 	Log         *zap.Logger      `json:"-"` // nil means none
 
-	// Claim makes the connections to the maintenance database check that this agent is in charge; nil means that they do not. An
-	// agent that was suspended must not drop what its successor has made under the same name.
-	Claim func(*pq.Connector) driver.Connector `json:"-"`
+	// InCharge returns an error unless this agent is in charge of the server; nil means that it always is. See fenced.
+	InCharge func(context.Context) error `json:"-"`
 }
 
 func (c *Config) complete() {
@@ -68,6 +67,9 @@ func (c *Config) complete() {
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
+	}
+	if c.InCharge == nil {
+		c.InCharge = func(context.Context) error { return nil }
 	}
 }
 
@@ -105,10 +107,28 @@ func (c *Config) openAs(session, database string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	if c.Claim != nil && database == c.Maintenance {
-		return sql.OpenDB(c.Claim(connector)), nil
+	return sql.OpenDB(fenced{connector, c.InCharge}), nil
+}
+
+// fenced has each connection, to whatever database, begin by asking whether this agent is in charge. One that was suspended must
+// not drop what its successor has made under the same name, nor begin a dump or a copy. A successor first takes charge and then
+// ends the sessions of its predecessor: so a session of one that is no longer in charge is ended by it or goes no further than
+// this. pg_dump, which connects by itself, needs the snapshot of such a session.
+type fenced struct {
+	driver.Connector
+	inCharge func(context.Context) error
+}
+
+// Connect implements driver.Connector.
+func (f fenced) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := f.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return sql.OpenDB(connector), nil
+	if err := f.inCharge(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // with runs fn with a pool of one database.

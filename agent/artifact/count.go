@@ -91,7 +91,7 @@ func (c *Config) connect(ctx context.Context, database string, op id.OperationID
 	})
 }
 
-// dial opens one connection. Its errors hold no password.
+// dial opens one connection, fenced like the others. Its errors hold no password.
 func (c *Config) dial(
 	ctx context.Context, user, password, database string, parameters map[string]string,
 ) (*pgconn.PgConn, error) {
@@ -104,6 +104,9 @@ func (c *Config) dial(
 	conn, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if err := c.InCharge(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
 	return conn, nil
 }

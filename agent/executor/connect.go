@@ -49,15 +49,19 @@ func (s Server) openMaintenance(connections int) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(s.Claim(connector))
+	db := sql.OpenDB(checked{connector, s.claim()})
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	return db, nil
 }
 
-// Claim has each connection to the maintenance database begin by checking that this agent is in charge.
-func (s Server) Claim(c *pq.Connector) driver.Connector {
-	return checked{c, "SELECT ledger.assert_in_charge(" + pq.QuoteLiteral(s.Instance) + ")"}
+// claim checks that this agent is in charge.
+func (s Server) claim() string { return "SELECT ledger.assert_in_charge(" + quote(s.Instance) + ")" }
+
+// InCharge returns an error unless this agent is in charge of the server.
+func (x *Executor) InCharge(ctx context.Context) error {
+	_, err := x.db.ExecContext(ctx, x.server.claim())
+	return err
 }
 
 // Version asks the server for its version, without a claim to be in charge of it.

@@ -165,7 +165,7 @@ func (l *Leader) lock(ctx context.Context) error {
 
 // check returns ErrSuperseded if this agent is no longer in charge.
 func (l *Leader) check(ctx context.Context) error {
-	err := run(ctx, l.conn, "SELECT ledger.assert_in_charge("+quote(l.server.Instance)+")")
+	err := run(ctx, l.conn, l.server.claim())
 	if sqlState(err) == notInCharge {
 		return ErrSuperseded
 	}

@@ -70,7 +70,7 @@ func (s *Store) Written(db id.DatabaseID, name backup.Filename) (sum int64, err 
 		if err != nil {
 			return 0, err
 		}
-		switch info, err := os.Stat(path + partialEnding); {
+		switch info, err := os.Stat(path + s.partial); {
 		case err == nil:
 			sum += info.Size()
 		case !errors.Is(err, fs.ErrNotExist):

@@ -28,18 +28,22 @@ const (
 	sidecarEnding  = ".schema.sql.gz"
 	manifestEnding = ".manifest.json"
 	verifiedEnding = ".verified.json"
-	partialEnding  = ".partial"
+	partialEnding  = ".partial" // after the writer's name, where it has one
 )
 
 // Store is a folder of backups. It may be used concurrently for different backups.
 type Store struct {
 	root    string
+	partial string // the ending of this writer's partial files
 	reserve int64
 	disk    func(path string) (Disk, error)
 }
 
 // Options of a Store.
 type Options struct {
+	// Instance names the one process that writes, in the names of its partial files. One that was suspended while a successor swept
+	// finds its own gone, and so can commit nothing over what the successor writes.
+	Instance string
 	// Reserve is how many bytes a backup leaves free on the disk, for others; 0 means 1 GiB.
 	Reserve int64
 	// Disk says which disk a path is on, and how much is free there; nil asks the file system.
@@ -56,7 +60,11 @@ func New(root string, o Options) *Store {
 	if o.Disk == nil {
 		o.Disk = diskOf
 	}
-	return &Store{root: root, reserve: o.Reserve, disk: o.Disk}
+	partial := partialEnding
+	if o.Instance != "" {
+		partial = "." + o.Instance + partialEnding
+	}
+	return &Store{root: root, partial: partial, reserve: o.Reserve, disk: o.Disk}
 }
 
 // folder is the folder of a database. It refuses an ID that is not canonical, so that no caller can name a path.
@@ -191,7 +199,7 @@ func (s *Store) Discard(db id.DatabaseID, name backup.Filename) error {
 		if err != nil {
 			return err
 		}
-		if err := remove(path + partialEnding); err != nil {
+		if err := remove(path + s.partial); err != nil {
 			return err
 		}
 	}
@@ -213,8 +221,9 @@ func remove(path string) error {
 	return nil
 }
 
-// Sweep creates the folder if it does not exist, and removes partial files, and the companions of backups that were never
-// committed or are half deleted. Nobody may write meanwhile.
+// Sweep creates the folder if it does not exist, and removes the partial files of whatever process, and the companions of backups
+// that were never committed or are half deleted. An agent calls it when it is in charge and has not begun to write: whoever has
+// partial files then is no longer in charge.
 func (s *Store) Sweep() error {
 	if err := os.MkdirAll(s.root, 0o700); err != nil {
 		return fmt.Errorf("make the folder of backups: %w", err)

@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -245,5 +247,38 @@ func TestAFullDiskIsSaidSo(t *testing.T) {
 	_, err = file.Write([]byte("data"))
 	if !fault.Has(err, fault.BackupStorageFull) || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A process that was suspended in a commit while its successor swept and wrote the same backup leaves that alone.
+func TestASuspendedWriterCommitsNothingOverItsSuccessor(t *testing.T) {
+	for _, step := range []string{"", "sidecar", "manifest"} {
+		root := t.TempDir()
+		before := store.New(root, store.Options{Reserve: 1, Instance: "before"})
+		after := store.New(root, store.Options{Reserve: 1, Instance: "after"})
+		prepare(t, before)
+		var m backup.Manifest
+		takeOver := func(done string) {
+			if done != step {
+				return
+			}
+			if err := after.Sweep(); err != nil {
+				t.Fatal(err)
+			}
+			m = prepare(t, after)
+		}
+		takeOver("")
+		if err := before.Commit(db, name, takeOver); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("suspended after %q: %v", step, err)
+		}
+		if err := before.Discard(db, name); err != nil {
+			t.Error(err)
+		}
+		if err := after.Commit(db, name, func(string) {}); err != nil {
+			t.Errorf("suspended after %q: the successor: %v", step, err)
+		}
+		if got, err := after.Manifest(db, name); err != nil || got.File != m.File {
+			t.Errorf("suspended after %q: %+v, %v", step, got, err)
+		}
 	}
 }

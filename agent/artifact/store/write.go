@@ -48,7 +48,7 @@ func (s *Store) create(db id.DatabaseID, name backup.Filename, ending string) (*
 	if err := s.makeFolder(filepath.Dir(path)); err != nil {
 		return nil, full(err)
 	}
-	file, err := os.OpenFile(path+partialEnding, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(path+s.partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, full(fmt.Errorf("create backup: %w", err))
 	}
@@ -140,7 +140,7 @@ func (s *Store) Commit(db id.DatabaseID, name backup.Filename, between func(step
 				return err
 			}
 		}
-		if err := os.Rename(path+partialEnding, path); err != nil {
+		if err := os.Rename(path+s.partial, path); err != nil {
 			return fmt.Errorf("commit backup: %w", err)
 		}
 		between(step.done)
@@ -180,7 +180,7 @@ func (s *Store) MarkVerified(m backup.Manifest, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(path+partialEnding, path); err != nil {
+	if err := os.Rename(path+s.partial, path); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(path))
