@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -139,13 +141,26 @@ func (w *world) checkPooler(t testing.TB, known []databaseRow) {
 	for _, d := range known {
 		entries[d.name], entries[d.name+".transaction"] = true, true
 	}
-	var found []string
-	for _, row := range rows(t, w.console, "SHOW DATABASES") {
-		if row[0] != "pgbouncer" && !strings.HasPrefix(row[0], "pgherd_") {
-			found = append(found, row[0])
+	w.sameSoon(t, "entries of PgBouncer", entries, func() (found []string) {
+		for _, row := range rows(t, w.console, "SHOW DATABASES") {
+			if row[0] != "pgbouncer" && !strings.HasPrefix(row[0], "pgherd_") {
+				found = append(found, row[0])
+			}
 		}
+		return found
+	})
+}
+
+// sameSoon waits while the agent collects what PgBouncer is to hear of things that are gone.
+func (w *world) sameSoon(t testing.TB, what string, want map[string]bool, find func() []string) {
+	t.Helper()
+	found := find()
+	leftOver := func(name string) bool { return !want[name] && !w.foreign[name] }
+	for end := time.Now().Add(2 * pooler.SoonTime); slices.ContainsFunc(found, leftOver) && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+		found = find()
 	}
-	w.same(t, "entries of PgBouncer", entries, found)
+	w.same(t, what, want, found)
 }
 
 // checkFiles looks that each listed backup is on disk, whole, with its companions, and that nothing else is.

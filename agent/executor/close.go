@@ -131,7 +131,8 @@ func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error
 		return err
 	}
 	crash.Point(crash.CloseUndone)
-	return x.syncPooler(ctx)
+	x.pooler.SyncSoon(x.PoolerState)
+	return nil
 }
 
 // dropMade drops the database under whichever of its two names it has. Its oid or, before the rename, its owner proves that it

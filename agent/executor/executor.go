@@ -21,6 +21,7 @@ import (
 // Pooler is what the executor needs of PgBouncer; *pooler.Pooler implements it.
 type Pooler interface {
 	Sync(ctx context.Context, read pooler.Read) error
+	SyncSoon(read pooler.Read)
 	Evict(ctx context.Context, who pooler.Who) error
 	Expel(ctx context.Context, who pooler.Who) (closed int, err error)
 	Prove(ctx context.Context, entry, login, password string) error

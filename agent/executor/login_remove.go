@@ -30,9 +30,7 @@ func (x *Executor) removeRole(
 		return found, err
 	}
 	crash.Point(crash.RemoveDropped)
-	if err := x.syncPooler(ctx); err != nil {
-		return found, err
-	}
+	x.pooler.SyncSoon(x.PoolerState)
 	if err := atomically(ctx, x.db, outcome(e, found)); err != nil {
 		return found, err
 	}

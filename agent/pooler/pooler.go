@@ -19,6 +19,9 @@ type Pooler struct {
 	mu      sync.Mutex
 	waiting *round // takes callers until it starts
 	running bool
+	soon    *time.Timer // of SyncSoon, until a round has begun
+	latest  time.Time   // when it must have begun
+	closed  bool
 	desired *applied // what PgBouncer should use, once a state has been written
 }
 
@@ -63,6 +66,49 @@ func (p *Pooler) Sync(ctx context.Context, read Read) error {
 	return wait(ctx, p.join(read, true))
 }
 
+// SyncSoon collects changes until none has come for quietTime, but no longer than SoonTime. PgBouncer is one thread: while it
+// reads the files of thousands of databases, it serves nobody.
+const (
+	quietTime = 500 * time.Millisecond
+	SoonTime  = 5 * time.Second
+)
+
+// SyncSoon is Sync for changes that nobody needs to wait for, as when a database is gone: PgBouncer uses the desired state within
+// SoonTime. Changes that come one soon after the other, and a Sync meanwhile, are one reload. One that fails is tried again.
+func (p *Pooler) SyncSoon(read Read) { p.syncAfter(quietTime, read) }
+
+func (p *Pooler) syncAfter(pause time.Duration, read Read) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+	case p.soon == nil:
+		p.latest = time.Now().Add(SoonTime)
+		p.soon = time.AfterFunc(pause, func() { p.join(read, true) })
+	default:
+		p.soon.Reset(min(pause, time.Until(p.latest)))
+	}
+}
+
+// Close ends the idle connections, and forgets what SyncSoon has collected: whoever comes next reads the desired state.
+func (p *Pooler) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.takeSoon()
+	p.mu.Unlock()
+	p.Console.Close()
+}
+
+// takeSoon reports whether changes were collected, which the caller's round includes. The caller has the lock.
+func (p *Pooler) takeSoon() bool {
+	if p.soon == nil {
+		return false
+	}
+	p.soon.Stop()
+	p.soon = nil
+	return true
+}
+
 func wait(ctx context.Context, r *round) error {
 	select {
 	case <-r.done:
@@ -101,8 +147,11 @@ func (p *Pooler) rounds() {
 			p.mu.Unlock()
 			return
 		}
+		soon := p.takeSoon()
 		p.mu.Unlock()
-		r.err = p.round(r.read)
+		if r.err = p.round(r.read); r.err != nil && soon {
+			p.syncAfter(SoonTime, r.read)
+		}
 		close(r.done)
 	}
 }

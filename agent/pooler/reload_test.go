@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -156,6 +158,45 @@ func limitOf(t *testing.T, s *stack, login string) (limit int64) {
 		t.Error(err)
 	}
 	return limit
+}
+
+// What nobody waits for is collected.
+func TestSyncSoonCollectsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settings := testSettings()
+		settings.Dir, settings.SocketDir = t.TempDir(), t.TempDir()
+		var reads atomic.Int64
+		var answers atomic.Bool // PostgreSQL
+		p := New(settings, nil) // of a PgBouncer that does not answer
+		read := func(context.Context) (State, error) {
+			reads.Add(1)
+			if !answers.Load() {
+				return State{}, errors.New("PostgreSQL is down")
+			}
+			return State{Settings: settings}, nil
+		}
+		step := func(what string, pause time.Duration, want int64) {
+			time.Sleep(pause)
+			synctest.Wait()
+			if got := reads.Load(); got != want {
+				t.Errorf("%s: %d reads, want %d", what, got, want)
+			}
+		}
+		for range 150 { // which takes longer than SoonTime
+			p.SyncSoon(read)
+			time.Sleep(SoonTime / 101)
+		}
+		step("databases go and go", 0, 1)
+		step("the state could not be read", SoonTime, 2)
+		_ = p.Sync(t.Context(), read)
+		step("another change comes meanwhile", 0, 3)
+		answers.Store(true)
+		_ = p.Sync(t.Context(), read)
+		step("and one that is done", 0, 4)
+		p.SyncSoon(read)
+		p.Close()
+		step("the agent has ended", time.Hour, 4)
+	})
 }
 
 // BenchmarkFiveThousandDatabases changes one allowlist among 5,000 databases with 30,000 logins: it renders, writes, reloads
