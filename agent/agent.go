@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
@@ -103,6 +104,16 @@ var errNotInCharge = command.Refuse(command.ReasonUnavailable, "the agent is not
 
 // PoolerAnswers reports whether PgBouncer answered when the agent last looked, which it does every second once it is in charge.
 func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }
+
+// PoolerUsers is how many users PgBouncer holds that nobody needs any more.
+func (a *Agent) PoolerUsers() (former int64) { return a.pooler.FormerUsers() }
+
+// PoolerMemory is how many bytes PgBouncer has in memory, where that is known.
+func (a *Agent) PoolerMemory() (resident int64, known bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return a.pooler.Memory(ctx)
+}
 
 // Started is closed once the agent is in charge and has written PgBouncer's files. A PgBouncer that never ran before must not
 // be started earlier.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/lib/pq"
@@ -20,6 +21,7 @@ var ErrUnreachable = errors.New("pooler: PgBouncer does not answer")
 type Console struct {
 	settings Settings
 	idle     chan *session
+	former   atomic.Int64
 }
 
 // NewConsole makes a console; it dials when it is first used.

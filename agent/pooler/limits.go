@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -39,7 +40,7 @@ func renderUsers(s State) []byte {
 }
 
 // readBackLogins compares the limits that PgBouncer goes by with a state's. It returns the logins that have neither a limit nor
-// a line, and that PgBouncer holds to a limit all the same.
+// a line, and that PgBouncer holds to a limit all the same, and counts the former users.
 func (c *Console) readBackLogins(ctx context.Context, s State) (held []string, err error) {
 	limits, lines := make(map[string]int64), make(map[string]bool)
 	for _, e := range s.Entries {
@@ -50,11 +51,14 @@ func (c *Console) readBackLogins(ctx context.Context, s State) (held []string, e
 	for _, l := range s.limited() {
 		lines[l.Name] = true
 	}
+	former := int64(0)
 	err = c.each(ctx, "SHOW USERS", func(r row) error {
 		name, shown := r.text("name"), r.number("max_user_connections")
 		want, ok := limits[name]
 		switch {
-		case !ok || shown == want: // a removed login, which PgBouncer never forgets, or as it should be
+		case slices.Contains(c.ownUsers(), name) || ok && shown == want:
+		case !ok:
+			former++
 		case lines[name]:
 			return fmt.Errorf("%w: login %q has limit %d, not %d", ErrNotTakenOver, name, shown, want)
 		default:
@@ -66,8 +70,18 @@ func (c *Console) readBackLogins(ctx context.Context, s State) (held []string, e
 	if err != nil {
 		return nil, err
 	}
+	c.former.Store(former)
 	for name := range lines {
 		return nil, fmt.Errorf("%w: login %q is missing", ErrNotTakenOver, name)
 	}
 	return held, nil
 }
+
+// ownUsers are PgBouncer's users that are no logins of databases.
+func (c *Console) ownUsers() []string {
+	return []string{adminDatabase, c.settings.AuthUser, c.settings.AdminUser}
+}
+
+// FormerUsers is how many users PgBouncer held at the last reload that are no longer logins of any database. It forgets them when
+// it is restarted.
+func (c *Console) FormerUsers() int64 { return c.former.Load() }

@@ -17,6 +17,8 @@ type Measured interface {
 	InCharge() bool
 	PoolerAnswers() bool
 	Clients() agent.ClientCount
+	PoolerUsers() (former int64)
+	PoolerMemory() (resident int64, known bool)
 }
 
 type figures struct {
@@ -26,6 +28,8 @@ type figures struct {
 	held     *prometheus.Desc
 	limit    *prometheus.Desc
 	ended    *prometheus.Desc
+	former   *prometheus.Desc
+	memory   *prometheus.Desc
 	language *prometheus.Desc
 }
 
@@ -49,6 +53,11 @@ func Measure(r wiring.Registry, a Measured) error {
 		ended: prometheus.NewDesc("pgherd_agent_pgbouncer_clients_ended_total",
 			"Clients of accounts with more than their share that were ended to make room for others, "+
 				"because they were idle or because they waited for a server connection.", []string{"reason"}, nil),
+		former: prometheus.NewDesc("pgherd_agent_pgbouncer_former_users",
+			"Users that PgBouncer held at its last reload and that are no longer logins of any database; a restart frees their memory.",
+			nil, nil),
+		memory: prometheus.NewDesc("pgherd_agent_pgbouncer_resident_memory_bytes",
+			"Memory that PgBouncer's process has, where the agent can see the process.", nil, nil),
 	})
 }
 
@@ -60,6 +69,8 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.held
 	out <- f.limit
 	out <- f.ended
+	out <- f.former
+	out <- f.memory
 }
 
 // Collect implements prometheus.Collector. A program that has not answered yet has no figure.
@@ -80,6 +91,10 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.limit, prometheus.GaugeValue, float64(clients.Limit))
 	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Idle), "idle")
 	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Waiting), "waiting")
+	out <- prometheus.MustNewConstMetric(f.former, prometheus.GaugeValue, float64(f.agent.PoolerUsers()))
+	if resident, known := f.agent.PoolerMemory(); known {
+		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(resident))
+	}
 }
 
 func oneOrZero(yes bool) float64 {

@@ -23,7 +23,10 @@ func (crowded) Clients() agent.ClientCount {
 	return agent.ClientCount{Held: 240, Limit: 350, Idle: 105, Waiting: 7}
 }
 
-func TestClientsAreMeasured(t *testing.T) {
+func (crowded) PoolerUsers() int64          { return 1200 }
+func (crowded) PoolerMemory() (int64, bool) { return 129 << 20, true }
+
+func TestPgBouncerIsMeasured(t *testing.T) {
 	r := prometheus.NewRegistry()
 	if err := Measure(wiring.Registry{Registerer: r, Gatherer: r}, crowded{}); err != nil {
 		t.Fatal(err)
@@ -45,6 +48,7 @@ func TestClientsAreMeasured(t *testing.T) {
 	for _, want := range []string{
 		"pgherd_agent_pgbouncer_clients 240", "pgherd_agent_pgbouncer_clients_limit 350",
 		"pgherd_agent_pgbouncer_clients_ended_total reason=idle 105", "pgherd_agent_pgbouncer_clients_ended_total reason=waiting 7",
+		"pgherd_agent_pgbouncer_former_users 1200", "pgherd_agent_pgbouncer_resident_memory_bytes 1.35266304e+08",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)

@@ -31,6 +31,8 @@ func (r *runningAgent) Languages() []agent.Language { return r.current.Load().La
 func (r *runningAgent) InCharge() bool              { return r.current.Load().InCharge() }
 func (r *runningAgent) PoolerAnswers() bool         { return r.current.Load().PoolerAnswers() }
 func (r *runningAgent) Clients() agent.ClientCount  { return r.current.Load().Clients() }
+func (r *runningAgent) PoolerUsers() int64          { return r.current.Load().PoolerUsers() }
+func (r *runningAgent) PoolerMemory() (int64, bool) { return r.current.Load().PoolerMemory() }
 
 // startAgent starts the agent, with its crash points armed.
 func (s Settings) startAgent(ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock) (*runningAgent, error) {

@@ -1,0 +1,50 @@
+package pooler
+
+import (
+	"context"
+	"testing"
+)
+
+// A role that was removed is held until PgBouncer restarts.
+func TestFormerUsersAreCounted(t *testing.T) {
+	s := realStack(t)
+	if err := s.bouncer.Restart(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.enter(t, "shop", "shop", ""); err != nil {
+		t.Fatal(err)
+	}
+	without := s.defaultState()
+	without.Entries = without.Entries[1:]
+	for _, step := range []struct {
+		state   State
+		restart bool
+		want    int64
+	}{{s.defaultState(), false, 0}, {without, false, 2}, {s.defaultState(), false, 0}, {without, false, 2}, {without, true, 0}} {
+		if step.restart {
+			if err := s.bouncer.Restart(context.WithoutCancel(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.pooler.Apply(t.Context(), step.state); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.pooler.FormerUsers(); got != step.want {
+			t.Errorf("%+v: %d former users", step, got)
+		}
+	}
+}
+
+func TestMemoryIsThatOfOurPgBouncer(t *testing.T) {
+	s := realStack(t)
+	if resident, known := s.pooler.Memory(t.Context()); !known || resident < 1<<20 || resident > 1<<30 {
+		t.Errorf("%d bytes, known: %v", resident, known)
+	}
+	elsewhere := s.settings
+	elsewhere.Dir = t.TempDir()
+	other := NewConsole(elsewhere)
+	defer other.Close()
+	if _, known := other.Memory(t.Context()); known {
+		t.Error("a process that was started with another file passes for ours")
+	}
+}

@@ -1,0 +1,58 @@
+package pooler
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// Memory is how many bytes PgBouncer has in memory. It is not known where the agent cannot see the process, as in another
+// container, or where somebody else holds PgBouncer's socket for it: the process must have been started with our ConfigFile.
+func (c *Console) Memory(ctx context.Context) (resident int64, known bool) {
+	s, err := c.take(ctx)
+	if err != nil {
+		return 0, false
+	}
+	defer c.give(s)
+	pid, err := listener(s.wire.conn)
+	if err != nil {
+		return 0, false
+	}
+	of := func(name string) []byte {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name)) // nothing: it is not visible, or gone
+		return text
+	}
+	started := slices.ContainsFunc(bytes.Split(of("cmdline"), []byte{0}), func(argument []byte) bool {
+		return filepath.Clean(string(argument)) == ConfigFile(c.settings.Dir)
+	})
+	var size, pages int64
+	_, err = fmt.Sscan(string(of("statm")), &size, &pages)
+	return pages * int64(os.Getpagesize()), started && err == nil
+}
+
+// listener is the process that listens on the other end of a unix socket.
+func listener(conn net.Conn) (pid int32, err error) {
+	unix, ok := conn.(syscall.Conn)
+	if !ok {
+		return 0, syscall.ENOTSOCK
+	}
+	raw, err := unix.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	failed := raw.Control(func(fd uintptr) {
+		var peer *syscall.Ucred
+		if peer, err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
+			pid = peer.Pid
+		}
+	})
+	if failed != nil {
+		return 0, failed
+	}
+	return pid, err
+}
