@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -17,6 +18,7 @@ const (
 	loginsOfEach    = 6
 	changesPerRun   = 5
 	mostForAChange  = time.Second
+	mostForARestart = 5 * time.Second // with PgBouncer 1.26, which needs 3 GB for that many limits
 	poolerLocalhost = "127.0.0.1"
 )
 
@@ -32,15 +34,19 @@ func measurePooler(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	restarts, err := b.poolerRestarts(ctx, p, manyEntries(settings))
+	if err != nil {
+		return nil, err
+	}
 	memory, err := b.poolerMemory(ctx, p, settings)
-	return append(changes, memory...), err
+	return slices.Concat(changes, restarts, memory), err
 }
 
 // poolerChanges changes one of 5,000 databases with 30,000 logins, over and over: each change renders every file, writes it,
 // reloads, and reads back that PgBouncer goes by it.
 func (b *bench) poolerChanges(ctx context.Context, p *pooler.Pooler, state pooler.State) ([]row, error) {
 	var took []time.Duration
-	err := b.withPooler(ctx, p, state, func(int) error {
+	err := b.withPooler(ctx, p, state, func(*cluster.Pooler) error {
 		for n := range b.runs*changesPerRun + 1 {
 			state.Entries[n].Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 			began := time.Now()
@@ -62,8 +68,35 @@ func (b *bench) poolerChanges(ctx context.Context, p *pooler.Pooler, state poole
 	}}, nil
 }
 
+// poolerRestarts ends PgBouncer at once, and starts it again: for that long nobody can log in.
+func (b *bench) poolerRestarts(ctx context.Context, p *pooler.Pooler, state pooler.State) ([]row, error) {
+	var took []time.Duration
+	err := b.withPooler(ctx, p, state, func(running *cluster.Pooler) error {
+		for range b.runs*changesPerRun + 1 {
+			began := time.Now()
+			if err := running.Restart(context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+			for p.Ping(ctx) != nil && time.Since(began) < mostForARestart {
+				time.Sleep(time.Millisecond)
+			}
+			took = append(took, time.Since(began))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	ours := median(took[1:])
+	return []row{{
+		measure: fmt.Sprintf("restart of PgBouncer with %d databases, %d logins (median of %d)", manyDatabases,
+			manyDatabases*loginsOfEach, len(took)-1),
+		ours: span(ours).String(), limit: "< " + span(mostForARestart).String(), met: ours < mostForARestart,
+	}}, nil
+}
+
 // withPooler runs a PgBouncer that has started with a state.
-func (b *bench) withPooler(ctx context.Context, p *pooler.Pooler, state pooler.State, use func(pid int) error) error {
+func (b *bench) withPooler(ctx context.Context, p *pooler.Pooler, state pooler.State, use func(*cluster.Pooler) error) error {
 	if err := p.Write(state); err != nil {
 		return err
 	}
@@ -73,7 +106,7 @@ func (b *bench) withPooler(ctx context.Context, p *pooler.Pooler, state pooler.S
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(running.Pid()), running.Stop(context.WithoutCancel(ctx)))
+	return errors.Join(use(running), running.Stop(context.WithoutCancel(ctx)))
 }
 
 func (b *bench) poolerSettings() (s pooler.Settings, owner *pooler.Owner, err error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 // poolerMemory adds entries, logins and limits one after the other, each to a PgBouncer that has just started, and reads what it
@@ -19,11 +20,11 @@ func (b *bench) poolerMemory(ctx context.Context, p *pooler.Pooler, settings poo
 	}
 	var used []int64
 	for _, state := range []pooler.State{none, entries, logins, manyEntries(settings)} {
-		err := b.withPooler(ctx, p, state, func(pid int) error {
+		err := b.withPooler(ctx, p, state, func(running *cluster.Pooler) error {
 			if err := p.Apply(ctx, state); err != nil {
 				return err
 			}
-			resident, err := status(pid, "VmRSS")
+			resident, err := status(running.Pid(), "VmRSS")
 			used = append(used, resident)
 			return err
 		})
