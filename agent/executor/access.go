@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pg"
@@ -100,18 +99,7 @@ func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string,
 }
 
 // inTheWay reports whether another transaction prevented the change of a role.
-func inTheWay(err error) bool {
-	if errors.Is(err, errTurnOver) {
-		return true
-	}
-	switch sqlState(err) {
-	case lockNotAvailable, deadlockDetected, serializationError:
-		return true
-	case internalError:
-		return strings.Contains(err.Error(), "concurrently")
-	}
-	return false
-}
+func inTheWay(err error) bool { return errors.Is(err, errTurnOver) || pg.InTheWay(err) }
 
 // loginParts are the parts of roles that customers log in as.
 const loginParts = "'owner', 'runtime', 'readonly', 'additional'"

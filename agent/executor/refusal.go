@@ -17,17 +17,13 @@ func unavailable(message string, cause error) *command.Refusal {
 
 // SQLSTATEs that mean something here.
 const (
-	duplicateDatabase  = "42P04"
-	duplicateObject    = "42710"
-	uniqueViolation    = "23505"
-	lockNotAvailable   = "55P03"
-	internalError      = "XX000" // "tuple concurrently updated" among others
-	undefinedDatabase  = "3D000"
-	objectInUse        = "55006"
-	notInCharge        = "PGH01"
-	crashedMeanwhile   = "PGH02"
-	serializationError = "40001"
-	deadlockDetected   = "40P01"
+	duplicateDatabase = "42P04"
+	duplicateObject   = "42710"
+	uniqueViolation   = "23505"
+	undefinedDatabase = "3D000"
+	objectInUse       = "55006"
+	notInCharge       = "PGH01"
+	crashedMeanwhile  = "PGH02"
 )
 
 func sqlState(err error) string {

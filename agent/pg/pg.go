@@ -4,6 +4,9 @@ package pg
 import (
 	"context"
 	"database/sql"
+	"strings"
+
+	"github.com/lib/pq"
 )
 
 // Querier is a pool, one connection of it, or a transaction.
@@ -24,6 +27,17 @@ func Each(ctx context.Context, q Querier, scan func(*sql.Rows) error, query stri
 		}
 	}
 	return rows.Err()
+}
+
+// InTheWay reports whether another transaction prevented a change: by a lock that was not waited for any longer, or by a change
+// of its own.
+func InTheWay(err error) bool {
+	const (
+		lockNotAvailable, deadlock, serialization = "55P03", "40P01", "40001"
+		internal                                  = "XX000" // "tuple concurrently updated" among others
+	)
+	return pq.As(err, lockNotAvailable, deadlock, serialization) != nil ||
+		pq.As(err, internal) != nil && strings.Contains(err.Error(), "concurrently")
 }
 
 // Column runs a query of one column of text.

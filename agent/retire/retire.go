@@ -11,9 +11,10 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // Ending is how roles end, together and in one transaction.
@@ -69,18 +70,9 @@ func retirement(role string) []string {
 	}
 }
 
-// SQLSTATEs of what others do.
-const (
-	dependentObjects = "2BP01"
-	lockNotAvailable = "55P03"
-	deadlock         = "40P01"
-	serialization    = "40001"
-	internalError    = "XX000" // "tuple concurrently updated" among others
-)
-
 // IsKept reports whether a role was not dropped because something refers to it, or an open transaction is about to: what is not
 // committed shows nowhere.
 func IsKept(err error) bool {
-	return pq.As(err, dependentObjects, lockNotAvailable, deadlock, serialization) != nil ||
-		pq.As(err, internalError) != nil && strings.Contains(err.Error(), "concurrently")
+	const dependentObjects = "2BP01"
+	return pq.As(err, dependentObjects) != nil || pg.InTheWay(err)
 }

@@ -43,18 +43,18 @@ const (
 func strip(ctx context.Context, db *sql.DB, oid uint32) error {
 	statements, err := pg.Column(ctx, db, fmt.Sprintf(stripping, maxStripped), oid)
 	for _, s := range statements {
-		if failed := pg.InTransaction(ctx, db, stripWait, s); !isLeft(failed) {
+		if failed := pg.InTransaction(ctx, db, stripWait, s); !pg.InTheWay(failed) && !isLeft(failed) {
 			err = errors.Join(err, failed)
 		}
 	}
 	return err
 }
 
-// isLeft reports whether a statement failed because of what others do.
+// isLeft reports whether there is nothing to take any more, or the agent may not.
 func isLeft(err error) bool {
 	const (
 		insufficientPrivilege       = "42501"
 		gone, noDatabase, noGrantor = "42704", "3D000", "0P000" // since the rights were read
 	)
-	return pq.As(err, lockNotAvailable, deadlock, internalError, insufficientPrivilege, gone, noDatabase, noGrantor) != nil
+	return pq.As(err, insufficientPrivilege, gone, noDatabase, noGrantor) != nil
 }
