@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
@@ -138,7 +138,7 @@ func TestFrozenPredecessorLeavesTheBackupAlone(t *testing.T) {
 		t.Errorf("the files were %v, and are %v after the predecessor's end", written, now)
 	}
 	next.thaw(t)
-	if report := second.backedUp(t, c); report.State != protocol.BackupDone || report.VerifiedAt == nil {
+	if report := second.backedUp(t, c); report.State != command.BackupDone || report.VerifiedAt == nil {
 		t.Errorf("%+v", report)
 	}
 }
