@@ -7,8 +7,8 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-// Uses keeps what operations use beside their own databases. Whoever adds one, or asks before a thing is deleted or changed, holds
-// the lock of the thing's database (Databases.Lock).
+// Uses keeps what operations use beside their own databases. Whoever adds one, or asks before a thing is deleted or changed,
+// holds the lock of the thing's database (Databases.Lock).
 type Uses interface {
 	// Add stores a use of an operation that is stored in the same transaction.
 	Add(ctx context.Context, u operation.Use) error

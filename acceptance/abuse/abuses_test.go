@@ -30,6 +30,7 @@ var abuses = []abuse{
 	{name: "connections to the API", begin: fillAPI, stillOn: fewConnections},
 	{name: "long lists", begin: readLongLists, stillOn: shortPages},
 	{name: "temporary files", begin: sortMuch, stillOn: sortsEnded},
+	{name: "a stopped server", begin: stopServer, stillOn: expiresInTime},
 }
 
 // mallory is the customer who does it, with an account of its own for each abuse.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -202,10 +203,23 @@ func (s *Stack) checkPooler(ctx context.Context) error {
 }
 
 func (s *Stack) register(ctx context.Context) error {
-	_, err := s.Admin(ctx, "server", "add", "--name", "first", "--agent-url", s.AgentURL(), "--agent-ca-file", s.ca.CertFile(),
-		"--public-host", PublicHost, "--public-port", strconv.Itoa(s.poolerPort),
-		"--connections", "0") // tests make many databases, and few connections to each
+	_, err := s.Register(ctx, "first", s)
 	return err
+}
+
+// Register adds the server of a stack, which may be another one, under a name. It returns the server's ID.
+func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string, err error) {
+	out, err := s.commandWith(ctx, []string{"PGHERD_AGENT_SECRET=" + of.agentSecret}, "admin", "--json",
+		"server", "add", "--name", name, "--agent-url", of.AgentURL(), "--agent-ca-file", of.ca.CertFile(),
+		"--public-host", PublicHost, "--public-port", strconv.Itoa(of.poolerPort),
+		"--connections", "0") // tests make many databases, and few connections to each
+	if err != nil {
+		return "", err
+	}
+	var made struct {
+		ID string `json:"serverId"`
+	}
+	return made.ID, json.Unmarshal(out, &made)
 }
 
 // enableFeatures switches on what is off in a new installation.

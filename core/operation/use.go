@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Use is a thing that an operation uses, for as long as it is open, beside its own database: another database, or a backup of any.
+// Use is a thing that an operation uses, for as long as it is open, beside its own database: another database, or a backup.
 type Use struct {
 	OperationID id.OperationID `db:"operation_id"`
 	DatabaseID  id.DatabaseID  `db:"database_id"`
