@@ -2,11 +2,15 @@
 
 -- +goose Up
 
+-- In the order in which hosts lock them.
+LOCK TABLE databases IN SHARE ROW EXCLUSIVE MODE;
+
 -- The kinds are those that the hosts register.
 ALTER TABLE operations DROP CONSTRAINT operations_kind_check;
 
 ALTER TABLE operations ADD COLUMN server_id uuid;
-UPDATE operations o SET server_id = d.server_id FROM databases d WHERE d.id = o.database_id;
+UPDATE operations o SET server_id = d.server_id FROM databases d
+    WHERE d.id = o.database_id AND o.status IN ('queued', 'running');
 
 -- A lane is the open operations of one account, on one server, of one kind. None of them is due before due_at; turn is higher
 -- the later the lane was last served. Whoever makes an operation due earlier holds the lane until the end of the transaction, so
