@@ -27,8 +27,7 @@ type Operations interface {
 	List(ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p Page) ([]operation.Operation, error)
 	// ClaimNext takes a claimable operation, as operation.Claimed leaves it; ErrNoRow when it finds none. It is fair: of the
 	// accounts with claimable operations it takes the one that was served longest ago, of its servers and kinds the one that was
-	// served longest ago, and of those operations the one that has waited longest. Two workers never claim the same one. Where
-	// several claim at the same moment, one of them may find none although there is one.
+	// served longest ago, and of those operations the one that has waited longest. Two workers never claim the same one.
 	ClaimNext(ctx context.Context, c OperationClaim) (operation.Operation, error)
 	// SaveLeased writes every field that can change, provided that the stored epoch is still o.Epoch and the operation is not
 	// final; ErrLeaseLost otherwise. It does not overwrite a CancelRequested that was stored in the meantime.
@@ -46,6 +45,8 @@ type OperationClaim struct {
 	// NotOf and NotOn are accounts and servers of which the worker has enough in hand.
 	NotOf []id.AccountID
 	NotOn []id.ServerID
+	// Only, where it is set, is the one operation that is wanted: whether it is due or not, but not while somebody holds it.
+	Only id.OperationID
 }
 
 // Idempotency keeps the keys of requests.

@@ -20,6 +20,7 @@ func Queue(t *testing.T, m Metadata) {
 		{"what has waited longest is claimed first", longestFirst},
 		{"accounts take turns, and so do servers and kinds", lanesTakeTurns},
 		{"a worker gets nothing of what it has enough of or does not know", claimsLeaveOut},
+		{"one operation can be claimed before it is due", oneIsClaimed},
 		{"an operation follows its database to another server", workMoves},
 		{"what rests, is held or is final is not claimed", restingIsLeft},
 		{"a lease that is over is claimed again", leaseIsTakenOver},
@@ -147,6 +148,32 @@ func claimsLeaveOut(w *world) {
 	got, err := claimOf(w.Context(), w.Store, c)
 	w.equal("what is left", got.ID, of.ID)
 	w.equal("the error", err, nil)
+}
+
+func oneIsClaimed(w *world) {
+	o := w.addWork(w.addDatabase("shop").ID, func(o *operation.Operation) { o.NotBefore = minutes(60) })
+	w.addWork(w.addDatabase("other").ID)
+	c := ports.OperationClaim{Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed, Only: o.ID}
+	got, err := claimOf(w.Context(), w.Store, c)
+	w.equal("before it is due", got, o.Claimed("worker-1", minutes(1), hold))
+	w.equal("the error", err, nil)
+	none := func(what string, c ports.OperationClaim) {
+		w.Helper()
+		if o, err := claimOf(w.Context(), w.Store, c); !errors.Is(err, ports.ErrNoRow) {
+			w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
+		}
+	}
+	none("while it is held", c)
+	c.Now = c.Now.Add(hold)
+	unknown := c
+	unknown.Kinds = []operation.Kind{"lifecycle"}
+	none("of an unknown kind", unknown)
+	got, err = claimOf(w.Context(), w.Store, c)
+	w.equal("when the lease is over", got.Epoch, int64(2))
+	w.equal("the error", err, nil)
+	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, ended(got, operation.Failed)) })
+	c.Now = c.Now.Add(hold)
+	none("when it is final", c)
 }
 
 func workMoves(w *world) {

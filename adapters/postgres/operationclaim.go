@@ -45,6 +45,14 @@ var (
 			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $1)
 		FROM first WHERE t.id = first.id
 		RETURNING ` + operationTable.row("t"))
+	claimOne = written(`
+		UPDATE operations t
+		SET status = 'running', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4,
+			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $1)
+		WHERE t.id = $5 AND t.` + open + ` AND t.kind = ANY($2) AND (t.lease_until IS NULL OR t.lease_until <= $1)
+		RETURNING ` + operationTable.row("t"))
+	anyDue = written(`SELECT 1 FROM operation_lanes l
+		WHERE l.due_at <= $1 AND l.kind = ANY($2) AND l.account_id <> ALL($3) AND l.server_id <> ALL($4) LIMIT 1`)
 	dueLane = written(fairestLane + " SELECT account_id, server_id, kind FROM lane")
 	// Statements of their own, after the lane was locked, so that they see every operation that was made due before.
 	leaveLane = written(`
@@ -65,16 +73,25 @@ type lane struct {
 const laneRest = 50 * time.Millisecond
 
 // ClaimNext claims in one statement. Where the fairest lane turns out to have nothing for now, that is noted, and the next lane
-// is tried.
+// is tried. Where other transactions hold all that are left, the claim is run again, and waits for none of them.
 func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (operation.Operation, error) {
+	if c.Only != "" {
+		return plain(held[operation.Operation](ctx, o.session, claimOne, c.Now, listed(c.Kinds), c.Owner, c.Now.Add(c.Hold), c.Only))
+	}
 	fair := []any{c.Now, listed(c.Kinds), listed(c.NotOf), listed(c.NotOn)}
 	for {
 		claimed, err := plain(held[operation.Operation](ctx, o.session, claimOperation, append(fair, c.Owner, c.Now.Add(c.Hold))...))
 		if !errors.Is(err, ports.ErrNoRow) {
 			return claimed, err
 		}
+		if _, err := held[int](ctx, o.session, anyDue, fair...); err != nil {
+			return operation.Operation{}, err
+		}
 		exhausted, err := held[lane](ctx, o.session, dueLane, fair...)
-		if err != nil {
+		switch {
+		case errors.Is(err, ports.ErrNoRow):
+			return operation.Operation{}, errContended
+		case err != nil:
 			return operation.Operation{}, err
 		}
 		if err := o.leave(ctx, exhausted, c.Now.Add(laneRest)); err != nil {

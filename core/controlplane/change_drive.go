@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -166,7 +167,7 @@ func (b *base) postpone(ctx context.Context, j changeJob, cause error) (outcome,
 		}
 		o.change.Attempts++
 		o.change.Refusal = refusalOf(cause)
-		o.change.NotBefore = b.Clock.Now().Add(role.Backoff(o.change.Attempts))
+		o.change.NotBefore = b.Clock.Now().Add(operation.Backoff(o.change.Attempts))
 		return tx.RoleChanges().Save(ctx, o.change)
 	})
 	if err == nil && o.change.Open() {

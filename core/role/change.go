@@ -108,12 +108,6 @@ func (c Change) Ended(s ChangeStatus, now time.Time) Change {
 // Grace is how long only the request that began a change works on it; after that, so does the batch host.
 const Grace = 5 * time.Second
 
-// Backoff is the batch host's pause after an attempt with unknown outcome: one second, doubled each time, at most one minute.
-// There is no last attempt.
-func Backoff(attempts int) time.Duration {
-	return min(time.Minute, time.Second<<min(max(attempts, 1)-1, 6))
-}
-
 // Proof is what the agent observed before it reported a change as done. It is recorded in the activity log.
 type Proof struct {
 	ClientsClosed int `json:"clientsClosed"` // of the pooler

@@ -1,9 +1,7 @@
 package role
 
 import (
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -48,20 +46,5 @@ func TestSecretContextOfAChange(t *testing.T) {
 	c.RoleID, c.Login = "", database.RuntimeLogin
 	if got := c.SecretContext(); got != "database/0189abcd-ef01-4234-8567-89abcdef0123/login/runtime/5" {
 		t.Error(got)
-	}
-}
-
-func TestBackoff(t *testing.T) {
-	var got []time.Duration
-	for attempts := range 10 {
-		got = append(got, Backoff(attempts)/time.Second)
-	}
-	if want := []time.Duration{1, 1, 2, 4, 8, 16, 32, 60, 60, 60}; !slices.Equal(got, want) {
-		t.Error(got)
-	}
-	for _, attempts := range []int{-1 << 62, -1, 64, 1 << 40, 1<<62 - 1} {
-		if d := Backoff(attempts); d < time.Second || d > time.Minute {
-			t.Errorf("%s after %d attempts", d, attempts)
-		}
 	}
 }

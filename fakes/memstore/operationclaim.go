@@ -28,6 +28,10 @@ func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (oper
 		return operation.Operation{}, err
 	}
 	mine := func(op operation.Operation) bool {
+		if c.Only != "" {
+			op.NotBefore = c.Now
+			return op.ID == c.Only && op.Claimable(c.Now) && slices.Contains(c.Kinds, op.Kind)
+		}
 		return op.Claimable(c.Now) && slices.Contains(c.Kinds, op.Kind) &&
 			!slices.Contains(c.NotOf, op.AccountID) && !slices.Contains(c.NotOn, op.ServerID)
 	}

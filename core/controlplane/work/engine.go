@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -44,9 +43,8 @@ type Engine struct {
 	kinds map[operation.Kind]kind
 	names []operation.Kind // in the order of registration
 
-	claiming sync.Mutex // one claim at a time: two of one process would compete for the same lane
-	inHand   inHand
-	alarm    alarm
+	inHand inHand
+	alarm  alarm
 }
 
 // New makes an engine without kinds. It starts nothing: see Register and Run.

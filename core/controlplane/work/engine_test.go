@@ -182,6 +182,36 @@ func TestALostLease(t *testing.T) {
 	equal(t, "events", len(w.store.Events()), 1)
 }
 
+// A caller drives an operation step by step. When it stays away, a worker finishes the work.
+func TestACallerDrives(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	var drivers []string
+	w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+		if !j.ByCaller() {
+			drivers = append(drivers, "worker")
+			return succeed(ctx, j)
+		}
+		drivers = append(drivers, "caller")
+		return work.Again(10 * time.Second), nil
+	}
+	for range 2 {
+		if now, err := w.Advance(w.ctx, o.ID, time.Minute); err != nil || now.Status != operation.Running || now.Until != nil {
+			t.Fatalf("%+v, %v", now, err)
+		}
+		w.clock.Advance(9 * time.Second)
+		equal(t, "a worker", w.runOne(w.Engine), false)
+	}
+	w.clock.Advance(time.Second)
+	equal(t, "a worker", w.runOne(w.Engine), true)
+	if _, err := w.Advance(w.ctx, o.ID, time.Minute); !errors.Is(err, ports.ErrNoRow) {
+		t.Errorf("a final operation: %v", err)
+	}
+	if want := []string{"caller", "caller", "worker"}; !slices.Equal(drivers, want) {
+		t.Errorf("driven by %v, want %v", drivers, want)
+	}
+}
+
 func TestPoints(t *testing.T) {
 	w := newWorld(t)
 	want := []string{

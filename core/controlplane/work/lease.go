@@ -13,10 +13,11 @@ import (
 
 // Lease is an operation that this process works on. The lease is renewed while steps run; when it is lost, their context ends.
 type Lease struct {
-	engine *Engine
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	done   sync.WaitGroup
+	engine   *Engine
+	byCaller bool
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	done     sync.WaitGroup
 
 	mu      sync.Mutex
 	op      operation.Operation
@@ -69,6 +70,9 @@ func (l *Lease) alive() bool {
 	o := l.Operation()
 	return o.Until != nil && l.engine.Clock.Now().Before(*o.Until)
 }
+
+// ByCaller reports whether a caller drives the operation, and not a worker; see Engine.Advance.
+func (l *Lease) ByCaller() bool { return l.byCaller }
 
 // Call makes one call of an agent. The fence lets the agent refuse this worker once its lease is lost; ErrLeaseLost means that
 // the loss is known here already, as after a long suspension, and nothing was called. what is one of Kind.Calls.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -23,25 +24,28 @@ type Workers struct{ All, PerAccount, PerServer int }
 func (e *Engine) Run(ctx context.Context, n ports.Notifier, w Workers) {
 	e.inHand.limit(w)
 	var running sync.WaitGroup
-	for range w.All {
-		running.Go(func() { e.loop(ctx, n) })
-	}
-	running.Wait()
-}
-
-func (e *Engine) loop(ctx context.Context, n ports.Notifier) {
+	defer running.Wait()
 	wake, stop := n.Wake()
 	defer stop()
 	ring, hangUp := e.alarm.Wake()
 	defer hangUp()
 	tick := time.NewTicker(idlePoll)
 	defer tick.Stop()
+	free := make(chan struct{}, w.All)
 	for ctx.Err() == nil {
-		worked, err := e.RunNext(ctx)
-		if worked {
+		free <- struct{}{}
+		o, leave, err := e.claim(ctx)
+		if err == nil {
+			running.Go(func() {
+				e.bounded(ctx, o)
+				leave()
+				<-free
+				e.alarm.WakeAll() // there may be work of the account or on the server that had enough in hand
+			})
 			continue
 		}
-		if err != nil && ctx.Err() == nil {
+		<-free
+		if !errors.Is(err, ports.ErrNoRow) && ctx.Err() == nil {
 			e.Journal.Record(ctx, ports.JournalEvent{What: "queue.unreadable", Err: err})
 		}
 		select {
@@ -56,24 +60,27 @@ func (e *Engine) loop(ctx context.Context, n ports.Notifier) {
 // RunNext claims one operation and runs it as far as possible for now. It reports false when none was claimable.
 func (e *Engine) RunNext(ctx context.Context) (worked bool, err error) {
 	o, leave, err := e.claim(ctx)
-	if errors.Is(err, ports.ErrNoRow) {
+	switch {
+	case errors.Is(err, ports.ErrNoRow):
 		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
 	}
 	defer leave()
-	bounded, cancel := context.WithTimeout(ctx, e.StepTime)
-	defer cancel()
-	_ = e.run(bounded, o, ctx.Err) // the journal and the operation itself tell how it went
-	e.inHand.answered(o.ServerID, !errors.Is(bounded.Err(), context.DeadlineExceeded))
+	e.bounded(ctx, o)
 	return true, nil
+}
+
+// bounded runs a claimed operation for one StepTime at most. The journal and the operation itself tell how it went.
+func (e *Engine) bounded(ctx context.Context, o operation.Operation) {
+	stepping, cancel := context.WithTimeout(ctx, e.StepTime)
+	defer cancel()
+	_ = e.work(e.hold(stepping, o), ctx.Err)
+	e.inHand.answered(o.ServerID, !errors.Is(stepping.Err(), context.DeadlineExceeded))
 }
 
 // claim takes the operation whose turn it is, and counts it as in hand until leave is called.
 func (e *Engine) claim(ctx context.Context) (o operation.Operation, leave func(), err error) {
-	e.claiming.Lock()
-	defer e.claiming.Unlock()
 	accounts, servers := e.inHand.full()
 	err = e.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		o, err = tx.Operations().ClaimNext(ctx, ports.OperationClaim{
@@ -93,14 +100,39 @@ func (e *Engine) RunNow(ctx context.Context, o operation.Operation, most time.Du
 	e.Reserved(o.Kind)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
-	return e.run(ctx, o, func() error { return nil })
+	return e.work(e.hold(ctx, o), func() error { return nil })
 }
 
-// run does steps of a claimed operation until it is final or is put down. stopping reports whether the worker is to end.
-func (e *Engine) run(ctx context.Context, o operation.Operation, stopping func() error) error {
+// Advance does the next steps of an operation that its callers drive, for at most so long, even if the caller disconnects, and
+// returns it as it is then. Such a kind puts its operations down for as long as its callers may stay away; after that a worker
+// goes on, and the step sees that no caller drives it. ErrNoRow: the operation is final, or somebody works on it.
+func (e *Engine) Advance(ctx context.Context, op id.OperationID, most time.Duration) (operation.Operation, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	defer cancel()
+	var o operation.Operation
+	err := e.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		o, err = tx.Operations().ClaimNext(ctx, ports.OperationClaim{
+			Owner: e.Instance, Now: e.Clock.Now(), Hold: e.LeaseHold, Kinds: e.names, Only: op,
+		})
+		return err
+	})
+	if err != nil {
+		return o, err
+	}
 	l := e.hold(ctx, o)
+	l.byCaller = true
+	err = e.work(l, func() error { return nil })
+	if errors.Is(err, errAgain) {
+		err = nil
+	}
+	return l.Operation(), err
+}
+
+// work does steps of a claimed operation until it is final or is put down. stopping reports whether the worker is to end.
+func (e *Engine) work(l *Lease, stopping func() error) error {
+	o := l.Operation()
 	if o.Epoch == 1 || o.Attempts > 1 { // not each time that a running job is asked how far it is
-		e.record(ctx, "operation.claimed", o, nil)
+		e.record(l.ctx, "operation.claimed", o, nil)
 	}
 	next, err := l.steps(e.kinds[o.Kind].step)
 	l.release() // before putDown: a renewal after it would take the lease back
