@@ -171,7 +171,9 @@ func oneIsClaimed(w *world) {
 	got, err = claimOf(w.Context(), w.Store, c)
 	w.equal("when the lease is over", got.Epoch, int64(2))
 	w.equal("the error", err, nil)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, ended(got, operation.Failed)) })
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		return tx.Operations().SaveLeased(ctx, ended(got, operation.Failed))
+	})
 	c.Now = c.Now.Add(hold)
 	none("when it is final", c)
 }

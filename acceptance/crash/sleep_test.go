@@ -59,10 +59,12 @@ func TestSleepingWorkerWritesNothing(t *testing.T) {
 	release := g.holdUp(t)
 	o := g.startBackup(t, w.api)
 	w.atWork(t, o)
+	noError(t, w.agent.Freeze()) // so that the next step does not end
+	epoch := w.awaitStep(t, o.ID)
 	noError(t, w.batch.Freeze())
 	next, err := w.StartBatch(soon(t), "", "--lease-hold", "10m")
 	noError(t, err)
-	w.awaitEpoch(t, o.ID, 2)
+	w.awaitEpoch(t, o.ID, epoch+1)
 	noError(t, next.Freeze()) // it keeps its long lease, and now nobody else changes anything
 	before := w.records(t)
 	noError(t, w.batch.Thaw())
@@ -72,13 +74,30 @@ func TestSleepingWorkerWritesNothing(t *testing.T) {
 	}
 	noError(t, w.batch.Kill())
 	noError(t, next.Thaw())
+	noError(t, w.agent.Thaw())
 	release()
 	w.settled(t)
-	w.isFenced(t, o.ID, 1)
+	w.isFenced(t, o.ID, int64(epoch))
 	if done := g.operation(t, w.api, o.ID); done.Status != "succeeded" {
 		t.Errorf("the backup: %+v", done)
 	}
 	g.restores(t, w, w.api, g.backups(t, w.api)[0])
+}
+
+// awaitStep waits until a step of an operation is under way that does not end, and returns its epoch.
+func (w *world) awaitStep(t *testing.T, operation string) (epoch int) {
+	t.Helper()
+	const query = "SELECT lease_epoch FROM operations WHERE id = $1 AND lease_until IS NOT NULL"
+	same := 0
+	eventually(t, "a step", func() (bool, string) {
+		var now int
+		if err := w.meta.QueryRowContext(t.Context(), query, operation).Scan(&now); err != nil || now != epoch {
+			epoch, same = now, 0
+		}
+		same++
+		return epoch > 0 && same > 10, "none that lasts"
+	})
+	return epoch
 }
 
 // An API host that slept while the agent made a database finds that another has finished the work.
