@@ -63,7 +63,7 @@ func (p *pass[W]) round(ctx context.Context, start func(work func())) error {
 	finding, cancel := context.WithTimeout(ctx, DefaultLimit)
 	defer cancel()
 	found, err := p.Find(finding)
-	order, work := []turn{}, map[turn][]W{}
+	order, work, alive := []turn{}, map[turn][]W{}, map[id.ServerID]func() bool{}
 	for _, w := range found {
 		var of turn
 		of.server, of.account = p.Of(w)
@@ -71,12 +71,15 @@ func (p *pass[W]) round(ctx context.Context, start func(work func())) error {
 			order = append(order, of)
 		}
 		work[of] = append(work[of], w)
+		if alive[of.server] == nil {
+			alive[of.server] = sync.OnceValue(func() bool { return p.answers(ctx, of.server) })
+		}
 	}
 	for _, of := range order {
 		if slot, free := p.begin(of); free {
 			start(func() {
 				defer p.end(of)
-				p.take(ctx, slot, of.server, work[of])
+				p.take(ctx, slot, alive[of.server], work[of])
 			})
 		}
 	}
@@ -104,14 +107,14 @@ func (p *pass[W]) end(of turn) {
 }
 
 // take does an account's work on a server when there is a slot.
-func (p *pass[W]) take(ctx context.Context, slot chan struct{}, server id.ServerID, work []W) {
+func (p *pass[W]) take(ctx context.Context, slot chan struct{}, alive func() bool, work []W) {
 	select {
 	case slot <- struct{}{}:
 	case <-ctx.Done():
 		return
 	}
 	defer func() { <-slot }()
-	if !p.answers(ctx, server) {
+	if !alive() {
 		return
 	}
 	for _, w := range work {
@@ -121,7 +124,7 @@ func (p *pass[W]) take(ctx context.Context, slot chan struct{}, server id.Server
 	}
 }
 
-// answers looks for an outage before anything is written for the server's sake. Every answer is a sign of life.
+// answers looks for an outage, once in a round, before anything is written for the server's sake. Every answer is a sign of life.
 func (p *pass[W]) answers(ctx context.Context, server id.ServerID) bool {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
