@@ -1,0 +1,115 @@
+package apiclient
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Config says whom to call, and how long to try. Only URL is required.
+type Config struct {
+	// URL of the service, without /api/v1.
+	URL string
+	// Key is the API key. Without one, requests have no Authorization header.
+	Key string
+	// HTTP sends the requests; nil for http.DefaultClient. Its Timeout would cut downloads off.
+	HTTP *http.Client
+	// Attempts is how often a call is sent at most; 0 for 4. Only a call that may be repeated is sent a second time: one of the
+	// methods GET, PATCH and DELETE, one with an Idempotency-Key, and one that the API wants repeated until it is done.
+	Attempts int
+	// LongestWait is the longest Retry-After that a call waits for; 0 for 30 seconds. A longer one is the caller's to wait for.
+	LongestWait time.Duration
+	// AttemptTimeout bounds one attempt of a call, and of a download the wait for its header; 0 for 2 minutes.
+	AttemptTimeout time.Duration
+	// StallTimeout ends an attempt of a download that brings no byte for so long; 0 for 1 minute.
+	StallTimeout time.Duration
+	// Random is where idempotency keys and the jitter of retries come from; nil for crypto/rand. It is used from many goroutines.
+	Random io.Reader
+}
+
+// Client calls the API with one key. Any number of goroutines may use it.
+type Client struct {
+	Databases  Databases
+	Allowlist  Allowlist
+	Backups    Backups
+	Operations Operations
+	Activity   Activity
+	Webhooks   Webhooks
+	Roles      Roles
+	Logins     Logins
+
+	base      string
+	authorize func(http.Header) // a function, so that no dump of the client shows the key
+	http      *http.Client
+	timeout   time.Duration
+	stall     time.Duration
+	retry     retryPolicy
+	random    io.Reader
+}
+
+// New makes a client. It sends nothing.
+func New(c Config) (*Client, error) {
+	base, err := checkURL(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("apiclient: the key holds characters that no key has")
+	}
+	if c.Attempts < 0 {
+		return nil, errors.New("apiclient: Attempts is negative")
+	}
+	client := &Client{
+		base: base, authorize: bearer(c.Key), http: c.HTTP,
+		timeout: or(c.AttemptTimeout, 2*time.Minute), stall: or(c.StallTimeout, time.Minute), random: c.Random,
+		retry: retryPolicy{attempts: or(c.Attempts, 4), longest: or(c.LongestWait, 30*time.Second)},
+	}
+	if client.http == nil {
+		client.http = http.DefaultClient
+	}
+	if client.random == nil {
+		client.random = rand.Reader
+	}
+	client.group()
+	return client, nil
+}
+
+func (c *Client) group() {
+	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
+	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
+	c.Roles, c.Logins = Roles{c}, Logins{c}
+}
+
+func checkURL(text string) (base string, err error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("apiclient: URL: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return "", errors.New("apiclient: URL must be an absolute http or https URL")
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return "", errors.New("apiclient: URL must have no user, query or fragment")
+	}
+	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+func bearer(key string) func(http.Header) {
+	return func(h http.Header) {
+		if key != "" && h.Get("Authorization") == "" {
+			h.Set("Authorization", "Bearer "+key)
+		}
+	}
+}
+
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,134 @@
+package apiclient
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// source serves a file, with or without ranges, and breaks off as told.
+type source struct {
+	content []byte
+	tag     string
+	cut     []int // after how many bytes each request breaks off; those after it do not
+	stall   bool  // hang there instead
+	change  bool  // the file is another one from the second request on
+	asked   []string
+}
+
+func (s *source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked = append(s.asked, r.Header.Get("Range"))
+	content, from := s.content, 0
+	if s.change && len(s.asked) > 1 {
+		content = bytes.Repeat([]byte("x"), len(content))
+	}
+	status := http.StatusOK
+	if s.tag != "" {
+		w.Header().Set("Accept-Ranges", "bytes")
+		w.Header().Set("ETag", s.tag)
+		if start, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes="); ok && r.Header.Get("If-Range") == s.tag {
+			status = http.StatusPartialContent
+			from, _ = strconv.Atoi(strings.TrimSuffix(start, "-"))
+			w.Header().Set("Content-Range", "bytes "+start+strconv.Itoa(len(content)-1)+"/"+strconv.Itoa(len(content)))
+		}
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(content)-from))
+	w.WriteHeader(status)
+	if len(s.asked) > len(s.cut) {
+		_, _ = w.Write(content[from:])
+		return
+	}
+	_, _ = w.Write(content[from:max(from, s.cut[len(s.asked)-1])])
+	_ = http.NewResponseController(w).Flush()
+	if s.stall {
+		<-r.Context().Done()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+func TestDownloads(t *testing.T) {
+	content := make([]byte, 200_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
+	for name, c := range map[string]struct {
+		source source
+		asked  int
+		ranges bool
+		err    bool
+	}{
+		"in one go":                           {source{}, 1, false, false},
+		"broken off twice":                    {source{cut: []int{70_000, 150_000}}, 3, false, false},
+		"broken off twice, with ranges":       {source{cut: []int{70_000, 150_000}, tag: `"v1"`}, 3, true, false},
+		"broken off, with a weak tag":         {source{cut: []int{70_000}, tag: `W/"v1"`}, 2, false, false},
+		"broken off in what was read already": {source{cut: []int{70_000, 10_000}}, 3, false, false},
+		"that hangs":                          {source{cut: []int{70_000}, stall: true}, 2, false, false},
+		"broken off at the same byte always":  {source{cut: []int{7, 7, 7, 7, 7, 7, 7, 7, 7, 7}, tag: `"v1"`}, 3, true, true},
+		"of a file that changes":              {source{cut: []int{70_000}, change: true}, 2, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &c.source
+			s.content = content
+			client := hear(t, Config{Attempts: 3, Random: zeros{}, StallTimeout: 300 * time.Millisecond}, s.ServeHTTP)
+			d, err := client.Backups.Download(t.Context(), "d", "f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(d)
+			if (err != nil) != c.err || len(s.asked) != c.asked || d.Size != int64(len(content)) || d.Close() != nil {
+				t.Fatalf("%d of %d bytes, asked for %q: %v", len(got), d.Size, s.asked, err)
+			}
+			if !bytes.HasPrefix(content, got) {
+				t.Error("what was read is not the file")
+			}
+			sum := sha256.Sum256(got)
+			if d.SHA256() != hex.EncodeToString(sum[:]) || !c.err && len(got) != len(content) {
+				t.Errorf("%d bytes with the checksum %s", len(got), d.SHA256())
+			}
+			if ranged := strings.Join(s.asked, "") != ""; ranged != c.ranges {
+				t.Errorf("asked for %q", s.asked)
+			}
+		})
+	}
+}
+
+func TestDownloadThatIsRefused(t *testing.T) {
+	asked := 0
+	client := hear(t, Config{Attempts: 3, Random: zeros{}}, func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		if asked == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":{"code":"BACKUP_NOT_FOUND","message":"m","details":[]}}`)
+	})
+	d, err := client.Backups.Download(t.Context(), "d", "f")
+	var e *Error
+	if d != nil || !errors.As(err, &e) || e.Code != fault.BackupNotFound || asked != 2 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+}
+
+// An answer that has no file, or only a part where all of it was asked for, is an error at once.
+func TestAnswerWithoutTheFile(t *testing.T) {
+	for _, status := range []int{http.StatusNoContent, http.StatusPartialContent} {
+		asked := 0
+		client := hear(t, Config{Random: zeros{}}, func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			w.WriteHeader(status)
+		})
+		if _, err := client.Backups.Download(t.Context(), "d", "f"); err == nil || asked != 1 {
+			t.Errorf("%d: asked %d times: %v", status, asked, err)
+		}
+	}
+}

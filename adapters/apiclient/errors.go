@@ -1,0 +1,72 @@
+package apiclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// Error is an answer that refuses a request. Code is empty where the answer was not the API's, but that of a proxy, say.
+type Error struct {
+	Status int
+	wire.ErrorBody
+	RetryAfter time.Duration // zero where the answer does not say when to come back
+	RequestID  string
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s", e.Status, or(string(e.Code), http.StatusText(e.Status)))
+	if e.Message != "" {
+		b.WriteString(": " + e.Message)
+	}
+	for _, d := range e.Details {
+		fmt.Fprintf(&b, "; %s: %s", d.Field, d.Issue)
+	}
+	if e.RequestID != "" {
+		b.WriteString(" (request " + e.RequestID + ")")
+	}
+	return b.String()
+}
+
+// refusal is what an answer refuses with, an *Error; nil where it does not.
+func refusal(r Response) error {
+	if r.Status >= http.StatusOK && r.Status < http.StatusMultipleChoices {
+		return nil
+	}
+	e := &Error{Status: r.Status, RequestID: r.Header.Get("X-Request-Id")}
+	if seconds, err := strconv.Atoi(r.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	e.ErrorBody = errorBody(r.Body)
+	return e
+}
+
+// errorBody reads both forms of an error. Anything else has no code.
+func errorBody(text []byte) wire.ErrorBody {
+	var usual wire.Error
+	if json.Unmarshal(text, &usual) == nil && usual.Error.Code != "" {
+		return usual.Error
+	}
+	var bare wire.BareMaintenance
+	if json.Unmarshal(text, &bare) == nil && bare.Error != "" {
+		return wire.ErrorBody{Code: bare.Error, Message: bare.Message}
+	}
+	return wire.ErrorBody{}
+}
+
+// is reports whether the code is one of these.
+func (e *Error) is(codes ...fault.Code) bool {
+	for _, code := range codes {
+		if e.Code == code {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,30 @@
+package apiclient
+
+// Option changes a single call.
+type Option func(*options)
+
+type options struct {
+	key      *string
+	response *Response
+}
+
+const keyHeader = "Idempotency-Key"
+
+// IdempotencyKey sends a key of the caller's. Whoever wants to repeat a call later, or after a crash, needs to know its key. With
+// an empty one none is sent, and the call is not repeated. Calls that take no key ignore it.
+func IdempotencyKey(key string) Option {
+	return func(o *options) { o.key = &key }
+}
+
+// KeepResponse stores what came last, with its status, header and bytes, which may hold a password. A download is not kept.
+func KeepResponse(r *Response) Option {
+	return func(o *options) { o.response = r }
+}
+
+// keyOf is the caller's key, or a new one.
+func (c *Client) keyOf(o options) (string, error) {
+	if o.key != nil {
+		return *o.key, nil
+	}
+	return c.newKey()
+}

@@ -1,0 +1,90 @@
+package apiclient
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// retryPolicy bounds how often and how late a call is sent again.
+type retryPolicy struct {
+	attempts int
+	longest  time.Duration
+}
+
+// The waits before a repetition where the answer names none: the first, doubled each time, up to the last.
+const (
+	firstWait = 250 * time.Millisecond
+	lastWait  = 8 * time.Second
+)
+
+// temporary reports whether the same request may have another answer soon. Maintenance, a feature that is off and an agent that
+// has failed take longer than a call waits.
+func temporary(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return !errors.As(err, new(permanent)) // there was no whole answer
+	}
+	if e.Code != "" {
+		return e.is(fault.RateLimited, fault.ServerBusy, fault.InternalError, fault.RequestTimeout, fault.WebhookUpdateFailed)
+	}
+	switch e.Status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// wait is how long to wait before the next attempt, given a number of at least 0 and below 1; again is false where there is none.
+func (p retryPolicy) wait(attempt int, err error, jitter float64) (wait time.Duration, again bool) {
+	if attempt >= p.attempts || !temporary(err) {
+		return 0, false
+	}
+	var e *Error
+	if errors.As(err, &e) && e.RetryAfter > 0 {
+		spread := min(e.RetryAfter/4, time.Second)
+		return e.RetryAfter + time.Duration(jitter*float64(spread)), e.RetryAfter <= p.longest
+	}
+	usual := lastWait
+	if attempt < 6 {
+		usual = firstWait << (attempt - 1)
+	}
+	return usual/2 + time.Duration(jitter*float64(usual/2)), true
+}
+
+// repeat does something once and, where it is safe to repeat, again until it succeeds or there is no point. The error is that of
+// the last attempt: a context that would end while it waits does not hide it.
+func (c *Client) repeat(ctx context.Context, safe bool, do func(context.Context) error) error {
+	for attempt := 1; ; attempt++ {
+		err := do(ctx)
+		if err == nil || !safe || ctx.Err() != nil {
+			return err
+		}
+		jitter, randomErr := c.jitter()
+		if randomErr != nil {
+			return errors.Join(err, randomErr)
+		}
+		wait, again := c.retry.wait(attempt, err, jitter)
+		if !again || !sleep(ctx, wait) {
+			return err
+		}
+	}
+}
+
+// sleep reports false where the context ends before; it does not wait for that.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,189 @@
+package apiclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+func TestWhatIsTemporary(t *testing.T) {
+	for _, e := range fault.Table {
+		want := false
+		switch e.Code {
+		case fault.RateLimited, fault.ServerBusy, fault.InternalError, fault.RequestTimeout, fault.WebhookUpdateFailed:
+			want = true
+		}
+		if got := temporary(&Error{Status: e.Status, ErrorBody: wire.ErrorBody{Code: e.Code}}); got != want {
+			t.Errorf("%s: %t", e.Code, got)
+		}
+	}
+	for status, want := range map[int]bool{404: false, 429: true, 500: false, 501: false, 502: true, 503: true, 504: true} {
+		if got := temporary(&Error{Status: status}); got != want {
+			t.Errorf("%d of a proxy: %t", status, got)
+		}
+	}
+	if !temporary(io.ErrUnexpectedEOF) || temporary(permanent{io.EOF}) {
+		t.Error("no answer is temporary, and what cannot change is not")
+	}
+}
+
+func TestWaits(t *testing.T) {
+	policy := retryPolicy{attempts: 20, longest: 30 * time.Second}
+	busy := func(after time.Duration) error { return &Error{Status: 429, RetryAfter: after} }
+	for _, c := range []struct {
+		attempt int
+		err     error
+		jitter  float64
+		want    time.Duration
+		again   bool
+	}{
+		{1, io.EOF, 0, 125 * time.Millisecond, true},
+		{1, io.EOF, 0.5, 187500 * time.Microsecond, true},
+		{2, io.EOF, 0, 250 * time.Millisecond, true},
+		{6, io.EOF, 0, 4 * time.Second, true},
+		{19, io.EOF, 0, 4 * time.Second, true},
+		{20, io.EOF, 0, 0, false},
+		{1, busy(2 * time.Second), 0, 2 * time.Second, true},
+		{9, busy(2 * time.Second), 0.5, 2250 * time.Millisecond, true},
+		{1, busy(30 * time.Second), 0.5, 30500 * time.Millisecond, true},
+		{1, &Error{Status: 404}, 0, 0, false},
+	} {
+		if wait, again := policy.wait(c.attempt, c.err, c.jitter); wait != c.want || again != c.again {
+			t.Errorf("attempt %d, %v: %s %t", c.attempt, c.err, wait, again)
+		}
+	}
+	if _, again := policy.wait(1, busy(31*time.Second), 0); again {
+		t.Error("it waits longer than it may")
+	}
+}
+
+// transport answers one attempt after another, the last one for ever.
+type transport struct {
+	answers []string // statuses with a code, or "" for none
+	sent    []*http.Request
+}
+
+func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := tr.answers[min(len(tr.sent), len(tr.answers)-1)]
+	tr.sent = append(tr.sent, r)
+	switch answer {
+	case "":
+		return nil, errors.New("connection reset by peer")
+	case "hang":
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	case "200":
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	}
+	return &http.Response{
+		StatusCode: 503, Header: http.Header{"Retry-After": {"2"}},
+		Body: io.NopCloser(strings.NewReader(`{"error":{"code":"` + answer + `","message":"m","details":[]}}`)),
+	}, nil
+}
+
+func (tr *transport) client(t *testing.T) *Client {
+	t.Helper()
+	c, err := New(Config{
+		URL: "http://test", HTTP: &http.Client{Transport: tr}, Attempts: 3, Random: zeros{}, AttemptTimeout: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// zeros is randomness without any: no jitter.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestWhichCallsAreRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		call    call
+		opts    []Option
+		answers []string
+		sent    int
+		took    time.Duration
+		ok      bool
+	}{
+		"a GET that works":           {get("/x"), nil, []string{"200"}, 1, 0, true},
+		"a GET without an answer":    {get("/x"), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
+		"a PATCH without an answer":  {patch(1, "/x"), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
+		"a DELETE without an answer": {remove("/x"), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
+		"a GET that hangs":           {get("/x"), nil, []string{"hang", "200"}, 2, time.Minute + 125*time.Millisecond, true},
+		"a GET at a busy server":     {get("/x"), nil, []string{"SERVER_BUSY", "SERVER_BUSY", "200"}, 3, 4 * time.Second, true},
+		"a GET that stays unheard":   {get("/x"), nil, []string{""}, 3, 375 * time.Millisecond, false},
+		"a GET in maintenance":       {get("/x"), nil, []string{"MAINTENANCE"}, 1, 0, false},
+		"a POST without an answer":   {post(nil, "/x"), nil, []string{"", "200"}, 1, 0, false},
+		"a POST at a busy server":    {post(nil, "/x"), nil, []string{"SERVER_BUSY", "200"}, 1, 0, false},
+		"a POST with a key":          {post(1, "/x").withKey(), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
+		"a POST whose key is left out": {
+			post(nil, "/x").withKey(), []Option{IdempotencyKey("")}, []string{"", "200"}, 1, 0, false,
+		},
+		"a POST that wants to be": {post(nil, "/x").untilDone(), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tr, began := &transport{answers: c.answers}, time.Now()
+			_, err := ask[nothing](t.Context(), tr.client(t), c.call, c.opts)
+			if took := time.Since(began); len(tr.sent) != c.sent || took != c.took || (err == nil) != c.ok {
+				t.Errorf("%s: sent %d times in %s: %v", name, len(tr.sent), took, err)
+			}
+			for _, again := range tr.sent[1:] {
+				body, err := io.ReadAll(again.Body)
+				if err != nil || again.Header.Get(keyHeader) != tr.sent[0].Header.Get(keyHeader) ||
+					!bytes.Equal(body, bodyOf(t, tr.sent[0])) {
+					t.Errorf("%s: the repetition is another request: %v", name, again)
+				}
+			}
+		})
+	}
+}
+
+func bodyOf(t *testing.T, r *http.Request) []byte {
+	t.Helper()
+	body, err := r.GetBody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// A context that would end during the wait ends the call at once, with the refusal.
+func TestDeadlineEndsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := (&transport{answers: []string{"SERVER_BUSY"}}).client(t).Databases.Get(ctx, "d")
+		var e *Error
+		if !errors.As(err, &e) || e.Code != fault.ServerBusy || time.Since(began) != 0 {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// So does one that is canceled meanwhile.
+func TestCancelEndsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		began := time.Now()
+		_, err := (&transport{answers: []string{"SERVER_BUSY"}}).client(t).Databases.Get(ctx, "d")
+		if err == nil || time.Since(began) != time.Second {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
