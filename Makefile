@@ -41,8 +41,8 @@ crash: toolchain ## kill at each point in every case that there is
 lint: $(GOLANGCI) ## check style and import rules
 	$(GOLANGCI) run ./...
 
-acceptance: ## run the scenarios on the fakes, in process and over HTTP
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^(core|http)$$' ./acceptance
+acceptance: ## run the scenarios over HTTP, with everything behind it in memory
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^http$$' ./acceptance
 
 stack: toolchain ## run the scenarios on the real stack: PostgreSQL, PgBouncer, agent and TLS
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^stack$$' ./acceptance

@@ -1,4 +1,4 @@
-// Package acceptance runs the scenarios of package spec on every driver: on the use cases alone, through HTTP in process, and
+// Package acceptance runs the scenarios of package spec on every driver: through HTTP with everything behind it in memory, and
 // on a real service of real processes.
 package acceptance
 
@@ -28,11 +28,6 @@ const noProcesses = "its store and its database server are part of the test's ow
 
 // matrix is the one list of what runs where.
 var matrix = []row{
-	{name: "core", world: driver.Core, lacks: map[spec.Ability]string{
-		spec.SpeaksHTTP:  "use cases are called directly: routes, headers, bodies and the gate before them are HTTP's",
-		spec.RunsRealSQL: noDatabase,
-		spec.HasOutages:  noProcesses,
-	}},
 	{name: "http", world: driver.HTTP, lacks: map[spec.Ability]string{
 		spec.RunsRealSQL: noDatabase,
 		spec.HasOutages:  noProcesses,
@@ -128,7 +123,7 @@ func checkDrivers(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"core", "http", "stack"}; !slices.Equal(drivers, want) {
+	if want := []string{"http", "stack"}; !slices.Equal(drivers, want) {
 		t.Errorf("the matrix has %v; want %v", drivers, want)
 	}
 }

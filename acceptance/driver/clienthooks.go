@@ -1,78 +1,50 @@
 package driver
 
 import (
-	"fmt"
-	"net/http"
-
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
 )
 
-const webhooksPath = "/api/v1/webhooks"
-
 // Webhooks implements spec.WebhookAPI.
-func (c client) Webhooks(p spec.Page) (l spec.Listed[spec.Webhook], err error) {
-	err = c.ask(http.MethodGet, paged(webhooksPath, p), nil, &l)
-	return l, err
-}
-
-type hookAnswer struct {
-	Message string
-	Data    spec.Webhook
+func (c client) Webhooks(p spec.Page) (spec.Listed[spec.Webhook], error) {
+	return shown[spec.Listed[spec.Webhook]](c.api.Webhooks.List(ctx, apiclient.Page(p)))
 }
 
 // CreateWebhook implements spec.WebhookAPI.
 func (c client) CreateWebhook(url, database string) (spec.Webhook, error) {
-	body := map[string]string{"url": url}
-	if database != "" {
-		body["databaseId"] = database
-	}
-	var answer hookAnswer
-	err := c.ask(http.MethodPost, webhooksPath, body, &answer)
-	return c.knows(answer.Data), err
+	body := wire.CreateWebhook{URL: url, DatabaseID: optional[id.DatabaseID](database)}
+	made, err := shown[spec.Webhook](c.api.Webhooks.Create(ctx, body))
+	c.remember(made.Secret)
+	return made, err
 }
 
 // RotateWebhook implements spec.WebhookAPI.
-func (c client) RotateWebhook(id string) (spec.Webhook, error) {
-	var answer hookAnswer
-	err := c.ask(http.MethodPost, webhooksPath+"/"+id+"/rotate", nil, &answer)
-	if err == nil && answer.Message == "" {
-		err = fmt.Errorf("the answer to the rotation of %s has no message", id)
-	}
-	return c.knows(answer.Data), err
-}
-
-// knows has the logs searched for a signing secret in the end.
-func (c client) knows(w spec.Webhook) spec.Webhook {
-	c.remember(w.Secret)
-	return w
-}
-
-// remember has the logs searched for a secret in the end.
-func (c client) remember(secret string) {
-	if c.secrets != nil {
-		c.secrets.add(secret)
-	}
+func (c client) RotateWebhook(webhook string) (spec.Webhook, error) {
+	rotated, err := shown[spec.Webhook](c.api.Webhooks.Rotate(ctx, id.WebhookID(webhook)))
+	c.remember(rotated.Secret)
+	return rotated, err
 }
 
 // DisableWebhook implements spec.WebhookAPI.
-func (c client) DisableWebhook(id string) error {
-	return c.ask(http.MethodDelete, webhooksPath+"/"+id, nil, nil)
+func (c client) DisableWebhook(webhook string) error {
+	return refused(c.api.Webhooks.Disable(ctx, id.WebhookID(webhook)))
 }
 
 // TestWebhook implements spec.WebhookAPI.
-func (c client) TestWebhook(id string) (string, error) {
-	var answer struct{ Data struct{ DeliveryID string } }
-	err := c.ask(http.MethodPost, webhooksPath+"/"+id+"/test", nil, &answer)
-	return answer.Data.DeliveryID, err
+func (c client) TestWebhook(webhook string) (string, error) {
+	sent, err := c.api.Webhooks.Test(ctx, id.WebhookID(webhook))
+	return string(sent.DeliveryID), refused(err)
 }
 
 // WebhookAttempts implements spec.WebhookAPI.
-func (c client) WebhookAttempts(id string, p spec.Page) (l spec.Listed[spec.Attempt], err error) {
-	err = c.ask(http.MethodGet, paged(webhooksPath+"/"+id+"/deliveries", p), nil, &l)
-	return l, err
+func (c client) WebhookAttempts(webhook string, p spec.Page) (spec.Listed[spec.Attempt], error) {
+	return shown[spec.Listed[spec.Attempt]](c.api.Webhooks.Attempts(ctx, id.WebhookID(webhook), apiclient.Page(p)))
 }
 
 // Redeliver implements spec.WebhookAPI.
-func (c client) Redeliver(id, delivery string) error {
-	return c.ask(http.MethodPost, webhooksPath+"/"+id+"/deliveries/"+delivery+"/redeliver", nil, nil)
+func (c client) Redeliver(webhook, delivery string) error {
+	_, err := c.api.Webhooks.Redeliver(ctx, id.WebhookID(webhook), id.DeliveryID(delivery))
+	return refused(err)
 }

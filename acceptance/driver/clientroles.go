@@ -1,149 +1,97 @@
 package driver
 
 import (
-	"encoding/json"
-	"fmt"
-	"net/http"
-
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 )
 
-func rolePath(database, role string) string {
-	return databasesPath + "/" + database + "/custom-roles/" + role
-}
-
-// exchange sends a request about roles and reads its answer into out. Whatever it answers must not be stored. pending says
-// whether the answer is one of something that goes on.
-func (c client) exchange(method, path string, body, out any, header ...string) (pending bool, err error) {
-	a, err := c.send(method, path, body, header...)
-	switch {
-	case err != nil:
-		return false, err
-	case a.Header.Get("Cache-Control") != "no-store":
-		return false, fmt.Errorf("%s %s: an answer with status %d may be stored", method, path, a.Status)
-	case a.Status >= 400:
-		return false, spec.ReadRefusal(a)
-	}
-	return a.Status == http.StatusAccepted, json.Unmarshal(a.Body, out)
-}
-
-// settled is exchange for answers that are final.
-func (c client) settled(method, path string, body, out any, header ...string) error {
-	pending, err := c.exchange(method, path, body, out, header...)
-	if err == nil && pending {
-		err = fmt.Errorf("%s %s: status 202", method, path)
-	}
-	return err
-}
-
-// progress checks that 202 comes with what is pending, and nothing else.
-func progress(pending bool, status string, err error) error {
-	if err == nil && pending != (status == "pending") {
-		return fmt.Errorf("status 202: %t; the answer says %s", pending, status)
-	}
-	return err
-}
-
 // Roles implements spec.RoleAPI.
-func (c client) Roles(database string, revoked bool) ([]spec.Role, error) {
-	path := databasesPath + "/" + database + "/custom-roles"
+func (c client) Roles(of string, revoked bool) ([]spec.Role, error) {
+	list := c.api.Roles.List
 	if revoked {
-		path += "?includeRevoked=true"
+		list = c.api.Roles.ListAll
 	}
-	var answer struct{ Roles []spec.Role }
-	err := c.settled(http.MethodGet, path, nil, &answer)
-	return answer.Roles, err
+	return shown[[]spec.Role](list(ctx, id.DatabaseID(of)))
 }
 
 // CreateRole implements spec.RoleAPI.
-func (c client) CreateRole(database string, n spec.NewRole) (r spec.Role, err error) {
-	path := databasesPath + "/" + database + "/custom-roles"
-	err = c.settled(http.MethodPost, path, n, &r, idempotencyKey, n.IdempotencyKey)
-	return r, err
+func (c client) CreateRole(of string, n spec.NewRole) (spec.Role, error) {
+	return shown[spec.Role](c.api.Roles.Create(ctx, id.DatabaseID(of), wire.CreateRole{
+		DisplayName: n.DisplayName, AccessProfile: role.AccessProfile(n.AccessProfile), ConnectionLimit: n.ConnectionLimit,
+	}, apiclient.IdempotencyKey(n.IdempotencyKey)))
 }
 
 // PrepareRole implements spec.RoleAPI.
-func (c client) PrepareRole(database, role string) (r spec.Role, err error) {
-	accepted, err := c.exchange(http.MethodPost, rolePath(database, role)+"/prepare", nil, &r)
-	if err == nil && !accepted {
-		err = fmt.Errorf("the status of a prepared role is not 202")
-	}
-	return r, err
+func (c client) PrepareRole(of, one string) (spec.Role, error) {
+	return shown[spec.Role](c.api.Roles.Prepare(ctx, id.DatabaseID(of), id.RoleID(one)))
 }
 
 // AdmitRole implements spec.RoleAPI.
-func (c client) AdmitRole(database, role string) (r spec.Role, err error) {
-	err = c.settled(http.MethodPost, rolePath(database, role)+"/admit", nil, &r)
-	return r, err
+func (c client) AdmitRole(of, one string) (spec.Role, error) {
+	return shown[spec.Role](c.api.Roles.Admit(ctx, id.DatabaseID(of), id.RoleID(one)))
 }
 
 // RenameRole implements spec.RoleAPI.
-func (c client) RenameRole(database, role, name string) (r spec.Renamed, err error) {
-	err = c.settled(http.MethodPatch, rolePath(database, role), map[string]string{"displayName": name}, &r)
-	return r, err
+func (c client) RenameRole(of, one, name string) (spec.Renamed, error) {
+	return shown[spec.Renamed](c.api.Roles.Rename(ctx, id.DatabaseID(of), id.RoleID(one), wire.RenameRole{DisplayName: name}))
 }
 
 // RevealRole implements spec.RoleAPI.
-func (c client) RevealRole(database, role string) (r spec.Credential, err error) {
-	err = c.settled(http.MethodPost, rolePath(database, role)+"/credentials", nil, &r)
+func (c client) RevealRole(of, one string) (spec.Credential, error) {
+	r, err := shown[spec.Credential](c.api.Roles.Reveal(ctx, id.DatabaseID(of), id.RoleID(one)))
 	c.remember(r.Password)
 	return r, err
 }
 
 // DeleteRole implements spec.RoleAPI.
-func (c client) DeleteRole(database, role string) (r spec.Removal, err error) {
-	pending, err := c.exchange(http.MethodPost, rolePath(database, role)+"/delete", map[string]bool{"confirm": true}, &r)
-	return r, progress(pending, r.Status, err)
+func (c client) DeleteRole(of, one string) (spec.Removal, error) {
+	return shown[spec.Removal](c.api.Roles.Delete(ctx, id.DatabaseID(of), id.RoleID(one), wire.DeleteRole{Confirm: true}))
 }
 
 // RemoveRole implements spec.RoleAPI.
-func (c client) RemoveRole(database, role string) (r spec.Removal, err error) {
-	pending, err := c.exchange(http.MethodDelete, rolePath(database, role), nil, &r)
-	return r, progress(pending, r.Status, err)
+func (c client) RemoveRole(of, one string) (spec.Removal, error) {
+	return shown[spec.Removal](c.api.Roles.Remove(ctx, id.DatabaseID(of), id.RoleID(one)))
 }
 
-var disconnect = map[string]any{"confirmDisconnect": true}
+var disconnect = wire.Disconnect{ConfirmDisconnect: true}
 
 // ChangeRole implements spec.RoleChangeAPI.
-func (c client) ChangeRole(database, role, kind, key string) (r spec.RoleChange, err error) {
-	body := map[string]any{"kind": kind, "confirmDisconnect": true}
-	pending, err := c.exchange(http.MethodPost, rolePath(database, role)+"/changes", body, &r, idempotencyKey, key)
-	return r, progress(pending, r.Status, err)
+func (c client) ChangeRole(of, one, kind, key string) (spec.RoleChange, error) {
+	body := wire.ChangeRole{Kind: role.Kind(kind), ConfirmDisconnect: true}
+	return shown[spec.RoleChange](c.api.Roles.Change(ctx, id.DatabaseID(of), id.RoleID(one), body, apiclient.IdempotencyKey(key)))
 }
 
 // RoleChange implements spec.RoleChangeAPI.
-func (c client) RoleChange(database, role, operation string) (r spec.RoleChange, err error) {
-	err = c.settled(http.MethodGet, rolePath(database, role)+"/changes/"+operation, nil, &r)
-	return r, err
+func (c client) RoleChange(of, one, change string) (spec.RoleChange, error) {
+	return shown[spec.RoleChange](c.api.Roles.GetChange(ctx, id.DatabaseID(of), id.RoleID(one), id.OperationID(change)))
 }
 
 // ReplayChange implements spec.RoleChangeAPI.
-func (c client) ReplayChange(database, role, operation string) (r spec.RoleChange, err error) {
-	pending, err := c.exchange(http.MethodPost, rolePath(database, role)+"/changes/"+operation, disconnect, &r)
-	return r, progress(pending, r.Status, err)
-}
-
-func loginPath(database, login string) string {
-	return databasesPath + "/" + database + "/managed-roles/" + login
+func (c client) ReplayChange(of, one, change string) (spec.RoleChange, error) {
+	again, err := c.api.Roles.ContinueChange(ctx, id.DatabaseID(of), id.RoleID(one), id.OperationID(change), disconnect)
+	return shown[spec.RoleChange](again, err)
 }
 
 // ManagedLogins implements spec.LoginAPI.
-func (c client) ManagedLogins(database string) ([]spec.ManagedLogin, error) {
-	var answer struct{ Roles []spec.ManagedLogin }
-	err := c.settled(http.MethodGet, databasesPath+"/"+database+"/managed-roles", nil, &answer)
-	return answer.Roles, err
+func (c client) ManagedLogins(of string) ([]spec.ManagedLogin, error) {
+	return shown[[]spec.ManagedLogin](c.api.Logins.List(ctx, id.DatabaseID(of)))
 }
 
 // RevealLogin implements spec.LoginAPI.
-func (c client) RevealLogin(database, login string) (r spec.LoginCredential, err error) {
-	err = c.settled(http.MethodPost, loginPath(database, login)+"/credentials", nil, &r)
+func (c client) RevealLogin(of, login string) (spec.LoginCredential, error) {
+	r, err := shown[spec.LoginCredential](c.api.Logins.Reveal(ctx, id.DatabaseID(of), database.Login(login)))
 	c.remember(r.Password)
 	return r, err
 }
 
 // RotateLogin implements spec.LoginAPI.
-func (c client) RotateLogin(database, login, key string) (r spec.LoginRotation, err error) {
-	pending, err := c.exchange(http.MethodPost, loginPath(database, login)+"/rotate", disconnect, &r, idempotencyKey, key)
+func (c client) RotateLogin(of, login, key string) (spec.LoginRotation, error) {
+	r, err := shown[spec.LoginRotation](c.api.Logins.Rotate(
+		ctx, id.DatabaseID(of), database.Login(login), disconnect, apiclient.IdempotencyKey(key)))
 	c.remember(r.Password)
-	return r, progress(pending, r.Status, err)
+	return r, err
 }

@@ -1,3 +1,3 @@
-// Package driver implements the worlds for the scenarios of package spec: the use cases on fakes (Core), HTTP with everything
-// else in memory (HTTP), and real processes (Stack).
+// Package driver implements the worlds for the scenarios of package spec: HTTP with everything behind it in memory (HTTP), and
+// real processes (Stack). Both are spoken to with adapters/apiclient.
 package driver

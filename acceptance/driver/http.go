@@ -14,22 +14,20 @@ import (
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/fakes/memstore"
 )
 
-// HTTP makes a world of real API hosts on loopback, in this process, with everything behind them in memory.
+// HTTP makes a world of real API hosts on loopback, in this process, with everything behind them in memory. Their
+// store runs every update twice, which reveals effects outside a transaction.
 func HTTP(t testing.TB) spec.World {
 	t.Helper()
-	s := newService(t, memstore.New())
+	s := newService(t)
 	w := s.world()
-	var last wire
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, cp := range s.hosts {
-		last = newWire(serve(t, s, cp))
-		last.client.Transport = described{last.client.Transport.(*http.Transport), t}
-		w.Hosts = append(w.Hosts, last.host)
-		t.Cleanup(last.client.CloseIdleConnections)
+		h := host{url: serve(t, s, cp), transport: described{transport, t}}
+		w.Hosts, w.Wire = append(w.Hosts, h.api), table{h}
 	}
-	w.Wire = table{last}
+	t.Cleanup(transport.CloseIdleConnections)
 	return w
 }
 
@@ -64,7 +62,7 @@ func serve(t testing.TB, s *service, cp *controlplane.ControlPlane) string {
 }
 
 // table is a host with the table of routes that it was made from.
-type table struct{ wire }
+type table struct{ host }
 
 // Routes implements spec.Wire.
 func (table) Routes() (routes []spec.Route) {

@@ -46,8 +46,9 @@ type service struct {
 	entropy *fakeentropy.Entropy
 }
 
-func newService(t testing.TB, store *memstore.Store) *service {
+func newService(t testing.TB) *service {
 	t.Helper()
+	store := memstore.NewRerunning()
 	s := &service{store: store, clock: fakeclock.New(), entropy: fakeentropy.New(), inbox: inbox.New(webhook.Policy{})}
 	s.fleet = fakeagent.New(s.clock)
 	ports := controlplane.Ports{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -127,10 +128,10 @@ func (r *realService) world() spec.World {
 		HoldBackup: apps.holdBackup, Spoil: apps.spoil, ByHand: hand{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
 		Outages: outages{r},
 	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, api := range r.apis {
-		host := newWire(api.URL)
-		host.secrets = r.secrets
-		w.Hosts, w.Wire = append(w.Hosts, host.host), table{host}
+		h := host{url: api.URL, transport: transport, secrets: r.secrets}
+		w.Hosts, w.Wire = append(w.Hosts, h.api), table{h}
 	}
 	return w
 }

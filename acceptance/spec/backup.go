@@ -71,10 +71,10 @@ var backingUp = []Scenario{
 		s.holds(ada.Downloads(made.ID, first.Filename), "before")
 		s.holds(ada.Downloads(made.ID, second.Filename), "before", "after")
 	}},
-	{Name: "a file name that is none is refused", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "a file name that is none is refused", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
-		for _, name := range []string{"backup.sql.gz", "20261332_000000.sql.gz", "20260101_000000.sql", "..%2F..%2Fetc%2Fpasswd"} {
+		for _, name := range []string{"backup.sql.gz", "20261332_000000.sql.gz", "20260101_000000.sql", "../../etc/passwd"} {
 			_, err := ada.DownloadBackup(made.ID, name)
 			s.Refused(err, "INVALID_BACKUP_FILENAME")
 			s.Refused(ada.DeleteBackup(made.ID, name), "INVALID_BACKUP_FILENAME")

@@ -31,7 +31,7 @@ var badBodies = []badBody{
 }
 
 var reading = []Scenario{
-	{Name: "every route with a body takes exactly what it knows", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "every route with a body takes exactly what it knows", Play: func(s *Stage) {
 		ada := s.Customer("business")
 		made := ada.Creates("orders")
 		found := 0
@@ -46,14 +46,14 @@ var reading = []Scenario{
 		roles := s.sends(Request{Method: "GET", Path: "/api/v1/databases/" + made.ID + "/custom-roles", Key: ada.Key.Text})
 		s.That(string(roles.Body) == `{"roles":[]}`, "the roles are %d %s", roles.Status, roles.Body)
 	}},
-	{Name: "a body of exactly 64 KiB is read", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "a body of exactly 64 KiB is read", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		answer := s.sends(Request{Method: "PATCH", Path: "/api/v1/databases/" + made.ID + "/environment", Key: ada.Key.Text,
 			Header: jsonHeader, Body: []byte(padded(`{"environment":"other"}`, bodyLimit))})
 		s.That(answer.Status == 200, "%d %s", answer.Status, answer.Body)
 	}},
-	{Name: "a route without a body takes none", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "a route without a body takes none", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		for _, route := range s.Wire.Routes() {

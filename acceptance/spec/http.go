@@ -9,7 +9,7 @@ import (
 )
 
 var talkingHTTP = []Scenario{
-	{Name: "every answer has a request ID of its own", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "every answer has a request ID of its own", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		seen := map[string]bool{}
 		for _, r := range []Request{
@@ -26,7 +26,7 @@ var talkingHTTP = []Scenario{
 		}
 	}},
 	{Name: "an answer to a valid key tells the limit; a refusal for too many tells when to come back",
-		Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")
 			send := func() Answer {
@@ -44,7 +44,7 @@ var talkingHTTP = []Scenario{
 			s.That(last.Status == 429 && last.number(s, "Retry-After") > 0 && last.number(s, "X-RateLimit-Remaining") == 0,
 				"%d %v", last.Status, last.Header)
 		}},
-	{Name: "an address that keeps knocking without a key is turned away, another is not", Needs: []Ability{SpeaksHTTP},
+	{Name: "an address that keeps knocking without a key is turned away, another is not",
 		Play: func(s *Stage) {
 			stranger := Request{Method: "GET", Path: "/api/v1/databases", From: s.someAddress()}
 			answer := s.sends(stranger)
@@ -57,7 +57,7 @@ var talkingHTTP = []Scenario{
 			s.That(s.sends(stranger).Status == 401, "another address is turned away, too")
 			s.Customer("pro").SeesAll()
 		}},
-	{Name: "errors have the one envelope, also for what is no route", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "errors have the one envelope, also for what is no route", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		for _, c := range []struct {
 			method, path, code string
@@ -74,7 +74,7 @@ var talkingHTTP = []Scenario{
 			s.That(answer.Status == c.status, "%s %s is %d; want %d", c.method, c.path, answer.Status, c.status)
 		}
 	}},
-	{Name: "the service describes every route", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "the service describes every route", Play: func(s *Stage) {
 		answer := s.sends(Request{Method: "GET", Path: "/api/v1/openapi.json", From: s.someAddress()})
 		var description struct {
 			OpenAPI string
@@ -87,7 +87,7 @@ var talkingHTTP = []Scenario{
 			s.That(described, "%s is not described", route)
 		}
 	}},
-	{Name: "a backup comes as a gzip attachment", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "a backup comes as a gzip attachment", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		backup := ada.FinishesBackup(made.ID)
@@ -98,7 +98,7 @@ var talkingHTTP = []Scenario{
 			strings.Contains(answer.Header.Get("Content-Disposition"), backup.Filename) &&
 			answer.number(s, "Content-Length") == len(answer.Body), "%d %v", answer.Status, answer.Header)
 	}},
-	{Name: "what holds a password is not cached", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "what holds a password is not cached", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		answer := s.sends(Request{Method: "POST", Path: "/api/v1/databases", Key: ada.Key.Text, Header: jsonHeader,
 			Body: fmt.Appendf(nil, `{"name":%q,"displayName":"D"}`, s.Name("orders"))})

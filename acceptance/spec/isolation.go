@@ -28,7 +28,7 @@ var goodBodies = map[string]string{
 
 var isolating = []Scenario{
 	{Name: "no route answers without a key, or with one that is wrong in any way; all such answers are the same",
-		Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")
 			revoked := s.WithKey(ada.Account)
@@ -45,7 +45,7 @@ var isolating = []Scenario{
 				}
 			}
 		}},
-	{Name: "on every route, in every place, a foreign ID and a missing ID get the same bytes", Needs: []Ability{SpeaksHTTP},
+	{Name: "on every route, in every place, a foreign ID and a missing ID get the same bytes",
 		Play: func(s *Stage) {
 			ada, mallory := s.Customer("pro"), s.Customer("pro")
 			foreign, home := ada.furnishes(), mallory.Creates("orders")
@@ -64,7 +64,7 @@ var isolating = []Scenario{
 				}
 			}
 		}},
-	{Name: "on every route a key for others gets what a missing ID gets", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "on every route a key for others gets what a missing ID gets", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		inside, outside := ada.Creates("inside"), ada.Creates("outside")
 		work := ada.Follows(ada.BacksUp(outside.ID))

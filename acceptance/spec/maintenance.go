@@ -2,7 +2,7 @@ package spec
 
 var maintaining = []Scenario{
 	{Name: "in a maintenance window valid keys are told so, others are still nobody, and databases work on", Alone: true,
-		Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")
 			s.OK(s.Operator.SetMaintenance(true))

@@ -1,7 +1,7 @@
 package spec
 
 var checking = []Scenario{
-	{Name: "the checks of a request come in one order", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "the checks of a request come in one order", Play: func(s *Stage) {
 		ada, eve, bob := s.Customer("pro"), s.Customer("free"), s.Customer("pro")
 		made := ada.Creates("orders")
 		selected := s.WithKey(ada.Account, made.ID)
@@ -33,7 +33,7 @@ var checking = []Scenario{
 			s.Refused(answer.refusal(), c.code)
 		}
 	}},
-	{Name: "a preview CI key works on no route of accounts", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "a preview CI key works on no route of accounts", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		ci, err := s.Operator.NewCIKey(ada.Account)

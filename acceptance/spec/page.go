@@ -17,7 +17,7 @@ var paging = []Scenario{
 		s.turnsPages("operations", ids(ofDatabase(ada.Operations, made.ID), func(o Operation) string { return o.ID }))
 		s.turnsPages("activity", ids(ofDatabase(ada.API.Activity, made.ID), func(a Activity) string { return a.ID }))
 	}},
-	{Name: "a list that no quota bounds comes in pages of 100 where no limit is given", Needs: []Ability{SpeaksHTTP},
+	{Name: "a list that no quota bounds comes in pages of 100 where no limit is given",
 		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")
@@ -36,7 +36,7 @@ var paging = []Scenario{
 			s.OK(err)
 			s.That(len(rest.Data) == 1 && rest.NextCursor == nil, "the rest is %+v", rest.Data)
 		}},
-	{Name: "a limit or a cursor that makes no sense is refused", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "a limit or a cursor that makes no sense is refused", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		for _, path := range []string{

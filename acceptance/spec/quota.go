@@ -1,7 +1,7 @@
 package spec
 
 var quotas = []Scenario{
-	{Name: "a free account has no access to the API", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "a free account has no access to the API", Play: func(s *Stage) {
 		eve := s.Customer("free")
 		_, err := eve.Databases(Page{})
 		s.Refused(err, "PLAN_API_ACCESS_REQUIRED")

@@ -51,7 +51,7 @@ var repeatingRoles = []Scenario{
 		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "same"}
 		s.That(ada.AddsRoleAs(one, ask).RoleID != ada.AddsRoleAs(other, ask).RoleID, "they share a role")
 	}},
-	{Name: "a key has 1-200 characters and is not one of the service's own", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "a key has 1-200 characters and is not one of the service's own", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1}

@@ -18,7 +18,7 @@ var revealingRoles = []Scenario{
 		s.That(s.looks(ada, log, "roleId", role.RoleID) == 2, "the log is %+v", log)
 		s.noSecretIn(log, shown.Password)
 	}},
-	{Name: "nothing but the credentials tells a password", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "nothing but the credentials tells a password", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		role := ada.AddsRole(made, "Reports", "read_only")

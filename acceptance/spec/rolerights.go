@@ -75,7 +75,7 @@ var sharingRoles = []Scenario{
 			s.OK(s.Operator.SetFeature("additional-roles", true))
 			s.That(ada.FindsRole(made, role).Status == "ready", "it is %+v", ada.FindsRole(made, role))
 		}},
-	{Name: "in a maintenance window roles are not managed, and get in all the same", Alone: true, Needs: []Ability{SpeaksHTTP},
+	{Name: "in a maintenance window roles are not managed, and get in all the same", Alone: true,
 		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")

@@ -12,7 +12,7 @@ var roleFields = []string{
 }
 
 var talkingRoles = []Scenario{
-	{Name: "every answer about roles has exactly its fields, and is not stored", Needs: []Ability{SpeaksHTTP},
+	{Name: "every answer about roles has exactly its fields, and is not stored",
 		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			talk := s.talksOf(ada, ada.Creates("orders"))
@@ -40,7 +40,7 @@ var talkingRoles = []Scenario{
 			s.fields(talk.sends("POST", one+"/delete", `{"confirm":true}`, 200), "roleId", "status")
 			s.fields(talk.sends("DELETE", one, "", 200), "roleId", "status")
 		}},
-	{Name: "every answer about managed logins has exactly its fields, and is not stored", Needs: []Ability{SpeaksHTTP},
+	{Name: "every answer about managed logins has exactly its fields, and is not stored",
 		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			talk := s.talksOf(ada, ada.Creates("orders"))
@@ -56,7 +56,7 @@ var talkingRoles = []Scenario{
 			s.fields(talk.sends("POST", "/managed-roles/owner/rotate", `{"confirmDisconnect":true}`, 200), with(change, "password")...)
 			s.fields(talk.sends("POST", "/managed-roles/owner/rotate", `{"confirmDisconnect":true}`, 200), change...)
 		}},
-	{Name: "what must be confirmed is confirmed with true, and the list is asked with true or nothing", Needs: []Ability{SpeaksHTTP},
+	{Name: "what must be confirmed is confirmed with true, and the list is asked with true or nothing",
 		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			made := ada.Creates("orders")
@@ -80,7 +80,7 @@ var talkingRoles = []Scenario{
 			s.open(open...)
 			s.bothIn(login)
 		}},
-	{Name: "IDs are lowercase UUIDs, and routes without a body take none", Needs: []Ability{SpeaksHTTP}, Play: func(s *Stage) {
+	{Name: "IDs are lowercase UUIDs, and routes without a body take none", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made := ada.Creates("orders")
 		role := ada.AddsRole(made, "Reports", "custom")

@@ -28,12 +28,13 @@ type World struct {
 	Agent Agent
 	// Writes is how many changing requests a key may make per minute.
 	Writes int
+	// Wire is one of the hosts, for requests that no client sends.
+	Wire Wire
 
 	// A driver may lack the following; they are nil then, and the matrix gives the reason.
 
 	Clock  Clock
 	Faults Faults
-	Wire   Wire
 	SQL    SQL
 	// Outages make parts of the service fail.
 	Outages Outages
@@ -48,7 +49,6 @@ type Ability string
 const (
 	MovesTime    Ability = "moves time"    // Clock
 	BreaksThings Ability = "breaks things" // Faults
-	SpeaksHTTP   Ability = "speaks HTTP"   // Wire
 	RunsRealSQL  Ability = "runs real SQL" // SQL
 	HasOutages   Ability = "has outages"   // Outages
 	HasReceivers Ability = "has receivers" // Receivers
@@ -57,7 +57,7 @@ const (
 // Abilities returns the optional abilities that the world has.
 func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
-		MovesTime: w.Clock != nil, BreaksThings: w.Faults != nil, SpeaksHTTP: w.Wire != nil, RunsRealSQL: w.SQL != nil,
+		MovesTime: w.Clock != nil, BreaksThings: w.Faults != nil, RunsRealSQL: w.SQL != nil,
 		HasOutages: w.Outages != nil, HasReceivers: w.Receivers != nil,
 	}
 }
