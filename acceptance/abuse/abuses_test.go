@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 // abuse is something that a customer does. It begins, and goes on until the test of it ends.
@@ -45,7 +47,7 @@ func newMallory(t *testing.T, w *world, a abuse) *mallory {
 }
 
 // database makes one, with what the statements put into it.
-func (m *mallory) database(t *testing.T, name string, statements ...string) made {
+func (m *mallory) database(t *testing.T, name string, statements ...string) wire.CreatedDatabase {
 	t.Helper()
 	d, err := m.create(soon(t), name)
 	noError(t, err)
@@ -59,9 +61,9 @@ func (m *mallory) database(t *testing.T, name string, statements ...string) made
 }
 
 // databases makes several at the same time.
-func (m *mallory) databases(t *testing.T, prefix string, count int, statements ...string) []made {
+func (m *mallory) databases(t *testing.T, prefix string, count int, statements ...string) []wire.CreatedDatabase {
 	t.Helper()
-	all := make([]made, count)
+	all := make([]wire.CreatedDatabase, count)
 	var making sync.WaitGroup
 	for n := range all {
 		making.Go(func() { all[n] = m.database(t, fmt.Sprintf("%s-%d", prefix, n+1), statements...) })

@@ -2,9 +2,12 @@ package abuse_test
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 // hang keeps the restored copy of a database busy: in the database itself the function returns at once, in a copy it sleeps, and
@@ -29,13 +32,13 @@ func hangVerifications(t *testing.T, m *mallory) {
 }
 
 // hangingDatabases makes some whose backups hang in their copy.
-func (m *mallory) hangingDatabases(t *testing.T, prefix string, count int) []made {
+func (m *mallory) hangingDatabases(t *testing.T, prefix string, count int) []wire.CreatedDatabase {
 	t.Helper()
 	return m.databases(t, prefix, count, hangFunction, hangTable, hangRow)
 }
 
 // hang starts backups that are canceled at the end of the test, and waits until each is in its copy.
-func (m *mallory) hang(t *testing.T, databases ...made) {
+func (m *mallory) hang(t *testing.T, databases ...wire.CreatedDatabase) {
 	t.Helper()
 	for _, o := range m.startBackups(t, databases) {
 		m.awaitStage(t, o.ID, "verifying")
@@ -43,38 +46,40 @@ func (m *mallory) hang(t *testing.T, databases ...made) {
 }
 
 // startBackups starts backups that are canceled at the end of the test.
-func (m *mallory) startBackups(t *testing.T, databases []made) (started []operation) {
+func (m *mallory) startBackups(t *testing.T, databases []wire.CreatedDatabase) (started []wire.Operation) {
 	t.Helper()
 	for _, d := range databases {
-		o, err := m.startBackup(soon(t), d.ID)
+		o, err := m.Backups.Start(soon(t), d.ID)
 		noError(t, err)
-		t.Cleanup(func() { m.cancelBackup(t, o.ID) })
-		started = append(started, o)
+		t.Cleanup(func() { m.cancelBackup(t, o.Operation.ID) })
+		started = append(started, o.Operation)
 	}
 	return started
 }
 
-func (m *mallory) awaitStage(t *testing.T, operation, stage string) {
+func (m *mallory) awaitStage(t *testing.T, of id.OperationID, stage string) {
 	t.Helper()
-	var o struct{ Status, Stage string }
-	for ctx := soon(t); o.Stage != stage; time.Sleep(50 * time.Millisecond) {
-		if err := m.call(ctx, http.MethodGet, "/operations/"+operation, nil, &o); err != nil {
-			t.Fatalf("the backup is %s (%s): %v", o.Status, o.Stage, err)
+	var last wire.Operation
+	for ctx := soon(t); last.Stage != stage; time.Sleep(50 * time.Millisecond) {
+		o, err := m.Operations.Get(ctx, of)
+		if err != nil {
+			t.Fatalf("the backup is %s (%s): %v", last.Status, last.Stage, err)
 		}
+		last = o
 	}
 }
 
 // cancelBackup also waits for the end. It is a cleanup, when the test's own context has ended.
-func (m *mallory) cancelBackup(t *testing.T, operation string) {
+func (m *mallory) cancelBackup(t *testing.T, of id.OperationID) {
 	t.Helper()
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	noError(t, m.call(ctx, http.MethodPost, "/operations/"+operation+"/cancel", nil, nil))
-	for o := (struct{ Status string }{}); o.Status != "canceled"; time.Sleep(50 * time.Millisecond) {
-		if err := m.call(ctx, http.MethodGet, "/operations/"+operation, nil, &o); err != nil {
-			t.Fatalf("the canceled backup is %s: %v", o.Status, err)
-		}
+	_, err := m.Operations.Cancel(ctx, of)
+	noError(t, err)
+	ended, err := m.Operations.Await(ctx, of, 50*time.Millisecond)
+	if err != nil || ended.Status != operation.Canceled {
+		t.Fatalf("the canceled backup is %s: %v", ended.Status, err)
 	}
 	if took := time.Since(began); took > endsWithin {
 		t.Errorf("a canceled backup ended after %s, later than %s", took.Round(time.Millisecond), endsWithin)
@@ -83,7 +88,7 @@ func (m *mallory) cancelBackup(t *testing.T, operation string) {
 
 // stillHanging counts the copies.
 func stillHanging(t *testing.T, m *mallory) {
-	if copies, want := m.hangingCopies(t), len(m.held.([]made)); copies != want {
+	if copies, want := m.hangingCopies(t), len(m.held.([]wire.CreatedDatabase)); copies != want {
 		t.Errorf("%d of %d copies hang", copies, want)
 	}
 }

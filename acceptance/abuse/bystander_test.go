@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 // The measures of a round.
@@ -37,11 +39,11 @@ var (
 // bystander is a customer who does nothing unusual.
 type bystander struct {
 	*customer
-	db      made
-	role    role
+	db      wire.CreatedDatabase
+	role    wire.RevealedRole
 	clients []*sql.DB // open all the time, at both entries
 	created int
-	last    string // the latest backup
+	last    backup.Filename // the latest
 }
 
 // loadRows is what a bystander keeps in its database: some 2 MB that do not compress well.
@@ -71,7 +73,7 @@ func (b *bystander) round(t *testing.T, times often, spared []string) map[string
 	t.Helper()
 	does := map[string]func(context.Context, int) error{
 		queries: b.query, logins: b.logIn, reads: b.read, creations: b.createOne, downloads: b.downloadLast,
-		backups: b.backUpOne, rotations: func(ctx context.Context, _ int) error { return b.rotate(ctx, b.db.ID, b.role) },
+		backups: b.backUpOne, rotations: func(ctx context.Context, _ int) error { return b.rotate(ctx, b.db.ID, b.role.RoleID) },
 	}
 	took := map[string][]time.Duration{}
 	for _, m := range measures {
@@ -112,7 +114,8 @@ func (b *bystander) logIn(ctx context.Context, _ int) error {
 }
 
 func (b *bystander) read(ctx context.Context, _ int) error {
-	return b.call(ctx, http.MethodGet, "/databases/"+b.db.ID, nil, nil)
+	_, err := b.Databases.Get(ctx, b.db.ID)
+	return err
 }
 
 func (b *bystander) createOne(ctx context.Context, _ int) error {

@@ -1,7 +1,6 @@
 package abuse_test
 
 import (
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,15 +20,13 @@ func stallDownloads(t *testing.T, m *mallory) {
 	begun, refused := new(atomic.Int64), new(atomic.Int64)
 	for range tries {
 		go func() {
-			answer, err := m.send(t.Context(), http.MethodGet, downloadPath(d.ID, name), nil)
-			if err != nil {
-				return // the test has ended
-			}
-			defer answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
+			file, err := m.Backups.Download(t.Context(), d.ID, name)
+			switch {
+			case err == nil:
+				defer file.Close()
 				begun.Add(1)
 				<-t.Context().Done()
-			} else {
+			case t.Context().Err() == nil:
 				refused.Add(1)
 			}
 		}()

@@ -2,16 +2,18 @@ package abuse_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // tryKeys sends keys that do not exist, from the bystander's own address.
@@ -20,13 +22,10 @@ func tryKeys(t *testing.T, m *mallory) {
 	limited, n := new(atomic.Int64), 0
 	again(t, func(ctx context.Context) {
 		n++
-		from.Key, _ = account.NewKey(account.AccountKey, fmt.Sprintf("%040d", n))
-		answer, err := from.send(ctx, http.MethodGet, "/databases", nil)
-		if err == nil {
-			if answer.StatusCode == http.StatusTooManyRequests {
-				limited.Add(1)
-			}
-			_ = answer.Body.Close()
+		key, _ := account.NewKey(account.AccountKey, fmt.Sprintf("%040d", n))
+		_, err := from.with(t, key).Databases.List(ctx, apiclient.Page{})
+		if refused := (*apiclient.Error)(nil); errors.As(err, &refused) && refused.Code == fault.RateLimited {
+			limited.Add(1)
 		}
 		wait(ctx, 5*time.Millisecond)
 	})
@@ -77,8 +76,7 @@ func readLongLists(t *testing.T, m *mallory) {
 	noError(t, err)
 	longest := new(atomic.Int64)
 	again(t, func(ctx context.Context) {
-		var list struct{ Data []struct{} }
-		if m.call(ctx, http.MethodGet, "/databases/"+d.ID+"/activity", nil, &list) == nil {
+		if list, err := m.Activity.List(ctx, d.ID, apiclient.Page{}); err == nil {
 			longest.Store(max(longest.Load(), int64(len(list.Data))))
 		}
 		wait(ctx, 100*time.Millisecond)

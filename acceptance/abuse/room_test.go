@@ -1,7 +1,6 @@
 package abuse_test
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -9,7 +8,9 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 // needMuchRoom starts backups whose verifications together need more room than PostgreSQL's disk has: there is enough for one at
@@ -30,7 +31,7 @@ func needMuchRoom(t *testing.T, m *mallory) {
 
 // enlarge makes each database take two fifths of what is free on the disk: a copy needs half of that, and its dump a fifth. It
 // adds a file of no rows and no blocks to the database's folder, for what is reserved follows from the sizes of the files.
-func (m *mallory) enlarge(t *testing.T, databases []made) {
+func (m *mallory) enlarge(t *testing.T, databases []wire.CreatedDatabase) {
 	t.Helper()
 	const folder = `SELECT current_setting('data_directory') || '/base/' || oid FROM pg_database WHERE datname = $1`
 	var size int64
@@ -55,10 +56,11 @@ func oneHasRoom(t *testing.T, m *mallory) {
 	if copies := m.hangingCopies(t); copies != 1 {
 		t.Errorf("%d copies are made at a time, and there is room for one", copies)
 	}
-	for _, o := range m.held.([]operation) {
-		noError(t, m.call(soon(t), http.MethodGet, "/operations/"+o.ID, nil, &o))
-		if o.Status != "running" || o.Stage != "queued" {
-			t.Errorf("a backup that waits for room is %s (%s): %s", o.Status, o.Stage, o.Error)
+	for _, waiting := range m.held.([]wire.Operation) {
+		o, err := m.Operations.Get(soon(t), waiting.ID)
+		noError(t, err)
+		if o.Status != operation.Running || o.Stage != "queued" {
+			t.Errorf("a backup that waits for room is %s (%s): %+v", o.Status, o.Stage, o.Error)
 		}
 	}
 }

@@ -3,11 +3,13 @@ package abuse_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // The login that is rotated makes a function by which its owner changes it: then the session that is in the way is not its own.
@@ -26,11 +28,10 @@ const rotationPause = 4 * time.Second
 func blockRotations(t *testing.T, m *mallory) {
 	done := new(atomic.Int64)
 	for _, d := range m.databases(t, "blocked", 8) {
-		path := "/databases/" + d.ID + "/managed-roles/runtime"
-		var login struct{ Username, Password string }
-		noError(t, m.call(soon(t), http.MethodPost, path+"/credentials", nil, &login))
+		login, err := m.Logins.Reveal(soon(t), d.ID, database.RuntimeLogin)
+		noError(t, err)
 		owner := m.at(t, d.Name, d.Username, d.Password)
-		_, err := owner.ExecContext(soon(t), fmt.Sprintf(letCreate, login.Username))
+		_, err = owner.ExecContext(soon(t), fmt.Sprintf(letCreate, login.Username))
 		noError(t, err)
 		_, err = m.at(t, d.Name, login.Username, login.Password).ExecContext(soon(t), changeFunction)
 		noError(t, err)
@@ -39,7 +40,7 @@ func blockRotations(t *testing.T, m *mallory) {
 			holding.Go(func() { _, _ = owner.ExecContext(ctx, holdTheLogin) }) // the rotation ends it
 			defer holding.Wait()
 			wait(ctx, 200*time.Millisecond)
-			if m.call(ctx, http.MethodPost, path+"/rotate", map[string]bool{"confirmDisconnect": true}, nil) == nil {
+			if _, err := m.Logins.Rotate(ctx, d.ID, database.RuntimeLogin, wire.Disconnect{ConfirmDisconnect: true}); err == nil {
 				done.Add(1)
 			}
 			wait(ctx, rotationPause)

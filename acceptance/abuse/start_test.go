@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 // startsWithin is how long an agent may take to be in charge, whatever customers have left for it.
@@ -50,7 +52,7 @@ func (m *mallory) backupLogins(t *testing.T) (names []string) {
 }
 
 // grant gives the logins a right on a table that stays, and holds another one open.
-func (m *mallory) grant(t *testing.T, d made, logins string) {
+func (m *mallory) grant(t *testing.T, d wire.CreatedDatabase, logins string) {
 	t.Helper()
 	db := m.at(t, d.Name, d.Username, d.Password)
 	_, err := db.ExecContext(soon(t), "GRANT SELECT ON checked TO "+logins)

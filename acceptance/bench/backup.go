@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
 )
 
 const mostSizeDifference = 0.1
@@ -20,7 +22,7 @@ func measureBackup(ctx context.Context, b *bench) ([]row, error) {
 	}
 	var size int64
 	byAPI := way{measured: func(int) error {
-		done, err := b.client.backup(ctx, text.ID)
+		done, err := stack.BackUp(ctx, b.client.Client, text.ID)
 		text.last = &done
 		return err
 	}}
@@ -32,12 +34,12 @@ func measureBackup(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	sizes := float64(text.last.Result.SizeBytes) / float64(size)
+	sizes := float64(text.last.SizeBytes) / float64(size)
 	what := fmt.Sprintf("backup of a database of %s, unverified, against pg_dump | gzip -6", amount(text.size))
 	return []row{
 		t.row(what, 0.5),
 		{
-			measure: "  size of its file", ours: amount(text.last.Result.SizeBytes).String(), baseline: amount(size).String(),
+			measure: "  size of its file", ours: amount(text.last.SizeBytes).String(), baseline: amount(size).String(),
 			ratio: fmt.Sprintf("%.2f", sizes), limit: "1 ± 0.10", met: sizes >= 1-mostSizeDifference && sizes <= 1+mostSizeDifference,
 		},
 	}, nil

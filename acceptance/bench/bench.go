@@ -74,8 +74,9 @@ func (b *bench) raise(ctx context.Context) error {
 const plentiful = 1000
 
 func (b *bench) enter(ctx context.Context) (err error) {
-	b.account, err = b.stack.NewAccount(ctx, "bench", "business", plentiful)
-	b.client = client{base: b.api.URL + "/api/v1", key: b.account.Key}
+	if b.account, err = b.stack.NewAccount(ctx, "bench", "business", plentiful); err == nil {
+		b.client, err = newClient(b.api.URL, b.account.Key)
+	}
 	return err
 }
 

@@ -75,9 +75,9 @@ func (h *hand) throughAPI(ctx context.Context, b *bench, name string) (func(cont
 	return func(ctx context.Context) error {
 		_, forgotten := h.metadata.ExecContext(ctx, "DELETE FROM databases WHERE id = $1", made.ID)
 		_, cleared := h.maintenance.ExecContext(ctx, "BEGIN;DELETE FROM pooler.gate WHERE database = "+pq.QuoteLiteral(name)+
-			";DELETE FROM ledger.role WHERE database_id = "+pq.QuoteLiteral(made.ID)+
-			";DELETE FROM ledger.database WHERE id = "+pq.QuoteLiteral(made.ID)+";COMMIT")
-		return errors.Join(forgotten, cleared, h.drop(ctx, name, database.RoleNames(id.DatabaseID(made.ID), name)))
+			";DELETE FROM ledger.role WHERE database_id = "+pq.QuoteLiteral(string(made.ID))+
+			";DELETE FROM ledger.database WHERE id = "+pq.QuoteLiteral(string(made.ID))+";COMMIT")
+		return errors.Join(forgotten, cleared, h.drop(ctx, name, database.RoleNames(made.ID, name)))
 	}, nil
 }
 

@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 const (
@@ -61,10 +63,10 @@ func measureBystanders(ctx context.Context, b *bench) (_ []row, err error) {
 	}, nil
 }
 
-func (b *bench) rotateOften(ctx context.Context, times int, database, role string) (took []time.Duration, err error) {
+func (b *bench) rotateOften(ctx context.Context, times int, of id.DatabaseID, role id.RoleID) (took []time.Duration, err error) {
 	for range times {
 		began := time.Now()
-		if err := b.client.rotateRole(ctx, database, role); err != nil {
+		if err := b.client.rotateRole(ctx, of, role); err != nil {
 			return nil, err
 		}
 		took = append(took, time.Since(began))
@@ -90,7 +92,7 @@ const (
 )
 
 // bystanders are a hundred clients of four logins, at both entries of the database.
-func (b *bench) bystanders(ctx context.Context, db created) (all []*bystander, err error) {
+func (b *bench) bystanders(ctx context.Context, db wire.CreatedDatabase) (all []*bystander, err error) {
 	runtime, err := b.client.revealLogin(ctx, db.ID, "runtime")
 	if err != nil {
 		return nil, err

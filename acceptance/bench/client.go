@@ -1,115 +1,66 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"time"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // client is a customer's program with one key.
-type client struct{ base, key string }
+type client struct{ *apiclient.Client }
 
-// created is what the parts need of a new database.
-type created struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Password string `json:"password"` // of its owner
+func newClient(url, key string) (client, error) {
+	c, err := stack.Client(url, key, nil)
+	return client{c}, err
 }
 
-func (c client) create(ctx context.Context, name string) (d created, err error) {
-	body := map[string]string{"name": name, "displayName": name}
-	return d, c.call(ctx, http.MethodPost, "/databases", body, http.StatusCreated, &d)
+// create sends no Idempotency-Key, which would be one more thing to record.
+func (c client) create(ctx context.Context, name string) (wire.CreatedDatabase, error) {
+	return c.Databases.Create(ctx, wire.CreateDatabase{Name: name, DisplayName: name}, apiclient.IdempotencyKey(""))
 }
 
-type operation struct {
-	ID     string `json:"id"`
-	Status string `json:"status"`
-	Result struct {
-		Filename       string `json:"filename"`
-		SizeBytes      int64  `json:"sizeBytes"`
-		ChecksumSHA256 string `json:"checksumSha256"`
-	} `json:"result"`
-	Error json.RawMessage `json:"error"`
+const roleLimit = 40
+
+func (c client) createRole(ctx context.Context, of id.DatabaseID, name string) (wire.Role, error) {
+	return c.Roles.Create(ctx, of, wire.CreateRole{
+		DisplayName: name, AccessProfile: role.ReadOnly, ConnectionLimit: roleLimit,
+	})
 }
 
-// backup takes a backup and follows its operation to the end.
-func (c client) backup(ctx context.Context, database string) (operation, error) {
-	var started struct {
-		Operation operation `json:"operation"`
+// removeRole takes back all that createRole has made.
+func (c client) removeRole(ctx context.Context, of id.DatabaseID, made id.RoleID) error {
+	removal, err := c.Roles.Delete(ctx, of, made, wire.DeleteRole{Confirm: true})
+	if err == nil && removal.Status != string(role.Removed) {
+		err = fmt.Errorf("the removal is %s", removal.Status)
 	}
-	err := c.call(ctx, http.MethodPost, "/databases/"+database+"/backups", nil, http.StatusAccepted, &started)
-	if err != nil {
-		return operation{}, err
-	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var o operation
-		if err := c.call(ctx, http.MethodGet, "/operations/"+started.Operation.ID, nil, http.StatusOK, &o); err != nil {
-			return operation{}, err
-		}
-		switch o.Status {
-		case "succeeded":
-			return o, nil
-		case "failed", "canceled":
-			return o, fmt.Errorf("the backup is %s: %s", o.Status, o.Error)
-		}
-		select {
-		case <-ctx.Done():
-			return o, ctx.Err()
-		case <-tick.C:
-		}
-	}
+	return err
 }
 
-func (c client) call(ctx context.Context, method, path string, body any, want int, into any) error {
-	return c.callOnce(ctx, "", method, path, body, want, into)
+// rotateRole fails also where the rotation is still pending: then nothing was measured.
+func (c client) rotateRole(ctx context.Context, of id.DatabaseID, made id.RoleID) error {
+	change, err := c.Roles.Change(ctx, of, made, wire.ChangeRole{Kind: role.Rotation, ConfirmDisconnect: true})
+	if err == nil && change.Status != role.Completed {
+		err = fmt.Errorf("the rotation is %s", change.Status)
+	}
+	return err
 }
 
-// callOnce sends a key too, by which a repetition would be known; none where it is empty.
-func (c client) callOnce(ctx context.Context, key, method, path string, body any, want int, into any) error {
-	var text io.Reader
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		text = bytes.NewReader(encoded)
-	}
-	response, err := c.sendOnce(ctx, key, method, path, text)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != want {
-		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, answer)
-	}
-	return json.Unmarshal(answer, into)
+// customer is a login of a database.
+type customer struct{ Database, Username, Password string }
+
+func (c client) revealRole(ctx context.Context, of id.DatabaseID, made id.RoleID) (customer, error) {
+	r, err := c.Roles.Reveal(ctx, of, made)
+	return customer{r.Database, r.Username, r.Password}, err
 }
 
-func (c client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
-	return c.sendOnce(ctx, "", method, path, body)
-}
-
-func (c client) sendOnce(ctx context.Context, key, method, path string, body io.Reader) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+c.key)
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	return http.DefaultClient.Do(request)
+// revealLogin is about a login that came with the database.
+func (c client) revealLogin(ctx context.Context, of id.DatabaseID, login database.Login) (customer, error) {
+	r, err := c.Logins.Reveal(ctx, of, login)
+	return customer{r.Database, r.Username, r.Password}, err
 }

@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 const (
@@ -28,7 +28,7 @@ func measureDownload(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	if text.last == nil {
-		done, err := b.client.backup(ctx, text.ID)
+		done, err := stack.BackUp(ctx, b.client.Client, text.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func measureDownload(ctx context.Context, b *bench) ([]row, error) {
 	for i, m := range watched {
 		used, err := m.end()
 		failed = errors.Join(failed, err)
-		table = append(table, memoryRows(processes[i].name, used, text.last.Result.SizeBytes)...)
+		table = append(table, memoryRows(processes[i].name, used, text.last.SizeBytes)...)
 	}
 	return table, failed
 }
@@ -80,22 +80,18 @@ func (b *bench) downloadAtOnce(ctx context.Context, text *textDatabase) error {
 }
 
 func (c client) download(ctx context.Context, text *textDatabase, slowly bool) error {
-	want := text.last.Result
-	response, err := c.send(ctx, http.MethodGet, "/databases/"+text.ID+"/backups/"+want.Filename, nil)
+	want := text.last
+	file, err := c.Backups.Download(ctx, text.ID, backup.Filename(want.Filename))
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("download: %s", response.Status)
-	}
-	var body io.Reader = response.Body
+	defer file.Close()
+	var body io.Reader = file
 	if slowly {
-		body = &slow{from: body, began: time.Now()}
+		body = &slow{from: file, began: time.Now()}
 	}
-	sum := sha256.New()
-	n, err := io.Copy(sum, body)
-	if err == nil && (n != want.SizeBytes || hex.EncodeToString(sum.Sum(nil)) != want.ChecksumSHA256) {
+	n, err := io.Copy(io.Discard, body)
+	if err == nil && (n != want.SizeBytes || file.SHA256() != want.ChecksumSHA256) {
 		err = fmt.Errorf("download: %d bytes that are not those of the backup", n)
 	}
 	return err

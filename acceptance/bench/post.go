@@ -22,6 +22,8 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/webhooks"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // post is a development host, the only kind that may reach a receiver on this machine, with endpoints at one.
@@ -54,7 +56,9 @@ func (p *post) raise(ctx context.Context, b *bench, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	p.client = client{base: p.host.URL + "/api/v1", key: p.host.Facts["PGHERD_API_KEY"]}
+	if p.client, err = newClient(p.host.URL, p.host.Facts["PGHERD_API_KEY"]); err != nil {
+		return err
+	}
 	for n := range prompt {
 		if _, err := p.register(ctx, "/ok/"+strconv.Itoa(n)); err != nil {
 			return err
@@ -74,15 +78,9 @@ func (p *post) close(ctx context.Context) (err error) {
 	return errors.Join(err, p.receiver.Close())
 }
 
-func (p *post) register(ctx context.Context, path string) (id string, err error) {
-	var made struct {
-		Data struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	body := map[string]string{"url": p.receiver.URL + path}
-	err = p.client.call(ctx, http.MethodPost, "/webhooks", body, http.StatusCreated, &made)
-	return made.Data.ID, err
+func (p *post) register(ctx context.Context, path string) (id.WebhookID, error) {
+	made, err := p.client.Webhooks.Create(ctx, wire.CreateWebhook{URL: p.receiver.URL + path})
+	return made.ID, err
 }
 
 // figures are what one run measures at the endpoints that answer.
@@ -94,18 +92,14 @@ type figures struct {
 // beside measures while there is a fiftieth endpoint of a kind. One that hangs has the whole burst before it all the time,
 // which is more than there are attempts at a time.
 func (p *post) beside(ctx context.Context, kind string) (f figures, err error) {
-	id, err := p.register(ctx, "/"+kind+"/fiftieth")
+	fiftieth, err := p.register(ctx, "/"+kind+"/fiftieth")
 	if err != nil {
 		return f, err
 	}
 	if f.rate, err = p.rate(ctx); err == nil {
 		f.p99, err = p.latency(ctx)
 	}
-	response, deleted := p.client.send(ctx, http.MethodDelete, "/webhooks/"+id, nil)
-	if deleted == nil {
-		deleted = response.Body.Close()
-	}
-	return f, errors.Join(err, deleted)
+	return f, errors.Join(err, p.client.Webhooks.Disable(ctx, fiftieth))
 }
 
 func (p *post) rate(ctx context.Context) (perSecond float64, err error) {

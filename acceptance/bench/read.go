@@ -29,7 +29,7 @@ func measureRead(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := "/api/v1/databases/" + made.ID
+	path := "/api/v1/databases/" + string(made.ID)
 	api := target{address: strings.TrimPrefix(b.api.URL, "http://"), path: path, keys: []string{b.account.Key}}
 	if err := api.read(1); err != nil { // the size is read from the server now, and not again for a minute
 		return nil, err
@@ -39,7 +39,7 @@ func measureRead(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	each := float64(len(all)) / countedReads
-	address, end, err := b.startPlain(ctx, lastRequest(all, made.ID))
+	address, end, err := b.startPlain(ctx, lastRequest(all, string(made.ID)))
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // roleHand makes and changes additional roles of one database with plain SQL and PgBouncer's console, as the same logins as the
@@ -30,7 +30,7 @@ import (
 type roleHand struct {
 	*hand
 	bench   *bench
-	db      created
+	db      wire.CreatedDatabase
 	names   database.Names
 	console *sql.DB
 }
@@ -44,7 +44,7 @@ func newRoleHand(ctx context.Context, b *bench, name string) (*roleHand, error) 
 	if h.db, err = b.client.create(ctx, name); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	h.names = database.RoleNames(id.DatabaseID(h.db.ID), h.db.Name)
+	h.names = database.RoleNames(h.db.ID, h.db.Name)
 	dsn, err := b.stack.ConsoleDSN()
 	if err != nil {
 		return nil, errors.Join(err, h.close())

@@ -12,6 +12,8 @@ import (
 
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 const (
@@ -26,7 +28,7 @@ func measureRoleCreate(ctx context.Context, b *bench) (_ []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	var made madeRole
+	var made wire.Role
 	ours := way{
 		measured: func(n int) (err error) {
 			made, err = b.client.createRole(ctx, h.db.ID, fmt.Sprintf("role %d", n))
@@ -83,7 +85,7 @@ const rotatedByHand = "rotated_by_hand"
 // rotations are those of two roles, one of the API's and one made by hand.
 type rotations struct {
 	*roleHand
-	made    madeRole
+	made    wire.Role
 	before  secret // of the role that was made by hand
 	now     secret
 	secrets int     // how many it has had

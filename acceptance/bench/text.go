@@ -13,14 +13,16 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 // textDatabase is a database full of text-like rows.
 type textDatabase struct {
-	created
+	wire.CreatedDatabase
 	size int64
-	last *operation // the last backup of it
+	last *operation.BackupResult // the last backup of it
 }
 
 // textBytes is how much COPY text goes in. On disk, and in a dump, it is a little more.
@@ -45,7 +47,7 @@ func (b *bench) withText(ctx context.Context) (*textDatabase, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := &textDatabase{created: made}
+	text := &textDatabase{CreatedDatabase: made}
 	if text.size, err = fill(ctx, b.stack.Server, made.Name); err != nil {
 		return nil, err
 	}

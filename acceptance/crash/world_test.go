@@ -1,13 +1,11 @@
 package crash_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
+	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
@@ -102,10 +101,10 @@ func read[T any](t testing.TB, a answer) (v T) {
 	return v
 }
 
-// user calls the API of one host with one key.
+// user calls the API of any host with one key.
 type user struct {
 	stack.Account
-	client *http.Client
+	http *http.Client
 }
 
 var userNumber atomic.Int64
@@ -118,42 +117,32 @@ func (w *world) newUser(t testing.TB, databases int) *user {
 	noError(t, err)
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &user{Account: a, client: &http.Client{Transport: transport, Timeout: 2 * patience}}
+	return &user{Account: a, http: &http.Client{Transport: transport}}
 }
 
 var errNoAnswer = errors.New("no answer")
 
-// try sends a request. A host that dies over it gives errNoAnswer.
+// try sends a request once: a case is about the answer to each. A host that dies over it gives errNoAnswer.
 func (u *user) try(ctx context.Context, host *stack.Host, method, path, key string, body any) (answer, error) {
-	var content io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return answer{}, err
-		}
-		content = bytes.NewReader(text)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, host.URL+"/api/v1"+path, content)
+	client, err := apiclient.New(apiclient.Config{URL: host.URL, Key: u.Key, HTTP: u.http, AttemptTimeout: 2 * patience})
 	if err != nil {
 		return answer{}, err
 	}
-	request.Header.Set("Authorization", "Bearer "+u.Key)
+	request := apiclient.Request{Method: method, Path: "/api/v1" + path, Header: http.Header{}}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
+		if request.Body, err = json.Marshal(body); err != nil {
+			return answer{}, err
+		}
 	}
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
-	response, err := u.client.Do(request)
+	response, err := client.Do(ctx, request)
 	if err != nil {
 		return answer{}, errors.Join(errNoAnswer, err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return answer{}, errors.Join(errNoAnswer, err)
-	}
-	return answer{response.StatusCode, text}, nil
+	return answer{response.Status, response.Body}, nil
 }
 
 // do sends a request that must be answered.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/webhooks"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // Each kind of receiver gets what it is due; one that hangs holds up none of the others.
@@ -31,7 +33,7 @@ func TestEveryKindOfReceiver(t *testing.T) {
 		{"/reset/all", 0, "the connection was reset before an answer"},
 		{"/hang/all", 0, "no answer within 10 seconds"},
 	}
-	endpoints := map[string]endpoint{}
+	endpoints := map[string]wire.WebhookSecret{}
 	for _, c := range cases {
 		endpoints[c.path] = w.register(t, c.path, "")
 	}
@@ -48,7 +50,7 @@ func TestEveryKindOfReceiver(t *testing.T) {
 		checkDelivery(t, w.awaitArrivals(t, "/ok/shop", n)[n-1], bound.Secret, shop, o)
 	}
 	for _, c := range cases {
-		var last attempt
+		var last wire.DeliveryAttempt
 		eventually(t, "six first attempts at "+c.path, func() bool {
 			list := w.attempts(t, endpoints[c.path])
 			if len(list) == 6 {
@@ -74,7 +76,7 @@ func TestEveryKindOfReceiver(t *testing.T) {
 }
 
 // checkDelivery compares a request with the spec's section "Events".
-func checkDelivery(t *testing.T, r webhooks.Received, secret string, d database, o operation) {
+func checkDelivery(t *testing.T, r webhooks.Received, secret string, d wire.CreatedDatabase, o wire.Operation) {
 	t.Helper()
 	names := slices.Sorted(maps.Keys(r.Header))
 	want := []string{
@@ -97,7 +99,7 @@ func checkDelivery(t *testing.T, r webhooks.Received, secret string, d database,
 }
 
 // checkPayload requires exactly the spec's fields.
-func checkPayload(t *testing.T, body []byte, d database, o operation) {
+func checkPayload(t *testing.T, body []byte, d wire.CreatedDatabase, o wire.Operation) {
 	t.Helper()
 	var payload map[string]any
 	noError(t, json.Unmarshal(body, &payload))
@@ -110,7 +112,7 @@ func checkPayload(t *testing.T, body []byte, d database, o operation) {
 		failed = map[string]any{"code": o.Error.Code, "message": o.Error.Message}
 	}
 	want := map[string]any{
-		"id": o.ID, "event": "backup." + o.Status, "createdAt": at,
+		"id": o.ID, "event": "backup." + string(o.Status), "createdAt": at,
 		"data": map[string]any{
 			"operationId": o.ID, "databaseId": d.ID, "databaseName": d.Name, "status": o.Status, "stage": o.Stage,
 			"progress": float64(o.Progress), "error": failed,
@@ -126,7 +128,7 @@ func checkPayload(t *testing.T, body []byte, d database, o operation) {
 }
 
 // checkAttempt checks a first attempt as the API shows it.
-func checkAttempt(t *testing.T, path string, a attempt, status int, told string) {
+func checkAttempt(t *testing.T, path string, a wire.DeliveryAttempt, status int, told string) {
 	t.Helper()
 	gotStatus, gotTold := 0, ""
 	if a.StatusCode != nil {
@@ -151,7 +153,7 @@ func checkAttempt(t *testing.T, path string, a attempt, status int, told string)
 }
 
 // checkNext checks when the next attempt is due: the delay and up to a fifth of it after this one has ended.
-func checkNext(t *testing.T, a attempt, delay time.Duration) {
+func checkNext(t *testing.T, a wire.DeliveryAttempt, delay time.Duration) {
 	t.Helper()
 	const busy = 3 * time.Second // between the end of an attempt and its record
 	if a.NextAttemptAt == nil {
@@ -180,7 +182,8 @@ func TestUnhappyEndsAreTold(t *testing.T) {
 
 	canceled := w.startBackup(t, d)
 	w.ended(t, canceled.ID, "running")
-	w.cancel(t, canceled.ID)
+	_, err = w.api(t).Operations.Cancel(soon(t), canceled.ID)
+	noError(t, err)
 	checkDelivery(t, w.awaitArrivals(t, "/ok/unhappy", 1)[0], e.Secret, d, w.ended(t, canceled.ID, "canceled"))
 
 	failing := w.startBackup(t, d)
@@ -191,22 +194,8 @@ func TestUnhappyEndsAreTold(t *testing.T) {
 	checkDelivery(t, w.awaitArrivals(t, "/ok/unhappy", 2)[1], e.Secret, d, o)
 }
 
-// cancel accepts both answers: canceled at once, or soon.
-func (w *world) cancel(t testing.TB, id string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(soon(t), http.MethodPost, w.URL+"/api/v1/operations/"+id+"/cancel", nil)
-	noError(t, err)
-	request.Header.Set("Authorization", "Bearer "+w.Facts["PGHERD_API_KEY"])
-	response, err := http.DefaultClient.Do(request)
-	noError(t, err)
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusAccepted {
-		t.Fatalf("cancel: %s", response.Status)
-	}
-}
-
 // customer is one connection of the database's owner.
-func (w *world) customer(t testing.TB, d database) *sql.DB {
+func (w *world) customer(t testing.TB, d wire.CreatedDatabase) *sql.DB {
 	t.Helper()
 	u, err := url.Parse(d.ConnectionString)
 	noError(t, err)
@@ -221,7 +210,7 @@ func (w *world) customer(t testing.TB, d database) *sql.DB {
 }
 
 // endDumps ends every session of a dump that waits for a lock, until the backup has failed.
-func (w *world) endDumps(t testing.TB, operationID string) (o operation) {
+func (w *world) endDumps(t testing.TB, of id.OperationID) (o wire.Operation) {
 	t.Helper()
 	server, err := sql.Open("postgres", w.Facts["PGHERD_SERVER_URL"])
 	noError(t, err)
@@ -229,9 +218,9 @@ func (w *world) endDumps(t testing.TB, operationID string) (o operation) {
 	const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE application_name = $1 AND wait_event_type = 'Lock'`
 	eventually(t, "a backup that fails", func() bool {
-		_, err := server.ExecContext(soon(t), end, "pgherd-backup-"+operationID)
+		_, err := server.ExecContext(soon(t), end, "pgherd-backup-"+string(of))
 		noError(t, err)
-		o = w.operation(t, operationID)
+		o = w.operation(t, of)
 		return o.Status == "failed"
 	})
 	return o

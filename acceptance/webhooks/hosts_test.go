@@ -2,12 +2,14 @@ package webhooks_test
 
 import (
 	"errors"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // Only the development host may be told to send to private addresses or to trust another CA.
@@ -45,11 +47,8 @@ func TestPrivateAddressesAreRefusedAtEveryAttempt(t *testing.T) {
 	noError(t, w.Stop(soon(t)))
 	w.Flags = nil
 	noError(t, w.Restart(soon(t), ""))
-	refused := call[struct{ Error failure }](
-		t, w, http.MethodPost, "/webhooks", map[string]string{"url": w.receiver.URL + path}, http.StatusBadRequest)
-	if refused.Error.Code != "INVALID_WEBHOOK_ENDPOINT" {
-		t.Errorf("refused with %+v", refused)
-	}
+	_, err := w.api(t).Webhooks.Create(soon(t), wire.CreateWebhook{URL: w.receiver.URL + path})
+	refused(t, err, fault.InvalidWebhookEndpoint)
 	w.backUp(t, d)
 	a := w.awaitAttempts(t, e, 1)
 	if a.StatusCode != nil || a.Error == nil || !strings.Contains(*a.Error, "the URL cannot be used") || a.Status != "pending" {

@@ -1,9 +1,11 @@
 package webhooks_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // schedule is the delays of the spec, section "Events".
@@ -39,7 +41,8 @@ func TestRetriesDisableRotateRedeliver(t *testing.T) {
 		t.Errorf("%d requests, want none at a disabled endpoint", n-10)
 	}
 	first := w.attempts(t, e)[9]
-	call[any](t, w, http.MethodPost, "/webhooks/"+e.ID+"/deliveries/"+first.DeliveryID+"/redeliver", nil, http.StatusBadRequest)
+	_, err := w.api(t).Webhooks.Redeliver(soon(t), e.ID, first.DeliveryID)
+	refused(t, err, fault.InvalidWebhookEndpoint)
 
 	rotated := w.rotate(t, e)
 	now = w.listed(t, e)
@@ -47,7 +50,8 @@ func TestRetriesDisableRotateRedeliver(t *testing.T) {
 		t.Errorf("after a rotation the endpoint is %+v", now)
 	}
 	w.receiver.Set(path, "ok")
-	call[any](t, w, http.MethodPost, "/webhooks/"+e.ID+"/deliveries/"+first.DeliveryID+"/redeliver", nil, http.StatusAccepted)
+	_, err = w.api(t).Webhooks.Redeliver(soon(t), e.ID, first.DeliveryID)
+	noError(t, err)
 	list := w.awaitArrivals(t, path, 11)
 	last := list[10]
 	if last.Header.Get("Service-Event-Id") != list[0].Header.Get("Service-Event-Id") || string(last.Body) != string(list[0].Body) {
@@ -63,7 +67,7 @@ func TestRetriesDisableRotateRedeliver(t *testing.T) {
 }
 
 // followSchedule walks one event through its five failed attempts; before says how many requests came earlier.
-func (w *world) followSchedule(t *testing.T, e endpoint, path string, before int) {
+func (w *world) followSchedule(t *testing.T, e wire.WebhookSecret, path string, before int) {
 	t.Helper()
 	for n, delay := range schedule {
 		a := w.awaitAttempts(t, e, before+n+1)
@@ -125,12 +129,10 @@ func TestRotationHoldsForRetries(t *testing.T) {
 	if e := w.listed(t, old); e.ConsecutiveFailures != 0 {
 		t.Errorf("a success leaves %d failures", e.ConsecutiveFailures)
 	}
-	sent := call[struct {
-		Data struct{ DeliveryID, Event string }
-	}](
-		t, w, http.MethodPost, "/webhooks/"+old.ID+"/test", nil, http.StatusAccepted).Data
+	sent, err := w.api(t).Webhooks.Test(soon(t), old.ID)
+	noError(t, err)
 	list = w.awaitArrivals(t, path, 4)
-	if sent.Event != "webhook.test" || list[3].Header.Get("Service-Event-Id") != sent.DeliveryID || !signed(list[3], fresh.Secret) {
+	if sent.Event != "webhook.test" || list[3].Header.Get("Service-Event-Id") != string(sent.DeliveryID) || !signed(list[3], fresh.Secret) {
 		t.Errorf("the test event %+v arrived with %v", sent, list[3].Header)
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +20,11 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/acceptance/webhooks"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 var program = stack.NewProgram(stack.CrashPoints)
@@ -93,33 +97,21 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// call sends a request that must have the given answer, and returns what it holds.
-func call[T any](t testing.TB, w *world, method, path string, body any, want int) (v T) {
+// api is what the owner calls.
+func (w *world) api(t testing.TB) *apiclient.Client {
 	t.Helper()
-	var content io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		noError(t, err)
-		content = bytes.NewReader(text)
-	}
-	request, err := http.NewRequestWithContext(soon(t), method, w.URL+"/api/v1"+path, content)
+	c, err := stack.Client(w.URL, w.Facts["PGHERD_API_KEY"], nil)
 	noError(t, err)
-	request.Header.Set("Authorization", "Bearer "+w.Facts["PGHERD_API_KEY"])
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+	return c
+}
+
+// refused fails the test unless the API has refused with the code.
+func refused(t testing.TB, err error, code fault.Code) {
+	t.Helper()
+	var e *apiclient.Error
+	if !errors.As(err, &e) || e.Code != code {
+		t.Errorf("refused with %v, want %s", err, code)
 	}
-	response, err := http.DefaultClient.Do(request)
-	noError(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	noError(t, err)
-	if response.StatusCode != want {
-		t.Fatalf("%s %s: %d, want %d: %s", method, path, response.StatusCode, want, text)
-	}
-	if len(text) > 0 {
-		noError(t, json.Unmarshal(text, &v))
-	}
-	return v
 }
 
 // advance moves the host's clock.
@@ -136,73 +128,59 @@ func (w *world) advance(t testing.TB, by time.Duration) {
 	}
 }
 
-type endpoint struct {
-	ID                  string
-	DatabaseID          *string
-	URL                 string
-	Enabled             bool
-	ConsecutiveFailures int
-	DisabledAt          *time.Time
-	Secret              string
-}
-
 // register makes an endpoint at a path of the receiver, for one database or, where it is empty, for all.
-func (w *world) register(t testing.TB, path, database string) endpoint {
+func (w *world) register(t testing.TB, path string, of id.DatabaseID) wire.WebhookSecret {
 	t.Helper()
-	body := map[string]string{"url": w.receiver.URL + path}
-	if database != "" {
-		body["databaseId"] = database
+	body := wire.CreateWebhook{URL: w.receiver.URL + path}
+	if of != "" {
+		body.DatabaseID = &of
 	}
-	e := call[struct{ Data endpoint }](t, w, http.MethodPost, "/webhooks", body, http.StatusCreated).Data
+	e, err := w.api(t).Webhooks.Create(soon(t), body)
+	noError(t, err)
 	if !e.Enabled || len(e.Secret) < 32 || e.Secret[:6] != "whsec_" {
 		t.Fatalf("a new endpoint is %+v", e)
 	}
 	return e
 }
 
-func (w *world) rotate(t testing.TB, e endpoint) endpoint {
+func (w *world) rotate(t testing.TB, e wire.WebhookSecret) wire.WebhookSecret {
 	t.Helper()
-	return call[struct{ Data endpoint }](t, w, http.MethodPost, "/webhooks/"+e.ID+"/rotate", nil, http.StatusOK).Data
+	rotated, err := w.api(t).Webhooks.Rotate(soon(t), e.ID)
+	noError(t, err)
+	return rotated
 }
 
 // disable is DELETE.
-func (w *world) disable(t testing.TB, e endpoint) {
+func (w *world) disable(t testing.TB, e wire.WebhookSecret) {
 	t.Helper()
-	call[any](t, w, http.MethodDelete, "/webhooks/"+e.ID, nil, http.StatusNoContent)
+	noError(t, w.api(t).Webhooks.Disable(soon(t), e.ID))
 }
 
 // listed is the endpoint as the list shows it.
-func (w *world) listed(t testing.TB, e endpoint) endpoint {
+func (w *world) listed(t testing.TB, e wire.WebhookSecret) wire.Webhook {
 	t.Helper()
-	for _, one := range call[struct{ Data []endpoint }](t, w, http.MethodGet, "/webhooks", nil, http.StatusOK).Data {
+	for one, err := range w.api(t).Webhooks.All(soon(t)) {
+		noError(t, err)
 		if one.ID == e.ID {
 			return one
 		}
 	}
 	t.Fatalf("endpoint %s is not listed", e.ID)
-	return endpoint{}
-}
-
-type attempt struct {
-	DeliveryID, EventID, Event, Status string
-	Attempt                            int
-	At                                 time.Time
-	TookMs                             int64
-	StatusCode                         *int
-	Error                              *string
-	NextAttemptAt                      *time.Time
+	return wire.Webhook{}
 }
 
 // attempts are those at an endpoint, newest first.
-func (w *world) attempts(t testing.TB, e endpoint) []attempt {
+func (w *world) attempts(t testing.TB, e wire.WebhookSecret) []wire.DeliveryAttempt {
 	t.Helper()
-	return call[struct{ Data []attempt }](t, w, http.MethodGet, "/webhooks/"+e.ID+"/deliveries", nil, http.StatusOK).Data
+	page, err := w.api(t).Webhooks.Attempts(soon(t), e.ID, apiclient.Page{})
+	noError(t, err)
+	return page.Data
 }
 
 // awaitAttempts waits until so many attempts at an endpoint are recorded, and returns the newest.
-func (w *world) awaitAttempts(t testing.TB, e endpoint, n int) attempt {
+func (w *world) awaitAttempts(t testing.TB, e wire.WebhookSecret, n int) wire.DeliveryAttempt {
 	t.Helper()
-	var list []attempt
+	var list []wire.DeliveryAttempt
 	eventually(t, fmt.Sprintf("%d attempts at %s", n, e.URL), func() bool {
 		list = w.attempts(t, e)
 		return len(list) >= n
@@ -232,46 +210,39 @@ func signed(r webhooks.Received, secret string) bool {
 	return hmac.Equal([]byte(r.Header.Get("Service-Signature")), []byte("v1="+hex.EncodeToString(mac.Sum(nil))))
 }
 
-type database struct{ ID, Name, ConnectionString string }
-
-func (w *world) createDatabase(t testing.TB, name string) database {
+func (w *world) createDatabase(t testing.TB, name string) wire.CreatedDatabase {
 	t.Helper()
-	body := map[string]string{"name": name, "displayName": name}
-	return call[database](t, w, http.MethodPost, "/databases", body, http.StatusCreated)
+	made, err := w.api(t).Databases.Create(soon(t), wire.CreateDatabase{Name: name, DisplayName: name})
+	noError(t, err)
+	return made
 }
 
-type operation struct {
-	ID, Status, Stage string
-	Progress          int
-	Error             *failure
+func (w *world) startBackup(t testing.TB, d wire.CreatedDatabase) wire.Operation {
+	t.Helper()
+	started, err := w.api(t).Backups.Start(soon(t), d.ID)
+	noError(t, err)
+	return started.Operation
 }
 
-type failure struct{ Code, Message string }
-
-func (w *world) startBackup(t testing.TB, d database) operation {
+func (w *world) operation(t testing.TB, of id.OperationID) wire.Operation {
 	t.Helper()
-	return call[struct{ Operation operation }](
-		t, w, http.MethodPost, "/databases/"+d.ID+"/backups", nil, http.StatusAccepted).Operation
-}
-
-func (w *world) operation(t testing.TB, id string) operation {
-	t.Helper()
-	return call[operation](t, w, http.MethodGet, "/operations/"+id, nil, http.StatusOK)
+	o, err := w.api(t).Operations.Get(soon(t), of)
+	noError(t, err)
+	return o
 }
 
 // ended waits until an operation has the status.
-func (w *world) ended(t testing.TB, id, status string) operation {
+func (w *world) ended(t testing.TB, of id.OperationID, status operation.Status) (o wire.Operation) {
 	t.Helper()
-	var o operation
-	eventually(t, "operation "+status, func() bool {
-		o = w.operation(t, id)
+	eventually(t, "operation "+string(status), func() bool {
+		o = w.operation(t, of)
 		return o.Status == status
 	})
 	return o
 }
 
 // backUp makes an event of a backup that succeeds.
-func (w *world) backUp(t testing.TB, d database) operation {
+func (w *world) backUp(t testing.TB, d wire.CreatedDatabase) wire.Operation {
 	t.Helper()
-	return w.ended(t, w.startBackup(t, d).ID, "succeeded")
+	return w.ended(t, w.startBackup(t, d).ID, operation.Succeeded)
 }

@@ -3,9 +3,8 @@ package dev_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +17,10 @@ import (
 
 	_ "github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -26,7 +29,7 @@ type survivor struct {
 	*developer
 	facts map[string]string
 	url   string // of the customer's database, through the pooler
-	id    string
+	id    id.DatabaseID
 	seen  int // of the terminal
 }
 
@@ -96,41 +99,40 @@ func (s *survivor) serves(t *testing.T) {
 		return db.QueryRowContext(ctx, "SELECT 1").Scan(new(int))
 	})
 	s.within(t, "/readyz", func(ctx context.Context) error {
-		_, err := s.ask(ctx, http.MethodGet, s.facts["PGHERD_OPS_URL"]+"/readyz", "")
-		return err
+		return answers(ctx, s.facts["PGHERD_OPS_URL"]+"/readyz")
 	})
 }
 
-// ask makes a request of the API, which must succeed.
-func (s *survivor) ask(ctx context.Context, method, url, body string) (answer struct {
-	ID, Status, ConnectionString string
-	Operation                    struct{ ID string }
-}, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+// answers asks a URL, which must answer well.
+func answers(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return answer, err
+		return err
 	}
-	request.Header.Set("Authorization", "Bearer "+s.facts["PGHERD_API_KEY"])
-	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return answer, err
+		return err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("%s: %s", response.Status, text)
+	if response.StatusCode >= http.StatusBadRequest {
+		err = errors.New(response.Status)
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &answer)
-	}
-	return answer, err
+	return err
 }
 
-func (s *survivor) create(t *testing.T, name string) (id, url string) {
+// api is what the customer calls.
+func (s *survivor) api(t *testing.T) *apiclient.Client {
 	t.Helper()
-	body := `{"name":"` + name + `","displayName":"` + name + `"}`
-	made, err := s.ask(t.Context(), http.MethodPost, s.facts["PGHERD_BASE_URL"]+"/api/v1/databases", body)
+	c, err := apiclient.New(apiclient.Config{URL: s.facts["PGHERD_BASE_URL"], Key: s.facts["PGHERD_API_KEY"], Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (s *survivor) create(t *testing.T, name string) (of id.DatabaseID, url string) {
+	t.Helper()
+	made, err := s.api(t).Databases.Create(t.Context(), wire.CreateDatabase{Name: name, DisplayName: name})
 	if err != nil {
 		t.Fatalf("create: %v", err)
 	}
@@ -140,14 +142,13 @@ func (s *survivor) create(t *testing.T, name string) (id, url string) {
 // backsUp makes a backup, which takes the API, the batch host and the agent.
 func (s *survivor) backsUp(t *testing.T) {
 	t.Helper()
-	api := s.facts["PGHERD_BASE_URL"] + "/api/v1"
-	begun, err := s.ask(t.Context(), http.MethodPost, api+"/databases/"+s.id+"/backups", "")
+	begun, err := s.api(t).Backups.Start(t.Context(), s.id)
 	if err != nil {
 		t.Fatalf("backup: %v", err)
 	}
 	s.within(t, "backup", func(ctx context.Context) error {
-		o, err := s.ask(ctx, http.MethodGet, api+"/operations/"+begun.Operation.ID, "")
-		if err == nil && o.Status != "succeeded" {
+		o, err := s.api(t).Operations.Get(ctx, begun.Operation.ID)
+		if err == nil && o.Status != operation.Succeeded {
 			err = fmt.Errorf("it is %s", o.Status)
 		}
 		return err
