@@ -49,6 +49,11 @@ func Stack(t testing.TB) spec.World {
 	return theStack.real.world()
 }
 
+// StackFiles are what a process needs to be one of the service of Stack: the URL of the metadata, and the key ring.
+func StackFiles() (metadataURL, keyringFile string) {
+	return theStack.real.MetadataURL(), theStack.real.KeyringFile()
+}
+
 // StopStack ends the world of real processes, if there is one. The error says what did not stop, or which log holds a secret.
 func StopStack() error {
 	r := theStack.real

@@ -251,6 +251,9 @@ func (s *Stack) Stop() error {
 // MetadataURL is the superuser's connection to the metadata.
 func (s *Stack) MetadataURL() string { return s.Metadata.URL(metadataDatabase) }
 
+// KeyringFile has the keys of the secrets in the metadata.
+func (s *Stack) KeyringFile() string { return s.path("keyring.json") }
+
 // CAFile is what customers trust.
 func (s *Stack) CAFile() string { return s.ca.CertFile() }
 
@@ -300,7 +303,7 @@ func (s *Stack) exec(ctx context.Context, url, statement string) error {
 func (s *Stack) environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
-		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.path("keyring.json"),
+		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.KeyringFile(),
 		"PGHERD_CREDENTIALS_FILE=" + s.credentialsFile(), "PGHERD_AGENT_SECRET=" + s.agentSecret,
 		"PGHERD_ACCEPT_VERSIONS=" + strings.Join(s.accepted, ","),
 	}

@@ -1,0 +1,157 @@
+package acceptance
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/driver"
+	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+func newControlPlane(ctx context.Context, metadataURL, keyringFile string) (*controlplane.ControlPlane, error) {
+	store, err := postgres.Open(ctx, postgres.Config{URL: metadataURL}) // implements ports.Store and ports.Admissions
+	if err != nil {
+		return nil, err
+	}
+	box, err := secretbox.Load(keyringFile) // implements ports.SecretBox
+	if err != nil {
+		return nil, err
+	}
+	return controlplane.New(controlplane.Ports{
+		Store: store, Admissions: store, Secrets: box,
+		Fleet: agentclient.New(box, agentclient.Options{}), // reaches the agents of the registered servers
+		Clock: system.NewClock(), Entropy: system.Entropy{},
+	}, controlplane.Config{})
+}
+
+// TestEmbeddingPage holds the page to this file: what it shows is what is compiled and run here.
+func TestEmbeddingPage(t *testing.T) {
+	page, code := contents(t, "../docs/embedding.md"), contents(t, "embedding_test.go")
+	_, shown, _ := strings.Cut(page, "```go\n")
+	shown, _, ended := strings.Cut(shown, "```")
+	imports, function, split := strings.Cut(shown, ")\n\n")
+	if !ended || !split || !strings.Contains(code, function) {
+		t.Error("the function of docs/embedding.md is not this file's newControlPlane")
+	}
+	for line := range strings.Lines(strings.TrimPrefix(imports, "import (\n")) {
+		if !strings.Contains(code, line) {
+			t.Errorf("this file does not import %s", line)
+		}
+	}
+}
+
+func contents(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// embedder is a small service with pgherd in it, for one customer.
+type embedder struct {
+	*spec.Stage
+	cp  *controlplane.ControlPlane
+	key string
+}
+
+// TestEmbedding does what the page says, on the real stack: without an API host, and with the batch hosts of the stack stopped.
+func TestEmbedding(t *testing.T) {
+	s := &spec.Stage{TB: t, World: driver.Stack(t)}
+	s.OK(s.Batch.Stop())
+	defer func() { s.OK(s.Batch.Start()) }()
+	metadataURL, keyringFile := driver.StackFiles()
+	cp, err := newControlPlane(t.Context(), metadataURL, keyringFile)
+	s.OK(err)
+	notifier, err := postgres.NewNotifier(postgres.Config{URL: metadataURL})
+	s.OK(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { cp.Worker.Run(ctx, notifier, 2) })
+	running.Go(func() { cp.Keeper.Run(ctx) })
+	defer func() { cancel(); running.Wait(); s.OK(notifier.Close()) }()
+
+	e := &embedder{s, cp, newCustomer(s, cp)}
+	made := e.creates()
+	s.Connects(spec.Login{Database: made.Record.Name, Username: made.Username, Password: made.Password, From: spec.Home})
+	reports := e.addsRole(made.Record.ID)
+	s.Connects(spec.Login{Database: made.Record.Name, Username: reports.Username, Password: reports.Password, From: spec.Home})
+	e.backsUp(made.Record.ID)
+}
+
+func newCustomer(s *spec.Stage, cp *controlplane.ControlPlane) (key string) {
+	s.Helper()
+	a, _, err := cp.Operator.CreateAccount(s.Context(), controlplane.NewAccount{
+		Email: s.Name("embedded") + "@example.org", Name: "Somebody", Plan: account.Pro,
+	})
+	s.OK(err)
+	_, key, err = cp.Operator.CreateKey(s.Context(), controlplane.NewKey{
+		AccountID: a.ID, Label: "a key", Scope: account.FullAccount,
+	})
+	s.OK(err)
+	return key
+}
+
+func (e *embedder) caller(c ratelimit.Class) controlplane.Caller {
+	e.Helper()
+	admitted, err := e.cp.Access.Admit(e.Context(), controlplane.Knock{
+		Key: e.key, Class: c, Client: netip.MustParseAddr("192.0.2.1"), RequestID: e.Name("request"),
+	})
+	e.OK(err)
+	return admitted.Caller
+}
+
+func (e *embedder) reach(c ratelimit.Class, of id.DatabaseID, a account.Action) controlplane.Reached {
+	e.Helper()
+	reached, err := e.cp.Access.Reach(e.Context(), e.caller(c), of, a)
+	e.OK(err)
+	return reached
+}
+
+func (e *embedder) creates() controlplane.Created {
+	e.Helper()
+	made, err := e.cp.Databases.Create(e.Context(), e.caller(ratelimit.Create), controlplane.CreateRequest{
+		Name: e.Name("embedded"), DisplayName: "Embedded", RoleModel: database.Managed,
+	})
+	e.OK(err)
+	return made
+}
+
+func (e *embedder) addsRole(of id.DatabaseID) controlplane.RevealedRole {
+	e.Helper()
+	e.OK(e.cp.Access.RequireFeature(e.Context(), controlplane.FeatureAdditionalRoles))
+	made, err := e.cp.Roles.Create(e.Context(), e.reach(ratelimit.Create, of, account.Configure), role.Request{
+		DisplayName: "Reports", AccessProfile: role.ReadOnly, ConnectionLimit: 2, Key: "reports",
+	})
+	e.OK(err)
+	revealed, err := e.cp.Roles.Reveal(e.Context(), e.reach(ratelimit.Reveal, of, account.Configure), made.ID)
+	e.OK(err)
+	return revealed
+}
+
+func (e *embedder) backsUp(of id.DatabaseID) {
+	e.Helper()
+	started, err := e.cp.Backups.Start(e.Context(), e.reach(ratelimit.Create, of, account.ManageBackups))
+	e.OK(err)
+	e.Eventually("the backup has succeeded", func() bool {
+		found, err := e.cp.Access.ReachOperation(e.Context(), e.caller(ratelimit.Read), started.ID, account.See)
+		e.OK(err)
+		return found.Operation().Status == operation.Succeeded
+	})
+}
