@@ -85,12 +85,12 @@ func (c client) download(ctx context.Context, text *textDatabase, slowly bool) e
 	if err != nil {
 		return err
 	}
-	defer file.Close()
 	var body io.Reader = file
 	if slowly {
 		body = &slow{from: file, began: time.Now()}
 	}
 	n, err := io.Copy(io.Discard, body)
+	err = errors.Join(err, file.Close())
 	if err == nil && (n != want.SizeBytes || file.SHA256() != want.ChecksumSHA256) {
 		err = fmt.Errorf("download: %d bytes that are not those of the backup", n)
 	}

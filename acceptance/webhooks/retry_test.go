@@ -132,7 +132,8 @@ func TestRotationHoldsForRetries(t *testing.T) {
 	sent, err := w.api(t).Webhooks.Test(soon(t), old.ID)
 	noError(t, err)
 	list = w.awaitArrivals(t, path, 4)
-	if sent.Event != "webhook.test" || list[3].Header.Get("Service-Event-Id") != string(sent.DeliveryID) || !signed(list[3], fresh.Secret) {
+	if sent.Event != "webhook.test" || list[3].Header.Get("Service-Event-Id") != string(sent.DeliveryID) ||
+		!signed(list[3], fresh.Secret) {
 		t.Errorf("the test event %+v arrived with %v", sent, list[3].Header)
 	}
 }
