@@ -20,7 +20,8 @@ type Config struct {
 	// HTTP sends the requests; nil for http.DefaultClient. Its Timeout would cut downloads off.
 	HTTP *http.Client
 	// Attempts is how often a call is sent at most; 0 for 4. Only a call that may be repeated is sent a second time: one of the
-	// methods GET, PATCH and DELETE, one with an Idempotency-Key, and one that the API wants repeated until it is done.
+	// methods GET, PATCH and DELETE, one with an Idempotency-Key, and one that the API wants repeated until it is done. Where a
+	// DELETE was carried out but its answer was lost, the next one is told that there is nothing.
 	Attempts int
 	// LongestWait is the longest Retry-After that a call waits for; 0 for 30 seconds. A longer one is the caller's to wait for.
 	LongestWait time.Duration

@@ -17,7 +17,7 @@ type ErrorBody struct {
 	Details []fault.Detail `json:"details"`
 	*GrantRequired
 	*Dependencies
-	// Extra are the members that the server adds for a code. A client finds those of the two above in them, and only others here.
+	// Extra are the members that the server adds for a code. A client reads them as those of the two above.
 	Extra map[string]any `json:",embed"`
 }
 
