@@ -3,7 +3,6 @@ package apiclient
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -89,8 +88,8 @@ func (c *Client) group() {
 func checkURL(text string) (base string, err error) {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil:
-		return "", fmt.Errorf("apiclient: URL: %w", err)
+	case err != nil: // its text repeats the URL, which may hold a password
+		return "", errors.New("apiclient: URL cannot be parsed")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return "", errors.New("apiclient: URL must be an absolute http or https URL")
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":

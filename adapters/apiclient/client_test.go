@@ -29,7 +29,7 @@ func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]Config{
 		"no URL":          {},
 		"no absolute URL": {URL: "/api"},
-		"no valid URL":    {URL: "https://exa mple.com"},
+		"no valid URL":    {URL: "https://a:" + theKey + "@exa mple.com"},
 		"another scheme":  {URL: "ftp://example.com"},
 		"with a password": {URL: "https://a:b@example.com"},
 		"with a query":    {URL: "https://example.com?x=1"},
@@ -113,8 +113,10 @@ func TestKeyIsMadeWhereNoneIsGiven(t *testing.T) {
 	if want := fmt.Sprint([]string{strings.Repeat("0", 32), "mine", ""}); fmt.Sprint(got) != want {
 		t.Errorf("got %q", got)
 	}
-	if err := tell(t.Context(), client, post(nil, "/x").withKey(), nil); err == nil {
-		t.Error("a key is made without randomness")
+	for what, opts := range map[string][]Option{"no randomness": nil, "two lines": {IdempotencyKey("a\nb")}} {
+		if err := tell(t.Context(), client, post(nil, "/x").withKey(), opts); err == nil || len(got) != 3 {
+			t.Errorf("a key of %s is sent: %v", what, err)
+		}
 	}
 }
 

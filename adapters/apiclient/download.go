@@ -24,6 +24,7 @@ type Download struct {
 
 	c       *Client
 	ctx     context.Context
+	end     context.CancelFunc
 	request Request
 	tag     string // the file's strong ETag; empty where it has none
 	part    *part
@@ -41,8 +42,10 @@ func (c *Client) download(ctx context.Context, r call, opts []Option) (*Download
 		return nil, err
 	}
 	request.Header.Set("Accept-Encoding", "identity") // sizes and offsets are those of the file
-	d := &Download{c: c, ctx: ctx, request: request, sum: sha256.New()}
-	if err := c.repeat(ctx, true, d.begin); err != nil {
+	d := &Download{c: c, request: request, sum: sha256.New()}
+	d.ctx, d.end = context.WithCancel(ctx)
+	if err := c.repeat(d.ctx, true, d.begin); err != nil {
+		d.end()
 		return nil, err
 	}
 	return d, nil
@@ -81,8 +84,11 @@ func (d *Download) Read(p []byte) (n int, err error) {
 // SHA256 is the checksum of what has been read, as a backup's ChecksumSHA256 is of the whole file.
 func (d *Download) SHA256() string { return hex.EncodeToString(d.sum.Sum(nil)) }
 
-// Close ends the download.
-func (d *Download) Close() error { return d.part.Close() }
+// Close ends the download, also while another goroutine waits in Read, and closes the connection where the file has not come whole.
+func (d *Download) Close() error {
+	d.end()
+	return nil
+}
 
 // resume opens the rest of the file. It gives up where the file breaks off at the same byte each time.
 func (d *Download) resume(cause error) error {

@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -130,5 +131,19 @@ func TestAnswerWithoutTheFile(t *testing.T) {
 		if _, err := client.Backups.Download(t.Context(), "d", "f"); err == nil || asked != 1 {
 			t.Errorf("%d: asked %d times: %v", status, asked, err)
 		}
+	}
+}
+
+// Close ends a Read that waits, and the file is not asked for again.
+func TestCloseEndsADownload(t *testing.T) {
+	s := &source{content: make([]byte, 100_000), cut: []int{50_000}, stall: true}
+	d, err := hear(t, Config{Random: zeros{}}, s.ServeHTTP).Backups.Download(t.Context(), "d", "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { _ = d.Close() })
+	got, err := io.ReadAll(d)
+	if _, again := d.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) || again == nil || len(s.asked) != 1 {
+		t.Errorf("asked %d times, %d bytes: %v, then %v", len(s.asked), len(got), err, again)
 	}
 }

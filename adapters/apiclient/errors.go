@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/fault"
 )
 
 // Error is an answer that refuses a request. Code is empty where the answer was not the API's, but that of a proxy, say.
@@ -61,12 +60,7 @@ func errorBody(text []byte) wire.ErrorBody {
 	return wire.ErrorBody{}
 }
 
-// is reports whether the code is one of these.
-func (e *Error) is(codes ...fault.Code) bool {
-	for _, code := range codes {
-		if e.Code == code {
-			return true
-		}
-	}
-	return false
-}
+// permanent is an error that no repetition helps against.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }

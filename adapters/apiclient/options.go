@@ -1,5 +1,11 @@
 package apiclient
 
+import (
+	"errors"
+	"strings"
+	"unicode"
+)
+
 // Option changes a single call.
 type Option func(*options)
 
@@ -23,8 +29,11 @@ func KeepResponse(r *Response) Option {
 
 // keyOf is the caller's key, or a new one.
 func (c *Client) keyOf(o options) (string, error) {
-	if o.key != nil {
-		return *o.key, nil
+	if o.key == nil {
+		return c.newKey()
 	}
-	return c.newKey()
+	if strings.ContainsFunc(*o.key, unicode.IsControl) {
+		return "", errors.New("apiclient: an Idempotency-Key has no control characters")
+	}
+	return *o.key, nil
 }

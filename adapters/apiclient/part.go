@@ -19,9 +19,6 @@ type part struct {
 
 var errStalled = errors.New("nothing came for too long")
 
-// permanent is an error that no repetition helps against.
-type permanent struct{ error }
-
 // openPart waits for the header of an answer. A refusal is an *Error.
 func (c *Client) openPart(ctx context.Context, r Request) (*part, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

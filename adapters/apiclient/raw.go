@@ -42,7 +42,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Response, error) {
 func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, c.base+r.Path, bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, fmt.Errorf("apiclient: %w", err)
+		return nil, permanent{fmt.Errorf("apiclient: %w", err)}
 	}
 	if r.Header != nil {
 		request.Header = r.Header.Clone()
@@ -62,7 +62,7 @@ func readAll(response *http.Response) (Response, error) {
 	case err != nil:
 		return Response{}, fmt.Errorf("apiclient: the answer broke off: %w", err)
 	case len(body) > maxBody:
-		return Response{}, fmt.Errorf("apiclient: the answer is longer than %d bytes", maxBody)
+		return Response{}, permanent{fmt.Errorf("apiclient: the answer is longer than %d bytes", maxBody)}
 	}
 	return Response{response.StatusCode, response.Header, body}, nil
 }

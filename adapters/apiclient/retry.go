@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -21,6 +22,11 @@ const (
 	lastWait  = 8 * time.Second
 )
 
+// temporaryStatuses are those of answers that are not the API's own.
+var temporaryStatuses = []int{
+	http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+}
+
 // temporary reports whether the same request may have another answer soon. Maintenance, a feature that is off and an agent that
 // has failed take longer than a call waits.
 func temporary(err error) bool {
@@ -28,12 +34,11 @@ func temporary(err error) bool {
 	if !errors.As(err, &e) {
 		return !errors.As(err, new(permanent)) // there was no whole answer
 	}
-	if e.Code != "" {
-		return e.is(fault.RateLimited, fault.ServerBusy, fault.InternalError, fault.RequestTimeout, fault.WebhookUpdateFailed)
-	}
-	switch e.Status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	switch e.Code {
+	case fault.RateLimited, fault.ServerBusy, fault.InternalError, fault.RequestTimeout, fault.WebhookUpdateFailed:
 		return true
+	case "":
+		return slices.Contains(temporaryStatuses, e.Status)
 	}
 	return false
 }
