@@ -84,7 +84,7 @@ func (d *Download) Read(p []byte) (n int, err error) {
 // SHA256 is the checksum of what has been read, as a backup's ChecksumSHA256 is of the whole file.
 func (d *Download) SHA256() string { return hex.EncodeToString(d.sum.Sum(nil)) }
 
-// Close ends the download, also while another goroutine waits in Read, and closes the connection where the file has not come whole.
+// Close ends the download, also while another goroutine waits in Read. Of a file that is not whole, the connection is closed.
 func (d *Download) Close() error {
 	d.end()
 	return nil
