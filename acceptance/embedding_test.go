@@ -16,11 +16,13 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 func newControlPlane(ctx context.Context, metadataURL, keyringFile string) (*controlplane.ControlPlane, error) {
@@ -83,7 +85,7 @@ func TestEmbedding(t *testing.T) {
 	s.OK(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { cp.Worker.Run(ctx, notifier, 2) })
+	running.Go(func() { cp.Worker.Run(ctx, notifier, work.Workers{All: 2}) })
 	running.Go(func() { cp.Keeper.Run(ctx) })
 	defer func() { cancel(); running.Wait(); s.OK(notifier.Close()) }()
 
@@ -117,9 +119,11 @@ func (e *embedder) caller(c ratelimit.Class) controlplane.Caller {
 	return admitted.Caller
 }
 
-func (e *embedder) reach(c ratelimit.Class, of id.DatabaseID, a account.Action) controlplane.Reached {
+func (e *embedder) reach(
+	c ratelimit.Class, of id.DatabaseID, a account.Action, gates ...rollout.Gate,
+) controlplane.Reached {
 	e.Helper()
-	reached, err := e.cp.Access.Reach(e.Context(), e.caller(c), of, a)
+	reached, err := e.cp.Access.Reach(e.Context(), e.caller(c), of, a, gates...)
 	e.OK(err)
 	return reached
 }
@@ -135,12 +139,14 @@ func (e *embedder) creates() controlplane.Created {
 
 func (e *embedder) addsRole(of id.DatabaseID) controlplane.RevealedRole {
 	e.Helper()
-	e.OK(e.cp.Access.RequireFeature(e.Context(), controlplane.FeatureAdditionalRoles))
-	made, err := e.cp.Roles.Create(e.Context(), e.reach(ratelimit.Create, of, account.Configure), role.Request{
+	reach := func(c ratelimit.Class) controlplane.Reached {
+		return e.reach(c, of, account.Configure, rollout.AdditionalRoles)
+	}
+	made, err := e.cp.Roles.Create(e.Context(), reach(ratelimit.Create), role.Request{
 		DisplayName: "Reports", AccessProfile: role.ReadOnly, ConnectionLimit: 2, Key: "reports",
 	})
 	e.OK(err)
-	revealed, err := e.cp.Roles.Reveal(e.Context(), e.reach(ratelimit.Reveal, of, account.Configure), made.ID)
+	revealed, err := e.cp.Roles.Reveal(e.Context(), reach(ratelimit.Reveal), made.ID)
 	e.OK(err)
 	return revealed
 }

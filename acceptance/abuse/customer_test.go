@@ -21,6 +21,7 @@ import (
 type customer struct {
 	*world
 	*apiclient.Client
+	account string // its ID
 	through *http.Client
 }
 
@@ -33,7 +34,7 @@ func (w *world) newCustomer(t testing.TB, name, from string) *customer {
 	dialer := net.Dialer{Timeout: patience, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 8}
 	t.Cleanup(transport.CloseIdleConnections)
-	c := &customer{world: w, through: &http.Client{Transport: transport}}
+	c := &customer{world: w, account: a.ID, through: &http.Client{Transport: transport}}
 	c.Client = c.with(t, a.Key)
 	return c
 }

@@ -18,7 +18,8 @@ const waitingWork = `WITH made AS (
 	INSERT INTO operations (id, account_id, database_id, kind, status, stage, progress, input, result, error_code, error_text, actor,
 		request_id, created_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
 	SELECT gen_random_uuid(), account_id, id, 'backup', 'queued', 'queued', 0,
-		'{"filename": "20260105_093000.sql.gz", "trigger": "manual", "verify": true}', 'null', '', '', 'test', 'r', now(), false, '', 0, 0, now()
+		'{"filename": "20260105_093000.sql.gz", "trigger": "manual", "verify": true}', 'null',
+		'', '', 'test', 'r', now(), false, '', 0, 0, now()
 	FROM made`
 
 // stopServer has a second server whose agent is stopped, with much to do on it: a hundred backups, and as many allowlists.
@@ -32,7 +33,7 @@ func stopServer(t *testing.T, m *mallory) {
 	noError(t, err)
 	noError(t, second.FirstAgent().Freeze())
 	t.Cleanup(func() { noError(t, second.FirstAgent().Thaw()) })
-	_, err = m.metadata(t).ExecContext(ctx, waitingWork, m.ID, 100)
+	_, err = m.metadata(t).ExecContext(ctx, waitingWork, m.account, 100)
 	noError(t, err)
 	t.Cleanup(func() { m.forgetWaiting(t) })
 }
@@ -44,7 +45,7 @@ func (m *mallory) forgetWaiting(t *testing.T) {
 		"UPDATE operations SET status = 'canceled', finished_at = now() WHERE account_id = $1 AND status IN ('queued', 'running')",
 		"UPDATE databases SET allowlist_applied = allowlist_generation WHERE account_id = $1",
 	} {
-		if _, err := db.ExecContext(context.Background(), s, m.ID); err != nil {
+		if _, err := db.ExecContext(context.Background(), s, m.account); err != nil {
 			t.Error(err)
 		}
 	}
