@@ -29,7 +29,7 @@ type Tx interface {
 	Outbox() Outbox
 	Servers() Servers
 	Switches() Switches
-	Vault() Vault
+	SealedValues() SealedValues
 	Webhooks() Webhooks
 	Deliveries() Deliveries
 }

@@ -128,7 +128,7 @@ func viewCannotWrite(w *world) {
 		"Add server":     func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Add(ctx, server.Server{}) },
 		"SetMaintenance": func(ctx context.Context, tx ports.Tx) error { return tx.Switches().SetMaintenance(ctx, true) },
 		"Replace": func(ctx context.Context, tx ports.Tx) error {
-			return tx.Vault().Replace(ctx, ports.SealedValue{Ref: "server/" + string(w.server.ID)}, nil)
+			return tx.SealedValues().Replace(ctx, ports.SealedValue{Ref: "server/" + string(w.server.ID)}, nil)
 		},
 		"Add endpoint":  func(ctx context.Context, tx ports.Tx) error { return tx.Webhooks().Add(ctx, w.endpoint()) },
 		"Lock endpoint": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Webhooks().Lock(ctx, e.ID); return err },

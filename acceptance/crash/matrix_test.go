@@ -191,23 +191,23 @@ func TestKilledWhileBackingUp(t *testing.T) {
 
 func TestKilledWhileMakingRoles(t *testing.T) {
 	t.Parallel()
-	runAll(t, makingRoles(&house{}))
+	runAll(t, makingRoles(&shared{}))
 }
 
 func TestKilledWhileChangingRoles(t *testing.T) {
 	t.Parallel()
-	runAll(t, changingRoles(&house{}))
+	runAll(t, changingRoles(&shared{}))
 }
 
 func TestKilledWhileExpiringAndRemovingRoles(t *testing.T) {
 	t.Parallel()
-	h := &house{validity: "1h"}
+	h := &shared{validity: "1h"}
 	runAll(t, slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), changingShutOutRoles(h)))
 }
 
 func TestKilledWhileRotatingLogins(t *testing.T) {
 	t.Parallel()
-	runAll(t, rotatingLogins(&house{}))
+	runAll(t, rotatingLogins(&shared{}))
 }
 
 // around are the points around calls and commits of a kind of operation.
@@ -237,7 +237,7 @@ func kindPoints(t *testing.T) []string {
 func TestEveryPointHasItsCase(t *testing.T) {
 	t.Parallel()
 	hit := map[string]bool{}
-	h := &house{}
+	h := &shared{}
 	for _, k := range sampled(slices.Concat(
 		creating(), openingAndClosing(), undoing(), allowing(), backingUp(), failingBackups(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),

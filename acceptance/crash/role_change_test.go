@@ -16,7 +16,7 @@ type changeFlow struct {
 	kind      string // rotate or revoke
 	expired   bool   // the validity has ended before
 	withdrawn bool   // the owner has taken CONNECT back before
-	*house
+	*shared
 	role roleAnswer
 	key  string
 	held held
@@ -80,12 +80,12 @@ func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 }
 
 // connect is what the owner of the database runs to give CONNECT to a role or to take it back.
-func (h *house) connect(verb, preposition string, r roleAnswer) string {
+func (h *shared) connect(verb, preposition string, r roleAnswer) string {
 	return fmt.Sprintf("%s CONNECT ON DATABASE %s %s %s", verb, pq.QuoteIdentifier(h.db.Name), preposition, r.Username)
 }
 
 // finds fails the test unless a role without CONNECT stays out until its owner gives it back.
-func (h *house) finds(t *testing.T, w *world, r roleAnswer) {
+func (h *shared) finds(t *testing.T, w *world, r roleAnswer) {
 	t.Helper()
 	out := func() (ways []string, last error) {
 		for way, db := range w.ways(t, r.login()) {
@@ -134,37 +134,37 @@ var changePoints = []string{
 	crash.ChangeProved, crash.ChangeSwept, crash.ChangeReply,
 }
 
-func changingRoles(h *house) []killing {
+func changingRoles(h *shared) []killing {
 	var cases []killing
 	for _, kind := range []string{"rotate", "revoke"} {
 		for _, p := range pointsOf("role." + kind) {
-			cases = append(cases, killing{inAPI, []string{p}, kind, &changeFlow{kind: kind, house: h}})
-			cases = append(cases, killing{inBatch, []string{p}, kind + " in batch", &changeFlow{kind: kind, house: h}})
+			cases = append(cases, killing{inAPI, []string{p}, kind, &changeFlow{kind: kind, shared: h}})
+			cases = append(cases, killing{inBatch, []string{p}, kind + " in batch", &changeFlow{kind: kind, shared: h}})
 		}
 		for _, p := range changePoints {
-			cases = append(cases, killing{inAgent, []string{p}, kind, &changeFlow{kind: kind, house: h}})
+			cases = append(cases, killing{inAgent, []string{p}, kind, &changeFlow{kind: kind, shared: h}})
 		}
 	}
 	return cases
 }
 
 // changingShutOutRoles is about roles that their owner has shut out by withdrawing CONNECT.
-func changingShutOutRoles(h *house) []killing {
-	rotate := func() flow { return &changeFlow{kind: "rotate", withdrawn: true, house: h} }
+func changingShutOutRoles(h *shared) []killing {
+	rotate := func() flow { return &changeFlow{kind: "rotate", withdrawn: true, shared: h} }
 	return []killing{
 		{inAgent, []string{crash.ChangeSet}, "rotate without CONNECT", rotate()},
 		{inAgent, []string{crash.ChangeProved}, "rotate without CONNECT", rotate()},
-		{inAgent, []string{crash.ChangeEnded}, "revoke without CONNECT", &changeFlow{kind: "revoke", withdrawn: true, house: h}},
-		{inAgent, []string{crash.ChangeEnded}, "expire without CONNECT", &expireFlow{withdrawn: true, house: h}},
+		{inAgent, []string{crash.ChangeEnded}, "revoke without CONNECT", &changeFlow{kind: "revoke", withdrawn: true, shared: h}},
+		{inAgent, []string{crash.ChangeEnded}, "expire without CONNECT", &expireFlow{withdrawn: true, shared: h}},
 	}
 }
 
 // revokingExpiredRoles ends log-ins whose validity has ended already.
-func revokingExpiredRoles(h *house) []killing {
+func revokingExpiredRoles(h *shared) []killing {
 	var cases []killing
 	add := func(in part, points []string) {
 		for _, p := range points {
-			f := &changeFlow{kind: "revoke", expired: true, house: h}
+			f := &changeFlow{kind: "revoke", expired: true, shared: h}
 			cases = append(cases, killing{in, []string{p}, "revoke expired in " + string(in), f})
 		}
 	}
@@ -177,7 +177,7 @@ func revokingExpiredRoles(h *house) []killing {
 // expireFlow lets the validity of a role's password end. No request asks for that: the batch host finds it.
 type expireFlow struct {
 	withdrawn bool // the owner has taken CONNECT back before
-	*house
+	*shared
 	role roleAnswer
 	held held
 }
@@ -199,7 +199,7 @@ func (f *expireFlow) act(t *testing.T, w *world, _ *stack.Host) {
 func (f *expireFlow) leave(t *testing.T, w *world) { f.pass(t, w, f.role) }
 
 // pass lets the time pass that the password of a role is good for.
-func (h *house) pass(t *testing.T, w *world, r roleAnswer) {
+func (h *shared) pass(t *testing.T, w *world, r roleAnswer) {
 	t.Helper()
 	const query = "UPDATE roles SET credential_expires_at = created_at WHERE id = $1 AND credential_expires_at > created_at"
 	done, err := w.meta.ExecContext(soon(t), query, r.RoleID)
@@ -210,7 +210,7 @@ func (h *house) pass(t *testing.T, w *world, r roleAnswer) {
 }
 
 // expire waits until the batch host has ended a role's validity.
-func (h *house) expire(t *testing.T, w *world, r roleAnswer) {
+func (h *shared) expire(t *testing.T, w *world, r roleAnswer) {
 	t.Helper()
 	h.pass(t, w, r)
 	w.look(t)
@@ -241,13 +241,13 @@ func (f *expireFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.remove(t, w, f.role.RoleID)
 }
 
-func expiringRoles(h *house) []killing {
+func expiringRoles(h *shared) []killing {
 	var cases []killing
 	for _, p := range pointsOf("role.expire") {
-		cases = append(cases, killing{inBatch, []string{p}, "expire", &expireFlow{house: h}})
+		cases = append(cases, killing{inBatch, []string{p}, "expire", &expireFlow{shared: h}})
 	}
 	for _, p := range changePoints {
-		cases = append(cases, killing{inAgent, []string{p}, "expire", &expireFlow{house: h}})
+		cases = append(cases, killing{inAgent, []string{p}, "expire", &expireFlow{shared: h}})
 	}
 	return cases
 }

@@ -146,7 +146,7 @@ func (h held) shut(t testing.TB, w *world, before login) {
 }
 
 // notYet fails the test where a role that is not ready shows its password.
-func (h *house) notYet(t testing.TB, api *stack.Host, r roleAnswer) {
+func (h *shared) notYet(t testing.TB, api *stack.Host, r roleAnswer) {
 	t.Helper()
 	if r.Status == "ready" {
 		return

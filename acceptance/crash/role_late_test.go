@@ -89,7 +89,7 @@ type late struct {
 
 // sleeper is the scene of one late request.
 type sleeper struct {
-	*house
+	*shared
 	w       *world
 	host    *stack.Host
 	line    *line
@@ -146,7 +146,7 @@ func (s *sleeper) runtime(t *testing.T) roleAnswer {
 // halfMade leaves a role that only has to be admitted.
 func halfMade(t *testing.T, s *sleeper) {
 	t.Helper()
-	half := stepFlow{step: "admit", makeRoleFlow: makeRoleFlow{house: s.house}}
+	half := stepFlow{step: "admit", makeRoleFlow: makeRoleFlow{shared: s.shared}}
 	half.ready(t, s.w)
 	delete(s.w.unfinished, half.role.RoleID)
 	s.role, s.body = half.role, half.body
@@ -234,11 +234,11 @@ func TestLateRequestsUndoNothing(t *testing.T) {
 	w := startStack(t)
 	host, err := w.StartAPI(soon(t), "")
 	noError(t, err)
-	h, l := &house{}, newLine(t, w.AgentURL())
+	h, l := &shared{}, newLine(t, w.AgentURL())
 	for _, c := range lateRequests {
 		done := t.Run(c.name, func(t *testing.T) {
 			h.open(t, w)
-			c.run(t, &sleeper{house: h, w: w, host: host, line: l})
+			c.run(t, &sleeper{shared: h, w: w, host: host, line: l})
 		})
 		if !done {
 			t.Fatal("what this left would only confuse the next")
@@ -250,7 +250,7 @@ func (c late) run(t *testing.T, s *sleeper) {
 	w := s.w
 	c.ready(t, s)
 	s.routed(t, s.line.url)
-	h := *s.house
+	h := *s.shared
 	h.user.do(t, s.host, http.MethodPost, h.path("/managed-roles/readonly/rotate"), newName("first"), disconnect).
 		is(t, http.StatusOK) // a command, so that a connection is open that carries another
 	s.line.gate.Lock()

@@ -10,7 +10,7 @@ import (
 // loginFlow rotates the password of a login that came with the database.
 type loginFlow struct {
 	which string // owner, runtime or readonly
-	*house
+	*shared
 	before login
 	made   int64 // credential generation
 	key    string
@@ -102,17 +102,17 @@ func (f *loginFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.again(t, w.api)
 }
 
-func rotatingLogins(h *house) []killing {
+func rotatingLogins(h *shared) []killing {
 	var cases []killing
 	for _, p := range pointsOf("role.rotate") {
-		cases = append(cases, killing{inAPI, []string{p}, "owner", &loginFlow{which: "owner", house: h}})
-		cases = append(cases, killing{inAPI, []string{p}, "runtime", &loginFlow{which: "runtime", house: h}})
-		cases = append(cases, killing{inBatch, []string{p}, "owner in batch", &loginFlow{which: "owner", house: h}})
-		cases = append(cases, killing{inBatch, []string{p}, "readonly in batch", &loginFlow{which: "readonly", house: h}})
+		cases = append(cases, killing{inAPI, []string{p}, "owner", &loginFlow{which: "owner", shared: h}})
+		cases = append(cases, killing{inAPI, []string{p}, "runtime", &loginFlow{which: "runtime", shared: h}})
+		cases = append(cases, killing{inBatch, []string{p}, "owner in batch", &loginFlow{which: "owner", shared: h}})
+		cases = append(cases, killing{inBatch, []string{p}, "readonly in batch", &loginFlow{which: "readonly", shared: h}})
 	}
 	for i, p := range changePoints {
 		which := []string{"owner", "runtime", "readonly"}[i%3]
-		cases = append(cases, killing{inAgent, []string{p}, which, &loginFlow{which: which, house: h}})
+		cases = append(cases, killing{inAgent, []string{p}, which, &loginFlow{which: which, shared: h}})
 	}
 	return cases
 }

@@ -11,7 +11,7 @@ import (
 
 // makeRoleFlow makes a role, whose request is repeated until it is answered.
 type makeRoleFlow struct {
-	*house
+	*shared
 	body roleBody
 }
 
@@ -140,23 +140,23 @@ func (f *stepFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.makeRoleFlow.check(t, w, api) // the first request goes on from there
 }
 
-func makingRoles(h *house) []killing {
+func makingRoles(h *shared) []killing {
 	var cases []killing
 	for _, p := range pointsOf("role.prepare", "role.admit") {
-		cases = append(cases, killing{inAPI, []string{p}, "made", &makeRoleFlow{house: h}})
-		cases = append(cases, killing{inAPI, []string{p}, "dropped", &droppedRoleFlow{makeRoleFlow{house: h}}})
+		cases = append(cases, killing{inAPI, []string{p}, "made", &makeRoleFlow{shared: h}})
+		cases = append(cases, killing{inAPI, []string{p}, "dropped", &droppedRoleFlow{makeRoleFlow{shared: h}}})
 	}
 	for _, step := range []string{"prepare", "admit"} {
 		for _, p := range pointsOf("role." + step) {
-			cases = append(cases, killing{inAPI, []string{p}, "step", &stepFlow{step: step, makeRoleFlow: makeRoleFlow{house: h}}})
+			cases = append(cases, killing{inAPI, []string{p}, "step", &stepFlow{step: step, makeRoleFlow: makeRoleFlow{shared: h}}})
 		}
 	}
 	for _, p := range []string{
 		crash.PrepareAdmitted, crash.PrepareMade, crash.PreparePooled, crash.PrepareReply,
 		crash.OpenAdmitted, crash.OpenOpened, crash.OpenProved, crash.OpenReply,
 	} {
-		cases = append(cases, killing{inAgent, []string{p}, "made", &makeRoleFlow{house: h}})
-		cases = append(cases, killing{inAgent, []string{p}, "dropped", &droppedRoleFlow{makeRoleFlow{house: h}}})
+		cases = append(cases, killing{inAgent, []string{p}, "made", &makeRoleFlow{shared: h}})
+		cases = append(cases, killing{inAgent, []string{p}, "dropped", &droppedRoleFlow{makeRoleFlow{shared: h}}})
 	}
 	return cases
 }

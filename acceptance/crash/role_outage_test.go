@@ -14,7 +14,7 @@ import (
 
 // rotor rotates the password of one role of a database of its own, again and again.
 type rotor struct {
-	house
+	shared
 	w         *world
 	role      roleAnswer
 	held      held
@@ -23,7 +23,7 @@ type rotor struct {
 
 func newRotor(t *testing.T, w *world, u *user) *rotor {
 	t.Helper()
-	r := &rotor{house: house{user: u}, w: w}
+	r := &rotor{shared: shared{user: u}, w: w}
 	r.open(t, w)
 	r.role = r.makeRole(t, w)
 	r.held = w.hold(t, r.role.login())

@@ -13,7 +13,7 @@ import (
 type removeFlow struct {
 	from string // ready, revoked, expired or sql_ready
 	bait *bait  // depends on the role, which stays; nil for a role that goes
-	*house
+	*shared
 	role roleAnswer
 	held held
 }
@@ -30,7 +30,7 @@ var baits = []*bait{
 func (f *removeFlow) ready(t *testing.T, w *world) {
 	f.open(t, w)
 	if f.from == "sql_ready" {
-		half := stepFlow{step: "admit", makeRoleFlow: makeRoleFlow{house: f.house}}
+		half := stepFlow{step: "admit", makeRoleFlow: makeRoleFlow{shared: f.shared}}
 		half.ready(t, w)
 		delete(w.unfinished, half.role.RoleID)
 		f.role = half.role
@@ -110,11 +110,11 @@ func (f *removeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.again(t, w)
 }
 
-func removingRoles(h *house) []killing {
+func removingRoles(h *shared) []killing {
 	var cases []killing
 	add := func(in part, from string, kept bool, points ...string) {
 		for i, p := range points {
-			f, what := &removeFlow{from: from, house: h}, "from "+from+" in "+string(in)
+			f, what := &removeFlow{from: from, shared: h}, "from "+from+" in "+string(in)
 			if kept {
 				f.bait = baits[i%len(baits)]
 				what += ", kept"

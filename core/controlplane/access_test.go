@@ -350,7 +350,7 @@ func (w *world) sealed() map[string][]byte {
 	w.t.Helper()
 	values := map[string][]byte{}
 	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Vault().Next(ctx, "", 100)
+		list, err := tx.SealedValues().Next(ctx, "", 100)
 		for _, v := range list {
 			values[v.Ref] = v.Sealed
 		}

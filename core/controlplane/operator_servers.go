@@ -106,7 +106,7 @@ func (o *Operator) EachSealed(ctx context.Context, visit func(sealed []byte) err
 	for after := ""; ; {
 		var batch []ports.SealedValue
 		err := o.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-			batch, err = tx.Vault().Next(ctx, after, resealBatch)
+			batch, err = tx.SealedValues().Next(ctx, after, resealBatch)
 			return err
 		})
 		if err != nil || len(batch) == 0 {
@@ -130,7 +130,7 @@ func (o *Operator) Reseal(ctx context.Context) (changed int, err error) {
 	for after := ""; ; {
 		var batch []ports.SealedValue
 		err := o.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-			if batch, err = tx.Vault().Next(ctx, after, resealBatch); err != nil {
+			if batch, err = tx.SealedValues().Next(ctx, after, resealBatch); err != nil {
 				return err
 			}
 			for _, v := range batch {
@@ -157,5 +157,5 @@ func (o *Operator) resealOne(ctx context.Context, tx ports.Tx, v ports.SealedVal
 	if err != nil {
 		return err
 	}
-	return tx.Vault().Replace(ctx, v, sealed)
+	return tx.SealedValues().Replace(ctx, v, sealed)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-func (d *desk) account() *cobra.Command {
-	return group("account", "accounts and their plans", d.accountCreate(), d.accountSet())
+func (m *metadata) account() *cobra.Command {
+	return group("account", "accounts and their plans", m.accountCreate(), m.accountSet())
 }
 
-func (d *desk) accountCreate() *cobra.Command {
+func (m *metadata) accountCreate() *cobra.Command {
 	var email, name, plan string
 	cmd := &cobra.Command{
 		Use: "create", Short: "make a user and an account that the user owns", Args: cobra.NoArgs,
@@ -25,7 +25,7 @@ func (d *desk) accountCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return d.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: p})
+			return m.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: p})
 		},
 	}
 	cmd.Flags().StringVar(&email, "email", "", "email address of the owner")
@@ -34,12 +34,12 @@ func (d *desk) accountCreate() *cobra.Command {
 	return required(cmd, "email", "name")
 }
 
-func (d *desk) user() *cobra.Command {
+func (m *metadata) user() *cobra.Command {
 	var email, name string
 	cmd := &cobra.Command{
 		Use: "create", Short: "make a user with an account on the free plan", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return d.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: account.Free})
+			return m.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: account.Free})
 		},
 	}
 	cmd.Flags().StringVar(&email, "email", "", "email address")
@@ -47,20 +47,20 @@ func (d *desk) user() *cobra.Command {
 	return group("user", "people who own or share databases", required(cmd, "email", "name"))
 }
 
-func (d *desk) createAccount(cmd *cobra.Command, n controlplane.NewAccount) error {
-	return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+func (m *metadata) createAccount(cmd *cobra.Command, n controlplane.NewAccount) error {
+	return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 		a, u, err := o.CreateAccount(ctx, n)
 		if err != nil {
 			return err
 		}
-		return d.show(cmd, record{{"accountId", a.ID}, {"userId", u.ID}, {"plan", a.Plan}})
+		return m.show(cmd, record{{"accountId", a.ID}, {"userId", u.ID}, {"plan", a.Plan}})
 	})
 }
 
 // plansOwn, given as a number, takes an exception back.
 const plansOwn = -1
 
-func (d *desk) accountSet() *cobra.Command {
+func (m *metadata) accountSet() *cobra.Command {
 	var accountID, plan string
 	var databases, connections, days int
 	var verify bool
@@ -84,7 +84,7 @@ func (d *desk) accountSet() *cobra.Command {
 				return err
 			}
 		}
-		return d.changeAccount(cmd, accountID, func(a *account.Account) {
+		return m.changeAccount(cmd, accountID, func(a *account.Account) {
 			if given("plan") {
 				a.Plan = account.Plan(plan)
 			}
@@ -108,18 +108,18 @@ func set[T any](given bool, exception **T, value T, keep bool) {
 	}
 }
 
-func (d *desk) changeAccount(cmd *cobra.Command, text string, change func(*account.Account)) error {
+func (m *metadata) changeAccount(cmd *cobra.Command, text string, change func(*account.Account)) error {
 	accountID, err := parse[id.AccountID]("account", text)
 	if err != nil {
 		return err
 	}
-	return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+	return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 		a, err := o.ChangeAccount(ctx, accountID, change)
 		if err != nil {
 			return err
 		}
 		q := a.Quotas()
-		return d.show(cmd, record{
+		return m.show(cmd, record{
 			{"accountId", a.ID}, {"plan", a.Plan}, {"maxDatabases", q.Databases}, {"connectionCap", q.ConnectionCap},
 			{"backupDays", q.BackupDays}, {"verifyBackups", q.VerifyBackups},
 			{"credentialValidity", q.CredentialValidity.String()},
@@ -140,7 +140,7 @@ func required(cmd *cobra.Command, flags ...string) *cobra.Command {
 // onID makes a command one about a single thing. A flag of the given name holds its ID, which is checked before the metadata
 // database is asked.
 func onID[T ~string](
-	d *desk, cmd *cobra.Command, flag string, do func(context.Context, *controlplane.Operator, T) error,
+	m *metadata, cmd *cobra.Command, flag string, do func(context.Context, *controlplane.Operator, T) error,
 ) *cobra.Command {
 	var text string
 	cmd.Flags().StringVar(&text, flag, "", flag+" ID")
@@ -150,7 +150,7 @@ func onID[T ~string](
 		if err != nil {
 			return err
 		}
-		return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error { return do(ctx, o, thing) })
+		return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error { return do(ctx, o, thing) })
 	}
 	return required(cmd, flag)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// desk holds the settings that all commands share.
-type desk struct {
+// metadata is where the commands work, with the settings that they share.
+type metadata struct {
 	url     string
 	keyring string
 	json    bool
@@ -27,17 +27,17 @@ type desk struct {
 
 // Command is "pgherd admin".
 func Command() *cobra.Command {
-	d := &desk{}
+	m := &metadata{}
 	cmd := group("admin", "manage accounts, keys, servers and switches in the metadata database",
-		d.account(), d.user(), d.key(), d.namespace(), d.ciKey(), d.server(), d.feature(), d.maintenance(),
-		d.enroll(), d.unenroll(), d.operation(), d.change(), d.audit(), d.secrets())
+		m.account(), m.user(), m.key(), m.namespace(), m.ciKey(), m.server(), m.feature(), m.maintenance(),
+		m.enroll(), m.unenroll(), m.operation(), m.change(), m.audit(), m.secrets())
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return errors.Join(settings.Apply(cmd), settings.RefuseDevelopmentOnly())
 	}
 	f := cmd.PersistentFlags()
-	f.StringVar(&d.url, "metadata-url", "", "PostgreSQL URL of the metadata database")
-	f.StringVar(&d.keyring, "keyring-file", "", "key ring that encrypts the stored secrets; only commands that use secrets need it")
-	f.BoolVar(&d.json, "json", false, "print JSON")
+	f.StringVar(&m.url, "metadata-url", "", "PostgreSQL URL of the metadata database")
+	f.StringVar(&m.keyring, "keyring-file", "", "key ring that encrypts the stored secrets; only commands that use secrets need it")
+	f.BoolVar(&m.json, "json", false, "print JSON")
 	return cmd
 }
 
@@ -52,17 +52,17 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 }
 
 // work runs a command on the operator's use cases.
-func (d *desk) work(cmd *cobra.Command, do func(context.Context, *controlplane.Operator) error) (err error) {
+func (m *metadata) work(cmd *cobra.Command, do func(context.Context, *controlplane.Operator) error) (err error) {
 	if err := settings.Require(cmd, "metadata-url"); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	store, err := postgres.Open(ctx, postgres.Config{URL: d.url, MaxConnections: 2})
+	store, err := postgres.Open(ctx, postgres.Config{URL: m.url, MaxConnections: 2})
 	if err != nil {
 		return fmt.Errorf("the metadata database cannot be used: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	box, err := d.box()
+	box, err := m.box()
 	if err != nil {
 		return err
 	}
@@ -77,11 +77,11 @@ func (d *desk) work(cmd *cobra.Command, do func(context.Context, *controlplane.O
 }
 
 // box loads the key ring where one is given. Most commands touch no secret and need none.
-func (d *desk) box() (ports.SecretBox, error) {
-	if d.keyring == "" {
+func (m *metadata) box() (ports.SecretBox, error) {
+	if m.keyring == "" {
 		return noKeyring{}, nil
 	}
-	return secretbox.Load(d.keyring)
+	return secretbox.Load(m.keyring)
 }
 
 // noKeyring refuses to seal or open.

@@ -12,22 +12,22 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-func (d *desk) change() *cobra.Command {
-	return group("change", "changes of logins: rotations, revocations, expiries and removals", d.changeList(), d.changeEnd())
+func (m *metadata) change() *cobra.Command {
+	return group("change", "changes of logins: rotations, revocations, expiries and removals", m.changeList(), m.changeEnd())
 }
 
-func (d *desk) changeList() *cobra.Command {
+func (m *metadata) changeList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the changes of the logins of a database, newest first"}
-	return onID(d, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+	return onID(m, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
 		found, err := o.Changes(ctx, db)
 		if err != nil {
 			return err
 		}
-		return list(d, cmd, found, changeRow)
+		return list(m, cmd, found, changeRow)
 	})
 }
 
-func (d *desk) changeEnd() *cobra.Command {
+func (m *metadata) changeEnd() *cobra.Command {
 	var text, reason string
 	cmd := &cobra.Command{
 		Use:   "end",
@@ -38,7 +38,7 @@ func (d *desk) changeEnd() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&text, "change", "", "change ID, as change list shows it")
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
-	return onID(d, required(cmd, "change", "reason"), "database",
+	return onID(m, required(cmd, "change", "reason"), "database",
 		func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
 			change, err := parse[id.OperationID]("change", text)
 			if err != nil {
@@ -48,7 +48,7 @@ func (d *desk) changeEnd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return d.show(cmd, append(changeRow(ended.Change), field{"found", ended.Found}))
+			return m.show(cmd, append(changeRow(ended.Change), field{"found", ended.Found}))
 		})
 }
 

@@ -15,56 +15,56 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-func (d *desk) enroll() *cobra.Command {
-	return d.enrolment("enroll", "allow a database to use a limited-rollout route", (*controlplane.Operator).Enroll)
+func (m *metadata) enroll() *cobra.Command {
+	return m.enrolment("enroll", "allow a database to use a limited-rollout route", (*controlplane.Operator).Enroll)
 }
 
-func (d *desk) unenroll() *cobra.Command {
-	return d.enrolment("unenroll", "withdraw an enrolment", (*controlplane.Operator).Unenroll)
+func (m *metadata) unenroll() *cobra.Command {
+	return m.enrolment("unenroll", "withdraw an enrolment", (*controlplane.Operator).Unenroll)
 }
 
-func (d *desk) enrolment(
+func (m *metadata) enrolment(
 	use, short string, do func(*controlplane.Operator, context.Context, id.DatabaseID, string) error,
 ) *cobra.Command {
 	var route string
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().StringVar(&route, "route", "", strings.Join(rollout.Routes(), ", ")+" or "+rollout.All)
-	return onID(d, required(cmd, "route"), "database",
+	return onID(m, required(cmd, "route"), "database",
 		func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
 			if err := do(o, ctx, db, route); err != nil {
 				return err
 			}
-			return d.show(cmd, record{{"databaseId", db}, {"route", route}, {"enrolled", use == "enroll"}})
+			return m.show(cmd, record{{"databaseId", db}, {"route", route}, {"enrolled", use == "enroll"}})
 		})
 }
 
-func (d *desk) operation() *cobra.Command {
-	return group("operation", "asynchronous operations", d.operationList(),
-		d.operationOne("show", "show one operation, including kinds that the API does not list", (*controlplane.Operator).Operation),
-		d.operationOne("cancel", "request the cancellation of an operation", (*controlplane.Operator).CancelOperation))
+func (m *metadata) operation() *cobra.Command {
+	return group("operation", "asynchronous operations", m.operationList(),
+		m.operationOne("show", "show one operation, including kinds that the API does not list", (*controlplane.Operator).Operation),
+		m.operationOne("cancel", "request the cancellation of an operation", (*controlplane.Operator).CancelOperation))
 }
 
-func (d *desk) operationList() *cobra.Command {
-	return d.ofDatabase("list", "list the operations of a database, newest first",
+func (m *metadata) operationList() *cobra.Command {
+	return m.ofDatabase("list", "list the operations of a database, newest first",
 		func(ctx context.Context, cmd *cobra.Command, o *controlplane.Operator, db id.DatabaseID, p ports.Page) error {
 			found, err := o.Operations(ctx, db, p)
 			if err != nil {
 				return err
 			}
-			return list(d, cmd, found, operationRow)
+			return list(m, cmd, found, operationRow)
 		})
 }
 
-func (d *desk) operationOne(
+func (m *metadata) operationOne(
 	use, short string, do func(*controlplane.Operator, context.Context, id.OperationID) (operation.Operation, error),
 ) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
-	return onID(d, cmd, "operation", func(ctx context.Context, o *controlplane.Operator, op id.OperationID) error {
+	return onID(m, cmd, "operation", func(ctx context.Context, o *controlplane.Operator, op id.OperationID) error {
 		found, err := do(o, ctx, op)
 		if err != nil {
 			return err
 		}
-		return d.show(cmd, operationRow(found))
+		return m.show(cmd, operationRow(found))
 	})
 }
 
@@ -77,14 +77,14 @@ func operationRow(o operation.Operation) record {
 	}
 }
 
-func (d *desk) audit() *cobra.Command {
-	return group("audit", "the activity log", d.ofDatabase("list", "list the activity of a database, newest first",
+func (m *metadata) audit() *cobra.Command {
+	return group("audit", "the activity log", m.ofDatabase("list", "list the activity of a database, newest first",
 		func(ctx context.Context, cmd *cobra.Command, o *controlplane.Operator, db id.DatabaseID, p ports.Page) error {
 			found, err := o.Audit(ctx, db, p)
 			if err != nil {
 				return err
 			}
-			return list(d, cmd, found, func(e audit.Entry) record {
+			return list(m, cmd, found, func(e audit.Entry) record {
 				return record{
 					{"id", e.ID}, {"at", stamp(&e.At)}, {"actor", e.Actor}, {"action", e.Action}, {"details", e.Details},
 				}
@@ -93,14 +93,14 @@ func (d *desk) audit() *cobra.Command {
 }
 
 // ofDatabase is a list command about one database.
-func (d *desk) ofDatabase(
+func (m *metadata) ofDatabase(
 	use, short string,
 	do func(context.Context, *cobra.Command, *controlplane.Operator, id.DatabaseID, ports.Page) error,
 ) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().IntVar(&limit, "limit", 0, "most entries to list; 0 lists all")
-	return onID(d, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+	return onID(m, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
 		return do(ctx, cmd, o, db, ports.Page{Limit: limit})
 	})
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-func (d *desk) key() *cobra.Command {
+func (m *metadata) key() *cobra.Command {
 	return group("key", "API keys; only create and replace print the secret",
-		d.keyCreate(), d.keyReplace(), d.keyRevoke(), d.keyList())
+		m.keyCreate(), m.keyReplace(), m.keyRevoke(), m.keyList())
 }
 
-func (d *desk) keyCreate() *cobra.Command {
+func (m *metadata) keyCreate() *cobra.Command {
 	var accountID, label, scope string
 	var databases []string
 	cmd := &cobra.Command{
@@ -26,12 +26,12 @@ func (d *desk) keyCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				key, text, err := o.CreateKey(ctx, n)
 				if err != nil {
 					return err
 				}
-				return d.show(cmd, secretKey(key, text))
+				return m.show(cmd, secretKey(key, text))
 			})
 		},
 	}
@@ -65,17 +65,17 @@ func secretKey(k account.Key, text string) record {
 	return record{{"keyId", k.ID}, {"prefix", k.Prefix()}, {"apiKey", text}}
 }
 
-func (d *desk) keyReplace() *cobra.Command {
+func (m *metadata) keyReplace() *cobra.Command {
 	var keyID string
 	cmd := &cobra.Command{
 		Use: "replace", Short: "give a key a new secret and print it; the old secret stops working at once", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				key, text, err := o.ReplaceKey(ctx, id.KeyID(keyID))
 				if err != nil {
 					return err
 				}
-				return d.show(cmd, secretKey(key, text))
+				return m.show(cmd, secretKey(key, text))
 			})
 		},
 	}
@@ -83,16 +83,16 @@ func (d *desk) keyReplace() *cobra.Command {
 	return required(cmd, "key")
 }
 
-func (d *desk) keyRevoke() *cobra.Command {
+func (m *metadata) keyRevoke() *cobra.Command {
 	var keyID string
 	cmd := &cobra.Command{
 		Use: "revoke", Short: "revoke a key, at once and for good", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				if err := o.RevokeKey(ctx, id.KeyID(keyID)); err != nil {
 					return err
 				}
-				return d.show(cmd, record{{"keyId", keyID}, {"status", "revoked"}})
+				return m.show(cmd, record{{"keyId", keyID}, {"status", "revoked"}})
 			})
 		},
 	}
@@ -100,14 +100,14 @@ func (d *desk) keyRevoke() *cobra.Command {
 	return required(cmd, "key")
 }
 
-func (d *desk) keyList() *cobra.Command {
+func (m *metadata) keyList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the keys of an account"}
-	return onID(d, cmd, "account", func(ctx context.Context, o *controlplane.Operator, a id.AccountID) error {
+	return onID(m, cmd, "account", func(ctx context.Context, o *controlplane.Operator, a id.AccountID) error {
 		keys, err := o.Keys(ctx, a)
 		if err != nil {
 			return err
 		}
-		return list(d, cmd, keys, keyRow)
+		return list(m, cmd, keys, keyRow)
 	})
 }
 
@@ -118,28 +118,28 @@ func keyRow(k account.Key) record {
 	}
 }
 
-func (d *desk) namespace() *cobra.Command {
+func (m *metadata) namespace() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{Use: "create", Short: "make a namespace for the previews of one pipeline"}
 	cmd.Flags().StringVar(&name, "name", "", "name, unique in the account")
-	return group("ci-namespace", "namespaces of preview CI keys", onID(d, required(cmd, "name"), "account",
+	return group("ci-namespace", "namespaces of preview CI keys", onID(m, required(cmd, "name"), "account",
 		func(ctx context.Context, o *controlplane.Operator, a id.AccountID) error {
 			n, err := o.CreateNamespace(ctx, a, name)
 			if err != nil {
 				return err
 			}
-			return d.show(cmd, record{{"namespaceId", n.ID}, {"name", n.Name}})
+			return m.show(cmd, record{{"namespaceId", n.ID}, {"name", n.Name}})
 		}))
 }
 
-func (d *desk) ciKey() *cobra.Command {
+func (m *metadata) ciKey() *cobra.Command {
 	cmd := &cobra.Command{Use: "create", Short: "make a preview CI key and print it; it cannot be shown again"}
-	return group("ci-key", "preview CI keys", onID(d, cmd, "namespace",
+	return group("ci-key", "preview CI keys", onID(m, cmd, "namespace",
 		func(ctx context.Context, o *controlplane.Operator, n id.NamespaceID) error {
 			key, text, err := o.CreateCIKey(ctx, n)
 			if err != nil {
 				return err
 			}
-			return d.show(cmd, secretKey(key, text))
+			return m.show(cmd, secretKey(key, text))
 		}))
 }

@@ -46,8 +46,8 @@ func (r record) MarshalJSON() ([]byte, error) {
 }
 
 // show prints one record: JSON, or a line for each field.
-func (d *desk) show(cmd *cobra.Command, r record) error {
-	if d.json {
+func (m *metadata) show(cmd *cobra.Command, r record) error {
+	if m.json {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
@@ -60,12 +60,12 @@ func (d *desk) show(cmd *cobra.Command, r record) error {
 }
 
 // list prints records as a JSON array, or as a table with the first record's field names as its header.
-func list[T any](d *desk, cmd *cobra.Command, entries []T, view func(T) record) error {
+func list[T any](m *metadata, cmd *cobra.Command, entries []T, view func(T) record) error {
 	records := make([]record, len(entries))
 	for i, e := range entries {
 		records[i] = view(e)
 	}
-	if d.json {
+	if m.json {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(records)
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)

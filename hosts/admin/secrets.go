@@ -11,43 +11,43 @@ import (
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
 
-func (d *desk) secrets() *cobra.Command {
+func (m *metadata) secrets() *cobra.Command {
 	return group("secrets", "the key ring that encrypts the stored secrets",
-		d.secretsInit(), d.secretsRotate(), d.secretsPrune())
+		m.secretsInit(), m.secretsRotate(), m.secretsPrune())
 }
 
-func (d *desk) secretsInit() *cobra.Command {
+func (m *metadata) secretsInit() *cobra.Command {
 	return &cobra.Command{
 		Use: "init", Short: "make a new key ring; an existing file is never overwritten", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Require(cmd, "keyring-file"); err != nil {
 				return err
 			}
-			if _, err := secretbox.Create(d.keyring); err != nil {
+			if _, err := secretbox.Create(m.keyring); err != nil {
 				return err
 			}
-			return d.show(cmd, record{{"keyringFile", d.keyring}})
+			return m.show(cmd, record{{"keyringFile", m.keyring}})
 		},
 	}
 }
 
 // secretsRotate leaves the old keys in the ring: a host may be about to commit what it sealed a moment ago.
-func (d *desk) secretsRotate() *cobra.Command {
+func (m *metadata) secretsRotate() *cobra.Command {
 	return &cobra.Command{
 		Use: "rotate", Short: "add a new key and encrypt every stored secret with it", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Require(cmd, "keyring-file"); err != nil {
 				return err
 			}
-			if _, err := secretbox.Rotate(d.keyring); err != nil {
+			if _, err := secretbox.Rotate(m.keyring); err != nil {
 				return err
 			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				changed, err := o.Reseal(ctx)
 				if err != nil {
 					return err
 				}
-				return d.show(cmd, record{{"resealed", changed}})
+				return m.show(cmd, record{{"resealed", changed}})
 			})
 		},
 	}
@@ -55,18 +55,18 @@ func (d *desk) secretsRotate() *cobra.Command {
 
 var errStillOld = errors.New("some stored secrets are still encrypted with an old key: run pgherd admin secrets rotate first")
 
-func (d *desk) secretsPrune() *cobra.Command {
+func (m *metadata) secretsPrune() *cobra.Command {
 	return &cobra.Command{
 		Use: "prune", Short: "drop the old keys once no stored secret needs them", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Require(cmd, "keyring-file"); err != nil {
 				return err
 			}
-			ring, err := secretbox.Load(d.keyring)
+			ring, err := secretbox.Load(m.keyring)
 			if err != nil {
 				return err
 			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				err := o.EachSealed(ctx, func(sealed []byte) error {
 					if ring.NeedsReseal(sealed) {
 						return errStillOld
@@ -76,10 +76,10 @@ func (d *desk) secretsPrune() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if _, err := secretbox.Prune(d.keyring); err != nil {
+				if _, err := secretbox.Prune(m.keyring); err != nil {
 					return err
 				}
-				return d.show(cmd, record{{"pruned", true}})
+				return m.show(cmd, record{{"pruned", true}})
 			})
 		},
 	}

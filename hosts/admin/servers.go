@@ -14,13 +14,13 @@ import (
 	"github.com/pgherd/pgherd/core/server"
 )
 
-func (d *desk) server() *cobra.Command {
-	return group("server", "database servers", d.serverAdd(), d.serverList(), d.serverSet(),
-		d.serverSwitch("disable", "place no new databases on a server; existing ones stay", false),
-		d.serverSwitch("enable", "place new databases on a server again", true))
+func (m *metadata) server() *cobra.Command {
+	return group("server", "database servers", m.serverAdd(), m.serverList(), m.serverSet(),
+		m.serverSwitch("disable", "place no new databases on a server; existing ones stay", false),
+		m.serverSwitch("enable", "place new databases on a server again", true))
 }
 
-func (d *desk) serverAdd() *cobra.Command {
+func (m *metadata) serverAdd() *cobra.Command {
 	var n controlplane.NewServer
 	var caFile string
 	var connections int
@@ -37,7 +37,7 @@ func (d *desk) serverAdd() *cobra.Command {
 				}
 				n.CA = string(pem)
 			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				s, err := o.AddServer(ctx, n)
 				if err != nil {
 					return err
@@ -45,7 +45,7 @@ func (d *desk) serverAdd() *cobra.Command {
 				if n.Connections == nil && s.Connections == 0 {
 					cmd.PrintErrf(notCounted, s.ID)
 				}
-				return d.show(cmd, serverRow(s))
+				return m.show(cmd, serverRow(s))
 			})
 		},
 	}
@@ -67,13 +67,13 @@ const notCounted = "The agent did not say how many connections its databases may
 
 const connectionsUsage = "most connections that the databases may have together, 5 more than its cap for each; 0 counts none"
 
-func (d *desk) serverSet() *cobra.Command {
+func (m *metadata) serverSet() *cobra.Command {
 	var capacity, connections int
 	cmd := &cobra.Command{Use: "set", Short: "change how much a server takes; what it has already stays"}
 	f := cmd.Flags()
 	f.IntVar(&capacity, "capacity", 0, "most databases that the server holds")
 	f.IntVar(&connections, "connections", 0, connectionsUsage)
-	return onID(d, cmd, "server", func(ctx context.Context, o *controlplane.Operator, s id.ServerID) error {
+	return onID(m, cmd, "server", func(ctx context.Context, o *controlplane.Operator, s id.ServerID) error {
 		changed, err := o.ChangeServer(ctx, s, func(s *server.Server) {
 			if f.Changed("capacity") {
 				s.Capacity = capacity
@@ -85,20 +85,20 @@ func (d *desk) serverSet() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return d.show(cmd, serverRow(changed))
+		return m.show(cmd, serverRow(changed))
 	})
 }
 
-func (d *desk) serverList() *cobra.Command {
+func (m *metadata) serverList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "list the servers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				servers, err := o.Servers(ctx)
 				if err != nil {
 					return err
 				}
-				return list(d, cmd, servers, serverRow)
+				return list(m, cmd, servers, serverRow)
 			})
 		},
 	}
@@ -112,28 +112,28 @@ func serverRow(s server.Server) record {
 	}
 }
 
-func (d *desk) serverSwitch(use, short string, enabled bool) *cobra.Command {
+func (m *metadata) serverSwitch(use, short string, enabled bool) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
-	return onID(d, cmd, "server", func(ctx context.Context, o *controlplane.Operator, s id.ServerID) error {
+	return onID(m, cmd, "server", func(ctx context.Context, o *controlplane.Operator, s id.ServerID) error {
 		changed, err := o.ChangeServer(ctx, s, func(s *server.Server) { s.Enabled = enabled })
 		if err != nil {
 			return err
 		}
-		return d.show(cmd, serverRow(changed))
+		return m.show(cmd, serverRow(changed))
 	})
 }
 
-func (d *desk) feature() *cobra.Command {
+func (m *metadata) feature() *cobra.Command {
 	toggle := func(use string, on bool) *cobra.Command {
 		return &cobra.Command{
 			Use: use + " NAME", Short: use + " a feature: " + strings.Join(rollout.Features(), ", "),
 			Args: cobra.ExactArgs(1), ValidArgs: rollout.Features(),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 					if err := o.SetFeature(ctx, args[0], on); err != nil {
 						return err
 					}
-					return d.show(cmd, record{{"feature", args[0]}, {"enabled", on}})
+					return m.show(cmd, record{{"feature", args[0]}, {"enabled", on}})
 				})
 			},
 		}
@@ -142,18 +142,18 @@ func (d *desk) feature() *cobra.Command {
 		toggle("enable", true), toggle("disable", false))
 }
 
-func (d *desk) maintenance() *cobra.Command {
+func (m *metadata) maintenance() *cobra.Command {
 	return &cobra.Command{
 		Use: "maintenance on|off", Short: "start or end maintenance; meanwhile the API answers MAINTENANCE", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] != "on" && args[0] != "off" {
 				return fault.Invalid("maintenance", "must be on or off")
 			}
-			return d.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
 				if err := o.SetMaintenance(ctx, args[0] == "on"); err != nil {
 					return err
 				}
-				return d.show(cmd, record{{"maintenance", args[0]}})
+				return m.show(cmd, record{{"maintenance", args[0]}})
 			})
 		},
 	}

@@ -35,7 +35,9 @@ func (r *runningAgent) PoolerUsers() int64          { return r.current.Load().Po
 func (r *runningAgent) PoolerMemory() (int64, bool) { return r.current.Load().PoolerMemory() }
 
 // startAgent starts the agent, with its crash points armed.
-func (s Settings) startAgent(ctx context.Context, g *ground, log *zap.Logger, clock *system.Clock) (*runningAgent, error) {
+func (s Settings) startAgent(
+	ctx context.Context, g *infrastructure, log *zap.Logger, clock *system.Clock,
+) (*runningAgent, error) {
 	r := &runningAgent{make: func() (*agent.Agent, error) { return s.newAgent(g, log, clock) }}
 	wiring.ArmAgent()
 	return r, r.start(ctx)
@@ -80,7 +82,7 @@ func (r *runningAgent) done() <-chan struct{} { return r.ended }
 
 func (r *runningAgent) exit() string { return fmt.Sprint(r.err) }
 
-func (s Settings) newAgent(g *ground, log *zap.Logger, clock *system.Clock) (*agent.Agent, error) {
+func (s Settings) newAgent(g *infrastructure, log *zap.Logger, clock *system.Clock) (*agent.Agent, error) {
 	agentTLS, err := g.ca.Issue("agent", loopback, publicHost)
 	if err != nil {
 		return nil, err

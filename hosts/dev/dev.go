@@ -76,7 +76,7 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 	if err := sayVersions(ctx, out, tools); err != nil {
 		return err
 	}
-	g, err := s.raiseGround(ctx, tools)
+	g, err := s.startInfrastructure(ctx, tools)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ const shutdownGrace = 5 * time.Second
 
 // hosts are API and batch host in one, on the seed of the first start.
 func (s Settings) hosts(
-	ctx context.Context, g *ground, running *runningAgent, log *zap.Logger, clock *system.Clock,
+	ctx context.Context, g *infrastructure, running *runningAgent, log *zap.Logger, clock *system.Clock,
 ) (o fx.Option, err error) {
 	if err := s.sow(ctx, g, clock); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s Settings) webhooks() (o webhooksender.Options, err error) {
 }
 
 // sow makes what the first start makes, brings the server's record up to date, and writes the facts for a shell.
-func (s Settings) sow(ctx context.Context, g *ground, clock *system.Clock) error {
+func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Clock) error {
 	store, err := postgres.Open(ctx, postgres.Config{URL: g.metadataURL, MaxConnections: 2})
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ const (
 )
 
 // register makes the server's record, or changes it where ports were changed by a flag.
-func (s Settings) register(ctx context.Context, g *ground, o *controlplane.Operator) error {
+func (s Settings) register(ctx context.Context, g *infrastructure, o *controlplane.Operator) error {
 	ca, err := g.caText()
 	if err != nil {
 		return err

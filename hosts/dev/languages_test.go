@@ -16,7 +16,7 @@ func TestALanguageIsNamedOnceAndTheHostGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := Settings{StateDir: t.TempDir(), PostgresPort: port}.raiseGround(t.Context(), tools)
+	g, err := Settings{StateDir: t.TempDir(), PostgresPort: port}.startInfrastructure(t.Context(), tools)
 	if err != nil {
 		t.Fatal(err)
 	}

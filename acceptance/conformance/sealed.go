@@ -15,8 +15,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Vault is the suite of ports.Vault.
-func Vault(t *testing.T, m Metadata) {
+// SealedValues is the suite of ports.SealedValues.
+func SealedValues(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"the walk meets every value once, in order", walkMeetsAll},
 		{"a value is replaced where it is still the same", valueIsReplaced},
@@ -26,8 +26,8 @@ func Vault(t *testing.T, m Metadata) {
 	})
 }
 
-// fillVault stores two databases with two logins, a role and a pending rotation each, a second server and two endpoints.
-func fillVault(w *world) (want []ports.SealedValue) {
+// fillSealed stores two databases with two logins, a role and a pending rotation each, a second server and two endpoints.
+func fillSealed(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
 	want = append(want,
 		ports.SealedValue{Ref: "server/" + string(w.server.ID), Context: w.server.SecretContext(), Sealed: w.server.SealedSecret},
@@ -75,7 +75,7 @@ func walk(w *world, limit int) (values []ports.SealedValue) {
 	for {
 		var batch []ports.SealedValue
 		w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-			batch, err = tx.Vault().Next(ctx, after, limit)
+			batch, err = tx.SealedValues().Next(ctx, after, limit)
 			return err
 		})
 		if len(batch) == 0 {
@@ -90,17 +90,17 @@ func walk(w *world, limit int) (values []ports.SealedValue) {
 }
 
 func walkMeetsAll(w *world) {
-	want := fillVault(w)
+	want := fillSealed(w)
 	for limit := 1; limit <= len(want)+1; limit++ {
 		w.equal("the walk", walk(w, limit), want)
 	}
 }
 
 func valueIsReplaced(w *world) {
-	want := fillVault(w)
+	want := fillSealed(w)
 	for i, v := range want {
 		replace := func(sealed string) func(ctx context.Context, tx ports.Tx) error {
-			return func(ctx context.Context, tx ports.Tx) error { return tx.Vault().Replace(ctx, v, []byte(sealed)) }
+			return func(ctx context.Context, tx ports.Tx) error { return tx.SealedValues().Replace(ctx, v, []byte(sealed)) }
 		}
 		w.update(replace("first"))
 		w.update(replace("second")) // v is no longer what is stored
@@ -139,7 +139,7 @@ func holderSeesNewValue(w *world) {
 				for _, v := range []ports.SealedValue{
 					{Ref: "change/" + string(c.ID), Sealed: c.Sealed}, {Ref: "role/" + string(r.ID), Sealed: r.Sealed},
 				} {
-					if err := tx.Vault().Replace(ctx, v, []byte("new")); err != nil {
+					if err := tx.SealedValues().Replace(ctx, v, []byte("new")); err != nil {
 						return err
 					}
 				}
@@ -195,7 +195,7 @@ func movedIsMet(w *world) {
 				}
 				var batch []ports.SealedValue
 				w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-					batch, err = tx.Vault().Next(ctx, after, limit)
+					batch, err = tx.SealedValues().Next(ctx, after, limit)
 					return err
 				})
 				if len(batch) == 0 {

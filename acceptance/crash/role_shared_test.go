@@ -15,20 +15,20 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 )
 
-// house is the database that the cases of one stack add roles to. They share it: whatever befalls one role must leave the others
+// shared is the database that the cases of one stack add roles to. They share it: whatever befalls one role must leave the others
 // alone, and the generations of the role set go on from one case to the next.
-type house struct {
+type shared struct {
 	user *user
 	db   databaseAnswer
 	// validity is how long passwords are good, as the operator's command takes it; empty for ever.
 	validity string
 }
 
-// most is how many roles a house has before the next case moves to a new one. It leaves room below the limit of ten.
+// most is how many roles a shared database has before the next case moves to a new one. It leaves room below the limit of ten.
 const most = 7
 
 // open makes the database, or a new one where the last is full.
-func (h *house) open(t *testing.T, w *world) {
+func (h *shared) open(t *testing.T, w *world) {
 	t.Helper()
 	if h.user == nil {
 		h.user = w.newUser(t, 50)
@@ -38,15 +38,15 @@ func (h *house) open(t *testing.T, w *world) {
 		}
 	}
 	if h.db.ID == "" || len(h.list(t, w.api)) >= most {
-		h.db = h.user.create(t, w.api, newName("house"))
-		h.asOwner(t, w, furniture)
+		h.db = h.user.create(t, w.api, newName("shared"))
+		h.asOwner(t, w, sharedTable)
 	}
 }
 
-// furniture is what the roles of a house may use, or may not.
-const furniture = "CREATE TABLE item (n int); INSERT INTO item VALUES (1)"
+// sharedTable is what the roles of a shared database may use, or may not.
+const sharedTable = "CREATE TABLE item (n int); INSERT INTO item VALUES (1)"
 
-func (h *house) asOwner(t *testing.T, w *world, statements string) {
+func (h *shared) asOwner(t *testing.T, w *world, statements string) {
 	t.Helper()
 	_, err := w.customer(t, h.db.ConnectionString).ExecContext(soon(t), statements)
 	noError(t, err)
@@ -60,7 +60,7 @@ var uses = map[string]map[string]bool{
 }
 
 // works fails the test unless a role gets in and may do exactly what its profile says.
-func (h *house) works(t *testing.T, w *world, r roleAnswer) {
+func (h *shared) works(t *testing.T, w *world, r roleAnswer) {
 	t.Helper()
 	w.getsIn(t, r.login())
 	for statement, may := range uses[r.AccessProfile] {
@@ -76,7 +76,7 @@ func (h *house) works(t *testing.T, w *world, r roleAnswer) {
 	}
 }
 
-func (h *house) path(rest string) string { return "/databases/" + h.db.ID + rest }
+func (h *shared) path(rest string) string { return "/databases/" + h.db.ID + rest }
 
 // roleAnswer is a role as the API tells of it. The last fields are those of its credentials.
 type roleAnswer struct {
@@ -90,14 +90,14 @@ type roleAnswer struct {
 type rolesAnswer struct{ Roles []roleAnswer }
 
 // list returns the roles that stand, revoked ones too.
-func (h *house) list(t *testing.T, api *stack.Host) []roleAnswer {
+func (h *shared) list(t *testing.T, api *stack.Host) []roleAnswer {
 	t.Helper()
 	a := h.user.do(t, api, http.MethodGet, h.path("/custom-roles?includeRevoked=true"), "", nil)
 	return read[rolesAnswer](t, a.is(t, http.StatusOK)).Roles
 }
 
 // find returns the role with a label, and false where none stands.
-func (h *house) find(t *testing.T, api *stack.Host, name string) (roleAnswer, bool) {
+func (h *shared) find(t *testing.T, api *stack.Host, name string) (roleAnswer, bool) {
 	t.Helper()
 	for _, r := range h.list(t, api) {
 		if r.DisplayName == name {
@@ -127,35 +127,37 @@ func newRole() roleBody {
 }
 
 // makeRole makes a role that must come to be, and returns it with its password.
-func (h *house) makeRole(t *testing.T, w *world) roleAnswer {
+func (h *shared) makeRole(t *testing.T, w *world) roleAnswer {
 	t.Helper()
 	body := newRole()
 	a := h.user.do(t, w.api, http.MethodPost, h.path("/custom-roles"), body.DisplayName, body)
 	return h.reveal(t, w.api, read[roleAnswer](t, a.is(t, http.StatusOK)).RoleID)
 }
 
-func (h *house) rolePath(roleID, rest string) string { return h.path("/custom-roles/" + roleID + rest) }
+func (h *shared) rolePath(roleID, rest string) string {
+	return h.path("/custom-roles/" + roleID + rest)
+}
 
 // reveal returns a role with its password.
-func (h *house) reveal(t *testing.T, api *stack.Host, roleID string) roleAnswer {
+func (h *shared) reveal(t *testing.T, api *stack.Host, roleID string) roleAnswer {
 	t.Helper()
 	return read[roleAnswer](t, h.tryReveal(t, api, roleID).is(t, http.StatusOK))
 }
 
-func (h *house) tryReveal(t *testing.T, api *stack.Host, roleID string) answer {
+func (h *shared) tryReveal(t *testing.T, api *stack.Host, roleID string) answer {
 	t.Helper()
 	return h.user.do(t, api, http.MethodPost, h.rolePath(roleID, "/credentials"), "", nil)
 }
 
 // revoke ends a role's log-in.
-func (h *house) revoke(t *testing.T, w *world, roleID string) {
+func (h *shared) revoke(t *testing.T, w *world, roleID string) {
 	t.Helper()
 	body := changeBody{Kind: "revoke", ConfirmDisconnect: true}
 	h.user.do(t, w.api, http.MethodPost, h.rolePath(roleID, "/changes"), newName("key"), body).is(t, http.StatusOK)
 }
 
 // remove removes a role that must go.
-func (h *house) remove(t *testing.T, w *world, roleID string) {
+func (h *shared) remove(t *testing.T, w *world, roleID string) {
 	t.Helper()
 	a := h.user.insists(t, w.api, http.MethodPost, h.rolePath(roleID, "/delete"), "", confirmed)
 	if got := read[removalAnswer](t, a.is(t, http.StatusOK)); got.Status != "removed" || got.RoleID != roleID {

@@ -2,8 +2,8 @@ package ports
 
 import "context"
 
-// Vault iterates over every encrypted value of the store, so that a new key can replace an old one.
-type Vault interface {
+// SealedValues iterates over every encrypted value of the store, so that a new key can replace an old one.
+type SealedValues interface {
 	// Next returns up to limit values after the given Ref, in the order of Ref; the empty Ref is before the first. It returns none
 	// at the end. A value that moves to another row during the walk, as the password of a completed rotation does, moves on to a
 	// later Ref.

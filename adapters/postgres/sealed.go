@@ -48,25 +48,25 @@ var (
 type sealedRows struct {
 	kind   string   // what a Ref begins with
 	first  []string // sorts before every key
-	read   func(v vault, ctx context.Context, after []any) ([]ports.SealedValue, error)
+	read   func(v sealedValues, ctx context.Context, after []any) ([]ports.SealedValue, error)
 	reseal *statement
 }
 
 // sealedTables are in the order of their Refs. Changes come before logins and roles, because the password of a completed change
 // moves there: an iteration that misses it in the first table finds it in a later one.
 var sealedTables = []sealedRows{
-	{"change", []string{firstUUID}, vault.changes, resealChange},
-	{"login", []string{firstUUID, ""}, vault.logins, resealLogin},
-	{"role", []string{firstUUID}, vault.roles, resealRole},
-	{"server", []string{firstUUID}, vault.servers, resealServer},
-	{"webhook", []string{firstUUID}, vault.webhooks, resealWebhook},
+	{"change", []string{firstUUID}, sealedValues.changes, resealChange},
+	{"login", []string{firstUUID, ""}, sealedValues.logins, resealLogin},
+	{"role", []string{firstUUID}, sealedValues.roles, resealRole},
+	{"server", []string{firstUUID}, sealedValues.servers, resealServer},
+	{"webhook", []string{firstUUID}, sealedValues.webhooks, resealWebhook},
 }
 
-type vault struct{ session }
+type sealedValues struct{ session }
 
 // Next reads one table to its end, then the next. It never returns values of two tables, so that all replacements in one table
 // are done before the next is read, and nothing can move past the iteration.
-func (v vault) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
+func (v sealedValues) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
 	table, key, err := placeOf(after)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func arguments(key []string) []any {
 	return list
 }
 
-func (v vault) Replace(ctx context.Context, value ports.SealedValue, sealed []byte) error {
+func (v sealedValues) Replace(ctx context.Context, value ports.SealedValue, sealed []byte) error {
 	table, key, err := placeOf(value.Ref)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (v vault) Replace(ctx context.Context, value ports.SealedValue, sealed []by
 	return v.write(ctx, sealedTables[table].reseal, append(append([]any{sealed}, arguments(key)...), value.Sealed)...)
 }
 
-func (v vault) changes(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+func (v sealedValues) changes(ctx context.Context, after []any) ([]ports.SealedValue, error) {
 	rows, err := all[role.Change](ctx, v.session, sealedChanges, after...)
 	values := make([]ports.SealedValue, len(rows))
 	for i, c := range rows {
@@ -123,7 +123,7 @@ func (v vault) changes(ctx context.Context, after []any) ([]ports.SealedValue, e
 	return values, err
 }
 
-func (v vault) roles(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+func (v sealedValues) roles(ctx context.Context, after []any) ([]ports.SealedValue, error) {
 	rows, err := all[role.Role](ctx, v.session, sealedRoles, after...)
 	values := make([]ports.SealedValue, len(rows))
 	for i, r := range rows {
@@ -132,7 +132,7 @@ func (v vault) roles(ctx context.Context, after []any) ([]ports.SealedValue, err
 	return values, err
 }
 
-func (v vault) logins(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+func (v sealedValues) logins(ctx context.Context, after []any) ([]ports.SealedValue, error) {
 	rows, err := all[ports.LoginSecret](ctx, v.session, sealedLogins, after...)
 	values := make([]ports.SealedValue, len(rows))
 	for i, r := range rows {
@@ -142,7 +142,7 @@ func (v vault) logins(ctx context.Context, after []any) ([]ports.SealedValue, er
 	return values, err
 }
 
-func (v vault) servers(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+func (v sealedValues) servers(ctx context.Context, after []any) ([]ports.SealedValue, error) {
 	rows, err := all[server.Server](ctx, v.session, sealedServers, after...)
 	values := make([]ports.SealedValue, len(rows))
 	for i, r := range rows {
@@ -151,7 +151,7 @@ func (v vault) servers(ctx context.Context, after []any) ([]ports.SealedValue, e
 	return values, err
 }
 
-func (v vault) webhooks(ctx context.Context, after []any) ([]ports.SealedValue, error) {
+func (v sealedValues) webhooks(ctx context.Context, after []any) ([]ports.SealedValue, error) {
 	rows, err := all[webhook.Endpoint](ctx, v.session, sealedWebhooks, after...)
 	values := make([]ports.SealedValue, len(rows))
 	for i, r := range rows {

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-type vault struct{ session }
+type sealedValues struct{ session }
 
 // sealed is an encrypted value with what stores another one in its place.
 type sealed struct {
@@ -60,7 +60,7 @@ func (s *state) sealed() (list []sealed) {
 	return list
 }
 
-func (v vault) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
+func (v sealedValues) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
 	s, err := v.reading(ctx)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (v vault) Next(ctx context.Context, after string, limit int) ([]ports.Seale
 	return first(values, limit), nil
 }
 
-func (v vault) Replace(ctx context.Context, value ports.SealedValue, with []byte) error {
+func (v sealedValues) Replace(ctx context.Context, value ports.SealedValue, with []byte) error {
 	s, err := v.writing(ctx)
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// ground is the infrastructure under the hosts: PostgreSQL, PgBouncer, certificates and secrets.
-type ground struct {
+// infrastructure is what the hosts run on: PostgreSQL, PgBouncer, certificates and secrets.
+type infrastructure struct {
 	settings    Settings
 	tools       toolchain.Tools
 	ca          *cluster.CA
@@ -42,10 +42,12 @@ var serverSettings = map[string]string{
 	"reserved_connections":      "10",
 }
 
-// raiseGround starts PostgreSQL, prepares it for the agent, migrates the metadata database, and creates the key ring if there
+// startInfrastructure starts PostgreSQL, prepares it for the agent, migrates the metadata database, and creates the key ring if there
 // is none.
-func (s Settings) raiseGround(ctx context.Context, tools toolchain.Tools) (g *ground, err error) {
-	g = &ground{settings: s, tools: tools}
+func (s Settings) startInfrastructure(
+	ctx context.Context, tools toolchain.Tools,
+) (g *infrastructure, err error) {
+	g = &infrastructure{settings: s, tools: tools}
 	if g.ca, err = cluster.OpenCA(s.path("ca")); err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func (s Settings) raiseGround(ctx context.Context, tools toolchain.Tools) (g *gr
 	return g, nil
 }
 
-func (g *ground) prepare(ctx context.Context) error {
+func (g *infrastructure) prepare(ctx context.Context) error {
 	s := g.settings
 	report, err := setup.Init(ctx, setup.Options{
 		DSN: g.postgres.URL("postgres"), CredentialsFile: s.credentialsFile(), Versions: developmentVersions,
@@ -89,7 +91,7 @@ func (g *ground) prepare(ctx context.Context) error {
 }
 
 // prepareMetadata makes the metadata database with a login of its own, and brings its schema up to date.
-func (g *ground) prepareMetadata(ctx context.Context) error {
+func (g *infrastructure) prepareMetadata(ctx context.Context) error {
 	password, err := keptSecret(g.settings.path("metadata-password"))
 	if err != nil {
 		return err
@@ -123,20 +125,20 @@ func (g *ground) prepareMetadata(ctx context.Context) error {
 }
 
 // startPooler starts PgBouncer on the files that the agent has written.
-func (g *ground) startPooler(ctx context.Context) (err error) {
+func (g *infrastructure) startPooler(ctx context.Context) (err error) {
 	g.pooler, err = cluster.RunPooler(context.WithoutCancel(ctx), cluster.PoolerOptions{
 		Ini: pooler.ConfigFile(g.settings.path("pooler")), Host: loopback, Port: g.settings.PoolerPort, Tools: g.tools,
 	})
 	return err
 }
 
-func (g *ground) caText() (string, error) {
+func (g *infrastructure) caText() (string, error) {
 	text, err := os.ReadFile(g.ca.CertFile())
 	return string(text), err
 }
 
-// children are the processes of the ground, for a supervisor.
-func (g *ground) children() []child {
+// children are the processes of the infrastructure, for a supervisor.
+func (g *infrastructure) children() []child {
 	return []child{
 		{"PostgreSQL", g.settings.path("postgres", "postgres.log"), g.postgres.Recover, g.postgres.Done, g.postgres.Exit},
 		{"PgBouncer", g.settings.poolerLog(), g.pooler.Start, g.pooler.Done, g.pooler.Exit},
@@ -144,7 +146,7 @@ func (g *ground) children() []child {
 }
 
 // stop stops what was started, the pooler first.
-func (g *ground) stop() {
+func (g *infrastructure) stop() {
 	if g.pooler != nil {
 		_ = g.pooler.Stop(context.Background()) // what is left of it dies with this process
 	}
