@@ -57,7 +57,7 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 	}
 	if report.State == command.BackupRunning {
 		j.Progress(report.Stage, report.Progress)
-		return work.Again(b.pollAfter(j.of)), nil
+		return work.Again(b.pollAfter(j.of, report.Stage)), nil
 	}
 	return j.conclude(ctx, report)
 }
@@ -66,11 +66,16 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 const (
 	pollLeast = 50 * time.Millisecond
 	pollMost  = 2 * time.Second
+	// pollQueued is for one that waits for its turn at the agent, as very many may.
+	pollQueued = 10 * time.Second
 )
 
-func (b *Backups) pollAfter(o operation.Operation) time.Duration {
-	taken := b.Clock.Now().Sub(*o.StartedAt)
-	return min(max(taken/4, pollLeast), pollMost)
+func (b *Backups) pollAfter(o operation.Operation, stage string) time.Duration {
+	most := pollMost
+	if stage == operation.StageQueued {
+		most = pollQueued
+	}
+	return min(max(b.Clock.Now().Sub(*o.StartedAt)/4, pollLeast), most)
 }
 
 // ask sends the command. A permanent refusal is returned as a report of failure.

@@ -42,8 +42,8 @@ var serverSettings = map[string]string{
 	"reserved_connections":      "10",
 }
 
-// startInfrastructure starts PostgreSQL, prepares it for the agent, migrates the metadata database, and creates the key ring if there
-// is none.
+// startInfrastructure starts PostgreSQL, prepares it for the agent, migrates the metadata database, and creates the key ring if
+// there is none.
 func (s Settings) startInfrastructure(
 	ctx context.Context, tools toolchain.Tools,
 ) (g *infrastructure, err error) {
