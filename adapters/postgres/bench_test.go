@@ -71,10 +71,16 @@ func waitingWork(t testing.TB, db clustertest.Database, accounts, operations int
 		"VACUUM FULL operation_lanes", "ANALYZE") // it was changed once for each operation, in one transaction
 }
 
-func claimBackup(ctx context.Context, store ports.Store, hold time.Duration) (o operation.Operation, err error) {
+func claimBackup(ctx context.Context, store ports.Store, hold time.Duration) (operation.Operation, error) {
+	return claimBackupAt(ctx, store, time.Unix(1, 0).UTC(), hold)
+}
+
+func claimBackupAt(
+	ctx context.Context, store ports.Store, now time.Time, hold time.Duration,
+) (o operation.Operation, err error) {
 	err = store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		o, err = tx.Operations().ClaimNext(ctx, ports.OperationClaim{
-			Owner: "worker", Now: time.Unix(1, 0).UTC(), Hold: hold, Kinds: []operation.Kind{"backup"},
+			Owner: "worker", Now: now, Hold: hold, Kinds: []operation.Kind{"backup"},
 		})
 		return err
 	})

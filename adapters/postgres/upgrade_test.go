@@ -2,9 +2,11 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -45,5 +47,61 @@ func TestEventsFromBeforeWebhooksGoNowhere(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOpenOperationsOutliveAnUpgrade has operations that are queued, held and put down when the lanes come, and one that a
+// process from before the upgrade adds after it. Each is claimed when it is due, and never before.
+func TestOpenOperationsOutliveAnUpgrade(t *testing.T) {
+	db := clustertest.NewDatabase(t)
+	provider, err := goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	const add = `INSERT INTO operations SELECT d.id, d.account_id, d.id, 'backup', '%s', 'queued', 0, 'null', 'null', '', '', 'x',
+		'r', 'epoch', NULL, NULL, false, '', 0, %s, 0, '%s' FROM databases d WHERE d.name = '%s'`
+	populate(t, db, 4)
+	clustertest.Exec(t, db.URL, "DELETE FROM operations",
+		fmt.Sprintf(add, "queued", "NULL", "epoch", "n1"),
+		fmt.Sprintf(add, "running", "'1970-01-01 00:01:00Z'", "epoch", "n2"),
+		fmt.Sprintf(add, "running", "NULL", "1970-01-01 00:02:00Z", "n3"))
+	if err := postgres.Migrate(t.Context(), db.URL); err != nil {
+		t.Fatal(err)
+	}
+	store := open(t, db)
+	claimed := func(at time.Time) (names string) {
+		t.Helper()
+		for {
+			o, err := claimBackupAt(t.Context(), store, at, time.Hour)
+			if errors.Is(err, ports.ErrNoRow) {
+				return names
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			names += string(o.ID[len(o.ID)-1:])
+			if o.ServerID == "" {
+				t.Errorf("operation %s has no server", o.ID)
+			}
+		}
+	}
+	for _, c := range []struct {
+		at   time.Duration
+		want string
+	}{{0, "1"}, {59 * time.Second, ""}, {time.Minute, "2"}, {119 * time.Second, ""}, {2 * time.Minute, "3"}} {
+		if got := claimed(time.Unix(0, 0).Add(c.at).UTC()); got != c.want {
+			t.Errorf("claimed after %s: %q, want %q", c.at, got, c.want)
+		}
+	}
+	clustertest.Exec(t, db.URL, `INSERT INTO operations (id, account_id, database_id, kind, status, stage, progress, input, result,
+			error_code, error_text, actor, request_id, created_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
+		SELECT d.id, d.account_id, d.id, 'backup', 'queued', 'queued', 0, 'null', 'null', '', '', 'x', 'r', 'epoch', false, '', 0,
+			0, 'epoch' FROM databases d WHERE d.name = 'n4'`)
+
+	if got := claimed(time.Unix(180, 0).UTC()); got != "4" {
+		t.Errorf("claimed of what came later: %q", got)
 	}
 }
