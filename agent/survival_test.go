@@ -76,6 +76,12 @@ func setsItsOwn(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error)
 	<-set
 	between := func() { <-set; <-set } // the first may be of before
 	return between, func(loginOf, error) bool {
+		for range 2 { // once more after the change, if the session is still there; the first may be of before
+			select {
+			case <-set:
+			case <-ended:
+			}
+		}
 		stop()
 		<-ended
 		_, err := s.direct(t, l.name, l.username, mine.password).ExecContext(t.Context(), "SELECT 1")

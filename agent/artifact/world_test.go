@@ -299,12 +299,15 @@ func (w *world) leftovers() (left string) {
 func (w *world) count(db *sql.DB) (left string, ofSessions int) {
 	w.t.Helper()
 	var databases, roles, sessions int
-	for query, n := range map[string]*int{
-		`SELECT count(*) FROM pg_database WHERE datname LIKE 'verify\_%'`:                     &databases,
-		`SELECT count(*) FROM pg_roles WHERE rolname ~ '^(verify|dump)_'`:                     &roles,
-		`SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'`: &sessions,
+	for _, c := range []struct { // the sessions first: they remove the others
+		query string
+		n     *int
+	}{
+		{`SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'`, &sessions},
+		{`SELECT count(*) FROM pg_database WHERE datname LIKE 'verify\_%'`, &databases},
+		{`SELECT count(*) FROM pg_roles WHERE rolname ~ '^(verify|dump)_'`, &roles},
 	} {
-		if err := db.QueryRow(query).Scan(n); err != nil {
+		if err := db.QueryRow(c.query).Scan(c.n); err != nil {
 			w.t.Fatal(err)
 		}
 	}
