@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/core/command"
@@ -75,6 +77,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		return nil, err
 	}
 	a.executor.BackupPause = c.BackupPause
+	a.executor.JobSlots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	a.server, err = server.New(server.Config{
 		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
 		InCharge: a.ready,

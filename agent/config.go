@@ -50,6 +50,8 @@ type Config struct {
 	BackupLimits backup.Limits
 	// BackupPause is before a backup is tried again in which PostgreSQL or the agent went down. It grows. 0 means 1 s.
 	BackupPause time.Duration
+	// Jobs is how many backups and other long jobs run at a time, of which one account has at most half; 0 means 4.
+	Jobs int
 	// PgDump is the path of pg_dump 16 or later.
 	PgDump string
 	// DataDir is on the databases' file system. The health report contains its figures, and a backup is verified only if it has
@@ -73,6 +75,9 @@ type Deps struct {
 func (c *Config) complete() (setup.Credentials, error) {
 	if c.PostgresHost == "" || c.PostgresPort == 0 || c.BackupDir == "" || c.PgDump == "" || c.DataDir == "" {
 		return setup.Credentials{}, errors.New("PostgreSQL's host and port, the backup folder, pg_dump and the data folder must be set")
+	}
+	if c.Jobs < 0 {
+		return setup.Credentials{}, fmt.Errorf("%d jobs at a time are too few; there must be 1 or more", c.Jobs)
 	}
 	if err := errors.Join(c.Versions.Check(), c.BackupLimits.Check()); err != nil {
 		return setup.Credentials{}, err

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
@@ -18,7 +19,8 @@ import (
 type Backup struct {
 	DatabaseID  id.DatabaseID
 	OperationID id.OperationID
-	Database    string // its name in PostgreSQL
+	Account     id.AccountID // empty until the control plane has said it
+	Database    string       // its name in PostgreSQL
 	Filename    backup.Filename
 	Verify      bool
 	Roles       []string // those that the platform made for the database
@@ -45,7 +47,7 @@ type Explained interface {
 	ForCustomer() string
 }
 
-// job is a backup that this process runs, or has run without having reported the result.
+// job is a backup that this process runs or that waits for a slot, or has run without having reported the result.
 type job struct {
 	backup Backup
 	cancel context.CancelFunc
@@ -119,7 +121,7 @@ func (x *Executor) planBackup(ctx context.Context, e protocol.Command, c command
 	}
 	return Backup{
 		DatabaseID: c.DatabaseID, OperationID: id.OperationID(e.OperationID), Database: d.Name,
-		Filename: c.Filename, Verify: c.Verify, Roles: roles,
+		Account: id.AccountID(d.Account), Filename: c.Filename, Verify: c.Verify, Roles: roles,
 	}, x.rememberBackup(ctx, e, c)
 }
 
@@ -139,19 +141,23 @@ func (x *Executor) jobFor(b Backup) *job {
 		return j
 	}
 	x.log.Info("a backup begins", zap.String("operationId", string(b.OperationID)), zap.String("databaseId", string(b.DatabaseID)))
-	j := startJob(b, x.attempts)
+	j := startJob(b, x.JobSlots.Ask(b.Account), x.attempts)
 	x.jobs[string(b.OperationID)] = j
 	return j
 }
 
-func startJob(b Backup, work func(context.Context, *job) (command.BackupReport, error)) *job {
+// startJob has the work done once the job has its slot.
+func startJob(b Backup, slot *jobs.Slot, work func(context.Context, *job) (command.BackupReport, error)) *job {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &job{backup: b, cancel: cancel, done: make(chan struct{}), progress: make(chan command.BackupReport, 1)}
 	j.tell("queued", 0)
 	go func() {
 		defer close(j.done)
 		defer cancel()
-		j.report, j.err = work(ctx, j)
+		defer slot.Leave()
+		if j.err = slot.Wait(ctx); j.err == nil {
+			j.report, j.err = work(ctx, j)
+		}
 	}()
 	return j
 }

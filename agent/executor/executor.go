@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -50,6 +51,8 @@ type Executor struct {
 	// first command.
 	BackupPause  time.Duration
 	lastAttempts gauge // at backups
+	// JobSlots bound the jobs that run at a time. Set them before the first command.
+	JobSlots *jobs.Slots
 
 	jobsMu sync.Mutex
 	jobs   map[string]*job // by operation
@@ -71,7 +74,7 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	x := &Executor{
 		server: s, db: db, urgent: urgent, pooler: p, settings: settings, backups: b, log: log,
 		lanes: newLanes(), changed: make(chan struct{}, 1), lastAttempts: newGauge(1),
-		jobs: map[string]*job{}, kinds: map[kindStep]handler{},
+		JobSlots: jobs.NewSlots(jobs.DefaultSlots), jobs: map[string]*job{}, kinds: map[kindStep]handler{},
 	}
 	x.Retired = retire.NewSweeper(db, x.soon, log)
 	on(x, x.ensureDatabase)

@@ -93,15 +93,16 @@ func ident(s string) string { return pq.QuoteIdentifier(s) }
 // databaseRow is a database of the ledger.
 type databaseRow struct {
 	ID, Name, RoleModel, MadeBy string
+	Account                     string // empty until the control plane has said it
 	ConnectionCap               int
 	OID                         uint32 // 0 until it has its name
 }
 
 // databaseColumns are read into columns.
-const databaseColumns = "d.id, d.name, d.role_model, d.made_by, d.connection_cap, coalesce(d.oid, 0)"
+const databaseColumns = "d.id, d.name, d.role_model, d.made_by, d.account_id, d.connection_cap, coalesce(d.oid, 0)"
 
 func (d *databaseRow) columns() []any {
-	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.ConnectionCap, &d.OID}
+	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.Account, &d.ConnectionCap, &d.OID}
 }
 
 // named reports whether the database has its final name.

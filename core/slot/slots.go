@@ -1,5 +1,5 @@
-// Package slot holds the rule for what is scarce on a database server and is shared by the accounts, such as downloads from it
-// and calls to its agent: who may have one now, who waits, and whose turn is next.
+// Package slot holds the rule for what is scarce on a database server and is shared by the accounts, such as downloads from it,
+// calls to its agent, and the agent's jobs: who may have one now, who waits, and whose turn is next.
 package slot
 
 import (

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
@@ -76,6 +77,8 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.Int64Var(&a.BackupReserve, "backup-reserve", 0,
 		"bytes that backups leave free on their file system and on the databases'; 0 means 1 GiB")
 	backupLimits(f, &a.BackupLimits)
+	f.IntVar(&a.Jobs, "jobs", jobs.DefaultSlots,
+		"how many backups and other long jobs run at a time; of these one account has at most half, and at least one")
 	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
 	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
 		"folder of PostgreSQL's data; health reports its file system, which needs room for the copy that verifies a backup")

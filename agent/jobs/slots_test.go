@@ -1,0 +1,83 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/pgherd/pgherd/core/id"
+)
+
+func (w *Slot) held() bool {
+	select {
+	case <-w.turn:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAnAccountHasHalfOfTheSlots(t *testing.T) {
+	for slots, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 5: 2, 8: 4} {
+		s, held := NewSlots(slots), 0
+		for range 10 {
+			if s.Ask("ada").held() {
+				held++
+			}
+		}
+		if held != want {
+			t.Errorf("of %d slots one account holds %d, want %d", slots, held, want)
+		}
+	}
+}
+
+func TestWhoLeavesTheQueueIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSlots(1)
+		first, second, third := s.Ask("ada"), s.Ask("bob"), s.Ask("cyd")
+		canceled, cancel := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() {
+			err := second.Wait(canceled)
+			second.Leave()
+			gone <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("who is canceled hears %v", err)
+		}
+		first.Leave()
+		if err := third.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		third.Leave()
+		if len(s.turns) > 0 {
+			t.Errorf("%d are left in the queue", len(s.turns))
+		}
+	})
+}
+
+func TestAccountsTakeTurns(t *testing.T) {
+	s := NewSlots(2)
+	running := []*Slot{s.Ask("ada"), s.Ask("bob")}
+	waiting := map[*Slot]id.AccountID{}
+	for _, a := range []id.AccountID{"ada", "ada", "ada", "cyd", "bob"} {
+		waiting[s.Ask(a)] = a
+	}
+	var order []id.AccountID
+	for len(waiting) > 0 {
+		running[0].Leave()
+		running = running[1:]
+		for w, a := range waiting {
+			if w.held() {
+				order, running = append(order, a), append(running, w)
+				delete(waiting, w)
+			}
+		}
+	}
+	if len(order) != 5 || order[1] != "cyd" {
+		t.Errorf("the order is %v", order)
+	}
+}
