@@ -81,6 +81,9 @@ func (b *Backups) pollAfter(o operation.Operation, stage string) time.Duration {
 // ask sends the command. A permanent refusal is returned as a report of failure.
 func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err error) {
 	err = j.Call(ctx, "backup", func(ctx context.Context, f ports.Fence) (err error) {
+		if err := j.tellAccount(ctx); err != nil {
+			return err
+		}
 		report, err = ports.Do(ctx, j.agent, f, command.Backup{
 			DatabaseID: j.record.ID, Filename: backup.Filename(j.Input.Filename), Verify: j.Input.Verify,
 		})
@@ -93,6 +96,20 @@ func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err er
 		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed}, nil
 	}
 	return report, err
+}
+
+// tellAccount says whose the database is before the backup begins: the agent gives an account half of its jobs at most, and all
+// databases whose account it does not know count as one account's. An agent that is too old to be told has no such limit.
+func (j backupJob) tellAccount(ctx context.Context) error {
+	if j.of.Stage != operation.StageQueued {
+		return nil
+	}
+	owner := database.Ownership{DatabaseID: j.record.ID, AccountID: j.record.AccountID}
+	_, err := ports.Ask(ctx, j.agent, command.SetAccounts{Databases: []database.Ownership{owner}})
+	if command.RefusedFor(err, command.ReasonNoRoute) {
+		return nil
+	}
+	return err
 }
 
 // cancel carries out a user's request to cancel. ReasonCompleted: the backup is complete, and is concluded instead.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
@@ -71,4 +72,21 @@ func TestAgentsThatAreTooOldArePassedOver(t *testing.T) {
 		w.later(30 * time.Second)
 	}
 	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
+}
+
+// A backup of a database that has just been made counts for its account all the same.
+func TestAnAgentIsToldWhoseABackupIs(t *testing.T) {
+	w := newWorld(t)
+	r, backup := w.started()
+	w.runOnce()
+	equal(t, "account", w.server.AccountOf(r.Record().ID), w.account.ID)
+	w.work(w.ControlPlane)
+	equal(t, "told", w.server.Calls("SetAccounts"), 1)
+	equal(t, "status", w.operation(backup.ID).Status, operation.Succeeded)
+
+	w = newWorld(t)
+	_, backup = w.started()
+	w.server.SetOldAgent(true)
+	w.work(w.ControlPlane)
+	equal(t, "status at an old agent", w.operation(backup.ID).Status, operation.Succeeded)
 }
