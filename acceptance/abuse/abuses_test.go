@@ -14,16 +14,16 @@ import (
 type abuse struct {
 	name  string
 	begin func(t *testing.T, m *mallory)
-	// spares are the measures of the bystander that are left out beside it.
-	spares []string
+	// fair are the measures of the bystander that it does not slow down; the others may be somewhat slower.
+	fair []string
 	// stillOn, where it is set, is asked after the bystander's round: an abuse that has ended by itself shows nothing.
 	stillOn func(t *testing.T, m *mallory)
 }
 
 var abuses = []abuse{
 	{name: "stalled downloads", begin: stallDownloads, stillOn: fewDownloads},
-	// Other backups wait behind those that hang: they have the same workers.
-	{name: "hanging verifications", begin: hangVerifications, spares: []string{backups}, stillOn: stillHanging},
+	{name: "hanging verifications", begin: hangVerifications, fair: []string{creations, backups, stops, rotations},
+		stillOn: stillHanging},
 	{name: "verifications without room", begin: needMuchRoom, stillOn: oneHasRoom},
 	{name: "idle clients", begin: fillPooler, stillOn: clientsEnded},
 	{name: "blocked rotations", begin: blockRotations, stillOn: rotationsGoOn},

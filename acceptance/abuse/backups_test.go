@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
@@ -23,12 +24,14 @@ const (
 // endsWithin is how long a canceled backup may go on.
 const endsWithin = 10 * time.Second
 
-// hangVerifications starts as many backups that hang in their copy as the batch host has workers.
+// hangVerifications starts more backups that hang in their copy than the agent has slots: half of these are the account's.
 func hangVerifications(t *testing.T, m *mallory) {
-	const workers = 4
-	all := m.hangingDatabases(t, "hanging", workers)
-	m.hang(t, all...)
-	m.held = all
+	const many, share = jobs.DefaultSlots + 2, jobs.DefaultSlots / 2
+	m.startBackups(t, m.hangingDatabases(t, "hanging", many))
+	for ctx := soon(t); m.hangingCopies(t) < share; time.Sleep(50 * time.Millisecond) {
+		noError(t, ctx.Err())
+	}
+	m.held = share
 }
 
 // hangingDatabases makes some whose backups hang in their copy.
@@ -88,8 +91,8 @@ func (m *mallory) cancelBackup(t *testing.T, of id.OperationID) {
 
 // stillHanging counts the copies.
 func stillHanging(t *testing.T, m *mallory) {
-	if copies, want := m.hangingCopies(t), len(m.held.([]wire.CreatedDatabase)); copies != want {
-		t.Errorf("%d of %d copies hang", copies, want)
+	if copies := m.hangingCopies(t); copies != m.held {
+		t.Errorf("%d copies hang, want %d", copies, m.held)
 	}
 }
 

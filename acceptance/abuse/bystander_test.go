@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // The measures of a round.
@@ -22,24 +23,26 @@ const (
 	downloads = "download"
 	backups   = "backup"
 	rotations = "rotation"
+	stops     = "stop"
 )
 
 // measures are in the order of a round.
-var measures = []string{queries, logins, reads, creations, downloads, backups, rotations}
+var measures = []string{queries, logins, reads, creations, downloads, backups, rotations, stops}
 
 // often says how many requests of each kind make a round.
 type often map[string]int
 
 var (
-	one  = often{queries: 2, logins: 1, reads: 1, creations: 1, downloads: 1, backups: 1, rotations: 1}
-	few  = often{queries: 100, logins: 3, reads: 100, creations: 2, downloads: 2, backups: 2, rotations: 2}
-	many = often{queries: 1000, logins: 10, reads: 1000, creations: 10, downloads: 10, backups: 10, rotations: 10}
+	one  = often{queries: 2, logins: 1, reads: 1, creations: 1, downloads: 1, backups: 1, rotations: 1, stops: 1}
+	few  = often{queries: 100, logins: 3, reads: 100, creations: 2, downloads: 2, backups: 2, rotations: 2, stops: 2}
+	many = often{queries: 1000, logins: 10, reads: 1000, creations: 10, downloads: 10, backups: 10, rotations: 10, stops: 10}
 )
 
 // bystander is a customer who does nothing unusual.
 type bystander struct {
 	*customer
 	db      wire.CreatedDatabase
+	idle    wire.CreatedDatabase // is stopped and started
 	role    wire.RevealedRole
 	clients []*sql.DB // open all the time, at both entries
 	created int
@@ -55,6 +58,8 @@ func newBystander(t *testing.T, w *world) *bystander {
 	var err error
 	b.db, err = b.create(soon(t), "bystander")
 	noError(t, err)
+	b.idle, err = b.create(soon(t), "bystander-idle")
+	noError(t, err)
 	b.role, err = b.createRole(soon(t), b.db.ID, "rotated")
 	noError(t, err)
 	for _, entry := range []string{b.db.Name, b.db.Name + ".transaction"} {
@@ -67,19 +72,16 @@ func newBystander(t *testing.T, w *world) *bystander {
 	return b
 }
 
-// round does everything so often, and returns how long each request took. A request that fails fails the test. Spared
-// measures are left out.
-func (b *bystander) round(t *testing.T, times often, spared []string) map[string][]time.Duration {
+// round does everything so often, and returns how long each request took. A request that fails fails the test.
+func (b *bystander) round(t *testing.T, times often) map[string][]time.Duration {
 	t.Helper()
 	does := map[string]func(context.Context, int) error{
 		queries: b.query, logins: b.logIn, reads: b.read, creations: b.createOne, downloads: b.downloadLast,
 		backups: b.backUpOne, rotations: func(ctx context.Context, _ int) error { return b.rotate(ctx, b.db.ID, b.role.RoleID) },
+		stops: b.stopOne,
 	}
 	took := map[string][]time.Duration{}
 	for _, m := range measures {
-		if slices.Contains(spared, m) {
-			continue
-		}
 		for n := range times[m] {
 			began := time.Now()
 			if err := b.within(t.Context(), func(ctx context.Context) error { return does[m](ctx, n) }); err != nil {
@@ -126,6 +128,16 @@ func (b *bystander) createOne(ctx context.Context, _ int) error {
 
 func (b *bystander) downloadLast(ctx context.Context, _ int) error {
 	return b.download(ctx, b.db.ID, b.last)
+}
+
+// stopOne also starts it again.
+func (b *bystander) stopOne(ctx context.Context, _ int) error {
+	for _, action := range []database.Event{database.Stop, database.Start} {
+		if _, err := b.Databases.SetLifecycle(ctx, b.idle.ID, wire.SetLifecycle{Action: action}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *bystander) backUpOne(ctx context.Context, _ int) error {

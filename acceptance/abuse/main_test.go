@@ -33,19 +33,19 @@ func TestBystander(t *testing.T) {
 	}
 	b := newBystander(t, w)
 	if *figures { // what is slow only once, such as the first connection of each pool, is no figure
-		b.round(t, few, nil)
+		b.round(t, few)
 	}
-	results := table{idle: b.round(t, often, nil)}
+	results := table{idle: b.round(t, often)}
 	for _, a := range abuses {
 		t.Run(a.name, func(t *testing.T) {
 			m := newMallory(t, w, a)
 			a.begin(t, m)
-			results.add(a.name, b.round(t, often, a.spares))
+			results.add(a, b.round(t, often))
 			if a.stillOn != nil {
 				a.stillOn(t, m)
 			}
 		})
-		b.round(t, one, nil) // whatever the abuse left behind
+		b.round(t, one) // whatever the abuse left behind
 	}
 	if *figures {
 		fmt.Print(results)

@@ -9,22 +9,23 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/operation"
 )
 
 // needMuchRoom starts backups whose verifications together need more room than PostgreSQL's disk has: there is enough for one at
-// a time. The first hangs in its copy, so that the others wait for room all along. A worker is left for the bystander's backups,
-// which are small and pass those that wait.
+// a time. The first hangs in its copy, so that the second waits for room all along, and the third for one of the agent's slots.
+// The bystander's backups have the other slots: they are small and pass those that wait.
 func needMuchRoom(t *testing.T, m *mallory) {
-	const large = 3
+	const large, share = 3, jobs.DefaultSlots / 2
 	all := m.hangingDatabases(t, "hanging-large", large)
 	m.enlarge(t, all)
 	m.hang(t, all[0])
 	m.held = m.startBackups(t, all[1:])
 	ledger := stacktest.Open(t, m.Server.URL(setup.MaintenanceDatabase))
 	const query = `SELECT count(DISTINCT operation_id) FROM ledger.reservation`
-	for ctx, asked := soon(t), 0; asked < large; time.Sleep(50 * time.Millisecond) {
+	for ctx, asked := soon(t), 0; asked < share; time.Sleep(50 * time.Millisecond) {
 		noError(t, ledger.QueryRowContext(ctx, query).Scan(&asked))
 	}
 }
