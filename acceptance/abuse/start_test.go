@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/agent/jobs"
 )
 
 // startsWithin is how long an agent may take to be in charge, whatever customers have left for it.
@@ -15,7 +16,7 @@ const startsWithin = 15 * time.Second
 // grantBeforeStart grants things to the logins of backups that are running, in a transaction that stays open and in others, and
 // then the agent is killed and started.
 func grantBeforeStart(t *testing.T, m *mallory) {
-	const hanging = 3 // a worker is left for the bystander's backups
+	const hanging = jobs.DefaultSlots / 2 // all that an account gets
 	all := m.hangingDatabases(t, "hanging-start", hanging)
 	m.hang(t, all...)
 	logins := m.backupLogins(t)
