@@ -73,11 +73,12 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.backuper.Crash = c.crash
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
 	a.languages = newLanguageWatch(c, a.postgres, d.Log)
-	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, backups{a.backuper}, d.Log); err != nil {
+	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, d.Log); err != nil {
 		return nil, err
 	}
-	a.executor.BackupPause = c.BackupPause
-	a.executor.JobSlots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
+	a.executor.Jobs.Pause = c.BackupPause
+	a.executor.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
+	executor.OnJob(a.executor, backups(a.backuper))
 	a.server, err = server.New(server.Config{
 		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
 		InCharge: a.ready,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -29,26 +30,38 @@ func (a *Agent) takeOver(ctx context.Context) error {
 	return err
 }
 
-// backups has the executor's backups made.
-type backups struct{ *artifact.Backuper }
-
-func request(b executor.Backup) artifact.Request {
-	return artifact.Request{
-		OperationID: b.OperationID, DatabaseID: b.DatabaseID, Database: b.Database, Filename: b.Filename, Verify: b.Verify,
-		Logins: b.Roles,
+// backups is the kind of job that makes a backup.
+func backups(b *artifact.Backuper) jobs.Kind[command.Backup, command.BackupReport] {
+	request := func(j jobs.Job, c command.Backup) artifact.Request {
+		return artifact.Request{
+			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Verify: c.Verify,
+			Logins: j.Roles,
+		}
 	}
-}
-
-// Run implements executor.Backups.
-func (b backups) Run(
-	ctx context.Context, x executor.Backup, tell func(stage string, progress int),
-) (command.BackupReport, error) {
-	return reported(b.Backuper.Run(ctx, request(x), tell))
-}
-
-// Abandon implements executor.Backups.
-func (b backups) Abandon(ctx context.Context, x executor.Backup, attempts int, last error) (command.BackupReport, error) {
-	return reported(b.Backuper.Abandon(ctx, request(x), attempts, last))
+	return jobs.Kind[command.Backup, command.BackupReport]{
+		Run: func(ctx context.Context, j jobs.Job, c command.Backup, tell jobs.Tell) (command.BackupReport, error) {
+			return reported(b.Run(ctx, request(j, c), artifact.Progress(tell)))
+		},
+		Abandon: func(ctx context.Context, j jobs.Job, c command.Backup, attempts int, last error) (command.BackupReport, error) {
+			return reported(b.Abandon(ctx, request(j, c), attempts, last))
+		},
+		Discard: func(ctx context.Context, j jobs.Job, c command.Backup) error { return b.Discard(ctx, request(j, c)) },
+		Complete: func(_ context.Context, j jobs.Job, c command.Backup) (bool, error) {
+			return b.Complete(request(j, c))
+		},
+		Running: func(stage string, progress int) command.BackupReport {
+			return command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress}
+		},
+		Failed: func(cause error) command.BackupReport {
+			const otherwise = "the database could not be dumped, or the file not be checked; the agent's log says why"
+			return command.BackupReport{
+				State: command.BackupFailed, Reason: command.ReasonFailed, Message: jobs.ForCustomer(cause, otherwise),
+			}
+		},
+		Made: func(r command.BackupReport) bool {
+			return r.State == command.BackupDone || r.State == command.BackupNotVerified
+		},
+	}
 }
 
 // reported is what became of a backup. An error means that this is open.
@@ -88,16 +101,6 @@ func reasonOf(code fault.Code) command.Reason {
 		fault.BackupStorageFull: command.ReasonStorageFull, fault.BackupConflict: command.ReasonConflict,
 		fault.DatabaseNotFound: command.ReasonNotFound, fault.BackupNotFound: command.ReasonNotFound,
 	}[code]
-}
-
-// Discard implements executor.Backups.
-func (b backups) Discard(ctx context.Context, x executor.Backup) error {
-	return b.Backuper.Discard(ctx, request(x))
-}
-
-// Complete implements executor.Backups.
-func (b backups) Complete(_ context.Context, x executor.Backup) (bool, error) {
-	return b.Backuper.Complete(request(x))
 }
 
 func (a *Agent) room(ctx context.Context, q command.RoomForBackup) (none command.None, err error) {

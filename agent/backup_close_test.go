@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -48,6 +49,26 @@ func TestACancelEndsABackupThatHangs(t *testing.T) {
 			s.nothingOfBackupsLeft(t)
 		})
 	}
+}
+
+// A backup that is a step of something larger, such as a deletion, does not complete that: it can fail after its backup, which
+// goes with it.
+func TestABackupThatIsAStepCompletesNothing(t *testing.T) {
+	s := realStack(t)
+	w := s.filledDatabase(t)
+	first := w.backup(newUUID(), backupName, true)
+	first.Step = "first"
+	second := w.backup(first.OperationID, "20260301_120001.sql.gz", false)
+	second.Step = "second"
+	for _, c := range []protocol.Command{first, second} {
+		if report := s.backedUp(t, c); report.State != command.BackupDone {
+			t.Fatalf("%+v", report)
+		}
+	}
+	s.done(t, closing(first.OperationID))
+	s.refusedFor(t, command.ReasonClosed, second)
+	s.noFiles(t, w)
+	s.nothingOfBackupsLeft(t)
 }
 
 // unverifiable is code for trappedDatabase that fails with an SQLSTATE that PostgreSQL itself has for a broken server: nobody can
@@ -114,7 +135,7 @@ func TestCrashBeforeAFailedBackupIsRemoved(t *testing.T) {
 	}
 	// An agent of an earlier version has not stored that the file is complete only when it is verified. The failure counts all the
 	// same: such a database was running for good.
-	must(s.super.Exec("UPDATE ledger.backup SET verify = false"))(t)
+	must(s.super.Exec(`UPDATE ledger.job SET payload = jsonb_set(payload::jsonb, '{verify}', 'false')`))(t)
 	next := s.child(t, "")
 	defer next.kill()
 	if report := s.backedUp(t, c); report.State != command.BackupFailed {

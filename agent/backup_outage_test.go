@@ -93,7 +93,7 @@ func TestABackupThatBringsPostgreSQLDownEnds(t *testing.T) {
 func (s *stack) noneBeside(t testing.TB) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if n := s.one(t, "SELECT count(*) FROM ledger.backup WHERE cut_short = 3"); n != "1" {
+		if n := s.one(t, "SELECT count(*) FROM ledger.job WHERE cut_short = 3"); n != "1" {
 			t.Fatalf("%s last attempts are made at once", n)
 		}
 	}
@@ -163,7 +163,7 @@ func TestAStopOfTheAgentCutsNoBackupShort(t *testing.T) {
 	w := s.trappedDatabase(t, "PERFORM pg_sleep(600)")
 	maker.kill()
 	c := w.backup(newUUID(), backupName, true)
-	const count = "SELECT cut_short FROM ledger.backup WHERE operation_id = $1"
+	const count = "SELECT cut_short FROM ledger.job WHERE operation_id = $1"
 	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := s.startAgent(t, ctx)

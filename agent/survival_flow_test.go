@@ -36,7 +36,7 @@ func (s *stack) inProcessLogging(
 	}
 	leader := must(server.Lead(t.Context()))(t)
 	t.Cleanup(leader.Release)
-	x := must(executor.New(server, wrap(p), set, nil, log))(t)
+	x := must(executor.New(server, wrap(p), set, log))(t)
 	t.Cleanup(x.Stop)
 	if err := p.Sync(t.Context(), x.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
 		t.Fatal(err)

@@ -123,7 +123,7 @@ func TestSweepOfAPredecessorIsRefused(t *testing.T) {
 	defer s.child(t, "").kill()
 	password := must(setup.ReadCredentials(s.config.CredentialsFile))(t).AgentPassword
 	server := executor.Server{Host: s.pg.Host(), Port: s.pg.Port(), Password: password, Instance: "one before"}
-	before := must(executor.New(server, nil, pooler.Settings{}, nil, zap.NewNop()))(t)
+	before := must(executor.New(server, nil, pooler.Settings{}, zap.NewNop()))(t)
 	defer before.Stop()
 	sweeper := artifact.New(artifact.Config{
 		Host: s.pg.Host(), Port: s.pg.Port(), User: setup.AgentLogin, Password: password, Maintenance: setup.MaintenanceDatabase,

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -25,7 +26,7 @@ var earlier = []string{
 		DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id",
-	"ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
+	"DROP TABLE ledger.job", "ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
 	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running", "DROP TABLE ledger.reservation",
 	"ALTER TABLE ledger.generation DROP COLUMN applied",
 }
@@ -85,4 +86,43 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 		}
 		s.getsIn(t, "an additional role", s.opened(t, w.additional(1, role.ReadOnly)))
 	}
+}
+
+// What an agent of an earlier version has begun, and entered in its own table, goes on: a backup is resumed or closed, and
+// one that was complete cannot be closed.
+func TestOpenBackupsOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	first := s.child(t, "")
+	locked, trapped, made := s.filledDatabase(t), s.trappedDatabase(t, "PERFORM pg_sleep(600)"), s.filledDatabase(t)
+	first.kill()
+	complete := made.backup(newUUID(), backupName, true)
+	s.child(t, crash.BackupFinished).diesOver(t, s, complete)
+	before := s.child(t, "")
+	unlock := s.lockThings(t, locked)
+	resumed, closed := locked.backup(newUUID(), backupName, true), trapped.backup(newUUID(), backupName, true)
+	s.done(t, resumed)
+	s.done(t, closed)
+	s.hanging(t, 1)
+	before.kill()
+	must(s.super.Exec(`INSERT INTO ledger.backup (operation_id, database_id, filename, verify, cut_short)
+		SELECT operation_id, database_id, payload->>'filename', (payload->>'verify')::boolean, cut_short FROM ledger.job;
+		DROP TABLE ledger.job`))(t)
+
+	must(setup.Init(t.Context(), setup.Options{
+		DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile, Versions: s.config.Versions,
+		Languages: s.config.Languages,
+	}))(t)
+	defer s.child(t, "").kill()
+	s.refusedFor(t, command.ReasonCompleted, closing(complete.OperationID))
+	s.done(t, closing(closed.OperationID))
+	s.noFiles(t, trapped)
+	unlock()
+	if n := s.one(t, "SELECT cut_short FROM ledger.job WHERE operation_id = $1", resumed.OperationID); n != "1" {
+		t.Errorf("%s attempts of the earlier agent were cut short", n)
+	}
+	if report := s.backedUp(t, resumed); report.State != command.BackupDone {
+		t.Errorf("%+v", report)
+	}
+	s.nothingOfBackupsLeft(t)
 }

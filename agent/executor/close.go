@@ -3,33 +3,33 @@ package executor
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/id"
 )
 
-// close undoes what an operation left unfinished, and makes the agent refuse every later command of it. If the operation has
-// completed a database or a backup, close is refused with "completed", and that stays.
+// close undoes what an operation left unfinished, and makes the agent refuse every later command of it. If the operation is
+// complete, close is refused with "completed", and that stays.
 func (x *Executor) close(ctx context.Context, e protocol.Command, c command.Close) (none command.None, err error) {
 	operation := string(c.OperationID)
-	b, isBackup, err := x.backupOf(ctx, operation)
+	all, err := x.Jobs.Of(ctx, c.OperationID)
 	if err != nil {
 		return none, err
 	}
-	// Checked twice: a backup may become complete until its job has ended.
-	if err := x.refuseCompleted(ctx, operation, b, isBackup); err != nil {
+	// Checked twice: a job may become complete until it has ended.
+	if err := x.refuseCompleted(ctx, operation, all); err != nil {
 		return none, err
 	}
-	if isBackup {
-		if err := x.endJob(ctx, operation); err != nil {
+	if len(all) > 0 {
+		if err := x.Jobs.End(ctx, c.OperationID); err != nil {
 			return none, err
 		}
-		if err := x.refuseCompleted(ctx, operation, b, isBackup); err != nil {
+		if err := x.refuseCompleted(ctx, operation, all); err != nil {
 			return none, err
 		}
 	}
@@ -37,20 +37,19 @@ func (x *Executor) close(ctx context.Context, e protocol.Command, c command.Clos
 		return none, err
 	}
 	crash.Point(crash.CloseRecorded)
-	if err := x.undo(ctx, operation, b, isBackup); err != nil {
+	if err := x.undo(ctx, operation, all); err != nil {
 		return none, err
 	}
-	if err := atomically(ctx, x.db, "DELETE FROM ledger.backup WHERE operation_id = "+quote(operation),
-		outcome(e, none)); err != nil {
+	if err := atomically(ctx, x.db, "DELETE FROM ledger.job WHERE operation_id = "+quote(operation), outcome(e, none)); err != nil {
 		return none, err
 	}
 	crash.Point(crash.CloseReply)
 	return none, nil
 }
 
-func (x *Executor) undo(ctx context.Context, operation string, b Backup, isBackup bool) error {
-	if isBackup {
-		if err := x.backups.Discard(ctx, b); err != nil {
+func (x *Executor) undo(ctx context.Context, operation string, all []jobs.Job) error {
+	for _, j := range all {
+		if err := x.Jobs.Discard(ctx, j); err != nil {
 			return err
 		}
 		crash.Point(crash.CloseEmptied)
@@ -58,22 +57,43 @@ func (x *Executor) undo(ctx context.Context, operation string, b Backup, isBacku
 	return x.undoCreate(ctx, operation)
 }
 
-// refuseCompleted refuses if the operation has completed something: its command has a result or, for a backup, it is complete
-// although the agent died before it could report that. A backup whose failure is stored can be closed, whatever files it left.
-func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Backup, isBackup bool) error {
-	const query = `SELECT EXISTS (SELECT FROM ledger.operation WHERE id = $1 AND closed),
-			coalesce(bool_or(kind = $2 AND result IS NOT NULL OR kind = $3 AND result->>'state' IN ('done', 'not_verified')), false),
-			coalesce(bool_or(kind = $3 AND result->>'state' = 'failed'), false)
-		FROM ledger.command WHERE operation_id = $1`
-	var closed, completed, failed bool
-	create, dump := string(command.EnsureDatabase{}.About().Kind), string(command.Backup{}.About().Kind)
-	err := x.db.QueryRowContext(ctx, query, operation, create, dump).Scan(&closed, &completed, &failed)
+// completing says which results of a kind of command complete an operation that it is the purpose of. Results of other kinds
+// complete none. Neither do those of a command that is a step of something larger: its step has another name than its kind.
+func completing[C command.Returning[R], R any](x *Executor, completes func(result R) bool) {
+	var zero C
+	x.completes[zero.About().Kind] = func(text []byte) (bool, error) {
+		result := zero.Reply()
+		err := json.Unmarshal(text, &result)
+		return err == nil && completes(result), err
+	}
+}
+
+// refuseCompleted refuses if the operation is complete: the result of its command says so or, for a job, it has made everything
+// although the agent died before it could report that. A job whose failure is stored can be closed, whatever it left.
+func (x *Executor) refuseCompleted(ctx context.Context, operation string, all []jobs.Job) error {
+	const query = `SELECT EXISTS (SELECT FROM ledger.operation WHERE id = $1 AND closed)`
+	var closed bool
+	err := x.db.QueryRowContext(ctx, query, operation).Scan(&closed)
 	if err != nil || closed { // closed: an interrupted close continues
 		return err
 	}
-	if !completed && !failed && isBackup {
-		if completed, err = x.backups.Complete(ctx, b); err != nil {
-			return err
+	results, err := x.results(ctx, operation)
+	if err != nil {
+		return err
+	}
+	completed := false
+	for kind, result := range results {
+		if completes := x.completes[kind]; completes != nil && !completed {
+			if completed, err = completes(result); err != nil {
+				return err
+			}
+		}
+	}
+	for _, j := range all {
+		if _, stored := results[j.Kind]; !completed && !stored && j.Step == string(j.Kind) {
+			if completed, err = x.Jobs.Complete(ctx, j); err != nil {
+				return err
+			}
 		}
 	}
 	if completed {
@@ -82,18 +102,18 @@ func (x *Executor) refuseCompleted(ctx context.Context, operation string, b Back
 	return nil
 }
 
-// backupOf returns the backup of an operation; false if it has none.
-func (x *Executor) backupOf(ctx context.Context, operation string) (Backup, bool, error) {
-	const query = `SELECT b.database_id, b.filename, b.verify, coalesce(d.name, '')
-		FROM ledger.backup b LEFT JOIN ledger.database d ON d.id = b.database_id WHERE b.operation_id = $1`
-	var db, filename string
-	b := Backup{OperationID: id.OperationID(operation)}
-	err := x.db.QueryRowContext(ctx, query, operation).Scan(&db, &filename, &b.Verify, &b.Database)
-	if errors.Is(err, sql.ErrNoRows) {
-		return b, false, nil
-	}
-	b.DatabaseID, b.Filename = id.DatabaseID(db), backup.Filename(filename)
-	return b, err == nil, err
+// results are those of the commands that an operation can be for.
+func (x *Executor) results(ctx context.Context, operation string) (map[command.Kind][]byte, error) {
+	const query = `SELECT kind, result FROM ledger.command WHERE operation_id = $1 AND step = kind AND result IS NOT NULL`
+	results := map[command.Kind][]byte{}
+	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+		var kind command.Kind
+		var result []byte
+		err := rows.Scan(&kind, &result)
+		results[kind] = result
+		return err
+	}, query, operation)
+	return results, err
 }
 
 // undoCreate removes the database that an operation began to make, with its logins: only what bears the mark of this

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
-	"sync"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -37,7 +35,6 @@ type Executor struct {
 	urgent   *sql.DB // the same, for those in lane pushing
 	pooler   Pooler
 	settings pooler.Settings
-	backups  Backups
 	log      *zap.Logger
 
 	locks locks.Locks
@@ -47,22 +44,16 @@ type Executor struct {
 	// Retired drops the roles that could not be dropped when they ended.
 	Retired *retire.Sweeper
 
-	// BackupPause is before the second attempt at a backup whose first was cut short; it grows. 0 means 1 s. Set it before the
-	// first command.
-	BackupPause  time.Duration
-	lastAttempts gauge // at backups
-	// JobSlots bound the jobs that run at a time. Set them before the first command.
-	JobSlots *jobs.Slots
+	// Jobs are the long work; see OnJob.
+	Jobs *jobs.Runner
 
-	jobsMu sync.Mutex
-	jobs   map[string]*job // by operation
-
-	kinds  map[kindStep]handler
-	offers []string // what capabilities name
+	completes map[command.Kind]func(result []byte) (bool, error)
+	kinds     map[kindStep]handler
+	offers    []string // what capabilities name
 }
 
 // New makes an executor for a server. It connects on first use; Lead must have succeeded before Execute is called.
-func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logger) (*Executor, error) {
+func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Executor, error) {
 	db, err := s.openMaintenance(s.connections())
 	if err != nil {
 		return nil, err
@@ -72,9 +63,9 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 		return nil, err
 	}
 	x := &Executor{
-		server: s, db: db, urgent: urgent, pooler: p, settings: settings, backups: b, log: log,
-		lanes: newLanes(), changed: make(chan struct{}, 1), lastAttempts: newGauge(1),
-		JobSlots: jobs.NewSlots(jobs.DefaultSlots), jobs: map[string]*job{}, kinds: map[kindStep]handler{},
+		server: s, db: db, urgent: urgent, pooler: p, settings: settings, log: log,
+		lanes: newLanes(), changed: make(chan struct{}, 1), Jobs: jobs.New(db, log),
+		completes: map[command.Kind]func([]byte) (bool, error){}, kinds: map[kindStep]handler{},
 	}
 	x.Retired = retire.NewSweeper(db, x.soon, log)
 	on(x, x.ensureDatabase)
@@ -84,15 +75,15 @@ func New(s Server, p Pooler, settings pooler.Settings, b Backups, log *zap.Logge
 	on(x, x.admitRole)
 	on(x, x.changeLogin)
 	on(x, x.removeRole)
-	on(x, x.backup)
 	on(x, x.close)
+	completing[command.EnsureDatabase](x, func(command.None) bool { return true })
 	return x, nil
 }
 
-// Stop cancels running backups, waits for them, but no longer than stopTime, and closes the connections. The next agent resumes
-// what it cancels.
+// Stop cancels running jobs, waits for them, but not for long, and closes the connections. The next agent resumes what it
+// cancels.
 func (x *Executor) Stop() {
-	x.stopJobs()
+	x.Jobs.Stop()
 	_, _ = x.db.Close(), x.urgent.Close() // nothing is lost with a connection
 }
 

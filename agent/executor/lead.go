@@ -71,7 +71,7 @@ func (l *Leader) takeOver(ctx context.Context) error {
 		return err
 	}
 	// Nobody works on these any more.
-	if err := run(ctx, l.conn, "DELETE FROM ledger.running"); err != nil {
+	if err := run(ctx, l.conn, "DELETE FROM ledger.running", moveBackups); err != nil {
 		return err
 	}
 	crash.Point(crash.StartLocked)
@@ -94,9 +94,17 @@ var latestSetup = []string{
 	"SELECT FROM pooler.former LIMIT 0",
 	"SELECT applied FROM ledger.generation LIMIT 0",
 	"SELECT verify, cut_short FROM ledger.backup LIMIT 0",
+	"SELECT cut_short FROM ledger.job LIMIT 0",
 	"SELECT account_id FROM ledger.database LIMIT 0",
 	"SELECT FROM ledger.reservation LIMIT 0",
 }
+
+// moveBackups takes over the backups of a predecessor of an earlier version, which has entered them in a table of their own.
+const moveBackups = `WITH moved AS (DELETE FROM ledger.backup RETURNING *)
+	INSERT INTO ledger.job (operation_id, step, kind, database_id, payload, cut_short)
+	SELECT operation_id, 'backup.run', 'backup.run', database_id,
+		json_build_object('databaseId', database_id, 'filename', filename, 'verify', verify), cut_short
+	FROM moved ON CONFLICT DO NOTHING`
 
 // checkPrepared refuses a server that was not prepared by agent init of this version, before a predecessor loses charge of it.
 func (l *Leader) checkPrepared(ctx context.Context) error {

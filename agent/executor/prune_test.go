@@ -63,7 +63,7 @@ const (
 	shut     = "UPDATE ledger.operation SET closed = true WHERE id = $1"
 	undone   = "UPDATE ledger.command SET result = '{}' WHERE operation_id = $1 AND kind = 'operation.close'"
 	stands   = "INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES ($1, $1, 'managed', 0, $1)"
-	backedUp = "INSERT INTO ledger.backup (operation_id, database_id, filename) VALUES ($1, 'd', 'f')"
+	backedUp = "INSERT INTO ledger.job (operation_id, step, kind, database_id, payload) VALUES ($1, 's', 'k', 'd', '{}')"
 	longAgo  = "UPDATE ledger.operation SET spoken_at = now() - interval '30 days 1 second' WHERE id = $1"
 	lately   = "UPDATE ledger.operation SET spoken_at = now() - interval '29 days 23 hours' WHERE id = $1"
 )
@@ -123,7 +123,7 @@ func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 	for name, c := range cases {
 		for what, query := range map[string]string{
 			"operation": "SELECT id FROM ledger.operation WHERE id = $1",
-			"backup":    "SELECT operation_id FROM ledger.backup WHERE operation_id = $1",
+			"job":       "SELECT operation_id FROM ledger.job WHERE operation_id = $1",
 			"command":   "SELECT step FROM ledger.command WHERE operation_id = $1",
 			"close":     "SELECT kind FROM ledger.generation WHERE resource = 'operation/' || $1",
 		} {

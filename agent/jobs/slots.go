@@ -1,4 +1,5 @@
-// Package jobs bounds the long work of an agent, such as backups, and shares it among the accounts.
+// Package jobs runs the long work of an agent, such as backups: each job in a slot, again where PostgreSQL or the agent went down
+// over it, and until its operation is closed. What a job does is its kind's, which the agent registers.
 package jobs
 
 import (

@@ -121,7 +121,20 @@ CREATE TABLE IF NOT EXISTS ledger.dead_role (
     oid  oid  NOT NULL UNIQUE
 );
 
--- Backups that were begun, so that closing their operation finds what they left.
+-- Long work that was begun, a step of an operation each, so that closing the operation finds what it left. Its result is that of
+-- the command.
+CREATE TABLE IF NOT EXISTS ledger.job (
+    operation_id text    NOT NULL,
+    step         text    NOT NULL,
+    kind         text    NOT NULL,
+    database_id  text    NOT NULL,
+    payload      json    NOT NULL, -- the command's
+    -- How many attempts at it have begun and not ended before PostgreSQL or the agent did, with the one that is being made.
+    cut_short    integer NOT NULL DEFAULT 0,
+    PRIMARY KEY (operation_id, step)
+);
+
+-- Backups of earlier versions, which may still run when this is. The agent that takes charge enters them as jobs.
 CREATE TABLE IF NOT EXISTS ledger.backup (
     operation_id text NOT NULL PRIMARY KEY,
     database_id  text NOT NULL,
@@ -129,7 +142,7 @@ CREATE TABLE IF NOT EXISTS ledger.backup (
 );
 -- Whether it is complete only when its file is verified. Of one that an earlier version began, nothing is known: its file counts.
 ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS verify boolean NOT NULL DEFAULT false;
--- How many attempts at it have begun and not ended before PostgreSQL or the agent did, with the one that is being made.
+-- As that of a job.
 ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS cut_short integer NOT NULL DEFAULT 0;
 
 -- Room on the server's disks that is promised to dumps and to copies, or that they wait for. A PostgreSQL that recovers from a

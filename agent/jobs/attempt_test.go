@@ -1,21 +1,44 @@
-package executor
+package jobs
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/core/command"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+
+// ledgerOf is a maintenance database as agent init makes it.
+func ledgerOf(t *testing.T) (*cluster.Postgres, *sql.DB) {
+	t.Helper()
+	pg := clustertest.New(t, nil)
+	if _, err := setup.Init(t.Context(), setup.Options{
+		DSN: pg.URL("postgres"), CredentialsFile: filepath.Join(t.TempDir(), "credentials.json"),
+		Versions: versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return pg, clustertest.Database{URL: pg.URL(setup.MaintenanceDatabase)}.Open(t)
+}
 
 // An attempt that ends when PostgreSQL has already recovered was cut short all the same.
 func TestAnAttemptOverWhichPostgreSQLWentDownIsCutShort(t *testing.T) {
 	pg, db := ledgerOf(t)
-	x := &Executor{db: db}
+	r := New(db, zap.NewNop())
 	for name, c := range map[string]struct {
 		during func()
 		cut    int
@@ -45,17 +68,19 @@ func TestAnAttemptOverWhichPostgreSQLWentDownIsCutShort(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			exec(t, db, backedUp, name)
 			failed := errors.New("failed")
-			b := Backup{OperationID: id.OperationID(name)}
-			_, stayedUp, err := x.entered(t.Context(), b, func() (command.BackupReport, error) {
+			j := Job{OperationID: id.OperationID(name), Step: "a step", Payload: []byte("{}")}
+			if err := r.Remember(t.Context(), j); err != nil {
+				t.Fatal(err)
+			}
+			_, stayedUp, err := r.entered(t.Context(), j, func() (Result, error) {
 				c.during()
-				if _, err := x.cutShort(context.Background(), b); err != nil { // it is up again
+				if _, err := r.cutShort(context.Background(), j); err != nil { // it is up again
 					t.Error(err)
 				}
-				return command.BackupReport{}, failed
+				return Result{}, failed
 			})
-			cut, read := x.cutShort(t.Context(), b)
+			cut, read := r.cutShort(t.Context(), j)
 			if stayedUp != (c.cut == 0) || !errors.Is(err, failed) || cut != c.cut || read != nil {
 				t.Errorf("stayed up: %t, cut short %d times, %v, %v", stayedUp, cut, err, read)
 			}
@@ -65,9 +90,9 @@ func TestAnAttemptOverWhichPostgreSQLWentDownIsCutShort(t *testing.T) {
 
 // The pause before an attempt grows with what was cut short.
 func TestTheNextAttemptWaitsLonger(t *testing.T) {
-	x := &Executor{}
+	r := &Runner{}
 	for cut, want := range []time.Duration{0, time.Second, 30 * time.Second} {
-		if got := x.pauseAfter(cut); got != want {
+		if got := r.pauseAfter(cut); got != want {
 			t.Errorf("after %d: %s, want %s", cut, got, want)
 		}
 	}

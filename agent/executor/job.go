@@ -1,0 +1,100 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// OnJob has the commands of a type carried out as jobs. A command starts its job, or reports the progress. After a restart of the
+// agent there is no job, and the ledger has no result: then it starts one, which takes up what its predecessor left.
+func OnJob[C command.Returning[R], R any](x *Executor, k jobs.Kind[C, R]) {
+	jobs.Register(x.Jobs, k)
+	completing[C](x, k.Made)
+	on(x, func(ctx context.Context, e protocol.Command, c C) (zero R, err error) {
+		j, err := x.planJob(ctx, e, c)
+		if err != nil {
+			return zero, err
+		}
+		crash.Point(crash.BackupAdmitted)
+		w, err := x.Jobs.Begin(j)
+		if err != nil {
+			return zero, err
+		}
+		crash.Point(crash.BackupStarted)
+		select {
+		case <-w.Over():
+		case <-time.After(shortJob): // a small backup is reported at once, without another request
+			return k.Running(w.Standing()), nil
+		case <-ctx.Done():
+			return k.Running(w.Standing()), nil
+		}
+		result, err := x.concludeJob(ctx, e, w)
+		if err != nil {
+			return zero, err
+		}
+		return result.Value.(R), nil //nolint:forcetypeassert // the kind made it
+	})
+}
+
+// shortJob is how long a command waits for its job to finish.
+const shortJob = 200 * time.Millisecond
+
+// concludeJob stores the result of a job that is over. A job that may be retried starts again with the next command.
+func (x *Executor) concludeJob(ctx context.Context, e protocol.Command, w *jobs.Running) (jobs.Result, error) {
+	result, err := w.Result()
+	if err != nil {
+		x.Jobs.Forget(w)
+		return result, err
+	}
+	crash.Point(crash.BackupFinished)
+	if err := atomically(ctx, x.db, outcome(e, result.Value)); err != nil {
+		return result, err
+	}
+	x.Jobs.Forget(w)
+	if !result.Made {
+		crash.Point(crash.BackupFailed)
+		x.discardFailed(ctx, w.Job)
+	}
+	crash.Point(crash.BackupReply)
+	return result, nil
+}
+
+// discardFailed removes what a job left whose failure is stored: even a good file, if its verification could not be carried out
+// or recorded. What cannot be removed now is left to operation.close, which follows every failure.
+func (x *Executor) discardFailed(ctx context.Context, j jobs.Job) {
+	if err := x.Jobs.Discard(ctx, j); err != nil {
+		x.log.Warn("what a failed job left is not removed yet", zap.String("operationId", string(j.OperationID)), zap.Error(err))
+	}
+}
+
+// planJob completes a job about a database with what the ledger knows, and enters it there.
+func (x *Executor) planJob(ctx context.Context, e protocol.Command, c command.Command) (j jobs.Job, err error) {
+	d, err := x.madeDatabase(ctx, strings.TrimPrefix(e.Resource, databaseResource("")))
+	if err != nil {
+		return j, err
+	}
+	roles, err := pg.Column(ctx, x.db, "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name", d.ID)
+	if err != nil {
+		return j, err
+	}
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return j, err
+	}
+	j = jobs.Job{
+		OperationID: id.OperationID(e.OperationID), Step: e.Step, Kind: e.Kind, Payload: payload, DatabaseID: id.DatabaseID(d.ID),
+		Database: d.Name, Account: id.AccountID(d.Account), Roles: roles,
+	}
+	return j, x.Jobs.Remember(ctx, j)
+}

@@ -1,0 +1,184 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Runner runs jobs. After a restart it runs those that it is told to begin again.
+type Runner struct {
+	// Slots bound the jobs that run at a time. Set them before the first job.
+	Slots *Slots
+	// Pause is before the second attempt at a job whose first was cut short; it grows. 0 means 1 s. Set it before the first job.
+	Pause time.Duration
+
+	db    *sql.DB // the ledger's
+	log   *zap.Logger
+	kinds map[command.Kind]kind
+	last  chan struct{} // holds the one who makes a last attempt
+
+	mu   sync.Mutex
+	jobs map[key]*Running
+}
+
+// key is what a job is known by.
+type key struct {
+	operation id.OperationID
+	step      string
+}
+
+func (j Job) key() key { return key{j.OperationID, j.Step} }
+
+// New makes a runner without kinds.
+func New(db *sql.DB, log *zap.Logger) *Runner {
+	return &Runner{
+		Slots: NewSlots(DefaultSlots), db: db, log: log, kinds: map[command.Kind]kind{}, last: make(chan struct{}, 1),
+		jobs: map[key]*Running{},
+	}
+}
+
+// Running is a job that this process runs or that waits for a slot, or has run without having reported the result.
+type Running struct {
+	Job    Job
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	// Written before done is closed, read after.
+	result Result
+	err    error
+
+	mu       sync.Mutex
+	stage    string
+	progress int
+}
+
+// Begin returns a job that runs, and starts it if it does not.
+func (r *Runner) Begin(j Job) (*Running, error) {
+	k, known := r.kinds[j.Kind]
+	if !known {
+		return nil, fmt.Errorf("no jobs are of kind %s", j.Kind)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.jobs[j.key()]; w != nil {
+		return w, nil
+	}
+	r.note("a job begins", j, zap.String("databaseId", string(j.DatabaseID)))
+	w := r.start(j, func(ctx context.Context, w *Running) (Result, error) { return r.attempts(ctx, k, w) })
+	r.jobs[j.key()] = w
+	return w, nil
+}
+
+func (r *Runner) note(what string, j Job, fields ...zap.Field) {
+	r.log.Info(what, append(fields, zap.String("operationId", string(j.OperationID)), zap.String("step", j.Step))...)
+}
+
+// start has the work done once the job has its slot.
+func (r *Runner) start(j Job, work func(context.Context, *Running) (Result, error)) *Running {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &Running{Job: j, cancel: cancel, done: make(chan struct{}), stage: "queued"}
+	slot := r.Slots.Ask(j.Account)
+	go func() {
+		defer close(w.done)
+		defer cancel()
+		defer slot.Leave()
+		if w.err = slot.Wait(ctx); w.err == nil {
+			w.result, w.err = work(ctx, w)
+		}
+	}()
+	return w
+}
+
+// Over is closed when the job has ended. Then Result may be called.
+func (w *Running) Over() <-chan struct{} { return w.done }
+
+// Result is what the job has come to. An error means that its outcome is open.
+func (w *Running) Result() (Result, error) { return w.result, w.err }
+
+// Standing is how far the job is.
+func (w *Running) Standing() (stage string, progress int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stage, w.progress
+}
+
+func (w *Running) tell(stage string, progress int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stage, w.progress = stage, progress
+}
+
+// Forget forgets a job that has ended. If it is begun again, it runs again.
+func (r *Runner) Forget(w *Running) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.jobs, w.Job.key())
+}
+
+// Complete reports whether a job has made all that it was to make.
+func (r *Runner) Complete(ctx context.Context, j Job) (bool, error) {
+	k, known := r.kinds[j.Kind]
+	if !known {
+		return false, fmt.Errorf("no jobs are of kind %s", j.Kind)
+	}
+	return k.complete(ctx, j)
+}
+
+// Discard removes everything that a job has made. The job must not run.
+func (r *Runner) Discard(ctx context.Context, j Job) error {
+	k, known := r.kinds[j.Kind]
+	if !known {
+		return fmt.Errorf("no jobs are of kind %s", j.Kind)
+	}
+	return k.discard(ctx, j)
+}
+
+// cancel cancels the jobs of an operation, or all where that is empty, and returns them.
+func (r *Runner) cancel(of id.OperationID) (list []*Running) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k, w := range r.jobs {
+		if of == "" || k.operation == of {
+			w.cancel()
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// End cancels the jobs of an operation, and waits for them.
+func (r *Runner) End(ctx context.Context, of id.OperationID) error {
+	for _, w := range r.cancel(of) {
+		select {
+		case <-w.done:
+			r.Forget(w)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// stopTime bounds how long a stop waits for canceled jobs. The next start removes what is left of them.
+const stopTime = 20 * time.Second
+
+// Stop cancels all jobs and waits for them, but no longer than stopTime.
+func (r *Runner) Stop() {
+	late := time.After(stopTime)
+	for _, w := range r.cancel("") {
+		select {
+		case <-w.done:
+		case <-late:
+			r.log.Warn("a canceled job does not end", zap.String("operationId", string(w.Job.OperationID)))
+			return
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/core/id"
+)
+
+type locked struct{ error }
+
+func (locked) ForCustomer() string { return "a table stayed locked" }
+
+// A customer cannot read the agent's log, so what can be said is said; what else went wrong stays in the log.
+func TestAnAbandonedJobSaysWhatItCan(t *testing.T) {
+	for want, cause := range map[string]error{
+		"a table stayed locked":    fmt.Errorf("dump: %w", locked{errors.New("55P03 at 10.0.0.1")}),
+		"the agent's log says why": errors.New("connect to 10.0.0.1: refused"),
+	} {
+		if got := ForCustomer(cause, "the agent's log says why"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// started has a job run without a ledger.
+func (r *Runner) started(
+	operation, step string, account id.AccountID, work func(context.Context, *Running) (Result, error),
+) *Running {
+	j := Job{OperationID: id.OperationID(operation), Step: step, Account: account}
+	r.jobs[j.key()] = r.start(j, work)
+	return r.jobs[j.key()]
+}
+
+func TestAStopWaitsForNoJobForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		deaf := func(context.Context, *Running) (Result, error) {
+			<-release
+			return Result{}, errors.New("released")
+		}
+		r := New(nil, zap.NewNop())
+		r.started("1", "dump", "ada", deaf)
+		r.started("2", "dump", "ada", deaf)
+		began := time.Now()
+		r.Stop()
+		if took := time.Since(began); took != stopTime {
+			t.Errorf("it took %s", took)
+		}
+		close(release)
+	})
+}
+
+// However many jobs of one account hang, another account's starts at once. One of them that is canceled while it waits ends at
+// once, and one that ends makes room for the next.
+func TestHangingJobsLeaveSlotsToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(nil, zap.NewNop())
+		begun := map[id.OperationID]bool{}
+		hang := func(ctx context.Context, w *Running) (Result, error) {
+			begun[w.Job.OperationID] = true
+			<-ctx.Done()
+			return Result{}, ctx.Err()
+		}
+		var waits *Running
+		for _, n := range []string{"1", "2", "3", "4", "5", "6"} {
+			if w := r.started(n, "dump", "ada", hang); n == "3" {
+				waits = w
+			}
+			synctest.Wait()
+		}
+		brief := func(context.Context, *Running) (Result, error) { return Result{Made: true}, nil }
+		other, began := r.started("7", "dump", "bob", brief), time.Now()
+		<-other.Over()
+		if result, err := other.Result(); !result.Made || err != nil || time.Since(began) > 0 {
+			t.Errorf("the other account's job: %+v, %v, after %s", result, err, time.Since(began))
+		}
+		if stage, progress := waits.Standing(); len(begun) != 2 || stage != "queued" || progress != 0 {
+			t.Errorf("begun are %v, and the next is %s, %d", begun, stage, progress)
+		}
+		for _, n := range []id.OperationID{"3", "1"} {
+			if err := r.End(t.Context(), n); err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if len(begun) != 3 || !begun["4"] {
+			t.Errorf("begun are %v after the third and the first were canceled", begun)
+		}
+		r.Stop()
+	})
+}
+
+// The end of an operation ends all of its jobs, and no other.
+func TestAnOperationHasSeveralJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(nil, zap.NewNop())
+		r.Slots = NewSlots(8)
+		hang := func(ctx context.Context, _ *Running) (Result, error) {
+			<-ctx.Done()
+			return Result{}, ctx.Err()
+		}
+		dump, load := r.started("1", "dump", "ada", hang), r.started("1", "load", "ada", hang)
+		other := r.started("2", "dump", "ada", hang)
+		if err := r.End(t.Context(), "1"); err != nil {
+			t.Fatal(err)
+		}
+		<-dump.Over()
+		<-load.Over()
+		select {
+		case <-other.Over():
+			t.Error("the other operation's job has ended")
+		default:
+		}
+		if len(r.jobs) != 1 {
+			t.Errorf("%d jobs are left", len(r.jobs))
+		}
+		r.Stop()
+	})
+}
