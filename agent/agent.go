@@ -112,6 +112,9 @@ func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }
 // PoolerUsers is how many users PgBouncer holds that nobody needs any more.
 func (a *Agent) PoolerUsers() (former int64) { return a.pooler.FormerUsers() }
 
+// JobCount is how many backups and other long jobs run, and how many wait for one of Config.Jobs.
+func (a *Agent) JobCount() (running, waiting int) { return a.executor.Jobs.Slots.Count() }
+
 // PoolerMemory is how many bytes PgBouncer has in memory, where that is known.
 func (a *Agent) PoolerMemory() (resident int64, known bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

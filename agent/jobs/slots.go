@@ -25,6 +25,7 @@ const here id.ServerID = "here"
 type Slots struct {
 	mu    sync.Mutex
 	rule  *slot.Slots
+	asked int                            // and have not left
 	turns map[*slot.Ticket]chan struct{} // of those that wait; closed when they hold a slot
 }
 
@@ -46,6 +47,7 @@ type Slot struct {
 func (s *Slots) Ask(account id.AccountID) *Slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.asked++
 	ticket, place := s.rule.Ask(account, here)
 	w := &Slot{all: s, ticket: ticket, turn: make(chan struct{})}
 	if place == slot.Holding {
@@ -66,13 +68,21 @@ func (w *Slot) Wait(ctx context.Context) error {
 	}
 }
 
-// Leave gives the slot, or the place in the queue, back.
+// Leave gives the slot, or the place in the queue, back. It is called once.
 func (w *Slot) Leave() {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
+	w.all.asked--
 	delete(w.all.turns, w.ticket)
 	for _, next := range w.all.rule.Leave(w.ticket) {
 		close(w.all.turns[next])
 		delete(w.all.turns, next)
 	}
+}
+
+// Count says how many jobs run, and how many wait for a slot.
+func (s *Slots) Count() (running, waiting int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked - len(s.turns), len(s.turns)
 }

@@ -48,13 +48,16 @@ func TestWhoLeavesTheQueueIsNotWaitedFor(t *testing.T) {
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Errorf("who is canceled hears %v", err)
 		}
+		if running, waiting := s.Count(); running != 1 || waiting != 1 {
+			t.Errorf("%d run and %d wait", running, waiting)
+		}
 		first.Leave()
 		if err := third.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
 		third.Leave()
-		if len(s.turns) > 0 {
-			t.Errorf("%d are left in the queue", len(s.turns))
+		if running, waiting := s.Count(); running != 0 || waiting != 0 {
+			t.Errorf("%d run and %d wait after all have left", running, waiting)
 		}
 	})
 }

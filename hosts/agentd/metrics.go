@@ -19,6 +19,7 @@ type Measured interface {
 	Clients() agent.ClientCount
 	PoolerUsers() (former int64)
 	PoolerMemory() (resident int64, known bool)
+	JobCount() (running, waiting int)
 }
 
 type figures struct {
@@ -30,6 +31,7 @@ type figures struct {
 	ended    *prometheus.Desc
 	former   *prometheus.Desc
 	memory   *prometheus.Desc
+	jobs     *prometheus.Desc
 	language *prometheus.Desc
 }
 
@@ -58,6 +60,9 @@ func Measure(r wiring.Registry, a Measured) error {
 			nil, nil),
 		memory: prometheus.NewDesc("pgherd_agent_pgbouncer_resident_memory_bytes",
 			"Memory that PgBouncer's process has, where the agent can see the process.", nil, nil),
+		jobs: prometheus.NewDesc("pgherd_agent_jobs",
+			"Backups and other long jobs that run, at most --jobs, and that wait because as many run, or half as many of their account.",
+			[]string{"state"}, nil),
 	})
 }
 
@@ -71,6 +76,7 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.ended
 	out <- f.former
 	out <- f.memory
+	out <- f.jobs
 }
 
 // Collect implements prometheus.Collector. A program that has not answered yet has no figure.
@@ -92,6 +98,9 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Idle), "idle")
 	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Waiting), "waiting")
 	out <- prometheus.MustNewConstMetric(f.former, prometheus.GaugeValue, float64(f.agent.PoolerUsers()))
+	running, waiting := f.agent.JobCount()
+	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")
+	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(waiting), "waiting")
 	if resident, known := f.agent.PoolerMemory(); known {
 		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(resident))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
-// crowded is an agent whose PgBouncer holds many clients.
+// crowded is an agent whose PgBouncer holds many clients, and that has much to do.
 type crowded struct{}
 
 func (crowded) Programs() []command.Program { return nil }
@@ -25,8 +25,9 @@ func (crowded) Clients() agent.ClientCount {
 
 func (crowded) PoolerUsers() int64          { return 1200 }
 func (crowded) PoolerMemory() (int64, bool) { return 129 << 20, true }
+func (crowded) JobCount() (int, int)        { return 4, 96 }
 
-func TestPgBouncerIsMeasured(t *testing.T) {
+func TestAnAgentIsMeasured(t *testing.T) {
 	r := prometheus.NewRegistry()
 	if err := Measure(wiring.Registry{Registerer: r, Gatherer: r}, crowded{}); err != nil {
 		t.Fatal(err)
@@ -49,6 +50,7 @@ func TestPgBouncerIsMeasured(t *testing.T) {
 		"pgherd_agent_pgbouncer_clients 240", "pgherd_agent_pgbouncer_clients_limit 350",
 		"pgherd_agent_pgbouncer_clients_ended_total reason=idle 105", "pgherd_agent_pgbouncer_clients_ended_total reason=waiting 7",
 		"pgherd_agent_pgbouncer_former_users 1200", "pgherd_agent_pgbouncer_resident_memory_bytes 1.35266304e+08",
+		"pgherd_agent_jobs state=running 4", "pgherd_agent_jobs state=waiting 96",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)

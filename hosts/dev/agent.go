@@ -33,6 +33,7 @@ func (r *runningAgent) PoolerAnswers() bool         { return r.current.Load().Po
 func (r *runningAgent) Clients() agent.ClientCount  { return r.current.Load().Clients() }
 func (r *runningAgent) PoolerUsers() int64          { return r.current.Load().PoolerUsers() }
 func (r *runningAgent) PoolerMemory() (int64, bool) { return r.current.Load().PoolerMemory() }
+func (r *runningAgent) JobCount() (int, int)        { return r.current.Load().JobCount() }
 
 // startAgent starts the agent, with its crash points armed.
 func (s Settings) startAgent(
