@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -32,11 +31,7 @@ func OnJob[C command.Returning[R], R any](x *Executor, k jobs.Kind[C, R]) {
 			return zero, err
 		}
 		crash.Point(crash.BackupStarted)
-		select {
-		case <-w.Over():
-		case <-time.After(shortJob): // a small backup is reported at once, without another request
-			return k.Running(w.Standing()), nil
-		case <-ctx.Done():
+		if !w.IsOver(ctx) {
 			return k.Running(w.Standing()), nil
 		}
 		result, err := x.concludeJob(ctx, e, w)
@@ -46,9 +41,6 @@ func OnJob[C command.Returning[R], R any](x *Executor, k jobs.Kind[C, R]) {
 		return result.Value.(R), nil //nolint:forcetypeassert // the kind made it
 	})
 }
-
-// shortJob is how long a command waits for its job to finish.
-const shortJob = 200 * time.Millisecond
 
 // concludeJob stores the result of a job that is over. A job that may be retried starts again with the next command.
 func (x *Executor) concludeJob(ctx context.Context, e protocol.Command, w *jobs.Running) (jobs.Result, error) {

@@ -48,6 +48,7 @@ func New(db *sql.DB, log *zap.Logger) *Runner {
 // Running is a job that this process runs or that waits for a slot, or has run without having reported the result.
 type Running struct {
 	Job    Job
+	begun  time.Time
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -84,7 +85,7 @@ func (r *Runner) note(what string, j Job, fields ...zap.Field) {
 // start has the work done once the job has its slot.
 func (r *Runner) start(j Job, work func(context.Context, *Running) (Result, error)) *Running {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &Running{Job: j, cancel: cancel, done: make(chan struct{}), stage: "queued"}
+	w := &Running{Job: j, begun: time.Now(), cancel: cancel, done: make(chan struct{}), stage: "queued"}
 	slot := r.Slots.Ask(j.Account)
 	go func() {
 		defer close(w.done)
@@ -97,8 +98,29 @@ func (r *Runner) start(j Job, work func(context.Context, *Running) (Result, erro
 	return w
 }
 
-// Over is closed when the job has ended. Then Result may be called.
-func (w *Running) Over() <-chan struct{} { return w.done }
+const (
+	// shortJob is how long IsOver waits: a small job is reported at once, without another question.
+	shortJob = 200 * time.Millisecond
+	// youngJob is how old a job may be that is waited for. Whoever asks about many that hang is kept waiting by none of them.
+	youngJob = 2 * time.Second
+)
+
+// IsOver reports whether the job has ended, so that it has a Result. It waits a moment for one that has just begun.
+func (w *Running) IsOver(ctx context.Context) bool {
+	if time.Since(w.begun) < youngJob {
+		select {
+		case <-w.done:
+		case <-time.After(shortJob):
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // Result is what the job has come to. An error means that its outcome is open.
 func (w *Running) Result() (Result, error) { return w.result, w.err }

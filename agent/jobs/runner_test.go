@@ -48,6 +48,7 @@ func TestAStopWaitsForNoJobForEver(t *testing.T) {
 		r := New(nil, zap.NewNop())
 		r.started("1", "dump", "ada", deaf)
 		r.started("2", "dump", "ada", deaf)
+		synctest.Wait()
 		began := time.Now()
 		r.Stop()
 		if took := time.Since(began); took != stopTime {
@@ -77,7 +78,7 @@ func TestHangingJobsLeaveSlotsToOthers(t *testing.T) {
 		}
 		brief := func(context.Context, *Running) (Result, error) { return Result{Made: true}, nil }
 		other, began := r.started("7", "dump", "bob", brief), time.Now()
-		<-other.Over()
+		<-other.done
 		if result, err := other.Result(); !result.Made || err != nil || time.Since(began) > 0 {
 			t.Errorf("the other account's job: %+v, %v, after %s", result, err, time.Since(began))
 		}
@@ -111,10 +112,10 @@ func TestAnOperationHasSeveralJobs(t *testing.T) {
 		if err := r.End(t.Context(), "1"); err != nil {
 			t.Fatal(err)
 		}
-		<-dump.Over()
-		<-load.Over()
+		<-dump.done
+		<-load.done
 		select {
-		case <-other.Over():
+		case <-other.done:
 			t.Error("the other operation's job has ended")
 		default:
 		}
@@ -122,5 +123,28 @@ func TestAnOperationHasSeveralJobs(t *testing.T) {
 			t.Errorf("%d jobs are left", len(r.jobs))
 		}
 		r.Stop()
+	})
+}
+
+// The first command waits a moment for its job. Those that ask about one that hangs do not.
+func TestOnlyAYoungJobIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		w := New(nil, zap.NewNop()).started("1", "dump", "ada", func(context.Context, *Running) (r Result, err error) {
+			<-release
+			return r, err
+		})
+		for _, want := range []time.Duration{shortJob, 0} {
+			began := time.Now()
+			if w.IsOver(t.Context()) || time.Since(began) != want {
+				t.Errorf("waited %s, want %s", time.Since(began), want)
+			}
+			time.Sleep(youngJob)
+		}
+		close(release)
+		synctest.Wait()
+		if !w.IsOver(t.Context()) {
+			t.Error("a job that has ended counts as running")
+		}
 	})
 }
