@@ -16,6 +16,10 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -85,8 +89,8 @@ func TestEmbedding(t *testing.T) {
 	s.OK(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { cp.Worker.Run(ctx, notifier, work.Workers{All: 2}) })
-	running.Go(func() { cp.Keeper.Run(ctx) })
+	running.Go(func() { cp.Work.Run(ctx, notifier, work.Workers{All: 2}) })
+	running.Go(func() { cp.Rounds.Run(ctx) })
 	defer func() { cancel(); running.Wait(); s.OK(notifier.Close()) }()
 
 	e := &embedder{s, cp, newCustomer(s, cp)}
@@ -99,20 +103,20 @@ func TestEmbedding(t *testing.T) {
 
 func newCustomer(s *spec.Stage, cp *controlplane.ControlPlane) (key string) {
 	s.Helper()
-	a, _, err := cp.Operator.CreateAccount(s.Context(), controlplane.NewAccount{
+	a, _, err := cp.Operator.CreateAccount(s.Context(), operator.NewAccount{
 		Email: s.Name("embedded") + "@example.org", Name: "Somebody", Plan: account.Pro,
 	})
 	s.OK(err)
-	_, key, err = cp.Operator.CreateKey(s.Context(), controlplane.NewKey{
+	_, key, err = cp.Operator.CreateKey(s.Context(), operator.NewKey{
 		AccountID: a.ID, Label: "a key", Scope: account.FullAccount,
 	})
 	s.OK(err)
 	return key
 }
 
-func (e *embedder) caller(c ratelimit.Class) controlplane.Caller {
+func (e *embedder) caller(c ratelimit.Class) access.Caller {
 	e.Helper()
-	admitted, err := e.cp.Access.Admit(e.Context(), controlplane.Knock{
+	admitted, err := e.cp.Access.Admit(e.Context(), access.Attempt{
 		Key: e.key, Class: c, Client: netip.MustParseAddr("192.0.2.1"), RequestID: e.Name("request"),
 	})
 	e.OK(err)
@@ -121,25 +125,25 @@ func (e *embedder) caller(c ratelimit.Class) controlplane.Caller {
 
 func (e *embedder) reach(
 	c ratelimit.Class, of id.DatabaseID, a account.Action, gates ...rollout.Gate,
-) controlplane.Reached {
+) access.Reached {
 	e.Helper()
 	reached, err := e.cp.Access.Reach(e.Context(), e.caller(c), of, a, gates...)
 	e.OK(err)
 	return reached
 }
 
-func (e *embedder) creates() controlplane.Created {
+func (e *embedder) creates() databases.Created {
 	e.Helper()
-	made, err := e.cp.Databases.Create(e.Context(), e.caller(ratelimit.Create), controlplane.CreateRequest{
+	made, err := e.cp.Databases.Create(e.Context(), e.caller(ratelimit.Create), databases.CreateRequest{
 		Name: e.Name("embedded"), DisplayName: "Embedded", RoleModel: database.Managed,
 	})
 	e.OK(err)
 	return made
 }
 
-func (e *embedder) addsRole(of id.DatabaseID) controlplane.RevealedRole {
+func (e *embedder) addsRole(of id.DatabaseID) roles.Revealed {
 	e.Helper()
-	reach := func(c ratelimit.Class) controlplane.Reached {
+	reach := func(c ratelimit.Class) access.Reached {
 		return e.reach(c, of, account.Configure, rollout.AdditionalRoles)
 	}
 	made, err := e.cp.Roles.Create(e.Context(), reach(ratelimit.Create), role.Request{
@@ -156,7 +160,7 @@ func (e *embedder) backsUp(of id.DatabaseID) {
 	started, err := e.cp.Backups.Start(e.Context(), e.reach(ratelimit.Create, of, account.ManageBackups))
 	e.OK(err)
 	e.Eventually("the backup has succeeded", func() bool {
-		found, err := e.cp.Access.ReachOperation(e.Context(), e.caller(ratelimit.Read), started.ID, account.See)
+		found, err := e.cp.Operations.Reach(e.Context(), e.caller(ratelimit.Read), started.ID, account.See)
 		e.OK(err)
 		return found.Operation().Status == operation.Succeeded
 	})

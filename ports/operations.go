@@ -36,7 +36,7 @@ type Operations interface {
 	RequestCancel(ctx context.Context, o operation.Operation) error
 }
 
-// OperationClaim is a worker's wish for work.
+// OperationClaim is a worker's request for work.
 type OperationClaim struct {
 	Owner string
 	Now   time.Time

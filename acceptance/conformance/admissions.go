@@ -39,7 +39,7 @@ type decided struct {
 
 func (w *world) admit(k account.Key, now time.Time) decided {
 	w.Helper()
-	a, err := decide(w.Context(), w.Admissions, knock(k, ratelimit.Reservation, now))
+	a, err := decide(w.Context(), w.Admissions, request(k, ratelimit.Reservation, now))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func decide(ctx context.Context, from ports.Admissions, r ports.LeaseRequest) (d
 	return decided{a, d}, err
 }
 
-func knock(k account.Key, class ratelimit.Class, now time.Time) ports.LeaseRequest {
+func request(k account.Key, class ratelimit.Class, now time.Time) ports.LeaseRequest {
 	return ports.LeaseRequest{
 		Credential: account.Credential{Kind: k.Kind, ID: k.ID, Hash: [32]byte(k.Hash)},
 		Class:      class, Limit: sixAnHour, Ask: ratelimit.Ask{Requests: 1}, Now: now,
@@ -79,7 +79,7 @@ func keyIsAdmitted(w *world) {
 	}
 	unknown := k
 	unknown.ID = "00000000"
-	if _, _, err := w.Admissions.Lease(w.Context(), knock(unknown, ratelimit.Read, epoch)); !errors.Is(err, ports.ErrNoRow) {
+	if _, _, err := w.Admissions.Lease(w.Context(), request(unknown, ratelimit.Read, epoch)); !errors.Is(err, ports.ErrNoRow) {
 		w.Errorf("an unknown key: %v", err)
 	}
 	if _, err := w.Admissions.Find(w.Context(), unknown.ID); !errors.Is(err, ports.ErrNoRow) {
@@ -115,13 +115,13 @@ func bucketsAreApart(w *world) {
 	}
 	w.equal("the drained bucket", w.admit(one, epoch).Decision.Allowed, false)
 	w.equal("another key's", w.admit(other, epoch).Decision.Remaining, 5)
-	a, err := decide(w.Context(), w.Admissions, knock(one, ratelimit.Read, epoch))
+	a, err := decide(w.Context(), w.Admissions, request(one, ratelimit.Read, epoch))
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.equal("another class's", a.Decision.Remaining, 5)
 	on := w.another(w.T)
-	a, err = decide(w.Context(), on.Admissions, knock(one, ratelimit.Reservation, epoch))
+	a, err = decide(w.Context(), on.Admissions, request(one, ratelimit.Reservation, epoch))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func parallelTakesAreExact(w *world) {
 	hosts := []ports.Admissions{w.Admissions, w.another(w.T).Admissions}
 	var admitted, taken, unexplained atomic.Int64
 	together(w.T, requests, func(i int) {
-		a, err := decide(w.Context(), hosts[i%2], knock(k, ratelimit.Reservation, epoch))
+		a, err := decide(w.Context(), hosts[i%2], request(k, ratelimit.Reservation, epoch))
 		tally(w, a.Decision, err, &admitted, &unexplained)
 		d, err := hosts[i%2].Take(w.Context(), "address/192.0.2.1", sixAnHour, epoch)
 		tally(w, d, err, &taken, &unexplained)

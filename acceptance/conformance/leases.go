@@ -14,7 +14,7 @@ import (
 var manyAMinute = ratelimit.Limit{Count: 240, Period: time.Minute}
 
 func leaseOf(k account.Key, a ratelimit.Ask, now time.Time) ports.LeaseRequest {
-	r := knock(k, ratelimit.Read, now)
+	r := request(k, ratelimit.Read, now)
 	r.Limit, r.Ask = manyAMinute, a
 	return r
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 )
 
@@ -99,7 +99,7 @@ func openingAndClosing() []killing {
 		for _, p := range points {
 			cases = append(cases, killing{inAgent, []string{p}, action, &lifecycleFlow{action: action}})
 		}
-		for _, p := range append(around(controlplane.KindLifecycle, "access", "succeeded"), work.Reserved(controlplane.KindLifecycle)) {
+		for _, p := range append(around(databases.KindLifecycle, "access", "succeeded"), work.Reserved(databases.KindLifecycle)) {
 			cases = append(cases, killing{inAPI, []string{p}, action, &lifecycleFlow{action: action}})
 		}
 	}
@@ -155,7 +155,7 @@ func allowing() []killing {
 		for _, p := range []string{crash.AllowlistStored, crash.AllowlistApplied, crash.AllowlistEvicted, crash.AllowlistReply} {
 			cases = append(cases, killing{inAgent, []string{p}, what, &allowFlow{remove: remove}})
 		}
-		for _, p := range []string{controlplane.CrashAllowlistStored, controlplane.CrashAllowlistApplied} {
+		for _, p := range []string{databases.CrashAllowlistStored, databases.CrashAllowlistApplied} {
 			cases = append(cases, killing{inAPI, []string{p}, what, &allowFlow{remove: remove}})
 		}
 	}

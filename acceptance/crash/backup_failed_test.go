@@ -6,7 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
 )
 
 // unverifiable makes rows whose restore fails elsewhere as on a broken server, so that nobody can say whether the file is good.
@@ -49,7 +49,7 @@ func (f *hopelessFlow) check(t *testing.T, w *world, api *stack.Host) {
 func failingBackups() []killing {
 	const what = "backup that cannot be verified"
 	cases := []killing{{inAgent, []string{crash.BackupFailed}, what, &hopelessFlow{}}}
-	for _, p := range around(controlplane.KindBackup, "close", "failed") {
+	for _, p := range around(backups.Kind, "close", "failed") {
 		cases = append(cases, killing{inBatch, []string{p}, what, &hopelessFlow{}})
 	}
 	return cases

@@ -18,7 +18,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
@@ -239,12 +239,12 @@ func backingUp() []killing {
 		}
 	}
 	plain := func() flow { return &backupFlow{} }
-	add(inAPI, "backup", plain, work.Reserved(controlplane.KindBackup))
-	add(inBatch, "backup", plain, around(controlplane.KindBackup, "backup", "succeeded")...)
-	add(inBatch, "slow backup", func() flow { return &backupFlow{slow: true} }, work.After(controlplane.KindBackup, "backup"))
-	add(inBatch, "cancel", func() flow { return &cancelFlow{} }, around(controlplane.KindBackup, "close", "canceled")...)
-	add(inAPI, "delete", func() flow { return &eraseFlow{} }, controlplane.CrashBackupDoomed, controlplane.CrashBackupErased)
-	add(inBatch, "expire", func() flow { return &eraseFlow{expire: true} }, controlplane.CrashBackupErased)
+	add(inAPI, "backup", plain, work.Reserved(backups.Kind))
+	add(inBatch, "backup", plain, around(backups.Kind, "backup", "succeeded")...)
+	add(inBatch, "slow backup", func() flow { return &backupFlow{slow: true} }, work.After(backups.Kind, "backup"))
+	add(inBatch, "cancel", func() flow { return &cancelFlow{} }, around(backups.Kind, "close", "canceled")...)
+	add(inAPI, "delete", func() flow { return &eraseFlow{} }, backups.CrashDoomed, backups.CrashErased)
+	add(inBatch, "expire", func() flow { return &eraseFlow{expire: true} }, backups.CrashErased)
 	add(inAgent, "backup", plain, crash.BackupAdmitted, crash.BackupStarted, crash.BackupFinished, crash.BackupReply)
 	for _, p := range artifact.CrashPoints {
 		add(inAgent, "backup", plain, "agent."+p)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 )
 
@@ -152,8 +152,8 @@ func creating() []killing {
 		add := func(in part, points ...string) {
 			cases = append(cases, killing{in, points, model, &createFlow{model: model}})
 		}
-		add(inAPI, work.Reserved(controlplane.KindCreate))
-		for _, p := range around(controlplane.KindCreate, "ensure", "succeeded") {
+		add(inAPI, work.Reserved(databases.KindCreate))
+		for _, p := range around(databases.KindCreate, "ensure", "succeeded") {
 			add(inAPI, p)
 		}
 		for _, p := range []string{
@@ -164,10 +164,10 @@ func creating() []killing {
 		}
 	}
 	cases = append(cases, killing{
-		inAPI, []string{work.After(controlplane.KindCreate, "moved")}, "beside a dead server",
+		inAPI, []string{work.After(databases.KindCreate, "moved")}, "beside a dead server",
 		&movedFlow{createFlow: createFlow{model: "managed"}},
 	})
-	for _, p := range around(controlplane.KindCreate, "clearing", "close", "failed") {
+	for _, p := range around(databases.KindCreate, "clearing", "close", "failed") {
 		cases = append(cases, killing{inAPI, []string{p}, "name taken", &refusedFlow{}})
 	}
 	for _, p := range []string{crash.CloseRecorded, crash.CloseReply} {

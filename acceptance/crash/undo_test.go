@@ -7,7 +7,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 )
 
 // refusedStop stops a database, and PostgreSQL refuses that after the gates were closed and the clients ended: one of the
@@ -71,10 +71,10 @@ func (f *refusedStop) is(t *testing.T, api *stack.Host, want string) {
 
 func undoing() []killing {
 	var cases []killing
-	for _, p := range around(controlplane.KindLifecycle, "undoing", "generation", "undo", "close", "failed") {
+	for _, p := range around(databases.KindLifecycle, "undoing", "generation", "undo", "close", "failed") {
 		cases = append(cases, killing{inAPI, []string{p}, "refused stop", &refusedStop{}})
 	}
-	for _, p := range around(controlplane.KindLifecycle, "lost") {
+	for _, p := range around(databases.KindLifecycle, "lost") {
 		cases = append(cases, killing{inAPI, []string{p}, "stop and undoing refused", &stuckStop{}})
 	}
 	return cases

@@ -13,7 +13,8 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -23,12 +24,12 @@ import (
 // fakeOperator calls the operator's use cases.
 type fakeOperator struct{ s *service }
 
-func (o fakeOperator) use() *controlplane.Operator { return o.s.hosts[0].Operator }
+func (o fakeOperator) use() *operator.Operator { return o.s.hosts[0].Operator }
 
 // NewAccount implements spec.Operator.
 func (o fakeOperator) NewAccount(plan string) (spec.Account, error) {
 	email := strings.ToLower(o.s.entropy.Base62(12)) + "@example.org"
-	a, u, err := o.use().CreateAccount(context.Background(), controlplane.NewAccount{
+	a, u, err := o.use().CreateAccount(context.Background(), operator.NewAccount{
 		Email: email, Name: "Somebody", Plan: account.Plan(plan),
 	})
 	return spec.Account{ID: string(a.ID), UserID: string(u.ID)}, err
@@ -44,7 +45,7 @@ func (o fakeOperator) SetQuota(a spec.Account, databases int) error {
 
 // NewKey implements spec.Operator.
 func (o fakeOperator) NewKey(a spec.Account, databases ...string) (spec.Key, error) {
-	n := controlplane.NewKey{AccountID: id.AccountID(a.ID), Label: "a key", Scope: account.FullAccount}
+	n := operator.NewKey{AccountID: id.AccountID(a.ID), Label: "a key", Scope: account.FullAccount}
 	for _, db := range databases {
 		n.Scope, n.Databases = account.SelectedDatabases, append(n.Databases, id.DatabaseID(db))
 	}
@@ -114,7 +115,7 @@ func (o fakeOperator) SetCredentialValidity(a spec.Account, d time.Duration) err
 
 // AddDeadServer implements spec.Operator.
 func (o fakeOperator) AddDeadServer() (retire func() error, err error) {
-	s, err := o.use().AddServer(context.Background(), controlplane.NewServer{
+	s, err := o.use().AddServer(context.Background(), operator.NewServer{
 		Name: "dead", AgentURL: "https://dead.test:8090", Secret: "a secret", PublicHost: "dead.test", PublicPort: 6432,
 		Capacity: 1_000_000,
 	})
@@ -128,7 +129,7 @@ func (o fakeOperator) AddDeadServer() (retire func() error, err error) {
 // EndChange implements spec.Operator.
 func (o fakeOperator) EndChange(database, change, reason string) (found string, err error) {
 	ended, err := o.use().EndChange(context.Background(), id.DatabaseID(database), id.OperationID(change),
-		controlplane.Override{By: "operator", Reason: reason})
+		roles.Override{By: "operator", Reason: reason})
 	return string(ended.Found), err
 }
 

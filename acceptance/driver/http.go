@@ -35,7 +35,7 @@ func HTTP(t testing.TB) spec.World {
 func serve(t testing.TB, s *service, cp *controlplane.ControlPlane) string {
 	t.Helper()
 	server, err := httpapi.New(httpapi.Config{
-		Gate: httpapi.NewGate(cp.Access), Routes: httpapi.Routes(cp), Limits: httpapi.DefaultLimits(),
+		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: httpapi.DefaultLimits(),
 		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Log:     zap.NewNop(), Metrics: prometheus.NewRegistry(), RequestID: func() string { return s.entropy.Base62(20) },
 	})

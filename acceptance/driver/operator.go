@@ -13,31 +13,31 @@ import (
 	"github.com/pgherd/pgherd/acceptance/spec"
 )
 
-// operator runs the operator's commands, as one would on a command line.
-type operator struct{ r *realService }
+// realOperator runs the operator's commands, as one would on a command line.
+type realOperator struct{ r *realService }
 
 // admin runs one command and returns what it answers.
-func (o operator) admin(args ...string) (map[string]any, error) {
+func (o realOperator) admin(args ...string) (map[string]any, error) {
 	ctx, cancel := soon()
 	defer cancel()
 	return o.r.Admin(ctx, args...)
 }
 
 // NewAccount implements spec.Operator.
-func (o operator) NewAccount(plan string) (spec.Account, error) {
+func (o realOperator) NewAccount(plan string) (spec.Account, error) {
 	email := strings.ToLower(rand.Text()) + "@example.org"
 	made, err := o.admin("account", "create", "--email", email, "--name", "Somebody", "--plan", plan)
 	return spec.Account{ID: fmt.Sprint(made["accountId"]), UserID: fmt.Sprint(made["userId"])}, err
 }
 
 // SetQuota implements spec.Operator.
-func (o operator) SetQuota(a spec.Account, databases int) error {
+func (o realOperator) SetQuota(a spec.Account, databases int) error {
 	_, err := o.admin("account", "set", "--account", a.ID, "--max-databases", strconv.Itoa(databases))
 	return err
 }
 
 // NewKey implements spec.Operator.
-func (o operator) NewKey(a spec.Account, databases ...string) (spec.Key, error) {
+func (o realOperator) NewKey(a spec.Account, databases ...string) (spec.Key, error) {
 	args := []string{"key", "create", "--account", a.ID, "--label", "a key"}
 	if len(databases) > 0 {
 		args = append(args, "--scope", "selected")
@@ -49,11 +49,11 @@ func (o operator) NewKey(a spec.Account, databases ...string) (spec.Key, error) 
 }
 
 // ReplaceKey implements spec.Operator.
-func (o operator) ReplaceKey(k spec.Key) (spec.Key, error) {
+func (o realOperator) ReplaceKey(k spec.Key) (spec.Key, error) {
 	return o.key("key", "replace", "--key", k.ID)
 }
 
-func (o operator) key(args ...string) (spec.Key, error) {
+func (o realOperator) key(args ...string) (spec.Key, error) {
 	made, err := o.admin(args...)
 	key := spec.Key{ID: fmt.Sprint(made["keyId"]), Text: fmt.Sprint(made["apiKey"])}
 	o.r.secrets.add(key.Text)
@@ -61,13 +61,13 @@ func (o operator) key(args ...string) (spec.Key, error) {
 }
 
 // RevokeKey implements spec.Operator.
-func (o operator) RevokeKey(k spec.Key) error {
+func (o realOperator) RevokeKey(k spec.Key) error {
 	_, err := o.admin("key", "revoke", "--key", k.ID)
 	return err
 }
 
 // NewCIKey implements spec.Operator.
-func (o operator) NewCIKey(a spec.Account) (spec.Key, error) {
+func (o realOperator) NewCIKey(a spec.Account) (spec.Key, error) {
 	made, err := o.admin("ci-namespace", "create", "--account", a.ID, "--name", rand.Text())
 	if err != nil {
 		return spec.Key{}, err
@@ -76,19 +76,19 @@ func (o operator) NewCIKey(a spec.Account) (spec.Key, error) {
 }
 
 // RotateSecrets implements spec.Operator.
-func (o operator) RotateSecrets() error {
+func (o realOperator) RotateSecrets() error {
 	_, err := o.admin("secrets", "rotate")
 	return err
 }
 
 // DropOldSecretKeys implements spec.Operator.
-func (o operator) DropOldSecretKeys() error {
+func (o realOperator) DropOldSecretKeys() error {
 	_, err := o.admin("secrets", "prune")
 	return err
 }
 
 // SetMaintenance implements spec.Operator.
-func (o operator) SetMaintenance(on bool) error {
+func (o realOperator) SetMaintenance(on bool) error {
 	word := "off"
 	if on {
 		word = "on"
@@ -98,7 +98,7 @@ func (o operator) SetMaintenance(on bool) error {
 }
 
 // SetFeature implements spec.Operator.
-func (o operator) SetFeature(name string, on bool) error {
+func (o realOperator) SetFeature(name string, on bool) error {
 	word := "disable"
 	if on {
 		word = "enable"
@@ -108,14 +108,14 @@ func (o operator) SetFeature(name string, on bool) error {
 }
 
 // SetCredentialValidity implements spec.Operator.
-func (o operator) SetCredentialValidity(a spec.Account, d time.Duration) error {
+func (o realOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
 	_, err := o.admin("account", "set", "--account", a.ID, "--credential-validity", d.String())
 	return err
 }
 
 // MakeMember implements spec.Operator. There is no command for it: members are invited through the API, which has no routes for
 // that yet.
-func (o operator) MakeMember(database string, of spec.Account, role string) error {
+func (o realOperator) MakeMember(database string, of spec.Account, role string) error {
 	db, err := sql.Open("postgres", o.r.MetadataURL())
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (o operator) MakeMember(database string, of spec.Account, role string) erro
 }
 
 // AddDeadServer implements spec.Operator. Nothing listens on the port of its agent.
-func (o operator) AddDeadServer() (retire func() error, err error) {
+func (o realOperator) AddDeadServer() (retire func() error, err error) {
 	made, err := o.admin("server", "add", "--name", rand.Text(), "--agent-url", "https://127.0.0.1:1", "--public-host", "dead.test",
 		"--capacity", "1000000", "--connections", "0")
 	return func() error {
@@ -137,19 +137,19 @@ func (o operator) AddDeadServer() (retire func() error, err error) {
 }
 
 // EndChange implements spec.Operator.
-func (o operator) EndChange(database, change, reason string) (found string, err error) {
+func (o realOperator) EndChange(database, change, reason string) (found string, err error) {
 	ended, err := o.admin("change", "end", "--database", database, "--change", change, "--reason", reason)
 	return fmt.Sprint(ended["found"]), err
 }
 
 // MakeForeign implements spec.Operator: an administrator makes a database by hand.
-func (o operator) MakeForeign(name string) error {
+func (o realOperator) MakeForeign(name string) error {
 	_, err := query(o.r.Server.URL("postgres"), statementTime, "CREATE DATABASE "+pq.QuoteIdentifier(name))
 	return err
 }
 
 // ServerObjects implements spec.Operator.
-func (o operator) ServerObjects() ([]string, error) {
+func (o realOperator) ServerObjects() ([]string, error) {
 	return query(o.r.Server.URL("postgres"), 10*time.Second, `
 		SELECT 'database ' || datname FROM pg_database
 		UNION ALL

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -77,7 +78,7 @@ func newService(t testing.TB) *service {
 // register makes the one database server of the world.
 func (s *service) register(t testing.TB) server.Server {
 	t.Helper()
-	registered, err := s.hosts[0].Operator.AddServer(context.Background(), controlplane.NewServer{
+	registered, err := s.hosts[0].Operator.AddServer(context.Background(), operator.NewServer{
 		Name: "main", AgentURL: "https://agent.test:8090", Secret: "a secret of the agent", PublicHost: "db.test",
 		PublicPort: 6432, Capacity: 1000,
 	})
@@ -133,7 +134,7 @@ func (f fakeTime) Advance(d time.Duration) error {
 	return nil
 }
 
-// fakeBatch is a batch host whose keeper has its turn whenever time has passed.
+// fakeBatch is a batch host whose rounds have their turn whenever time has passed.
 type fakeBatch struct {
 	host  *controlplane.ControlPlane
 	store *memstore.Store
@@ -150,7 +151,7 @@ func (b *fakeBatch) Start() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { b.host.Worker.Run(ctx, b.store, work.Workers{All: 2}) })
+	running.Go(func() { b.host.Work.Run(ctx, b.store, work.Workers{All: 2}) })
 	running.Go(func() { b.host.Dispatcher.Run(ctx, b.store.Dispatchers(), 4) })
 	b.stop = func() { cancel(); running.Wait() }
 	return nil
@@ -167,11 +168,11 @@ func (b *fakeBatch) Stop() error {
 	return nil
 }
 
-// turn has the keeper do one round. What it cannot do yet, it does in a later one.
+// turn does one round. What it cannot do yet, it does in a later one.
 func (b *fakeBatch) turn() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stop != nil {
-		_ = b.host.Keeper.Once(context.Background()) // an agent that is gone shows in what the scenario looks at
+		_ = b.host.Rounds.Once(context.Background()) // an agent that is gone shows in what the scenario looks at
 	}
 }

@@ -95,7 +95,7 @@ func startStack() error {
 	}
 	r.agent = &realAgent{stack: r.Stack, process: r.FirstAgent()}
 	_, held := query(r.MetadataURL(), statementTime, holdSetups)
-	return errors.Join(held, r.startHosts(ctx), r.knowPasswords(o.Dir), operator{r}.SetFeature("additional-roles", true))
+	return errors.Join(held, r.startHosts(ctx), r.knowPasswords(o.Dir), realOperator{r}.SetFeature("additional-roles", true))
 }
 
 func (r *realService) startHosts(ctx context.Context) error {
@@ -129,7 +129,7 @@ func (r *realService) knowPasswords(dir string) error {
 func (r *realService) world() spec.World {
 	apps := applications{r}
 	w := spec.World{
-		Operator: operator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
+		Operator: realOperator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
 		HoldBackup: apps.holdBackup, Spoil: apps.spoil, ByHand: hand{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
 		Outages: outages{r},
 	}

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
@@ -137,8 +138,8 @@ func tornReveal(_ *rand.Rand, p parts) parts {
 type tornUseCases struct{ useCases }
 
 func (u tornUseCases) Reveal(
-	ctx context.Context, reached controlplane.Reached, of id.RoleID,
-) (controlplane.RevealedRole, error) {
+	ctx context.Context, reached access.Reached, of id.RoleID,
+) (roles.Revealed, error) {
 	revealed, err := u.useCases.Reveal(ctx, reached, of)
 	if err != nil {
 		return revealed, err
@@ -148,7 +149,7 @@ func (u tornUseCases) Reveal(
 	for _, state := range states {
 		if state.ID == of && state.Status == role.Ready {
 			state.SetGeneration = 0 // read before
-			revealed.RoleState = state
+			revealed.State = state
 		}
 	}
 	return revealed, err

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -200,7 +200,7 @@ func (c *client) createFrom(p *plane, key, name int) {
 	})
 }
 
-func (c *client) createFacts(f fact, state controlplane.RoleState, err error) []fact {
+func (c *client) createFacts(f fact, state roles.State, err error) []fact {
 	begun, refused, end := f, f, f
 	begun.is, refused.is, end.is = createBegun, createRefused, created
 	switch {
@@ -256,7 +256,7 @@ func (c *client) admit(of id.RoleID) {
 	})
 }
 
-func (c *client) setUpFacts(of id.RoleID, begun, no event, state controlplane.RoleState, err error) []fact {
+func (c *client) setUpFacts(of id.RoleID, begun, no event, state roles.State, err error) []fact {
 	if err != nil {
 		return c.refusal(of, no, err)
 	}

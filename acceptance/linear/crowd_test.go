@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -16,7 +16,7 @@ const parallel = 200
 // answer is what one of many creates got.
 type answer struct {
 	asked role.Request
-	got   controlplane.RoleState
+	got   roles.State
 	err   error
 }
 
@@ -40,7 +40,7 @@ func (w *world) storm(request func(i int) role.Request) []answer {
 }
 
 // only returns the one role of the database.
-func (w *world) only() controlplane.RoleState {
+func (w *world) only() roles.State {
 	w.t.Helper()
 	list := must(w.planes[0].roles.List(w.ctx, w.reach(w.planes[0]), true))(w.t)
 	if len(list) != 1 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 )
 
 // history is what clients saw of one database. It is safe for concurrent use.
@@ -57,7 +57,7 @@ func (h *history) number(kind, text string) int8 {
 }
 
 // shown is a role as an answer shows it. The generation of the role set counts where it was read together with the role.
-func (h *history) shown(r controlplane.RoleState) shown {
+func (h *history) shown(r roles.State) shown {
 	return shown{
 		id: h.number("role", string(r.ID)), key: h.number("key", string(r.Key)), name: h.number("name", r.DisplayName),
 		ordinal: int8(r.Ordinal), status: r.Status, generation: int8(r.CredentialGeneration), set: int16(r.SetGeneration),

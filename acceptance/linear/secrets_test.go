@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -20,7 +20,7 @@ func (c *client) reveal(of id.RoleID) {
 			return c.refusal(of, revealNo, err)
 		}
 		know(c.crowd, &c.passwords, knownPassword{found.Username, found.Password})
-		return []fact{{is: revealed, shown: c.shown(found.RoleState), password: c.history.number("password", found.Password)}}
+		return []fact{{is: revealed, shown: c.shown(found.State), password: c.history.number("password", found.Password)}}
 	})
 }
 
@@ -92,7 +92,7 @@ func (c *client) remove(of id.RoleID) {
 type removalEnds struct{ done, pending, refused, kept event }
 
 func (c *client) removalFacts(
-	of id.RoleID, begun event, ends removalEnds, found controlplane.Removal, err error,
+	of id.RoleID, begun event, ends removalEnds, found roles.Removal, err error,
 ) []fact {
 	f := c.about(of, ends.done)
 	switch {
@@ -104,7 +104,7 @@ func (c *client) removalFacts(
 		return surprise(err)
 	case !found.Done:
 		f.is, f.kind = ends.pending, role.Removal
-		if found.Phase == controlplane.RevokePhase {
+		if found.Phase == roles.RevokePhase {
 			f.kind, f.change = role.Revocation, c.history.number("change", string(found.OperationID))
 			know(c.crowd, &c.changes, knownChange{of, found.OperationID})
 		}

@@ -10,6 +10,10 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -26,19 +30,19 @@ import (
 
 // useCases are those of additional roles, as clients call them.
 type useCases interface {
-	List(ctx context.Context, reached controlplane.Reached, includeRevoked bool) ([]controlplane.RoleState, error)
-	Create(ctx context.Context, reached controlplane.Reached, q role.Request) (controlplane.RoleState, error)
-	Prepare(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.RoleState, error)
-	Admit(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.RoleState, error)
-	Rename(ctx context.Context, reached controlplane.Reached, of id.RoleID, name string) (controlplane.RoleState, error)
-	Reveal(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.RevealedRole, error)
+	List(ctx context.Context, reached access.Reached, includeRevoked bool) ([]roles.State, error)
+	Create(ctx context.Context, reached access.Reached, q role.Request) (roles.State, error)
+	Prepare(ctx context.Context, reached access.Reached, of id.RoleID) (roles.State, error)
+	Admit(ctx context.Context, reached access.Reached, of id.RoleID) (roles.State, error)
+	Rename(ctx context.Context, reached access.Reached, of id.RoleID, name string) (roles.State, error)
+	Reveal(ctx context.Context, reached access.Reached, of id.RoleID) (roles.Revealed, error)
 	Change(
-		ctx context.Context, reached controlplane.Reached, of id.RoleID, k role.Kind, key idempotency.Key,
+		ctx context.Context, reached access.Reached, of id.RoleID, k role.Kind, key idempotency.Key,
 	) (role.Change, error)
-	ReadChange(ctx context.Context, reached controlplane.Reached, of id.RoleID, change id.OperationID) (role.Change, error)
-	ReplayChange(ctx context.Context, reached controlplane.Reached, of id.RoleID, change id.OperationID) (role.Change, error)
-	Delete(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.Removal, error)
-	Remove(ctx context.Context, reached controlplane.Reached, of id.RoleID) (controlplane.Removal, error)
+	ReadChange(ctx context.Context, reached access.Reached, of id.RoleID, change id.OperationID) (role.Change, error)
+	ReplayChange(ctx context.Context, reached access.Reached, of id.RoleID, change id.OperationID) (role.Change, error)
+	Delete(ctx context.Context, reached access.Reached, of id.RoleID) (roles.Removal, error)
+	Remove(ctx context.Context, reached access.Reached, of id.RoleID) (roles.Removal, error)
 }
 
 // setting is what a world is made of. The zero value is one on a store in memory, without a planted bug.
@@ -63,9 +67,9 @@ type world struct {
 	network *network
 	server  *fakeagent.Server
 	planes  []*plane
-	keeper  *rounds.Runner
-	caller  controlplane.Caller
-	db      controlplane.Created
+	rounds  *rounds.Runner
+	caller  access.Caller
+	db      databases.Created
 }
 
 // plane is one of the processes.
@@ -102,7 +106,7 @@ func newWorld(t *testing.T, seed uint64, s setting) *world {
 		}))(t)
 		w.planes = append(w.planes, &plane{cp, p.roles(cp.Roles)})
 	}
-	w.keeper = w.planes[2].Keeper
+	w.rounds = w.planes[2].Rounds
 	w.planes = w.planes[:2]
 	w.furnish(fleet)
 	return w
@@ -116,28 +120,30 @@ func inMemory() (ports.Store, ports.Admissions) {
 // furnish makes the server, the account and the database.
 func (w *world) furnish(fleet *fakeagent.Fleet) {
 	w.t.Helper()
-	operator, access := w.planes[0].Operator, w.planes[0].Access
-	machine := must(operator.AddServer(w.ctx, controlplane.NewServer{
+	first := w.planes[0]
+	machine := must(first.Operator.AddServer(w.ctx, operator.NewServer{
 		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 1000,
 	}))(w.t)
 	w.server = fleet.Server(machine.ID)
-	ok(w.t, operator.SetFeature(w.ctx, "additional-roles", true))
-	owner, _, err := operator.CreateAccount(w.ctx, controlplane.NewAccount{
+	ok(w.t, first.Operator.SetFeature(w.ctx, "additional-roles", true))
+	owner, _, err := first.Operator.CreateAccount(w.ctx, operator.NewAccount{
 		Email: "owner@example.org", Name: "Somebody", Plan: account.Business,
 	})
 	ok(w.t, err)
-	_, key, err := operator.CreateKey(w.ctx, controlplane.NewKey{AccountID: owner.ID, Label: "test", Scope: account.FullAccount})
+	_, key, err := first.Operator.CreateKey(w.ctx, operator.NewKey{
+		AccountID: owner.ID, Label: "test", Scope: account.FullAccount,
+	})
 	ok(w.t, err)
-	knock := controlplane.Knock{Key: key, Class: ratelimit.Create, Client: customer, RequestID: "request"}
-	w.caller = must(access.Admit(w.ctx, knock))(w.t).Caller
-	w.db = must(w.planes[0].Databases.Create(w.ctx, w.caller, controlplane.CreateRequest{Name: "shop", DisplayName: "A shop"}))(w.t)
+	attempt := access.Attempt{Key: key, Class: ratelimit.Create, Client: customer, RequestID: "request"}
+	w.caller = must(first.Access.Admit(w.ctx, attempt))(w.t).Caller
+	w.db = must(first.Databases.Create(w.ctx, w.caller, databases.CreateRequest{Name: "shop", DisplayName: "A shop"}))(w.t)
 }
 
-func (w *world) reach(p *plane) controlplane.Reached {
+func (w *world) reach(p *plane) access.Reached {
 	return must(p.Access.Reach(w.ctx, w.caller, w.db.Record.ID, account.Configure, rollout.AdditionalRoles))(w.t)
 }
 
-// background lets time pass and the keeper work, until the returned function is called.
+// background lets time pass and rounds run, until the returned function is called.
 func (w *world) background() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -148,7 +154,7 @@ func (w *world) background() (stop func()) {
 				return
 			case <-time.After(300 * time.Microsecond):
 				w.clock.Advance(400 * time.Millisecond)
-				_ = w.keeper.Once(w.ctx) // what it could not do now, it does later
+				_ = w.rounds.Once(w.ctx) // what it could not do now, it does later
 			}
 		}
 	})
@@ -164,7 +170,7 @@ func (w *world) settle() {
 	w.network.heal()
 	for range 5 {
 		w.clock.Advance(2 * time.Minute)
-		ok(w.t, w.keeper.Once(w.ctx))
+		ok(w.t, w.rounds.Once(w.ctx))
 	}
 }
 

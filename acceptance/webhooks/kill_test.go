@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
@@ -14,9 +14,9 @@ func TestKilledDispatcher(t *testing.T) {
 	w := newWorld(t)
 	d := w.createDatabase(t, "killed")
 	arrivals := map[string]int{
-		controlplane.CrashWebhookFannedOut: 1, controlplane.CrashWebhookClaimed: 1, controlplane.CrashWebhookSent: 2,
+		webhooks.CrashFannedOut: 1, webhooks.CrashClaimed: 1, webhooks.CrashSent: 2,
 	}
-	for _, point := range controlplane.DispatchCrashPoints {
+	for _, point := range webhooks.CrashPoints {
 		t.Run(point, func(t *testing.T) {
 			want, known := arrivals[point]
 			if !known {
@@ -35,7 +35,7 @@ func TestKilledDispatcher(t *testing.T) {
 				t.Fatalf("%d requests before the kill, want %d", n, want-1)
 			}
 			noError(t, w.Restart(soon(t), ""))
-			if point != controlplane.CrashWebhookFannedOut {
+			if point != webhooks.CrashFannedOut {
 				w.advance(t, webhook.Hold+time.Second) // the dead dispatcher holds it no longer
 			}
 			list := w.awaitArrivals(t, path, want)

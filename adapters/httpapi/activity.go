@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
@@ -14,9 +14,9 @@ func viewActivity(e audit.Entry) wire.Activity {
 	return wire.Activity{ID: e.ID, At: instant(e.At), Actor: e.Actor, Action: e.Action, Details: e.Details}
 }
 
-type activity struct{ use *controlplane.Activity }
+type activityRoutes struct{ use *operations.Activity }
 
-func (a activity) routes() []Route {
+func (a activityRoutes) routes() []Route {
 	return []Route{{
 		Name: "listActivity", Summary: "List the activity log of a database, newest first",
 		Method: http.MethodGet, Path: databasesPath + "/{id}/activity", Class: ratelimit.Read,
@@ -25,7 +25,7 @@ func (a activity) routes() []Route {
 	}}
 }
 
-func (a activity) list(r *Request) (Answer, error) {
+func (a activityRoutes) list(r *Request) (Answer, error) {
 	page, err := r.Page()
 	if err != nil {
 		return Answer{}, err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -16,9 +16,9 @@ func viewEntry(e database.AllowlistEntry) wire.AllowlistEntry {
 	return wire.AllowlistEntry{ID: e.ID, CIDR: e.CIDR, Description: e.Description, CreatedAt: instant(e.CreatedAt)}
 }
 
-type allowlist struct{ use *controlplane.Allowlist }
+type allowlistRoutes struct{ use *databases.Allowlist }
 
-func (a allowlist) routes() []Route {
+func (a allowlistRoutes) routes() []Route {
 	const list = databasesPath + "/{id}/network/allowlist"
 	return []Route{
 		{
@@ -43,7 +43,7 @@ func (a allowlist) routes() []Route {
 	}
 }
 
-func (a allowlist) list(r *Request) (Answer, error) {
+func (a allowlistRoutes) list(r *Request) (Answer, error) {
 	entries, err := a.use.List(r.Context(), r.reached())
 	if err != nil {
 		return Answer{}, err
@@ -51,7 +51,7 @@ func (a allowlist) list(r *Request) (Answer, error) {
 	return OK(wire.Data[[]wire.AllowlistEntry]{Data: mapped(entries, viewEntry)}), nil
 }
 
-func (a allowlist) add(r *Request) (Answer, error) {
+func (a allowlistRoutes) add(r *Request) (Answer, error) {
 	body := Decoded[wire.AddAllowlistEntry](r)
 	network, err := database.ParseCIDR(body.CIDR)
 	if err != nil {
@@ -70,6 +70,6 @@ func (a allowlist) add(r *Request) (Answer, error) {
 	return Created(wire.Data[wire.AllowlistEntry]{Data: viewEntry(entry)}), nil
 }
 
-func (a allowlist) remove(r *Request) (Answer, error) {
+func (a allowlistRoutes) remove(r *Request) (Answer, error) {
 	return NoContent(), a.use.Remove(r.Context(), r.reached(), id.AllowlistEntryID(r.Param("entryId")))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -19,9 +19,9 @@ func viewBackup(b backup.Backup) wire.Backup {
 	}
 }
 
-type backups struct{ use *controlplane.Backups }
+type backupRoutes struct{ use *backups.Backups }
 
-func (b backups) routes() []Route {
+func (b backupRoutes) routes() []Route {
 	const (
 		list = databasesPath + "/{id}/backups"
 		one  = list + "/{filename}"
@@ -58,7 +58,7 @@ func (b backups) routes() []Route {
 	}
 }
 
-func (b backups) list(r *Request) (Answer, error) {
+func (b backupRoutes) list(r *Request) (Answer, error) {
 	page, err := r.Page()
 	if err != nil {
 		return Answer{}, err
@@ -70,7 +70,7 @@ func (b backups) list(r *Request) (Answer, error) {
 	return Paged(list, viewBackup, next), nil
 }
 
-func (b backups) start(r *Request) (Answer, error) {
+func (b backupRoutes) start(r *Request) (Answer, error) {
 	work, err := b.use.Start(r.Context(), r.reached())
 	if err != nil {
 		return Answer{}, err
@@ -79,9 +79,9 @@ func (b backups) start(r *Request) (Answer, error) {
 }
 
 // download streams the file as the agent sends it. Before that it may wait for a slot, as long as its client does.
-func (b backups) download(r *Request) (Answer, error) {
+func (b backupRoutes) download(r *Request) (Answer, error) {
 	filename := backup.Filename(r.Param(filenameParameter))
-	var d controlplane.Download
+	var d backups.Download
 	left, err := r.whileClientStays(func() (err error) {
 		d, err = b.use.Open(r.Context(), r.reached(), filename)
 		return err
@@ -97,6 +97,6 @@ func (b backups) download(r *Request) (Answer, error) {
 	}}, nil
 }
 
-func (b backups) delete(r *Request) (Answer, error) {
+func (b backupRoutes) delete(r *Request) (Answer, error) {
 	return NoContent(), b.use.Delete(r.Context(), r.reached(), backup.Filename(r.Param(filenameParameter)))
 }

@@ -4,14 +4,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-func viewRole(s controlplane.RoleState) wire.Role {
+func viewRole(s roles.State) wire.Role {
 	return wire.Role{
 		RoleID: s.ID, Profile: role.Profile, DisplayName: s.DisplayName, AccessProfile: s.AccessProfile, Username: s.Username,
 		Ordinal: s.Ordinal, ConnectionLimit: s.ConnectionLimit, Generation: s.SetGeneration,
@@ -19,7 +19,7 @@ func viewRole(s controlplane.RoleState) wire.Role {
 	}
 }
 
-func viewListedRole(s controlplane.RoleState) wire.ListedRole {
+func viewListedRole(s roles.State) wire.ListedRole {
 	v := wire.ListedRole{Role: viewRole(s)}
 	if s.Status == role.Updating {
 		v.OperationID = nullIfZero(s.ChangeID)
@@ -27,7 +27,7 @@ func viewListedRole(s controlplane.RoleState) wire.ListedRole {
 	return v
 }
 
-func viewSetup(s controlplane.RoleState) wire.RoleSetup {
+func viewSetup(s roles.State) wire.RoleSetup {
 	return wire.RoleSetup{
 		RoleID: s.ID, Profile: role.Profile, Username: s.Username, DisplayName: s.DisplayName, AccessProfile: s.AccessProfile,
 		Ordinal: s.Ordinal, Status: s.Status,
@@ -38,7 +38,7 @@ func viewCredential(r database.Record, password string) wire.Credential {
 	return wire.Credential{Host: r.Host, Port: r.Port, Database: r.Name, TLSRequired: true, Password: password}
 }
 
-type customRoles struct{ use *controlplane.Roles }
+type customRoles struct{ use *roles.Roles }
 
 // roleID is the role that the path names; whether the database has it is for the use case to say.
 func (r *Request) roleID() id.RoleID { return id.RoleID(r.Param("roleId")) }
@@ -101,7 +101,7 @@ func (c customRoles) reveal(r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	return OK(wire.RevealedRole{
-		Role: viewRole(shown.RoleState), Credential: viewCredential(r.reached().Record(), shown.Password),
+		Role: viewRole(shown.State), Credential: viewCredential(r.reached().Record(), shown.Password),
 	}), nil
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -26,9 +26,9 @@ func environmentOrNull(e database.Environment) *database.Environment {
 	return &e
 }
 
-type databases struct{ use *controlplane.Databases }
+type databaseRoutes struct{ use *databases.Databases }
 
-func (d databases) routes() []Route {
+func (d databaseRoutes) routes() []Route {
 	const one = databasesPath + "/{id}"
 	return []Route{
 		{
@@ -65,7 +65,7 @@ func (d databases) routes() []Route {
 	}
 }
 
-func (d databases) list(r *Request) (Answer, error) {
+func (d databaseRoutes) list(r *Request) (Answer, error) {
 	page, err := r.Page()
 	if err != nil {
 		return Answer{}, err
@@ -77,7 +77,7 @@ func (d databases) list(r *Request) (Answer, error) {
 	return Paged(records, viewDatabase, next), nil
 }
 
-func (d databases) get(r *Request) (Answer, error) {
+func (d databaseRoutes) get(r *Request) (Answer, error) {
 	record, err := d.use.Get(r.Context(), r.reached())
 	if err != nil {
 		return Answer{}, err
@@ -85,7 +85,7 @@ func (d databases) get(r *Request) (Answer, error) {
 	return OK(viewDatabase(record)), nil
 }
 
-func (d databases) create(r *Request) (Answer, error) {
+func (d databaseRoutes) create(r *Request) (Answer, error) {
 	request, err := createRequest(Decoded[wire.CreateDatabase](r))
 	if err != nil {
 		return Answer{}, err
@@ -102,7 +102,7 @@ func (d databases) create(r *Request) (Answer, error) {
 	return Created(view), nil
 }
 
-func createRequest(b *wire.CreateDatabase) (c controlplane.CreateRequest, err error) {
+func createRequest(b *wire.CreateDatabase) (c databases.CreateRequest, err error) {
 	c.Name, c.DisplayName = b.Name, b.DisplayName
 	if b.RoleModel != nil {
 		if c.RoleModel, err = database.ParseRoleModel(string(*b.RoleModel)); err != nil {
@@ -126,7 +126,7 @@ func parseEnvironment(label *database.Environment) (database.Environment, error)
 	return database.ParseEnvironment(string(*label))
 }
 
-func (d databases) setEnvironment(r *Request) (Answer, error) {
+func (d databaseRoutes) setEnvironment(r *Request) (Answer, error) {
 	label, err := parseEnvironment(Decoded[wire.SetEnvironment](r).Environment)
 	if err != nil {
 		return Answer{}, err
@@ -138,7 +138,7 @@ func (d databases) setEnvironment(r *Request) (Answer, error) {
 	return OK(wire.DataWithMessage[wire.EnvironmentChange]{Message: "The environment was changed.", Data: view}), nil
 }
 
-func (d databases) setLifecycle(r *Request) (Answer, error) {
+func (d databaseRoutes) setLifecycle(r *Request) (Answer, error) {
 	action, err := database.ParseLifecycle(string(Decoded[wire.SetLifecycle](r).Action))
 	if err != nil {
 		return Answer{}, err

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -31,7 +32,7 @@ func newSlotWorld(t *testing.T, change func(*controlplane.Config)) *slotWorld {
 	started := head("POST", files, w.key)
 	w.ask(t, started)
 	for range 3 { // the steps of a backup
-		if done, err := w.use.Worker.RunNext(t.Context()); err != nil || !done {
+		if done, err := w.use.Work.RunNext(t.Context()); err != nil || !done {
 			t.Fatalf("the backup did not run: %v", err)
 		}
 		w.clock.Advance(time.Second)
@@ -53,7 +54,7 @@ func newSlotWorld(t *testing.T, change func(*controlplane.Config)) *slotWorld {
 
 func (w *slotWorld) listedFile(db id.DatabaseID) backup.Filename {
 	w.t.Helper()
-	caller, err := w.use.Access.Admit(w.t.Context(), controlplane.Knock{Key: w.key, Class: "read"})
+	caller, err := w.use.Access.Admit(w.t.Context(), access.Attempt{Key: w.key, Class: "read"})
 	w.ok(err)
 	r, err := w.use.Access.Reach(w.t.Context(), caller.Caller, db, account.See)
 	w.ok(err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/rollout"
 )
 
@@ -13,11 +14,11 @@ type Gatekeeper interface {
 	// Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, or RATE_LIMITED for the
 	// key's class as well as for too many unauthorised attempts of one client address. With RATE_LIMITED the Admission's
 	// Rate is filled in too, and for a valid key all of it.
-	Admit(ctx context.Context, k controlplane.Knock) (controlplane.Admission, error)
+	Admit(ctx context.Context, k access.Attempt) (access.Admission, error)
 	// Reach finds what a path names within the caller's reach, before the body is read. It returns, in this order, the
 	// 404 of the target's kind, the refusal of a closed gate, and FORBIDDEN. What it found is handed to
 	// the handler, so that nothing is looked up twice.
-	Reach(ctx context.Context, c controlplane.Caller, n Need) (any, error)
+	Reach(ctx context.Context, c access.Caller, n Need) (any, error)
 }
 
 // Need says what a route does with what its path names.
@@ -29,11 +30,14 @@ type Need struct {
 }
 
 // NewGate makes the use cases the gatekeeper.
-func NewGate(a *controlplane.Access) Gatekeeper { return gate{a} }
+func NewGate(cp *controlplane.ControlPlane) Gatekeeper { return gate{cp.Access, cp} }
 
-type gate struct{ *controlplane.Access }
+type gate struct {
+	*access.Access
+	cp *controlplane.ControlPlane
+}
 
 // Reach finds the target by its own finder.
-func (g gate) Reach(ctx context.Context, c controlplane.Caller, n Need) (any, error) {
-	return n.Target.find(ctx, g.Access, c, n)
+func (g gate) Reach(ctx context.Context, c access.Caller, n Need) (any, error) {
+	return n.Target.find(ctx, g.cp, c, n)
 }

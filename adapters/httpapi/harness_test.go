@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -45,19 +45,19 @@ const (
 // doorman knows a handful of keys and one database.
 type doorman struct {
 	mu          sync.Mutex
-	knocks      []controlplane.Knock
+	knocks      []access.Attempt
 	maintenance bool
-	callers     map[string]controlplane.Caller
+	callers     map[string]access.Caller
 }
 
 func newDoorman() *doorman {
-	of := func(kind account.KeyKind, scope account.Scope, plan account.Plan) controlplane.Caller {
-		return controlplane.Caller{
+	of := func(kind account.KeyKind, scope account.Scope, plan account.Plan) access.Caller {
+		return access.Caller{
 			Key:     account.Key{ID: "k1234567", Kind: kind, Scope: scope},
 			Account: account.Account{Plan: plan},
 		}
 	}
-	return &doorman{callers: map[string]controlplane.Caller{
+	return &doorman{callers: map[string]access.Caller{
 		"full":     of(account.AccountKey, account.FullAccount, account.Business),
 		anyKey:     of(account.AccountKey, account.SelectedDatabases, account.Pro),
 		"free":     of(account.AccountKey, account.FullAccount, account.Free),
@@ -68,19 +68,19 @@ func newDoorman() *doorman {
 	}}
 }
 
-func (d *doorman) Admit(_ context.Context, k controlplane.Knock) (controlplane.Admission, error) {
+func (d *doorman) Admit(_ context.Context, k access.Attempt) (access.Admission, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.knocks = append(d.knocks, k)
 	c, ok := d.callers[k.Key]
 	if !ok && k.Key == "flood" {
-		return controlplane.Admission{Rate: ratelimit.Decision{Limit: 30, Reset: time.Minute}},
+		return access.Admission{Rate: ratelimit.Decision{Limit: 30, Reset: time.Minute}},
 			fault.New(fault.RateLimited, "too many unauthorized attempts")
 	}
 	if !ok {
-		return controlplane.Admission{}, account.ErrUnauthorized()
+		return access.Admission{}, account.ErrUnauthorized()
 	}
-	a := controlplane.Admission{
+	a := access.Admission{
 		Caller: c, Maintenance: d.maintenance,
 		Rate: ratelimit.Decision{Allowed: true, Limit: 600, Remaining: 599, Reset: 1500 * time.Millisecond},
 	}
@@ -93,7 +93,7 @@ func (d *doorman) Admit(_ context.Context, k controlplane.Knock) (controlplane.A
 	return a, nil
 }
 
-func (d *doorman) Reach(_ context.Context, _ controlplane.Caller, n Need) (any, error) {
+func (d *doorman) Reach(_ context.Context, _ access.Caller, n Need) (any, error) {
 	if n.ID != knownID {
 		return nil, fault.New(fault.DatabaseNotFound, "no such database")
 	}
@@ -103,7 +103,7 @@ func (d *doorman) Reach(_ context.Context, _ controlplane.Caller, n Need) (any, 
 	return n.ID, nil
 }
 
-func (d *doorman) last() controlplane.Knock {
+func (d *doorman) last() access.Attempt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.knocks[len(d.knocks)-1]

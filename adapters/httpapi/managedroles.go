@@ -4,25 +4,25 @@ import (
 	"slices"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-func viewLogin(l controlplane.ManagedLogin) wire.Login {
+func viewLogin(l roles.ManagedLogin) wire.Login {
 	return wire.Login{
 		Login: l.Login, Username: l.Username, ConnectionLimit: l.ConnectionLimit, CredentialGeneration: l.CredentialGeneration,
 	}
 }
 
-func viewLoginRotation(l controlplane.LoginRotation) wire.LoginRotation {
+func viewLoginRotation(l roles.LoginRotation) wire.LoginRotation {
 	return wire.LoginRotation{
 		OperationID: l.ID, Login: l.Login, Kind: l.Kind, Status: l.Status, CredentialGeneration: l.CredentialGeneration,
 		Password: l.Password,
 	}
 }
 
-type managedRoles struct{ use *controlplane.ManagedLogins }
+type managedRoles struct{ use *roles.ManagedLogins }
 
 // login is what the path names. ROLE_NOT_FOUND where no database has such a login; whether this one has it is for the use case to
 // say.

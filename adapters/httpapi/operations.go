@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -23,9 +23,9 @@ func viewOperation(o operation.Operation) wire.Operation {
 	return v
 }
 
-type operations struct{ use *controlplane.Operations }
+type operationRoutes struct{ use *operations.Operations }
 
-func (o operations) routes() []Route {
+func (o operationRoutes) routes() []Route {
 	const one = keyed + "/operations/{id}"
 	return []Route{
 		{
@@ -50,7 +50,7 @@ func (o operations) routes() []Route {
 	}
 }
 
-func (o operations) list(r *Request) (Answer, error) {
+func (o operationRoutes) list(r *Request) (Answer, error) {
 	page, err := r.Page()
 	if err != nil {
 		return Answer{}, err
@@ -62,12 +62,12 @@ func (o operations) list(r *Request) (Answer, error) {
 	return Paged(list, viewOperation, next), nil
 }
 
-func (o operations) get(r *Request) (Answer, error) {
-	return OK(viewOperation(r.Target.(controlplane.ReachedOperation).Operation())), nil
+func (o operationRoutes) get(r *Request) (Answer, error) {
+	return OK(viewOperation(r.Target.(operations.Reached).Operation())), nil
 }
 
-func (o operations) cancel(r *Request) (Answer, error) {
-	work, err := o.use.Cancel(r.Context(), r.Target.(controlplane.ReachedOperation))
+func (o operationRoutes) cancel(r *Request) (Answer, error) {
+	work, err := o.use.Cancel(r.Context(), r.Target.(operations.Reached))
 	if err != nil {
 		return Answer{}, err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -43,7 +43,7 @@ func (s *Server) admit(r *Request) error {
 	if route.Key == Public {
 		return nil
 	}
-	admission, err := s.gate.Admit(r.ctx, controlplane.Knock{
+	admission, err := s.gate.Admit(r.ctx, access.Attempt{
 		Key:   bearer(r.raw.Request.Header.Peek(fasthttp.HeaderAuthorization)),
 		Class: route.Class, Client: r.Client, RequestID: r.ID,
 	})

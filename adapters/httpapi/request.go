@@ -9,14 +9,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 )
 
 // Request is a handler's view of a request. It is valid until the handler returns.
 type Request struct {
-	Caller controlplane.Caller
+	Caller access.Caller
 	Target any    // what Gatekeeper.Reach found; nil where the route names nothing
 	ID     string // the request's own, as in X-Request-Id
 	Client netip.Addr

@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -56,12 +56,12 @@ func (c customRoles) replayChange(r *Request) (Answer, error) {
 	return progress(change, viewChange(change)), nil
 }
 
-func answerRemoval(m controlplane.Removal) Answer {
+func answerRemoval(m roles.Removal) Answer {
 	if m.Done {
 		return OK(wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Removed)})
 	}
 	v := wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Pending), Phase: m.Phase}
-	if m.Phase == controlplane.RevokePhase {
+	if m.Phase == roles.RevokePhase {
 		v.OperationID = m.OperationID
 	}
 	return Accepted(v)

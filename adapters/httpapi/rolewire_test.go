@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -17,8 +17,8 @@ const (
 	aUsername = "pgh_0b5c1f4e7a524f0d9d3e1c2b3a4d5e6f_c3"
 )
 
-func someRole() controlplane.RoleState {
-	return controlplane.RoleState{SetGeneration: 12, Role: role.Role{
+func someRole() roles.State {
+	return roles.State{SetGeneration: 12, Role: role.Role{
 		ID: foreignID, DatabaseID: knownID, Ordinal: 3, Username: aUsername, DisplayName: "Reports",
 		AccessProfile: role.ReadOnly, ConnectionLimit: 5, Status: role.Ready, Key: "a key", Fingerprint: "a fingerprint",
 		SetupID: knownID, Generation: 4, CredentialGeneration: 2, Verifier: "a verifier", Sealed: []byte("sealed"),
@@ -40,10 +40,10 @@ func TestWireShapesOfRoles(t *testing.T) {
 		ID: knownID, DatabaseID: knownID, RoleID: foreignID, Username: aUsername, Kind: role.Rotation, Status: role.Pending,
 		Key: "a key", Generation: 12, CredentialGeneration: 3, Verifier: "a verifier", Sealed: []byte("sealed"),
 	}
-	login := controlplane.ManagedLogin{
+	login := roles.ManagedLogin{
 		Login: database.RuntimeLogin, Username: "pgh_x_rt", ConnectionLimit: 60, CredentialGeneration: 2,
 	}
-	rotation := controlplane.LoginRotation{Change: role.Change{
+	rotation := roles.LoginRotation{Change: role.Change{
 		ID: knownID, Login: database.OwnerLogin, Kind: role.Rotation, Status: role.Completed, CredentialGeneration: 2,
 	}}
 	told := rotation
@@ -59,7 +59,7 @@ func TestWireShapesOfRoles(t *testing.T) {
 		{viewListedRole(plain), `{` + fields + `"status":"ready","operationId":null}`},
 		{viewListedRole(updating), `{` + fields + `"status":"updating","operationId":"` + knownID + `"}`},
 		{viewListedRole(removing), `{` + fields + `"status":"revoked","operationId":null}`},
-		{wire.Roles[wire.ListedRole]{Roles: mapped([]controlplane.RoleState{}, viewListedRole)}, `{"roles":[]}`},
+		{wire.Roles[wire.ListedRole]{Roles: mapped([]roles.State{}, viewListedRole)}, `{"roles":[]}`},
 		{wire.RevealedRole{Role: viewRole(plain), Credential: viewCredential(record, "pw")}, `{` + fields + `"status":"ready",` + way},
 		{viewSetup(plain), `{` + aRole + `"username":"` + aUsername + `","displayName":"Reports","accessProfile":"read_only",` +
 			`"ordinal":3,"status":"ready"}`},
@@ -84,14 +84,14 @@ func TestWireShapesOfRoles(t *testing.T) {
 func TestAnswersToRemovals(t *testing.T) {
 	const r = `{"roleId":"` + foreignID + `","status":`
 	for _, c := range []struct {
-		removal controlplane.Removal
+		removal roles.Removal
 		status  int
 		want    string
 	}{
-		{controlplane.Removal{RoleID: foreignID, Done: true, OperationID: knownID}, 200, r + `"removed"}`},
-		{controlplane.Removal{RoleID: foreignID, Phase: "revoke", OperationID: knownID}, 202,
+		{roles.Removal{RoleID: foreignID, Done: true, OperationID: knownID}, 200, r + `"removed"}`},
+		{roles.Removal{RoleID: foreignID, Phase: "revoke", OperationID: knownID}, 202,
 			r + `"pending","phase":"revoke","operationId":"` + knownID + `"}`},
-		{controlplane.Removal{RoleID: foreignID, Phase: "remove", OperationID: knownID}, 202, r + `"pending","phase":"remove"}`},
+		{roles.Removal{RoleID: foreignID, Phase: "remove", OperationID: knownID}, 202, r + `"pending","phase":"remove"}`},
 	} {
 		answer := answerRemoval(c.removal)
 		text, err := json.Marshal(answer.Body)

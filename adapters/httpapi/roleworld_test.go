@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -53,14 +54,14 @@ func newRoleWorld(t *testing.T, changes ...func(*controlplane.Config)) *roleWorl
 	}, config)
 	w.ok(err)
 	ctx, o := t.Context(), w.use.Operator
-	machine, err := o.AddServer(ctx, controlplane.NewServer{
+	machine, err := o.AddServer(ctx, operator.NewServer{
 		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example", PublicPort: 6432, Capacity: 10,
 	})
 	w.ok(err)
 	w.server = fleet.Server(machine.ID)
 	w.ok(o.SetFeature(ctx, "additional-roles", true))
 	w.account, w.key = w.customer("ada@example.org", account.FullAccount)
-	w.stage = open(t, func(c *Config) { c.Gate, c.Routes = NewGate(w.use.Access), Routes(w.use) })
+	w.stage = open(t, func(c *Config) { c.Gate, c.Routes = NewGate(w.use), Routes(w.use) })
 	made := w.send("POST", "/api/v1/databases", `{"name":"shop-1","displayName":"Shop"}`).is(201)
 	w.database.ID, w.database.Name = id.DatabaseID(made.text("id")), "shop-1"
 	return w
@@ -76,7 +77,7 @@ func (w *roleWorld) ok(err error) {
 func (w *roleWorld) customer(email string, scope account.Scope, dbs ...id.DatabaseID) (account.Account, string) {
 	w.t.Helper()
 	o := w.use.Operator
-	a, user, err := o.CreateAccount(w.t.Context(), controlplane.NewAccount{Email: email, Name: "Ada", Plan: account.Pro})
+	a, user, err := o.CreateAccount(w.t.Context(), operator.NewAccount{Email: email, Name: "Ada", Plan: account.Pro})
 	w.ok(err)
 	for _, db := range dbs {
 		w.ok(w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
@@ -85,7 +86,7 @@ func (w *roleWorld) customer(email string, scope account.Scope, dbs ...id.Databa
 			})
 		}))
 	}
-	_, key, err := o.CreateKey(w.t.Context(), controlplane.NewKey{AccountID: a.ID, Label: "k", Scope: scope, Databases: dbs})
+	_, key, err := o.CreateKey(w.t.Context(), operator.NewKey{AccountID: a.ID, Label: "k", Scope: scope, Databases: dbs})
 	w.ok(err)
 	return a, key
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -61,7 +61,7 @@ const (
 
 // admits returns KEY_SCOPE_DENIED for a key of the wrong kind or scope. It needs no look-up, so existing and missing IDs get
 // the same answer.
-func (k KeyClass) admits(c controlplane.Caller) error {
+func (k KeyClass) admits(c access.Caller) error {
 	switch {
 	case k == validKey:
 		return nil

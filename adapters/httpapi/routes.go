@@ -10,12 +10,12 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 		tag  Tag
 		rows []Route
 	}{
-		{Tag{"Databases", "Databases and their lifecycle"}, databases{uc.Databases}.routes()},
-		{Tag{"Allowlist", "Networks that may connect to a database"}, allowlist{uc.Allowlist}.routes()},
-		{Tag{"Backups", "Backup files of a database"}, backups{uc.Backups}.routes()},
-		{Tag{"Operations", "Asynchronous work and its progress"}, operations{uc.Operations}.routes()},
-		{Tag{"Activity", "What was done to a database, and by whom"}, activity{uc.Activity}.routes()},
-		{Tag{"Webhooks", "Endpoints that are sent signed events"}, webhooks{uc.Webhooks}.routes()},
+		{Tag{"Databases", "Databases and their lifecycle"}, databaseRoutes{uc.Databases}.routes()},
+		{Tag{"Allowlist", "Networks that may connect to a database"}, allowlistRoutes{uc.Allowlist}.routes()},
+		{Tag{"Backups", "Backup files of a database"}, backupRoutes{uc.Backups}.routes()},
+		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
+		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},
+		{Tag{"Webhooks", "Endpoints that are sent signed events"}, webhookRoutes{uc.Webhooks}.routes()},
 		{Tag{"Additional roles", "Further logins of a database, each with its own password"}, customRoles{uc.Roles}.routes()},
 		{Tag{"Managed logins", "The logins that were created with a database"}, managedRoles{uc.ManagedLogins}.routes()},
 	} {

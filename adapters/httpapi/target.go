@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -14,25 +15,25 @@ type Target struct {
 	Name    string // in one word, for people
 	missing fault.Code
 	// find reaches such a thing for the caller; what it returns is the handler's Request.Target.
-	find func(ctx context.Context, a *controlplane.Access, c controlplane.Caller, n Need) (any, error)
+	find func(ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need) (any, error)
 }
 
 // The kinds of targets.
 var (
 	Database = &Target{"database", fault.DatabaseNotFound, func(
-		ctx context.Context, a *controlplane.Access, c controlplane.Caller, n Need,
+		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,
 	) (any, error) {
-		return a.Reach(ctx, c, id.DatabaseID(n.ID), n.Action, n.gates()...)
+		return cp.Access.Reach(ctx, c, id.DatabaseID(n.ID), n.Action, n.gates()...)
 	}}
 	Operation = &Target{"operation", fault.OperationNotFound, func(
-		ctx context.Context, a *controlplane.Access, c controlplane.Caller, n Need,
+		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,
 	) (any, error) {
-		return a.ReachOperation(ctx, c, id.OperationID(n.ID), n.Action, n.gates()...)
+		return cp.Operations.Reach(ctx, c, id.OperationID(n.ID), n.Action, n.gates()...)
 	}}
 	Webhook = &Target{"webhook", fault.WebhookNotFound, func(
-		ctx context.Context, a *controlplane.Access, c controlplane.Caller, n Need,
+		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,
 	) (any, error) {
-		return a.ReachWebhook(ctx, c, id.WebhookID(n.ID), n.gates()...)
+		return cp.Webhooks.Reach(ctx, c, id.WebhookID(n.ID), n.gates()...)
 	}}
 )
 

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"time"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 )
 
 const gzipType = "application/gzip"
@@ -20,7 +20,7 @@ func instantOrNull(t *time.Time) *time.Time {
 }
 
 // reached is the database that the pipeline found.
-func (r *Request) reached() controlplane.Reached { return r.Target.(controlplane.Reached) }
+func (r *Request) reached() access.Reached { return r.Target.(access.Reached) }
 
 // mapped is one page's or list's entries as they are shown.
 func mapped[E, V any](entries []E, view func(E) V) []V {

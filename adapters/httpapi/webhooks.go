@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -20,16 +20,16 @@ func viewEndpoint(e webhook.Endpoint) wire.Webhook {
 	}
 }
 
-func viewSecret(s controlplane.SecretEndpoint) wire.WebhookSecret {
+func viewSecret(s webhooks.SecretEndpoint) wire.WebhookSecret {
 	e := s.Endpoint
 	return wire.WebhookSecret{
 		ID: e.ID, DatabaseID: e.DatabaseID, URL: e.URL, Enabled: e.Status() == webhook.Enabled, Secret: s.Secret,
 	}
 }
 
-type webhooks struct{ use *controlplane.Webhooks }
+type webhookRoutes struct{ use *webhooks.Webhooks }
 
-func (w webhooks) routes() []Route {
+func (w webhookRoutes) routes() []Route {
 	const (
 		list = keyed + "/webhooks"
 		one  = list + "/{id}"
@@ -85,7 +85,7 @@ func (w webhooks) routes() []Route {
 	return rows
 }
 
-func (w webhooks) list(r *Request) (Answer, error) {
+func (w webhookRoutes) list(r *Request) (Answer, error) {
 	page, err := r.Page()
 	if err != nil {
 		return Answer{}, err
@@ -97,7 +97,7 @@ func (w webhooks) list(r *Request) (Answer, error) {
 	return Paged(endpoints, viewEndpoint, next), nil
 }
 
-func (w webhooks) create(r *Request) (Answer, error) {
+func (w webhookRoutes) create(r *Request) (Answer, error) {
 	body := Decoded[wire.CreateWebhook](r)
 	var database *id.DatabaseID
 	if body.DatabaseID != nil {
@@ -116,7 +116,7 @@ func (w webhooks) create(r *Request) (Answer, error) {
 	return Created(wire.Data[wire.WebhookSecret]{Data: view}), nil
 }
 
-func (w webhooks) rotate(r *Request) (Answer, error) {
+func (w webhookRoutes) rotate(r *Request) (Answer, error) {
 	rotated, err := w.use.Rotate(r.Context(), r.reachedWebhook())
 	if err != nil {
 		return Answer{}, err
@@ -127,7 +127,7 @@ func (w webhooks) rotate(r *Request) (Answer, error) {
 	return OK(wire.DataWithMessage[wire.WebhookSecret]{Message: message, Data: view}), nil
 }
 
-func (w webhooks) disable(r *Request) (Answer, error) {
+func (w webhookRoutes) disable(r *Request) (Answer, error) {
 	return NoContent(), w.use.Disable(r.Context(), r.reachedWebhook())
 }
 
@@ -135,7 +135,7 @@ func viewDelivery(d webhook.Delivery) wire.Delivery {
 	return wire.Delivery{DeliveryID: d.ID, Event: d.Event, Status: d.Status}
 }
 
-func (w webhooks) test(r *Request) (Answer, error) {
+func (w webhookRoutes) test(r *Request) (Answer, error) {
 	made, err := w.use.Test(r.Context(), r.reachedWebhook())
 	if err != nil {
 		return Answer{}, err
@@ -143,7 +143,7 @@ func (w webhooks) test(r *Request) (Answer, error) {
 	return Accepted(wire.DataWithMessage[wire.Delivery]{Message: "A test event is on its way.", Data: viewDelivery(made)}), nil
 }
 
-func (w webhooks) redeliver(r *Request) (Answer, error) {
+func (w webhookRoutes) redeliver(r *Request) (Answer, error) {
 	again, err := w.use.Redeliver(r.Context(), r.reachedWebhook(), id.DeliveryID(r.Param("deliveryId")))
 	if err != nil {
 		return Answer{}, err
@@ -169,7 +169,7 @@ func nullIfZero[T comparable](v T) *T {
 	return &v
 }
 
-func (w webhooks) attempts(r *Request) (Answer, error) {
+func (w webhookRoutes) attempts(r *Request) (Answer, error) {
 	page, err := r.Page()
 	if err != nil {
 		return Answer{}, err
@@ -182,6 +182,6 @@ func (w webhooks) attempts(r *Request) (Answer, error) {
 }
 
 // reachedWebhook is the endpoint that the pipeline found.
-func (r *Request) reachedWebhook() controlplane.ReachedWebhook {
-	return r.Target.(controlplane.ReachedWebhook)
+func (r *Request) reachedWebhook() webhooks.Reached {
+	return r.Target.(webhooks.Reached)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
@@ -77,7 +77,7 @@ func TestCreateBody(t *testing.T) {
 		Environment: new(database.Production),
 	}
 	got, err := createRequest(&b)
-	want := controlplane.CreateRequest{
+	want := databases.CreateRequest{
 		Name: "shop", DisplayName: "Shop", RoleModel: database.SingleLogin, Schedule: database.Daily, Environment: database.Production,
 	}
 	if err != nil || got != want {

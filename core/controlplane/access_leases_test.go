@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -58,8 +59,8 @@ func (w *world) leasingHost() *controlplane.ControlPlane {
 	return w.process(c)
 }
 
-func (w *world) read(on *controlplane.ControlPlane) (controlplane.Admission, error) {
-	k := knock(w.key)
+func (w *world) read(on *controlplane.ControlPlane) (access.Admission, error) {
+	k := attempt(w.key)
 	k.Class = ratelimit.Read
 	return on.Access.Admit(w.ctx, k)
 }
@@ -118,7 +119,7 @@ func TestACrowdAsksOnce(t *testing.T) {
 // While a host holds a lease, a key that is revoked, a maintenance window and a change of the account are heeded at once.
 func TestALeaseKeepsNothingFromTheStore(t *testing.T) {
 	w, counts := leasing(t)
-	read := func() (controlplane.Admission, error) {
+	read := func() (access.Admission, error) {
 		t.Helper()
 		before := counts.leases.Load()
 		a, err := w.read(w.ControlPlane)
@@ -180,7 +181,7 @@ func TestEndedLeasesGoBack(t *testing.T) {
 // Restore reservations ask the bucket each for itself, and nothing is left to be returned.
 func TestReservationsAreNotLeased(t *testing.T) {
 	w, counts := leasing(t)
-	k := knock(w.key)
+	k := attempt(w.key)
 	k.Class = ratelimit.Reservation
 	for range 3 {
 		must(w.Access.Admit(w.ctx, k))(t)
@@ -222,7 +223,7 @@ func TestWaitingForALeaseEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Millisecond)
 	defer cancel()
-	k := knock(w.key)
+	k := attempt(w.key)
 	k.Class = ratelimit.Read
 	if _, err := w.Access.Admit(ctx, k); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)

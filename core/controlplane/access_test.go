@@ -10,6 +10,9 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/operations"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -32,7 +35,7 @@ func TestUnauthorizedIsAlwaysTheSame(t *testing.T) {
 		"none": "", "malformed": "pgh_x", "bad checksum": w.key[:len(w.key)-1] + "!", "unknown": unknown,
 		"another secret": otherSecret, "another kind": otherKind, "revoked": revoked, "replaced": replaced,
 	} {
-		admission, err := w.Access.Admit(w.ctx, knock(key))
+		admission, err := w.Access.Admit(w.ctx, attempt(key))
 		if err == nil || err.Error() != account.ErrUnauthorized().Error() || admission.Caller.Known() {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -41,22 +44,22 @@ func TestUnauthorizedIsAlwaysTheSame(t *testing.T) {
 
 func TestAdmission(t *testing.T) {
 	w := newWorld(t)
-	a := must(w.Access.Admit(w.ctx, knock(w.key)))(t)
+	a := must(w.Access.Admit(w.ctx, attempt(w.key)))(t)
 	if a.Caller.Account.ID != w.account.ID || a.Caller.Key.Hash != nil || a.Maintenance ||
 		string(a.Caller.Actor()) != "key:"+w.key[:12] {
 		t.Errorf("%+v", a)
 	}
 	ok(t, w.Operator.SetMaintenance(w.ctx, true))
-	equal(t, "maintenance", must(w.Access.Admit(w.ctx, knock(w.key)))(t).Maintenance, true)
+	equal(t, "maintenance", must(w.Access.Admit(w.ctx, attempt(w.key)))(t).Maintenance, true)
 	ok(t, w.Operator.SetMaintenance(w.ctx, false))
-	equal(t, "maintenance", must(w.Access.Admit(w.ctx, knock(w.key)))(t).Maintenance, false)
+	equal(t, "maintenance", must(w.Access.Admit(w.ctx, attempt(w.key)))(t).Maintenance, false)
 }
 
 func TestRateLimitOfAKey(t *testing.T) {
 	c := quick()
 	c.Limits = map[ratelimit.Class]ratelimit.Limit{ratelimit.Read: {Count: 3, Period: time.Minute}}
 	w := configured(t, c)
-	k := knock(w.key)
+	k := attempt(w.key)
 	k.Class = ratelimit.Read
 	for i := range 3 {
 		equal(t, "remaining", must(w.Access.Admit(w.ctx, k))(t).Rate.Remaining, 2-i)
@@ -75,11 +78,11 @@ func TestRateLimitOfAKey(t *testing.T) {
 func TestUnauthorizedAttempts(t *testing.T) {
 	w := newWorld(t)
 	for range 30 {
-		_, err := w.Access.Admit(w.ctx, knock("wrong"))
+		_, err := w.Access.Admit(w.ctx, attempt("wrong"))
 		refused(t, err, fault.Unauthorized)
 	}
 	for i := range 2 { // the first from the store, the second from memory
-		turned, err := w.Access.Admit(w.ctx, knock("wrong"))
+		turned, err := w.Access.Admit(w.ctx, attempt("wrong"))
 		refused(t, err, fault.RateLimited)
 		equal(t, "remaining", turned.Rate.Remaining, 0)
 		equal(t, "limit", turned.Rate.Limit, 30)
@@ -90,12 +93,12 @@ func TestUnauthorizedAttempts(t *testing.T) {
 		}
 	}
 	w.admit(w.key)
-	other := knock("wrong")
+	other := attempt("wrong")
 	other.Client = netip.MustParseAddr("203.0.113.8")
 	_, err := w.Access.Admit(w.ctx, other)
 	refused(t, err, fault.Unauthorized)
 	w.clock.Advance(2 * time.Second)
-	_, err = w.Access.Admit(w.ctx, knock("wrong"))
+	_, err = w.Access.Admit(w.ctx, attempt("wrong"))
 	refused(t, err, fault.Unauthorized)
 }
 
@@ -146,11 +149,11 @@ func TestKeysFromAnAddressThatIsShutOut(t *testing.T) {
 			}
 			w.clock.Advance(c.after)
 			for range 31 {
-				_, _ = w.Access.Admit(w.ctx, knock("wrong"))
+				_, _ = w.Access.Admit(w.ctx, attempt("wrong"))
 			}
 			counting.n = 0
 			for _, code := range c.want {
-				if _, err := w.Access.Admit(w.ctx, knock(key)); (code == "" && err != nil) || (code != "" && !fault.Has(err, code)) {
+				if _, err := w.Access.Admit(w.ctx, attempt(key)); (code == "" && err != nil) || (code != "" && !fault.Has(err, code)) {
 					t.Errorf("got %v, want %q", err, code)
 				}
 			}
@@ -163,7 +166,7 @@ var tooMany = []fault.Code{fault.RateLimited, fault.RateLimited}
 
 // fresh is a valid key that was never used.
 func (w *world) fresh() string {
-	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
 		AccountID: w.account.ID, Label: "fresh", Scope: account.FullAccount,
 	})
 	ok(w.t, err)
@@ -179,7 +182,7 @@ func withSecret(key, secret string) string {
 func TestAddressesThatShareABucket(t *testing.T) {
 	for _, pair := range [][2]string{{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9"}, {"203.0.113.7", "::ffff:203.0.113.7"}} {
 		w := newWorld(t)
-		k := knock("wrong")
+		k := attempt("wrong")
 		k.Client = netip.MustParseAddr(pair[0])
 		for range 30 {
 			_, err := w.Access.Admit(w.ctx, k)
@@ -208,7 +211,7 @@ func TestScope(t *testing.T) {
 	a, b := w.made("shop-a"), w.made("shop-b")
 	work := must(w.Backups.Start(w.ctx, w.reached(a.Record.ID)))(t)
 	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
-	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
 		AccountID: w.account.ID, Label: "b", Scope: account.SelectedDatabases, Databases: ids(b),
 	})
 	ok(t, err)
@@ -216,13 +219,13 @@ func TestScope(t *testing.T) {
 	const missing = "0189abcd-ef01-4234-8567-89abcdef0123"
 	_, want := w.Access.Reach(w.ctx, w.caller, missing, account.See)
 	refused(t, want, fault.DatabaseNotFound)
-	_, wantOperation := w.Access.ReachOperation(w.ctx, w.caller, missing, account.See)
+	_, wantOperation := w.Operations.Reach(w.ctx, w.caller, missing, account.See)
 	refused(t, wantOperation, fault.OperationNotFound)
-	for name, c := range map[string]controlplane.Caller{"stranger": stranger, "selected": selected, "nobody": {}} {
+	for name, c := range map[string]access.Caller{"stranger": stranger, "selected": selected, "nobody": {}} {
 		if _, err := w.Access.Reach(w.ctx, c, a.Record.ID, account.See); err == nil || err.Error() != want.Error() {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := w.Access.ReachOperation(w.ctx, c, work.ID, account.See); err == nil || err.Error() != wantOperation.Error() {
+		if _, err := w.Operations.Reach(w.ctx, c, work.ID, account.See); err == nil || err.Error() != wantOperation.Error() {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -236,11 +239,11 @@ func TestScope(t *testing.T) {
 // A Reached that nobody made reaches nothing.
 func TestZeroReached(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.Backups.Start(w.ctx, controlplane.Reached{})
+	_, err := w.Backups.Start(w.ctx, access.Reached{})
 	refused(t, err, fault.DatabaseNotFound)
-	_, _, err = w.Activity.List(w.ctx, controlplane.Reached{}, ports.Page{})
+	_, _, err = w.Activity.List(w.ctx, access.Reached{}, ports.Page{})
 	refused(t, err, fault.DatabaseNotFound)
-	_, err = w.Operations.Cancel(w.ctx, controlplane.ReachedOperation{})
+	_, err = w.Operations.Cancel(w.ctx, operations.Reached{})
 	refused(t, err, fault.DatabaseNotFound)
 }
 
@@ -277,9 +280,9 @@ func TestPages(t *testing.T) {
 func TestOperator(t *testing.T) {
 	w := newWorld(t)
 	db := w.made("shop").Record.ID
-	_, _, err := w.Operator.CreateAccount(w.ctx, controlplane.NewAccount{Email: " OWNER@example.org", Name: "x", Plan: account.Pro})
+	_, _, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: " OWNER@example.org", Name: "x", Plan: account.Pro})
 	refused(t, err, fault.ValidationError)
-	for name, n := range map[string]controlplane.NewKey{
+	for name, n := range map[string]operator.NewKey{
 		"no label":           {AccountID: w.account.ID, Scope: account.FullAccount},
 		"no scope":           {AccountID: w.account.ID, Label: "x"},
 		"unknown scope":      {AccountID: w.account.ID, Label: "x", Scope: "everything"},

@@ -12,6 +12,9 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
@@ -19,7 +22,7 @@ import (
 // reader is an account with a database and a backup of it.
 type reader struct {
 	w    *world
-	r    controlplane.Reached
+	r    access.Reached
 	name backup.Filename
 }
 
@@ -33,7 +36,7 @@ func (w *world) reader(name string) reader {
 	return reader{w, r, w.backups(r)[0].Filename}
 }
 
-func (a reader) open(ctx context.Context) (controlplane.Download, error) {
+func (a reader) open(ctx context.Context) (backups.Download, error) {
 	return a.w.Backups.Open(ctx, a.r, a.name)
 }
 
@@ -62,7 +65,7 @@ func TestAnAccountHasFourDownloads(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.reader("ada"), w.reader("bob")
 	var first io.Closer
-	for range controlplane.DefaultDownloadsPerAccount {
+	for range plane.DefaultDownloadsPerAccount {
 		first = ada.opens()
 	}
 	_, err := ada.open(w.ctx)

@@ -16,6 +16,9 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
+	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/event"
@@ -27,13 +30,13 @@ import (
 )
 
 // started is a database and a backup of it that is queued.
-func (w *world) started() (controlplane.Reached, operation.Operation) {
+func (w *world) started() (access.Reached, operation.Operation) {
 	w.t.Helper()
 	r := w.reached(w.made("shop").Record.ID)
 	return r, must(w.Backups.Start(w.ctx, r))(w.t)
 }
 
-func (w *world) backups(r controlplane.Reached) []backup.Backup {
+func (w *world) backups(r access.Reached) []backup.Backup {
 	w.t.Helper()
 	list, _, err := w.Backups.List(w.ctx, r, ports.Page{})
 	ok(w.t, err)
@@ -89,7 +92,7 @@ func (w *world) expectEvent(name string, op id.OperationID) {
 	}
 }
 
-func (w *world) expectDownload(r controlplane.Reached, b backup.Backup, text string) {
+func (w *world) expectDownload(r access.Reached, b backup.Backup, text string) {
 	w.t.Helper()
 	d := must(w.Backups.Open(w.ctx, r, b.Filename))(w.t)
 	defer func() { ok(w.t, d.File.Body.Close()) }()
@@ -114,7 +117,7 @@ func TestTwoBackupsInOneSecondHaveTwoNames(t *testing.T) {
 
 func (w *world) runOnce() {
 	w.t.Helper()
-	equal(w.t, "claimed", must(w.Worker.RunNext(w.ctx))(w.t), true)
+	equal(w.t, "claimed", must(w.Work.RunNext(w.ctx))(w.t), true)
 }
 
 func TestOneOpenOperation(t *testing.T) {
@@ -203,7 +206,7 @@ func TestBackupOutlivesTheAgent(t *testing.T) {
 	w.server.SetUnreachable(true)
 	w.runOnce()
 	equal(t, "status", w.operation(work.ID).Status, operation.Running)
-	equal(t, "claimable before its rest", must(w.Worker.RunNext(w.ctx))(t), false)
+	equal(t, "claimable before its rest", must(w.Work.RunNext(w.ctx))(t), false)
 	w.server.SetUnreachable(false)
 	w.server.LoseReplies(3)
 	w.work(w.ControlPlane)
@@ -213,9 +216,9 @@ func TestBackupOutlivesTheAgent(t *testing.T) {
 }
 
 // reachedOperation is an operation as the owner of its database reaches it.
-func (w *world) reachedOperation(op id.OperationID) controlplane.ReachedOperation {
+func (w *world) reachedOperation(op id.OperationID) operations.Reached {
 	w.t.Helper()
-	return must(w.Access.ReachOperation(w.ctx, w.caller, op, account.See))(w.t)
+	return must(w.Operations.Reach(w.ctx, w.caller, op, account.See))(w.t)
 }
 
 func TestCancelQueued(t *testing.T) {
@@ -226,7 +229,7 @@ func TestCancelQueued(t *testing.T) {
 	equal(t, "stored", w.operation(work.ID).Status, operation.Canceled)
 	again := must(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID)))(t)
 	equal(t, "canceled twice", again.Status, operation.Canceled)
-	equal(t, "claimed", must(w.Worker.RunNext(w.ctx))(t), false)
+	equal(t, "claimed", must(w.Work.RunNext(w.ctx))(t), false)
 	w.expectEvent("backup.canceled", work.ID)
 	must(w.Backups.Start(w.ctx, r))(t)
 }
@@ -248,7 +251,7 @@ func TestCancelRunning(t *testing.T) {
 	w.expectEvent("backup.canceled", work.ID)
 }
 
-// The wish comes when the file is already complete: the backup stays, and succeeds.
+// The request comes when the file is already complete: the backup stays, and succeeds.
 func TestCancelTooLate(t *testing.T) {
 	w := newWorld(t)
 	r, work := w.started()
@@ -269,7 +272,7 @@ func TestCancelTooLate(t *testing.T) {
 
 // Killed at any point, the next process finishes the same backup: one file, one record, one event.
 func TestBackupSurvivesEveryCrash(t *testing.T) {
-	killed(t, controlplane.KindBackup, func(w *world) { w.made("shop") },
+	killed(t, backups.Kind, func(w *world) { w.made("shop") },
 		func(w *world, cp *controlplane.ControlPlane) {
 			_, _ = cp.Backups.Start(w.ctx, w.reached(w.only().ID))
 			w.work(cp)
@@ -285,7 +288,7 @@ func TestBackupSurvivesEveryCrash(t *testing.T) {
 
 func TestFailingAndCancelingSurviveACrash(t *testing.T) {
 	for _, end := range []operation.Status{operation.Failed, operation.Canceled} {
-		killed(t, controlplane.KindBackup, func(w *world) {
+		killed(t, backups.Kind, func(w *world) {
 			w.started()
 			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 				if c.Method == "Backup" && c.CallIndex >= 1 {
@@ -298,7 +301,7 @@ func TestFailingAndCancelingSurviveACrash(t *testing.T) {
 				return f
 			})
 		}, func(w *world, cp *controlplane.ControlPlane) {
-			cp.Worker.Reserved(controlplane.KindBackup) // where it would die before anybody has claimed it
+			cp.Work.Reserved(backups.Kind) // where it would die before anybody has claimed it
 			w.work(cp)
 		}, func(w *world) {
 			equal(w.t, "status", w.newest().Status, end)
@@ -314,17 +317,17 @@ func TestABackupInUseStays(t *testing.T) {
 	r, _ := w.started()
 	w.work(w.ControlPlane)
 	b, user := w.backups(r)[0], w.made("copy").Record
-	o := w.Worker.Queued(user, controlplane.KindBackup, nil, work.Origin{Actor: audit.System})
+	o := w.Work.Queued(user, backups.Kind, nil, work.Origin{Actor: audit.System})
 	ok(t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
 		use := operation.Use{OperationID: o.ID, DatabaseID: r.Record().ID, Backup: string(b.Filename)}
 		return errors.Join(tx.Operations().Add(ctx, o), tx.Uses().Add(ctx, use))
 	}))
 	refused(t, w.Backups.Delete(w.ctx, r, b.Filename), fault.BackupConflict)
 	w.clock.Advance(b.ExpiresAt.Sub(w.clock.Now()))
-	ok(t, w.Keeper.Once(w.ctx))
+	ok(t, w.Rounds.Once(w.ctx))
 	equal(t, "erased while in use", w.server.Calls("DeleteBackup"), 0)
 	must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
-	ok(t, w.Keeper.Once(w.ctx))
+	ok(t, w.Rounds.Once(w.ctx))
 	equal(t, "erased", w.server.Calls("DeleteBackup"), 1)
 }
 
@@ -369,9 +372,9 @@ func TestACutShortFileIsNotHandedOut(t *testing.T) {
 	ok(t, w.Backups.Delete(w.ctx, r, name))
 }
 
-// A deletion that the server could not do is done later by the keeper, at every crash point too.
-func TestDeletionIsFinishedByTheKeeper(t *testing.T) {
-	for _, point := range []string{"", controlplane.CrashBackupDoomed, controlplane.CrashBackupErased} {
+// A deletion that the server could not do is done later by a round, at every crash point too.
+func TestDeletionIsFinishedLater(t *testing.T) {
+	for _, point := range []string{"", backups.CrashDoomed, backups.CrashErased} {
 		w := newWorld(t)
 		r, _ := w.started()
 		w.work(w.ControlPlane)
@@ -384,7 +387,7 @@ func TestDeletionIsFinishedByTheKeeper(t *testing.T) {
 			t.Fatalf("%s was not hit", point)
 		}
 		equal(t, "listed", len(w.backups(r)), 0)
-		ok(t, w.Keeper.Once(w.ctx))
+		ok(t, w.Rounds.Once(w.ctx))
 		agent := must(w.fleet.Agent(w.machine))(t)
 		_, err := agent.Open(w.ctx, command.OpenBackup{DatabaseID: r.Record().ID, Filename: name})
 		equal(t, "the file is gone", command.RefusedFor(err, command.ReasonNotFound), true)
@@ -439,7 +442,7 @@ func TestSleeperCannotCommit(t *testing.T) {
 	other := w.process(quick())
 	mine, c := int64(0), quick()
 	c.Crash = func(point string) {
-		if point == work.Before(controlplane.KindBackup, "succeeded") {
+		if point == work.Before(backups.Kind, "succeeded") {
 			mine = w.operation(started.ID).Epoch
 			w.clock.Advance(time.Hour)
 			w.work(other)
@@ -465,7 +468,7 @@ func TestTwoWorkersDoNothingTwice(t *testing.T) {
 	finished := make(chan struct{}, 2)
 	for _, p := range []*controlplane.ControlPlane{w.ControlPlane, other} {
 		go func() {
-			p.Worker.Run(ctx, w.store, work.Workers{All: 2, PerAccount: 2, PerServer: 2})
+			p.Work.Run(ctx, w.store, work.Workers{All: 2, PerAccount: 2, PerServer: 2})
 			finished <- struct{}{}
 		}()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -35,7 +36,7 @@ type hang struct {
 }
 
 // hangs has every rotation of these databases hang, and the agent take so many calls at a time, as a process makes connections.
-func (w *world) hangs(connections int, of ...controlplane.Reached) *hang {
+func (w *world) hangs(connections int, of ...access.Reached) *hang {
 	h, pool, hanging := &hang{over: make(chan struct{})}, make(chan struct{}, connections), map[id.DatabaseID]bool{}
 	for _, r := range of {
 		hanging[r.Record().ID] = true
@@ -79,7 +80,7 @@ func (h *hang) comesTo(t *testing.T, n int) {
 }
 
 // ofAccount makes databases of a new account.
-func (w *world) ofAccount(name string, databases int) (c controlplane.Caller, all []controlplane.Reached) {
+func (w *world) ofAccount(name string, databases int) (c access.Caller, all []access.Reached) {
 	w.t.Helper()
 	_, _, c = w.newAccount(name+"@example.org", account.Business)
 	for i := range databases {
@@ -97,7 +98,7 @@ func TestAnAccountCannotTakeAllCallsToAServer(t *testing.T) {
 	_, blocked := w.ofAccount("ada", databases)
 	bob, calm := w.ofAccount("bob", 1)
 	h := w.hangs(connections, blocked...)
-	rotate := func(r controlplane.Reached) error {
+	rotate := func(r access.Reached) error {
 		return errOf(w.ManagedLogins.Rotate(w.ctx, r, database.RuntimeLogin, "key"))
 	}
 	var running sync.WaitGroup
@@ -202,7 +203,7 @@ func TestARequestWaitsForASlotOfItsServer(t *testing.T) {
 	_, blocked := w.ofAccount("ada", 1)
 	bob, calm := w.ofAccount("bob", 1)
 	h := w.hangs(32, blocked...)
-	rotate := func(r controlplane.Reached) error {
+	rotate := func(r access.Reached) error {
 		return errOf(w.ManagedLogins.Rotate(w.ctx, r, database.RuntimeLogin, "key"))
 	}
 	rotated := make(chan error, 1)

@@ -1,166 +1,62 @@
 package controlplane
 
 import (
-	"errors"
-	"time"
-
-	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/operations"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
-	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/ratelimit"
-	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal and Sender may be nil (without a Sender, webhooks are refused); all others are
-// required.
-type Ports struct {
-	Store      ports.Store
-	Admissions ports.Admissions
-	Fleet      ports.Fleet
-	Clock      ports.Clock
-	Entropy    ports.Entropy
-	Secrets    ports.SecretBox
-	Journal    ports.Journal
-	Sender     ports.WebhookSender
-}
-
-// Config holds an installation's choices. The zero value of a field means its default.
-type Config struct {
-	// Instance names this process in leases. It must differ from every other process's; a random one is the default.
-	Instance string
-	// Limits are the rate limits; a missing class has its default.
-	Limits map[ratelimit.Class]ratelimit.Limit
-	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
-	UnverifiedPlans []account.Plan
-	// LeaseHold is how long a worker may be silent before another takes over its work; by default
-	// work.DefaultLeaseHold.
-	LeaseHold time.Duration
-	// CreateWait is how long a request waits for a creation or a lifecycle action to finish; by default 60 s.
-	CreateWait time.Duration
-	// RoleWait is how long a request about a role or login waits for the agent, which continues afterwards; by default 20 s.
-	RoleWait time.Duration
-	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
-	SizeWait time.Duration
-	// DownloadsPerAccount is how many downloads an account may have in this process at a time; by default 4.
-	DownloadsPerAccount int
-	// DownloadsPerServer is how many downloads this process may have from one database server at a time; by default 32.
-	DownloadsPerServer int
-	// DownloadWait is how long a download waits for one of these; by default 5 s.
-	DownloadWait time.Duration
-	// CallsPerAccount is how many requests of an account may call agents in this process at a time; by default 8. It should be a
-	// fraction of CallsPerServer: so many accounts are needed to take all of a server's.
-	CallsPerAccount int
-	// CallsPerServer is how many requests may call the agent of one server at a time; by default 32, which is also how many
-	// connections a process makes to an agent.
-	CallsPerServer int
-	// CallWait is how long a request waits until it may call an agent; by default 20 s, as RoleWait: that long is what others'
-	// calls about logins take at most.
-	CallWait time.Duration
-	// Crash is called at each point of Worker.Points, CrashPoints, DispatchCrashPoints and RoleCrashPoints, so that tests can kill
-	// the process there.
-	Crash func(point string)
-}
-
-// DefaultDownloadsPerAccount is enough for a customer, and leaves a server's slots to many.
-const DefaultDownloadsPerAccount = 4
+type (
+	// Ports are what the use cases need.
+	Ports = plane.Ports
+	// Config holds an installation's choices.
+	Config = plane.Config
+)
 
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {
-	Access        *Access
-	Databases     *Databases
-	Allowlist     *Allowlist
-	Roles         *Roles
-	ManagedLogins *ManagedLogins
-	Backups       *Backups
-	Operations    *Operations
-	Activity      *Activity
-	Webhooks      *Webhooks
-	Dispatcher    *Dispatcher
-	Worker        *work.Engine
-	Keeper        *rounds.Runner
-	Operator      *Operator
+	Access        *access.Access
+	Databases     *databases.Databases
+	Allowlist     *databases.Allowlist
+	Roles         *roles.Roles
+	ManagedLogins *roles.ManagedLogins
+	Backups       *backups.Backups
+	Operations    *operations.Operations
+	Activity      *operations.Activity
+	Webhooks      *webhooks.Webhooks
+	Dispatcher    *webhooks.Dispatcher
+	Work          *work.Engine
+	Rounds        *rounds.Runner
+	Operator      *operator.Operator
 }
 
-// base is shared by all use cases.
-type base struct {
-	Ports
-	Config
-	calls  *gate
-	worker *work.Engine
-	rounds *rounds.Runner
-}
-
-// New checks the ports and builds the use cases. It starts nothing: the host must call Worker.Run and Keeper.Run and, with a
+// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run and Rounds.Run and, with a
 // Sender, Dispatcher.Run.
 func New(p Ports, c Config) (*ControlPlane, error) {
-	if p.Store == nil || p.Admissions == nil || p.Fleet == nil || p.Clock == nil || p.Entropy == nil || p.Secrets == nil {
-		return nil, errors.New("controlplane: Store, Admissions, Fleet, Clock, Entropy and Secrets are required")
+	shared, err := plane.New(p, c)
+	if err != nil {
+		return nil, err
 	}
-	if p.Journal == nil {
-		p.Journal = ports.NoJournal{}
-	}
-	if p.Sender == nil {
-		p.Sender = ports.NoWebhooks{}
-	}
-	b := &base{Ports: p, Config: withDefaults(c, p.Entropy)}
-	b.calls = newCalls(b.Config)
-	b.worker = work.New(work.Config{
-		Store: p.Store, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
-		Instance: b.Instance, LeaseHold: b.LeaseHold, Crash: b.Crash,
-	})
-	b.rounds = rounds.New(p.Clock, p.Journal, b.reachable)
-	cp := &ControlPlane{
-		Access:        newAccess(b),
-		Databases:     &Databases{base: b},
-		Allowlist:     &Allowlist{base: b},
-		Roles:         &Roles{base: b},
-		ManagedLogins: &ManagedLogins{base: b},
-		Backups:       &Backups{base: b, downloads: newDownloads(b.Config)},
-		Operations:    &Operations{base: b},
-		Activity:      &Activity{base: b},
-		Webhooks:      &Webhooks{base: b},
-		Dispatcher:    &Dispatcher{base: b},
-		Worker:        b.worker,
-		Keeper:        b.rounds,
-		Operator:      &Operator{base: b},
-	}
-	cp.Databases.register()
-	cp.Backups.register()
-	b.registerRounds()
-	cp.Databases.registerRounds()
-	cp.Allowlist.registerRounds()
-	cp.Backups.registerRounds()
-	cp.Roles.registerRounds()
-	return cp, nil
-}
-
-func withDefaults(c Config, e ports.Entropy) Config {
-	limits := ratelimit.Defaults()
-	for class, l := range c.Limits {
-		limits[class] = l
-	}
-	c.Limits = limits
-	if c.Instance == "" {
-		c.Instance = string(id.FromBytes[id.OperationID](e.UUID()))
-	}
-	if c.Crash == nil {
-		c.Crash = func(string) {}
-	}
-	defaultTo(&c.CreateWait, time.Minute)
-	defaultTo(&c.RoleWait, 20*time.Second)
-	defaultTo(&c.SizeWait, 300*time.Millisecond)
-	defaultTo(&c.DownloadsPerAccount, DefaultDownloadsPerAccount)
-	defaultTo(&c.DownloadsPerServer, 32)
-	defaultTo(&c.DownloadWait, 5*time.Second)
-	defaultTo(&c.CallsPerAccount, 8)
-	defaultTo(&c.CallsPerServer, 32)
-	defaultTo(&c.CallWait, 20*time.Second)
-	return c
-}
-
-func defaultTo[T ~int | ~int64](v *T, value T) {
-	if *v == 0 {
-		*v = value
-	}
+	return &ControlPlane{
+		Access:        access.New(shared),
+		Databases:     databases.New(shared),
+		Allowlist:     databases.NewAllowlist(shared),
+		Roles:         roles.New(shared),
+		ManagedLogins: roles.NewManagedLogins(shared),
+		Backups:       backups.New(shared),
+		Operations:    operations.New(shared),
+		Activity:      operations.NewActivity(shared),
+		Webhooks:      webhooks.New(shared),
+		Dispatcher:    webhooks.NewDispatcher(shared),
+		Work:          shared.Work,
+		Rounds:        shared.Rounds,
+		Operator:      operator.New(shared),
+	}, nil
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -72,12 +75,12 @@ func TestCreateReplay(t *testing.T) {
 	if again.Record.ID != first.Record.ID || again.Password != first.Password || again.ConnectionString != first.ConnectionString {
 		t.Errorf("%s, then %s", first.Record.ID, again.Record.ID)
 	}
-	for name, change := range map[string]func(*controlplane.CreateRequest){
-		"name":         func(r *controlplane.CreateRequest) { r.Name = "other" },
-		"display name": func(r *controlplane.CreateRequest) { r.DisplayName = "Other" },
-		"role model":   func(r *controlplane.CreateRequest) { r.RoleModel = database.SingleLogin },
-		"environment":  func(r *controlplane.CreateRequest) { r.Environment = database.Other },
-		"schedule":     func(r *controlplane.CreateRequest) { r.Schedule = database.Daily },
+	for name, change := range map[string]func(*databases.CreateRequest){
+		"name":         func(r *databases.CreateRequest) { r.Name = "other" },
+		"display name": func(r *databases.CreateRequest) { r.DisplayName = "Other" },
+		"role model":   func(r *databases.CreateRequest) { r.RoleModel = database.SingleLogin },
+		"environment":  func(r *databases.CreateRequest) { r.Environment = database.Other },
+		"schedule":     func(r *databases.CreateRequest) { r.Schedule = database.Daily },
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := r
@@ -172,13 +175,13 @@ func TestTakenNames(t *testing.T) {
 func TestWhoMayCreate(t *testing.T) {
 	w := newWorld(t)
 	c := w.made("shop")
-	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
 		AccountID: w.account.ID, Label: "one", Scope: account.SelectedDatabases, Databases: ids(c),
 	})
 	ok(t, err)
 	_, err = w.Databases.Create(w.ctx, w.admit(key), request("other"))
 	refused(t, err, fault.KeyScopeDenied)
-	_, err = w.Databases.Create(w.ctx, controlplane.Caller{}, request("other"))
+	_, err = w.Databases.Create(w.ctx, access.Caller{}, request("other"))
 	refused(t, err, fault.KeyScopeDenied)
 }
 
@@ -191,7 +194,7 @@ func TestUnreachableServerLeavesNothing(t *testing.T) {
 	refused(t, err, fault.AgentError)
 	equal(t, "databases", w.databases(), 0)
 	w.server.SetUnreachable(false)
-	equal(t, "claimable work", must(w.Worker.RunNext(w.ctx))(t), false)
+	equal(t, "claimable work", must(w.Work.RunNext(w.ctx))(t), false)
 	c := must(w.Databases.Create(w.ctx, w.caller, r))(t) // the key and the name are free again
 	equal(t, "logs in", w.logsIn(c), true)
 }
@@ -285,7 +288,7 @@ func TestReplayWaitsForTheFirst(t *testing.T) {
 	})
 	r := request("shop")
 	r.Key = "once"
-	var first, second controlplane.Created
+	var first, second databases.Created
 	var errs [2]error
 	var both sync.WaitGroup
 	both.Go(func() { first, errs[0] = w.Databases.Create(w.ctx, w.caller, r) })
@@ -320,7 +323,7 @@ func TestServerIsDownForLong(t *testing.T) {
 	refused(t, err, fault.AgentError)
 	for range 5 {
 		w.clock.Advance(time.Minute)
-		must(w.Worker.RunNext(w.ctx))(t)
+		must(w.Work.RunNext(w.ctx))(t)
 	}
 	equal(t, "databases", w.databases(), 1)
 	w.server.SetUnavailable(false)
@@ -332,7 +335,7 @@ func TestServerIsDownForLong(t *testing.T) {
 func TestCreateSurvivesEveryCrash(t *testing.T) {
 	r := request("shop")
 	r.Key = "once"
-	killed(t, controlplane.KindCreate, func(*world) {},
+	killed(t, databases.KindCreate, func(*world) {},
 		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, r) },
 		func(w *world) {
 			c := must(w.Databases.Create(w.ctx, w.caller, r))(w.t)
@@ -343,7 +346,7 @@ func TestCreateSurvivesEveryCrash(t *testing.T) {
 }
 
 func TestClearingSurvivesEveryCrash(t *testing.T) {
-	killed(t, controlplane.KindCreate, func(w *world) { w.server.AddForeign("shop") },
+	killed(t, databases.KindCreate, func(w *world) { w.server.AddForeign("shop") },
 		func(w *world, cp *controlplane.ControlPlane) {
 			_, _ = cp.Databases.Create(w.ctx, w.caller, request("shop"))
 		},

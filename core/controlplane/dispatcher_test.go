@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/fakes/inbox"
 )
@@ -239,7 +239,7 @@ func TestADeadReceiverHoldsUpNoOther(t *testing.T) {
 // The process dies at each point, before and after the receiver has the event: it arrives all the same, and a repeated request
 // is known by its Service-Event-Id.
 func TestADispatcherThatDiesLosesNothing(t *testing.T) {
-	for _, point := range controlplane.DispatchCrashPoints {
+	for _, point := range webhooks.CrashPoints {
 		t.Run(point, func(t *testing.T) {
 			w := newWorld(t)
 			made := w.hook(receiver)
@@ -247,7 +247,7 @@ func TestADispatcherThatDiesLosesNothing(t *testing.T) {
 			dead := w.process(mortal(point))
 			equal(t, "died", dies(func() { w.dispatch(dead) }), true)
 			sent := len(w.inbox.Requests(receiver))
-			equal(t, "sent before the death", sent, map[bool]int{true: 1}[point == controlplane.CrashWebhookSent])
+			equal(t, "sent before the death", sent, map[bool]int{true: 1}[point == webhooks.CrashSent])
 			w.clock.Advance(webhook.Hold)
 			w.dispatch(w.process(quick()))
 			got := w.inbox.Requests(receiver)
@@ -276,7 +276,7 @@ func TestADeathIsNoFailedAttempt(t *testing.T) {
 	made := w.hook(receiver)
 	w.fires(w.reached(w.made("shop").Record.ID))
 	for range 2 * webhook.MaxAttempts {
-		dead := w.process(mortal(controlplane.CrashWebhookSent))
+		dead := w.process(mortal(webhooks.CrashSent))
 		equal(t, "died", dies(func() { w.dispatch(dead) }), true)
 		w.clock.Advance(webhook.Hold)
 	}
@@ -315,7 +315,7 @@ func TestADispatcherThatSleptRecordsNothing(t *testing.T) {
 func TestADispatcherThatSleptLeavesTheHolderAlone(t *testing.T) {
 	w := newWorld(t)
 	made := w.hook(receiver)
-	holder := w.process(mortal(controlplane.CrashWebhookClaimed))
+	holder := w.process(mortal(webhooks.CrashClaimed))
 	w.inbox.On(receiver, func(_ context.Context, n int) webhook.Outcome {
 		if n > 1 {
 			return webhook.Outcome{StatusCode: 200}

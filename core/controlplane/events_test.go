@@ -58,7 +58,7 @@ func TestEveryPublicKindMakesEvents(t *testing.T) {
 	w := newWorld(t)
 	r := w.reached(w.made("shop").Record.ID)
 	var want []string
-	for _, k := range w.Worker.Public() {
+	for _, k := range w.Work.Public() {
 		work := operation.Operation{
 			ID: id.FromBytes[id.OperationID](w.ports.Entropy.UUID()), AccountID: w.account.ID, DatabaseID: r.Record().ID, Kind: k,
 			Status: operation.Queued, Stage: operation.StageQueued, CreatedAt: w.clock.Now(),
@@ -87,7 +87,7 @@ func TestStatusAndEventAreOneTransaction(t *testing.T) {
 	_, err := halting.Operations.Cancel(w.ctx, w.reachedOperation(work.ID))
 	equal(t, "the cause", errors.Is(err, broken), true)
 	equal(t, "status", w.operation(work.ID).Status, operation.Queued)
-	equal(t, "worked", must(halting.Worker.RunNext(w.ctx))(t), true)
+	equal(t, "worked", must(halting.Work.RunNext(w.ctx))(t), true)
 	equal(t, "final without its event", w.operation(work.ID).Status.Final(), false)
 	equal(t, "events", len(w.events()), 0)
 	w.ports.Store = store

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -41,7 +41,7 @@ func (w *world) enforced(db id.DatabaseID) {
 }
 
 // A push overtakes another one, and fails at the agent after it was admitted. The other is stale because of it, which is no
-// success: the caller hears of it, and the keeper has the list enforced.
+// success: the caller hears of it, and a round has the list enforced.
 func TestAllowlistThatWasOnlyAdmitted(t *testing.T) {
 	agents(t, func(t *testing.T, w *world) {
 		c := w.made("shop")
@@ -63,7 +63,7 @@ func TestAllowlistThatWasOnlyAdmitted(t *testing.T) {
 		})
 		refused(t, w.Allowlist.Remove(w.ctx, w.reached(db), entry.ID), fault.AgentError)
 		w.server.OnCall(nil)
-		ok(t, w.Keeper.Once(w.ctx))
+		ok(t, w.Rounds.Once(w.ctx))
 		w.enforced(db)
 	})
 }
@@ -94,10 +94,10 @@ func TestAllowlistOfRestoredMetadata(t *testing.T) {
 		w.server.SetUnreachable(false)
 		later()
 		restore()
-		ok(t, w.Keeper.Once(w.ctx))
+		ok(t, w.Rounds.Once(w.ctx))
 		w.enforced(db)
 		calls := w.server.Calls("SetAllowlist")
-		ok(t, w.Keeper.Once(w.ctx))
+		ok(t, w.Rounds.Once(w.ctx))
 		equal(t, "pushes of what is enforced", w.server.Calls("SetAllowlist"), calls)
 	})
 }
@@ -131,7 +131,7 @@ func TestAllowlistThatIsAlwaysOvertaken(t *testing.T) {
 	_, err := w.Allowlist.Add(w.ctx, w.reached(c.Record.ID), office, "")
 	refused(t, err, fault.AgentError)
 	equal(t, "pushes", w.server.Calls("SetAllowlist"), 3)
-	ok(t, w.Keeper.Once(w.ctx))
+	ok(t, w.Rounds.Once(w.ctx))
 	equal(t, "pushes after a round", w.server.Calls("SetAllowlist"), 6)
 	if said := log.said(c.Record.ID); !slices.Contains(said, "allowlist.pending") {
 		t.Errorf("the journal has %v", said)
@@ -149,7 +149,7 @@ func TestLifecycleOfRestoredMetadata(t *testing.T) {
 	})
 }
 
-func (w *world) stopsAndStarts(c controlplane.Created, times int) {
+func (w *world) stopsAndStarts(c databases.Created, times int) {
 	w.t.Helper()
 	for range times {
 		must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(w.t)

@@ -10,6 +10,8 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -86,7 +88,7 @@ func TestLifecycleWithLostReplyGoesOn(t *testing.T) {
 }
 
 func TestLifecycleSurvivesEveryCrash(t *testing.T) {
-	killed(t, controlplane.KindLifecycle, func(w *world) { w.made("shop") },
+	killed(t, databases.KindLifecycle, func(w *world) { w.made("shop") },
 		func(w *world, cp *controlplane.ControlPlane) {
 			_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
 		},
@@ -180,9 +182,9 @@ func TestEntryOfAnotherDatabase(t *testing.T) {
 	equal(t, "entries", len(w.entries(a)), 1)
 }
 
-// The server does not answer, or the process dies: the change is stored, and the keeper has it enforced.
-func TestKeeperPushesTheAllowlist(t *testing.T) {
-	for _, point := range []string{"", controlplane.CrashAllowlistStored, controlplane.CrashAllowlistApplied} {
+// The server does not answer, or the process dies: the change is stored, and a round has it enforced.
+func TestAllowlistIsPushedLater(t *testing.T) {
+	for _, point := range []string{"", databases.CrashAllowlistStored, databases.CrashAllowlistApplied} {
 		w := newWorld(t)
 		c := w.made("shop")
 		r := w.reached(c.Record.ID)
@@ -190,17 +192,17 @@ func TestKeeperPushesTheAllowlist(t *testing.T) {
 			w.server.SetUnreachable(true)
 			_, err := w.Allowlist.Add(w.ctx, r, elsewhere, "")
 			refused(t, err, fault.AgentError)
-			ok(t, w.Keeper.Once(w.ctx)) // still gone: no failure of the keeper
+			ok(t, w.Rounds.Once(w.ctx)) // still gone: no failure of the round
 			w.server.SetUnreachable(false)
 		} else if !dies(func() { _, _ = w.process(mortal(point)).Allowlist.Add(w.ctx, r, elsewhere, "") }) {
 			t.Fatalf("%s was not hit", point)
 		}
-		ok(t, w.Keeper.Once(w.ctx))
+		ok(t, w.Rounds.Once(w.ctx))
 		equal(t, "logs in from outside", w.logsIn(c), false)
 		record := w.reached(c.Record.ID).Record()
 		equal(t, "enforced generation", record.AllowlistApplied, record.AllowlistGeneration)
 		before := w.server.Calls("SetAllowlist")
-		ok(t, w.Keeper.Once(w.ctx))
+		ok(t, w.Rounds.Once(w.ctx))
 		equal(t, "pushes of what is enforced", w.server.Calls("SetAllowlist"), before)
 	}
 }
@@ -225,9 +227,9 @@ func TestStaleAllowlistIsNoError(t *testing.T) {
 func TestViewersAndDevelopers(t *testing.T) {
 	w := newWorld(t)
 	db := w.made("shop").Record.ID
-	a, user, err := w.Operator.CreateAccount(w.ctx, controlplane.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
+	a, user, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
 	ok(t, err)
-	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
 		AccountID: a.ID, Label: "m", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
 	})
 	ok(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -65,7 +66,7 @@ func TestARefusedUndoing(t *testing.T) {
 		again := must(w.Databases.Create(w.ctx, w.caller, r))(t)
 		equal(t, "the creation, asked for once more", again.Record.ID, c.Record.ID)
 		w.clock.Advance(2 * time.Minute)
-		must(w.Worker.RunNext(w.ctx))(t)
+		must(w.Work.RunNext(w.ctx))(t)
 		equal(t, "status, refused again", w.status(c.Record.ID), database.Error)
 		_, err = w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Start)
 		refused(t, err, fault.DatabaseStateConflict)
@@ -103,7 +104,7 @@ func TestUndoingPassesANewerGeneration(t *testing.T) {
 }
 
 func TestUndoingSurvivesEveryCrash(t *testing.T) {
-	killed(t, controlplane.KindLifecycle,
+	killed(t, databases.KindLifecycle,
 		func(w *world) { w.made("shop"); w.refusesAccess(1, database.Stop) },
 		func(w *world, cp *controlplane.ControlPlane) {
 			_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)

@@ -7,13 +7,14 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-func (w *roleWorld) rotateLogin(l database.Login, key string) (controlplane.LoginRotation, error) {
+func (w *roleWorld) rotateLogin(l database.Login, key string) (roles.LoginRotation, error) {
 	return w.ManagedLogins.Rotate(w.ctx, w.here(), l, idempotency.Key(key))
 }
 
@@ -92,7 +93,7 @@ func TestOwnersPasswordIsHandedOverOnce(t *testing.T) {
 	equal(t, "its status", second.Status, role.Completed)
 }
 
-// The keeper finishes the rotation: the request that is repeated gets the password. Where another rotation came between, there
+// A round finishes the rotation: the request that is repeated gets the password. Where another rotation came between, there
 // is nothing to hand over any more.
 func TestOwnersPasswordAfterAnOutage(t *testing.T) {
 	for _, another := range []bool{false, true} {

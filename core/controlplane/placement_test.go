@@ -10,6 +10,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -22,7 +24,7 @@ import (
 // another registers one more server, by far the roomiest.
 func (w *world) another(name string, connections int) (server.Server, *fakeagent.Server) {
 	w.t.Helper()
-	s := must(w.Operator.AddServer(w.ctx, controlplane.NewServer{
+	s := must(w.Operator.AddServer(w.ctx, operator.NewServer{
 		Name: name, AgentURL: "https://" + name + ":8090", Secret: "s", PublicHost: name + ".example.org", PublicPort: 6432,
 		Capacity: 100_000, Connections: &connections,
 	}))(w.t)
@@ -94,7 +96,7 @@ func TestOnlyTheUntouchedIsMoved(t *testing.T) {
 	_, cut := w.another("roomier", 0)
 	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Capacity = 200_000 }))(t)
 	if !dies(func() {
-		_, _ = w.process(mortal(work.Reserved(controlplane.KindCreate))).Databases.Create(w.ctx, w.caller, request("cut"))
+		_, _ = w.process(mortal(work.Reserved(databases.KindCreate))).Databases.Create(w.ctx, w.caller, request("cut"))
 	}) {
 		t.Fatal("the process did not die")
 	}
@@ -102,7 +104,7 @@ func TestOnlyTheUntouchedIsMoved(t *testing.T) {
 	w.server.SetUnreachable(true)
 	w.clock.Advance(time.Minute)
 	for range 5 {
-		must(w.Worker.RunNext(w.ctx))(t)
+		must(w.Work.RunNext(w.ctx))(t)
 	}
 	equal(t, "made elsewhere", len(cut.Databases()), 0)
 	lossy.SetUnreachable(false)
@@ -140,7 +142,7 @@ func TestNowhereElse(t *testing.T) {
 func TestAMoveSurvivesACrash(t *testing.T) {
 	r := request("shop")
 	r.Key = "once"
-	killed(t, controlplane.KindCreate,
+	killed(t, databases.KindCreate,
 		func(w *world) { _, dead := w.another("roomy", 0); dead.SetUnreachable(true) },
 		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, r) },
 		func(w *world) {
@@ -186,7 +188,7 @@ func TestConnectionsAreSoldOnce(t *testing.T) {
 	running.Wait()
 	equal(t, "databases", w.databases(), 2)
 	made.Range(func(_, c any) bool {
-		equal(t, "logs in", w.logsIn(c.(controlplane.Created)), true)
+		equal(t, "logs in", w.logsIn(c.(databases.Created)), true)
 		return true
 	})
 	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Connections = 3 * 65 }))(t)
@@ -201,7 +203,7 @@ func TestConnectionsAreSoldOnce(t *testing.T) {
 func TestConnectionsOfANewServer(t *testing.T) {
 	w := newWorld(t)
 	equal(t, "asked of the agent", w.machine.Connections > 0, true)
-	n := controlplane.NewServer{
+	n := operator.NewServer{
 		Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 1,
 	}
 	w.ports.Fleet = silentFleet{}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -46,7 +46,7 @@ type gated struct {
 	*roleWorld
 	grants  *grants
 	work    id.OperationID
-	callers map[string]controlplane.Caller
+	callers map[string]access.Caller
 }
 
 func newGated(t *testing.T) *gated {
@@ -55,7 +55,7 @@ func newGated(t *testing.T) *gated {
 	g := &gated{roleWorld: w, grants: &grants{Store: w.store}}
 	g.work = must(w.Backups.Start(w.ctx, w.here()))(t).ID
 	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
-	g.callers = map[string]controlplane.Caller{"owner": w.caller, "viewer": w.member(account.Viewer), "stranger": stranger}
+	g.callers = map[string]access.Caller{"owner": w.caller, "viewer": w.member(account.Viewer), "stranger": stranger}
 	w.ports.Store = g.grants
 	w.ControlPlane = w.process(quick())
 	return g
@@ -66,7 +66,7 @@ func newGated(t *testing.T) *gated {
 func (g *gated) reach(who string, gates ...rollout.Gate) error {
 	g.t.Helper()
 	_, err := g.Access.Reach(g.ctx, g.callers[who], g.db, account.Own, gates...)
-	_, other := g.Access.ReachOperation(g.ctx, g.callers[who], g.work, account.Own, gates...)
+	_, other := g.Operations.Reach(g.ctx, g.callers[who], g.work, account.Own, gates...)
 	if fault.Has(err, fault.DatabaseNotFound) {
 		refused(g.t, other, fault.OperationNotFound)
 	} else if (err == nil) != (other == nil) || err != nil && err.Error() != other.Error() {
@@ -126,7 +126,7 @@ func TestGatesOfAWebhook(t *testing.T) {
 	w := newWorld(t)
 	hook := must(w.Webhooks.Create(w.ctx, w.caller, "https://hooks.example.org/", nil))(t).Endpoint.ID
 	reach := func(gate rollout.Gate) error {
-		_, err := w.Access.ReachWebhook(w.ctx, w.caller, hook, gate)
+		_, err := w.Webhooks.Reach(w.ctx, w.caller, hook, gate)
 		return err
 	}
 	refused(t, reach(rollout.ExtensionCatalog), fault.FeatureNotAvailable)
@@ -136,7 +136,7 @@ func TestGatesOfAWebhook(t *testing.T) {
 	ok(t, w.Operator.Enroll(w.ctx, w.made("shop").Record.ID, rollout.All))
 	ok(t, reach(rollout.ExtensionCatalog))
 	refused(t, reach(rollout.Clone), fault.FeatureNotAvailable)
-	_, err := w.Access.ReachWebhook(w.ctx, w.caller, hook)
+	_, err := w.Webhooks.Reach(w.ctx, w.caller, hook)
 	ok(t, err)
 }
 

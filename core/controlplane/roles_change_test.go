@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -67,7 +68,7 @@ func TestPendingChange(t *testing.T) {
 		"a replay": func(w *roleWorld, of id.RoleID, c role.Change) role.Change {
 			return must(w.Roles.ReplayChange(w.ctx, w.here(), of, c.ID))(w.t)
 		},
-		"the keeper": func(w *roleWorld, of id.RoleID, c role.Change) role.Change {
+		"a round": func(w *roleWorld, of id.RoleID, c role.Change) role.Change {
 			w.keep()
 			return must(w.Roles.ReadChange(w.ctx, w.here(), of, c.ID))(w.t)
 		},
@@ -193,7 +194,7 @@ func TestAnotherDriverIsFirst(t *testing.T) {
 		w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 			if c.Method == "ChangeLogin" && c.CallIndex == 0 {
 				w.clock.Advance(time.Minute)
-				ok(t, w.Keeper.Once(w.ctx))
+				ok(t, w.Rounds.Once(w.ctx))
 				w.is(r.ID, role.Ready)
 				f.After = lost
 			}
@@ -245,7 +246,7 @@ func TestOnlyChangesOfThisRoleAreRead(t *testing.T) {
 	c := must(w.change(r.ID, role.Rotation, "key"))(t)
 	must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "login"))(t)
 	login := w.pendingOrLast("login")
-	for _, read := range []func(context.Context, controlplane.Reached, id.RoleID, id.OperationID) (role.Change, error){
+	for _, read := range []func(context.Context, access.Reached, id.RoleID, id.OperationID) (role.Change, error){
 		w.Roles.ReadChange, w.Roles.ReplayChange,
 	} {
 		equal(t, "found", must(read(w.ctx, w.here(), r.ID, c.ID))(t).ID, c.ID)

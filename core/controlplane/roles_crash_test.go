@@ -8,13 +8,14 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/role"
 )
 
 // lifeOfARole does everything that has a crash point. It is repeated after each death, as a client repeats its requests.
 type lifeOfARole struct {
 	*roleWorld
-	role controlplane.RoleState
+	role roles.State
 }
 
 // goOn runs one flow on a process until it is through; a panic of a crash point passes.
@@ -30,7 +31,7 @@ func (l *lifeOfARole) goOn(cp *controlplane.ControlPlane, flow string) {
 	case "delete", "remove":
 		equal(t, "done", must(cp.Roles.Delete(l.ctx, l.here(), l.role.ID))(t).Done, true)
 	case "expire":
-		ok(t, cp.Keeper.Once(l.ctx))
+		ok(t, cp.Rounds.Once(l.ctx))
 	}
 }
 
@@ -62,10 +63,10 @@ func (l *lifeOfARole) afterwards(flow, old string) {
 }
 
 func TestRolesSurviveEveryCrash(t *testing.T) {
-	for _, point := range controlplane.RoleCrashPoints {
+	for _, point := range roles.CrashPoints {
 		flow := strings.Split(point, ".")[1]
-		for _, byKeeper := range []bool{false, true} {
-			if byKeeper && slices.Contains([]string{"prepare", "admit"}, flow) {
+		for _, byRound := range []bool{false, true} {
+			if byRound && slices.Contains([]string{"prepare", "admit"}, flow) {
 				continue // a role that is half made waits for its request
 			}
 			t.Run(point, func(t *testing.T) {
@@ -82,10 +83,10 @@ func TestRolesSurviveEveryCrash(t *testing.T) {
 				if !dies(func() { l.goOn(l.process(mortal(point)), flow) }) {
 					t.Fatalf("%s was not hit", point)
 				}
-				if byKeeper {
+				if byRound {
 					for range 3 {
 						l.clock.Advance(10 * time.Second)
-						ok(t, l.Keeper.Once(l.ctx))
+						ok(t, l.Rounds.Once(l.ctx))
 					}
 				} else if flow != "expire" {
 					l.goOn(l.ControlPlane, flow)

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
@@ -32,7 +33,7 @@ func TestCreatedRoleInTheLog(t *testing.T) {
 func TestReplayOfCreate(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
-	again := func() controlplane.RoleState { return w.role("report") }
+	again := func() roles.State { return w.role("report") }
 	equal(t, "the same role", again().ID, r.ID)
 	equal(t, "prepared", w.server.Calls("PrepareRole"), 1)
 	must(w.Roles.Rename(w.ctx, w.here(), r.ID, "renamed"))(t)

@@ -16,7 +16,7 @@ import (
 // The server is away for longer than the new password is good: the rotation is proven all the same, the role expires, and nothing
 // of the database is left waiting.
 func TestRotationOutlivesItsValidity(t *testing.T) {
-	for _, byKeeper := range []bool{false, true} {
+	for _, byRound := range []bool{false, true} {
 		w := newRoleWorld(t)
 		w.passwordsEnd(time.Hour)
 		r := w.role("report")
@@ -27,7 +27,7 @@ func TestRotationOutlivesItsValidity(t *testing.T) {
 		equal(t, "status", c.Status, role.Pending)
 		w.clock.Advance(2 * time.Hour)
 		w.server.SetUnreachable(false)
-		if !byKeeper {
+		if !byRound {
 			equal(t, "status", must(w.change(r.ID, role.Rotation, "key"))(t).Status, role.Completed)
 			_, err := w.Roles.Reveal(w.ctx, w.here(), r.ID)
 			refused(t, err, fault.ManagedRoleConflict)
@@ -68,7 +68,7 @@ func TestHalfMadeRoleOutlivesItsValidity(t *testing.T) {
 				t.Errorf("%s after %s: %v", what, method, err)
 			}
 		}
-		ok(t, w.Keeper.Once(w.ctx))
+		ok(t, w.Rounds.Once(w.ctx))
 		equal(t, "the server was asked", w.server.Calls("PrepareRole")+w.server.Calls("AdmitRole")-before, 0)
 		equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
 		w.role("another")
@@ -98,9 +98,9 @@ func TestExpiryIsNotTriedInVain(t *testing.T) {
 	first, second := w.role("first"), w.role("second")
 	w.clock.Advance(time.Hour)
 	w.server.SetUnreachable(true)
-	ok(t, w.Keeper.Once(w.ctx)) // the first waits for its server, the second for the first
+	ok(t, w.Rounds.Once(w.ctx)) // the first waits for its server, the second for the first
 	ok(t, w.store.View(w.ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Roles().Expiring(ctx, w.clock.Now(), w.Worker.BesideLogins(), 10)
+		list, err := tx.Roles().Expiring(ctx, w.clock.Now(), w.Work.BesideLogins(), 10)
 		equal(t, "roles that can expire", len(list), 0)
 		return err
 	}))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -188,8 +188,8 @@ func TestALookIsTakenTwice(t *testing.T) {
 	equal(t, "the password that is shown gets in", w.getsIn(r.Username, w.password(r.ID)), true)
 }
 
-func order() controlplane.Override {
-	return controlplane.Override{By: "ada", Reason: "the server is being mended"}
+func order() roles.Override {
+	return roles.Override{By: "ada", Reason: "the server is being mended"}
 }
 
 // An operator ends a change whatever is seen. The stored password is the server's, and where that lets nobody in a rotation
@@ -311,7 +311,7 @@ func TestWhatAnOperatorCannotEnd(t *testing.T) {
 	w.server.SetUnreachable(true)
 	pending := must(w.change(r.ID, role.Rotation, "key"))(t)
 	for _, reason := range []string{"", "  ", "two\nlines"} {
-		_, err = w.Operator.EndChange(w.ctx, w.db, pending.ID, controlplane.Override{By: "ada", Reason: reason})
+		_, err = w.Operator.EndChange(w.ctx, w.db, pending.ID, roles.Override{By: "ada", Reason: reason})
 		refused(t, err, fault.ValidationError)
 	}
 	_, err = w.Operator.EndChange(w.ctx, w.db, pending.ID, order())

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
@@ -33,19 +33,19 @@ func TestDependenciesOfAHalfMadeRole(t *testing.T) {
 	equal(t, "dependencies", w.details(audit.RoleRevoked)[0]["dependencies"], "true")
 }
 
-// Each step of a deletion may be left without an answer; the call is repeated, or the keeper goes on.
+// Each step of a deletion may be left without an answer; the call is repeated, or a round goes on.
 func TestPendingDeletion(t *testing.T) {
 	for method, want := range map[string]string{
-		"ChangeLogin": controlplane.RevokePhase, "RemoveRole": controlplane.RemovePhase,
+		"ChangeLogin": roles.RevokePhase, "RemoveRole": roles.RemovePhase,
 	} {
-		for _, byKeeper := range []bool{false, true} {
+		for _, byRound := range []bool{false, true} {
 			w := newRoleWorld(t)
 			r := w.role("report")
 			w.losing(method, 0)
 			pending := must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t)
 			equal(t, "done", pending.Done, false)
 			equal(t, "phase", pending.Phase, want)
-			equal(t, "names its change", pending.OperationID != "", want == controlplane.RevokePhase)
+			equal(t, "names its change", pending.OperationID != "", want == roles.RevokePhase)
 			if pending.OperationID != "" {
 				c := must(w.Roles.ReadChange(w.ctx, w.here(), r.ID, pending.OperationID))(t)
 				equal(t, "kind", c.Kind, role.Revocation)
@@ -54,7 +54,7 @@ func TestPendingDeletion(t *testing.T) {
 			refused(t, err, fault.DatabaseStateConflict)
 			_, err = w.Roles.Create(w.ctx, w.here(), wanted("other"))
 			refused(t, err, fault.ManagedRoleConflict)
-			if byKeeper {
+			if byRound {
 				w.keep()
 			}
 			equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
@@ -86,7 +86,7 @@ func TestHalfMadeRoleIsBeingRemoved(t *testing.T) {
 	refused(t, err, fault.AgentError)
 	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
 	w.refusing("RemoveRole", command.ReasonUnavailable)
-	equal(t, "phase", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Phase, controlplane.RemovePhase)
+	equal(t, "phase", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Phase, roles.RemovePhase)
 	_, err = w.Roles.Prepare(w.ctx, w.here(), r.ID)
 	refused(t, err, fault.ManagedRoleConflict)
 	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
@@ -121,15 +121,15 @@ func TestRemovalBeginsDuringSetup(t *testing.T) {
 
 // The account's databases are another list when the command is repeated: the agent is told by a command of its own.
 func TestRemovalAfterAnotherDatabaseWasMade(t *testing.T) {
-	for _, byKeeper := range []bool{false, true} {
+	for _, byRound := range []bool{false, true} {
 		w := newRoleWorld(t)
 		r := w.role("report")
 		must(w.change(r.ID, role.Revocation, "revoke"))(t)
 		w.server.AddDependency(r.Username, grant)
 		w.losing("RemoveRole", 0)
-		equal(t, "phase", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Phase, controlplane.RemovePhase)
+		equal(t, "phase", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Phase, roles.RemovePhase)
 		w.made("one-more")
-		if byKeeper {
+		if byRound {
 			w.keep()
 			w.is(r.ID, role.Revoked)
 			equal(t, "pending", w.state(r.ID).ChangeID, "")
@@ -150,7 +150,7 @@ func TestDependenciesThatAnotherDriverFound(t *testing.T) {
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
 		if c.Method == "RemoveRole" && c.CallIndex == 0 {
 			w.clock.Advance(time.Minute)
-			ok(t, w.Keeper.Once(w.ctx))
+			ok(t, w.Rounds.Once(w.ctx))
 		}
 		return fakeagent.Fault{}
 	})
@@ -175,7 +175,7 @@ func TestDeletionWithASlowRevocation(t *testing.T) {
 	c := quick()
 	c.RoleWait = 20 * time.Millisecond
 	pending := must(w.process(c).Roles.Delete(w.ctx, w.here(), r.ID))(t)
-	equal(t, "pending", pending, controlplane.Removal{RoleID: r.ID, Phase: controlplane.RemovePhase})
+	equal(t, "pending", pending, roles.Removal{RoleID: r.ID, Phase: roles.RemovePhase})
 	w.is(r.ID, role.Revoked)
 	w.keep()
 	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)

@@ -13,6 +13,10 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
@@ -25,7 +29,7 @@ import (
 // roleWorld is a world with one database.
 type roleWorld struct {
 	*world
-	shop controlplane.Created
+	shop databases.Created
 	db   id.DatabaseID
 }
 
@@ -36,26 +40,26 @@ func newRoleWorld(t *testing.T) *roleWorld {
 	return &roleWorld{world: w, shop: shop, db: shop.Record.ID}
 }
 
-func (w *roleWorld) here() controlplane.Reached { return w.forRoles(w.db) }
+func (w *roleWorld) here() access.Reached { return w.forRoles(w.db) }
 
 // forRoles is a database as its owner reaches it to manage its additional roles.
-func (w *world) forRoles(db id.DatabaseID) controlplane.Reached {
+func (w *world) forRoles(db id.DatabaseID) access.Reached {
 	w.t.Helper()
 	return must(w.Access.Reach(w.ctx, w.caller, db, account.See, rollout.AdditionalRoles))(w.t)
 }
 
 // asMember is the database as a member with that standing reaches it.
-func (w *roleWorld) asMember(standing account.Standing) controlplane.Reached {
+func (w *roleWorld) asMember(standing account.Standing) access.Reached {
 	w.t.Helper()
 	return must(w.Access.Reach(w.ctx, w.member(standing), w.db, account.See, rollout.AdditionalRoles))(w.t)
 }
 
 // member is somebody else with that standing on the database.
-func (w *roleWorld) member(standing account.Standing) controlplane.Caller {
+func (w *roleWorld) member(standing account.Standing) access.Caller {
 	w.t.Helper()
-	a, user, err := w.Operator.CreateAccount(w.ctx, controlplane.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
+	a, user, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
 	ok(w.t, err)
-	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
 		AccountID: a.ID, Label: "m", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{w.db},
 	})
 	ok(w.t, err)
@@ -74,20 +78,20 @@ func wanted(name string) role.Request {
 	}
 }
 
-func (w *roleWorld) role(name string) controlplane.RoleState {
+func (w *roleWorld) role(name string) roles.State {
 	w.t.Helper()
 	return must(w.Roles.Create(w.ctx, w.here(), wanted(name)))(w.t)
 }
 
 // state is a role as it is listed; a removed one has the zero status.
-func (w *roleWorld) state(of id.RoleID) controlplane.RoleState {
+func (w *roleWorld) state(of id.RoleID) roles.State {
 	w.t.Helper()
 	for _, r := range must(w.Roles.List(w.ctx, w.here(), true))(w.t) {
 		if r.ID == of {
 			return r
 		}
 	}
-	return controlplane.RoleState{}
+	return roles.State{}
 }
 
 func (w *roleWorld) is(of id.RoleID, want role.Status) {
@@ -111,7 +115,7 @@ func (w *roleWorld) getsIn(username, password string) bool {
 }
 
 // step takes a role one step of its set-up further.
-func (w *roleWorld) step(e role.Event, r controlplane.RoleState) error {
+func (w *roleWorld) step(e role.Event, r roles.State) error {
 	do := w.Roles.Prepare
 	if e == role.Admit {
 		do = w.Roles.Admit
@@ -124,12 +128,12 @@ func (w *roleWorld) change(of id.RoleID, k role.Kind, key string) (role.Change, 
 	return w.Roles.Change(w.ctx, w.here(), of, k, idempotency.Key(key))
 }
 
-// keep lets the keeper work until it has had its turn with everything that waits.
+// keep lets a round work until it has had its turn with everything that waits.
 func (w *roleWorld) keep() {
 	w.t.Helper()
 	for range 3 {
 		w.clock.Advance(2 * time.Minute)
-		ok(w.t, w.Keeper.Once(w.ctx))
+		ok(w.t, w.Rounds.Once(w.ctx))
 	}
 }
 

@@ -27,7 +27,7 @@ func (w *world) lacks(method string) {
 func (w *world) tryForAnHour() {
 	w.t.Helper()
 	for range 30 {
-		must(w.Worker.RunNext(w.ctx))(w.t)
+		must(w.Work.RunNext(w.ctx))(w.t)
 		w.clock.Advance(2 * time.Minute)
 	}
 }

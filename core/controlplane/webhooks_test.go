@@ -13,7 +13,9 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -41,7 +43,7 @@ func TestCreateWebhook(t *testing.T) {
 }
 
 // expectSealed checks that the store has the secret in no shape but the sealed one, bound to its endpoint.
-func (w *world) expectSealed(made controlplane.SecretEndpoint) {
+func (w *world) expectSealed(made webhooks.SecretEndpoint) {
 	w.t.Helper()
 	stored := w.endpoint(made)
 	if text := fmt.Sprintf("%+v %s", stored, stored.SealedSecret); strings.Contains(text, made.Secret) {
@@ -67,7 +69,7 @@ func TestRefusedWebhooks(t *testing.T) {
 		_, err := w.Webhooks.Create(w.ctx, stranger, receiver, &foreign)
 		refused(t, err, fault.InvalidWebhookEndpoint)
 	}
-	for _, caller := range []controlplane.Caller{w.caller, stranger} {
+	for _, caller := range []access.Caller{w.caller, stranger} {
 		list, _, err := w.Webhooks.List(w.ctx, caller, ports.Page{})
 		ok(t, err)
 		equal(t, "endpoints", len(list), 0)
@@ -78,7 +80,7 @@ func TestRefusedWebhooks(t *testing.T) {
 // At most 50 are enabled: creating and enabling again both need room, rotating an enabled one does not.
 func TestRoomForWebhooks(t *testing.T) {
 	w := newWorld(t)
-	var all []controlplane.SecretEndpoint
+	var all []webhooks.SecretEndpoint
 	for range webhook.MaxEnabled {
 		all = append(all, w.hook(receiver))
 	}
@@ -126,12 +128,12 @@ func TestWebhooksNeedAFullAccountKey(t *testing.T) {
 	w := newWorld(t)
 	made := w.hook(receiver)
 	db := w.made("shop").Record.ID
-	_, text, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{
+	_, text, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
 		AccountID: w.account.ID, Label: "narrow", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
 	})
 	ok(t, err)
 	narrow := w.admit(text)
-	_, err = w.Access.ReachWebhook(w.ctx, narrow, made.Endpoint.ID)
+	_, err = w.Webhooks.Reach(w.ctx, narrow, made.Endpoint.ID)
 	refused(t, err, fault.KeyScopeDenied)
 	_, _, err = w.Webhooks.List(w.ctx, narrow, ports.Page{})
 	refused(t, err, fault.KeyScopeDenied)

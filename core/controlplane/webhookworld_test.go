@@ -6,6 +6,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -16,7 +18,7 @@ import (
 const receiver = "https://hooks.example.com/in?token=hidden"
 
 // hook makes an endpoint of the account: for the given database, or for all.
-func (w *world) hook(url string, db ...id.DatabaseID) controlplane.SecretEndpoint {
+func (w *world) hook(url string, db ...id.DatabaseID) webhooks.SecretEndpoint {
 	w.t.Helper()
 	var of *id.DatabaseID
 	if len(db) > 0 {
@@ -25,13 +27,13 @@ func (w *world) hook(url string, db ...id.DatabaseID) controlplane.SecretEndpoin
 	return must(w.Webhooks.Create(w.ctx, w.caller, url, of))(w.t)
 }
 
-func (w *world) reachedHook(e controlplane.SecretEndpoint) controlplane.ReachedWebhook {
+func (w *world) reachedHook(e webhooks.SecretEndpoint) webhooks.Reached {
 	w.t.Helper()
-	return must(w.Access.ReachWebhook(w.ctx, w.caller, e.Endpoint.ID))(w.t)
+	return must(w.Webhooks.Reach(w.ctx, w.caller, e.Endpoint.ID))(w.t)
 }
 
 // endpoint is an endpoint as it is stored.
-func (w *world) endpoint(e controlplane.SecretEndpoint) (stored webhook.Endpoint) {
+func (w *world) endpoint(e webhooks.SecretEndpoint) (stored webhook.Endpoint) {
 	w.t.Helper()
 	ok(w.t, w.store.View(w.ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		stored, err = tx.Webhooks().Get(ctx, w.account.ID, e.Endpoint.ID)
@@ -40,7 +42,7 @@ func (w *world) endpoint(e controlplane.SecretEndpoint) (stored webhook.Endpoint
 	return stored
 }
 
-func (w *world) attempts(e controlplane.SecretEndpoint) []ports.WebhookAttempt {
+func (w *world) attempts(e webhooks.SecretEndpoint) []ports.WebhookAttempt {
 	w.t.Helper()
 	list, _, err := w.Webhooks.Attempts(w.ctx, w.reachedHook(e), ports.Page{})
 	ok(w.t, err)
@@ -48,7 +50,7 @@ func (w *world) attempts(e controlplane.SecretEndpoint) []ports.WebhookAttempt {
 }
 
 // fires has an operation of the database reach a final status: one event.
-func (w *world) fires(r controlplane.Reached) operation.Operation {
+func (w *world) fires(r access.Reached) operation.Operation {
 	w.t.Helper()
 	work := must(w.Backups.Start(w.ctx, r))(w.t)
 	return must(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID)))(w.t)

@@ -12,6 +12,9 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -43,8 +46,8 @@ type world struct {
 	server  *fakeagent.Server
 	account account.Account
 	key     string
-	caller  controlplane.Caller
-	latest  controlplane.Created // by made
+	caller  access.Caller
+	latest  databases.Created // by made
 }
 
 var customer = netip.MustParseAddr("203.0.113.7")
@@ -68,7 +71,7 @@ func configured(t *testing.T, c controlplane.Config) *world {
 		Sender: w.inbox,
 	}
 	w.ControlPlane = w.process(c)
-	w.machine = must(w.Operator.AddServer(w.ctx, controlplane.NewServer{
+	w.machine = must(w.Operator.AddServer(w.ctx, operator.NewServer{
 		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 1000,
 	}))(t)
 	w.server = w.fleet.Server(w.machine.ID)
@@ -83,37 +86,37 @@ func (w *world) process(c controlplane.Config) *controlplane.ControlPlane {
 	return must(controlplane.New(w.ports, c))(w.t)
 }
 
-func (w *world) newAccount(email string, p account.Plan) (account.Account, string, controlplane.Caller) {
+func (w *world) newAccount(email string, p account.Plan) (account.Account, string, access.Caller) {
 	w.t.Helper()
-	a, _, err := w.Operator.CreateAccount(w.ctx, controlplane.NewAccount{Email: email, Name: "Somebody", Plan: p})
+	a, _, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: email, Name: "Somebody", Plan: p})
 	ok(w.t, err)
-	_, key, err := w.Operator.CreateKey(w.ctx, controlplane.NewKey{AccountID: a.ID, Label: "test", Scope: account.FullAccount})
+	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{AccountID: a.ID, Label: "test", Scope: account.FullAccount})
 	ok(w.t, err)
 	return a, key, w.admit(key)
 }
 
-func (w *world) admit(key string) controlplane.Caller {
+func (w *world) admit(key string) access.Caller {
 	w.t.Helper()
-	return must(w.Access.Admit(w.ctx, knock(key)))(w.t).Caller
+	return must(w.Access.Admit(w.ctx, attempt(key)))(w.t).Caller
 }
 
-func knock(key string) controlplane.Knock {
-	return controlplane.Knock{Key: key, Class: ratelimit.Create, Client: customer, RequestID: "request"}
+func attempt(key string) access.Attempt {
+	return access.Attempt{Key: key, Class: ratelimit.Create, Client: customer, RequestID: "request"}
 }
 
-func request(name string) controlplane.CreateRequest {
-	return controlplane.CreateRequest{Name: name, DisplayName: "A shop"}
+func request(name string) databases.CreateRequest {
+	return databases.CreateRequest{Name: name, DisplayName: "A shop"}
 }
 
 // made creates a database.
-func (w *world) made(name string) controlplane.Created {
+func (w *world) made(name string) databases.Created {
 	w.t.Helper()
 	w.latest = must(w.Databases.Create(w.ctx, w.caller, request(name)))(w.t)
 	return w.latest
 }
 
 // reached is a database as its owner reaches it.
-func (w *world) reached(db id.DatabaseID) controlplane.Reached {
+func (w *world) reached(db id.DatabaseID) access.Reached {
 	w.t.Helper()
 	return must(w.Access.Reach(w.ctx, w.caller, db, account.See))(w.t)
 }
@@ -123,7 +126,7 @@ func (w *world) status(db id.DatabaseID) database.Status {
 	return w.reached(db).Record().Status
 }
 
-func (w *world) logsIn(c controlplane.Created) bool {
+func (w *world) logsIn(c databases.Created) bool {
 	return w.server.CanLogIn(customer, c.Record.Name, c.Username, c.Password)
 }
 
@@ -139,9 +142,9 @@ func (w *world) databases() int {
 func (w *world) work(cp *controlplane.ControlPlane) {
 	w.t.Helper()
 	for range 20 {
-		if !must(cp.Worker.RunNext(w.ctx))(w.t) {
+		if !must(cp.Work.RunNext(w.ctx))(w.t) {
 			w.clock.Advance(2 * time.Minute)
-			if !must(cp.Worker.RunNext(w.ctx))(w.t) {
+			if !must(cp.Work.RunNext(w.ctx))(w.t) {
 				return
 			}
 		}
@@ -267,7 +270,7 @@ func killed(
 	}
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
-			if !slices.Contains(w.Worker.Points(), point) {
+			if !slices.Contains(w.Work.Points(), point) {
 				t.Error("the kind does not name this point")
 			}
 			w := newWorld(t)
@@ -297,7 +300,7 @@ func mortal(point string) controlplane.Config {
 	return c
 }
 
-func ids(created ...controlplane.Created) (list []id.DatabaseID) {
+func ids(created ...databases.Created) (list []id.DatabaseID) {
 	for _, c := range created {
 		list = append(list, c.Record.ID)
 	}

@@ -15,6 +15,9 @@ import (
 // Iterations is what PostgreSQL itself uses for SCRAM-SHA-256.
 const Iterations = 4096
 
+// PasswordLength gives a generated password, of letters and digits, over 190 bits.
+const PasswordLength = 32
+
 // maxIterations bounds the work that a stored verifier can demand of Matches.
 const maxIterations = 10_000_000
 

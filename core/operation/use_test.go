@@ -13,9 +13,9 @@ func TestUses(t *testing.T) {
 		{OperationID: "copy", DatabaseID: "blog"},
 	}
 	cases := []struct {
-		name    string
-		wish    Use
-		refused bool
+		name     string
+		deletion Use
+		refused  bool
 	}{
 		{"one more reader of a backup", Use{DatabaseID: "shop", Backup: "file"}, false},
 		{"who would delete what is read", Use{DatabaseID: "shop", Backup: "file", Exclusive: true}, true},
@@ -27,7 +27,7 @@ func TestUses(t *testing.T) {
 		{"who would change a database that is read", Use{DatabaseID: "blog", Exclusive: true}, true},
 	}
 	for _, c := range cases {
-		if err := c.wish.Admits(open, fault.BackupConflict); fault.Has(err, fault.BackupConflict) != c.refused {
+		if err := c.deletion.Admits(open, fault.BackupConflict); fault.Has(err, fault.BackupConflict) != c.refused {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

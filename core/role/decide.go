@@ -18,7 +18,7 @@ func (s Scene) AdmitsSetup(r Role, e Event, now time.Time) (machine.Cell[Status]
 		return cell, conflictf("the role is being removed")
 	case len(cell.Effects) == 0:
 		return cell, nil
-	case r.ValidityEnded(now):
+	case r.CredentialExpired(now):
 		return cell, conflictf("the role's validity ended before it was ready: delete it and make another")
 	}
 	return cell, s.calm()
@@ -37,7 +37,7 @@ func (r Role) AdmitsReveal(now time.Time) error {
 	if _, err := r.Status.Decide(Reveal); err != nil {
 		return err
 	}
-	if r.ValidityEnded(now) {
+	if r.CredentialExpired(now) {
 		return conflictf("the credential's validity has ended")
 	}
 	return nil
@@ -55,7 +55,7 @@ func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status]
 		return cell, err
 	case k == Revocation:
 		return cell, s.closable()
-	case r.ValidityEnded(now):
+	case r.CredentialExpired(now):
 		return cell, conflictf("the credential's validity has ended; it can no longer be rotated")
 	}
 	return cell, s.calm()
@@ -91,6 +91,6 @@ func (s Scene) ResumesRemoval(r Role, e Event) bool {
 // work is done.
 func (s Scene) AdmitsExpiry(r Role, now time.Time) (cell machine.Cell[Status], ok bool) {
 	cell, err := r.Status.Decide(Expire)
-	return cell, err == nil && r.ValidityEnded(now) && s.Change == nil && s.Database.Status == database.Active &&
+	return cell, err == nil && r.CredentialExpired(now) && s.Change == nil && s.Database.Status == database.Active &&
 		s.Blocking == ""
 }

@@ -151,7 +151,7 @@ func (l *life) check(t *rapid.T) {
 		t.Fatalf("the role was removed: %v, and is %s", l.removed, r.Status)
 	case r.Status == Ready && !l.opened:
 		t.Fatal("the role is ready, and its log-in was never opened")
-	case r.Status == Ready && l.shut && !r.ValidityEnded(l.now): // a revocation that was declined; it expires again
+	case r.Status == Ready && l.shut && !r.CredentialExpired(l.now): // a revocation that was declined; it expires again
 		t.Fatal("the role was shut, and is ready")
 	case none != (r.Sealed == nil) || none != (r.Verifier == ""):
 		t.Fatalf("the role is %s; has a password: %v", r.Status, r.Sealed != nil)

@@ -89,9 +89,9 @@ func (r Role) SecretContext() string {
 	return SecretContext(r.DatabaseID, r.ID, r.CredentialGeneration)
 }
 
-// ValidityEnded reports whether the password's validity has ended, so that it can no longer be revealed or rotated, even if the
+// CredentialExpired reports whether the password's validity has ended, so that it can no longer be revealed or rotated, even if the
 // role's status does not show that yet.
-func (r Role) ValidityEnded(now time.Time) bool {
+func (r Role) CredentialExpired(now time.Time) bool {
 	return r.CredentialExpiresAt != nil && !now.Before(*r.CredentialExpiresAt)
 }
 

@@ -94,7 +94,7 @@ func TestValidityEnds(t *testing.T) {
 		"now": {at(0), true}, "a moment ago": {at(-1), true},
 	}
 	for name, c := range cases {
-		if got := (Role{CredentialExpiresAt: c.end}).ValidityEnded(noon); got != c.want {
+		if got := (Role{CredentialExpiresAt: c.end}).CredentialExpired(noon); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -105,7 +105,7 @@ func (r roles) Expiring(ctx context.Context, now time.Time, beside []operation.K
 		return nil, err
 	}
 	over := func(r role.Role) bool {
-		return r.Status == role.Ready && r.ValidityEnded(now) && s.rolesMayChange(r.DatabaseID, beside)
+		return r.Status == role.Ready && r.CredentialExpired(now) && s.rolesMayChange(r.DatabaseID, beside)
 	}
 	list := s.roles.having(over, func(a, b role.Role) int {
 		return byTime(*a.CredentialExpiresAt, string(a.ID), *b.CredentialExpiresAt, string(b.ID))

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -25,7 +25,7 @@ func (m *metadata) accountCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: p})
+			return m.createAccount(cmd, operator.NewAccount{Email: email, Name: name, Plan: p})
 		},
 	}
 	cmd.Flags().StringVar(&email, "email", "", "email address of the owner")
@@ -39,7 +39,7 @@ func (m *metadata) user() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create", Short: "make a user with an account on the free plan", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.createAccount(cmd, controlplane.NewAccount{Email: email, Name: name, Plan: account.Free})
+			return m.createAccount(cmd, operator.NewAccount{Email: email, Name: name, Plan: account.Free})
 		},
 	}
 	cmd.Flags().StringVar(&email, "email", "", "email address")
@@ -47,8 +47,8 @@ func (m *metadata) user() *cobra.Command {
 	return group("user", "people who own or share databases", required(cmd, "email", "name"))
 }
 
-func (m *metadata) createAccount(cmd *cobra.Command, n controlplane.NewAccount) error {
-	return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+func (m *metadata) createAccount(cmd *cobra.Command, n operator.NewAccount) error {
+	return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 		a, u, err := o.CreateAccount(ctx, n)
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ func (m *metadata) changeAccount(cmd *cobra.Command, text string, change func(*a
 	if err != nil {
 		return err
 	}
-	return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+	return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 		a, err := o.ChangeAccount(ctx, accountID, change)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func required(cmd *cobra.Command, flags ...string) *cobra.Command {
 // onID makes a command one about a single thing. A flag of the given name holds its ID, which is checked before the metadata
 // database is asked.
 func onID[T ~string](
-	m *metadata, cmd *cobra.Command, flag string, do func(context.Context, *controlplane.Operator, T) error,
+	m *metadata, cmd *cobra.Command, flag string, do func(context.Context, *operator.Operator, T) error,
 ) *cobra.Command {
 	var text string
 	cmd.Flags().StringVar(&text, flag, "", flag+" ID")
@@ -150,7 +150,7 @@ func onID[T ~string](
 		if err != nil {
 			return err
 		}
-		return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error { return do(ctx, o, thing) })
+		return m.work(cmd, func(ctx context.Context, o *operator.Operator) error { return do(ctx, o, thing) })
 	}
 	return required(cmd, flag)
 }

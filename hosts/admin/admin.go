@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -52,7 +53,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 }
 
 // work runs a command on the operator's use cases.
-func (m *metadata) work(cmd *cobra.Command, do func(context.Context, *controlplane.Operator) error) (err error) {
+func (m *metadata) work(cmd *cobra.Command, do func(context.Context, *operator.Operator) error) (err error) {
 	if err := settings.Require(cmd, "metadata-url"); err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -18,7 +19,7 @@ func (m *metadata) change() *cobra.Command {
 
 func (m *metadata) changeList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the changes of the logins of a database, newest first"}
-	return onID(m, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) error {
 		found, err := o.Changes(ctx, db)
 		if err != nil {
 			return err
@@ -39,12 +40,12 @@ func (m *metadata) changeEnd() *cobra.Command {
 	f.StringVar(&text, "change", "", "change ID, as change list shows it")
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
 	return onID(m, required(cmd, "change", "reason"), "database",
-		func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) error {
 			change, err := parse[id.OperationID]("change", text)
 			if err != nil {
 				return err
 			}
-			ended, err := o.EndChange(ctx, db, change, controlplane.Override{By: person(), Reason: reason})
+			ended, err := o.EndChange(ctx, db, change, roles.Override{By: person(), Reason: reason})
 			if err != nil {
 				return err
 			}

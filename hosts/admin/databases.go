@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -16,21 +16,21 @@ import (
 )
 
 func (m *metadata) enroll() *cobra.Command {
-	return m.enrolment("enroll", "allow a database to use a limited-rollout route", (*controlplane.Operator).Enroll)
+	return m.enrolment("enroll", "allow a database to use a limited-rollout route", (*operator.Operator).Enroll)
 }
 
 func (m *metadata) unenroll() *cobra.Command {
-	return m.enrolment("unenroll", "withdraw an enrolment", (*controlplane.Operator).Unenroll)
+	return m.enrolment("unenroll", "withdraw an enrolment", (*operator.Operator).Unenroll)
 }
 
 func (m *metadata) enrolment(
-	use, short string, do func(*controlplane.Operator, context.Context, id.DatabaseID, string) error,
+	use, short string, do func(*operator.Operator, context.Context, id.DatabaseID, string) error,
 ) *cobra.Command {
 	var route string
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().StringVar(&route, "route", "", strings.Join(rollout.Routes(), ", ")+" or "+rollout.All)
 	return onID(m, required(cmd, "route"), "database",
-		func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) error {
 			if err := do(o, ctx, db, route); err != nil {
 				return err
 			}
@@ -40,13 +40,13 @@ func (m *metadata) enrolment(
 
 func (m *metadata) operation() *cobra.Command {
 	return group("operation", "asynchronous operations", m.operationList(),
-		m.operationOne("show", "show one operation, including kinds that the API does not list", (*controlplane.Operator).Operation),
-		m.operationOne("cancel", "request the cancellation of an operation", (*controlplane.Operator).CancelOperation))
+		m.operationOne("show", "show one operation, including kinds that the API does not list", (*operator.Operator).Operation),
+		m.operationOne("cancel", "request the cancellation of an operation", (*operator.Operator).CancelOperation))
 }
 
 func (m *metadata) operationList() *cobra.Command {
 	return m.ofDatabase("list", "list the operations of a database, newest first",
-		func(ctx context.Context, cmd *cobra.Command, o *controlplane.Operator, db id.DatabaseID, p ports.Page) error {
+		func(ctx context.Context, cmd *cobra.Command, o *operator.Operator, db id.DatabaseID, p ports.Page) error {
 			found, err := o.Operations(ctx, db, p)
 			if err != nil {
 				return err
@@ -56,10 +56,10 @@ func (m *metadata) operationList() *cobra.Command {
 }
 
 func (m *metadata) operationOne(
-	use, short string, do func(*controlplane.Operator, context.Context, id.OperationID) (operation.Operation, error),
+	use, short string, do func(*operator.Operator, context.Context, id.OperationID) (operation.Operation, error),
 ) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
-	return onID(m, cmd, "operation", func(ctx context.Context, o *controlplane.Operator, op id.OperationID) error {
+	return onID(m, cmd, "operation", func(ctx context.Context, o *operator.Operator, op id.OperationID) error {
 		found, err := do(o, ctx, op)
 		if err != nil {
 			return err
@@ -79,7 +79,7 @@ func operationRow(o operation.Operation) record {
 
 func (m *metadata) audit() *cobra.Command {
 	return group("audit", "the activity log", m.ofDatabase("list", "list the activity of a database, newest first",
-		func(ctx context.Context, cmd *cobra.Command, o *controlplane.Operator, db id.DatabaseID, p ports.Page) error {
+		func(ctx context.Context, cmd *cobra.Command, o *operator.Operator, db id.DatabaseID, p ports.Page) error {
 			found, err := o.Audit(ctx, db, p)
 			if err != nil {
 				return err
@@ -95,12 +95,12 @@ func (m *metadata) audit() *cobra.Command {
 // ofDatabase is a list command about one database.
 func (m *metadata) ofDatabase(
 	use, short string,
-	do func(context.Context, *cobra.Command, *controlplane.Operator, id.DatabaseID, ports.Page) error,
+	do func(context.Context, *cobra.Command, *operator.Operator, id.DatabaseID, ports.Page) error,
 ) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().IntVar(&limit, "limit", 0, "most entries to list; 0 lists all")
-	return onID(m, cmd, "database", func(ctx context.Context, o *controlplane.Operator, db id.DatabaseID) error {
+	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) error {
 		return do(ctx, cmd, o, db, ports.Page{Limit: limit})
 	})
 }

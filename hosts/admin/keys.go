@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -26,7 +26,7 @@ func (m *metadata) keyCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 				key, text, err := o.CreateKey(ctx, n)
 				if err != nil {
 					return err
@@ -43,7 +43,7 @@ func (m *metadata) keyCreate() *cobra.Command {
 	return required(cmd, "account", "label")
 }
 
-func newKey(accountID, label, scope string, databases []string) (n controlplane.NewKey, err error) {
+func newKey(accountID, label, scope string, databases []string) (n operator.NewKey, err error) {
 	if n.AccountID, err = parse[id.AccountID]("account", accountID); err != nil {
 		return n, err
 	}
@@ -70,7 +70,7 @@ func (m *metadata) keyReplace() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "replace", Short: "give a key a new secret and print it; the old secret stops working at once", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 				key, text, err := o.ReplaceKey(ctx, id.KeyID(keyID))
 				if err != nil {
 					return err
@@ -88,7 +88,7 @@ func (m *metadata) keyRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revoke", Short: "revoke a key, at once and for good", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 				if err := o.RevokeKey(ctx, id.KeyID(keyID)); err != nil {
 					return err
 				}
@@ -102,7 +102,7 @@ func (m *metadata) keyRevoke() *cobra.Command {
 
 func (m *metadata) keyList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the keys of an account"}
-	return onID(m, cmd, "account", func(ctx context.Context, o *controlplane.Operator, a id.AccountID) error {
+	return onID(m, cmd, "account", func(ctx context.Context, o *operator.Operator, a id.AccountID) error {
 		keys, err := o.Keys(ctx, a)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func (m *metadata) namespace() *cobra.Command {
 	cmd := &cobra.Command{Use: "create", Short: "make a namespace for the previews of one pipeline"}
 	cmd.Flags().StringVar(&name, "name", "", "name, unique in the account")
 	return group("ci-namespace", "namespaces of preview CI keys", onID(m, required(cmd, "name"), "account",
-		func(ctx context.Context, o *controlplane.Operator, a id.AccountID) error {
+		func(ctx context.Context, o *operator.Operator, a id.AccountID) error {
 			n, err := o.CreateNamespace(ctx, a, name)
 			if err != nil {
 				return err
@@ -135,7 +135,7 @@ func (m *metadata) namespace() *cobra.Command {
 func (m *metadata) ciKey() *cobra.Command {
 	cmd := &cobra.Command{Use: "create", Short: "make a preview CI key and print it; it cannot be shown again"}
 	return group("ci-key", "preview CI keys", onID(m, cmd, "namespace",
-		func(ctx context.Context, o *controlplane.Operator, n id.NamespaceID) error {
+		func(ctx context.Context, o *operator.Operator, n id.NamespaceID) error {
 			key, text, err := o.CreateCIKey(ctx, n)
 			if err != nil {
 				return err

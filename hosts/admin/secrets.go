@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/adapters/secretbox"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
 
@@ -42,7 +42,7 @@ func (m *metadata) secretsRotate() *cobra.Command {
 			if _, err := secretbox.Rotate(m.keyring); err != nil {
 				return err
 			}
-			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 				changed, err := o.Reseal(ctx)
 				if err != nil {
 					return err
@@ -66,7 +66,7 @@ func (m *metadata) secretsPrune() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 				err := o.EachSealed(ctx, func(sealed []byte) error {
 					if ring.NeedsReseal(sealed) {
 						return errStillOld

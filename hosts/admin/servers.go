@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -21,7 +21,7 @@ func (m *metadata) server() *cobra.Command {
 }
 
 func (m *metadata) serverAdd() *cobra.Command {
-	var n controlplane.NewServer
+	var n operator.NewServer
 	var caFile string
 	var connections int
 	cmd := &cobra.Command{
@@ -37,7 +37,7 @@ func (m *metadata) serverAdd() *cobra.Command {
 				}
 				n.CA = string(pem)
 			}
-			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 				s, err := o.AddServer(ctx, n)
 				if err != nil {
 					return err
@@ -73,7 +73,7 @@ func (m *metadata) serverSet() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&capacity, "capacity", 0, "most databases that the server holds")
 	f.IntVar(&connections, "connections", 0, connectionsUsage)
-	return onID(m, cmd, "server", func(ctx context.Context, o *controlplane.Operator, s id.ServerID) error {
+	return onID(m, cmd, "server", func(ctx context.Context, o *operator.Operator, s id.ServerID) error {
 		changed, err := o.ChangeServer(ctx, s, func(s *server.Server) {
 			if f.Changed("capacity") {
 				s.Capacity = capacity
@@ -93,7 +93,7 @@ func (m *metadata) serverList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "list the servers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 				servers, err := o.Servers(ctx)
 				if err != nil {
 					return err
@@ -114,7 +114,7 @@ func serverRow(s server.Server) record {
 
 func (m *metadata) serverSwitch(use, short string, enabled bool) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
-	return onID(m, cmd, "server", func(ctx context.Context, o *controlplane.Operator, s id.ServerID) error {
+	return onID(m, cmd, "server", func(ctx context.Context, o *operator.Operator, s id.ServerID) error {
 		changed, err := o.ChangeServer(ctx, s, func(s *server.Server) { s.Enabled = enabled })
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (m *metadata) feature() *cobra.Command {
 			Use: use + " NAME", Short: use + " a feature: " + strings.Join(rollout.Features(), ", "),
 			Args: cobra.ExactArgs(1), ValidArgs: rollout.Features(),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+				return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 					if err := o.SetFeature(ctx, args[0], on); err != nil {
 						return err
 					}
@@ -149,7 +149,7 @@ func (m *metadata) maintenance() *cobra.Command {
 			if args[0] != "on" && args[0] != "off" {
 				return fault.Invalid("maintenance", "must be on or off")
 			}
-			return m.work(cmd, func(ctx context.Context, o *controlplane.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
 				if err := o.SetMaintenance(ctx, args[0] == "on"); err != nil {
 					return err
 				}

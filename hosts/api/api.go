@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -70,7 +71,7 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"most open connections of one client address (IPv6: of one /64 network) that is no trusted proxy")
 	f.StringToStringVar(&s.Limits, "rate-limits", nil,
 		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m")
-	f.IntVar(&s.DownloadsPerAccount, "downloads-per-account", controlplane.DefaultDownloadsPerAccount,
+	f.IntVar(&s.DownloadsPerAccount, "downloads-per-account", plane.DefaultDownloadsPerAccount,
 		"backup downloads that an account may have at a time at this host")
 	f.Int64Var(&s.HTTP.Download.Rate, "download-min-rate", s.HTTP.Download.Rate,
 		"bytes a second that the client of a download must take; one that falls behind by 30 s of that is cut off")
@@ -108,7 +109,7 @@ func newServer(
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{
-		Gate: httpapi.NewGate(cp.Access), Routes: httpapi.Routes(cp), Limits: s.HTTP, Proxies: proxies,
+		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: s.HTTP, Proxies: proxies,
 		TLS: tlsConfig, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 )
 
 // chore is done every so often, and a last time when the host stops. What it cannot store is lost.
@@ -17,7 +17,7 @@ type chore struct {
 	failed string
 }
 
-func upkeep(a *controlplane.Access) []chore {
+func upkeep(a *access.Access) []chore {
 	return []chore{
 		{
 			"key usage", 5 * time.Second, func(ctx context.Context, _ bool) error { return a.FlushUsed(ctx) },

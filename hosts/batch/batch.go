@@ -48,7 +48,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// Module is the batch host's own part: workers, dispatcher and keeper.
+// Module is the batch host's own part: workers, dispatcher and rounds.
 func Module(s Settings) fx.Option {
 	return fx.Module("batch",
 		fx.Provide(wiring.NewNotifier),
@@ -57,15 +57,15 @@ func Module(s Settings) fx.Option {
 			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, cp *controlplane.ControlPlane, n *postgres.Notifier,
 		) {
 			wiring.Attach(lc, stop, log, wiring.Part{Name: "workers", Run: func(ctx context.Context) error {
-				cp.Worker.Run(ctx, n, s.Workers)
+				cp.Work.Run(ctx, n, s.Workers)
 				return nil
 			}})
 			wiring.Attach(lc, stop, log, wiring.Part{Name: "dispatcher", Run: func(ctx context.Context) error {
 				cp.Dispatcher.Run(ctx, n.Dispatchers(), s.Deliveries)
 				return nil
 			}})
-			wiring.Attach(lc, stop, log, wiring.Part{Name: "keeper", Run: func(ctx context.Context) error {
-				cp.Keeper.Run(ctx)
+			wiring.Attach(lc, stop, log, wiring.Part{Name: "rounds", Run: func(ctx context.Context) error {
+				cp.Rounds.Run(ctx)
 				return nil
 			}})
 		}),

@@ -15,6 +15,8 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/adapters/webhooksender"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
@@ -36,7 +38,7 @@ func (s Settings) hosts(
 	}
 	base := wiring.Settings{
 		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
-		Limits: api.TenTimes(ratelimit.Defaults()), DownloadsPerAccount: 10 * controlplane.DefaultDownloadsPerAccount,
+		Limits: api.TenTimes(ratelimit.Defaults()), DownloadsPerAccount: 10 * plane.DefaultDownloadsPerAccount,
 	}
 	if base.Webhooks, err = s.webhooks(); err != nil {
 		return nil, err
@@ -97,7 +99,7 @@ const (
 )
 
 // register makes the server's record, or changes it where ports were changed by a flag.
-func (s Settings) register(ctx context.Context, g *infrastructure, o *controlplane.Operator) error {
+func (s Settings) register(ctx context.Context, g *infrastructure, o *operator.Operator) error {
 	ca, err := g.caText()
 	if err != nil {
 		return err
@@ -115,7 +117,7 @@ func (s Settings) register(ctx context.Context, g *infrastructure, o *controlpla
 			return err
 		}
 	}
-	_, err = o.AddServer(ctx, controlplane.NewServer{
+	_, err = o.AddServer(ctx, operator.NewServer{
 		Name: serverName, AgentURL: s.agentURL(), Secret: g.agentSecret, CA: ca, PublicHost: publicHost,
 		PublicPort: s.PoolerPort, Capacity: serverCapacity, Connections: &uncounted,
 	})

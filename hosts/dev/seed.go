@@ -11,7 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
 )
@@ -25,21 +25,21 @@ type seed struct {
 
 // plant returns the seed of an earlier start, or makes account, keys and namespace, switches every feature on, and arranges
 // that each new database of the account is enrolled for every limited-rollout route.
-func plant(ctx context.Context, file string, o *controlplane.Operator) (seed, error) {
+func plant(ctx context.Context, file string, o *operator.Operator) (seed, error) {
 	s, err := readSeed(file)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
 	// An address of its own, so that a first start that was cut short does not stand in the way of the next.
 	email := "owner-" + strings.ToLower(system.Entropy{}.Base62(8)) + "@example.com"
-	a, _, err := o.CreateAccount(ctx, controlplane.NewAccount{
+	a, _, err := o.CreateAccount(ctx, operator.NewAccount{
 		Email: email, Name: "Development owner", Plan: account.Business,
 	})
 	if err != nil {
 		return s, err
 	}
 	s.AccountID = a.ID
-	if _, s.APIKey, err = o.CreateKey(ctx, controlplane.NewKey{
+	if _, s.APIKey, err = o.CreateKey(ctx, operator.NewKey{
 		AccountID: a.ID, Label: "development", Scope: account.FullAccount,
 	}); err != nil {
 		return s, err

@@ -1,0 +1,178 @@
+// Package access says who calls, and what of everything that caller reaches. A use case that serves a caller takes a Caller or
+// something that was reached.
+package access
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Access authenticates callers and finds what they may reach (spec, section "Authentication").
+type Access struct {
+	plane  *plane.Plane
+	shut   *refusals
+	recent *recentKeys
+	leases *leases
+
+	mu   sync.Mutex
+	used map[id.KeyID]time.Time
+}
+
+// New makes the use cases.
+func New(p *plane.Plane) *Access {
+	a := &Access{
+		plane: p, shut: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys), leases: newLeases(maxLeases, p.Clock),
+		used: map[id.KeyID]time.Time{},
+	}
+	rounds.Register(p.Rounds, rounds.Task{Name: "rate buckets", Every: plane.RoundEvery, Do: func(ctx context.Context) error {
+		return p.Admissions.Sweep(ctx, p.Clock.Now())
+	}})
+	return a
+}
+
+// Attempt is one attempt to authenticate.
+type Attempt struct {
+	Key       string // as presented; empty if none was
+	Class     ratelimit.Class
+	Client    netip.Addr
+	RequestID string
+}
+
+// Admission is the result of a valid key. It is also filled in when the error is RATE_LIMITED; for an address with too many
+// unauthorised attempts it then holds the rate alone.
+type Admission struct {
+	Caller      Caller
+	Rate        ratelimit.Decision
+	Maintenance bool // a maintenance window is open
+}
+
+// Caller is the account and user that a valid key acts for. The zero value reaches nothing.
+type Caller struct {
+	Key       account.Key // without its hash
+	Account   account.Account
+	RequestID string
+}
+
+// Known reports whether a valid key was presented.
+func (c Caller) Known() bool { return c.Key.ID != "" }
+
+// Actor is the caller's name in the activity log.
+func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix()) }
+
+// Origin is the caller as the origin of an operation.
+func (c Caller) Origin() work.Origin { return work.Origin{Actor: c.Actor(), RequestID: c.RequestID} }
+
+// Viewer is the caller as the store is asked what it may see.
+func (c Caller) Viewer() ports.Viewer {
+	return ports.Viewer{AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: c.Key.Scope}
+}
+
+// RequireFullAccount returns KEY_SCOPE_DENIED for every key but a full-account one. It needs no look-up.
+func (c Caller) RequireFullAccount() error {
+	if c.Key.Kind != account.AccountKey || c.Key.Scope != account.FullAccount {
+		return fault.New(fault.KeyScopeDenied, "this needs a full-account key")
+	}
+	return nil
+}
+
+// Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, identical for every cause, or
+// RATE_LIMITED, either for the key's class or for too many unauthorised attempts from one client address. From such an address
+// only keys that this process found valid within the last hour are looked up: customers who share it with an attacker go on, and
+// the attacker cannot make the store look up keys.
+func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
+	credential, err := account.ParseKey(k.Key)
+	if err != nil {
+		return a.turnAway(ctx, k.Client)
+	}
+	now := a.plane.Clock.Now()
+	if d, shut := a.shutOut(ratelimit.Source(k.Client), now); shut && !a.recent.has(credential.Hash, now) {
+		return a.tooMany(d)
+	}
+	found, decision, err := a.find(ctx, credential, k.Class)
+	unknown := errors.Is(err, ports.ErrNoRow)
+	if err != nil && !unknown {
+		return Admission{}, err
+	}
+	if unknown || found.Key.Kind != credential.Kind || !found.Key.Accepts(credential.Hash) {
+		a.recent.forget(credential.Hash)
+		return a.turnAway(ctx, k.Client)
+	}
+	a.recent.note(credential.Hash, now)
+	return a.letIn(found, decision, now, k)
+}
+
+func (a *Access) letIn(found ports.Admission, d ratelimit.Decision, now time.Time, k Attempt) (Admission, error) {
+	key := found.Key
+	key.Hash = nil
+	admission := Admission{
+		Caller:      Caller{Key: key, Account: found.Account, RequestID: k.RequestID},
+		Rate:        d,
+		Maintenance: found.Maintenance,
+	}
+	if !d.Allowed {
+		return admission, rateLimited(d, "too many %s requests with this key", k.Class)
+	}
+	a.mu.Lock()
+	a.used[key.ID] = now
+	a.mu.Unlock()
+	return admission, nil
+}
+
+// turnAway counts an unauthorised attempt. An address without attempts left is refused from memory until its bucket has room
+// again, so that a flood does not load the store. Only a refusal for the rate tells the state of the bucket.
+func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, error) {
+	now, source := a.plane.Clock.Now(), ratelimit.Source(client)
+	if d, shut := a.shutOut(source, now); shut {
+		return a.tooMany(d)
+	}
+	d, err := a.plane.Admissions.Take(ctx, "address/"+source, a.plane.Limits[ratelimit.Unauthorized], now)
+	switch {
+	case err != nil:
+		return Admission{}, err
+	case !d.Allowed:
+		a.shut.remember(source, now.Add(d.RetryAfter), now)
+		return a.tooMany(d)
+	}
+	return Admission{}, account.ErrUnauthorized()
+}
+
+// shutOut reports whether an address is known to have no attempts left, and then the state of its bucket.
+func (a *Access) shutOut(source string, now time.Time) (ratelimit.Decision, bool) {
+	until, shut := a.shut.until(source, now)
+	return ratelimit.RefusedUntil(a.plane.Limits[ratelimit.Unauthorized], until, now), shut
+}
+
+func (a *Access) tooMany(d ratelimit.Decision) (Admission, error) {
+	return Admission{Rate: d}, rateLimited(d, "too many unauthorized attempts")
+}
+
+func rateLimited(d ratelimit.Decision, format string, args ...any) error {
+	err := fault.New(fault.RateLimited, format, args...)
+	err.RetryAfter = d.RetryAfter
+	return err
+}
+
+// FlushUsed stores when keys were last used. An API host calls it every few seconds and at its end.
+func (a *Access) FlushUsed(ctx context.Context) error {
+	a.mu.Lock()
+	used := a.used
+	a.used = map[id.KeyID]time.Time{}
+	a.mu.Unlock()
+	if len(used) == 0 {
+		return nil
+	}
+	return a.plane.Admissions.Touch(ctx, used)
+}

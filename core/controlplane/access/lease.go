@@ -1,0 +1,65 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// find looks a key up, so that a revocation is heeded at once, and decides by this host's lease of its bucket, or leases anew. A
+// decision means nothing where the key does not accept the credential.
+func (a *Access) find(
+	ctx context.Context, c account.Credential, class ratelimit.Class,
+) (ports.Admission, ratelimit.Decision, error) {
+	if !class.Leased() {
+		return a.lease(ctx, c, class, &turn{Ask: ratelimit.Ask{Requests: 1}})
+	}
+	decision, t, err := a.leases.decide(ctx, c, class, a.plane.Limits[class])
+	switch {
+	case err != nil:
+		return ports.Admission{}, decision, err
+	case t != nil:
+		return a.lease(ctx, c, class, t)
+	}
+	found, err := a.plane.Admissions.Find(ctx, c.ID)
+	return found, decision, err
+}
+
+func (a *Access) lease(
+	ctx context.Context, c account.Credential, class ratelimit.Class, t *turn,
+) (found ports.Admission, d ratelimit.Decision, err error) {
+	var got *ratelimit.Lease
+	defer func() { a.leases.answered(t, got) }()
+	limit, now := a.plane.Limits[class], a.plane.Clock.Now()
+	found, grant, err := a.plane.Admissions.Lease(ctx, ports.LeaseRequest{
+		Credential: c, Class: class, Limit: limit, Ask: t.Ask, Now: now,
+	})
+	if err == nil && found.Key.Accepts(c.Hash) {
+		var leased ratelimit.Lease
+		leased, d = ratelimit.Begin(limit, grant, now)
+		got = &leased
+	}
+	return found, d, err
+}
+
+// returnedAtOnce is how many leases one statement gives back.
+const returnedAtOnce = 1000
+
+// ReturnLeases gives back what is left of the leases that have ended, or of all. An API host calls it every second, and at its
+// end for all. What cannot be given back counts as used.
+func (a *Access) ReturnLeases(ctx context.Context, all bool) (err error) {
+	ended, rests := a.leases.end(all)
+	defer func() {
+		for _, t := range ended {
+			a.leases.answered(t, nil)
+		}
+	}()
+	for some := range slices.Chunk(rests, returnedAtOnce) {
+		err = errors.Join(err, a.plane.Admissions.Return(ctx, some, a.plane.Clock.Now()))
+	}
+	return err
+}

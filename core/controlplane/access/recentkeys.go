@@ -1,0 +1,70 @@
+package access
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// A key counts as recent for keyMemory after it was last found valid; so many are remembered, and the oldest go first.
+const (
+	keyMemory     = time.Hour
+	maxRecentKeys = 100_000
+)
+
+// recentKeys remembers which keys this process found valid lately, by the hash of the whole key: who knows the visible ID of a
+// recent key gains nothing.
+type recentKeys struct {
+	most int
+
+	mu    sync.Mutex
+	by    map[[32]byte]*list.Element
+	order *list.List // of recentKey, the latest first
+}
+
+type recentKey struct {
+	hash [32]byte
+	at   time.Time
+}
+
+func newRecentKeys(most int) *recentKeys {
+	return &recentKeys{most: most, by: map[[32]byte]*list.Element{}, order: list.New()}
+}
+
+// note remembers a key that was found valid, and drops what has become old.
+func (r *recentKeys) note(hash [32]byte, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, known := r.by[hash]; known {
+		e.Value = recentKey{hash, now}
+		r.order.MoveToFront(e)
+	} else {
+		r.by[hash] = r.order.PushFront(recentKey{hash, now})
+	}
+	for e := r.order.Back(); r.order.Len() > r.most || old(e, now); e = r.order.Back() {
+		r.drop(e)
+	}
+}
+
+func (r *recentKeys) has(hash [32]byte, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, known := r.by[hash]
+	return known && !old(e, now)
+}
+
+// forget is for a key that has become invalid.
+func (r *recentKeys) forget(hash [32]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, known := r.by[hash]; known {
+		r.drop(e)
+	}
+}
+
+func (r *recentKeys) drop(e *list.Element) {
+	delete(r.by, e.Value.(recentKey).hash)
+	r.order.Remove(e)
+}
+
+func old(e *list.Element, now time.Time) bool { return now.Sub(e.Value.(recentKey).at) > keyMemory }

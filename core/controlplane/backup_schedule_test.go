@@ -1,0 +1,152 @@
+package controlplane_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// daily is a database with a daily backup.
+func (w *world) daily() access.Reached {
+	w.t.Helper()
+	r := request("shop")
+	r.Schedule = database.Daily
+	return w.reached(must(w.Databases.Create(w.ctx, w.caller, r))(w.t).Record.ID)
+}
+
+func TestDailyBackups(t *testing.T) {
+	w := newWorld(t)
+	r := w.daily()
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "before its time", must(w.Work.RunNext(w.ctx))(t), false)
+	for day := range 3 {
+		w.clock.Advance(24 * time.Hour)
+		other := w.process(quick())
+		ok(t, w.Rounds.Once(w.ctx))
+		ok(t, other.Rounds.Once(w.ctx)) // a second process does nothing twice
+		w.work(w.ControlPlane)
+		equal(t, "backups", len(w.backups(r)), day+1)
+	}
+	for _, b := range w.backups(r) {
+		equal(t, "trigger", b.Trigger, backup.Scheduled)
+	}
+}
+
+func TestMissedDaysAreMadeUpByOne(t *testing.T) {
+	w := newWorld(t)
+	r := w.daily()
+	w.clock.Advance(5 * 24 * time.Hour)
+	for range 3 {
+		ok(t, w.Rounds.Once(w.ctx))
+		w.runAll()
+	}
+	equal(t, "backups", len(w.backups(r)), 1)
+	next := w.reached(r.Record().ID).Record().NextBackupAt
+	if next == nil || !next.After(w.clock.Now()) || next.After(w.clock.Now().Add(24*time.Hour)) {
+		t.Errorf("the next one is due %v", next)
+	}
+}
+
+// runAll works until nothing is due within half a second.
+func (w *world) runAll() { w.runAllBy(w.ControlPlane) }
+
+func (w *world) runAllBy(cp *controlplane.ControlPlane) {
+	w.t.Helper()
+	for idle := 0; idle < 5; idle++ {
+		for must(cp.Work.RunNext(w.ctx))(w.t) {
+			idle = 0
+		}
+		w.clock.Advance(100 * time.Millisecond)
+	}
+}
+
+// An open operation is not disturbed; the backup is queued when it is over. A stopped database is backed up too.
+func TestScheduledBackupWaitsItsTurn(t *testing.T) {
+	w := newWorld(t)
+	r := w.daily()
+	must(w.Databases.SetLifecycle(w.ctx, r, database.Stop))(t)
+	w.clock.Advance(24 * time.Hour)
+	must(w.Backups.Start(w.ctx, r))(t)
+	ok(t, w.Rounds.Once(w.ctx))
+	w.runAll()
+	ok(t, w.Rounds.Once(w.ctx))
+	w.runAll()
+	var triggers []backup.Trigger
+	for _, b := range w.backups(r) {
+		triggers = append(triggers, b.Trigger)
+	}
+	if slices.Sort(triggers); !slices.Equal(triggers, []backup.Trigger{backup.Manual, backup.Scheduled}) {
+		t.Error(triggers)
+	}
+}
+
+func TestExpiredBackupsAreErased(t *testing.T) {
+	w := newWorld(t)
+	r, _ := w.started()
+	w.work(w.ControlPlane)
+	b := w.backups(r)[0]
+	w.clock.Advance(b.ExpiresAt.Sub(w.clock.Now()) - time.Second)
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "listed before it expires", len(w.backups(r)), 1)
+	w.clock.Advance(time.Second)
+	w.server.SetUnreachable(true)
+	ok(t, w.Rounds.Once(w.ctx))
+	w.server.SetUnreachable(false)
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "listed", len(w.backups(r)), 0)
+	agent := must(w.fleet.Agent(w.machine))(t)
+	_, err := agent.Open(w.ctx, command.OpenBackup{DatabaseID: r.Record().ID, Filename: b.Filename})
+	equal(t, "the file is gone", command.RefusedFor(err, command.ReasonNotFound), true)
+	log := w.activity(r.Record().ID)
+	equal(t, "expiries in the log", count(log, audit.BackupExpired), 1)
+	equal(t, "deletions in the log", count(log, audit.BackupDeleted), 0)
+}
+
+// One server that does not answer keeps the rounds from nothing on another, however much it has to do there.
+func TestADeadServerStarvesNoOther(t *testing.T) {
+	w := newWorld(t)
+	dead := w.made("dead")
+	for range 110 {
+		w.clock.Advance(time.Second)
+		must(w.Backups.Start(w.ctx, w.reached(dead.Record.ID)))(t)
+		w.runAll()
+	}
+	must(w.Operator.AddServer(w.ctx, operator.NewServer{
+		Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 100_000,
+	}))(t)
+	alive := w.made("alive")
+	if alive.Record.ServerID == dead.Record.ServerID {
+		t.Fatal("both are on one server")
+	}
+	r := w.reached(alive.Record.ID)
+	must(w.Backups.Start(w.ctx, r))(t)
+	w.runAll()
+	w.server.SetUnreachable(true)
+	w.clock.Advance(40 * 24 * time.Hour)
+	for range 5 {
+		ok(t, w.Rounds.Once(w.ctx))
+		w.clock.Advance(time.Minute)
+	}
+	equal(t, "expired backups on the other server", count(w.activity(alive.Record.ID), audit.BackupExpired), 1)
+}
+
+func TestRoundsLeaveFinishedWorkAlone(t *testing.T) {
+	w := newWorld(t)
+	r, work := w.started()
+	w.work(w.ControlPlane)
+	before := w.operation(work.ID)
+	ok(t, w.Rounds.Once(w.ctx))
+	after := w.operation(work.ID)
+	equal(t, "status", after.Status, operation.Succeeded)
+	equal(t, "epoch", after.Epoch, before.Epoch)
+	equal(t, "backups", len(w.backups(r)), 1)
+}

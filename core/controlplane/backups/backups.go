@@ -1,0 +1,220 @@
+// Package backups makes, serves and deletes the backups of databases.
+package backups
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Backups starts, lists, serves and deletes backups (spec, section "Backups"); backup_open.go serves them.
+type Backups struct {
+	plane     *plane.Plane
+	downloads *plane.Gate
+}
+
+// New makes the use cases, and registers their kind and periodic tasks.
+func New(p *plane.Plane) *Backups {
+	b := &Backups{plane: p, downloads: newDownloads(p.Config)}
+	b.register()
+	b.registerRounds()
+	return b
+}
+
+// List returns the backups of a database, newest first, and the position of the last one where there are more.
+func (b *Backups) List(
+	ctx context.Context, r access.Reached, p ports.Page,
+) (list []backup.Backup, next *ports.Position, err error) {
+	if err := r.Permit(account.See); err != nil {
+		return nil, nil, err
+	}
+	err = b.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Backups().List(ctx, r.Record().ID, plane.OnePastEnd(p))
+		return err
+	})
+	list, next = plane.Cut(list, p, func(v backup.Backup) ports.Position {
+		return ports.Position{At: v.CreatedAt, ID: string(v.Filename)}
+	})
+	return list, next, err
+}
+
+// Start queues a backup. FORBIDDEN: a viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it.
+// BACKUP_STORAGE_FULL: the server has no room. AGENT_ERROR: the server cannot be reached; nothing is queued.
+func (b *Backups) Start(ctx context.Context, r access.Reached) (operation.Operation, error) {
+	if err := r.Permit(account.ManageBackups); err != nil {
+		return operation.Operation{}, err
+	}
+	if _, err := r.Record().Status.Decide(database.Backup); err != nil {
+		return operation.Operation{}, err
+	}
+	release, err := r.MayCall(ctx, b.plane)
+	if err != nil {
+		return operation.Operation{}, err
+	}
+	defer release()
+	if err := b.checkRoom(ctx, r.Record()); err != nil {
+		return operation.Operation{}, err
+	}
+	o, err := b.queueBackup(ctx, r.Record(), r.Caller().Origin(), backup.Manual, nil)
+	if err != nil {
+		return operation.Operation{}, plane.NotFound(err, plane.ErrDatabaseNotFound())
+	}
+	b.plane.Work.Reserved(Kind)
+	return o, nil
+}
+
+func (b *Backups) checkRoom(ctx context.Context, r database.Record) error {
+	agent, err := b.plane.AgentOf(ctx, r.ServerID)
+	if err != nil {
+		return err
+	}
+	switch _, err := ports.Ask(ctx, agent, command.RoomForBackup{DatabaseID: r.ID}); {
+	case err == nil:
+		return nil
+	case command.RefusedFor(err, command.ReasonStorageFull):
+		return fault.Wrap(err, fault.BackupStorageFull, "the database server has no room for another backup")
+	default:
+		return fault.Wrap(err, fault.AgentError, "the database server cannot start a backup now")
+	}
+}
+
+// queueBackup commits the intent, and whatever else belongs to the same step, in one transaction.
+func (b *Backups) queueBackup(
+	ctx context.Context, r database.Record, by work.Origin, t backup.Trigger,
+	also func(ctx context.Context, tx ports.Tx, locked database.Record) error,
+) (o operation.Operation, err error) {
+	err = b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if also != nil {
+			if err := also(ctx, tx, record); err != nil {
+				return err
+			}
+		}
+		if _, err := record.Status.Decide(database.Backup); err != nil {
+			return err
+		}
+		input, err := b.backupInput(ctx, tx, record, t)
+		if err != nil {
+			return err
+		}
+		o = b.plane.Work.Queued(record, Kind, operation.Encode(input), by)
+		if err := tx.Operations().Add(ctx, o); err != nil {
+			return err
+		}
+		details := audit.Details{"operationId": string(o.ID), "filename": input.Filename, "trigger": input.Trigger}
+		return b.plane.Audit(ctx, tx, record, by.Actor, audit.BackupRequested, details)
+	})
+	return o, err
+}
+
+func (b *Backups) backupInput(
+	ctx context.Context, tx ports.Tx, r database.Record, t backup.Trigger,
+) (operation.BackupInput, error) {
+	taken, err := tx.Backups().Names(ctx, r.ID)
+	if err != nil {
+		return operation.BackupInput{}, err
+	}
+	owner, err := tx.Accounts().Get(ctx, r.AccountID)
+	if err != nil {
+		return operation.BackupInput{}, err
+	}
+	return operation.BackupInput{
+		Filename: string(backup.FreeFilename(b.plane.Clock.Now(), taken)), Trigger: string(t),
+		Verify: t == backup.Deletion || owner.Quotas().VerifyBackups && !slices.Contains(b.plane.UnverifiedPlans, owner.Plan),
+	}, nil
+}
+
+// Delete removes a backup file for good. FORBIDDEN: a viewer. BACKUP_NOT_FOUND. BACKUP_CONFLICT: a deletion backup,
+// or one that an open operation uses.
+// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server allows.
+func (b *Backups) Delete(ctx context.Context, r access.Reached, filename backup.Filename) error {
+	if err := r.Permit(account.ManageBackups); err != nil {
+		return err
+	}
+	release, err := r.MayCall(ctx, b.plane)
+	if err != nil {
+		return err
+	}
+	defer release()
+	var doomed backup.Backup
+	err = b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if _, err := tx.Databases().Lock(ctx, r.Record().ID); err != nil {
+			return err
+		}
+		if doomed, err = tx.Backups().MarkDeleting(ctx, r.Record().ID, filename, b.plane.Clock.Now()); err != nil {
+			return err
+		}
+		if err := doomed.Deletable(); err != nil {
+			return err
+		}
+		return unused(ctx, tx, doomed)
+	})
+	if err != nil {
+		return plane.NotFound(err, errBackupNotFound())
+	}
+	b.plane.Crash(CrashDoomed)
+	if err := b.erase(ctx, r.Record(), doomed, r.Caller().Actor(), audit.BackupDeleted); err != nil {
+		return fileError(err, "the database server cannot delete the backup now; it is no longer listed and will be deleted")
+	}
+	return nil
+}
+
+// unused returns BACKUP_CONFLICT while an open operation uses a backup that is to be deleted. The caller holds the database's
+// lock.
+func unused(ctx context.Context, tx ports.Tx, doomed backup.Backup) error {
+	open, err := tx.Uses().Of(ctx, doomed.DatabaseID)
+	if err != nil {
+		return err
+	}
+	deletion := operation.Use{DatabaseID: doomed.DatabaseID, Backup: string(doomed.Filename), Exclusive: true}
+	return deletion.Admits(open, fault.BackupConflict)
+}
+
+// erase removes the file, then its record. Both can be done again.
+func (b *Backups) erase(
+	ctx context.Context, r database.Record, doomed backup.Backup, by audit.Actor, what audit.Action,
+) error {
+	agent, err := b.plane.AgentOf(ctx, r.ServerID)
+	if err != nil {
+		return err
+	}
+	gone := command.DeleteBackup{DatabaseID: r.ID, Filename: doomed.Filename}
+	if _, err := ports.Ask(ctx, agent, gone); err != nil {
+		return err
+	}
+	b.plane.Crash(CrashErased)
+	return b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Backups().Remove(ctx, r.ID, doomed.Filename); err != nil {
+			return err
+		}
+		return b.plane.Audit(ctx, tx, r, by, what, audit.Details{"filename": string(doomed.Filename)})
+	})
+}
+
+func errBackupNotFound() error { return fault.New(fault.BackupNotFound, "no such backup") }
+
+// fileError is the caller's error when an agent does not serve or delete a file.
+func fileError(err error, message string) error {
+	switch {
+	case command.RefusedFor(err, command.ReasonNotFound):
+		return errBackupNotFound()
+	case command.RefusedFor(err, command.ReasonNoRoute):
+		return fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
+	default:
+		return fault.Wrap(err, fault.AgentError, "%s", message)
+	}
+}

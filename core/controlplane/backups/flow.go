@@ -1,0 +1,203 @@
+package backups
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Kind is the kind of the operations that make backups.
+const Kind operation.Kind = "backup"
+
+func (b *Backups) register() {
+	work.Register(b.plane.Work, work.Kind[operation.BackupInput]{
+		Spec: operation.Spec{
+			Kind: Kind, Public: true, Right: account.ManageBackups, Cancelable: operation.Always, BesideLogins: true,
+		},
+		Step:  b.step,
+		Calls: []string{"backup", "close"}, Commits: []string{"succeeded", "failed", "canceled"},
+	})
+}
+
+// backupJob is one step of a backup, with what it is about.
+type backupJob struct {
+	*work.Job[operation.BackupInput]
+	b      *Backups
+	agent  ports.Agent
+	record database.Record
+	of     operation.Operation
+}
+
+// step asks the agent for the backup. It keeps sending the same command, which starts the work, resumes it after a crash of the
+// agent, and returns its progress.
+func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]) (work.Next, error) {
+	j := backupJob{Job: job, b: b, of: job.Operation()}
+	var err error
+	if j.record, j.agent, err = b.plane.Site(ctx, j.of); err != nil {
+		return work.Next{}, err
+	}
+	if j.of.CancelRequested {
+		if next, err := j.cancel(ctx); !command.RefusedFor(err, command.ReasonCompleted) {
+			return next, err
+		}
+	}
+	report, err := j.ask(ctx)
+	if err != nil {
+		return work.Next{}, err
+	}
+	if report.State == command.BackupRunning {
+		j.Progress(report.Stage, report.Progress)
+		return work.Again(b.pollAfter(j.of, report.Stage)), nil
+	}
+	return j.conclude(ctx, report)
+}
+
+// The pauses between two questions about a running backup: a quarter of the time that it has taken so far, within these bounds.
+const (
+	pollLeast = 50 * time.Millisecond
+	pollMost  = 2 * time.Second
+	// pollQueued is for one that waits for its turn at the agent, as very many may.
+	pollQueued = 10 * time.Second
+)
+
+func (b *Backups) pollAfter(o operation.Operation, stage string) time.Duration {
+	most := pollMost
+	if stage == operation.StageQueued {
+		most = pollQueued
+	}
+	return min(max(b.plane.Clock.Now().Sub(*o.StartedAt)/4, pollLeast), most)
+}
+
+// ask sends the command. A permanent refusal is returned as a report of failure.
+func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err error) {
+	err = j.Call(ctx, "backup", func(ctx context.Context, f ports.Fence) (err error) {
+		if err := j.tellAccount(ctx); err != nil {
+			return err
+		}
+		report, err = ports.Do(ctx, j.agent, f, command.Backup{
+			DatabaseID: j.record.ID, Filename: backup.Filename(j.Input.Filename), Verify: j.Input.Verify,
+		})
+		return err
+	})
+	switch {
+	case command.RefusedFor(err, command.ReasonStorageFull):
+		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonStorageFull}, nil
+	case plane.RefusedForGood(err):
+		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed}, nil
+	}
+	return report, err
+}
+
+// tellAccount says whose the database is before the backup begins: the agent gives an account half of its jobs at most, and all
+// databases whose account it does not know count as one account's. An agent that is too old to be told has no such limit.
+func (j backupJob) tellAccount(ctx context.Context) error {
+	if j.of.Stage != operation.StageQueued {
+		return nil
+	}
+	owner := database.Ownership{DatabaseID: j.record.ID, AccountID: j.record.AccountID}
+	_, err := ports.Ask(ctx, j.agent, command.SetAccounts{Databases: []database.Ownership{owner}})
+	if command.RefusedFor(err, command.ReasonNoRoute) {
+		return nil
+	}
+	return err
+}
+
+// cancel carries out a user's request to cancel. ReasonCompleted: the backup is complete, and is concluded instead.
+func (j backupJob) cancel(ctx context.Context) (work.Next, error) {
+	if err := j.Close(ctx, j.agent); err != nil {
+		return work.Next{}, err
+	}
+	return j.Finish(ctx, work.Ending{
+		On: operation.ConfirmCancel, DatabaseName: j.record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+			return j.audit(ctx, tx, audit.OperationCanceled, nil)
+		},
+	})
+}
+
+func (j backupJob) conclude(ctx context.Context, r command.BackupReport) (work.Next, error) {
+	e := j.failed(r)
+	switch r.State {
+	case command.BackupDone:
+		e = j.succeeded(r)
+	case command.BackupNotVerified:
+		e = j.unverified(r)
+	case command.BackupFailed, command.BackupRunning:
+		if err := j.Close(ctx, j.agent); err != nil {
+			return work.Next{}, err
+		}
+	}
+	e.DatabaseName = j.record.Name
+	return j.Finish(ctx, e)
+}
+
+func (j backupJob) succeeded(r command.BackupReport) work.Ending {
+	result := operation.BackupResult{
+		Filename: j.Input.Filename, SizeBytes: r.SizeBytes, ChecksumSHA256: r.ChecksumSHA256, VerifiedAt: r.VerifiedAt,
+	}
+	return work.Ending{On: operation.Succeed, Result: operation.Encode(result), Also: j.keep(r)}
+}
+
+// unverified keeps the file for inspection; nothing is ever restored from it.
+func (j backupJob) unverified(r command.BackupReport) work.Ending {
+	r.VerifiedAt = nil
+	return work.Ending{On: operation.Fail, Cause: fault.New(fault.BackupNotVerified, "%s", r.Message), Also: j.keep(r)}
+}
+
+func (j backupJob) failed(r command.BackupReport) work.Ending {
+	code, message := fault.AgentError, "the database server could not make the backup"
+	if r.Reason == command.ReasonStorageFull {
+		code, message = fault.BackupStorageFull, "the database server has no room for another backup"
+	}
+	cause := fault.New(code, "%s", cmp.Or(r.Message, message))
+	return work.Ending{On: operation.Fail, Cause: cause, Also: func(ctx context.Context, tx ports.Tx) error {
+		return j.audit(ctx, tx, audit.BackupFinished, audit.Details{"status": "failed", "code": string(cause.Code)})
+	}}
+}
+
+// keep stores the record of the file.
+func (j backupJob) keep(r command.BackupReport) func(context.Context, ports.Tx) error {
+	return func(ctx context.Context, tx ports.Tx) error {
+		owner, err := tx.Accounts().Get(ctx, j.record.AccountID)
+		if err != nil {
+			return err
+		}
+		name, err := backup.ParseFilename(j.Input.Filename)
+		if err != nil {
+			return err
+		}
+		trigger, createdAt := backup.Trigger(j.Input.Trigger), j.of.CreatedAt
+		err = tx.Backups().Add(ctx, backup.Backup{
+			DatabaseID: j.record.ID, Filename: name, OperationID: j.of.ID, Trigger: trigger,
+			Format: backup.FormatSQLGzip, SizeBytes: r.SizeBytes, ChecksumSHA256: r.ChecksumSHA256, CreatedAt: createdAt,
+			VerifiedAt: r.VerifiedAt, ExpiresAt: backup.Expiry(trigger, createdAt, owner.Quotas().BackupDays),
+			RoleManifest: r.RoleManifest,
+		})
+		if err != nil {
+			return err
+		}
+		status := "succeeded"
+		if r.State == command.BackupNotVerified {
+			status = "not verified"
+		}
+		return j.audit(ctx, tx, audit.BackupFinished, audit.Details{"filename": j.Input.Filename, "status": status})
+	}
+}
+
+func (j backupJob) audit(ctx context.Context, tx ports.Tx, what audit.Action, details audit.Details) error {
+	if details == nil {
+		details = audit.Details{}
+	}
+	details["operationId"] = string(j.of.ID)
+	return j.b.plane.Audit(ctx, tx, j.record, j.of.Actor, what, details)
+}

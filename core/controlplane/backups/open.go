@@ -1,0 +1,88 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Download is an open backup file; its holder must close File.Body, which also gives back a slot that others may wait for.
+type Download struct {
+	Backup backup.Backup
+	File   ports.File
+}
+
+// Open streams a backup file. It counts against the caller's account, whose database it may not be. BACKUP_NOT_FOUND,
+// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE. RATE_LIMITED: the account has Config.DownloadsPerAccount open. SERVER_BUSY: this process
+// has Config.DownloadsPerServer open from the database server, and none of them ended within Config.DownloadWait.
+func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Filename) (d Download, err error) {
+	if err := r.Permit(account.See); err != nil {
+		return Download{}, err
+	}
+	err = b.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		d.Backup, err = tx.Backups().Get(ctx, r.Record().ID, filename)
+		return err
+	})
+	if err != nil {
+		return Download{}, plane.NotFound(err, errBackupNotFound())
+	}
+	release, err := b.downloads.Enter(ctx, r.Caller().Account.ID, r.Record().ServerID)
+	if err != nil {
+		return Download{}, err
+	}
+	defer func() {
+		if d.File.Body == nil { // also where this panics
+			release()
+		}
+	}()
+	file, err := b.openFile(ctx, r, d.Backup)
+	if err != nil {
+		return Download{}, err
+	}
+	d.File = ports.File{Body: slottedBody{file.Body, release}, Size: file.Size}
+	return d, nil
+}
+
+func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.Backup) (ports.File, error) {
+	agent, err := b.plane.AgentOf(ctx, r.Record().ServerID)
+	if err != nil {
+		return ports.File{}, err
+	}
+	file, err := agent.Open(ctx, command.OpenBackup{DatabaseID: r.Record().ID, Filename: stored.Filename})
+	if err != nil {
+		return ports.File{}, fileError(err, "the database server cannot hand the backup out now")
+	}
+	if file.Size != stored.SizeBytes {
+		return ports.File{}, joinClose(errDamaged(stored, file.Size), file)
+	}
+	if err := b.auditFile(ctx, r, audit.BackupDownloaded, stored.Filename); err != nil {
+		return ports.File{}, joinClose(err, file)
+	}
+	return file, nil
+}
+
+// errDamaged answers a file that is not as long as the one that was made: it must not pass for a whole backup.
+func errDamaged(b backup.Backup, size int64) error {
+	cause := fmt.Errorf("the file has %d bytes and was made with %d", size, b.SizeBytes)
+	return fault.Wrap(cause, fault.AgentError, "the stored backup file is damaged")
+}
+
+func (b *Backups) auditFile(ctx context.Context, r access.Reached, what audit.Action, filename backup.Filename) error {
+	return b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		details := audit.Details{"filename": string(filename)}
+		return b.plane.Audit(ctx, tx, r.Record(), r.Caller().Actor(), what, details)
+	})
+}
+
+func joinClose(err error, f ports.File) error {
+	_ = f.Body.Close() // the first error is the one to report
+	return err
+}

@@ -1,0 +1,82 @@
+package backups
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func (b *Backups) registerRounds() {
+	rounds.Register(b.plane.Rounds, rounds.Task{Name: "daily backups", Every: plane.RoundEvery, Do: b.schedule})
+	rounds.RegisterServers(b.plane.Rounds, rounds.ServerTask[ports.DoomedBackup]{
+		Name: "deleted and expired backups", Every: plane.RoundEvery, Find: b.doomed, Do: b.eraseDoomed,
+		Of: func(d ports.DoomedBackup) (id.ServerID, id.AccountID) { return d.ServerID, d.AccountID },
+	})
+}
+
+// schedule queues the daily backups that are due. Several missed days are made up for by one backup.
+func (b *Backups) schedule(ctx context.Context) error {
+	list, err := b.plane.Due(ctx, ports.DueBackup, plane.RoundBatch)
+	for _, r := range list {
+		_, one := b.queueBackup(ctx, r, work.Origin{Actor: audit.System}, backup.Scheduled, b.reschedule)
+		if one != nil && !plane.IsSettled(one) {
+			err = errors.Join(err, one)
+		}
+	}
+	return err
+}
+
+// reschedule moves the database's next backup to the next slot. Another process may have done so in the meantime.
+func (b *Backups) reschedule(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	now := b.plane.Clock.Now()
+	if locked.NextBackupAt == nil || now.Before(*locked.NextBackupAt) {
+		return plane.ErrSettled
+	}
+	next := backup.NextDaily(locked.ID, now)
+	locked.NextBackupAt = &next
+	return tx.Databases().Save(ctx, locked)
+}
+
+// doomed lists the backups that have expired or were deleted.
+func (b *Backups) doomed(ctx context.Context) (list []ports.DoomedBackup, err error) {
+	err = b.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Backups().Doomed(ctx, b.plane.Clock.Now(), plane.RoundMost)
+		return err
+	})
+	return list, err
+}
+
+// eraseDoomed removes a file and its record. One that is in use is left for later.
+func (b *Backups) eraseDoomed(ctx context.Context, d ports.DoomedBackup) error {
+	what := audit.BackupDeleted
+	if d.DeletingAt == nil || d.Expired(*d.DeletingAt) {
+		what = audit.BackupExpired
+	}
+	var record database.Record
+	err := b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if record, err = tx.Databases().Lock(ctx, d.DatabaseID); err != nil {
+			return err
+		}
+		switch err := unused(ctx, tx, d.Backup); {
+		case fault.Has(err, fault.BackupConflict):
+			return plane.ErrSettled
+		case err != nil:
+			return err
+		}
+		_, err = tx.Backups().MarkDeleting(ctx, d.DatabaseID, d.Filename, b.plane.Clock.Now())
+		return err
+	})
+	if err == nil {
+		err = b.erase(ctx, record, d.Backup, audit.System, what)
+	}
+	return b.plane.UnlessSettled(ctx, "backup.not_erased", d.DatabaseID, err)
+}

@@ -1,0 +1,189 @@
+package databases
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Allowlist keeps the networks that may connect to a database. Its generation grows with every change; a change is stored
+// first and then pushed to the server, and a periodic task pushes again what a crash or an outage left behind.
+type Allowlist struct{ plane *plane.Plane }
+
+// NewAllowlist makes the use cases, and registers their periodic task.
+func NewAllowlist(p *plane.Plane) *Allowlist {
+	a := &Allowlist{plane: p}
+	a.registerRounds()
+	return a
+}
+
+// List returns the entries, oldest first. It never returns FORBIDDEN: whoever sees the database sees its allowlist.
+func (a *Allowlist) List(ctx context.Context, r access.Reached) (list []database.AllowlistEntry, err error) {
+	if err := r.Permit(account.See); err != nil {
+		return nil, err
+	}
+	err = a.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Allowlist().List(ctx, r.Record().ID)
+		return err
+	})
+	return list, err
+}
+
+// Add allows one more network to connect, and returns when the server enforces it. FORBIDDEN: a developer or viewer.
+// VALIDATION_ERROR on "cidr": a duplicate, or too many entries. DATABASE_STATE_CONFLICT while the database is being created or
+// deleted. AGENT_ERROR: the change is stored, and enforced as soon as the server answers.
+func (a *Allowlist) Add(
+	ctx context.Context, r access.Reached, network netip.Prefix, description string,
+) (database.AllowlistEntry, error) {
+	entry := database.AllowlistEntry{
+		ID: plane.NewID[id.AllowlistEntryID](a.plane.Entropy), DatabaseID: r.Record().ID, CIDR: network.String(),
+		Description: description, CreatedAt: a.plane.Clock.Now(),
+	}
+	err := a.change(ctx, r, audit.AllowlistAdded, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
+		existing, err := tx.Allowlist().List(ctx, r.Record().ID)
+		if err != nil {
+			return entry, err
+		}
+		if err := database.AdmitEntry(existing, network); err != nil {
+			return entry, err
+		}
+		return entry, tx.Allowlist().Add(ctx, entry)
+	})
+	return entry, err
+}
+
+// Remove removes a network from the list; connections that no entry allows any more are closed. Errors as for Add, and
+// ALLOWLIST_ENTRY_NOT_FOUND.
+func (a *Allowlist) Remove(ctx context.Context, r access.Reached, entry id.AllowlistEntryID) error {
+	return a.change(ctx, r, audit.AllowlistRemoved, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
+		removed, err := tx.Allowlist().Remove(ctx, r.Record().ID, entry)
+		return removed, plane.NotFound(err, fault.New(fault.AllowlistEntryNotFound, "no such allowlist entry"))
+	})
+}
+
+func (a *Allowlist) change(
+	ctx context.Context, r access.Reached, what audit.Action, apply func(context.Context, ports.Tx) (database.AllowlistEntry, error),
+) error {
+	if err := r.Permit(account.Configure); err != nil {
+		return err
+	}
+	release, err := r.MayCall(ctx, a.plane)
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = a.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, r.Record().ID)
+		if err != nil {
+			return plane.NotFound(err, plane.ErrDatabaseNotFound())
+		}
+		if _, err := record.Status.Decide(database.Configure); err != nil {
+			return err
+		}
+		entry, err := apply(ctx, tx)
+		if err != nil {
+			return err
+		}
+		record.AllowlistGeneration++
+		if err := tx.Databases().Save(ctx, record); err != nil {
+			return err
+		}
+		return a.plane.Audit(ctx, tx, record, r.Caller().Actor(), what, audit.Details{"cidr": entry.CIDR})
+	})
+	if err != nil {
+		return err
+	}
+	a.plane.Crash(CrashAllowlistStored)
+	if err := a.pushAllowlist(ctx, r.Record().ID); err != nil {
+		return fault.Wrap(err, fault.AgentError,
+			"the change is stored, and enforced as soon as the database server answers")
+	}
+	return nil
+}
+
+func (a *Allowlist) registerRounds() {
+	rounds.RegisterServers(a.plane.Rounds, rounds.ServerTask[database.Record]{
+		Name: "allowlists", Every: plane.RoundEvery, Of: plane.OfRecord,
+		// What a crash or an outage kept from its server.
+		Find: func(ctx context.Context) ([]database.Record, error) {
+			return a.plane.Due(ctx, ports.DueAllowlist, plane.RoundMost)
+		},
+		Do: func(ctx context.Context, r database.Record) error {
+			return a.plane.UnlessSettled(ctx, "allowlist.pending", r.ID, a.pushAllowlist(ctx, r.ID))
+		},
+	})
+}
+
+// pushTries is how often one push sends the list where others change it at the same time.
+const pushTries = 3
+
+// pushAllowlist makes the server enforce the stored list, and records that it does.
+func (a *Allowlist) pushAllowlist(ctx context.Context, db id.DatabaseID) (err error) {
+	for range pushTries {
+		record, spec, unread := a.allowlistSpec(ctx, db)
+		if unread != nil || record.AllowlistApplied >= spec.Generation {
+			return unread
+		}
+		agent, unknown := a.plane.AgentOf(ctx, record.ServerID)
+		if unknown != nil {
+			return unknown
+		}
+		switch err = ports.Tell(ctx, agent, ports.Fence{}, spec); {
+		case err == nil:
+			a.plane.Crash(CrashAllowlistApplied)
+			return a.allowlistApplied(ctx, spec)
+		case !plane.Overtaken(err):
+			return err
+		}
+		if err := a.surpassAllowlist(ctx, spec, err); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (a *Allowlist) allowlistApplied(ctx context.Context, spec command.SetAllowlist) error {
+	return a.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := tx.Databases().Lock(ctx, spec.DatabaseID)
+		if err != nil || stored.AllowlistApplied >= spec.Generation {
+			return err
+		}
+		stored.AllowlistApplied = spec.Generation
+		return tx.Databases().Save(ctx, stored)
+	})
+}
+
+// allowlistSpec reads list and generation in one transaction, so that they are consistent.
+func (a *Allowlist) allowlistSpec(
+	ctx context.Context, db id.DatabaseID,
+) (record database.Record, spec command.SetAllowlist, err error) {
+	err = a.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if record, err = tx.Databases().Lock(ctx, db); err != nil {
+			return err
+		}
+		entries, err := tx.Allowlist().List(ctx, db)
+		if err != nil {
+			return err
+		}
+		spec = command.SetAllowlist{DatabaseID: db, Generation: record.AllowlistGeneration}
+		for _, e := range entries {
+			network, err := netip.ParsePrefix(e.CIDR)
+			if err != nil {
+				return err
+			}
+			spec.Networks = append(spec.Networks, network)
+		}
+		return nil
+	})
+	return record, spec, err
+}

@@ -1,0 +1,137 @@
+// Package databases makes databases, starts and stops them, and says who may connect.
+package databases
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Databases lists, creates, labels, starts and stops databases (spec, section "Databases").
+type Databases struct {
+	plane *plane.Plane
+
+	mu    sync.Mutex
+	asked map[id.DatabaseID]time.Time // when this process last asked for a size
+
+	sent sentAccounts
+}
+
+// New makes the use cases, and registers their kinds and periodic tasks.
+func New(p *plane.Plane) *Databases {
+	d := &Databases{plane: p}
+	d.register()
+	d.registerRounds()
+	return d
+}
+
+// List returns the databases that the key can see, oldest first, and the position of the last one if there are more.
+func (d *Databases) List(
+	ctx context.Context, c access.Caller, p ports.Page,
+) (list []database.Record, next *ports.Position, err error) {
+	err = d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Databases().Visible(ctx, c.Viewer(), plane.OnePastEnd(p))
+		return err
+	})
+	list, next = plane.Cut(list, p, func(r database.Record) ports.Position {
+		return ports.Position{At: r.CreatedAt, ID: string(r.ID)}
+	})
+	return list, next, err
+}
+
+// Get returns a database as it was reached. A size older than database.SizeMaxAge is read from the server, within
+// Config.SizeWait; if that fails, or no call is free at once, the stored size is returned.
+func (d *Databases) Get(ctx context.Context, r access.Reached) (database.Record, error) {
+	if err := r.Permit(account.See); err != nil {
+		return database.Record{}, err
+	}
+	record, now := r.Record(), d.plane.Clock.Now()
+	if !record.SizeIsStale(now) || !hasServerSide(record.Status) || !d.mayAsk(record.ID, now) {
+		return record, nil
+	}
+	release, free := d.plane.Calls.EnterNow(r.Caller().Account.ID, record.ServerID)
+	if !free {
+		return record, nil
+	}
+	defer release()
+	size, err := d.readSize(ctx, record)
+	if err != nil {
+		d.plane.Log(ctx, "size.unknown", record.ID, err)
+		return record, nil
+	}
+	record.SizeBytes, record.SizedAt = size, &now
+	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := tx.Databases().Lock(ctx, record.ID)
+		if err != nil {
+			return err
+		}
+		stored.SizeBytes, stored.SizedAt = size, &now
+		return tx.Databases().Save(ctx, stored)
+	})
+	return record, plane.NotFound(err, plane.ErrDatabaseNotFound())
+}
+
+func hasServerSide(s database.Status) bool { return s == database.Active || s == database.Stopped }
+
+// sizeRetry is how long a failed read of a size is not repeated, so that an agent that is down does not slow every request.
+const sizeRetry = 10 * time.Second
+
+func (d *Databases) mayAsk(db id.DatabaseID, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now.Sub(d.asked[db]) < sizeRetry {
+		return false
+	}
+	if d.asked == nil {
+		d.asked = map[id.DatabaseID]time.Time{}
+	}
+	d.asked[db] = now
+	return true
+}
+
+func (d *Databases) readSize(ctx context.Context, r database.Record) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.plane.SizeWait)
+	defer cancel()
+	agent, err := d.plane.AgentOf(ctx, r.ServerID)
+	if err != nil {
+		return 0, err
+	}
+	size, err := ports.Ask(ctx, agent, command.DatabaseSize{DatabaseID: r.ID})
+	return size.Bytes, err
+}
+
+// SetEnvironment stores the label; empty removes it. The change is recorded in the activity log. DATABASE_STATE_CONFLICT while
+// the database is being created or deleted.
+func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, e database.Environment) error {
+	if err := r.Permit(account.Configure); err != nil {
+		return err
+	}
+	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, r.Record().ID)
+		if err != nil {
+			return err
+		}
+		if _, err := record.Status.Decide(database.Configure); err != nil {
+			return err
+		}
+		if record.Environment == e {
+			return nil
+		}
+		details := audit.Details{"from": string(record.Environment), "to": string(e)}
+		record.Environment = e
+		if err := tx.Databases().Save(ctx, record); err != nil {
+			return err
+		}
+		return d.plane.Audit(ctx, tx, record, r.Caller().Actor(), audit.EnvironmentChanged, details)
+	})
+	return plane.NotFound(err, plane.ErrDatabaseNotFound())
+}

@@ -1,0 +1,160 @@
+package databases
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// SetLifecycle starts, stops or restarts a database and returns its status. It is no error if the database is already in that
+// status.
+//
+// FORBIDDEN: a developer or viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it. AGENT_ERROR: the
+// server cannot be reached and nothing was changed; or it has not confirmed, and the action continues in the background.
+func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action database.Event) (database.Status, error) {
+	if err := r.Permit(account.Configure); err != nil {
+		return "", err
+	}
+	release, err := r.MayCall(ctx, d.plane)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	status, o, err := d.reserveLifecycle(ctx, r, action)
+	if err != nil || o == nil {
+		return status, plane.NotFound(err, plane.ErrDatabaseNotFound())
+	}
+	if err := d.plane.Work.RunNow(ctx, *o, d.plane.CreateWait); err != nil {
+		return "", lifecycleError(err)
+	}
+	return status, nil
+}
+
+// reserveLifecycle commits the intent. own is nil if nothing has to be done.
+func (d *Databases) reserveLifecycle(
+	ctx context.Context, r access.Reached, action database.Event,
+) (status database.Status, own *operation.Operation, err error) {
+	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		own = nil
+		record, err := tx.Databases().Lock(ctx, r.Record().ID)
+		if err != nil {
+			return err
+		}
+		cell, err := record.Status.Decide(action)
+		if err != nil {
+			return err
+		}
+		status = cell.Next
+		if len(cell.Effects) == 0 {
+			return d.noneUnderWay(ctx, tx, record.ID)
+		}
+		if err := noChange(ctx, tx, record.ID); err != nil {
+			return err
+		}
+		record.AccessGeneration++
+		if err := tx.Databases().Save(ctx, record); err != nil {
+			return err
+		}
+		input := operation.LifecycleInput{Action: string(action), Generation: record.AccessGeneration}
+		o := d.plane.Work.Own(record, KindLifecycle, operation.Encode(input), r.Caller().Origin())
+		own = &o
+		return tx.Operations().Add(ctx, o)
+	})
+	return status, own, err
+}
+
+// noneUnderWay returns DATABASE_STATE_CONFLICT while a lifecycle action is open: the present status is then not the one that
+// the database will have.
+func (d *Databases) noneUnderWay(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
+	open, err := tx.Operations().Open(ctx, db)
+	switch {
+	case errors.Is(err, ports.ErrNoRow):
+		return nil
+	case err == nil && open.Kind == KindLifecycle:
+		return fault.New(fault.DatabaseStateConflict, "another lifecycle action of the database is under way")
+	}
+	return err
+}
+
+// noChange returns DATABASE_STATE_CONFLICT while a change of a login is unfinished: it needs the database as it is.
+func noChange(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
+	c, err := tx.RoleChanges().Pending(ctx, db)
+	switch {
+	case errors.Is(err, ports.ErrNoRow):
+		return nil
+	case err == nil:
+		err = fault.New(fault.DatabaseStateConflict, "a change of a login of the database is unfinished: operation %s", c.ID)
+	}
+	return err
+}
+
+func lifecycleError(err error) error {
+	if fault.CodeOf(err) != fault.InternalError {
+		return err
+	}
+	return fault.Wrap(err, fault.AgentError,
+		"the database server has not confirmed the action; it goes on in the background: read the database's status")
+}
+
+// KindLifecycle is the kind of the operations that open and close databases.
+const KindLifecycle operation.Kind = "lifecycle"
+
+type lifecycle = work.Job[operation.LifecycleInput]
+
+// stepLifecycle opens or closes a database as its operation says.
+func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next, error) {
+	record, agent, err := d.plane.Site(ctx, j.Operation())
+	if err != nil {
+		return work.Next{}, err
+	}
+	action := database.Event(j.Input.Action)
+	if cause := j.Failure(); cause != nil {
+		return d.undoLifecycle(ctx, j, agent, action, cause)
+	}
+	err = d.setAccess(ctx, j, agent, record.ID)
+	switch {
+	case err == nil:
+		return d.lifecycleDone(ctx, j, record, action)
+	case j.Untouched(err):
+		return j.Finish(ctx, work.Ending{
+			On: operation.Fail, DatabaseName: record.Name,
+			Cause: fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was changed"),
+		})
+	case !plane.Overtaken(err) && plane.RefusedForGood(err):
+		return d.failLifecycle(ctx, j, agent, action, fault.Wrap(err, fault.AgentError,
+			"the database server could not %s the database", action))
+	default:
+		return work.Next{}, err
+	}
+}
+
+func lifecycleAudit(action database.Event) audit.Action {
+	switch action { //nolint:exhaustive // ParseLifecycle accepts no other
+	case database.Start:
+		return audit.DatabaseStarted
+	case database.Stop:
+		return audit.DatabaseStopped
+	}
+	return audit.DatabaseRestarted
+}
+
+func (d *Databases) lifecycleDone(
+	ctx context.Context, j *lifecycle, record database.Record, action database.Event,
+) (work.Next, error) {
+	o := j.Operation()
+	return j.Finish(ctx, work.Ending{
+		On: operation.Succeed, DatabaseName: record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+			return d.move(ctx, tx, o, action, lifecycleAudit(action), nil)
+		},
+	})
+}

@@ -1,0 +1,89 @@
+package databases
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// failLifecycle records that an action failed. The server may have carried out a part of it: closed the gates, ended sessions.
+func (d *Databases) failLifecycle(
+	ctx context.Context, j *lifecycle, agent ports.Agent, action database.Event, cause *fault.Error,
+) (work.Next, error) {
+	if err := j.BeginFailing(ctx, "undoing", cause, nil); err != nil {
+		return work.Next{}, err
+	}
+	return d.undoLifecycle(ctx, j, agent, action, cause)
+}
+
+// undoLifecycle has the server open or close the database as it was before the action, and only then makes the operation
+// failed: gates and record agree again. If the server refuses that for good too, the record says so, and the operation stays
+// open and is tried again: the cause may be mended on the server.
+func (d *Databases) undoLifecycle(
+	ctx context.Context, j *lifecycle, agent ports.Agent, action database.Event, cause *fault.Error,
+) (work.Next, error) {
+	was := statusBefore(action)
+	// Each attempt has a generation of its own: the server takes it as newer than the failed action, whatever it stored of that.
+	record, err := d.moveAccess(ctx, j, nil, func(stored int64) int64 { return stored + 1 })
+	if err != nil {
+		return work.Next{}, err
+	}
+	err = j.Call(ctx, "undo", func(ctx context.Context, f ports.Fence) error {
+		return ports.Tell(ctx, agent, f, command.SetAccess{
+			DatabaseID: record.ID, Generation: record.AccessGeneration, Open: was == database.Active,
+		})
+	})
+	switch {
+	case command.RefusedFor(err, command.ReasonClosed): // by this kind, which had undone the action before
+	case plane.Overtaken(err):
+		return work.Next{}, errors.Join(err, d.surpassAccess(ctx, j, err))
+	case plane.RefusedForGood(err):
+		j.Record("lifecycle.not_undone", err)
+		return work.Next{}, errors.Join(err, d.loseAccess(ctx, j, record, cause))
+	case err != nil:
+		return work.Next{}, err
+	}
+	if err := j.Close(ctx, agent); err != nil {
+		return work.Next{}, err
+	}
+	o := j.Operation()
+	return j.Finish(ctx, work.Ending{
+		On: operation.Fail, DatabaseName: record.Name, Cause: cause, Also: func(ctx context.Context, tx ports.Tx) error {
+			if record.Status != database.Error {
+				return nil
+			}
+			return d.move(ctx, tx, o, reopened[was], audit.AccessRestored, audit.Details{"status": string(was)})
+		},
+	})
+}
+
+// statusBefore is the status in which an action with an effect begins, and in which it leaves the database if it fails.
+func statusBefore(action database.Event) database.Status {
+	if action == database.Start {
+		return database.Stopped
+	}
+	return database.Active
+}
+
+var reopened = map[database.Status]database.Event{ //nolint:exhaustive // what statusBefore returns
+	database.Active: database.ReopenAsActive, database.Stopped: database.ReopenAsStopped,
+}
+
+// loseAccess records, once, that nobody knows who gets in.
+func (d *Databases) loseAccess(ctx context.Context, j *lifecycle, record database.Record, cause *fault.Error) error {
+	if record.Status == database.Error {
+		return nil
+	}
+	o := j.Operation()
+	return j.Save(ctx, "lost", nil, func(ctx context.Context, tx ports.Tx) error {
+		return d.move(ctx, tx, o, database.AccessLost, audit.AccessLost, audit.Details{"reason": cause.Message})
+	})
+}

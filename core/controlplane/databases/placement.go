@@ -1,0 +1,76 @@
+package databases
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// createElsewhere continues a creation of which its server has certainly never heard on another server, with the same names,
+// passwords and verifiers. Each server that fails is avoided from then on, so this ends. Where no other server has room, the
+// database is forgotten.
+func (d *Databases) createElsewhere(
+	ctx context.Context, j *creation, record database.Record, cause error,
+) (work.Next, error) {
+	moved, err := d.moveElsewhere(ctx, j, record)
+	switch {
+	case err != nil:
+		return work.Next{}, err
+	case !moved:
+		return d.forget(ctx, j, record,
+			fault.Wrap(cause, fault.AgentError, "the database server cannot be reached; nothing was made"))
+	}
+	j.Record("operation.moved", cause)
+	return work.Again(0), nil
+}
+
+// moveElsewhere commits that the server is avoided and, in the same transaction, which one is to have the database; false if
+// there is none. After a crash the creation continues wherever that says.
+func (d *Databases) moveElsewhere(ctx context.Context, j *creation, record database.Record) (moved bool, err error) {
+	err = j.Save(ctx, "moved", nil, func(ctx context.Context, tx ports.Tx) error {
+		now := d.plane.Clock.Now()
+		other, err := tx.Servers().Pick(ctx, ports.Placement{
+			Now: now, Connections: record.ReservedConnections(), Leaving: record.ServerID, Name: record.Name,
+		})
+		if moved = err == nil; !moved && !errors.Is(err, ports.ErrNoRow) {
+			return err
+		}
+		// After Pick, which takes the servers' locks in one order.
+		if err := tx.Servers().Avoid(ctx, record.ServerID, avoidedFrom(now)); err != nil || !moved {
+			return err
+		}
+		return tx.Servers().Move(ctx, record.ID, other.ID)
+	})
+	return moved, err
+}
+
+func avoidedFrom(now time.Time) *time.Time {
+	until := now.Add(server.AvoidedFor)
+	return &until
+}
+
+// noteAnswer remembers, for all hosts, that a server cannot make databases now, so that they go to others for a while, or that
+// it answers again. A failure to remember fails no creation.
+func (d *Databases) noteAnswer(ctx context.Context, s server.Server, answer error) {
+	var refusal *command.Refusal
+	var until *time.Time
+	switch {
+	case ctx.Err() != nil:
+		return
+	case errors.Is(answer, ports.ErrAgentUnreachable), command.RefusedFor(answer, command.ReasonUnavailable):
+		until = avoidedFrom(d.plane.Clock.Now())
+	case s.AvoidedUntil == nil, answer != nil && !errors.As(answer, &refusal):
+		return
+	}
+	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, s.ID, until) })
+	if err != nil {
+		d.plane.Journal.Record(ctx, ports.JournalEvent{What: "server.not_noted", Err: err})
+	}
+}

@@ -1,0 +1,147 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// NewKey describes a new API key. Databases are those that a selected-database key reaches.
+type NewKey struct {
+	AccountID id.AccountID
+	Label     string
+	Scope     account.Scope
+	Databases []id.DatabaseID
+}
+
+// CreateKey makes a key and returns its text, which cannot be retrieved later. VALIDATION_ERROR on "label", "scope", "account"
+// or "database", with an empty text.
+func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, text string, err error) {
+	label, err := account.ValidateLabel(n.Label)
+	if err != nil {
+		return key, "", err
+	}
+	if n.Scope != account.FullAccount && n.Scope != account.SelectedDatabases {
+		return key, "", fault.Invalid("scope", "must be full or selected")
+	}
+	if (n.Scope == account.SelectedDatabases) != (len(n.Databases) > 0) {
+		return key, "", fault.Invalid("database", "is given for a selected-database key, and only for one")
+	}
+	text, credential := account.NewKey(account.AccountKey, o.plane.Entropy.Base62(account.KeyCharacters))
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		a, err := tx.Accounts().Get(ctx, n.AccountID)
+		if err != nil {
+			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
+		}
+		key = o.newKey(credential, a, label, n.Scope)
+		return plane.NotFound(tx.Keys().Add(ctx, key, n.Databases), fault.Invalid("database", "does not exist"))
+	})
+	if err != nil {
+		return account.Key{}, "", err
+	}
+	return key, text, nil
+}
+
+func (o *Operator) newKey(c account.Credential, a account.Account, label string, s account.Scope) account.Key {
+	return account.Key{
+		ID: c.ID, Kind: c.Kind, AccountID: a.ID, UserID: a.OwnerID, Label: label, Scope: s, Hash: c.Hash[:],
+		CreatedAt: o.plane.Clock.Now(),
+	}
+}
+
+// ReplaceKey gives a key a new text; the old one stops working at once, label and scope stay.
+func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID) (key account.Key, text string, err error) {
+	random := o.plane.Entropy.Base62(account.KeyCharacters)
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := o.usableKey(ctx, tx, old)
+		if err != nil {
+			return err
+		}
+		var c account.Credential
+		text, c = account.NewKey(stored.Kind, random)
+		key = stored
+		key.ID, key.Hash, key.LastUsedAt = c.ID, c.Hash[:], nil
+		return tx.Keys().Replace(ctx, old, key)
+	})
+	if err != nil {
+		return account.Key{}, "", err
+	}
+	return key, text, nil
+}
+
+// RevokeKey revokes a key at once and permanently.
+func (o *Operator) RevokeKey(ctx context.Context, key id.KeyID) error {
+	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := o.usableKey(ctx, tx, key)
+		if err != nil {
+			return err
+		}
+		now := o.plane.Clock.Now()
+		stored.RevokedAt = &now
+		return tx.Keys().Revoke(ctx, stored)
+	})
+}
+
+func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, key id.KeyID) (account.Key, error) {
+	stored, err := tx.Keys().Get(ctx, key)
+	if err == nil && stored.RevokedAt != nil {
+		err = fault.Invalid("key", "is revoked")
+	}
+	return stored, plane.NotFound(err, fault.Invalid("key", "does not exist"))
+}
+
+// Keys lists the keys of an account, newest first, without their hashes.
+func (o *Operator) Keys(ctx context.Context, a id.AccountID) (list []account.Key, err error) {
+	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Keys().List(ctx, a)
+		return err
+	})
+	for i := range list {
+		list[i].Hash = nil
+	}
+	return list, err
+}
+
+// CreateNamespace makes a namespace for the previews of one pipeline.
+func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name string) (account.Namespace, error) {
+	name, err := account.ValidateName(name)
+	if err != nil {
+		return account.Namespace{}, err
+	}
+	n := account.Namespace{
+		ID: plane.NewID[id.NamespaceID](o.plane.Entropy), AccountID: a, Name: name, CreatedAt: o.plane.Clock.Now(),
+	}
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if _, err := tx.Accounts().Get(ctx, a); err != nil {
+			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
+		}
+		return tx.Keys().AddNamespace(ctx, n)
+	})
+	return n, err
+}
+
+// CreateCIKey makes a preview CI key of a namespace and returns its text, which cannot be retrieved later.
+func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (key account.Key, text string, err error) {
+	text, credential := account.NewKey(account.CIKey, o.plane.Entropy.Base62(account.KeyCharacters))
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		n, err := tx.Keys().Namespace(ctx, namespace)
+		if err != nil {
+			return plane.NotFound(err, fault.Invalid("namespace", "does not exist"))
+		}
+		a, err := tx.Accounts().Get(ctx, n.AccountID)
+		if err != nil {
+			return err
+		}
+		key = o.newKey(credential, a, n.Name, account.FullAccount)
+		key.NamespaceID = n.ID
+		return tx.Keys().Add(ctx, key, nil)
+	})
+	if err != nil {
+		return account.Key{}, "", err
+	}
+	return key, text, nil
+}

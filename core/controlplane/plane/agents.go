@@ -1,0 +1,60 @@
+package plane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// AgentOf returns the agent of a registered server.
+func (p *Plane) AgentOf(ctx context.Context, serverID id.ServerID) (ports.Agent, error) {
+	_, agent, err := p.ServerOf(ctx, serverID)
+	return agent, err
+}
+
+// ServerOf returns a registered server and its agent.
+func (p *Plane) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Server, agent ports.Agent, err error) {
+	err = p.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		s, err = tx.Servers().Get(ctx, serverID)
+		return err
+	})
+	if err == nil {
+		agent, err = p.Fleet.Agent(s)
+	}
+	return s, agent, err
+}
+
+// Site is the place of an operation's work: its database, and the agent of its server.
+func (p *Plane) Site(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
+	err = p.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err = OfOperation(ctx, tx, o)
+		return err
+	})
+	if err == nil {
+		agent, err = p.AgentOf(ctx, record.ServerID)
+	}
+	return record, agent, err
+}
+
+// OfOperation reads an operation's database as its owner sees it. It needs no lock: the lease excludes other work.
+func OfOperation(ctx context.Context, tx ports.Tx, o operation.Operation) (database.Record, error) {
+	owner := ports.Viewer{AccountID: o.AccountID, Scope: account.FullAccount}
+	record, _, err := tx.Databases().Reach(ctx, owner, o.DatabaseID)
+	return record, err
+}
+
+// reachable asks a server for a sign of life.
+func (p *Plane) reachable(ctx context.Context, s id.ServerID) error {
+	agent, err := p.AgentOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	_, err = ports.Ask(ctx, agent, command.AskCapabilities{})
+	return err
+}

@@ -1,0 +1,93 @@
+package plane
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Ports are what the use cases need. Journal and Sender may be nil (without a Sender, webhooks are refused); all others are
+// required.
+type Ports struct {
+	Store      ports.Store
+	Admissions ports.Admissions
+	Fleet      ports.Fleet
+	Clock      ports.Clock
+	Entropy    ports.Entropy
+	Secrets    ports.SecretBox
+	Journal    ports.Journal
+	Sender     ports.WebhookSender
+}
+
+// Config holds an installation's choices. The zero value of a field means its default.
+type Config struct {
+	// Instance names this process in leases. It must differ from every other process's; a random one is the default.
+	Instance string
+	// Limits are the rate limits; a missing class has its default.
+	Limits map[ratelimit.Class]ratelimit.Limit
+	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
+	UnverifiedPlans []account.Plan
+	// LeaseHold is how long a worker may be silent before another takes over its work; by default
+	// work.DefaultLeaseHold.
+	LeaseHold time.Duration
+	// CreateWait is how long a request waits for a creation or a lifecycle action to finish; by default 60 s.
+	CreateWait time.Duration
+	// RoleWait is how long a request about a role or login waits for the agent, which continues afterwards; by default 20 s.
+	RoleWait time.Duration
+	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
+	SizeWait time.Duration
+	// DownloadsPerAccount is how many downloads an account may have in this process at a time; by default 4.
+	DownloadsPerAccount int
+	// DownloadsPerServer is how many downloads this process may have from one database server at a time; by default 32.
+	DownloadsPerServer int
+	// DownloadWait is how long a download waits for one of these; by default 5 s.
+	DownloadWait time.Duration
+	// CallsPerAccount is how many requests of an account may call agents in this process at a time; by default 8. It should be a
+	// fraction of CallsPerServer: so many accounts are needed to take all of a server's.
+	CallsPerAccount int
+	// CallsPerServer is how many requests may call the agent of one server at a time; by default 32, which is also how many
+	// connections a process makes to an agent.
+	CallsPerServer int
+	// CallWait is how long a request waits until it may call an agent; by default 20 s, as RoleWait: that long is what others'
+	// calls about logins take at most.
+	CallWait time.Duration
+	// Crash is called at each of the points that controlplane.CrashPoints and work.Engine.Points list, so that tests can kill the
+	// process there.
+	Crash func(point string)
+}
+
+// DefaultDownloadsPerAccount is enough for a customer, and leaves a server's slots to many.
+const DefaultDownloadsPerAccount = 4
+
+func withDefaults(c Config, e ports.Entropy) Config {
+	limits := ratelimit.Defaults()
+	for class, l := range c.Limits {
+		limits[class] = l
+	}
+	c.Limits = limits
+	if c.Instance == "" {
+		c.Instance = string(id.FromBytes[id.OperationID](e.UUID()))
+	}
+	if c.Crash == nil {
+		c.Crash = func(string) {}
+	}
+	defaultTo(&c.CreateWait, time.Minute)
+	defaultTo(&c.RoleWait, 20*time.Second)
+	defaultTo(&c.SizeWait, 300*time.Millisecond)
+	defaultTo(&c.DownloadsPerAccount, DefaultDownloadsPerAccount)
+	defaultTo(&c.DownloadsPerServer, 32)
+	defaultTo(&c.DownloadWait, 5*time.Second)
+	defaultTo(&c.CallsPerAccount, 8)
+	defaultTo(&c.CallsPerServer, 32)
+	defaultTo(&c.CallWait, 20*time.Second)
+	return c
+}
+
+func defaultTo[T ~int | ~int64](v *T, value T) {
+	if *v == 0 {
+		*v = value
+	}
+}

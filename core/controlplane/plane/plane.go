@@ -1,0 +1,67 @@
+// Package plane holds what all capabilities of one control plane share. A capability is a package beside this one: it gets a
+// Plane, registers its kinds of operations and its periodic tasks there, and keeps to itself what no other needs.
+package plane
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/slot"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Plane is one control plane: its ports, the installation's choices, the engine that carries out operations, the runner of
+// periodic tasks, and the gate before the agents.
+type Plane struct {
+	Ports
+	Config
+	Work   *work.Engine
+	Rounds *rounds.Runner
+	Calls  *Gate
+}
+
+// New checks the ports. It starts nothing.
+func New(p Ports, c Config) (*Plane, error) {
+	if p.Store == nil || p.Admissions == nil || p.Fleet == nil || p.Clock == nil || p.Entropy == nil || p.Secrets == nil {
+		return nil, errors.New("controlplane: Store, Admissions, Fleet, Clock, Entropy and Secrets are required")
+	}
+	if p.Journal == nil {
+		p.Journal = ports.NoJournal{}
+	}
+	if p.Sender == nil {
+		p.Sender = ports.NoWebhooks{}
+	}
+	made := &Plane{Ports: p, Config: withDefaults(c, p.Entropy)}
+	made.Calls = newCalls(made.Config)
+	made.Work = work.New(work.Config{
+		Store: p.Store, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
+		Instance: made.Instance, LeaseHold: made.LeaseHold, Crash: made.Crash,
+	})
+	made.Rounds = rounds.New(p.Clock, p.Journal, made.reachable)
+	return made, nil
+}
+
+// maxRequests is how many requests of an account may have or wait for a slot of a call, in one process. It bounds memory only.
+const maxRequests = 512
+
+func newCalls(c Config) *Gate {
+	return NewGate(slot.Limits{PerAccount: maxRequests, Share: c.CallsPerAccount, PerServer: c.CallsPerServer}, c.CallWait,
+		"the account has too many requests under way that wait for a database server",
+		"too many requests wait for this database server at the moment")
+}
+
+// Patient limits how long a request waits for an agent. The request continues even if the caller disconnects.
+func (p *Plane) Patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), p.RoleWait)
+}
+
+// Settling gives time to store an agent's answer even when the request's time is used up.
+func (p *Plane) Settling(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), settleWait)
+}
+
+// settleWait bounds how long a hanging store can delay a request.
+const settleWait = 10 * time.Second

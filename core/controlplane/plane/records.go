@@ -1,0 +1,41 @@
+package plane
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Audit adds a line to the activity log of a database.
+func (p *Plane) Audit(
+	ctx context.Context, tx ports.Tx, r database.Record, by audit.Actor, what audit.Action, details audit.Details,
+) error {
+	return tx.Audit().Add(ctx, audit.Entry{
+		ID: NewID[id.AuditID](p.Entropy), At: p.Clock.Now(), AccountID: r.AccountID, DatabaseID: r.ID,
+		Actor: by, Action: what, Details: details,
+	})
+}
+
+// Log records something for the operator that is not a step of an operation.
+func (p *Plane) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
+	p.Journal.Record(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})
+}
+
+// NewID makes an ID.
+func NewID[T ~string](e ports.Entropy) T { return id.FromBytes[T](e.UUID()) }
+
+// ErrDatabaseNotFound is the error for a database that is missing or out of reach.
+func ErrDatabaseNotFound() error { return fault.New(fault.DatabaseNotFound, "no such database") }
+
+// NotFound replaces ErrNoRow with the error of a resource.
+func NotFound(err, as error) error {
+	if errors.Is(err, ports.ErrNoRow) {
+		return as
+	}
+	return err
+}

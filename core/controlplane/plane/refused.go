@@ -1,0 +1,57 @@
+package plane
+
+import (
+	"errors"
+
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute and ReasonTooOld are
+// temporary.
+func RefusedForGood(err error) bool {
+	var r *command.Refusal
+	if !errors.As(err, &r) {
+		return false
+	}
+	switch r.Reason {
+	case command.ReasonNameTaken, command.ReasonConflict, command.ReasonClosed, command.ReasonInvalid, command.ReasonFailed,
+		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale:
+		return true
+	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute, command.ReasonTooOld,
+		command.ReasonConnectRequired, command.ReasonDatabaseClosed:
+		return false
+	}
+	return false
+}
+
+// An agent that has been told a higher generation than the stored one refuses a command as stale, or as another one of the same
+// generation. Either another process has stored something newer meanwhile, which is then sent; or the metadata were restored
+// from a backup, and the agent knows changes of which there is no record any more. The record is what counts: it moves past the
+// agent's generations, and is sent again. Each attempt moves once, so that a pause lies between two moves in vain.
+
+// Leap is how far a generation moves where the agent, which is of an earlier version, does not name its own. It is more than the
+// changes between two backups; where it is not enough, the next attempt moves again.
+const Leap = 1000
+
+// Overtaken reports whether an agent refused a command for its generation.
+func Overtaken(err error) bool {
+	return command.RefusedFor(err, command.ReasonStale) || command.RefusedFor(err, command.ReasonConflict)
+}
+
+// GenerationsOf are those that a refusal names; nil where it names none.
+func GenerationsOf(err error) *command.Generations {
+	var no *command.Refusal
+	if errors.As(err, &no) {
+		return no.Generations
+	}
+	return nil
+}
+
+// Surpassing is a generation above the stored one and above all that the agent has been told.
+func Surpassing(stored int64, refusal error) int64 {
+	g := GenerationsOf(refusal)
+	if g == nil {
+		return stored + Leap
+	}
+	return max(stored, g.Applied, g.Admitted) + 1
+}

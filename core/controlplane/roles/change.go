@@ -1,0 +1,175 @@
+package roles
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Change rotates or revokes a role's password. The change is completed when the server has proven that the old password is
+// refused and that every connection made with it has ended. Until that is known the change is pending, and continues in the
+// background. A repeated request returns the same change.
+//
+// FORBIDDEN, ROLE_NOT_FOUND. VALIDATION_ERROR: the kind is neither of the two. MANAGED_ROLE_CONFLICT: the role's or the
+// database's state forbids it, the key was used for another change, or the server has no such login to rotate.
+func (r *Roles) Change(
+	ctx context.Context, reached access.Reached, of id.RoleID, k role.Kind, key idempotency.Key,
+) (role.Change, error) {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+		return role.Change{}, err
+	}
+	if !k.Public() {
+		return role.Change{}, fault.Invalid("kind", "must be rotate or revoke")
+	}
+	key, err := idempotency.Parse(string(key))
+	if err != nil {
+		return role.Change{}, err
+	}
+	release, err := reached.MayCall(ctx, r.plane)
+	if err != nil {
+		return role.Change{}, err
+	}
+	defer release()
+	want := r.userIntent(reached, k, key)
+	var job changeJob
+	var known bool
+	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		s, err := r.scene(ctx, tx, reached.Record().ID)
+		if err != nil {
+			return err
+		}
+		target, err := livingRole(ctx, tx, s.Database.ID, of)
+		if err != nil {
+			return err
+		}
+		job, known, err = changeByKey(ctx, tx, s.Database, role.Change{RoleID: of, Kind: k, Key: key})
+		if err != nil || known {
+			return err
+		}
+		cell, err := s.AdmitsChange(target, k, r.plane.Clock.Now())
+		if err != nil {
+			return err
+		}
+		job, err = r.changeRole(ctx, tx, s.Database, target, cell, want)
+		return err
+	})
+	if err != nil {
+		return role.Change{}, err
+	}
+	return r.answerChange(ctx, job, !known)
+}
+
+// ReadChange returns a change that a user requested, or that began a deletion, without continuing it. FORBIDDEN,
+// ROLE_NOT_FOUND. OPERATION_NOT_FOUND: the role has no such change. MANAGED_ROLE_CONFLICT: it changed nothing, because the
+// server has no such login.
+func (r *Roles) ReadChange(
+	ctx context.Context, reached access.Reached, of id.RoleID, change id.OperationID,
+) (role.Change, error) {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+		return role.Change{}, err
+	}
+	var c role.Change
+	err := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if _, err = livingRole(ctx, tx, reached.Record().ID, of); err != nil {
+			return err
+		}
+		c, err = publicChange(ctx, tx, reached.Record().ID, of, change)
+		return err
+	})
+	if err != nil {
+		return role.Change{}, err
+	}
+	return shown(c)
+}
+
+// ReplayChange continues a pending change, and returns a completed one unchanged. Errors as for ReadChange.
+func (r *Roles) ReplayChange(
+	ctx context.Context, reached access.Reached, of id.RoleID, change id.OperationID,
+) (role.Change, error) {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+		return role.Change{}, err
+	}
+	release, err := reached.MayCall(ctx, r.plane)
+	if err != nil {
+		return role.Change{}, err
+	}
+	defer release()
+	var job changeJob
+	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, reached.Record().ID)
+		if err != nil {
+			return plane.NotFound(err, plane.ErrDatabaseNotFound())
+		}
+		if _, err = livingRole(ctx, tx, record.ID, of); err != nil {
+			return err
+		}
+		c, err := publicChange(ctx, tx, record.ID, of, change)
+		if err != nil {
+			return err
+		}
+		job, err = jobOf(ctx, tx, record, c)
+		return err
+	})
+	if err != nil {
+		return role.Change{}, err
+	}
+	return r.answerChange(ctx, job, false)
+}
+
+func publicChange(
+	ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID, change id.OperationID,
+) (role.Change, error) {
+	missing := fault.New(fault.OperationNotFound, "no such change of this role")
+	c, err := tx.RoleChanges().Get(ctx, db, change)
+	if err != nil {
+		return c, plane.NotFound(err, missing)
+	}
+	if c.RoleID != of || !c.Kind.Public() {
+		return c, missing
+	}
+	return c, nil
+}
+
+// answerChange continues a pending change for as long as a request waits.
+func (d *driver) answerChange(ctx context.Context, job changeJob, begun bool) (role.Change, error) {
+	if begun {
+		d.recordChange(ctx, "change.begun", job.change, nil)
+	}
+	if !job.change.Open() {
+		return shown(job.change)
+	}
+	ctx, cancel := d.plane.Patient(ctx)
+	defer cancel()
+	o, err := d.drive(ctx, job)
+	if err != nil {
+		return role.Change{}, err
+	}
+	return shown(o.change)
+}
+
+// errRefusedChange is about a change that was ended without being carried out.
+func errRefusedChange(c role.Change) error {
+	return fault.New(fault.ManagedRoleConflict,
+		"the database server refuses to %s the login %s; the change has ended without it", c.Kind, c.Username)
+}
+
+// shown is a change as users see it: without its password, and as an error if it changed nothing.
+func shown(c role.Change) (role.Change, error) {
+	if c.Status == role.Refused && c.Refusal != "" {
+		return role.Change{}, errRefusedChange(c)
+	}
+	if c.Status == role.Refused {
+		return role.Change{}, fault.New(fault.ManagedRoleConflict,
+			"the database server has no login %s, so its password cannot be changed; nothing was", c.Username)
+	}
+	c.Verifier, c.Sealed = "", nil
+	return c, nil
+}

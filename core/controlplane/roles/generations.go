@@ -1,0 +1,137 @@
+package roles
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// carryOutNewest carries a change out, once more where it has to move past the agent's generations. A rotation sets the password
+// that it has stored: the server may have a later one, of which there is no record, so nobody can be shown it. What shuts a
+// login out shuts out that password too. A removal that conflicts is begun anew, see renewRemoval.
+func (d *driver) carryOutNewest(ctx context.Context, j changeJob) (role.Result, error) {
+	result, err := d.carryOut(ctx, j)
+	if !plane.Overtaken(err) || j.change.Kind == role.Removal && command.RefusedFor(err, command.ReasonConflict) {
+		return result, err
+	}
+	newest, moved := d.surpassChange(ctx, j, err)
+	switch {
+	case moved != nil:
+		return role.Result{}, moved
+	case !newest.change.Open():
+		return role.Result{}, err // another process has learnt its outcome
+	}
+	return d.carryOut(ctx, newest)
+}
+
+// surpassChange moves a pending change past the agent's generations, unless another process has done so since it was sent.
+func (d *driver) surpassChange(ctx context.Context, sent changeJob, refusal error) (job changeJob, err error) {
+	d.recordChange(ctx, "change.overtaken", sent.change, refusal)
+	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, c, err := lockChange(ctx, tx, sent.record.ID, sent.change.ID)
+		if err != nil {
+			return err
+		}
+		if c.Open() && c.Generation == sent.change.Generation {
+			record.RoleGeneration = plane.Surpassing(record.RoleGeneration, refusal)
+			c.Generation = record.RoleGeneration
+			if c, err = d.surpassCredential(c, refusal); err != nil {
+				return err
+			}
+			if err := tx.Databases().Save(ctx, record); err != nil {
+				return err
+			}
+			if err := tx.RoleChanges().Save(ctx, c); err != nil {
+				return err
+			}
+		}
+		job, err = jobOf(ctx, tx, record, c)
+		return err
+	})
+	return job, err
+}
+
+// surpassCredential gives the new password of a rotation a generation that the agent takes. The password itself stays: an
+// earlier attempt may have set it.
+func (d *driver) surpassCredential(c role.Change, refusal error) (role.Change, error) {
+	if c.Kind != role.Rotation {
+		return c, nil
+	}
+	next := c.CredentialGeneration + plane.Leap
+	if g := plane.GenerationsOf(refusal); g != nil {
+		if g.Credential < c.CredentialGeneration {
+			return c, nil
+		}
+		next = g.Credential + 1
+	}
+	password, err := d.plane.Secrets.Open(c.Sealed, c.SecretContext())
+	if err != nil {
+		return c, err
+	}
+	c.CredentialGeneration = next
+	c.Sealed, err = d.plane.Secrets.Seal(password, c.SecretContext())
+	return c, err
+}
+
+// sendSetup sends a step of a role's set-up, once more where it has to move past the agent's generations. It does so only if the
+// server has no such login, or one with the role's own password: another password is of a later time, or of another role of that
+// name, and is not replaced by an earlier one behind its holder's back.
+func (r *Roles) sendSetup(
+	ctx context.Context, agent ports.Agent, j setup, send func(role.Role) error,
+) error {
+	refusal := send(j.role)
+	if !plane.Overtaken(refusal) {
+		return r.setupError(j, refusal)
+	}
+	if err := r.overtaken(ctx, j); err != nil {
+		return err
+	}
+	r.recordSetup(ctx, "role.overtaken", j, refusal)
+	question := command.InspectLogin{DatabaseID: j.record.ID, Username: j.role.Username, Verifier: j.role.Verifier}
+	switch login, err := ports.Ask(ctx, agent, question); {
+	case err != nil:
+		return r.setupError(j, err)
+	case login.Condition == command.LoginDrifted:
+		return errNotThisRole(refusal, j)
+	}
+	moved, err := r.surpassSetup(ctx, j, refusal)
+	if err != nil {
+		return err
+	}
+	return r.setupError(j, send(moved))
+}
+
+// surpassSetup moves a role that is being created past the agent's generations, unless another process has done so.
+func (r *Roles) surpassSetup(ctx context.Context, j setup, refusal error) (moved role.Role, err error) {
+	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, j.record.ID)
+		if err != nil {
+			return plane.NotFound(err, plane.ErrDatabaseNotFound())
+		}
+		moved, err = livingRole(ctx, tx, j.record.ID, j.role.ID)
+		switch {
+		case err != nil:
+			return err
+		case moved.Status != j.role.Status || moved.ChangeID != "":
+			return errChangedMeanwhile()
+		case moved.Generation != j.role.Generation:
+			return nil
+		}
+		record.RoleGeneration = plane.Surpassing(record.RoleGeneration, refusal)
+		moved.Generation = record.RoleGeneration
+		if err := tx.Databases().Save(ctx, record); err != nil {
+			return err
+		}
+		return tx.Roles().Save(ctx, moved)
+	})
+	return moved, err
+}
+
+func errNotThisRole(cause error, j setup) error {
+	return fault.Wrap(cause, fault.ManagedRoleConflict,
+		"the database server has a role %s that is not this one: delete this role and make another", j.role.Username)
+}

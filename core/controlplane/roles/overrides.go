@@ -1,0 +1,96 @@
+package roles
+
+import (
+	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Overrides are what the people who run the service see and do about changes of logins. They do not authenticate.
+type Overrides struct{ *driver }
+
+// NewOverrides makes the use cases.
+func NewOverrides(p *plane.Plane) *Overrides { return &Overrides{&driver{p}} }
+
+// Changes lists the changes of the logins of a database, the latest first, without passwords.
+func (o *Overrides) Changes(ctx context.Context, db id.DatabaseID) (list []role.Change, err error) {
+	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.RoleChanges().List(ctx, db)
+		return err
+	})
+	for i := range list {
+		list[i].Verifier, list[i].Sealed = "", nil
+	}
+	return list, err
+}
+
+// Override is an operator's order to end something in another way than by itself.
+type Override struct {
+	By     string // the person
+	Reason string
+}
+
+// longestReason is in characters.
+const longestReason = 300
+
+func (o Override) check() error {
+	reason := strings.TrimSpace(o.Reason)
+	if reason == "" || utf8.RuneCountInString(reason) > longestReason || strings.ContainsFunc(reason, unicode.IsControl) {
+		return fault.Invalid("reason", "must have 1-%d characters, none of them a control character", longestReason)
+	}
+	return nil
+}
+
+// EndedChange is a change that an operator has ended, and what was found at its login.
+type EndedChange struct {
+	role.Change
+	Found role.Sight
+}
+
+// EndChange ends a pending change after a look at its login, so that the database is free for others. The password that the
+// server has stored is the one that is kept: the new one of a rotation that got so far, otherwise the current one. If neither
+// lets anybody in, the login can be rotated again.
+//
+// VALIDATION_ERROR on "reason". OPERATION_NOT_FOUND. MANAGED_ROLE_CONFLICT: it has ended. AGENT_ERROR: the login could not be
+// looked at, and the change is still pending.
+func (o *Overrides) EndChange(
+	ctx context.Context, db id.DatabaseID, change id.OperationID, order Override,
+) (EndedChange, error) {
+	if err := order.check(); err != nil {
+		return EndedChange{}, err
+	}
+	job, err := o.loadChange(ctx, db, change)
+	if err != nil {
+		return EndedChange{}, plane.NotFound(err, fault.New(fault.OperationNotFound, "no such change of this database"))
+	}
+	if _, err := job.change.Status.Decide(role.Declined); err != nil {
+		return EndedChange{}, err
+	}
+	agent, err := o.plane.AgentOf(ctx, job.record.ServerID)
+	if err != nil {
+		return EndedChange{}, err
+	}
+	seen, err := o.lookBeforeEnd(ctx, agent, job, func(role.Sight) bool { return true })
+	if err != nil {
+		return EndedChange{}, fault.Wrap(err, fault.AgentError,
+			"the login cannot be looked at, so the change is still pending")
+	}
+	v := verdict{actor: audit.Operator, entry: endDetails(job.change, seen, order.Reason)}
+	v.change, v.role = job.change.CutShort(seen)
+	v.entry["operator"] = order.By
+	v.refusal = "ended by an operator: " + order.Reason
+	ended, err := o.endChange(ctx, job, v)
+	if err != nil {
+		return EndedChange{}, err
+	}
+	ended.change.Verifier, ended.change.Sealed = "", nil
+	return EndedChange{Change: ended.change, Found: seen}, nil
+}

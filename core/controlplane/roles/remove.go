@@ -1,0 +1,128 @@
+package roles
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Removal is the progress of a role's removal.
+type Removal struct {
+	RoleID id.RoleID
+	Done   bool // the role is removed
+	// Phase is RevokePhase or RemovePhase while it is not, and OperationID the change of the first.
+	Phase       string
+	OperationID id.OperationID
+}
+
+// The phases of a removal that is pending.
+const (
+	RevokePhase = "revoke"
+	RemovePhase = "remove"
+)
+
+// Delete revokes a role if necessary, then removes it. A repeated call continues what is pending. It is no error if the role is
+// already removed.
+//
+// FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the database's state or another unfinished change forbids it.
+// ROLE_DEPENDENCIES, with the list: the role is revoked and kept.
+func (r *Roles) Delete(ctx context.Context, reached access.Reached, of id.RoleID) (Removal, error) {
+	return r.remove(ctx, reached, of, role.Delete)
+}
+
+// Remove removes a role that is revoked. Errors as for Delete; ROLE_DEPENDENCIES comes without the list.
+func (r *Roles) Remove(ctx context.Context, reached access.Reached, of id.RoleID) (Removal, error) {
+	return r.remove(ctx, reached, of, role.Remove)
+}
+
+// removeRounds bounds the steps of one call: revocation, removal, and each once more if another process was first.
+const removeRounds = 4
+
+func (r *Roles) remove(ctx context.Context, reached access.Reached, of id.RoleID, e role.Event) (Removal, error) {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+		return Removal{}, err
+	}
+	release, err := reached.MayCall(ctx, r.plane)
+	if err != nil {
+		return Removal{}, err
+	}
+	defer release()
+	ctx, cancel := r.plane.Patient(ctx)
+	defer cancel()
+	for range removeRounds {
+		job, found, err := r.nextRemoval(ctx, reached, of, e)
+		if err != nil {
+			return Removal{}, err
+		}
+		if found == role.Removed {
+			return Removal{RoleID: of, Done: true}, nil
+		}
+		o, err := r.drive(ctx, job)
+		switch {
+		case err != nil:
+			return Removal{}, err
+		case o.change.Open() && o.change.ID == job.change.ID:
+			return pendingRemoval(o.change), nil
+		case o.change.Status == role.Refused && o.change.Refusal != "":
+			return Removal{}, errRefusedChange(o.change)
+		case o.dependencies.Any():
+			return Removal{}, o.dependencies.Refusal(e == role.Delete)
+		case o.change.Kind == role.Removal && o.change.Status == role.Completed:
+			return Removal{RoleID: of, Done: true}, nil
+		}
+	}
+	return Removal{}, errChangedMeanwhile()
+}
+
+func pendingRemoval(c role.Change) Removal {
+	if c.Kind == role.Removal {
+		return Removal{RoleID: c.RoleID, Phase: RemovePhase}
+	}
+	return Removal{RoleID: c.RoleID, Phase: RevokePhase, OperationID: c.ID}
+}
+
+// nextRemoval commits the next intent on the way to a removal, or finds the pending one. found is the role's status. It works
+// even if the revocation has used up the request's time; the rest then continues in the background.
+func (r *Roles) nextRemoval(
+	ctx context.Context, reached access.Reached, of id.RoleID, e role.Event,
+) (job changeJob, found role.Status, err error) {
+	ctx, cancel := r.plane.Settling(ctx)
+	defer cancel()
+	begun := false
+	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		begun = false
+		s, target, err := r.sceneOf(ctx, tx, reached.Record().ID, of)
+		if err != nil {
+			return err
+		}
+		if found = target.Status; s.ResumesRemoval(target, e) {
+			job, err = jobOf(ctx, tx, s.Database, *s.Change)
+			return err
+		}
+		cell, err := s.AdmitsRemoval(target, e)
+		if err != nil || len(cell.Effects) == 0 {
+			return err
+		}
+		begun = true
+		job, err = r.changeRole(ctx, tx, s.Database, target, cell, r.removalIntent(reached, cell.Effects))
+		return err
+	})
+	if err == nil && begun {
+		r.recordChange(ctx, "change.begun", job.change, nil)
+	}
+	return job, found, err
+}
+
+// removalIntent revokes a role that can log in, and removes any other.
+func (r *Roles) removalIntent(reached access.Reached, effects []string) intent {
+	if slices.Contains(effects, role.StartProof) {
+		return r.userIntent(reached, role.Revocation, r.internalKey("delete"))
+	}
+	return r.userIntent(reached, role.Removal, r.internalKey("remove"))
+}

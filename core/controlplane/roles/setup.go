@@ -1,0 +1,196 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// setUp takes a role that is being created to its goal, sql_ready or ready, step by step, even if the caller disconnects.
+func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (State, error) {
+	ctx, cancel := r.plane.Patient(ctx)
+	defer cancel()
+	for settingUp(j.role) && j.role.Status != goal {
+		step := r.stepOf(j.role.Status)
+		r.plane.Crash(step.points.reserved)
+		if err := step.command(ctx, j); err != nil {
+			r.recordSetup(ctx, "role.unconfirmed", j, err)
+			return State{}, err
+		}
+		r.plane.Crash(step.points.confirmed)
+		next, err := r.commitSetup(ctx, j, step.event)
+		if err != nil {
+			return State{}, err
+		}
+		r.recordSetup(ctx, step.done, next, nil)
+		r.plane.Crash(step.points.committed)
+		j = next
+	}
+	return j.state(), nil
+}
+
+// setupStep is one transition of the flow reserved, sql_ready, ready.
+type setupStep struct {
+	event   role.Event
+	command func(context.Context, setup) error // its errors are shown to the caller
+	points  steps
+	done    string // event in the journal
+}
+
+func (r *Roles) stepOf(s role.Status) setupStep {
+	if s == role.Reserved {
+		return setupStep{event: role.Prepare, command: r.prepare, points: prepareSteps, done: "role.prepared"}
+	}
+	return setupStep{event: role.Admit, command: r.admit, points: admitSteps, done: "role.admitted"}
+}
+
+func (r *Roles) prepare(ctx context.Context, j setup) error {
+	agent, err := r.plane.AgentOf(ctx, j.record.ServerID)
+	if err != nil {
+		return err
+	}
+	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
+		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, command.PrepareRole{
+			DatabaseID: of.DatabaseID, Username: of.Username, Generation: of.Generation,
+			AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,
+		})
+	})
+}
+
+func (r *Roles) admit(ctx context.Context, j setup) error {
+	agent, err := r.plane.AgentOf(ctx, j.record.ServerID)
+	if err != nil {
+		return err
+	}
+	password, err := r.plane.Secrets.Open(j.role.Sealed, j.role.SecretContext())
+	if err != nil {
+		return err
+	}
+	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
+		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, command.AdmitRole{
+			DatabaseID: of.DatabaseID, Username: of.Username, Generation: of.Generation,
+			AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,
+			Verifier: of.Verifier, ValidUntil: of.CredentialExpiresAt, Password: string(password),
+		})
+	})
+}
+
+// commitSetup stores what the server has confirmed. A role that another process has taken further is left unchanged.
+func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup, error) {
+	ctx, cancel := r.plane.Settling(ctx)
+	defer cancel()
+	err := r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		var err error
+		if j.record, err = tx.Databases().Lock(ctx, j.record.ID); err != nil {
+			return plane.NotFound(err, plane.ErrDatabaseNotFound())
+		}
+		if j.role, err = livingRole(ctx, tx, j.record.ID, j.role.ID); err != nil {
+			return err
+		}
+		if !settingUp(j.role) {
+			return nil
+		}
+		if j.role.ChangeID != "" {
+			return errBeingRemoved()
+		}
+		cell, err := j.role.Status.Decide(on)
+		if err != nil || len(cell.Effects) == 0 {
+			return err
+		}
+		j.role.Status = cell.Next
+		if err := tx.Roles().Save(ctx, j.role); err != nil || j.role.Status != role.Ready {
+			return err
+		}
+		return r.plane.Audit(ctx, tx, j.record, j.actor, audit.RoleCreated, createdDetails(j.role))
+	})
+	return j, err
+}
+
+func createdDetails(r role.Role) audit.Details {
+	d := roleDetails(r)
+	d["displayName"], d["accessProfile"] = r.DisplayName, string(r.AccessProfile)
+	d["connectionLimit"] = strconv.Itoa(r.ConnectionLimit)
+	return d
+}
+
+// setupError is the caller's error for a step that the server has not confirmed; nil if it has.
+func (r *Roles) setupError(j setup, err error) error {
+	var refusal *command.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &refusal):
+		return fault.Wrap(err, fault.AgentError, "the database server has not confirmed the role: repeat the request")
+	}
+	switch refusal.Reason { //nolint:exhaustive // every other reason is a failure of the server
+	case command.ReasonConnectRequired:
+		return connectGrantRequired(j)
+	case command.ReasonDatabaseClosed:
+		return fault.Wrap(err, fault.ManagedRoleConflict, "the database is not active")
+	case command.ReasonNameTaken:
+		return errNotThisRole(err, j)
+	case command.ReasonNotFound:
+		return fault.Wrap(err, fault.ManagedRoleConflict,
+			"the database server no longer has the role: delete it and make another")
+	case command.ReasonStale:
+		return errChangedMeanwhile()
+	case command.ReasonUnavailable:
+		return fault.Wrap(err, fault.AgentError, "the database server is not available: repeat the request")
+	case command.ReasonTooOld:
+		return fault.Wrap(err, fault.AgentError, "the database server's agent is too old: repeat the request once it is upgraded")
+	}
+	return fault.Wrap(err, fault.AgentError, "the database server could not make the role")
+}
+
+// overtaken is the error for a role whose set-up another process has ended, or taken further; nil if none has.
+func (r *Roles) overtaken(ctx context.Context, j setup) error {
+	ctx, cancel := r.plane.Settling(ctx)
+	defer cancel()
+	var now role.Role
+	err := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		now, err = livingRole(ctx, tx, j.record.ID, j.role.ID)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case settingUp(now) && now.ChangeID != "":
+		return errBeingRemoved()
+	case now.Status != j.role.Status, now.Generation != j.role.Generation:
+		return errChangedMeanwhile()
+	}
+	return nil
+}
+
+func errBeingRemoved() error {
+	return fault.New(fault.ManagedRoleConflict, "the role is being removed")
+}
+
+// connectGrantRequired tells the owner which statement lets the set-up continue.
+func connectGrantRequired(j setup) error {
+	err := fault.New(fault.ConnectGrantRequired,
+		"CONNECT was withdrawn from the role: run grantSql as the database's owner, then repeat the request")
+	err.Extra = map[string]any{
+		"databaseName": j.record.Name, "username": j.role.Username,
+		"grantSql": "GRANT CONNECT ON DATABASE " + quoteIdentifier(j.record.Name) + " TO " + quoteIdentifier(j.role.Username) + ";",
+	}
+	return err
+}
+
+// quoteIdentifier writes a name as PostgreSQL reads it: database names have hyphens.
+func quoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// recordSetup records the progress of a role's creation for the operator.
+func (r *Roles) recordSetup(ctx context.Context, what string, j setup, err error) {
+	r.plane.Journal.Record(ctx, ports.JournalEvent{
+		What: what, DatabaseID: j.record.ID, OperationID: j.role.SetupID, RoleID: j.role.ID, RequestID: j.requestID, Err: err,
+	})
+}

@@ -1,0 +1,286 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Dispatcher delivers events to the endpoints that want them: each at least once, in no guaranteed order. Any number of
+// dispatchers, in any number of processes, share the work: a delivery is claimed under a lease, so nothing is lost when a
+// dispatcher dies in the middle of an attempt, and the receiver recognises a repeated delivery by its Service-Event-Id.
+type Dispatcher struct{ plane *plane.Plane }
+
+// NewDispatcher makes the dispatcher; its Run has to be called.
+func NewDispatcher(p *plane.Plane) *Dispatcher {
+	d := &Dispatcher{plane: p}
+	rounds.Register(p.Rounds, rounds.Task{Name: "old events", Every: plane.RoundEvery, Do: d.forgetEvents})
+	return d
+}
+
+// forgetEvents deletes deliveries that became final webhook.Retention ago, and their events.
+func (d *Dispatcher) forgetEvents(ctx context.Context) error {
+	return d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Outbox().Forget(ctx, d.plane.Clock.Now().Add(-webhook.Retention), plane.RoundBatch)
+	})
+}
+
+const (
+	// perEndpoint bounds the concurrent attempts at one endpoint, so that a hanging endpoint delays only its own deliveries.
+	perEndpoint = 4
+	// fanOutBatch bounds one transaction that makes deliveries of events.
+	fanOutBatch = 100
+	// claimers is how many deliveries one dispatcher claims concurrently.
+	claimers = 4
+	// dispatchPoll is how long a dispatcher waits before it looks again when nothing woke it.
+	dispatchPoll = 500 * time.Millisecond
+)
+
+// Run makes deliveries of events and attempts them, up to parallel at a time, until the context ends. It returns when the
+// running attempts have ended.
+func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
+	slots, freed := make(chan struct{}, parallel), make(chan struct{}, 1)
+	start := func(claimed webhook.Delivery) {
+		underWay.Go(func() {
+			d.attempt(ctx, claimed)
+			<-slots
+			signal(freed)
+		})
+	}
+	underWay.Go(func() { whenWoken(ctx, n, nil, func() { d.fanOutAll(ctx) }) })
+	whenWoken(ctx, n, freed, func() { d.startAll(ctx, slots, start) })
+}
+
+// whenWoken calls work at once, and then whenever there may be something to do, until the context ends.
+func whenWoken(ctx context.Context, n ports.Notifier, also <-chan struct{}, work func()) {
+	wake, stop := n.Wake()
+	defer stop()
+	tick := time.NewTicker(dispatchPoll)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		work()
+		select {
+		case <-wake:
+		case <-also:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // one is waiting to be heard already
+	}
+}
+
+// fanOutAll makes deliveries of events until none is left.
+func (d *Dispatcher) fanOutAll(ctx context.Context) {
+	for taken := 1; taken > 0; {
+		var err error
+		if taken, err = d.FanOut(ctx); err != nil {
+			if ctx.Err() == nil {
+				d.plane.Journal.Record(ctx, ports.JournalEvent{What: "webhook.events_unreadable", Err: err})
+			}
+			return
+		}
+	}
+}
+
+// startAll starts attempts until none is due or no slot is free. The first claim is made alone, so that an idle dispatcher
+// sends few queries; once there is work, claims run concurrently, because each waits for the disk.
+func (d *Dispatcher) startAll(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) {
+	if !d.startNext(ctx, slots, start) {
+		return
+	}
+	var claiming sync.WaitGroup
+	defer claiming.Wait()
+	for range claimers {
+		claiming.Go(func() {
+			for d.startNext(ctx, slots, start) {
+			}
+		})
+	}
+}
+
+// startNext starts one attempt and reports whether it did.
+func (d *Dispatcher) startNext(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) bool {
+	select {
+	case slots <- struct{}{}:
+	default:
+		return false
+	}
+	claimed, err := d.claim(ctx)
+	if err != nil {
+		<-slots
+		if !errors.Is(err, ports.ErrNoRow) && ctx.Err() == nil {
+			d.plane.Journal.Record(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
+		}
+		return false
+	}
+	start(claimed)
+	return true
+}
+
+// FanOut makes deliveries of events that have none yet, one for each enabled endpoint that wants the event, and returns how
+// many events it took.
+func (d *Dispatcher) FanOut(ctx context.Context) (taken int, err error) {
+	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		events, err := tx.Deliveries().TakeEvents(ctx, fanOutBatch)
+		if err != nil {
+			return err
+		}
+		taken = len(events)
+		var made []webhook.Delivery
+		for _, e := range events {
+			endpoints, err := tx.Webhooks().Wanting(ctx, e.AccountID, e.DatabaseID)
+			if err != nil {
+				return err
+			}
+			for _, endpoint := range endpoints {
+				made = append(made, webhook.NewDelivery(
+					plane.NewID[id.DeliveryID](d.plane.Entropy), endpoint, e.ID, e.Name, e.Payload, d.plane.Clock.Now()))
+			}
+		}
+		if len(made) == 0 {
+			return nil
+		}
+		return tx.Deliveries().Add(ctx, made)
+	})
+	if err == nil && taken > 0 {
+		d.plane.Crash(CrashFannedOut)
+	}
+	return taken, err
+}
+
+// RunNext claims one delivery and makes its next attempt. It reports false when none was claimable.
+func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
+	claimed, err := d.claim(ctx)
+	if errors.Is(err, ports.ErrNoRow) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	d.attempt(ctx, claimed)
+	return true, nil
+}
+
+func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err error) {
+	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		claimed, err = tx.Deliveries().ClaimNext(ctx, d.plane.Instance, d.plane.Clock.Now(), webhook.Hold, perEndpoint)
+		return err
+	})
+	return claimed, err
+}
+
+// attempt makes one attempt and records its outcome. If that cannot be recorded, the lease ends and the attempt is repeated.
+func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
+	d.plane.Crash(CrashClaimed)
+	began := d.plane.Clock.Now()
+	outcome, err := d.send(ctx, claimed, began)
+	if err == nil {
+		d.plane.Crash(CrashSent)
+		err = d.settleInTime(ctx, claimed, outcome, began)
+	}
+	if err != nil && ctx.Err() == nil {
+		d.record(ctx, "webhook.unsettled", claimed, err)
+	}
+}
+
+// send reads the secret at the last moment, so that after a rotation not even retries are signed with the old one.
+func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began time.Time) (webhook.Outcome, error) {
+	var e webhook.Endpoint
+	err := d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		e, err = tx.Webhooks().Get(ctx, claimed.AccountID, claimed.WebhookID)
+		return err
+	})
+	if err != nil {
+		return webhook.Outcome{}, err
+	}
+	secret, err := d.plane.Secrets.Open(e.SealedSecret, webhook.SecretContext(e.ID))
+	if err != nil {
+		return webhook.Outcome{}, err
+	}
+	return d.plane.Sender.Send(ctx, ports.WebhookRequest{
+		URL: e.URL, Secret: string(secret), EventID: claimed.ID, Body: claimed.Body, At: began,
+	})
+}
+
+// settleInTime records an attempt even when the dispatcher is stopping, but takes no longer than a lease lasts: a hanging store
+// must block neither a slot nor the process.
+func (d *Dispatcher) settleInTime(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhook.Hold)
+	defer cancel()
+	return d.settle(ctx, claimed, o, began)
+}
+
+// settle records an attempt in one transaction: the delivery, the endpoint and, if that disables the endpoint, an activity
+// entry.
+func (d *Dispatcher) settle(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
+	jitter := webhook.Jitter(d.plane.Entropy.UUID())
+	var settled webhook.Settled
+	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		endpoint, err := tx.Webhooks().Lock(ctx, claimed.WebhookID)
+		if err != nil {
+			return err
+		}
+		stored, err := tx.Deliveries().Lock(ctx, claimed.ID)
+		if err != nil {
+			return err
+		}
+		if stored.Epoch != claimed.Epoch {
+			return ports.ErrLeaseLost
+		}
+		now := d.plane.Clock.Now()
+		if settled, err = webhook.Settle(stored, endpoint, o, began, now, jitter); err != nil {
+			return err
+		}
+		if err := tx.Deliveries().SaveLeased(ctx, settled.Delivery, &settled.Attempt); err != nil {
+			return err
+		}
+		return d.saveEndpoint(ctx, tx, endpoint, settled.Endpoint, now)
+	})
+	if err != nil {
+		return err
+	}
+	what, cause := "webhook.delivered", error(nil)
+	if settled.Attempt.Error != "" {
+		what, cause = "webhook.failed", errors.New(settled.Attempt.Error)
+	}
+	d.record(ctx, what, claimed, cause)
+	return nil
+}
+
+func (d *Dispatcher) saveEndpoint(ctx context.Context, tx ports.Tx, before, after webhook.Endpoint, now time.Time) error {
+	if before.ConsecutiveFailures == after.ConsecutiveFailures && before.Status() == after.Status() {
+		return nil
+	}
+	if err := tx.Webhooks().Save(ctx, after); err != nil {
+		return err
+	}
+	if after.Status() == before.Status() {
+		return nil
+	}
+	if err := tx.Deliveries().Abandon(ctx, after.ID, now); err != nil {
+		return err
+	}
+	return auditEndpoint(ctx, d.plane, tx, audit.System, audit.WebhookDisabled, after)
+}
+
+func (d *Dispatcher) record(ctx context.Context, what string, w webhook.Delivery, err error) {
+	d.plane.Journal.Record(ctx, ports.JournalEvent{
+		What: what, Kind: string(w.Event), WebhookID: w.WebhookID, DeliveryID: w.ID, Epoch: w.Epoch, Err: err,
+	})
+}
