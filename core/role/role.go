@@ -89,8 +89,8 @@ func (r Role) SecretContext() string {
 	return SecretContext(r.DatabaseID, r.ID, r.CredentialGeneration)
 }
 
-// CredentialExpired reports whether the password's validity has ended, so that it can no longer be revealed or rotated, even if the
-// role's status does not show that yet.
+// CredentialExpired reports whether the password's validity has ended, so that it can no longer be revealed or rotated, even if
+// the role's status does not show that yet.
 func (r Role) CredentialExpired(now time.Time) bool {
 	return r.CredentialExpiresAt != nil && !now.Before(*r.CredentialExpiresAt)
 }
