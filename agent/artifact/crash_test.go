@@ -147,7 +147,8 @@ func TestASuccessorEndsADump(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := w.waitingRun()
-	if err := artifact.New(w.config(), w.files).EndPredecessor(t.Context()); err != nil {
+	successor := artifact.New(w.config(), w.files)
+	if err := successor.EndPredecessor(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -157,6 +158,9 @@ func TestASuccessorEndsADump(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("the dump goes on")
+	}
+	if err := successor.Sweep(t.Context()); err != nil { // what the predecessor was kept from removing
+		t.Fatal(err)
 	}
 	if left := w.leftovers(); left != "" {
 		t.Errorf("left: %s", left)
