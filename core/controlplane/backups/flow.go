@@ -63,7 +63,7 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 	return j.conclude(ctx, report)
 }
 
-// The pauses between two questions about a running backup: a quarter of the time that it has taken so far, within these bounds.
+// The pauses between two questions about a running backup: a sixteenth of the time that it has taken so far, within these bounds.
 const (
 	pollLeast = 50 * time.Millisecond
 	pollMost  = 2 * time.Second
@@ -76,7 +76,7 @@ func (b *Backups) pollAfter(o operation.Operation, stage string) time.Duration {
 	if stage == operation.StageQueued {
 		most = pollQueued
 	}
-	return min(max(b.plane.Clock.Now().Sub(*o.StartedAt)/4, pollLeast), most)
+	return min(max(b.plane.Clock.Now().Sub(*o.StartedAt)/16, pollLeast), most)
 }
 
 // ask sends the command. A permanent refusal is returned as a report of failure.
