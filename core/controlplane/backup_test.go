@@ -311,6 +311,23 @@ func TestFailingAndCancelingSurviveACrash(t *testing.T) {
 	}
 }
 
+// What goes wrong when the agent is told whose the database is says nothing of the backup, which is tried again.
+func TestABackupOutlivesARefusedAccount(t *testing.T) {
+	w := newWorld(t)
+	_, started := w.started()
+	refusals := 2
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "SetAccounts" && refusals > 0 {
+			refusals--
+			f.Before = command.Refuse(command.ReasonFailed, "the ledger is full")
+		}
+		return f
+	})
+	w.work(w.ControlPlane)
+	equal(t, "status", w.operation(started.ID).Status, operation.Succeeded)
+	equal(t, "refusals left", refusals, 0)
+}
+
 // A backup that an operation of another database uses stays until that ends, whoever wants it gone.
 func TestABackupInUseStays(t *testing.T) {
 	w := newWorld(t)

@@ -52,6 +52,9 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 			return next, err
 		}
 	}
+	if err := j.tellAccount(ctx); err != nil {
+		return work.Next{}, err
+	}
 	report, err := j.ask(ctx)
 	if err != nil {
 		return work.Next{}, err
@@ -82,9 +85,6 @@ func (b *Backups) pollAfter(o operation.Operation, stage string) time.Duration {
 // ask sends the command. A permanent refusal is returned as a report of failure.
 func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err error) {
 	err = j.Call(ctx, "backup", func(ctx context.Context, f ports.Fence) (err error) {
-		if err := j.tellAccount(ctx); err != nil {
-			return err
-		}
 		report, err = ports.Do(ctx, j.agent, f, command.Backup{
 			DatabaseID: j.record.ID, Filename: backup.Filename(j.Input.Filename), Verify: j.Input.Verify,
 		})
@@ -100,7 +100,8 @@ func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err er
 }
 
 // tellAccount says whose the database is before the backup begins: the agent gives an account half of its jobs at most, and all
-// databases whose account it does not know count as one account's. An agent that is too old to be told has no such limit.
+// databases whose account it does not know count as one account's. An agent that is too old to be told has no such limit. A refusal
+// says nothing of the backup: the step is done again.
 func (j backupJob) tellAccount(ctx context.Context) error {
 	if j.of.Stage != operation.StageQueued {
 		return nil
