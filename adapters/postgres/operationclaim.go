@@ -17,14 +17,18 @@ const (
 	inLane       = "o.account_id = l.account_id AND o.server_id = l.server_id AND o.kind = l.kind AND o." + open
 )
 
+// isWanted is the condition of a lane l that is due and that the worker may have. Its parameters are $1 now, $2 kinds, $3
+// accounts and $4 servers to be left out.
+const isWanted = "l.due_at <= $1 AND l.kind = ANY($2) AND l.account_id <> ALL($3) AND l.server_id <> ALL($4)"
+
 // fairestLane locks the lane that is to be served next. SKIP LOCKED gives each of several hosts another one. Its parameters are
-// $1 now, $2 kinds, $3 accounts and $4 servers to be left out.
+// those of isWanted.
 const fairestLane = `
 	WITH turns AS MATERIALIZED (
 		SELECT account_id, max(turn) AS turn FROM operation_lanes GROUP BY account_id
 	), lane AS MATERIALIZED (
 		SELECT l.* FROM operation_lanes l JOIN turns t ON t.account_id = l.account_id
-		WHERE l.due_at <= $1 AND l.kind = ANY($2) AND l.account_id <> ALL($3) AND l.server_id <> ALL($4)
+		WHERE ` + isWanted + `
 		ORDER BY t.turn, l.turn, l.due_at, l.account_id, l.server_id, l.kind
 		LIMIT 1 FOR NO KEY UPDATE OF l SKIP LOCKED
 	)`
@@ -51,8 +55,7 @@ var (
 			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $1)
 		WHERE t.id = $5 AND t.` + open + ` AND t.kind = ANY($2) AND (t.lease_until IS NULL OR t.lease_until <= $1)
 		RETURNING ` + operationTable.row("t"))
-	anyDue = written(`SELECT 1 FROM operation_lanes l
-		WHERE l.due_at <= $1 AND l.kind = ANY($2) AND l.account_id <> ALL($3) AND l.server_id <> ALL($4) LIMIT 1`)
+	anyDue  = written("SELECT 1 FROM operation_lanes l WHERE " + isWanted + " LIMIT 1")
 	dueLane = written(fairestLane + " SELECT account_id, server_id, kind FROM lane")
 	// Statements of their own, after the lane was locked, so that they see every operation that was made due before.
 	leaveLane = written(`

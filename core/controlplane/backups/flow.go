@@ -100,8 +100,8 @@ func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err er
 }
 
 // tellAccount says whose the database is before the backup begins: the agent gives an account half of its jobs at most, and all
-// databases whose account it does not know count as one account's. An agent that is too old to be told has no such limit. A refusal
-// says nothing of the backup: the step is done again.
+// databases whose account it does not know count as one account's. An agent that is too old to be told has no such limit. A
+// refusal says nothing of the backup: the step is done again.
 func (j backupJob) tellAccount(ctx context.Context) error {
 	if j.of.Stage != operation.StageQueued {
 		return nil

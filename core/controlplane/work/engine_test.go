@@ -108,6 +108,21 @@ func TestAStepThatHangs(t *testing.T) {
 	}
 }
 
+// Steps that follow each other without a pause, and look at no context, end with the time of a step too.
+func TestStepsWithoutAPauseEnd(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	w.step = func(context.Context, *work.Job[depth]) (work.Next, error) { return work.Again(0), nil }
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.runOne(w.Engine) }()
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Fatal("the worker is held")
+	}
+	equal(t, "put down", w.stored(o).Until == nil, true)
+}
+
 // One account's operations never take all workers.
 func TestOneAccountLeavesWorkers(t *testing.T) {
 	w := newWorld(t)

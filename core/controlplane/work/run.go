@@ -82,16 +82,21 @@ func (e *Engine) bounded(ctx context.Context, o operation.Operation) {
 // claim takes the operation whose turn it is, and counts it as in hand until leave is called.
 func (e *Engine) claim(ctx context.Context) (o operation.Operation, leave func(), err error) {
 	accounts, servers := e.inHand.full()
-	err = e.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		o, err = tx.Operations().ClaimNext(ctx, ports.OperationClaim{
-			Owner: e.Instance, Now: e.Clock.Now(), Hold: e.LeaseHold, Kinds: e.names, NotOf: accounts, NotOn: servers,
-		})
-		return err
-	})
-	if err != nil {
+	if o, err = e.take(ctx, ports.OperationClaim{NotOf: accounts, NotOn: servers}); err != nil {
 		return o, nil, err
 	}
 	return o, e.inHand.enter(o.AccountID, o.ServerID), nil
+}
+
+// take claims an operation of the kinds that this process knows.
+func (e *Engine) take(ctx context.Context, wanted ports.OperationClaim) (o operation.Operation, err error) {
+	wanted.Owner, wanted.Hold, wanted.Kinds = e.Instance, e.LeaseHold, e.names
+	err = e.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		wanted.Now = e.Clock.Now()
+		o, err = tx.Operations().ClaimNext(ctx, wanted)
+		return err
+	})
+	return o, err
 }
 
 // RunNow works on an operation that the caller has just committed as its own, for at most so long, even if the caller
@@ -109,13 +114,7 @@ func (e *Engine) RunNow(ctx context.Context, o operation.Operation, most time.Du
 func (e *Engine) Advance(ctx context.Context, op id.OperationID, most time.Duration) (operation.Operation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
-	var o operation.Operation
-	err := e.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		o, err = tx.Operations().ClaimNext(ctx, ports.OperationClaim{
-			Owner: e.Instance, Now: e.Clock.Now(), Hold: e.LeaseHold, Kinds: e.names, Only: op,
-		})
-		return err
-	})
+	o, err := e.take(ctx, ports.OperationClaim{Only: op})
 	if err != nil {
 		return o, err
 	}
@@ -158,12 +157,13 @@ func (e *Engine) work(l *Lease, stopping func() error) error {
 // errAgain means that an operation goes on later.
 var errAgain = errors.New("work: the operation goes on later")
 
-// steps runs one step after the other until one asks for a pause.
+// steps runs one step after the other until one asks for a pause, or the time is up.
 func (l *Lease) steps(step func(context.Context, *Lease) (Next, error)) (Next, error) {
-	for {
+	for l.ctx.Err() == nil {
 		next, err := step(l.ctx, l)
 		if err != nil || next.done || next.after > 0 {
 			return next, err
 		}
 	}
+	return Next{}, context.Cause(l.ctx)
 }
