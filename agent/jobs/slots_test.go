@@ -7,22 +7,14 @@ import (
 	"testing/synctest"
 
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/slot"
 )
-
-func (w *Slot) held() bool {
-	select {
-	case <-w.turn:
-		return true
-	default:
-		return false
-	}
-}
 
 func TestAnAccountHasHalfOfTheSlots(t *testing.T) {
 	for slots, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 5: 2, 8: 4} {
 		s, held := NewSlots(slots), 0
 		for range 10 {
-			if s.Ask("ada").held() {
+			if s.Ask("ada").Held() {
 				held++
 			}
 		}
@@ -64,8 +56,8 @@ func TestWhoLeavesTheQueueIsNotWaitedFor(t *testing.T) {
 
 func TestAccountsTakeTurns(t *testing.T) {
 	s := NewSlots(2)
-	running := []*Slot{s.Ask("ada"), s.Ask("bob")}
-	waiting := map[*Slot]id.AccountID{}
+	running := []*slot.Turn{s.Ask("ada"), s.Ask("bob")}
+	waiting := map[*slot.Turn]id.AccountID{}
 	for _, a := range []id.AccountID{"ada", "ada", "ada", "cyd", "bob"} {
 		waiting[s.Ask(a)] = a
 	}
@@ -74,7 +66,7 @@ func TestAccountsTakeTurns(t *testing.T) {
 		running[0].Leave()
 		running = running[1:]
 		for w, a := range waiting {
-			if w.held() {
+			if w.Held() {
 				order, running = append(order, a), append(running, w)
 				delete(waiting, w)
 			}

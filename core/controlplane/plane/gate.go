@@ -2,7 +2,6 @@ package plane
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -22,89 +21,54 @@ type Gate struct {
 	fullAccount string        // why it is refused
 	fullServer  string
 
-	mu      sync.Mutex
-	slots   *slot.Slots
-	waiting map[*slot.Ticket]chan struct{} // closed when the ticket holds its slot
+	queue *slot.Queue
 }
 
 // NewGate makes a gate with these limits. The messages are those of refusals.
 func NewGate(l slot.Limits, wait time.Duration, fullAccount, fullServer string) *Gate {
 	return &Gate{
-		wait: wait, fullAccount: fullAccount, fullServer: fullServer,
-		slots: slot.New(l), waiting: map[*slot.Ticket]chan struct{}{},
+		wait: wait, fullAccount: fullAccount, fullServer: fullServer, queue: slot.NewQueue(l),
 	}
 }
 
 // Enter waits for a slot and returns what gives it back; that may be called again. RATE_LIMITED: the account has as many as it
 // may have. SERVER_BUSY: all slots of the server are taken. The end of ctx ends the wait.
 func (g *Gate) Enter(ctx context.Context, account id.AccountID, server id.ServerID) (release func(), err error) {
-	t, turn, err := g.ask(account, server)
-	if err != nil {
-		return nil, err
+	turn := g.queue.Ask(account, server)
+	switch {
+	case turn == nil:
+		return nil, tryLater(fault.RateLimited, retryFullAccount, g.fullAccount)
+	case turn.Held():
+		return turn.Leave, nil
 	}
-	release = func() { g.leave(t) }
-	if turn == nil {
-		return release, nil
+	waiting, cancel := context.WithTimeout(ctx, g.wait)
+	defer cancel()
+	if turn.Wait(waiting) == nil {
+		return turn.Leave, nil
 	}
-	late := time.NewTimer(g.wait)
-	defer late.Stop()
-	select {
-	case <-turn:
-		return release, nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-late.C:
+	if err = ctx.Err(); err == nil {
 		err = g.tooLate(account)
 	}
-	release() // also gives back a slot that came at the same moment
+	turn.Leave() // also gives back a slot that came at the same moment
 	return nil, err
-}
-
-// ask returns the ticket and, where it has to wait, what its turn closes.
-func (g *Gate) ask(account id.AccountID, server id.ServerID) (*slot.Ticket, <-chan struct{}, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	t, place := g.slots.Ask(account, server)
-	switch place {
-	case slot.Holding:
-		return t, nil, nil
-	case slot.Waiting:
-		turn := make(chan struct{})
-		g.waiting[t] = turn
-		return t, turn, nil
-	default:
-		return nil, nil, tryLater(fault.RateLimited, retryFullAccount, g.fullAccount)
-	}
 }
 
 // EnterNow is enter for work that can be left out: false where it would have to wait.
 func (g *Gate) EnterNow(account id.AccountID, server id.ServerID) (release func(), ok bool) {
-	t, turn, err := g.ask(account, server)
+	turn := g.queue.Ask(account, server)
 	switch {
-	case err != nil:
+	case turn == nil:
 		return nil, false
-	case turn != nil:
-		g.leave(t)
+	case !turn.Held():
+		turn.Leave()
 		return nil, false
 	}
-	return func() { g.leave(t) }, true
-}
-
-func (g *Gate) leave(t *slot.Ticket) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.waiting, t)
-	for _, next := range g.slots.Leave(t) {
-		close(g.waiting[next])
-		delete(g.waiting, next)
-	}
+	return turn.Leave, true
 }
 
 // tooLate says who has the slots that did not become free in time.
 func (g *Gate) tooLate(account id.AccountID) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.slots.HasShare(account) {
+	if g.queue.HasShare(account) {
 		return tryLater(fault.RateLimited, retryFullAccount, g.fullAccount)
 	}
 	return tryLater(fault.ServerBusy, retryFullServer, g.fullServer)

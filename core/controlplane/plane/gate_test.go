@@ -23,9 +23,7 @@ func few(perAccount, perServer int, wait time.Duration) *Gate {
 func (g *Gate) queued(t *testing.T, n int) {
 	t.Helper()
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		g.mu.Lock()
-		got := len(g.waiting)
-		g.mu.Unlock()
+		_, got := g.queue.Count()
 		if got == n {
 			return
 		}
@@ -113,8 +111,8 @@ func TestNoSlotIsLostAmongMany(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if most.Load() > perServer || len(d.waiting) > 0 {
-		t.Errorf("%d were in at a time, %d wait still", most.Load(), len(d.waiting))
+	if _, waiting := d.queue.Count(); most.Load() > perServer || waiting > 0 {
+		t.Errorf("%d were in at a time, %d wait still", most.Load(), waiting)
 	}
 	if busy.Load() == 0 || limited.Load() == 0 {
 		t.Errorf("%d busy, %d limited: the test shows little", busy.Load(), limited.Load())
