@@ -27,7 +27,9 @@ var earlier = []string{
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id",
 	"DROP TABLE ledger.job", "ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
-	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running", "DROP TABLE ledger.reservation",
+	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running", "DROP TABLE ledger.copy",
+	"ALTER TABLE ledger.reservation DROP COLUMN kept_until, ADD CONSTRAINT reservation_purpose_check CHECK (purpose = 'dump')",
+	"ALTER TABLE ledger.reservation SET UNLOGGED",
 	"ALTER TABLE ledger.generation DROP COLUMN applied",
 }
 
@@ -69,6 +71,10 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 			DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile, Versions: s.config.Versions,
 			Languages: s.config.Languages,
 		}))(t)
+	}
+	if n := s.one(t, `SELECT count(*) FROM pg_class c WHERE c.oid = 'ledger.reservation'::regclass AND c.relpersistence = 'p'
+		AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND conname = 'reservation_purpose_check')`); n != "1" {
+		t.Error("reservations are as they were")
 	}
 	for w, want := range map[*wanted]string{&stopped: "2", &begun: "0"} {
 		const query = "SELECT applied FROM ledger.generation WHERE kind = 'database.access' AND resource = $1"

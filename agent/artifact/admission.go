@@ -40,6 +40,8 @@ func (b *Backuper) claim(req Request, progress Progress) *claim {
 	return &claim{b: b, req: req, progress: progress, held: make(map[room.Purpose]room.Reservation)}
 }
 
+func (c *claim) claimant() room.Claimant { return room.Claimant(c.req.OperationID) }
+
 // end gives back all room. If that fails, the next decision removes the reservations.
 func (c *claim) end(ctx context.Context) {
 	c.b.reservations.end(c.req.OperationID)
@@ -52,7 +54,7 @@ func (c *claim) end(ctx context.Context) {
 func (c *claim) release(ctx context.Context, purpose room.Purpose) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	return c.b.reservations.remove(ctx, c.req.OperationID, purpose)
+	return c.b.reservations.remove(ctx, c.claimant(), purpose)
 }
 
 // reserve waits until there is room for everything that the backup still has to make. It takes all at once: two that each wait
@@ -74,7 +76,7 @@ func (c *claim) needs(ctx context.Context) ([]room.Reservation, error) {
 	var needs []room.Reservation
 	need := func(purpose room.Purpose, d store.Disk, bytes int64) {
 		needs = append(needs, room.Reservation{
-			Operation: c.req.OperationID, Purpose: purpose, Disk: room.Disk(d.ID), Bytes: bytes, Waiting: true,
+			Claimant: c.claimant(), Purpose: purpose, Disk: room.Disk(d.ID), Bytes: bytes, Waiting: true,
 		})
 	}
 	size, err := c.b.reservations.sizeOf(ctx, c.req.Database)
@@ -150,7 +152,7 @@ func (c *claim) ask(ctx context.Context, needs []room.Reservation) (verdict room
 		if err != nil {
 			return err
 		}
-		if verdict = room.Decide(all, c.req.OperationID, spare); verdict != room.Admitted {
+		if verdict = room.Decide(all, c.claimant(), spare); verdict != room.Admitted {
 			return nil
 		}
 		for _, r := range needs {
@@ -176,7 +178,7 @@ func (b *Backuper) Room(ctx context.Context, size int64) error {
 		return err
 	}
 	asks := room.Reservation{Purpose: room.Dump, Disk: room.Disk(files.ID), Bytes: dumpSize(size), Waiting: true}
-	if room.Decide(append(all, asks), asks.Operation, room.Spare{asks.Disk: files.Free}) == room.Full {
+	if room.Decide(append(all, asks), asks.Claimant, room.Spare{asks.Disk: files.Free}) == room.Full {
 		return store.ErrFull
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/locks"
+	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -175,8 +176,11 @@ var CrashPoints = []string{
 // calls it before anything else runs backups.
 func (b *Backuper) EndPredecessor(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(db *sql.DB) error {
-		_, err := endSessions(ctx, db, runPatience,
-			`application_name LIKE $1 || '%' AND (usename = current_user OR usename ~ '^(verify|dump)_')`, sessionPrefix)
+		if err := adopt(ctx, db); err != nil {
+			return err
+		}
+		_, err := endSessions(ctx, db, runPatience, `application_name LIKE $1 || '%' AND (usename = current_user
+			OR usename ~ '^`+setup.DumpPrefix+`' OR usename IN (SELECT name FROM ledger.copy))`, sessionPrefix)
 		if err != nil {
 			return fmt.Errorf("end the predecessor's sessions: %w", err)
 		}

@@ -190,6 +190,23 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	}
 }
 
+// What was kept for a mark that cannot be read could never be removed.
+func TestDiscardReadsNoMark(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (n int)`)
+	if _, err := w.run(w.agent, w.request()); err != nil {
+		t.Fatal(err)
+	}
+	mark := filepath.Join(w.root, string(databaseID), filename.Stem()+".verified.json")
+	if err := os.WriteFile(mark, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.agent.Discard(t.Context(), w.request()); err != nil {
+		t.Error(err)
+	}
+	w.nothingLeft()
+}
+
 // A file counts for its own operation, and is complete without a verification where none was asked for.
 func TestAFileIsThatOfItsOperation(t *testing.T) {
 	w := newWorld(t)

@@ -31,7 +31,7 @@ func (b *Backuper) removeWork(ctx context.Context, req Request) error {
 		if _, err := endSessions(ctx, admin, runPatience, `application_name = $1`, sessionName(req.OperationID)); err != nil {
 			return fmt.Errorf("end the backup's sessions: %w", err)
 		}
-		copied := &isolated{cfg: &b.cfg, op: req.OperationID, admin: admin}
+		copied := b.copyFor(verification, req.OperationID, req.DatabaseID, admin)
 		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
 		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), runPatience))
 	})

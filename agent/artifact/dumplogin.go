@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -21,7 +22,7 @@ type dumpLogin struct {
 	password string
 }
 
-func (l *dumpLogin) name() string { return dumpLogins.of(l.op) }
+func (l *dumpLogin) name() string { return setup.DumpPrefix + id.Compact(l.op) }
 
 // create makes the login, of which the snapshot of the dump must know nothing: it is not part of the backup.
 //
@@ -41,7 +42,7 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 		if err := dropDumpLogin(ctx, admin, l.name(), runPatience); err != nil {
 			return err
 		}
-		l.password, err = dumpLogins.make(ctx, admin, l.name(), statements...)
+		l.password, err = dumpMark.make(ctx, admin, l.name(), statements...)
 		return err
 	})
 }
@@ -57,7 +58,7 @@ func (l *dumpLogin) drop(ctx context.Context) error {
 
 // dropDumpLogin ends the sessions of a dump's login and drops it, if it bears our mark. It is no error if it does not exist.
 func dropDumpLogin(ctx context.Context, admin *sql.DB, name string, patience time.Duration) error {
-	found, err := dumpLogins.exists(ctx, admin, name)
+	found, err := dumpMark.exists(ctx, admin, name)
 	if err != nil || !found {
 		return err
 	}

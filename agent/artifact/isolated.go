@@ -15,19 +15,36 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// isolated is a database made for one verification, and the login of the same name that restores into it.
+// copyPurpose is what copies are made for.
+type copyPurpose struct {
+	name string // it begins the names of the copies
+	// untilClosed says that a copy is wanted until its operation is closed. Any other is wanted by the attempt that has made it:
+	// the next one makes its own.
+	untilClosed bool
+}
+
+var verification = copyPurpose{name: "verify"}
+
+// isolated is a copy of a database, made for one operation, and the login of the same name that restores into it. No name
+// follows the copied database: several copies of one can stand beside each other.
 //
-// The login's comment is our mark. The login is created first, in one transaction with the mark, and dropped last. So a
-// database of this name is ours exactly while a marked login of the same name exists, and whatever a crash leaves behind is
-// recognised by the sweep. Nothing without the mark is ever dropped.
+// The login's comment is our mark. The login is created first, in one transaction with the mark and the row of ledger.copy, and
+// dropped last. So a database of this name is ours exactly while a marked login of the same name exists, and whatever a crash
+// leaves behind is known to the sweep. Nothing without the mark is ever dropped.
 type isolated struct {
 	cfg      *Config
+	purpose  copyPurpose
 	op       id.OperationID
+	of       id.DatabaseID
 	admin    *sql.DB // on the maintenance database
 	password string
 }
 
-func (i *isolated) name() string { return copyLogins.of(i.op) }
+func (i *isolated) name() string { return i.purpose.name + "_" + id.Compact(i.op) }
+
+func (b *Backuper) copyFor(p copyPurpose, op id.OperationID, of id.DatabaseID, admin *sql.DB) *isolated {
+	return &isolated{cfg: &b.cfg, purpose: p, op: op, of: of, admin: admin}
+}
 
 // createTime bounds the making of a copy, in which nothing of a customer's runs.
 const createTime = 10 * time.Minute
@@ -59,7 +76,11 @@ func (i *isolated) create(ctx context.Context, l backup.Locale, crash func(strin
 }
 
 func (i *isolated) createLogin(ctx context.Context) (err error) {
-	i.password, err = copyLogins.make(ctx, i.admin, i.name(), exempt(i.name()))
+	enter := fmt.Sprintf(`INSERT INTO ledger.copy (name, purpose, operation_id, database_id, until_closed)
+		VALUES (%s, %s, %s, %s, %t) ON CONFLICT (name) DO UPDATE SET database_id = excluded.database_id`,
+		pq.QuoteLiteral(i.name()), pq.QuoteLiteral(i.purpose.name), pq.QuoteLiteral(string(i.op)), pq.QuoteLiteral(string(i.of)),
+		i.purpose.untilClosed)
+	i.password, err = copyMark.make(ctx, i.admin, i.name(), exempt(i.name()), enter)
 	return err
 }
 
@@ -98,8 +119,13 @@ func (i *isolated) drop(ctx context.Context, crash func(string)) error {
 }
 
 func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.Duration, crash func(string)) error {
-	found, err := copyLogins.exists(ctx, admin, name)
-	if err != nil || !found {
+	forget := `DELETE FROM ledger.copy WHERE name = ` + pq.QuoteLiteral(name)
+	found, err := copyMark.exists(ctx, admin, name)
+	if err == nil && !found { // whoever administers the server has dropped it
+		_, err = admin.ExecContext(ctx, forget)
+		return err
+	}
+	if err != nil {
 		return err
 	}
 	quoted := dumpsql.QuoteIdentifier(name)
@@ -107,7 +133,7 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.D
 		return fmt.Errorf("drop the isolated copy: %w", err)
 	}
 	crash("backup.verify.database-dropped")
-	if err := endLogin(ctx, admin, name, patience); err != nil {
+	if err := endLogin(ctx, admin, name, patience, forget); err != nil {
 		return err
 	}
 	crash("backup.verify.dropped")

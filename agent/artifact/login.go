@@ -14,9 +14,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/retire"
-	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/credential"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // The patience is how long each statement about a login waits: a customer's open transaction can hold what it needs. It is also
@@ -26,24 +24,21 @@ const (
 	sweepPatience = 100 * time.Millisecond // of who has the logins of all to go through
 )
 
-// loginKind is a purpose for which logins are made. The name of each is the prefix and 32 hexadecimal digits, and its comment,
-// the mark with its name, says that it is ours.
-type loginKind struct{ prefix, mark string }
+// mark begins the comment on a login, and the login's name follows. That says that the login is ours.
+type mark string
 
-var (
-	copyLogins = loginKind{"verify_", "pgherd isolated copy "}
-	dumpLogins = loginKind{setup.DumpPrefix, "pgherd dump login "}
+const (
+	copyMark mark = "pgherd isolated copy "
+	dumpMark mark = "pgherd dump login "
 )
 
-func (k loginKind) of(op id.OperationID) string { return k.prefix + id.Compact(op) }
-
-func (k loginKind) comment(name string) string {
-	return `COMMENT ON ROLE ` + dumpsql.QuoteIdentifier(name) + ` IS ` + pq.QuoteLiteral(k.mark+name)
+func (m mark) comment(name string) string {
+	return `COMMENT ON ROLE ` + dumpsql.QuoteIdentifier(name) + ` IS ` + pq.QuoteLiteral(string(m)+name)
 }
 
 // make makes a login for one piece of work, with its mark and in one transaction with further statements about it, and returns
 // its password. It bypasses row security.
-func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ...string) (password string, err error) {
+func (m mark) make(ctx context.Context, admin *sql.DB, name string, more ...string) (password string, err error) {
 	var random [32]byte
 	var salt [16]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -54,7 +49,7 @@ func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ..
 		lockWithin(runPatience),
 		`CREATE ROLE ` + quoted + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION BYPASSRLS PASSWORD ` +
 			pq.QuoteLiteral(credential.Verifier(password, salt, credential.Iterations)),
-		k.comment(name),
+		m.comment(name),
 	}, more...)
 	if err := pg.InTransaction(ctx, admin, statements...); err != nil {
 		return "", fmt.Errorf("make the login %s: %w", name, err)
@@ -63,9 +58,11 @@ func (k loginKind) make(ctx context.Context, admin *sql.DB, name string, more ..
 }
 
 // endLogin ends a login that nobody uses any more. Customers see it in pg_roles while it exists, and may grant it something. It
-// owns nothing: what DROP OWNED removes is what it may do with databases.
-func endLogin(ctx context.Context, admin *sql.DB, name string, patience time.Duration) error {
-	ending := retire.Ending{Roles: []string{name}, TakeBack: []string{`DROP OWNED BY ` + dumpsql.QuoteIdentifier(name)}}
+// owns nothing: what DROP OWNED removes is what it may do with databases. Further statements forget what is known of it.
+func endLogin(ctx context.Context, admin *sql.DB, name string, patience time.Duration, forget ...string) error {
+	ending := retire.Ending{
+		Roles: []string{name}, TakeBack: []string{`DROP OWNED BY ` + dumpsql.QuoteIdentifier(name)}, Forget: forget,
+	}
 	_, err := ending.End(ctx, func(ctx context.Context, statements ...string) error {
 		return pg.InTransaction(ctx, admin, append([]string{lockWithin(patience)}, statements...)...)
 	})
@@ -75,8 +72,8 @@ func endLogin(ctx context.Context, admin *sql.DB, name string, patience time.Dur
 	return nil
 }
 
-// exists reports whether a login of the kind exists. A role of that name without our mark is an error.
-func (k loginKind) exists(ctx context.Context, admin *sql.DB, name string) (bool, error) {
+// exists reports whether a login with the mark exists. A role of that name without it is an error.
+func (m mark) exists(ctx context.Context, admin *sql.DB, name string) (bool, error) {
 	var found string
 	err := admin.QueryRowContext(ctx, `SELECT coalesce(shobj_description(oid, 'pg_authid'), '') FROM pg_roles WHERE rolname = $1`,
 		name).Scan(&found)
@@ -85,7 +82,7 @@ func (k loginKind) exists(ctx context.Context, admin *sql.DB, name string) (bool
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("look for the role %s: %w", name, err)
-	case found != k.mark+name:
+	case found != string(m)+name:
 		return false, fmt.Errorf("a role %s exists that is not ours", name)
 	}
 	return true, nil

@@ -13,8 +13,9 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// reservations are the rows of ledger.reservation. A row of an operation that this process does not run means nothing, and is
-// removed before the next decision: so what a crash or a failed removal leaves holds no room for long.
+// reservations are the rows of ledger.reservation. A row of an operation that this process does not run means nothing, unless it
+// is kept until a time that has not come, and is removed before the next decision: so what a crash, a failed removal or an upload
+// that was given up leaves takes no room for long.
 type reservations struct {
 	open func() (*sql.DB, error)
 
@@ -45,7 +46,7 @@ func newReservations(c Config) *reservations {
 // reservationSession is the application_name of the one connection. It is of no backup.
 const reservationSession = "pgherd-reservations"
 
-// forget removes what a predecessor reserved.
+// forget removes what means nothing, such as what a predecessor reserved.
 func (r *reservations) forget(ctx context.Context) error {
 	return r.decide(ctx, func(*sql.Tx) error { return nil })
 }
@@ -94,11 +95,16 @@ func (r *reservations) decide(ctx context.Context, fn func(tx *sql.Tx) error) er
 		return fmt.Errorf("reservations: %w", err)
 	}
 	defer tx.Rollback()
+	// Nothing waits for the disk: a crash of PostgreSQL ends what has room.
+	if _, err := tx.ExecContext(ctx, `SET LOCAL synchronous_commit = off`); err != nil {
+		return fmt.Errorf("reservations: %w", err)
+	}
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, reservationLock); err != nil {
 		return fmt.Errorf("reservations: %w", err)
 	}
 	// Whoever has a row began before this process got the lock.
-	const forget = `DELETE FROM ledger.reservation WHERE operation_id <> ALL ($1)`
+	const forget = `DELETE FROM ledger.reservation
+		WHERE kept_until IS NULL AND operation_id <> ALL ($1) OR kept_until <= clock_timestamp()`
 	if _, err := tx.ExecContext(ctx, forget, pq.Array(r.operations())); err != nil {
 		return fmt.Errorf("reservations: %w", err)
 	}
@@ -113,7 +119,7 @@ func put(ctx context.Context, tx execer, r room.Reservation) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO ledger.reservation AS r (operation_id, purpose, disk, bytes, used, waiting)
 		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (operation_id, purpose) DO UPDATE SET disk = excluded.disk,
 		bytes = excluded.bytes, used = excluded.used, waiting = excluded.waiting`,
-		string(r.Operation), string(r.Purpose), int64(r.Disk), r.Bytes, r.Used, r.Waiting)
+		string(r.Claimant), string(r.Purpose), int64(r.Disk), r.Bytes, r.Used, r.Waiting)
 	if err != nil {
 		return fmt.Errorf("write a reservation: %w", err)
 	}
@@ -127,23 +133,23 @@ type execer interface {
 // list reads all reservations, in the order in which they came.
 func list(ctx context.Context, q querier) (all []room.Reservation, err error) {
 	const query = `SELECT operation_id, purpose, disk, bytes, used, waiting FROM ledger.reservation
-		ORDER BY since, operation_id, purpose`
+		WHERE kept_until IS NULL OR kept_until > clock_timestamp() ORDER BY since, operation_id, purpose`
 	err = each(ctx, q, "reservations", query, func(rows *sql.Rows) error {
 		var r room.Reservation
-		err := rows.Scan(&r.Operation, &r.Purpose, &r.Disk, &r.Bytes, &r.Used, &r.Waiting)
+		err := rows.Scan(&r.Claimant, &r.Purpose, &r.Disk, &r.Bytes, &r.Used, &r.Waiting)
 		all = append(all, r)
 		return err
 	})
 	return all, err
 }
 
-// remove ends reservations of an operation: of one purpose, or of all where that is empty.
-func (r *reservations) remove(ctx context.Context, op id.OperationID, purpose room.Purpose) error {
+// remove ends reservations of a claimant: of one purpose, or of all where that is empty.
+func (r *reservations) remove(ctx context.Context, of room.Claimant, purpose room.Purpose) error {
 	db, err := r.open()
 	if err != nil {
 		return err
 	}
 	_, err = db.ExecContext(ctx, `DELETE FROM ledger.reservation WHERE operation_id = $1 AND $2 IN ('', purpose)`,
-		string(op), string(purpose))
+		string(of), string(purpose))
 	return err
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/hosts/cluster"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // What a request finds of its backup, by what is in the store.
@@ -59,25 +57,6 @@ func TestStanding(t *testing.T) {
 				t.Errorf("complete: %v, %v", whole, err)
 			}
 		})
-	}
-}
-
-// What was kept for a mark that cannot be read could never be removed.
-func TestDiscardReadsNoMark(t *testing.T) {
-	pg, root := clustertest.Postgres(t), t.TempDir()
-	files := openStore(t, root)
-	keep(t, files, stood.OperationID, true, true)
-	spoilMark(t, root)
-	b := New(Config{
-		Host: pg.Host(), Port: pg.Port(), User: cluster.Superuser, Password: pg.Password(), Maintenance: "postgres",
-	}, files)
-	req := stood
-	req.Verify = true
-	if err := b.Discard(t.Context(), req); err != nil {
-		t.Error(err)
-	}
-	if left, err := filepath.Glob(filepath.Join(root, "*")); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

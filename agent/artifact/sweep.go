@@ -7,45 +7,80 @@ import (
 	"errors"
 	"fmt"
 
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Sweep drops the isolated copies, their logins and the logins of dumps that bear our mark and that nobody works on. It goes on
-// beside backups: one that is resumed has the same names, and a sweep leaves them to it.
+// Sweep drops the copies that nobody wants any more and the logins of dumps that nobody works on, and ends reservations whose
+// time is over. It goes on beside backups: one that is resumed has the same names, and a sweep leaves them to it.
 //
 // Whatever keeps one of them keeps only that: no statement about a login waits longer than 100 ms, and what could not be done a
 // later sweep tries again.
 func (b *Backuper) Sweep(ctx context.Context) error {
-	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
+	return errors.Join(b.reservations.forget(ctx), b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
 		return errors.Join(
-			b.sweep(ctx, admin, dumpLogins, func(ctx context.Context, name string) error {
+			b.sweep(ctx, admin, ownerlessDumps, func(ctx context.Context, name string) error {
 				return dropDumpLogin(ctx, admin, name, sweepPatience)
 			}),
-			b.sweep(ctx, admin, copyLogins, func(ctx context.Context, name string) error {
+			adopt(ctx, admin),
+			b.sweep(ctx, admin, unwantedCopies, func(ctx context.Context, name string) error {
 				return dropMarked(ctx, admin, name, sweepPatience, func(string) {})
 			}))
-	})
+	}))
 }
 
-// sweep calls drop for each login of a kind that is ours and that nobody works on.
+// What there is to sweep where nobody works on the operation: each query has the name of the login and the operation.
+const (
+	ownerlessDumps = `SELECT rolname, substr(rolname, length('` + setup.DumpPrefix + `') + 1)::uuid::text FROM pg_roles
+		WHERE rolname ~ '^` + setup.DumpPrefix + `[0-9a-f]{32}$'
+			AND shobj_description(oid, 'pg_authid') = '` + string(dumpMark) + `' || rolname ORDER BY 1`
+	unwantedCopies = `SELECT c.name, c.operation_id FROM ledger.copy c WHERE NOT c.until_closed OR NOT EXISTS (
+		SELECT FROM ledger.operation o WHERE o.id = c.operation_id AND NOT o.closed) ORDER BY 1`
+)
+
+// adopt enters the copies that agents of earlier versions have made, for verifications. One that is dropped meanwhile can leave
+// its row, which the next sweep removes.
+func adopt(ctx context.Context, admin *sql.DB) error {
+	_, err := admin.ExecContext(ctx, `INSERT INTO ledger.copy (name, purpose, operation_id, database_id, until_closed)
+		SELECT rolname, 'verify', substr(rolname, length('verify_') + 1)::uuid, '', false FROM pg_roles
+		WHERE rolname ~ '^verify_[0-9a-f]{32}$' AND shobj_description(oid, 'pg_authid') = '`+string(copyMark)+`' || rolname
+			AND NOT EXISTS (SELECT FROM ledger.copy WHERE name = rolname)
+		ON CONFLICT DO NOTHING`)
+	if err != nil {
+		return fmt.Errorf("enter the copies of earlier versions: %w", err)
+	}
+	return nil
+}
+
+// sweep calls drop for each login of a query whose operation nobody works on.
 func (b *Backuper) sweep(
-	ctx context.Context, admin *sql.DB, k loginKind, drop func(ctx context.Context, name string) error,
+	ctx context.Context, admin *sql.DB, query string, drop func(ctx context.Context, name string) error,
 ) error {
-	names, err := column(ctx, admin, "logins to sweep", `SELECT rolname FROM pg_roles
-		WHERE rolname ~ '^`+k.prefix+`[0-9a-f]{32}$' AND shobj_description(oid, 'pg_authid') = '`+k.mark+`' || rolname`)
+	type login struct{ name, operation string }
+	var logins []login
+	err := each(ctx, admin, "logins to sweep", query, func(rows *sql.Rows) error {
+		var l login
+		err := rows.Scan(&l.name, &l.operation)
+		logins = append(logins, l)
+		return err
+	})
 	left := 0
-	for _, name := range names {
-		done := b.turns.Try(name[len(k.prefix):])
+	for _, l := range logins {
+		done := b.turns.Try(id.Compact(id.OperationID(l.operation)))
 		if done == nil {
 			continue
 		}
-		if failed := b.one(ctx, name, drop); failed != nil {
+		if failed := b.one(ctx, l.name, drop); failed != nil {
 			left, err = left+1, cmp.Or(err, failed)
+		} else {
+			b.cfg.Log.Info("what an operation left was removed", zap.String("login", l.name), zap.String("operationId", l.operation))
 		}
 		done()
 	}
 	if left > 1 {
-		err = fmt.Errorf("%d %s logins are left: %w", left, k.prefix, err)
+		err = fmt.Errorf("%d logins are left: %w", left, err)
 	}
 	return err
 }

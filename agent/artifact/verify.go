@@ -18,7 +18,7 @@ import (
 // says that the file is at fault, and names statement, object and SQLSTATE, or what differs.
 func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) error {
 	return b.cfg.with(b.cfg.Maintenance, m.OperationID, func(admin *sql.DB) (err error) {
-		copied := &isolated{cfg: &b.cfg, op: m.OperationID, admin: admin}
+		copied := b.copyFor(verification, m.OperationID, m.DatabaseID, admin)
 		if err := copied.drop(ctx, func(string) {}); err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -19,16 +18,17 @@ func TestWorkOnACopyEndsWithItsContext(t *testing.T) {
 	}
 	cfg.complete()
 	err := cfg.with(cfg.Maintenance, "", func(admin *sql.DB) error {
-		copied := &isolated{cfg: &cfg, op: "44444444-4444-4444-8444-444444444444", admin: admin}
+		copied := &isolated{
+			cfg: &cfg, purpose: copyPurpose{name: "within"}, op: "44444444-4444-4444-8444-444444444444", admin: admin,
+		}
+		if _, err := admin.Exec(`CREATE DATABASE ` + copied.name() + ` TEMPLATE template0`); err != nil {
+			return err
+		}
 		defer func() {
-			if err := copied.drop(context.Background(), func(string) {}); err != nil {
+			if _, err := admin.Exec(`DROP DATABASE ` + copied.name() + ` WITH (FORCE)`); err != nil {
 				t.Error(err)
 			}
 		}()
-		locale := backup.Locale{Encoding: "UTF8", Provider: "libc", Collate: "C", Ctype: "C"}
-		if err := copied.create(t.Context(), locale, func(string) {}); err != nil {
-			return err
-		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()

@@ -120,7 +120,8 @@ func ledgerTables(t testing.TB) (sql string) {
 		t.Fatal(err)
 	}
 	for _, start := range []string{
-		"CREATE UNLOGGED TABLE IF NOT EXISTS ledger.reservation (", "CREATE TABLE IF NOT EXISTS ledger.dead_role (",
+		"CREATE TABLE IF NOT EXISTS ledger.operation (", "CREATE TABLE IF NOT EXISTS ledger.reservation (",
+		"CREATE TABLE IF NOT EXISTS ledger.copy (", "CREATE TABLE IF NOT EXISTS ledger.dead_role (",
 	} {
 		_, table, found := strings.Cut(string(ledger), start)
 		columns, _, ended := strings.Cut(table, "\n);")
@@ -283,8 +284,8 @@ func (w *world) replace(change func(text string) string) {
 	}
 }
 
-// leftovers are databases, roles and sessions that a backup must not leave behind. The server notices a little later that a
-// session's client has gone.
+// leftovers are databases, roles, rows of copies and sessions that a backup must not leave behind. The server notices a little
+// later that a session's client has gone.
 func (w *world) leftovers() (left string) {
 	w.t.Helper()
 	db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(w.t)
@@ -298,7 +299,7 @@ func (w *world) leftovers() (left string) {
 
 func (w *world) count(db *sql.DB) (left string, ofSessions int) {
 	w.t.Helper()
-	var databases, roles, sessions int
+	var databases, roles, rows, sessions int
 	for _, c := range []struct { // the sessions first: they remove the others
 		query string
 		n     *int
@@ -306,13 +307,14 @@ func (w *world) count(db *sql.DB) (left string, ofSessions int) {
 		{`SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'`, &sessions},
 		{`SELECT count(*) FROM pg_database WHERE datname LIKE 'verify\_%'`, &databases},
 		{`SELECT count(*) FROM pg_roles WHERE rolname ~ '^(verify|dump)_'`, &roles},
+		{`SELECT count(*) FROM ledger.copy`, &rows},
 	} {
 		if err := db.QueryRow(c.query).Scan(c.n); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	if databases+roles+sessions == 0 {
+	if databases+roles+rows+sessions == 0 {
 		return "", 0
 	}
-	return fmt.Sprintf("%d databases, %d roles, %d sessions", databases, roles, sessions), sessions
+	return fmt.Sprintf("%d databases, %d roles, %d rows of copies, %d sessions", databases, roles, rows, sessions), sessions
 }

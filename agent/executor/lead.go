@@ -96,7 +96,7 @@ var latestSetup = []string{
 	"SELECT verify, cut_short FROM ledger.backup LIMIT 0",
 	"SELECT cut_short FROM ledger.job LIMIT 0",
 	"SELECT account_id FROM ledger.database LIMIT 0",
-	"SELECT FROM ledger.reservation LIMIT 0",
+	"SELECT kept_until FROM ledger.reservation LIMIT 0", "SELECT FROM ledger.copy LIMIT 0",
 }
 
 // moveBackups takes over the backups of a predecessor of an earlier version, which has entered them in a table of their own.

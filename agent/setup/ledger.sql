@@ -145,17 +145,38 @@ ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS verify boolean NOT NULL DEFAU
 -- As that of a job.
 ALTER TABLE ledger.backup ADD COLUMN IF NOT EXISTS cut_short integer NOT NULL DEFAULT 0;
 
--- Room on the server's disks that is promised to dumps and to copies, or that they wait for. A PostgreSQL that recovers from a
--- crash has ended all that work, and has emptied the table.
-CREATE UNLOGGED TABLE IF NOT EXISTS ledger.reservation (
-    operation_id text        NOT NULL,
-    purpose      text        NOT NULL CHECK (purpose IN ('dump', 'copy')),
+-- Room on the server's disks that is promised to somebody, or that they wait for.
+CREATE TABLE IF NOT EXISTS ledger.reservation (
+    operation_id text        NOT NULL, -- where kept_until is set, the ID of what it is for: an upload has no operation
+    purpose      text        NOT NULL,
     disk         bigint      NOT NULL, -- the number of its device
     bytes        bigint      NOT NULL CHECK (bytes >= 0),
     used         bigint      NOT NULL DEFAULT 0 CHECK (used >= 0),
     waiting      boolean     NOT NULL,
     since        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    kept_until   timestamptz, -- null: for as long as the agent in charge works on the operation
     PRIMARY KEY (operation_id, purpose)
+);
+-- It was of dumps and copies only, and emptied by a crash of PostgreSQL.
+ALTER TABLE ledger.reservation ADD COLUMN IF NOT EXISTS kept_until timestamptz,
+    DROP CONSTRAINT IF EXISTS reservation_purpose_check;
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = 'ledger.reservation'::pg_catalog.regclass AND relpersistence = 'u') THEN
+        ALTER TABLE ledger.reservation SET LOGGED;
+    END IF;
+END
+$$;
+
+-- Copies of databases, each with a login of its name, in whose transaction it is entered. Those that agents of earlier versions
+-- have made are entered by the one that takes charge.
+CREATE TABLE IF NOT EXISTS ledger.copy (
+    name         text    NOT NULL PRIMARY KEY,
+    purpose      text    NOT NULL,
+    operation_id text    NOT NULL,
+    database_id  text    NOT NULL, -- that it is a copy of; empty where that is not known
+    until_closed boolean NOT NULL, -- wanted until its operation is closed; otherwise by the attempt that has made it
+    UNIQUE (operation_id, purpose)
 );
 
 -- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,

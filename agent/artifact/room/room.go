@@ -1,35 +1,39 @@
-// Package room decides which dumps and copies get room on the disks of a server, so that together they never use more than is
-// free beside the reserve.
+// Package room decides which dumps, copies and uploads get room on the disks of a server, so that together they never use more
+// than is free beside the reserve.
 //
 // Whoever comes first is first, but one that fits passes an earlier one that does not: a small backup does not wait for a large
 // one that waits for room. The large one may be passed again and again, as long as it is willing to wait.
 package room
 
-import (
-	"maps"
-
-	"github.com/pgherd/pgherd/core/id"
-)
+import "maps"
 
 // Disk is a file system, by the number of its device. Two folders on one file system share its room.
 type Disk int64
 
-// Purpose is what room is for. A dump's file stays when its reservation ends; a copy is dropped, and its room comes back.
+// Purpose is what room is for.
 type Purpose string
 
 const (
-	Dump Purpose = "dump"
-	Copy Purpose = "copy"
+	Dump   Purpose = "dump"
+	Copy   Purpose = "copy"
+	Upload Purpose = "upload"
 )
 
-// Reservation is room that is promised to a piece of work, or that it waits for. An operation has at most one of each purpose.
+// comesBack reports whether what is used of the room is free again when the reservation ends. A dump's file stays; a copy is
+// dropped, and an upload removed.
+func (p Purpose) comesBack() bool { return p != Dump }
+
+// Claimant is whose a reservation is: an operation, by its ID, or something without one, such as an upload, by its own.
+type Claimant string
+
+// Reservation is room that is promised to a piece of work, or that it waits for. A claimant has at most one of each purpose.
 type Reservation struct {
-	Operation id.OperationID
-	Purpose   Purpose
-	Disk      Disk
-	Bytes     int64
-	Used      int64 // by the work so far: what is free on the disk lacks it already
-	Waiting   bool
+	Claimant Claimant
+	Purpose  Purpose
+	Disk     Disk
+	Bytes    int64
+	Used     int64 // by the work so far: what is free on the disk lacks it already
+	Waiting  bool
 }
 
 // open is what the work may still take.
@@ -50,9 +54,9 @@ const (
 	Full
 )
 
-// Decide answers an operation whose reservations are among those that wait. All of them are in the order in which they came. An
-// operation gets the room for all of its reservations, or waits for all.
-func Decide(all []Reservation, asks id.OperationID, spare Spare) Verdict {
+// Decide answers a claimant whose reservations are among those that wait. All of them are in the order in which they came. A
+// claimant gets the room for all of its reservations, or waits for all.
+func Decide(all []Reservation, asks Claimant, spare Spare) Verdict {
 	mine := needs(all, asks)
 	if !mine.fit(spare.alone(all, asks)) {
 		return Full
@@ -61,17 +65,17 @@ func Decide(all []Reservation, asks id.OperationID, spare Spare) Verdict {
 	if !mine.fit(left) {
 		return Wait
 	}
-	answered := map[id.OperationID]bool{}
+	answered := map[Claimant]bool{}
 	for _, r := range all {
 		switch {
-		case r.Operation == asks: // whoever came earlier and fits has what it needs
+		case r.Claimant == asks: // whoever came earlier and fits has what it needs
 			if mine.fit(left) {
 				return Admitted
 			}
 			return Wait
-		case r.Waiting && !answered[r.Operation]:
-			answered[r.Operation] = true
-			if n := needs(all, r.Operation); n.fit(left) {
+		case r.Waiting && !answered[r.Claimant]:
+			answered[r.Claimant] = true
+			if n := needs(all, r.Claimant); n.fit(left) {
 				left.take(n)
 			}
 		}
@@ -84,7 +88,7 @@ func Decide(all []Reservation, asks id.OperationID, spare Spare) Verdict {
 func Extend(all []Reservation, own Reservation, spare Spare, step int64) (bytes int64, ok bool) {
 	left := spare.beside(all, "")[own.Disk]
 	for _, r := range all {
-		if r.Operation == own.Operation && r.Purpose == own.Purpose {
+		if r.Claimant == own.Claimant && r.Purpose == own.Purpose {
 			left += r.open()
 		}
 	}
@@ -99,7 +103,7 @@ func Newest(all []Reservation, own Reservation) bool {
 	later := false
 	for _, r := range all {
 		switch {
-		case r.Operation == own.Operation && r.Purpose == own.Purpose:
+		case r.Claimant == own.Claimant && r.Purpose == own.Purpose:
 			later = false
 		case r.Purpose == own.Purpose && r.Disk == own.Disk && !r.Waiting:
 			later = true
@@ -108,11 +112,11 @@ func Newest(all []Reservation, own Reservation) bool {
 	return !later
 }
 
-// beside is what is left when all admitted work but one operation's has taken what it was promised.
-func (s Spare) beside(all []Reservation, but id.OperationID) Spare {
+// beside is what is left when all admitted work but one claimant's has taken what it was promised.
+func (s Spare) beside(all []Reservation, but Claimant) Spare {
 	left := maps.Clone(s)
 	for _, r := range all {
-		if !r.Waiting && r.Operation != but {
+		if !r.Waiting && r.Claimant != but {
 			left[r.Disk] -= r.open()
 		}
 	}
@@ -120,10 +124,10 @@ func (s Spare) beside(all []Reservation, but id.OperationID) Spare {
 }
 
 // alone is what would be spare if no other work went on.
-func (s Spare) alone(all []Reservation, asks id.OperationID) Spare {
+func (s Spare) alone(all []Reservation, asks Claimant) Spare {
 	left := maps.Clone(s)
 	for _, r := range all {
-		if r.Operation != asks && r.Purpose == Copy && !r.Waiting {
+		if r.Claimant != asks && r.Purpose.comesBack() && !r.Waiting {
 			left[r.Disk] += r.Used
 		}
 	}
@@ -136,13 +140,13 @@ func (s Spare) take(n need) {
 	}
 }
 
-// need is what an operation still needs of each disk.
+// need is what a claimant still needs of each disk.
 type need map[Disk]int64
 
-func needs(all []Reservation, op id.OperationID) need {
+func needs(all []Reservation, of Claimant) need {
 	n := need{}
 	for _, r := range all {
-		if r.Operation == op {
+		if r.Claimant == of {
 			n[r.Disk] += r.open()
 		}
 	}

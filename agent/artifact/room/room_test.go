@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pgherd/pgherd/agent/artifact/room"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 const (
@@ -17,12 +16,12 @@ const (
 	gb              = 1 << 30
 )
 
-func waiting(op id.OperationID, p room.Purpose, d room.Disk, bytes int64) room.Reservation {
-	return room.Reservation{Operation: op, Purpose: p, Disk: d, Bytes: bytes, Waiting: true}
+func waiting(op room.Claimant, p room.Purpose, d room.Disk, bytes int64) room.Reservation {
+	return room.Reservation{Claimant: op, Purpose: p, Disk: d, Bytes: bytes, Waiting: true}
 }
 
-func admitted(op id.OperationID, p room.Purpose, d room.Disk, bytes, used int64) room.Reservation {
-	return room.Reservation{Operation: op, Purpose: p, Disk: d, Bytes: bytes, Used: used}
+func admitted(op room.Claimant, p room.Purpose, d room.Disk, bytes, used int64) room.Reservation {
+	return room.Reservation{Claimant: op, Purpose: p, Disk: d, Bytes: bytes, Used: used}
 }
 
 func TestDecide(t *testing.T) {
@@ -65,6 +64,10 @@ func TestDecide(t *testing.T) {
 			[]room.Reservation{admitted("a", room.Dump, files, 100, 100)},
 			[]room.Reservation{waiting("m", room.Dump, files, 100)}, room.Spare{files: 50}, room.Full,
 		},
+		"an upload gives its room back": {
+			[]room.Reservation{admitted("a", room.Upload, files, 100, 100)},
+			[]room.Reservation{waiting("m", room.Dump, files, 100)}, room.Spare{files: 50}, room.Wait,
+		},
 		"a small one passes a large one": {
 			[]room.Reservation{admitted("a", room.Copy, data, 100, 0), waiting("b", room.Copy, data, 100)},
 			[]room.Reservation{waiting("m", room.Copy, data, 50)}, room.Spare{data: 150}, room.Admitted,
@@ -88,7 +91,7 @@ func TestDecide(t *testing.T) {
 // Today's case: four verifications of 100 GB each, and 150 GB free. One is let in after the other.
 func TestFourCopiesThatDoNotFitTogether(t *testing.T) {
 	var all []room.Reservation
-	for _, op := range []id.OperationID{"a", "b", "c", "d"} {
+	for _, op := range []room.Claimant{"a", "b", "c", "d"} {
 		all = append(all, waiting(op, room.Copy, data, 100*gb))
 	}
 	free := int64(150 * gb)
@@ -98,16 +101,16 @@ func TestFourCopiesThatDoNotFitTogether(t *testing.T) {
 			if j == 0 {
 				want = room.Admitted
 			}
-			if got := room.Decide(all[i:], other.Operation, room.Spare{data: free}); got != want {
-				t.Errorf("%s, while it is the turn of %s: %v, want %v", other.Operation, r.Operation, got, want)
+			if got := room.Decide(all[i:], other.Claimant, room.Spare{data: free}); got != want {
+				t.Errorf("%s, while it is the turn of %s: %v, want %v", other.Claimant, r.Claimant, got, want)
 			}
 		}
 		all[i].Waiting = false
 		for _, used := range []int64{0, 40 * gb, 100 * gb} { // the disk has less and less
 			all[i].Used = used
 			for _, other := range all[i+1:] {
-				if got := room.Decide(all[i:], other.Operation, room.Spare{data: free - used}); got != room.Wait {
-					t.Errorf("%s, when %s has used %d: %v", other.Operation, r.Operation, used, got)
+				if got := room.Decide(all[i:], other.Claimant, room.Spare{data: free - used}); got != room.Wait {
+					t.Errorf("%s, when %s has used %d: %v", other.Claimant, r.Claimant, used, got)
 				}
 			}
 		}
@@ -142,7 +145,7 @@ func TestNewest(t *testing.T) {
 	}
 	for i, want := range []bool{false, true} {
 		if got := room.Newest(all, all[i]); got != want {
-			t.Errorf("%s: %v", all[i].Operation, got)
+			t.Errorf("%s: %v", all[i].Claimant, got)
 		}
 	}
 }
@@ -165,7 +168,7 @@ func TestNobodyIsPromisedWhatAnotherHas(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
 				disk := rapid.SampledFrom([]room.Disk{files, data}).Draw(t, "disk")
-				op := id.OperationID(fmt.Sprint(step))
+				op := room.Claimant(fmt.Sprint(step))
 				all = append(all, waiting(op, room.Dump, files, rapid.Int64Range(1, 120).Draw(t, "dump")),
 					waiting(op, room.Copy, disk, rapid.Int64Range(1, 120).Draw(t, "copy")))
 			case 1:
@@ -200,11 +203,11 @@ func letIn(all []room.Reservation, spare room.Spare) []room.Reservation {
 		if !all[i].Waiting {
 			continue
 		}
-		op := all[i].Operation
+		op := all[i].Claimant
 		switch room.Decide(all, op, spare) {
 		case room.Admitted:
 			for j := range all {
-				all[j].Waiting = all[j].Waiting && all[j].Operation != op
+				all[j].Waiting = all[j].Waiting && all[j].Claimant != op
 			}
 		case room.Full:
 			all = append(all[:i], all[i+2:]...)

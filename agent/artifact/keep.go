@@ -1,0 +1,68 @@
+package artifact
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+)
+
+// Kept is room on the disk of the backup files for something that no operation does yet, such as an upload between two requests.
+type Kept struct {
+	Claimant room.Claimant
+	Purpose  room.Purpose
+	Bytes    int64 // in all
+	Used     int64 // of them, by what is written already
+	Until    time.Time
+}
+
+// Keep reserves room, or changes what was reserved for the same claimant and purpose. It does not wait: BACKUP_STORAGE_FULL says
+// that more is asked for than others leave, and changes nothing. The room is there over restarts of the agent and of PostgreSQL,
+// until Release; or until its time, for whoever does not come back.
+func (b *Backuper) Keep(ctx context.Context, k Kept) error {
+	return b.reservations.decide(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `SET LOCAL synchronous_commit = on`); err != nil {
+			return fmt.Errorf("keep a reservation: %w", err)
+		}
+		all, err := list(ctx, tx)
+		if err != nil {
+			return err
+		}
+		files, err := b.store.Disk()
+		if err != nil {
+			return err
+		}
+		asks := room.Reservation{
+			Claimant: k.Claimant, Purpose: k.Purpose, Disk: room.Disk(files.ID), Bytes: k.Bytes, Used: k.Used, Waiting: true,
+		}
+		if !leaves(all, asks, files.Free) {
+			return store.ErrFull
+		}
+		asks.Waiting = false
+		if err := put(ctx, tx, asks); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE ledger.reservation SET kept_until = $3 WHERE operation_id = $1 AND purpose = $2`,
+			string(k.Claimant), string(k.Purpose), k.Until)
+		return err
+	})
+}
+
+// leaves reports whether all others leave the room that is asked for. Who asks for no more than was reserved is not asked again.
+func leaves(all []room.Reservation, asks room.Reservation, free int64) bool {
+	same := func(r room.Reservation) bool { return r.Claimant == asks.Claimant && r.Purpose == asks.Purpose }
+	if i := slices.IndexFunc(all, same); i >= 0 && all[i].Disk == asks.Disk && all[i].Bytes >= asks.Bytes {
+		return true
+	}
+	all = append(slices.DeleteFunc(all, same), asks)
+	return room.Decide(all, asks.Claimant, room.Spare{asks.Disk: free}) == room.Admitted
+}
+
+// Release ends what Keep has reserved for a claimant.
+func (b *Backuper) Release(ctx context.Context, of room.Claimant) error {
+	return b.reservations.remove(ctx, of, "")
+}
