@@ -18,7 +18,7 @@ var allowed = map[string][]string{
 	"accounts.plan":         texts(account.Free, account.Pro, account.Business),
 	"api_keys.kind":         texts(account.AccountKey, account.CIKey),
 	"api_keys.scope":        texts(account.FullAccount, account.SelectedDatabases),
-	"memberships.role":      texts(memberRoles()...),
+	"memberships.role":      texts(account.Admin, account.Developer, account.Viewer),
 	"databases.status":      texts(database.Statuses...),
 	"databases.role_model":  texts(database.Managed, database.SingleLogin),
 	"databases.schedule":    texts(database.NoSchedule, database.Daily),
@@ -37,14 +37,7 @@ var allowed = map[string][]string{
 	"webhook_deliveries.status": texts(webhook.DeliveryStatuses...),
 }
 
-func memberRoles() (roles []account.Standing) {
-	for role := range account.Permissions[account.See] {
-		if _, err := account.ParseMemberRole(string(role)); err == nil {
-			roles = append(roles, role)
-		}
-	}
-	return roles
-}
+
 
 func texts[T ~string](values ...T) []string {
 	list := make([]string, len(values))

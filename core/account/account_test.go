@@ -62,19 +62,6 @@ func TestStandingsAreOrdered(t *testing.T) {
 	}
 }
 
-func TestParseMemberRole(t *testing.T) {
-	for _, s := range []string{"admin", "developer", "viewer"} {
-		if r, err := ParseMemberRole(s); err != nil || string(r) != s {
-			t.Errorf("%s: %s, %v", s, r, err)
-		}
-	}
-	for _, s := range []string{"owner", "", "Admin", "admin ", "superuser"} {
-		if r, err := ParseMemberRole(s); !fault.Has(err, fault.ValidationError) || r != "" {
-			t.Errorf("%q: %q, %v", s, r, err)
-		}
-	}
-}
-
 func TestPlans(t *testing.T) {
 	cases := []struct {
 		plan Plan

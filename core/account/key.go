@@ -108,7 +108,7 @@ func ParseKey(text string) (Credential, error) {
 func ErrUnauthorized() error { return fault.New(fault.Unauthorized, "a valid API key is required") }
 
 // ValidateLabel checks the label of a key: 1-64 characters, no control characters.
-func ValidateLabel(label string) (string, error) { return trimmedText("label", label, 64) }
+func ValidateLabel(label string) (string, error) { return fault.Label("label", label, 1, 64) }
 
 func prefixOf(kind KeyKind) string {
 	if kind == CIKey {

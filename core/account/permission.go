@@ -39,13 +39,3 @@ func Permit(s Standing, a Action) error {
 	}
 	return fault.New(fault.Forbidden, "a %s of this database may not do this", s)
 }
-
-// ParseMemberRole accepts the roles that a member may have; owner is none of them.
-func ParseMemberRole(s string) (Standing, error) {
-	switch r := Standing(s); r {
-	case Admin, Developer, Viewer:
-		return r, nil
-	default:
-		return "", fault.Invalid("role", "must be admin, developer or viewer")
-	}
-}

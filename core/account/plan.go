@@ -19,14 +19,7 @@ const (
 )
 
 // ParsePlan accepts exactly the three names.
-func ParsePlan(s string) (Plan, error) {
-	switch p := Plan(s); p {
-	case Free, Pro, Business:
-		return p, nil
-	default:
-		return "", fault.Invalid("plan", "must be free, pro or business")
-	}
-}
+func ParsePlan(s string) (Plan, error) { return fault.OneOf("plan", s, Free, Pro, Business) }
 
 // AllowsAPI reports whether accounts on the plan may use the API (spec, section "Authentication").
 func (p Plan) AllowsAPI() bool { return p == Pro || p == Business }

@@ -66,15 +66,3 @@ func (b Backup) Deletable() error {
 	}
 	return nil
 }
-
-// Restorable decides whether a database may be restored or cloned from the file: it must be verified, within retention and not
-// being deleted. It returns BACKUP_NOT_FOUND if the file is gone or being deleted, BACKUP_CONFLICT if it was never verified.
-func (b Backup) Restorable(now time.Time) error {
-	if b.DeletingAt != nil || b.Expired(now) {
-		return fault.New(fault.BackupNotFound, "the backup does not exist")
-	}
-	if b.VerifiedAt == nil {
-		return fault.New(fault.BackupConflict, "the backup was not verified, so nothing is restored from it")
-	}
-	return nil
-}

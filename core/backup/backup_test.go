@@ -14,8 +14,6 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func at(d time.Duration) *time.Time { t := noon.Add(d); return &t }
-
 func TestFilenameShape(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"20260301_120000.sql.gz":            true,
@@ -88,24 +86,6 @@ func TestRetention(t *testing.T) {
 	}
 	if backup.Expiry(backup.Deletion, noon, 7) != nil {
 		t.Error("a deletion backup expires by itself")
-	}
-}
-
-func TestRestorable(t *testing.T) {
-	for name, c := range map[string]struct {
-		b    backup.Backup
-		want fault.Code
-	}{
-		"verified":       {backup.Backup{VerifiedAt: at(-1)}, ""},
-		"in retention":   {backup.Backup{VerifiedAt: at(-1), ExpiresAt: at(1)}, ""},
-		"never verified": {backup.Backup{}, fault.BackupConflict},
-		"expired":        {backup.Backup{VerifiedAt: at(-1), ExpiresAt: at(0)}, fault.BackupNotFound},
-		"being deleted":  {backup.Backup{VerifiedAt: at(-1), DeletingAt: at(0)}, fault.BackupNotFound},
-	} {
-		err := c.b.Restorable(noon)
-		if (err == nil) != (c.want == "") || (err != nil && !fault.Has(err, c.want)) {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
-		}
 	}
 }
 

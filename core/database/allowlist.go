@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -50,18 +48,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 }
 
 // ValidateDescription trims and checks the note of an entry: at most 200 characters, no control characters.
-func ValidateDescription(s string) (string, error) {
-	s = strings.TrimSpace(s)
-	switch {
-	case !utf8.ValidString(s):
-		return "", fault.Invalid("description", "must be valid UTF-8")
-	case utf8.RuneCountInString(s) > 200:
-		return "", fault.Invalid("description", "must have at most 200 characters")
-	case strings.ContainsFunc(s, unicode.IsControl):
-		return "", fault.Invalid("description", "must not contain control characters")
-	}
-	return s, nil
-}
+func ValidateDescription(s string) (string, error) { return fault.Label("description", s, 0, 200) }
 
 // AdmitEntry decides whether a network may be added to the list: no duplicate, at most MaxAllowlistEntries.
 func AdmitEntry(existing []AllowlistEntry, network netip.Prefix) error {

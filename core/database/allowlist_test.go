@@ -93,20 +93,6 @@ func TestAdmitEntry(t *testing.T) {
 	}
 }
 
-func TestDescriptions(t *testing.T) {
-	longest := strings.Repeat("é", 200)
-	for in, want := range map[string]string{"": "", "  ": "", " office ": "office", longest: longest} {
-		if got, err := ValidateDescription(in); err != nil || got != want {
-			t.Errorf("%q: %q, %v", in, got, err)
-		}
-	}
-	for _, in := range []string{"a\nb", "a\x00", "\xff", strings.Repeat("é", 201)} {
-		if _, err := ValidateDescription(in); !fault.Has(err, fault.ValidationError) {
-			t.Errorf("%q: %v", in, err)
-		}
-	}
-}
-
 func FuzzParseCIDR(f *testing.F) {
 	for _, s := range []string{"192.0.2.0/24", "::ffff:1.2.3.4/96", "fe80::1%eth0", "10.0.0.1/8"} {
 		f.Add(s)

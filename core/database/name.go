@@ -4,9 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -37,19 +34,7 @@ func ValidateName(name string) error {
 func ErrNameTaken() error { return fault.Invalid("name", "is taken") }
 
 // ValidateDisplayName trims and checks a human-readable label: 1-64 characters, no control characters.
-func ValidateDisplayName(s string) (string, error) {
-	s = strings.TrimSpace(s)
-	n := utf8.RuneCountInString(s)
-	switch {
-	case !utf8.ValidString(s):
-		return "", fault.Invalid("displayName", "must be valid UTF-8")
-	case n < 1 || n > 64:
-		return "", fault.Invalid("displayName", "must have 1-64 characters")
-	case strings.ContainsFunc(s, unicode.IsControl):
-		return "", fault.Invalid("displayName", "must not contain control characters")
-	}
-	return s, nil
-}
+func ValidateDisplayName(s string) (string, error) { return fault.Label("displayName", s, 1, 64) }
 
 // ParseEnvironment accepts the four labels.
 func ParseEnvironment(s string) (Environment, error) {
@@ -63,22 +48,12 @@ func ParseEnvironment(s string) (Environment, error) {
 
 // ParseRoleModel accepts the two models.
 func ParseRoleModel(s string) (RoleModel, error) {
-	switch m := RoleModel(s); m {
-	case Managed, SingleLogin:
-		return m, nil
-	default:
-		return "", fault.Invalid("roleModel", "must be managed or single_login")
-	}
+	return fault.OneOf("roleModel", s, Managed, SingleLogin)
 }
 
 // ParseSchedule accepts the two schedules.
 func ParseSchedule(s string) (Schedule, error) {
-	switch v := Schedule(s); v {
-	case NoSchedule, Daily:
-		return v, nil
-	default:
-		return "", fault.Invalid("scheduledBackup", "must be none or daily")
-	}
+	return fault.OneOf("scheduledBackup", s, NoSchedule, Daily)
 }
 
 // Login is one of the logins that are created with a database.

@@ -102,11 +102,4 @@ var Transitions = machine.Table[Status, Event]{
 func (s Status) Decide(e Event) (machine.Cell[Status], error) { return Transitions.Decide(s, e) }
 
 // ParseLifecycle accepts the three actions of the lifecycle route.
-func ParseLifecycle(s string) (Event, error) {
-	switch e := Event(s); e {
-	case Start, Stop, Restart:
-		return e, nil
-	default:
-		return "", fault.Invalid("action", "must be start, stop or restart")
-	}
-}
+func ParseLifecycle(s string) (Event, error) { return fault.OneOf("action", s, Start, Stop, Restart) }

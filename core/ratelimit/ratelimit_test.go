@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -52,6 +53,18 @@ func TestReservations(t *testing.T) {
 	}
 	if d := Decide(l, tat, start.Add(10*time.Minute)); !d.Allowed || d.Remaining != 0 {
 		t.Errorf("in time: %+v", d)
+	}
+}
+
+// An IPv6 host can choose addresses in its /64, and an IPv4 address may come written as IPv6.
+func TestSource(t *testing.T) {
+	for address, want := range map[string]string{
+		"203.0.113.7": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "2001:db8:1:2::1": "2001:db8:1:2::/64",
+		"2001:db8:1:2:ffff::9": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
+	} {
+		if got := Source(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s: %s", address, got)
+		}
 	}
 }
 

@@ -31,12 +31,7 @@ func (AccessProfile) Values() []AccessProfile { return []AccessProfile{ReadOnly,
 
 // ParseAccessProfile accepts the three profiles; anything else is VALIDATION_ERROR on "accessProfile".
 func ParseAccessProfile(s string) (AccessProfile, error) {
-	switch p := AccessProfile(s); p {
-	case ReadOnly, ReadWrite, Custom:
-		return p, nil
-	default:
-		return "", fault.Invalid("accessProfile", "must be read_only, read_write or custom")
-	}
+	return fault.OneOf("accessProfile", s, ReadOnly, ReadWrite, Custom)
 }
 
 // Role is an additional login of one database. The record of a removed role is kept, without a password, as long as its

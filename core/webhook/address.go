@@ -2,12 +2,9 @@ package webhook
 
 import "net/netip"
 
-// PublicAddress reports whether an address is a public unicast one, to which a delivery may go. Refused are the whole IANA
-// special-purpose registries for IPv4 and IPv6, multicast, every form of IPv6 address that carries an IPv4 address, IPv6
-// outside the global unicast space, and any address with a zone.
-func PublicAddress(a netip.Addr) bool { return a.IsValid() && why(a) == "" }
-
-// why names the most specific block that contains a refused address; "" for a public address.
+// why names the most specific block that contains a refused address; "" for a public unicast one, to which a delivery may go.
+// Refused are the whole IANA special-purpose registries for IPv4 and IPv6, multicast, every form of IPv6 address that carries an
+// IPv4 address, IPv6 outside the global unicast space, and any address with a zone.
 func why(a netip.Addr) string {
 	switch {
 	case a.Zone() != "":

@@ -253,7 +253,7 @@ func FuzzParseURL(f *testing.F) {
 		if !strings.HasPrefix(target.URL, "https://"+authority(target, false)) || strings.Contains(target.URL, "#") {
 			t.Fatalf("%q became %+v", raw, target)
 		}
-		if a, err := netip.ParseAddr(target.Host); (err == nil) != target.Address.IsValid() || err == nil && !PublicAddress(a) {
+		if a, err := netip.ParseAddr(target.Host); (err == nil) != target.Address.IsValid() || err == nil && !(Policy{}).Allows(a) {
 			t.Fatalf("%q reaches %+v", raw, target)
 		}
 		if again, err := (Policy{}).ParseURL(target.URL); err != nil || again != target {
