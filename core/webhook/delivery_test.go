@@ -160,10 +160,10 @@ func TestWhatAnEndpointWants(t *testing.T) {
 
 func TestLeases(t *testing.T) {
 	d := delivery().Claimed("one", noon, Hold)
-	if d.Status != Delivering || d.Epoch != 1 || !d.Held(noon) || d.Claimable(after(Hold-1)) {
+	if d.Status != Delivering || d.Epoch != 1 || !d.UnderLease(noon) || d.Claimable(after(Hold-1)) {
 		t.Errorf("%+v", d)
 	}
-	if d.Held(after(Hold)) || !d.Claimable(after(Hold)) {
+	if d.UnderLease(after(Hold)) || !d.Claimable(after(Hold)) {
 		t.Error("a lease does not end")
 	}
 	if again := d.Claimed("two", after(Hold), Hold); again.Epoch != 2 || again.Used != 0 || again.Total != 0 || again.ID != d.ID {

@@ -23,8 +23,8 @@ func (d Delivery) Claimable(now time.Time) bool {
 	return d.Until == nil || !now.Before(*d.Until)
 }
 
-// Held reports whether a dispatcher holds the delivery now. Held deliveries count as running attempts of their endpoint.
-func (d Delivery) Held(now time.Time) bool {
+// UnderLease reports whether a dispatcher has the delivery now. Such deliveries count as running attempts of their endpoint.
+func (d Delivery) UnderLease(now time.Time) bool {
 	return d.Status == Delivering && d.Until != nil && now.Before(*d.Until)
 }
 

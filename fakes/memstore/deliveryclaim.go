@@ -56,7 +56,7 @@ func (s *state) candidates(now time.Time) map[id.WebhookID]candidate {
 		}
 		c := of[to.ID]
 		c.turn = to.turn
-		if row.Held(now) {
+		if row.UnderLease(now) {
 			c.held++
 		}
 		if row.Claimable(now) && (!c.found || byDue(row, c.Delivery) < 0) {
