@@ -9,7 +9,7 @@ import (
 
 // Journal is told what the use cases do, for the operator's log and metrics. It never receives a secret, and must not block.
 type Journal interface {
-	Record(ctx context.Context, e JournalEvent)
+	Log(ctx context.Context, e JournalEvent)
 }
 
 // JournalEvent is one step of the work on one database.
@@ -32,5 +32,5 @@ type JournalEvent struct {
 // NoJournal drops every event.
 type NoJournal struct{}
 
-// Record drops the event.
-func (NoJournal) Record(context.Context, JournalEvent) {}
+// Log drops the event.
+func (NoJournal) Log(context.Context, JournalEvent) {}

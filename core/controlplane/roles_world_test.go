@@ -175,7 +175,7 @@ type spy struct {
 	events []ports.JournalEvent
 }
 
-func (s *spy) Record(_ context.Context, e ports.JournalEvent) {
+func (s *spy) Log(_ context.Context, e ports.JournalEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)

@@ -37,7 +37,7 @@ func (d *Databases) setAccess(ctx context.Context, j *lifecycle, agent ports.Age
 	if !plane.Overtaken(refusal) {
 		return refusal
 	}
-	j.Record("operation.overtaken", refusal)
+	j.Log("operation.overtaken", refusal)
 	j.Input.Generation = plane.Surpassing(j.Input.Generation, refusal)
 	_, err := d.moveAccess(ctx, j,
 		func(o *operation.Operation) { o.Input = operation.Encode(j.Input) },
@@ -50,7 +50,7 @@ func (d *Databases) setAccess(ctx context.Context, j *lifecycle, agent ports.Age
 
 // surpassAccess moves the stored access past the agent's generations, for the next attempt of an operation.
 func (d *Databases) surpassAccess(ctx context.Context, j *lifecycle, refusal error) error {
-	j.Record("operation.overtaken", refusal)
+	j.Log("operation.overtaken", refusal)
 	_, err := d.moveAccess(ctx, j, nil, func(stored int64) int64 { return plane.Surpassing(stored, refusal) })
 	return err
 }

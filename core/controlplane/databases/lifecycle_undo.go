@@ -46,7 +46,7 @@ func (d *Databases) undoLifecycle(
 	case plane.Overtaken(err):
 		return work.Next{}, errors.Join(err, d.surpassAccess(ctx, j, err))
 	case plane.RefusedForGood(err):
-		j.Record("lifecycle.not_undone", err)
+		j.Log("lifecycle.not_undone", err)
 		return work.Next{}, errors.Join(err, d.loseAccess(ctx, j, record, cause))
 	case err != nil:
 		return work.Next{}, err

@@ -27,7 +27,7 @@ func (d *Databases) createElsewhere(
 		return d.forget(ctx, j, record,
 			fault.Wrap(cause, fault.AgentError, "the database server cannot be reached; nothing was made"))
 	}
-	j.Record("operation.moved", cause)
+	j.Log("operation.moved", cause)
 	return work.Again(0), nil
 }
 
@@ -71,6 +71,6 @@ func (d *Databases) noteAnswer(ctx context.Context, s server.Server, answer erro
 	}
 	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, s.ID, until) })
 	if err != nil {
-		d.plane.Journal.Record(ctx, ports.JournalEvent{What: "server.not_noted", Err: err})
+		d.plane.Journal.Log(ctx, ports.JournalEvent{What: "server.not_noted", Err: err})
 	}
 }

@@ -23,7 +23,7 @@ func (p *Plane) Audit(
 
 // Log records something for the operator that is not a step of an operation.
 func (p *Plane) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
-	p.Journal.Record(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})
+	p.Journal.Log(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})
 }
 
 // NewID makes an ID.

@@ -141,7 +141,7 @@ func publicChange(
 // answerChange continues a pending change for as long as a request waits.
 func (d *driver) answerChange(ctx context.Context, job changeJob, begun bool) (role.Change, error) {
 	if begun {
-		d.recordChange(ctx, "change.begun", job.change, nil)
+		d.logChange(ctx, "change.begun", job.change, nil)
 	}
 	if !job.change.Open() {
 		return shown(job.change)

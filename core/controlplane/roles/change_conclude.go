@@ -59,7 +59,7 @@ func (d *driver) endChange(ctx context.Context, j changeJob, v verdict) (outcome
 		return d.concludeLogin(ctx, tx, record, c, v)
 	})
 	if err == nil && first {
-		d.recordChange(ctx, "change."+string(o.change.Status), o.change, nil)
+		d.logChange(ctx, "change."+string(o.change.Status), o.change, nil)
 	}
 	return o, err
 }

@@ -175,7 +175,7 @@ func (d *driver) postpone(ctx context.Context, j changeJob, cause error) (outcom
 		if o.change.Refusal != "" {
 			what = "change.stuck"
 		}
-		d.recordChange(ctx, what, o.change, cause)
+		d.logChange(ctx, what, o.change, cause)
 	}
 	return o, err
 }
@@ -201,9 +201,9 @@ func (d *driver) renewRemoval(
 	return job.change, err
 }
 
-// recordChange records the progress of a change for the operator.
-func (d *driver) recordChange(ctx context.Context, what string, c role.Change, err error) {
-	d.plane.Journal.Record(ctx, ports.JournalEvent{
+// logChange records the progress of a change for the operator.
+func (d *driver) logChange(ctx context.Context, what string, c role.Change, err error) {
+	d.plane.Journal.Log(ctx, ports.JournalEvent{
 		What: what, DatabaseID: c.DatabaseID, OperationID: c.ID, RoleID: c.RoleID, Kind: string(c.Kind), RequestID: c.RequestID,
 		Err: err,
 	})

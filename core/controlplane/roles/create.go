@@ -155,7 +155,7 @@ func (r *Roles) reserve(ctx context.Context, reached access.Reached, q role.Requ
 		return setup{}, err
 	}
 	if made {
-		r.recordSetup(ctx, "role.reserved", job, nil)
+		r.logSetup(ctx, "role.reserved", job, nil)
 	}
 	return job, nil
 }

@@ -50,7 +50,7 @@ func (r *Roles) goOn(ctx context.Context, c ports.DueChange) error {
 func (r *Roles) stillPending(ctx context.Context, due ports.DueChange) (changeJob, bool) {
 	job, err := r.loadChange(ctx, due.DatabaseID, due.ID)
 	if err != nil && !plane.IsSettled(err) {
-		r.recordChange(ctx, "change.unreadable", role.Change{ID: due.ID, DatabaseID: due.DatabaseID}, err)
+		r.logChange(ctx, "change.unreadable", role.Change{ID: due.ID, DatabaseID: due.DatabaseID}, err)
 	}
 	return job, err == nil && job.change.Open()
 }
@@ -80,7 +80,7 @@ func (r *Roles) attempt(ctx context.Context, job changeJob) error {
 	defer cancel()
 	o, err := r.drive(ctx, job)
 	if err != nil && !plane.IsSettled(err) {
-		r.recordChange(ctx, "change.unconfirmed", job.change, err)
+		r.logChange(ctx, "change.unconfirmed", job.change, err)
 	}
 	return errors.Join(err, o.cause)
 }
@@ -105,7 +105,7 @@ func (r *Roles) expire(ctx context.Context, ended role.Role) (ports.DueChange, b
 	job, err := r.beginExpiry(ctx, ended)
 	switch {
 	case err == nil:
-		r.recordChange(ctx, "change.begun", job.change, nil)
+		r.logChange(ctx, "change.begun", job.change, nil)
 	case !plane.IsSettled(err):
 		r.plane.Log(ctx, "role.not_expired", ended.DatabaseID, err)
 	}

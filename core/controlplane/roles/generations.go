@@ -30,7 +30,7 @@ func (d *driver) carryOutNewest(ctx context.Context, j changeJob) (role.Result, 
 
 // surpassChange moves a pending change past the agent's generations, unless another process has done so since it was sent.
 func (d *driver) surpassChange(ctx context.Context, sent changeJob, refusal error) (job changeJob, err error) {
-	d.recordChange(ctx, "change.overtaken", sent.change, refusal)
+	d.logChange(ctx, "change.overtaken", sent.change, refusal)
 	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		record, c, err := lockChange(ctx, tx, sent.record.ID, sent.change.ID)
 		if err != nil {
@@ -90,7 +90,7 @@ func (r *Roles) sendSetup(
 	if err := r.overtaken(ctx, j); err != nil {
 		return err
 	}
-	r.recordSetup(ctx, "role.overtaken", j, refusal)
+	r.logSetup(ctx, "role.overtaken", j, refusal)
 	question := command.InspectLogin{DatabaseID: j.record.ID, Username: j.role.Username, Verifier: j.role.Verifier}
 	switch login, err := ports.Ask(ctx, agent, question); {
 	case err != nil:

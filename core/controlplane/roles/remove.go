@@ -114,7 +114,7 @@ func (r *Roles) nextRemoval(
 		return err
 	})
 	if err == nil && begun {
-		r.recordChange(ctx, "change.begun", job.change, nil)
+		r.logChange(ctx, "change.begun", job.change, nil)
 	}
 	return job, found, err
 }

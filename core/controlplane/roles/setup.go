@@ -22,7 +22,7 @@ func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (State, er
 		step := r.stepOf(j.role.Status)
 		r.plane.Crash(step.points.reserved)
 		if err := step.command(ctx, j); err != nil {
-			r.recordSetup(ctx, "role.unconfirmed", j, err)
+			r.logSetup(ctx, "role.unconfirmed", j, err)
 			return State{}, err
 		}
 		r.plane.Crash(step.points.confirmed)
@@ -30,7 +30,7 @@ func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (State, er
 		if err != nil {
 			return State{}, err
 		}
-		r.recordSetup(ctx, step.done, next, nil)
+		r.logSetup(ctx, step.done, next, nil)
 		r.plane.Crash(step.points.committed)
 		j = next
 	}
@@ -188,9 +188,9 @@ func connectGrantRequired(j setup) error {
 // quoteIdentifier writes a name as PostgreSQL reads it: database names have hyphens.
 func quoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// recordSetup records the progress of a role's creation for the operator.
-func (r *Roles) recordSetup(ctx context.Context, what string, j setup, err error) {
-	r.plane.Journal.Record(ctx, ports.JournalEvent{
+// logSetup records the progress of a role's creation for the operator.
+func (r *Roles) logSetup(ctx context.Context, what string, j setup, err error) {
+	r.plane.Journal.Log(ctx, ports.JournalEvent{
 		What: what, DatabaseID: j.record.ID, OperationID: j.role.SetupID, RoleID: j.role.ID, RequestID: j.requestID, Err: err,
 	})
 }

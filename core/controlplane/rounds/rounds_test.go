@@ -64,7 +64,7 @@ func newWorld(left ...piece) *world {
 }
 
 // Record implements ports.Journal.
-func (w *world) Record(_ context.Context, e ports.JournalEvent) {
+func (w *world) Log(_ context.Context, e ports.JournalEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, e.What+" "+e.Kind)

@@ -95,6 +95,6 @@ func (r *Runner) one(ctx context.Context, t task, start func(work func())) error
 	if err != nil {
 		e.What, e.Err = "round.failed", err
 	}
-	r.journal.Record(ctx, e)
+	r.journal.Log(ctx, e)
 	return err
 }

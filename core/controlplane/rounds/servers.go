@@ -133,7 +133,7 @@ func (p *pass[W]) answers(ctx context.Context, server id.ServerID) bool {
 	if err == nil || errors.As(err, &refusal) {
 		return true
 	}
-	p.runner.journal.Record(ctx, ports.JournalEvent{What: "round.no_answer", Kind: p.Name, ServerID: server, Err: err})
+	p.runner.journal.Log(ctx, ports.JournalEvent{What: "round.no_answer", Kind: p.Name, ServerID: server, Err: err})
 	return false
 }
 

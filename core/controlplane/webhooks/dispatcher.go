@@ -91,7 +91,7 @@ func (d *Dispatcher) fanOutAll(ctx context.Context) {
 		var err error
 		if taken, err = d.FanOut(ctx); err != nil {
 			if ctx.Err() == nil {
-				d.plane.Journal.Record(ctx, ports.JournalEvent{What: "webhook.events_unreadable", Err: err})
+				d.plane.Journal.Log(ctx, ports.JournalEvent{What: "webhook.events_unreadable", Err: err})
 			}
 			return
 		}
@@ -125,7 +125,7 @@ func (d *Dispatcher) startNext(ctx context.Context, slots chan struct{}, start f
 	if err != nil {
 		<-slots
 		if !errors.Is(err, ports.ErrNoRow) && ctx.Err() == nil {
-			d.plane.Journal.Record(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
+			d.plane.Journal.Log(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
 		}
 		return false
 	}
@@ -195,7 +195,7 @@ func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
 		err = d.settleInTime(ctx, claimed, outcome, began)
 	}
 	if err != nil && ctx.Err() == nil {
-		d.record(ctx, "webhook.unsettled", claimed, err)
+		d.log(ctx, "webhook.unsettled", claimed, err)
 	}
 }
 
@@ -259,7 +259,7 @@ func (d *Dispatcher) settle(ctx context.Context, claimed webhook.Delivery, o web
 	if settled.Attempt.Error != "" {
 		what, cause = "webhook.failed", errors.New(settled.Attempt.Error)
 	}
-	d.record(ctx, what, claimed, cause)
+	d.log(ctx, what, claimed, cause)
 	return nil
 }
 
@@ -279,8 +279,8 @@ func (d *Dispatcher) saveEndpoint(ctx context.Context, tx ports.Tx, before, afte
 	return auditEndpoint(ctx, d.plane, tx, audit.System, audit.WebhookDisabled, after)
 }
 
-func (d *Dispatcher) record(ctx context.Context, what string, w webhook.Delivery, err error) {
-	d.plane.Journal.Record(ctx, ports.JournalEvent{
+func (d *Dispatcher) log(ctx context.Context, what string, w webhook.Delivery, err error) {
+	d.plane.Journal.Log(ctx, ports.JournalEvent{
 		What: what, Kind: string(w.Event), WebhookID: w.WebhookID, DeliveryID: w.ID, Epoch: w.Epoch, Err: err,
 	})
 }

@@ -81,9 +81,9 @@ func (e *Engine) Own(r database.Record, k operation.Kind, input json.RawMessage,
 // Reserved is called when the intent of an operation was committed.
 func (e *Engine) Reserved(k operation.Kind) { e.Crash(Reserved(k)) }
 
-// record tells the journal what happened to an operation.
-func (e *Engine) record(ctx context.Context, what string, o operation.Operation, err error) {
-	e.Journal.Record(context.WithoutCancel(ctx), ports.JournalEvent{
+// log tells the journal what happened to an operation.
+func (e *Engine) log(ctx context.Context, what string, o operation.Operation, err error) {
+	e.Journal.Log(context.WithoutCancel(ctx), ports.JournalEvent{
 		What: what, DatabaseID: o.DatabaseID, OperationID: o.ID, Kind: string(o.Kind), RequestID: o.RequestID,
 		Epoch: o.Epoch, Err: err,
 	})

@@ -40,7 +40,7 @@ func (l *Lease) Finish(ctx context.Context, e Ending) (Next, error) {
 	if err != nil {
 		return Next{}, err
 	}
-	l.Record("operation."+string(final.Status), errOrNil(e.Cause))
+	l.Log("operation."+string(final.Status), errOrNil(e.Cause))
 	return Done, nil
 }
 

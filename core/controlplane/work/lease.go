@@ -19,10 +19,10 @@ type Lease struct {
 	cancel   context.CancelCauseFunc
 	done     sync.WaitGroup
 
-	mu      sync.Mutex
-	op      operation.Operation
-	reached bool         // a command may have been delivered under this lease
-	cause   *fault.Error // why it failed, with details that its record does not keep
+	mu        sync.Mutex
+	op        operation.Operation
+	delivered bool         // a command may have been delivered under this lease
+	cause     *fault.Error // why it failed, with details that its record does not keep
 }
 
 func (e *Engine) hold(ctx context.Context, o operation.Operation) *Lease {
@@ -84,7 +84,7 @@ func (l *Lease) Call(ctx context.Context, what string, call func(context.Context
 	}
 	err := call(ctx, ports.Fence{OperationID: o.ID, Epoch: o.Epoch})
 	if !errors.Is(err, ports.ErrAgentUnreachable) {
-		l.reached = true
+		l.delivered = true
 	}
 	l.engine.Crash(After(o.Kind, what))
 	return err
@@ -98,7 +98,7 @@ func (l *Lease) Close(ctx context.Context, a ports.Agent) error {
 // Untouched reports whether the agent has certainly never heard of the operation: this is its first lease, and no command of it
 // was ever delivered.
 func (l *Lease) Untouched(err error) bool {
-	return errors.Is(err, ports.ErrAgentUnreachable) && !l.reached && l.Operation().Epoch == 1
+	return errors.Is(err, ports.ErrAgentUnreachable) && !l.delivered && l.Operation().Epoch == 1
 }
 
 // Save commits a change of the operation under its epoch, and in the same transaction whatever else belongs to it; change and
@@ -167,5 +167,5 @@ func (l *Lease) putDown(pause time.Duration, attempts int) error {
 	return err
 }
 
-// Record tells the journal what happened to the operation.
-func (l *Lease) Record(what string, err error) { l.engine.record(l.ctx, what, l.Operation(), err) }
+// Log tells the journal what happened to the operation.
+func (l *Lease) Log(what string, err error) { l.engine.log(l.ctx, what, l.Operation(), err) }

@@ -46,7 +46,7 @@ func (e *Engine) Run(ctx context.Context, n ports.Notifier, w Workers) {
 		}
 		<-free
 		if !errors.Is(err, ports.ErrNoRow) && ctx.Err() == nil {
-			e.Journal.Record(ctx, ports.JournalEvent{What: "queue.unreadable", Err: err})
+			e.Journal.Log(ctx, ports.JournalEvent{What: "queue.unreadable", Err: err})
 		}
 		select {
 		case <-wake:
@@ -131,7 +131,7 @@ func (e *Engine) Advance(ctx context.Context, op id.OperationID, most time.Durat
 func (e *Engine) work(l *Lease, stopping func() error) error {
 	o := l.Operation()
 	if o.Epoch == 1 || o.Attempts > 1 { // not each time that a running job is asked how far it is
-		e.record(l.ctx, "operation.claimed", o, nil)
+		e.log(l.ctx, "operation.claimed", o, nil)
 	}
 	next, err := l.steps(e.kinds[o.Kind].step)
 	l.release() // before putDown: a renewal after it would take the lease back
@@ -142,13 +142,13 @@ func (e *Engine) work(l *Lease, stopping func() error) error {
 		return errors.Join(errAgain, l.putDown(next.after, 0))
 	case errors.Is(err, ports.ErrLeaseLost), errors.Is(context.Cause(l.ctx), ports.ErrLeaseLost),
 		command.RefusedFor(err, command.ReasonFenced): // the agent has received a command under a newer lease
-		l.Record("operation.lease_lost", err)
+		l.Log("operation.lease_lost", err)
 		return ports.ErrLeaseLost
 	case stopping() != nil:
-		l.Record("operation.put_down", err)
+		l.Log("operation.put_down", err)
 		return errors.Join(err, l.putDown(0, l.Operation().Attempts))
 	default:
-		l.Record("operation.unconfirmed", err)
+		l.Log("operation.unconfirmed", err)
 		attempts := l.Operation().Attempts
 		return errors.Join(err, l.putDown(operation.Backoff(attempts), attempts))
 	}

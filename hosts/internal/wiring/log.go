@@ -51,8 +51,8 @@ func NewJournal(log *zap.Logger, metrics prometheus.Registerer) (*Journal, error
 	return &Journal{log: log, steps: steps, rounds: rounds}, errors.Join(metrics.Register(steps), metrics.Register(rounds))
 }
 
-// Record writes one line; a step that went wrong is a warning, and a routine one is for debugging.
-func (j *Journal) Record(_ context.Context, e ports.JournalEvent) {
+// Log writes one line; a step that went wrong is a warning, and a routine one is for debugging.
+func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
 	j.steps.WithLabelValues(e.What, e.Kind).Inc()
 	if e.Took > 0 {
 		j.rounds.WithLabelValues(e.Kind).Observe(e.Took.Seconds())
