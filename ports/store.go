@@ -12,6 +12,15 @@ type Store interface {
 	View(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
+// Read runs fn in a View, and returns what it has read.
+func Read[T any](ctx context.Context, s Store, fn func(ctx context.Context, tx Tx) (T, error)) (v T, err error) {
+	err = s.View(ctx, func(ctx context.Context, tx Tx) (err error) {
+		v, err = fn(ctx, tx)
+		return err
+	})
+	return v, err
+}
+
 // Tx hands out the repositories. Writing through a Tx of View is an error.
 type Tx interface {
 	Accounts() Accounts

@@ -3,7 +3,9 @@ package access
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 // MayCall waits until a request may call the agent of its database's server. Every request that makes an agent work comes here
@@ -15,4 +17,14 @@ import (
 // under way. SERVER_BUSY: the server has Config.CallsPerServer. Both only after Config.CallWait.
 func (r Reached) MayCall(ctx context.Context, p *plane.Plane) (release func(), err error) {
 	return p.Calls.Enter(ctx, r.Caller().Account.ID, r.record.ServerID)
+}
+
+// PermitCall is Permit, and then MayCall.
+func (r Reached) PermitCall(
+	ctx context.Context, p *plane.Plane, a account.Action, gates ...rollout.Gate,
+) (release func(), err error) {
+	if err := r.Permit(a, gates...); err != nil {
+		return nil, err
+	}
+	return r.MayCall(ctx, p)
 }

@@ -35,18 +35,15 @@ func New(p *plane.Plane) *Backups {
 // List returns the backups of a database, newest first, and the position of the last one where there are more.
 func (b *Backups) List(
 	ctx context.Context, r access.Reached, p ports.Page,
-) (list []backup.Backup, next *ports.Position, err error) {
+) ([]backup.Backup, *ports.Position, error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
-	err = b.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Backups().List(ctx, r.Record().ID, plane.OnePastEnd(p))
-		return err
-	})
-	list, next = plane.Cut(list, p, func(v backup.Backup) ports.Position {
-		return ports.Position{At: v.CreatedAt, ID: string(v.Filename)}
-	})
-	return list, next, err
+	return plane.List(ctx, b.plane.Store, p,
+		func(v backup.Backup) ports.Position { return ports.Position{At: v.CreatedAt, ID: string(v.Filename)} },
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]backup.Backup, error) {
+			return tx.Backups().List(ctx, r.Record().ID, p)
+		})
 }
 
 // Start queues a backup. FORBIDDEN: a viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it.
@@ -94,11 +91,7 @@ func (b *Backups) queueBackup(
 	ctx context.Context, r database.Record, by work.Origin, t backup.Trigger,
 	also func(ctx context.Context, tx ports.Tx, locked database.Record) error,
 ) (o operation.Operation, err error) {
-	err = b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err := tx.Databases().Lock(ctx, r.ID)
-		if err != nil {
-			return err
-		}
+	err = b.plane.UpdateDatabase(ctx, r.ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if also != nil {
 			if err := also(ctx, tx, record); err != nil {
 				return err
@@ -142,19 +135,13 @@ func (b *Backups) backupInput(
 // or one that an open operation uses.
 // AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server allows.
 func (b *Backups) Delete(ctx context.Context, r access.Reached, filename backup.Filename) error {
-	if err := r.Permit(account.ManageBackups); err != nil {
-		return err
-	}
-	release, err := r.MayCall(ctx, b.plane)
+	release, err := r.PermitCall(ctx, b.plane, account.ManageBackups)
 	if err != nil {
 		return err
 	}
 	defer release()
 	var doomed backup.Backup
-	err = b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if _, err := tx.Databases().Lock(ctx, r.Record().ID); err != nil {
-			return err
-		}
+	err = b.plane.UpdateDatabase(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, _ database.Record) (err error) {
 		if doomed, err = tx.Backups().MarkDeleting(ctx, r.Record().ID, filename, b.plane.Clock.Now()); err != nil {
 			return err
 		}

@@ -27,9 +27,8 @@ func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Fi
 	if err := r.Permit(account.See); err != nil {
 		return Download{}, err
 	}
-	err = b.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		d.Backup, err = tx.Backups().Get(ctx, r.Record().ID, filename)
-		return err
+	d.Backup, err = ports.Read(ctx, b.plane.Store, func(ctx context.Context, tx ports.Tx) (backup.Backup, error) {
+		return tx.Backups().Get(ctx, r.Record().ID, filename)
 	})
 	if err != nil {
 		return Download{}, plane.NotFound(err, errBackupNotFound())

@@ -47,12 +47,10 @@ func (b *Backups) reschedule(ctx context.Context, tx ports.Tx, locked database.R
 }
 
 // doomed lists the backups that have expired or were deleted.
-func (b *Backups) doomed(ctx context.Context) (list []ports.DoomedBackup, err error) {
-	err = b.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Backups().Doomed(ctx, b.plane.Clock.Now(), plane.RoundMost)
-		return err
+func (b *Backups) doomed(ctx context.Context) ([]ports.DoomedBackup, error) {
+	return ports.Read(ctx, b.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DoomedBackup, error) {
+		return tx.Backups().Doomed(ctx, b.plane.Clock.Now(), plane.RoundMost)
 	})
-	return list, err
 }
 
 // eraseDoomed removes a file and its record. One that is in use is left for later.
@@ -62,17 +60,15 @@ func (b *Backups) eraseDoomed(ctx context.Context, d ports.DoomedBackup) error {
 		what = audit.BackupExpired
 	}
 	var record database.Record
-	err := b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if record, err = tx.Databases().Lock(ctx, d.DatabaseID); err != nil {
-			return err
-		}
+	err := b.plane.UpdateDatabase(ctx, d.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		record = locked
 		switch err := unused(ctx, tx, d.Backup); {
 		case fault.Has(err, fault.BackupConflict):
 			return plane.ErrSettled
 		case err != nil:
 			return err
 		}
-		_, err = tx.Backups().MarkDeleting(ctx, d.DatabaseID, d.Filename, b.plane.Clock.Now())
+		_, err := tx.Backups().MarkDeleting(ctx, d.DatabaseID, d.Filename, b.plane.Clock.Now())
 		return err
 	})
 	if err == nil {

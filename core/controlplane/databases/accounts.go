@@ -40,27 +40,24 @@ func (d *Databases) registerRounds() {
 	})
 }
 
-func (d *Databases) servers(ctx context.Context) (list []server.Server, err error) {
-	err = d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Servers().List(ctx)
-		return err
+func (d *Databases) servers(ctx context.Context) ([]server.Server, error) {
+	return ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+		return tx.Servers().List(ctx)
 	})
-	return list, err
 }
 
 // tellAccounts tells an agent whose the databases of its server are, where that has changed or was said long ago. It passes over
 // an agent that is too old to be told, until it is its turn to be told again.
 func (d *Databases) tellAccounts(ctx context.Context, s server.Server) error {
-	now := sent{at: d.plane.Clock.Now()}
-	err := d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		now.list, err = tx.Servers().DatabaseAccounts(ctx, s.ID)
-		return err
+	list, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Ownership, error) {
+		return tx.Servers().DatabaseAccounts(ctx, s.ID)
 	})
+	now := sent{list, d.plane.Clock.Now()}
 	if err != nil || !d.sent.outdated(s.ID, now) {
 		return err
 	}
 	agent, err := d.plane.Fleet.Agent(s)
-	for part := range slices.Chunk(now.list, command.AccountsAtOnce) {
+	for part := range slices.Chunk(list, command.AccountsAtOnce) {
 		if err == nil {
 			_, err = ports.Ask(ctx, agent, command.SetAccounts{Databases: part})
 		}

@@ -28,15 +28,13 @@ func NewAllowlist(p *plane.Plane) *Allowlist {
 }
 
 // List returns the entries, oldest first. It never returns FORBIDDEN: whoever sees the database sees its allowlist.
-func (a *Allowlist) List(ctx context.Context, r access.Reached) (list []database.AllowlistEntry, err error) {
+func (a *Allowlist) List(ctx context.Context, r access.Reached) ([]database.AllowlistEntry, error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, err
 	}
-	err = a.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Allowlist().List(ctx, r.Record().ID)
-		return err
+	return ports.Read(ctx, a.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.AllowlistEntry, error) {
+		return tx.Allowlist().List(ctx, r.Record().ID)
 	})
-	return list, err
 }
 
 // Add allows one more network to connect, and returns when the server enforces it. FORBIDDEN: a developer or viewer.
@@ -74,19 +72,12 @@ func (a *Allowlist) Remove(ctx context.Context, r access.Reached, entry id.Allow
 func (a *Allowlist) change(
 	ctx context.Context, r access.Reached, what audit.Action, apply func(context.Context, ports.Tx) (database.AllowlistEntry, error),
 ) error {
-	if err := r.Permit(account.Configure); err != nil {
-		return err
-	}
-	release, err := r.MayCall(ctx, a.plane)
+	release, err := r.PermitCall(ctx, a.plane, account.Configure)
 	if err != nil {
 		return err
 	}
 	defer release()
-	err = a.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err := tx.Databases().Lock(ctx, r.Record().ID)
-		if err != nil {
-			return plane.NotFound(err, plane.ErrDatabaseNotFound())
-		}
+	err = a.plane.UpdateDatabase(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if _, err := record.Status.Decide(database.Configure); err != nil {
 			return err
 		}
@@ -101,7 +92,7 @@ func (a *Allowlist) change(
 		return a.plane.Audit(ctx, tx, record, r.Caller().Actor(), what, audit.Details{"cidr": entry.CIDR})
 	})
 	if err != nil {
-		return err
+		return plane.NotFound(err, plane.ErrDatabaseNotFound())
 	}
 	a.plane.Crash(CrashAllowlistStored)
 	if err := a.pushAllowlist(ctx, r.Record().ID); err != nil {
@@ -153,10 +144,9 @@ func (a *Allowlist) pushAllowlist(ctx context.Context, db id.DatabaseID) (err er
 }
 
 func (a *Allowlist) allowlistApplied(ctx context.Context, spec command.SetAllowlist) error {
-	return a.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := tx.Databases().Lock(ctx, spec.DatabaseID)
-		if err != nil || stored.AllowlistApplied >= spec.Generation {
-			return err
+	return a.plane.UpdateDatabase(ctx, spec.DatabaseID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+		if stored.AllowlistApplied >= spec.Generation {
+			return nil
 		}
 		stored.AllowlistApplied = spec.Generation
 		return tx.Databases().Save(ctx, stored)
@@ -167,10 +157,8 @@ func (a *Allowlist) allowlistApplied(ctx context.Context, spec command.SetAllowl
 func (a *Allowlist) allowlistSpec(
 	ctx context.Context, db id.DatabaseID,
 ) (record database.Record, spec command.SetAllowlist, err error) {
-	err = a.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if record, err = tx.Databases().Lock(ctx, db); err != nil {
-			return err
-		}
+	err = a.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		record = locked
 		entries, err := tx.Allowlist().List(ctx, db)
 		if err != nil {
 			return err

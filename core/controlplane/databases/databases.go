@@ -37,15 +37,12 @@ func New(p *plane.Plane) *Databases {
 // List returns the databases that the key can see, oldest first, and the position of the last one if there are more.
 func (d *Databases) List(
 	ctx context.Context, c access.Caller, p ports.Page,
-) (list []database.Record, next *ports.Position, err error) {
-	err = d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Databases().Visible(ctx, c.Viewer(), plane.OnePastEnd(p))
-		return err
-	})
-	list, next = plane.Cut(list, p, func(r database.Record) ports.Position {
-		return ports.Position{At: r.CreatedAt, ID: string(r.ID)}
-	})
-	return list, next, err
+) ([]database.Record, *ports.Position, error) {
+	return plane.List(ctx, d.plane.Store, p,
+		func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} },
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]database.Record, error) {
+			return tx.Databases().Visible(ctx, c.Viewer(), p)
+		})
 }
 
 // Get returns a database as it was reached. A size older than database.SizeMaxAge is read from the server, within
@@ -69,11 +66,7 @@ func (d *Databases) Get(ctx context.Context, r access.Reached) (database.Record,
 		return record, nil
 	}
 	record.SizeBytes, record.SizedAt = size, &now
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := tx.Databases().Lock(ctx, record.ID)
-		if err != nil {
-			return err
-		}
+	err = d.plane.UpdateDatabase(ctx, record.ID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		stored.SizeBytes, stored.SizedAt = size, &now
 		return tx.Databases().Save(ctx, stored)
 	})
@@ -115,11 +108,7 @@ func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, e data
 	if err := r.Permit(account.Configure); err != nil {
 		return err
 	}
-	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err := tx.Databases().Lock(ctx, r.Record().ID)
-		if err != nil {
-			return err
-		}
+	err := d.plane.UpdateDatabase(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if _, err := record.Status.Decide(database.Configure); err != nil {
 			return err
 		}

@@ -15,10 +15,9 @@ import (
 // was sent.
 func (a *Allowlist) surpassAllowlist(ctx context.Context, sent command.SetAllowlist, refusal error) error {
 	a.plane.Log(ctx, "allowlist.overtaken", sent.DatabaseID, refusal)
-	return a.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := tx.Databases().Lock(ctx, sent.DatabaseID)
-		if err != nil || stored.AllowlistGeneration != sent.Generation {
-			return err
+	return a.plane.UpdateDatabase(ctx, sent.DatabaseID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+		if stored.AllowlistGeneration != sent.Generation {
+			return nil
 		}
 		stored.AllowlistGeneration = plane.Surpassing(stored.AllowlistGeneration, refusal)
 		return tx.Databases().Save(ctx, stored)

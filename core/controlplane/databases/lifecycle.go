@@ -22,10 +22,7 @@ import (
 // FORBIDDEN: a developer or viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it. AGENT_ERROR: the
 // server cannot be reached and nothing was changed; or it has not confirmed, and the action continues in the background.
 func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action database.Event) (database.Status, error) {
-	if err := r.Permit(account.Configure); err != nil {
-		return "", err
-	}
-	release, err := r.MayCall(ctx, d.plane)
+	release, err := r.PermitCall(ctx, d.plane, account.Configure)
 	if err != nil {
 		return "", err
 	}
@@ -44,12 +41,8 @@ func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action d
 func (d *Databases) reserveLifecycle(
 	ctx context.Context, r access.Reached, action database.Event,
 ) (status database.Status, own *operation.Operation, err error) {
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = d.plane.UpdateDatabase(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		own = nil
-		record, err := tx.Databases().Lock(ctx, r.Record().ID)
-		if err != nil {
-			return err
-		}
 		cell, err := record.Status.Decide(action)
 		if err != nil {
 			return err

@@ -19,14 +19,13 @@ func NewActivity(p *plane.Plane) *Activity { return &Activity{plane: p} }
 // List returns the entries, newest first, and the position of the last one where there are more.
 func (a *Activity) List(
 	ctx context.Context, r access.Reached, p ports.Page,
-) (list []audit.Entry, next *ports.Position, err error) {
+) ([]audit.Entry, *ports.Position, error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
-	err = a.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Audit().List(ctx, r.Record().ID, plane.OnePastEnd(p))
-		return err
-	})
-	list, next = plane.Cut(list, p, func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} })
-	return list, next, err
+	return plane.List(ctx, a.plane.Store, p,
+		func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} },
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {
+			return tx.Audit().List(ctx, r.Record().ID, p)
+		})
 }

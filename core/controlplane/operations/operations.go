@@ -59,18 +59,15 @@ func (o *Operations) Reach(
 // List returns the operations of a database, newest first, and the position of the last one where there are more.
 func (o *Operations) List(
 	ctx context.Context, r access.Reached, p ports.Page,
-) (list []operation.Operation, next *ports.Position, err error) {
+) ([]operation.Operation, *ports.Position, error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Operations().List(ctx, r.Record().ID, o.plane.Work.Public(), plane.OnePastEnd(p))
-		return err
-	})
-	list, next = plane.Cut(list, p, func(v operation.Operation) ports.Position {
-		return ports.Position{At: v.CreatedAt, ID: string(v.ID)}
-	})
-	return list, next, err
+	return plane.List(ctx, o.plane.Store, p,
+		func(v operation.Operation) ports.Position { return ports.Position{At: v.CreatedAt, ID: string(v.ID)} },
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]operation.Operation, error) {
+			return tx.Operations().List(ctx, r.Record().ID, o.plane.Work.Public(), p)
+		})
 }
 
 // Cancel ends a queued operation at once. For a running one it asks the worker to end it: the status becomes canceled when the

@@ -95,10 +95,9 @@ func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, key id.KeyID) (ac
 }
 
 // Keys lists the keys of an account, newest first, without their hashes.
-func (o *Operator) Keys(ctx context.Context, a id.AccountID) (list []account.Key, err error) {
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Keys().List(ctx, a)
-		return err
+func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]account.Key, error) {
+	list, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]account.Key, error) {
+		return tx.Keys().List(ctx, a)
 	})
 	for i := range list {
 		list[i].Hash = nil

@@ -130,30 +130,23 @@ func (o *Operator) SetMaintenance(ctx context.Context, on bool) error {
 }
 
 // Audit lists the activity of any database, newest first.
-func (o *Operator) Audit(ctx context.Context, db id.DatabaseID, p ports.Page) (list []audit.Entry, err error) {
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Audit().List(ctx, db, p)
-		return err
+func (o *Operator) Audit(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]audit.Entry, error) {
+		return tx.Audit().List(ctx, db, p)
 	})
-	return list, err
 }
 
 // Operations lists the public operations of any database, newest first.
-func (o *Operator) Operations(
-	ctx context.Context, db id.DatabaseID, p ports.Page,
-) (list []operation.Operation, err error) {
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Operations().List(ctx, db, o.plane.Work.Public(), p)
-		return err
+func (o *Operator) Operations(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]operation.Operation, error) {
+		return tx.Operations().List(ctx, db, o.plane.Work.Public(), p)
 	})
-	return list, err
 }
 
 // Operation returns any operation, including internal kinds. OPERATION_NOT_FOUND.
-func (o *Operator) Operation(ctx context.Context, op id.OperationID) (work operation.Operation, err error) {
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		work, err = tx.Operations().Get(ctx, op)
-		return err
+func (o *Operator) Operation(ctx context.Context, op id.OperationID) (operation.Operation, error) {
+	work, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Get(ctx, op)
 	})
 	return work, plane.NotFound(err, fault.New(fault.OperationNotFound, "no such operation"))
 }

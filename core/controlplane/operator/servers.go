@@ -76,12 +76,10 @@ func (o *Operator) connectionsOf(ctx context.Context, s server.Server) int {
 }
 
 // Servers lists the registered servers.
-func (o *Operator) Servers(ctx context.Context) (list []server.Server, err error) {
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Servers().List(ctx)
-		return err
+func (o *Operator) Servers(ctx context.Context) ([]server.Server, error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+		return tx.Servers().List(ctx)
 	})
-	return list, err
 }
 
 // ChangeServer changes address, capacity, connections, or whether the server takes new databases. Its databases stay where they
@@ -105,10 +103,8 @@ func (o *Operator) ChangeServer(
 // EachSealed calls visit with every stored secret, still encrypted. An error of visit ends the iteration.
 func (o *Operator) EachSealed(ctx context.Context, visit func(sealed []byte) error) error {
 	for after := ""; ; {
-		var batch []ports.SealedValue
-		err := o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-			batch, err = tx.SealedValues().Next(ctx, after, resealBatch)
-			return err
+		batch, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.SealedValue, error) {
+			return tx.SealedValues().Next(ctx, after, resealBatch)
 		})
 		if err != nil || len(batch) == 0 {
 			return err

@@ -20,9 +20,8 @@ func (p *Plane) AgentOf(ctx context.Context, serverID id.ServerID) (ports.Agent,
 
 // ServerOf returns a registered server and its agent.
 func (p *Plane) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Server, agent ports.Agent, err error) {
-	err = p.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		s, err = tx.Servers().Get(ctx, serverID)
-		return err
+	s, err = ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (server.Server, error) {
+		return tx.Servers().Get(ctx, serverID)
 	})
 	if err == nil {
 		agent, err = p.Fleet.Agent(s)
@@ -32,9 +31,8 @@ func (p *Plane) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Se
 
 // Site is the place of an operation's work: its database, and the agent of its server.
 func (p *Plane) Site(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
-	err = p.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err = OfOperation(ctx, tx, o)
-		return err
+	record, err = ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+		return OfOperation(ctx, tx, o)
 	})
 	if err == nil {
 		agent, err = p.AgentOf(ctx, record.ServerID)

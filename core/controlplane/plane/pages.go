@@ -1,23 +1,25 @@
 package plane
 
 import (
+	"context"
+
 	"github.com/pgherd/pgherd/ports"
 )
 
-// OnePastEnd asks for one entry more than requested, to find out whether there is a next page.
-func OnePastEnd(p ports.Page) ports.Page {
-	if p.Limit > 0 {
+// List reads a page of a list, and returns the position of its last entry where there are more. read is asked for one entry more
+// than the page has, to find that out.
+func List[T any](
+	ctx context.Context, s ports.Store, p ports.Page, position func(T) ports.Position,
+	read func(ctx context.Context, tx ports.Tx, p ports.Page) ([]T, error),
+) (list []T, next *ports.Position, err error) {
+	wanted := p.Limit
+	if wanted > 0 {
 		p.Limit++
 	}
-	return p
-}
-
-// Cut removes that extra entry again and returns the position of the next page, if there is one.
-func Cut[T any](list []T, p ports.Page, position func(T) ports.Position) ([]T, *ports.Position) {
-	if p.Limit == 0 || len(list) <= p.Limit {
-		return list, nil
+	list, err = ports.Read(ctx, s, func(ctx context.Context, tx ports.Tx) ([]T, error) { return read(ctx, tx, p) })
+	if wanted == 0 || len(list) <= wanted {
+		return list, nil, err
 	}
-	list = list[:p.Limit]
-	last := position(list[p.Limit-1])
-	return list, &last
+	last := position(list[wanted-1])
+	return list[:wanted], &last, err
 }

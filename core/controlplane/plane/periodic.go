@@ -22,12 +22,10 @@ const (
 )
 
 // Due lists the databases that have work of a kind waiting.
-func (p *Plane) Due(ctx context.Context, what ports.DueWork, limit int) (list []database.Record, err error) {
-	err = p.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Databases().Due(ctx, what, p.Clock.Now(), limit)
-		return err
+func (p *Plane) Due(ctx context.Context, what ports.DueWork, limit int) ([]database.Record, error) {
+	return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Databases().Due(ctx, what, p.Clock.Now(), limit)
 	})
-	return list, err
 }
 
 // OfRecord is the server that work on a database asks, and its account.

@@ -21,6 +21,19 @@ func (p *Plane) Audit(
 	})
 }
 
+// UpdateDatabase runs fn in a transaction that has locked a database; ErrNoRow where there is none.
+func (p *Plane) UpdateDatabase(
+	ctx context.Context, db id.DatabaseID, fn func(ctx context.Context, tx ports.Tx, locked database.Record) error,
+) error {
+	return p.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		locked, err := tx.Databases().Lock(ctx, db)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, tx, locked)
+	})
+}
+
 // Log records something for the operator that is not a step of an operation.
 func (p *Plane) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
 	p.Journal.Log(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})

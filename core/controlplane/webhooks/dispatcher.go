@@ -201,10 +201,8 @@ func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
 
 // send reads the secret at the last moment, so that after a rotation not even retries are signed with the old one.
 func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began time.Time) (webhook.Outcome, error) {
-	var e webhook.Endpoint
-	err := d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		e, err = tx.Webhooks().Get(ctx, claimed.AccountID, claimed.WebhookID)
-		return err
+	e, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (webhook.Endpoint, error) {
+		return tx.Webhooks().Get(ctx, claimed.AccountID, claimed.WebhookID)
 	})
 	if err != nil {
 		return webhook.Outcome{}, err

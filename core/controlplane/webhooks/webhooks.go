@@ -57,18 +57,15 @@ type SecretEndpoint struct {
 // more. KEY_SCOPE_DENIED.
 func (w *Webhooks) List(
 	ctx context.Context, c access.Caller, p ports.Page,
-) (list []webhook.Endpoint, next *ports.Position, err error) {
+) ([]webhook.Endpoint, *ports.Position, error) {
 	if err := c.RequireFullAccount(); err != nil {
 		return nil, nil, err
 	}
-	err = w.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Webhooks().List(ctx, c.Account.ID, plane.OnePastEnd(p))
-		return err
-	})
-	list, next = plane.Cut(list, p, func(e webhook.Endpoint) ports.Position {
-		return ports.Position{At: e.CreatedAt, ID: string(e.ID)}
-	})
-	return list, next, err
+	return plane.List(ctx, w.plane.Store, p,
+		func(e webhook.Endpoint) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} },
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]webhook.Endpoint, error) {
+			return tx.Webhooks().List(ctx, c.Account.ID, p)
+		})
 }
 
 // Create makes an endpoint for one database of the account, or for all. KEY_SCOPE_DENIED. INVALID_WEBHOOK_ENDPOINT: the URL
@@ -252,15 +249,12 @@ func (w *Webhooks) Test(ctx context.Context, r Reached) (webhook.Delivery, error
 // Attempts lists the attempts at the endpoint, newest first, and the position of the last one if there are more.
 func (w *Webhooks) Attempts(
 	ctx context.Context, r Reached, p ports.Page,
-) (list []ports.WebhookAttempt, next *ports.Position, err error) {
-	err = w.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.Deliveries().Attempts(ctx, r.endpoint.ID, plane.OnePastEnd(p))
-		return err
-	})
-	list, next = plane.Cut(list, p, func(a ports.WebhookAttempt) ports.Position {
-		return ports.Position{At: a.At, ID: string(a.DeliveryID)}
-	})
-	return list, next, err
+) ([]ports.WebhookAttempt, *ports.Position, error) {
+	return plane.List(ctx, w.plane.Store, p,
+		func(a ports.WebhookAttempt) ports.Position { return ports.Position{At: a.At, ID: string(a.DeliveryID)} },
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]ports.WebhookAttempt, error) {
+			return tx.Deliveries().Attempts(ctx, r.endpoint.ID, p)
+		})
 }
 
 // Redeliver sends an event to the endpoint once more, with all attempts, under the Service-Event-Id that it had.
