@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -29,42 +30,53 @@ func (r *Roles) Change(
 	if !k.Public() {
 		return role.Change{}, fault.Invalid("kind", "must be rotate or revoke")
 	}
-	key, err := idempotency.Parse(string(key))
-	if err != nil {
+	var target role.Role
+	find := func(ctx context.Context, tx ports.Tx) (err error) {
+		target, err = livingRole(ctx, tx, reached.Record().ID, of)
+		return err
+	}
+
+	begin := func(ctx context.Context, tx ports.Tx, s role.Scene, want intent) (changeJob, error) {
+		cell, err := s.AdmitsChange(target, k, r.plane.Clock.Now())
+		if err != nil {
+			return changeJob{}, err
+		}
+		return r.changeRole(ctx, tx, s.Database, target, cell, want)
+	}
+	return r.request(ctx, reached, role.Change{RoleID: of, Kind: k, Key: key}, find, begin)
+}
+
+// request begins the change that a user asks for, or finds the one that an earlier request with its key began, and continues it.
+// find looks its login up, and begin begins it, both while the database is locked.
+func (d *driver) request(
+	ctx context.Context, reached access.Reached, asked role.Change, find func(context.Context, ports.Tx) error,
+	begin func(context.Context, ports.Tx, role.Scene, intent) (changeJob, error),
+) (role.Change, error) {
+	if _, err := idempotency.Parse(string(asked.Key)); err != nil {
 		return role.Change{}, err
 	}
-	release, err := reached.MayCall(ctx, r.plane)
+	release, err := reached.MayCall(ctx, d.plane)
 	if err != nil {
 		return role.Change{}, err
 	}
 	defer release()
-	want := r.userIntent(reached, k, key)
+	want := d.userIntent(reached, asked.Kind, asked.Key)
 	var job changeJob
 	var known bool
-	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := r.scene(ctx, tx, reached.Record().ID)
-		if err != nil {
+	err = d.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) (err error) {
+		if err = find(ctx, tx); err != nil {
 			return err
 		}
-		target, err := livingRole(ctx, tx, s.Database.ID, of)
-		if err != nil {
+		if job, known, err = changeByKey(ctx, tx, s.Database, asked); err != nil || known {
 			return err
 		}
-		job, known, err = changeByKey(ctx, tx, s.Database, role.Change{RoleID: of, Kind: k, Key: key})
-		if err != nil || known {
-			return err
-		}
-		cell, err := s.AdmitsChange(target, k, r.plane.Clock.Now())
-		if err != nil {
-			return err
-		}
-		job, err = r.changeRole(ctx, tx, s.Database, target, cell, want)
+		job, err = begin(ctx, tx, s, want)
 		return err
 	})
 	if err != nil {
 		return role.Change{}, err
 	}
-	return r.answerChange(ctx, job, !known)
+	return d.answerChange(ctx, job, !known)
 }
 
 // ReadChange returns a change that a user requested, or that began a deletion, without continuing it. FORBIDDEN,
@@ -76,13 +88,8 @@ func (r *Roles) ReadChange(
 	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
 		return role.Change{}, err
 	}
-	var c role.Change
-	err := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if _, err = livingRole(ctx, tx, reached.Record().ID, of); err != nil {
-			return err
-		}
-		c, err = publicChange(ctx, tx, reached.Record().ID, of, change)
-		return err
+	c, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (role.Change, error) {
+		return publicChange(ctx, tx, reached.Record().ID, of, change)
 	})
 	if err != nil {
 		return role.Change{}, err
@@ -94,23 +101,13 @@ func (r *Roles) ReadChange(
 func (r *Roles) ReplayChange(
 	ctx context.Context, reached access.Reached, of id.RoleID, change id.OperationID,
 ) (role.Change, error) {
-	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
-		return role.Change{}, err
-	}
-	release, err := reached.MayCall(ctx, r.plane)
+	release, err := reached.PermitCall(ctx, r.plane, account.Configure, rollout.AdditionalRoles)
 	if err != nil {
 		return role.Change{}, err
 	}
 	defer release()
 	var job changeJob
-	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err := tx.Databases().Lock(ctx, reached.Record().ID)
-		if err != nil {
-			return plane.NotFound(err, plane.ErrDatabaseNotFound())
-		}
-		if _, err = livingRole(ctx, tx, record.ID, of); err != nil {
-			return err
-		}
+	err = r.plane.UpdateDatabase(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		c, err := publicChange(ctx, tx, record.ID, of, change)
 		if err != nil {
 			return err
@@ -119,14 +116,18 @@ func (r *Roles) ReplayChange(
 		return err
 	})
 	if err != nil {
-		return role.Change{}, err
+		return role.Change{}, plane.NotFound(err, plane.ErrDatabaseNotFound())
 	}
 	return r.answerChange(ctx, job, false)
 }
 
+// publicChange returns a change of a role that users can read; ROLE_NOT_FOUND, OPERATION_NOT_FOUND.
 func publicChange(
 	ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID, change id.OperationID,
 ) (role.Change, error) {
+	if _, err := livingRole(ctx, tx, db, of); err != nil {
+		return role.Change{}, err
+	}
 	missing := fault.New(fault.OperationNotFound, "no such change of this role")
 	c, err := tx.RoleChanges().Get(ctx, db, change)
 	if err != nil {

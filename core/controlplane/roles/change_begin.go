@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/credential"
@@ -19,40 +18,43 @@ import (
 
 // changeJob is a change of a login with everything needed to carry it out.
 type changeJob struct {
-	record   database.Record
-	change   role.Change
-	current  sealedPassword
-	verifier string // of the current password
+	record  database.Record
+	change  role.Change
+	current login
 }
 
-// sealedPassword is a login's current password, encrypted; empty if it has none.
-type sealedPassword struct {
-	sealed  []byte
-	context string
+// login is a login with its current password, which is encrypted and bound to context, and empty if it has none.
+type login struct {
+	username, verifier string
+	generation         int64 // of its credential
+	sealed             []byte
+	context            string
 }
 
-// intent is a requested change, and who requested it.
+func loginOfRole(r role.Role) login {
+	return login{r.Username, r.Verifier, r.CredentialGeneration, r.Sealed, r.SecretContext()}
+}
+
+func loginOfDatabase(l ports.LoginSecret) login {
+	return login{l.Username, l.Verifier, l.Generation, l.Sealed, l.Context()}
+}
+
+// intent is a change that is wanted: its kind and key, and who wants it. A rotation has its new password.
 type intent struct {
-	kind      role.Kind
-	key       idempotency.Key
-	actor     audit.Actor
-	requestID string
-	password  newPassword // of a rotation
+	role.Change
+	password string
 }
-
-// newPassword is a password that is not stored yet.
-type newPassword struct{ text, verifier string }
 
 // newPassword generates a password. Computing the verifier takes a millisecond, so call it before locking a database.
-func (d *driver) newPassword() newPassword {
-	text := d.plane.Entropy.Base62(credential.PasswordLength)
-	return newPassword{text: text, verifier: credential.Verifier(text, d.plane.Entropy.Salt(), credential.Iterations)}
+func (d *driver) newPassword() (text, verifier string) {
+	text = d.plane.Entropy.Base62(credential.PasswordLength)
+	return text, credential.Verifier(text, d.plane.Entropy.Salt(), credential.Iterations)
 }
 
-func (d *driver) userIntent(reached access.Reached, k role.Kind, key idempotency.Key) intent {
-	want := intent{kind: k, key: key, actor: reached.Caller().Actor(), requestID: reached.Caller().RequestID}
+func (d *driver) userIntent(reached access.Reached, k role.Kind, key idempotency.Key) (want intent) {
+	want.Kind, want.Key, want.Actor, want.RequestID = k, key, reached.Caller().Actor(), reached.Caller().RequestID
 	if k == role.Rotation {
-		want.password = d.newPassword()
+		want.password, want.Verifier = d.newPassword()
 	}
 	return want
 }
@@ -66,53 +68,40 @@ func (d *driver) internalKey(what string) idempotency.Key {
 func (d *driver) changeRole(
 	ctx context.Context, tx ports.Tx, record database.Record, target role.Role, cell machine.Cell[role.Status], want intent,
 ) (changeJob, error) {
-	c := role.Change{
-		RoleID: target.ID, Username: target.Username, CredentialGeneration: target.CredentialGeneration,
-	}
+	want.RoleID = target.ID
 	var err error
-	if want.kind == role.Rotation {
-		if c.ExpiresAt, err = d.validUntil(ctx, tx, record, d.plane.Clock.Now()); err != nil {
+	if want.Kind == role.Rotation {
+		if want.ExpiresAt, err = d.validUntil(ctx, tx, record, d.plane.Clock.Now()); err != nil {
 			return changeJob{}, err
 		}
 	}
-	job, err := d.addChange(ctx, tx, record, c, want, sealedPassword{target.Sealed, target.SecretContext()})
+	job, err := d.addChange(ctx, tx, record, want, loginOfRole(target))
 	if err != nil {
 		return changeJob{}, err
 	}
-	job.verifier = target.Verifier
 	return job, tx.Roles().Save(ctx, target.Begun(job.change, cell))
 }
 
-// changeManaged is changeRole for a login that was created with the database.
-func (d *driver) changeManaged(
-	ctx context.Context, tx ports.Tx, record database.Record, l ports.LoginSecret, want intent,
-) (changeJob, error) {
-	c := role.Change{Login: l.Login, Username: l.Username, CredentialGeneration: l.Generation}
-	job, err := d.addChange(ctx, tx, record, c, want, sealedPassword{l.Sealed, l.Context()})
-	job.verifier = l.Verifier
-	return job, err
-}
-
+// addChange commits the intent to change a login, which it names.
 func (d *driver) addChange(
-	ctx context.Context, tx ports.Tx, record database.Record, c role.Change, want intent, current sealedPassword,
+	ctx context.Context, tx ports.Tx, record database.Record, want intent, current login,
 ) (changeJob, error) {
 	record.RoleGeneration++
 	if err := tx.Databases().Save(ctx, record); err != nil {
 		return changeJob{}, err
 	}
-	now := d.plane.Clock.Now()
+	c, now := want.Change, d.plane.Clock.Now()
 	c.ID, c.DatabaseID, c.Generation = plane.NewID[id.OperationID](d.plane.Entropy), record.ID, record.RoleGeneration
-	c.Kind, c.Status, c.Key, c.Actor, c.RequestID = want.kind, role.Pending, want.key, want.actor, want.requestID
-	c.CreatedAt, c.NotBefore = now, now.Add(role.Grace)
-	if want.kind == role.Rotation {
+	c.Username, c.CredentialGeneration = current.username, current.generation
+	c.Status, c.CreatedAt, c.NotBefore = role.Pending, now, now.Add(role.Grace)
+	if c.Kind == role.Rotation {
 		var err error
 		c.CredentialGeneration++
-		c.Verifier = want.password.verifier
-		if c.Sealed, err = d.plane.Secrets.Seal([]byte(want.password.text), c.SecretContext()); err != nil {
+		if c.Sealed, err = d.plane.Secrets.Seal([]byte(want.password), c.SecretContext()); err != nil {
 			return changeJob{}, err
 		}
 	}
-	return changeJob{record: record, change: c, current: current}, tx.RoleChanges().Add(ctx, c)
+	return changeJob{record, c, current}, tx.RoleChanges().Add(ctx, c)
 }
 
 // changeByKey finds the change that an earlier request with the same key began; false if there is none. The caller holds the
@@ -136,13 +125,10 @@ func changeByKey(
 
 // jobOf reads everything needed to continue a change. The caller holds the database's lock.
 func jobOf(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) (changeJob, error) {
-	job := changeJob{record: record, change: c}
 	if c.RoleID != "" {
 		r, err := tx.Roles().Get(ctx, record.ID, c.RoleID)
-		job.current, job.verifier = sealedPassword{r.Sealed, r.SecretContext()}, r.Verifier
-		return job, err
+		return changeJob{record, c, loginOfRole(r)}, err
 	}
 	l, err := tx.Logins().Get(ctx, record.ID, c.Login)
-	job.current, job.verifier = sealedPassword{l.Sealed, l.Context()}, l.Verifier
-	return job, err
+	return changeJob{record, c, loginOfDatabase(l)}, err
 }

@@ -33,11 +33,7 @@ func (d *driver) endChange(ctx context.Context, j changeJob, v verdict) (outcome
 	ctx, cancel := d.plane.Settling(ctx)
 	defer cancel()
 	o, first := outcome{}, false
-	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, c, err := lockChange(ctx, tx, j.record.ID, j.change.ID)
-		if err != nil {
-			return err
-		}
+	err := d.updateChange(ctx, j.change, func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) error {
 		o = outcome{change: c, dependencies: v.result.Dependencies}
 		cell, err := c.Status.Decide(v.change)
 		if first = err == nil; !first {

@@ -65,11 +65,11 @@ func (d *driver) carryOut(ctx context.Context, j changeJob) (role.Result, error)
 	if j.change.Kind == role.Removal {
 		return d.removeRole(ctx, agent, j)
 	}
-	fresh, err := d.unseal(sealedPassword{j.change.Sealed, j.change.SecretContext()})
+	fresh, err := d.unseal(j.change.Sealed, j.change.SecretContext())
 	if err != nil {
 		return role.Result{}, err
 	}
-	old, err := d.unseal(j.current)
+	old, err := d.unseal(j.current.sealed, j.current.context)
 	if err != nil {
 		return role.Result{}, err
 	}
@@ -91,11 +91,11 @@ func (d *driver) carryOut(ctx context.Context, j changeJob) (role.Result, error)
 // errNotProven means that an agent reported a change as done without the required proof.
 var errNotProven = fault.New(fault.AgentError, "the agent has not proven the change")
 
-func (d *driver) unseal(p sealedPassword) (string, error) {
-	if len(p.sealed) == 0 {
+func (d *driver) unseal(sealed []byte, bound string) (string, error) {
+	if len(sealed) == 0 {
 		return "", nil
 	}
-	text, err := d.plane.Secrets.Open(p.sealed, p.context)
+	text, err := d.plane.Secrets.Open(sealed, bound)
 	return string(text), err
 }
 
@@ -112,39 +112,38 @@ func (d *driver) removeRole(ctx context.Context, agent ports.Agent, j changeJob)
 
 // neighbours are the other databases of the account on the same server.
 func (d *driver) neighbours(ctx context.Context, record database.Record) (list []id.DatabaseID, err error) {
-	err = d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		all, err := tx.Databases().Visible(ctx, ports.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}, ports.Page{})
-		for _, other := range all {
-			if other.ID != record.ID && other.ServerID == record.ServerID {
-				list = append(list, other.ID)
-			}
-		}
-		return err
+	owner := ports.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}
+	all, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Databases().Visible(ctx, owner, ports.Page{})
 	})
+	for _, other := range all {
+		if other.ID != record.ID && other.ServerID == record.ServerID {
+			list = append(list, other.ID)
+		}
+	}
 	return list, err
 }
 
 // loadChange reads everything needed to continue a change, which may have ended by now.
-func (d *driver) loadChange(ctx context.Context, db id.DatabaseID, change id.OperationID) (job changeJob, err error) {
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, c, err := lockChange(ctx, tx, db, change)
-		if err != nil {
-			return err
-		}
+func (d *driver) loadChange(ctx context.Context, c role.Change) (job changeJob, err error) {
+	err = d.updateChange(ctx, c, func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) (err error) {
 		job, err = jobOf(ctx, tx, record, c)
 		return err
 	})
 	return job, err
 }
 
-func lockChange(
-	ctx context.Context, tx ports.Tx, db id.DatabaseID, change id.OperationID,
-) (record database.Record, c role.Change, err error) {
-	if record, err = tx.Databases().Lock(ctx, db); err != nil {
-		return record, c, err
-	}
-	c, err = tx.RoleChanges().Get(ctx, db, change)
-	return record, c, err
+// updateChange runs fn in a transaction that has locked the database of a change; ErrNoRow where there is no such change.
+func (d *driver) updateChange(
+	ctx context.Context, of role.Change, fn func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) error,
+) error {
+	return d.plane.UpdateDatabase(ctx, of.DatabaseID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+		c, err := tx.RoleChanges().Get(ctx, of.DatabaseID, of.ID)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, tx, record, c)
+	})
 }
 
 // postpone records that the outcome is unknown, unless another driver has learnt it in the meantime.
@@ -152,11 +151,7 @@ func (d *driver) postpone(ctx context.Context, j changeJob, cause error) (outcom
 	ctx, cancel := d.plane.Settling(ctx)
 	defer cancel()
 	o := outcome{}
-	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, c, err := lockChange(ctx, tx, j.record.ID, j.change.ID)
-		if err != nil {
-			return err
-		}
+	err := d.updateChange(ctx, j.change, func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) (err error) {
 		if o = (outcome{change: c}); !c.Open() {
 			return nil
 		}
@@ -196,12 +191,12 @@ func (d *driver) renewRemoval(
 	if err != nil {
 		return c, err
 	}
-	again := intent{kind: role.Removal, key: d.internalKey("remove"), actor: c.Actor, requestID: c.RequestID}
-	job, err := d.changeRole(ctx, tx, record, target, cell, again)
+	again := role.Change{Kind: role.Removal, Key: d.internalKey("remove"), Actor: c.Actor, RequestID: c.RequestID}
+	job, err := d.changeRole(ctx, tx, record, target, cell, intent{Change: again})
 	return job.change, err
 }
 
-// logChange records the progress of a change for the operator.
+// logChange tells the operator of the progress of a change.
 func (d *driver) logChange(ctx context.Context, what string, c role.Change, err error) {
 	d.plane.Journal.Log(ctx, ports.JournalEvent{
 		What: what, DatabaseID: c.DatabaseID, OperationID: c.ID, RoleID: c.RoleID, Kind: string(c.Kind), RequestID: c.RequestID,

@@ -68,7 +68,7 @@ func (d *driver) lookBeforeEnd(
 func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role.Sight, error) {
 	ask := func(verifier string) (command.LoginCondition, error) {
 		if verifier == "" { // no password that the server could have: any other tells whether there is a login
-			verifier = d.newPassword().verifier
+			_, verifier = d.newPassword()
 		}
 		question := command.InspectLogin{DatabaseID: j.record.ID, Username: j.change.Username, Verifier: verifier}
 		login, err := ports.Ask(ctx, agent, question)
@@ -88,7 +88,7 @@ func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role
 			return role.NewShut, nil
 		}
 	}
-	condition, err := ask(j.verifier)
+	condition, err := ask(j.current.verifier)
 	if err != nil {
 		return "", err
 	}

@@ -66,17 +66,14 @@ func (r *Roles) Admit(ctx context.Context, reached access.Reached, of id.RoleID)
 func (r *Roles) resume(
 	ctx context.Context, reached access.Reached, of id.RoleID, e role.Event, goal role.Status,
 ) (State, error) {
-	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
-		return State{}, err
-	}
-	release, err := reached.MayCall(ctx, r.plane)
+	release, err := reached.PermitCall(ctx, r.plane, account.Configure, rollout.AdditionalRoles)
 	if err != nil {
 		return State{}, err
 	}
 	defer release()
 	job, todo := r.newSetup(reached), false
-	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, target, err := r.sceneOf(ctx, tx, reached.Record().ID, of)
+	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
+		target, err := roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
 		}
@@ -114,8 +111,6 @@ func (r *Roles) newSetup(reached access.Reached) setup {
 
 func (j setup) state() State { return stateOf(j.role, j.record.RoleGeneration) }
 
-func settingUp(r role.Role) bool { return r.Status == role.Reserved || r.Status == role.SQLReady }
-
 // reserve commits the intent, including the password, or finds the role that was created with the key.
 func (r *Roles) reserve(ctx context.Context, reached access.Reached, q role.Request) (setup, error) {
 	job, made := r.newSetup(reached), false
@@ -125,17 +120,13 @@ func (r *Roles) reserve(ctx context.Context, reached access.Reached, q role.Requ
 		ConnectionLimit: q.ConnectionLimit, Status: role.Reserved, Key: q.Key, Fingerprint: q.Fingerprint(),
 		SetupID: plane.NewID[id.OperationID](r.plane.Entropy), CredentialGeneration: 1,
 	}
-	fresh := r.newPassword()
+	var password string
 	var err error
-	draft.Verifier = fresh.verifier
-	if draft.Sealed, err = r.plane.Secrets.Seal([]byte(fresh.text), draft.SecretContext()); err != nil {
+	password, draft.Verifier = r.newPassword()
+	if draft.Sealed, err = r.plane.Secrets.Seal([]byte(password), draft.SecretContext()); err != nil {
 		return setup{}, err
 	}
-	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := r.scene(ctx, tx, reached.Record().ID)
-		if err != nil {
-			return err
-		}
+	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		known, err := tx.Roles().ByKey(ctx, s.Database.ID, q.Key)
 		if err == nil {
 			made, job.record, job.role = false, s.Database, known

@@ -22,10 +22,8 @@ func (r *Roles) registerRounds() {
 // dueChanges begins to shut out the roles whose password is no longer valid, and lists what is unfinished.
 func (r *Roles) dueChanges(ctx context.Context) ([]ports.DueChange, error) {
 	expired, err := r.expireRoles(ctx)
-	var due []ports.DueChange
-	dueErr := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		due, err = tx.RoleChanges().Due(ctx, r.plane.Clock.Now(), plane.RoundMost)
-		return err
+	due, dueErr := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DueChange, error) {
+		return tx.RoleChanges().Due(ctx, r.plane.Clock.Now(), plane.RoundMost)
 	})
 	return append(expired, due...), errors.Join(err, dueErr)
 }
@@ -48,9 +46,10 @@ func (r *Roles) goOn(ctx context.Context, c ports.DueChange) error {
 
 // stillPending reads a change just before it is continued; false if there is nothing left to do.
 func (r *Roles) stillPending(ctx context.Context, due ports.DueChange) (changeJob, bool) {
-	job, err := r.loadChange(ctx, due.DatabaseID, due.ID)
+	c := role.Change{ID: due.ID, DatabaseID: due.DatabaseID}
+	job, err := r.loadChange(ctx, c)
 	if err != nil && !plane.IsSettled(err) {
-		r.logChange(ctx, "change.unreadable", role.Change{ID: due.ID, DatabaseID: due.DatabaseID}, err)
+		r.logChange(ctx, "change.unreadable", c, err)
 	}
 	return job, err == nil && job.change.Open()
 }
@@ -59,10 +58,8 @@ func (r *Roles) nextExpiry(ctx context.Context, done changeJob) (ports.DueChange
 	if done.change.Kind != role.Expiry {
 		return ports.DueChange{}, false
 	}
-	var list []role.Role
-	err := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		list, err = tx.Roles().List(ctx, done.record.ID)
-		return err
+	list, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
+		return tx.Roles().List(ctx, done.record.ID)
 	})
 	for _, next := range list {
 		if next.Status == role.Ready && next.CredentialExpired(r.plane.Clock.Now()) {
@@ -87,10 +84,8 @@ func (r *Roles) attempt(ctx context.Context, job changeJob) error {
 
 // expireRoles begins to shut out the roles whose password is no longer valid.
 func (r *Roles) expireRoles(ctx context.Context) (begun []ports.DueChange, err error) {
-	var over []role.Role
-	err = r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		over, err = tx.Roles().Expiring(ctx, r.plane.Clock.Now(), r.plane.Work.BesideLogins(), plane.RoundMost)
-		return err
+	over, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
+		return tx.Roles().Expiring(ctx, r.plane.Clock.Now(), r.plane.Work.BesideLogins(), plane.RoundMost)
 	})
 	for _, ended := range over {
 		if c, ok := r.expire(ctx, ended); ok {
@@ -116,11 +111,7 @@ func (r *Roles) expire(ctx context.Context, ended role.Role) (ports.DueChange, b
 
 // beginExpiry commits the intent. From then on nobody reveals or rotates the password, whatever its server does.
 func (r *Roles) beginExpiry(ctx context.Context, ended role.Role) (job changeJob, err error) {
-	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := r.scene(ctx, tx, ended.DatabaseID)
-		if err != nil {
-			return err
-		}
+	err = r.updateScene(ctx, ended.DatabaseID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		target, err := tx.Roles().Get(ctx, ended.DatabaseID, ended.ID)
 		if err != nil {
 			return err
@@ -129,8 +120,8 @@ func (r *Roles) beginExpiry(ctx context.Context, ended role.Role) (job changeJob
 		if !ok {
 			return plane.ErrSettled
 		}
-		want := intent{kind: role.Expiry, key: r.internalKey("expire"), actor: audit.System}
-		job, err = r.changeRole(ctx, tx, s.Database, target, cell, want)
+		want := role.Change{Kind: role.Expiry, Key: r.internalKey("expire"), Actor: audit.System}
+		job, err = r.changeRole(ctx, tx, s.Database, target, cell, intent{Change: want})
 		return err
 	})
 	return job, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -31,17 +32,14 @@ func (d *driver) carryOutNewest(ctx context.Context, j changeJob) (role.Result, 
 // surpassChange moves a pending change past the agent's generations, unless another process has done so since it was sent.
 func (d *driver) surpassChange(ctx context.Context, sent changeJob, refusal error) (job changeJob, err error) {
 	d.logChange(ctx, "change.overtaken", sent.change, refusal)
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, c, err := lockChange(ctx, tx, sent.record.ID, sent.change.ID)
-		if err != nil {
-			return err
-		}
+	err = d.updateChange(ctx, sent.change, func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) error {
 		if c.Open() && c.Generation == sent.change.Generation {
-			record.RoleGeneration = plane.Surpassing(record.RoleGeneration, refusal)
-			c.Generation = record.RoleGeneration
+			var err error
 			if c, err = d.surpassCredential(c, refusal); err != nil {
 				return err
 			}
+			record.RoleGeneration = plane.Surpassing(record.RoleGeneration, refusal)
+			c.Generation = record.RoleGeneration
 			if err := tx.Databases().Save(ctx, record); err != nil {
 				return err
 			}
@@ -107,11 +105,7 @@ func (r *Roles) sendSetup(
 
 // surpassSetup moves a role that is being created past the agent's generations, unless another process has done so.
 func (r *Roles) surpassSetup(ctx context.Context, j setup, refusal error) (moved role.Role, err error) {
-	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record, err := tx.Databases().Lock(ctx, j.record.ID)
-		if err != nil {
-			return plane.NotFound(err, plane.ErrDatabaseNotFound())
-		}
+	err = r.plane.UpdateDatabase(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, record database.Record) (err error) {
 		moved, err = livingRole(ctx, tx, j.record.ID, j.role.ID)
 		switch {
 		case err != nil:
@@ -128,7 +122,7 @@ func (r *Roles) surpassSetup(ctx context.Context, j setup, refusal error) (moved
 		}
 		return tx.Roles().Save(ctx, moved)
 	})
-	return moved, err
+	return moved, plane.NotFound(err, plane.ErrDatabaseNotFound())
 }
 
 func errNotThisRole(cause error, j setup) error {

@@ -59,10 +59,8 @@ func (m *ManagedLogins) List(ctx context.Context, reached access.Reached) ([]Man
 	if err := reached.Permit(account.See); err != nil {
 		return nil, err
 	}
-	var list []ports.LoginSecret
-	err := m.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		list, err = tx.Logins().List(ctx, reached.Record().ID)
-		return err
+	list, err := ports.Read(ctx, m.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.LoginSecret, error) {
+		return tx.Logins().List(ctx, reached.Record().ID)
 	})
 	logins := make([]ManagedLogin, 0, len(list))
 	for _, l := range list {
@@ -85,10 +83,7 @@ func (m *ManagedLogins) Reveal(ctx context.Context, reached access.Reached, l da
 	_, password, err := m.reveal(ctx, reached, audit.LoginRevealed, func(ctx context.Context, tx ports.Tx) (secret, error) {
 		var err error
 		stored, err = settledLogin(ctx, tx, reached.Record().ID, l)
-		return secret{
-			username: stored.Username, verifier: stored.Verifier, password: sealedPassword{stored.Sealed, stored.Context()},
-			generation: stored.Generation, details: loginDetails(l, stored.Username, stored.Generation),
-		}, err
+		return secret{loginOfDatabase(stored), loginDetails(l, stored.Username, stored.Generation)}, err
 	})
 	if err != nil {
 		return RevealedLogin{}, err
@@ -124,41 +119,19 @@ func (m *ManagedLogins) Rotate(
 	if err := reached.Permit(account.Configure); err != nil {
 		return LoginRotation{}, err
 	}
-	key, err := idempotency.Parse(string(key))
-	if err != nil {
-		return LoginRotation{}, err
-	}
-	release, err := reached.MayCall(ctx, m.plane)
-	if err != nil {
-		return LoginRotation{}, err
-	}
-	defer release()
-	want := m.userIntent(reached, role.Rotation, key)
-	var job changeJob
-	var known bool
-	err = m.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := m.scene(ctx, tx, reached.Record().ID)
-		if err != nil {
-			return err
-		}
-		stored, err := loginOf(ctx, tx, s.Database.ID, l)
-		if err != nil {
-			return err
-		}
-		job, known, err = changeByKey(ctx, tx, s.Database, role.Change{Login: l, Kind: role.Rotation, Key: key})
-		if err != nil || known {
-			return err
-		}
-		if err := s.AdmitsLoginChange(); err != nil {
-			return err
-		}
-		job, err = m.changeManaged(ctx, tx, s.Database, stored, want)
+	var stored ports.LoginSecret
+	find := func(ctx context.Context, tx ports.Tx) (err error) {
+		stored, err = loginOf(ctx, tx, reached.Record().ID, l)
 		return err
-	})
-	if err != nil {
-		return LoginRotation{}, err
 	}
-	c, err := m.answerChange(ctx, job, !known)
+	begin := func(ctx context.Context, tx ports.Tx, s role.Scene, want intent) (changeJob, error) {
+		if err := s.AdmitsLoginChange(); err != nil {
+			return changeJob{}, err
+		}
+		want.Login = l
+		return m.addChange(ctx, tx, s.Database, want, loginOfDatabase(stored))
+	}
+	c, err := m.request(ctx, reached, role.Change{Login: l, Kind: role.Rotation, Key: key}, find, begin)
 	if err != nil || l != database.OwnerLogin || c.Open() || c.Revealed {
 		return LoginRotation{Change: c}, err
 	}
@@ -171,17 +144,13 @@ func (m *ManagedLogins) handOver(ctx context.Context, reached access.Reached, c 
 	ctx, cancel := m.plane.Settling(ctx)
 	defer cancel()
 	var password string
-	err := m.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := m.updateChange(ctx, c, func(ctx context.Context, tx ports.Tx, record database.Record, stored role.Change) error {
 		password = ""
-		record, stored, err := lockChange(ctx, tx, c.DatabaseID, c.ID)
-		if err != nil {
-			return err
-		}
 		current, err := loginOf(ctx, tx, record.ID, c.Login)
 		if err != nil || stored.Revealed || current.Generation != stored.CredentialGeneration {
 			return err
 		}
-		if password, err = m.unseal(sealedPassword{current.Sealed, current.Context()}); err != nil {
+		if password, err = m.unseal(current.Sealed, current.Context()); err != nil {
 			return err
 		}
 		stored.Revealed = true

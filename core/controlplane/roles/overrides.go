@@ -2,9 +2,6 @@ package roles
 
 import (
 	"context"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
@@ -21,10 +18,9 @@ type Overrides struct{ *driver }
 func NewOverrides(p *plane.Plane) *Overrides { return &Overrides{&driver{p}} }
 
 // Changes lists the changes of the logins of a database, the latest first, without passwords.
-func (o *Overrides) Changes(ctx context.Context, db id.DatabaseID) (list []role.Change, err error) {
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		list, err = tx.RoleChanges().List(ctx, db)
-		return err
+func (o *Overrides) Changes(ctx context.Context, db id.DatabaseID) ([]role.Change, error) {
+	list, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Change, error) {
+		return tx.RoleChanges().List(ctx, db)
 	})
 	for i := range list {
 		list[i].Verifier, list[i].Sealed = "", nil
@@ -42,11 +38,8 @@ type Override struct {
 const longestReason = 300
 
 func (o Override) check() error {
-	reason := strings.TrimSpace(o.Reason)
-	if reason == "" || utf8.RuneCountInString(reason) > longestReason || strings.ContainsFunc(reason, unicode.IsControl) {
-		return fault.Invalid("reason", "must have 1-%d characters, none of them a control character", longestReason)
-	}
-	return nil
+	_, err := fault.Label("reason", o.Reason, 1, longestReason)
+	return err
 }
 
 // EndedChange is a change that an operator has ended, and what was found at its login.
@@ -67,7 +60,7 @@ func (o *Overrides) EndChange(
 	if err := order.check(); err != nil {
 		return EndedChange{}, err
 	}
-	job, err := o.loadChange(ctx, db, change)
+	job, err := o.loadChange(ctx, role.Change{ID: change, DatabaseID: db})
 	if err != nil {
 		return EndedChange{}, plane.NotFound(err, fault.New(fault.OperationNotFound, "no such change of this database"))
 	}

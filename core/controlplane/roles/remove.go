@@ -45,10 +45,7 @@ func (r *Roles) Remove(ctx context.Context, reached access.Reached, of id.RoleID
 const removeRounds = 4
 
 func (r *Roles) remove(ctx context.Context, reached access.Reached, of id.RoleID, e role.Event) (Removal, error) {
-	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
-		return Removal{}, err
-	}
-	release, err := reached.MayCall(ctx, r.plane)
+	release, err := reached.PermitCall(ctx, r.plane, account.Configure, rollout.AdditionalRoles)
 	if err != nil {
 		return Removal{}, err
 	}
@@ -95,9 +92,9 @@ func (r *Roles) nextRemoval(
 	ctx, cancel := r.plane.Settling(ctx)
 	defer cancel()
 	begun := false
-	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		begun = false
-		s, target, err := r.sceneOf(ctx, tx, reached.Record().ID, of)
+		target, err := roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
 		}

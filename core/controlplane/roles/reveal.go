@@ -3,21 +3,23 @@ package roles
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// secret is a password that may be shown, with its login's names on the server and in the activity log.
+// secret is a login whose password may be shown, with what the activity log says of it.
 type secret struct {
-	username, verifier string
-	password           sealedPassword
-	generation         int64 // credential generation
-	details            audit.Details
+	login
+	details audit.Details
 }
 
 // reveal decrypts a password after the server has confirmed that it is in force, and stores an activity entry before returning
@@ -26,11 +28,7 @@ type secret struct {
 func (d *driver) reveal(
 	ctx context.Context, reached access.Reached, what audit.Action, read func(context.Context, ports.Tx) (secret, error),
 ) (record database.Record, password string, err error) {
-	var seen secret
-	err = d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		seen, err = read(ctx, tx)
-		return err
-	})
+	seen, err := ports.Read(ctx, d.plane.Store, read)
 	if err != nil {
 		return record, "", err
 	}
@@ -42,14 +40,11 @@ func (d *driver) reveal(
 	if err := d.inForce(ctx, reached.Record(), seen.username, seen.verifier); err != nil {
 		return record, "", err
 	}
-	if password, err = d.unseal(seen.password); err != nil {
+	if password, err = d.unseal(seen.sealed, seen.context); err != nil {
 		return record, "", err
 	}
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		var err error
-		if record, err = tx.Databases().Lock(ctx, reached.Record().ID); err != nil {
-			return plane.NotFound(err, plane.ErrDatabaseNotFound())
-		}
+	err = d.plane.UpdateDatabase(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		record = locked
 		now, err := read(ctx, tx)
 		switch {
 		case err != nil:
@@ -60,7 +55,7 @@ func (d *driver) reveal(
 		return d.plane.Audit(ctx, tx, record, reached.Caller().Actor(), what, now.details)
 	})
 	if err != nil {
-		return record, "", err
+		return record, "", plane.NotFound(err, plane.ErrDatabaseNotFound())
 	}
 	return record, password, nil
 }
@@ -98,4 +93,31 @@ func errUnfinished() error {
 
 func errChangedMeanwhile() error {
 	return fault.New(fault.ManagedRoleConflict, "the login was changed at the same time: repeat the request")
+}
+
+// Revealed is a role with its password.
+type Revealed struct {
+	State
+	Password string
+}
+
+// Reveal returns the password of a role, after the server has confirmed that it is in force and an activity entry is stored.
+// FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is not ready, a change of it is unfinished, its validity has
+// ended, or its password on the server is another one. AGENT_ERROR: the server could not be asked.
+func (r *Roles) Reveal(ctx context.Context, reached access.Reached, of id.RoleID) (Revealed, error) {
+	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+		return Revealed{}, err
+	}
+	var target role.Role
+	record, password, err := r.reveal(ctx, reached, audit.RoleRevealed, func(ctx context.Context, tx ports.Tx) (secret, error) {
+		var err error
+		if target, err = livingRole(ctx, tx, reached.Record().ID, of); err == nil {
+			err = target.AdmitsReveal(r.plane.Clock.Now())
+		}
+		return secret{loginOfRole(target), roleDetails(target)}, err
+	})
+	if err != nil {
+		return Revealed{}, err
+	}
+	return Revealed{State: stateOf(target, record.RoleGeneration), Password: password}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -57,10 +58,8 @@ func (r *Roles) List(ctx context.Context, reached access.Reached, includeRevoked
 	if err := reached.Permit(account.See, rollout.AdditionalRoles); err != nil {
 		return nil, err
 	}
-	var list []role.Role
-	err := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		list, err = tx.Roles().List(ctx, reached.Record().ID)
-		return err
+	list, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
+		return tx.Roles().List(ctx, reached.Record().ID)
 	})
 	states := make([]State, 0, len(list))
 	for _, found := range list {
@@ -82,8 +81,8 @@ func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID
 		return State{}, err
 	}
 	var state State
-	err = r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, target, err := r.sceneOf(ctx, tx, reached.Record().ID, of)
+	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
+		target, err := roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
 		}
@@ -106,11 +105,23 @@ func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID
 	return state, err
 }
 
-// scene locks a database and reads everything that determines what may happen to its roles.
-func (d *driver) scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s role.Scene, err error) {
-	if s.Database, err = tx.Databases().Lock(ctx, db); err != nil {
-		return s, plane.NotFound(err, plane.ErrDatabaseNotFound())
-	}
+// updateScene runs fn in a transaction that has locked a database, with everything that determines what may happen to its roles.
+func (d *driver) updateScene(
+	ctx context.Context, db id.DatabaseID, fn func(ctx context.Context, tx ports.Tx, s role.Scene) error,
+) error {
+	err := d.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		s, err := d.scene(ctx, tx, locked)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, tx, s)
+	})
+	return plane.NotFound(err, plane.ErrDatabaseNotFound())
+}
+
+func (d *driver) scene(ctx context.Context, tx ports.Tx, locked database.Record) (s role.Scene, err error) {
+	db := locked.ID
+	s.Database = locked
 	if s.Roles, err = tx.Roles().List(ctx, db); err != nil {
 		return s, err
 	}
@@ -125,16 +136,6 @@ func (d *driver) scene(ctx context.Context, tx ports.Tx, db id.DatabaseID) (s ro
 		s.Blocking = open.Kind
 	}
 	return s, err
-}
-
-// sceneOf is scene with one role of the database, even a removed one.
-func (d *driver) sceneOf(
-	ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID,
-) (s role.Scene, target role.Role, err error) {
-	if s, err = d.scene(ctx, tx, db); err == nil {
-		target, err = roleOf(ctx, tx, db, of)
-	}
-	return s, target, err
 }
 
 // pendingChange returns the unfinished change of a database's logins; nil where there is none.

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -19,9 +20,9 @@ func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (State, er
 	ctx, cancel := r.plane.Patient(ctx)
 	defer cancel()
 	for settingUp(j.role) && j.role.Status != goal {
-		step := r.stepOf(j.role.Status)
+		step := setupSteps[j.role.Status]
 		r.plane.Crash(step.points.reserved)
-		if err := step.command(ctx, j); err != nil {
+		if err := r.tellSetup(ctx, j, step.event); err != nil {
 			r.logSetup(ctx, "role.unconfirmed", j, err)
 			return State{}, err
 		}
@@ -39,59 +40,55 @@ func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (State, er
 
 // setupStep is one transition of the flow reserved, sql_ready, ready.
 type setupStep struct {
-	event   role.Event
-	command func(context.Context, setup) error // its errors are shown to the caller
-	points  steps
-	done    string // event in the journal
+	event  role.Event
+	points steps
+	done   string // event in the journal
 }
 
-func (r *Roles) stepOf(s role.Status) setupStep {
-	if s == role.Reserved {
-		return setupStep{event: role.Prepare, command: r.prepare, points: prepareSteps, done: "role.prepared"}
-	}
-	return setupStep{event: role.Admit, command: r.admit, points: admitSteps, done: "role.admitted"}
+var setupSteps = map[role.Status]setupStep{ //nolint:exhaustive // in every other status the role is made
+	role.Reserved: {role.Prepare, prepareSteps, "role.prepared"},
+	role.SQLReady: {role.Admit, admitSteps, "role.admitted"},
 }
 
-func (r *Roles) prepare(ctx context.Context, j setup) error {
+func settingUp(r role.Role) bool { _, half := setupSteps[r.Status]; return half }
+
+// tellSetup has the server take a step. Its errors are shown to the caller.
+func (r *Roles) tellSetup(ctx context.Context, j setup, step role.Event) error {
 	agent, err := r.plane.AgentOf(ctx, j.record.ServerID)
 	if err != nil {
 		return err
 	}
+	var password string
+	if step == role.Admit {
+		if password, err = r.unseal(j.role.Sealed, j.role.SecretContext()); err != nil {
+			return err
+		}
+	}
 	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
-		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, command.PrepareRole{
-			DatabaseID: of.DatabaseID, Username: of.Username, Generation: of.Generation,
-			AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,
-		})
+		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, setupCommand(step, of, password))
 	})
 }
 
-func (r *Roles) admit(ctx context.Context, j setup) error {
-	agent, err := r.plane.AgentOf(ctx, j.record.ServerID)
-	if err != nil {
-		return err
-	}
-	password, err := r.plane.Secrets.Open(j.role.Sealed, j.role.SecretContext())
-	if err != nil {
-		return err
-	}
-	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
-		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, command.AdmitRole{
+func setupCommand(step role.Event, of role.Role, password string) command.Returning[command.None] {
+	if step == role.Prepare {
+		return command.PrepareRole{
 			DatabaseID: of.DatabaseID, Username: of.Username, Generation: of.Generation,
 			AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,
-			Verifier: of.Verifier, ValidUntil: of.CredentialExpiresAt, Password: string(password),
-		})
-	})
+		}
+	}
+	return command.AdmitRole{
+		DatabaseID: of.DatabaseID, Username: of.Username, Generation: of.Generation,
+		AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,
+		Verifier: of.Verifier, ValidUntil: of.CredentialExpiresAt, Password: password,
+	}
 }
 
 // commitSetup stores what the server has confirmed. A role that another process has taken further is left unchanged.
 func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup, error) {
 	ctx, cancel := r.plane.Settling(ctx)
 	defer cancel()
-	err := r.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		var err error
-		if j.record, err = tx.Databases().Lock(ctx, j.record.ID); err != nil {
-			return plane.NotFound(err, plane.ErrDatabaseNotFound())
-		}
+	err := r.plane.UpdateDatabase(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+		j.record = locked
 		if j.role, err = livingRole(ctx, tx, j.record.ID, j.role.ID); err != nil {
 			return err
 		}
@@ -111,7 +108,7 @@ func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup,
 		}
 		return r.plane.Audit(ctx, tx, j.record, j.actor, audit.RoleCreated, createdDetails(j.role))
 	})
-	return j, err
+	return j, plane.NotFound(err, plane.ErrDatabaseNotFound())
 }
 
 func createdDetails(r role.Role) audit.Details {
@@ -154,10 +151,8 @@ func (r *Roles) setupError(j setup, err error) error {
 func (r *Roles) overtaken(ctx context.Context, j setup) error {
 	ctx, cancel := r.plane.Settling(ctx)
 	defer cancel()
-	var now role.Role
-	err := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		now, err = livingRole(ctx, tx, j.record.ID, j.role.ID)
-		return err
+	now, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (role.Role, error) {
+		return livingRole(ctx, tx, j.record.ID, j.role.ID)
 	})
 	switch {
 	case err != nil:
@@ -188,7 +183,7 @@ func connectGrantRequired(j setup) error {
 // quoteIdentifier writes a name as PostgreSQL reads it: database names have hyphens.
 func quoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// logSetup records the progress of a role's creation for the operator.
+// logSetup tells the operator of the progress of a role's creation.
 func (r *Roles) logSetup(ctx context.Context, what string, j setup, err error) {
 	r.plane.Journal.Log(ctx, ports.JournalEvent{
 		What: what, DatabaseID: j.record.ID, OperationID: j.role.SetupID, RoleID: j.role.ID, RequestID: j.requestID, Err: err,
