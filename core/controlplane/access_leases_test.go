@@ -90,6 +90,7 @@ func TestABurstWritesSeldom(t *testing.T) {
 	for range 100 {
 		a, err := w.read(w.ControlPlane)
 		refused(t, err, fault.RateLimited)
+		equal(t, "the caller is known", a.Caller.Known(), true)
 		equal(t, "retry after", a.Rate.RetryAfter, time.Minute/manyReads)
 	}
 	if leases, finds := counts.leases.Load(), counts.finds.Load(); leases > 60 || leases+finds != manyReads+100 {
@@ -137,8 +138,7 @@ func TestALeaseKeepsNothingFromTheStore(t *testing.T) {
 	}))
 	equal(t, "the plan", must(read())(t).Caller.Account.Plan, account.Free)
 	ok(t, w.Operator.RevokeKey(w.ctx, w.caller.Key.ID))
-	_, err := read()
-	refused(t, err, fault.Unauthorized)
+	refused(t, errOf(read()), fault.Unauthorized)
 }
 
 // What a host that has died had leased counts as used; what one that stops has left is there at once, on another.

@@ -10,9 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/operation"
 )
 
 // daily is a database with a daily backup.
@@ -38,21 +36,6 @@ func TestDailyBackups(t *testing.T) {
 	}
 	for _, b := range w.backups(r) {
 		equal(t, "trigger", b.Trigger, backup.Scheduled)
-	}
-}
-
-func TestMissedDaysAreMadeUpByOne(t *testing.T) {
-	w := newWorld(t)
-	r := w.daily()
-	w.clock.Advance(5 * 24 * time.Hour)
-	for range 3 {
-		ok(t, w.Rounds.Once(w.ctx))
-		w.runAll()
-	}
-	equal(t, "backups", len(w.backups(r)), 1)
-	next := w.reached(r.Record().ID).Record().NextBackupAt
-	if next == nil || !next.After(w.clock.Now()) || next.After(w.clock.Now().Add(24*time.Hour)) {
-		t.Errorf("the next one is due %v", next)
 	}
 }
 
@@ -120,9 +103,7 @@ func TestADeadServerStarvesNoOther(t *testing.T) {
 		must(w.Backups.Start(w.ctx, w.reached(dead.Record.ID)))(t)
 		w.runAll()
 	}
-	must(w.Operator.AddServer(w.ctx, operator.NewServer{
-		Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 100_000,
-	}))(t)
+	w.another("two", 0)
 	alive := w.made("alive")
 	if alive.Record.ServerID == dead.Record.ServerID {
 		t.Fatal("both are on one server")
@@ -137,16 +118,4 @@ func TestADeadServerStarvesNoOther(t *testing.T) {
 		w.clock.Advance(time.Minute)
 	}
 	equal(t, "expired backups on the other server", count(w.activity(alive.Record.ID), audit.BackupExpired), 1)
-}
-
-func TestRoundsLeaveFinishedWorkAlone(t *testing.T) {
-	w := newWorld(t)
-	r, work := w.started()
-	w.work(w.ControlPlane)
-	before := w.operation(work.ID)
-	ok(t, w.Rounds.Once(w.ctx))
-	after := w.operation(work.ID)
-	equal(t, "status", after.Status, operation.Succeeded)
-	equal(t, "epoch", after.Epoch, before.Epoch)
-	equal(t, "backups", len(w.backups(r)), 1)
 }

@@ -1,13 +1,10 @@
 package controlplane_test
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +17,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/work"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -43,42 +39,6 @@ func (w *world) backups(r access.Reached) []backup.Backup {
 	return list
 }
 
-func TestBackup(t *testing.T) {
-	w := newWorld(t)
-	r := w.reached(w.made("shop").Record.ID)
-	w.server.Load("shop", "CREATE TABLE orders ();")
-	work := must(w.Backups.Start(w.ctx, r))(t)
-	equal(t, "status", work.Status, operation.Queued)
-	equal(t, "progress", work.Progress, 0)
-	equal(t, "listed before it is done", len(w.backups(r)), 0)
-	w.work(w.ControlPlane)
-
-	done := w.operation(work.ID)
-	equal(t, "status", done.Status, operation.Succeeded)
-	equal(t, "progress", done.Progress, 100)
-	result := must(operation.Decode[operation.BackupResult](done.Result))(t)
-	list := w.backups(r)
-	if len(list) != 1 {
-		t.Fatal(list)
-	}
-	b := list[0]
-	if string(b.Filename) != result.Filename || b.OperationID != work.ID || b.SizeBytes != result.SizeBytes ||
-		b.ChecksumSHA256 != result.ChecksumSHA256 || b.VerifiedAt == nil || b.Trigger != backup.Manual || !b.RoleManifest {
-		t.Errorf("%+v, %+v", b, result)
-	}
-	if want := b.CreatedAt.AddDate(0, 0, 14); b.ExpiresAt == nil || !b.ExpiresAt.Equal(want) {
-		t.Errorf("expires %v, want %s", b.ExpiresAt, want)
-	}
-	w.expectEvent("backup.succeeded", work.ID)
-	w.expectDownload(r, b, "CREATE TABLE orders ();")
-	want := []audit.Action{audit.DatabaseCreated, audit.BackupRequested, audit.BackupFinished, audit.BackupDownloaded}
-	slices.Sort(want)
-	got := w.activity(r.Record().ID)
-	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Error(got)
-	}
-}
-
 func (w *world) expectEvent(name string, op id.OperationID) {
 	w.t.Helper()
 	if got := w.events(); !slices.Equal(got, []string{name}) {
@@ -92,61 +52,9 @@ func (w *world) expectEvent(name string, op id.OperationID) {
 	}
 }
 
-func (w *world) expectDownload(r access.Reached, b backup.Backup, text string) {
-	w.t.Helper()
-	d := must(w.Backups.Open(w.ctx, r, b.Filename))(w.t)
-	defer func() { ok(w.t, d.File.Body.Close()) }()
-	content := must(io.ReadAll(must(gzip.NewReader(d.File.Body))(w.t)))(w.t)
-	equal(w.t, "size", d.File.Size, b.SizeBytes)
-	if !strings.Contains(string(content), text) {
-		w.t.Errorf("%s", content)
-	}
-}
-
-func TestTwoBackupsInOneSecondHaveTwoNames(t *testing.T) {
-	w := newWorld(t)
-	r, _ := w.started()
-	w.runAll()
-	must(w.Backups.Start(w.ctx, r))(t)
-	w.runAll()
-	list := w.backups(r)
-	if len(list) != 2 || list[0].Filename == list[1].Filename {
-		t.Errorf("%+v", list)
-	}
-}
-
 func (w *world) runOnce() {
 	w.t.Helper()
 	equal(w.t, "claimed", must(w.Work.RunNext(w.ctx))(w.t), true)
-}
-
-func TestOneOpenOperation(t *testing.T) {
-	w := newWorld(t)
-	r, _ := w.started()
-	_, err := w.Backups.Start(w.ctx, r)
-	refused(t, err, fault.DatabaseStateConflict)
-	_, err = w.Databases.SetLifecycle(w.ctx, r, database.Stop)
-	refused(t, err, fault.DatabaseStateConflict)
-	w.work(w.ControlPlane)
-	must(w.Backups.Start(w.ctx, r))(t)
-}
-
-func TestUnverifiedBackupIsKeptAndFails(t *testing.T) {
-	w := newWorld(t)
-	w.server.SetNotVerified(`statement 3 of view "v": 42883`)
-	r, work := w.started()
-	w.work(w.ControlPlane)
-	done := w.operation(work.ID)
-	equal(t, "status", done.Status, operation.Failed)
-	if f := done.Failure(); f == nil || f.Code != fault.BackupNotVerified || !strings.Contains(f.Message, "42883") {
-		t.Errorf("%+v", f)
-	}
-	list := w.backups(r)
-	if len(list) != 1 || list[0].VerifiedAt != nil {
-		t.Fatalf("%+v", list)
-	}
-	w.expectEvent("backup.failed", work.ID)
-	w.expectDownload(r, list[0], "PostgreSQL database dump")
 }
 
 func TestVerificationCanBeTurnedOff(t *testing.T) {
@@ -162,22 +70,17 @@ func TestVerificationCanBeTurnedOff(t *testing.T) {
 	}
 }
 
-func TestStorageFull(t *testing.T) {
+// The agent knows for what there is no room, and its words are the operation's.
+func TestNoRoomForWhat(t *testing.T) {
 	w := newWorld(t)
-	r, work := w.started()
+	_, work := w.started()
 	w.server.SetStorageFull(true)
 	w.work(w.ControlPlane)
-	done := w.operation(work.ID)
-	const said = "the server has no room for the backup" // by the agent, which knows for what there is none
-	if f := done.Failure(); done.Status != operation.Failed || f == nil || f.Code != fault.BackupStorageFull || f.Message != said {
-		t.Errorf("%s, %+v", done.Status, f)
+	f := w.operation(work.ID).Failure()
+	if f == nil || f.Code != fault.BackupStorageFull || f.Message != "the server has no room for the backup" {
+		t.Errorf("%+v", f)
 	}
-	equal(t, "listed", len(w.backups(r)), 0)
 	equal(t, "closed at the agent", w.server.Calls("Close"), 1)
-	_, err := w.Backups.Start(w.ctx, r)
-	refused(t, err, fault.BackupStorageFull)
-	w.server.SetStorageFull(false)
-	must(w.Backups.Start(w.ctx, r))(t)
 }
 
 func TestBackupNeedsTheServer(t *testing.T) {
@@ -221,53 +124,19 @@ func (w *world) reachedOperation(op id.OperationID) operations.Reached {
 	return must(w.Operations.Reach(w.ctx, w.caller, op, account.See))(w.t)
 }
 
-func TestCancelQueued(t *testing.T) {
-	w := newWorld(t)
-	r, work := w.started()
-	o := must(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID)))(t)
-	equal(t, "status", o.Status, operation.Canceled)
-	equal(t, "stored", w.operation(work.ID).Status, operation.Canceled)
-	again := must(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID)))(t)
-	equal(t, "canceled twice", again.Status, operation.Canceled)
-	equal(t, "claimed", must(w.Work.RunNext(w.ctx))(t), false)
-	w.expectEvent("backup.canceled", work.ID)
-	must(w.Backups.Start(w.ctx, r))(t)
-}
-
-func TestCancelRunning(t *testing.T) {
-	w := newWorld(t)
-	r, work := w.started()
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "Backup" && c.CallIndex == 1 {
-			o := must(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID)))(t)
-			equal(t, "status until the server has confirmed", o.Status, operation.Running)
-		}
-		return fakeagent.Fault{}
-	})
-	w.work(w.ControlPlane)
-	equal(t, "status", w.operation(work.ID).Status, operation.Canceled)
-	equal(t, "closed at the agent", w.server.Calls("Close"), 1)
-	equal(t, "listed", len(w.backups(r)), 0)
-	w.expectEvent("backup.canceled", work.ID)
-}
-
 // The request comes when the file is already complete: the backup stays, and succeeds.
 func TestCancelTooLate(t *testing.T) {
 	w := newWorld(t)
 	r, work := w.started()
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "Backup" && c.CallIndex == 2 { // this call completes it; its reply is lost
-			must(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID)))(t)
-			return fakeagent.Fault{After: fakeagent.ErrReplyLost}
-		}
-		return fakeagent.Fault{}
+	w.inCall("Backup", 2, func() fakeagent.Fault { // this call completes it; its reply is lost
+		must(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID)))(t)
+		return fakeagent.Fault{After: fakeagent.ErrReplyLost}
 	})
 	w.work(w.ControlPlane)
 	equal(t, "status", w.operation(work.ID).Status, operation.Succeeded)
 	equal(t, "listed", len(w.backups(r)), 1)
 	w.expectEvent("backup.succeeded", work.ID)
-	_, err := w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID))
-	refused(t, err, fault.DatabaseStateConflict)
+	refused(t, errOf(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID))), fault.DatabaseStateConflict)
 }
 
 // Killed at any point, the next process finishes the same backup: one file, one record, one event.
@@ -315,17 +184,12 @@ func TestFailingAndCancelingSurviveACrash(t *testing.T) {
 func TestABackupOutlivesARefusedAccount(t *testing.T) {
 	w := newWorld(t)
 	_, started := w.started()
-	refusals := 2
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == "SetAccounts" && refusals > 0 {
-			refusals--
-			f.Before = command.Refuse(command.ReasonFailed, "the ledger is full")
-		}
-		return f
-	})
+	w.refusing("SetAccounts", command.ReasonFailed)
+	w.tryForAnHour()
+	equal(t, "backups asked for", w.server.Calls("Backup"), 0)
+	w.server.OnCall(nil)
 	w.work(w.ControlPlane)
 	equal(t, "status", w.operation(started.ID).Status, operation.Succeeded)
-	equal(t, "refusals left", refusals, 0)
 }
 
 // A backup that an operation of another database uses stays until that ends, whoever wants it gone.
@@ -348,32 +212,6 @@ func TestABackupInUseStays(t *testing.T) {
 	equal(t, "erased", w.server.Calls("DeleteBackup"), 1)
 }
 
-func TestDeleteBackup(t *testing.T) {
-	w := newWorld(t)
-	r, _ := w.started()
-	w.work(w.ControlPlane)
-	name := w.backups(r)[0].Filename
-	ok(t, w.Backups.Delete(w.ctx, r, name))
-	equal(t, "listed", len(w.backups(r)), 0)
-	refused(t, w.Backups.Delete(w.ctx, r, name), fault.BackupNotFound)
-	_, err := w.Backups.Open(w.ctx, r, name)
-	refused(t, err, fault.BackupNotFound)
-	if log := w.activity(r.Record().ID); !slices.Contains(log, audit.BackupDeleted) {
-		t.Error(log)
-	}
-}
-
-func TestOldAgentHandsNothingOut(t *testing.T) {
-	w := newWorld(t)
-	r, _ := w.started()
-	w.work(w.ControlPlane)
-	name := w.backups(r)[0].Filename
-	w.server.SetOldAgent(true)
-	_, err := w.Backups.Open(w.ctx, r, name)
-	refused(t, err, fault.AgentRouteUnavailable)
-	refused(t, w.Backups.Delete(w.ctx, r, name), fault.AgentRouteUnavailable)
-}
-
 // What is left of a damaged file must not reach a customer as a backup. It can still be deleted.
 func TestACutShortFileIsNotHandedOut(t *testing.T) {
 	w := newWorld(t)
@@ -383,8 +221,7 @@ func TestACutShortFileIsNotHandedOut(t *testing.T) {
 	if !w.server.CutShort(r.Record().ID, string(name)) {
 		t.Fatal("there is no file")
 	}
-	_, err := w.Backups.Open(w.ctx, r, name)
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Backups.Open(w.ctx, r, name)), fault.AgentError)
 	equal(t, "downloads in the log", count(w.activity(r.Record().ID), audit.BackupDownloaded), 0)
 	ok(t, w.Backups.Delete(w.ctx, r, name))
 }
@@ -428,14 +265,11 @@ func TestSleeperWritesNothing(t *testing.T) {
 		w := newWorld(t)
 		_, work := w.started()
 		other := w.process(quick())
-		w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-			if c.Method == "Backup" && c.CallIndex == 0 { // the worker sleeps here, as if stopped
-				w.clock.Advance(time.Hour)
-				if finished {
-					w.work(other)
-				}
+		w.during("Backup", func() { // the worker sleeps here, as if stopped
+			w.clock.Advance(time.Hour)
+			if finished {
+				w.work(other)
 			}
-			return fakeagent.Fault{}
 		})
 		w.runOnce()
 		o := w.operation(work.ID)

@@ -18,7 +18,6 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // crowdedCalls is a process whose requests do not wait long for a call, and whose calls may hang for a while.
@@ -125,9 +124,6 @@ func TestAnAccountCannotTakeAllCallsToAServer(t *testing.T) {
 	}
 }
 
-// errOf drops what else a use case returns.
-func errOf[T any](_ T, err error) error { return err }
-
 // Every request that makes an agent work is refused while its account's share is taken, and has then changed nothing: made once
 // more, it does what it would have done. One after the other needs the only slot, so each has given it back. What the batch host
 // does is not refused, and reading a database neither.
@@ -151,8 +147,7 @@ func TestARequestBeyondItsAccountsShareChangesNothing(t *testing.T) {
 	rotated := make(chan error, 1)
 	go func() { rotated <- errOf(w.ManagedLogins.Rotate(w.ctx, busy, database.RuntimeLogin, "key")) }()
 	h.comesTo(t, 1)
-	again := request("again")
-	again.Key = "create"
+	again := keyed("again")
 	requests := []struct {
 		name string
 		make func() error
@@ -183,9 +178,7 @@ func TestARequestBeyondItsAccountsShareChangesNothing(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) { expectLater(t, r.make(), fault.RateLimited) })
 	}
 	equal(t, "entries in the log", len(w.activity(db)), before)
-	list, _, err := w.Databases.List(w.ctx, ada, ports.Page{})
-	ok(t, err)
-	equal(t, "databases", len(list), len(all))
+	equal(t, "databases", len(w.listed(ada)), len(all))
 	must(w.Databases.Get(w.ctx, shop))(t)
 	equal(t, "sizes that were asked for", w.server.Calls("DatabaseSize"), 0)
 	w.runAll()

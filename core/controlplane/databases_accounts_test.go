@@ -1,13 +1,11 @@
 package controlplane_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
 // later lets the next round come.
@@ -45,12 +43,7 @@ func TestAgentsThatCannotBeToldYet(t *testing.T) {
 	w.server.SetUnreachable(true)
 	w.later(30 * time.Second)
 	w.server.SetUnreachable(false)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == "SetAccounts" && c.CallIndex == 0 {
-			f.After = fakeagent.ErrReplyLost
-		}
-		return f
-	})
+	w.losing("SetAccounts", 0)
 	for range 3 {
 		w.later(30 * time.Second)
 	}

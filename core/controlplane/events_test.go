@@ -16,43 +16,6 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Each final status of a backup is one event, which is there as soon as the status is, and never before.
-func TestEachFinalStatusIsOneEvent(t *testing.T) {
-	endings := map[operation.Status]func(*world, operation.Operation){
-		operation.Succeeded: func(w *world, _ operation.Operation) { w.work(w.ControlPlane) },
-		operation.Failed: func(w *world, _ operation.Operation) {
-			w.server.SetNotVerified("would fail")
-			w.work(w.ControlPlane)
-		},
-		operation.Canceled: func(w *world, o operation.Operation) {
-			must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(w.t)
-		},
-	}
-	for status, end := range endings {
-		t.Run(string(status), func(t *testing.T) {
-			w := newWorld(t)
-			w.hook(receiver)
-			_, work := w.started()
-			w.dispatch(w.ControlPlane)
-			equal(t, "requests while it is queued", len(w.inbox.Requests("")), 0)
-			end(w, work)
-			w.expectEvent("backup."+string(status), work.ID)
-			w.dispatch(w.ControlPlane)
-			w.work(w.ControlPlane)
-			w.dispatch(w.ControlPlane)
-			got := w.inbox.Requests(receiver)
-			if len(got) != 1 {
-				t.Fatalf("%d requests", len(got))
-			}
-			p := must(operationEvent(got[0]))(t)
-			if p.ID != work.ID || p.Data.OperationID != work.ID || p.Data.Status != status || p.Data.DatabaseID != work.DatabaseID ||
-				(p.Data.Error != nil) != (status == operation.Failed) {
-				t.Errorf("%s", got[0].Body)
-			}
-		})
-	}
-}
-
 // Every public kind of operation makes its event when it is canceled; creating and starting a database make none.
 func TestEveryPublicKindMakesEvents(t *testing.T) {
 	w := newWorld(t)

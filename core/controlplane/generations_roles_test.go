@@ -1,7 +1,6 @@
 package controlplane_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -107,8 +105,7 @@ func TestNewRoleWithAForgottenName(t *testing.T) {
 				old := w.role("report")
 				forgotten := w.rotations(old.ID, rotations...)
 				restore()
-				_, err := w.Roles.Create(w.ctx, w.here(), wanted("export"))
-				refused(t, err, fault.ManagedRoleConflict)
+				refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("export"))), fault.ManagedRoleConflict)
 				equal(t, "the forgotten password gets in", w.getsIn(old.Username, forgotten), true)
 				fresh := must(w.Roles.List(w.ctx, w.here(), true))(t)[0]
 				equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), fresh.ID))(t).Done, true)
@@ -137,21 +134,14 @@ func TestNewRoleWithANameThatIsFree(t *testing.T) {
 // A prepared role whose login has another password by now is not opened: that would replace the password.
 func TestPreparedRoleWithAnotherPassword(t *testing.T) {
 	w := newRoleWorld(t)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == "AdmitRole" {
-			f.Before = ports.ErrAgentUnreachable
-		}
-		return f
-	})
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.AgentError)
+	w.failing("AdmitRole", 0, ports.ErrAgentUnreachable)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.AgentError)
 	restore := w.store.Backup()
 	w.server.OnCall(nil)
 	r := w.role("report")
 	forgotten := w.rotations(r.ID, "a", "b")
 	restore()
 	w.server.Prune()
-	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.ManagedRoleConflict)
 	equal(t, "the forgotten password gets in", w.getsIn(r.Username, forgotten), true)
 }

@@ -54,8 +54,7 @@ func TestAllowlistThatWasOnlyAdmitted(t *testing.T) {
 			switch {
 			case call.Method != "SetAllowlist":
 			case call.CallIndex == from:
-				_, err := w.Allowlist.Add(w.ctx, w.reached(db), laboratory, "")
-				refused(t, err, fault.AgentError)
+				refused(t, errOf(w.Allowlist.Add(w.ctx, w.reached(db), laboratory, "")), fault.AgentError)
 			default:
 				f.Admitted = broken
 			}
@@ -88,8 +87,7 @@ func TestAllowlistOfRestoredMetadata(t *testing.T) {
 		w.enforced(db)
 
 		w.server.SetUnreachable(true)
-		_, err := w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, "")
-		refused(t, err, fault.AgentError)
+		refused(t, errOf(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, "")), fault.AgentError)
 		restore = w.store.Backup()
 		w.server.SetUnreachable(false)
 		later()
@@ -122,14 +120,8 @@ func TestAllowlistThatIsAlwaysOvertaken(t *testing.T) {
 	w.ports.Journal = log
 	w.ControlPlane = w.process(quick())
 	c := w.made("shop")
-	w.server.OnCall(func(_ context.Context, call fakeagent.Call) fakeagent.Fault {
-		if call.Method == "SetAllowlist" {
-			return fakeagent.Fault{Before: &command.Refusal{Reason: command.ReasonStale}}
-		}
-		return fakeagent.Fault{}
-	})
-	_, err := w.Allowlist.Add(w.ctx, w.reached(c.Record.ID), office, "")
-	refused(t, err, fault.AgentError)
+	w.refusing("SetAllowlist", command.ReasonStale)
+	refused(t, errOf(w.Allowlist.Add(w.ctx, w.reached(c.Record.ID), office, "")), fault.AgentError)
 	equal(t, "pushes", w.server.Calls("SetAllowlist"), 3)
 	ok(t, w.Rounds.Once(w.ctx))
 	equal(t, "pushes after a round", w.server.Calls("SetAllowlist"), 6)
@@ -165,8 +157,7 @@ func TestUnfinishedLifecycleOfRestoredMetadata(t *testing.T) {
 		c := w.made("shop")
 		db := c.Record.ID
 		w.server.LoseReplies(1)
-		_, err := w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop)
-		refused(t, err, fault.AgentError)
+		refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop)), fault.AgentError)
 		restore := w.store.Backup()
 		w.work(w.ControlPlane)
 		must(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Start))(t)
@@ -186,14 +177,8 @@ func TestLifecycleMovesOnce(t *testing.T) {
 	w.stopsAndStarts(c, 3)
 	restore()
 	from := w.server.Calls("SetAccess")
-	w.server.OnCall(func(_ context.Context, call fakeagent.Call) (f fakeagent.Fault) {
-		if call.Method == "SetAccess" && call.CallIndex == from+1 {
-			f.Before = fakeagent.ErrReplyLost
-		}
-		return f
-	})
-	_, err := w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop)
-	refused(t, err, fault.AgentError)
+	w.failing("SetAccess", 1, fakeagent.ErrReplyLost)
+	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop)), fault.AgentError)
 	equal(t, "stored generation", w.reached(db).Record().AccessGeneration, 7) // the agent has 6
 	w.work(w.ControlPlane)
 	equal(t, "status", w.status(db), database.Stopped)

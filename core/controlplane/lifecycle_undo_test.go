@@ -37,8 +37,7 @@ func TestARefusedActionIsUndone(t *testing.T) {
 		}
 		before, opened := w.status(c.Record.ID), w.logsIn(c)
 		w.refusesAccess(1, action)
-		_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), action)
-		refused(t, err, fault.AgentError)
+		refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), action)), fault.AgentError)
 		equal(t, "status", w.status(c.Record.ID), before)
 		equal(t, string(action)+": a log-in gets in", w.logsIn(c), opened)
 		equal(t, "closed at the agent", w.server.Calls("Close"), 1)
@@ -53,23 +52,20 @@ func TestARefusedUndoing(t *testing.T) {
 		database.Stop: database.Active, database.Restart: database.Active, database.Start: database.Stopped,
 	} {
 		w := newWorld(t)
-		r := request("shop")
-		r.Key = "once"
+		r := keyed("shop")
 		c := must(w.Databases.Create(w.ctx, w.caller, r))(t)
 		if action == database.Start {
 			must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t)
 		}
 		w.refusesAccess(4, action)
-		_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), action)
-		refused(t, err, fault.AgentError)
+		refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), action)), fault.AgentError)
 		equal(t, "status", w.status(c.Record.ID), database.Error)
 		again := must(w.Databases.Create(w.ctx, w.caller, r))(t)
 		equal(t, "the creation, asked for once more", again.Record.ID, c.Record.ID)
 		w.clock.Advance(2 * time.Minute)
 		must(w.Work.RunNext(w.ctx))(t)
 		equal(t, "status, refused again", w.status(c.Record.ID), database.Error)
-		_, err = w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Start)
-		refused(t, err, fault.DatabaseStateConflict)
+		refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Start)), fault.DatabaseStateConflict)
 		w.work(w.ControlPlane)
 		equal(t, "status, in the end", w.status(c.Record.ID), was)
 		equal(t, "a log-in gets in", w.logsIn(c), was == database.Active)
@@ -94,8 +90,7 @@ func TestUndoingPassesANewerGeneration(t *testing.T) {
 	}))
 	w.refusesAccess(1, database.Stop)
 	from := w.server.Calls("SetAccess")
-	_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop)
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop)), fault.AgentError)
 	w.work(w.ControlPlane)
 	equal(t, "commands", w.server.Calls("SetAccess")-from, 3)
 	equal(t, "status", w.status(c.Record.ID), database.Active)
@@ -130,8 +125,7 @@ func TestUndoingGoesOnAfterItWasClosed(t *testing.T) {
 		}
 		return f
 	})
-	_, err := w.Databases.SetLifecycle(w.ctx, r, database.Stop)
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, r, database.Stop)), fault.AgentError)
 	w.work(w.ControlPlane)
 	equal(t, "status", w.status(c.Record.ID), database.Active)
 	equal(t, "losses in the log", count(w.activity(c.Record.ID), audit.AccessLost), 0)

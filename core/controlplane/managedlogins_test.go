@@ -21,8 +21,7 @@ func (w *roleWorld) rotateLogin(l database.Login, key string) (roles.LoginRotati
 func TestRevealOfADriftedLogin(t *testing.T) {
 	w := newRoleWorld(t)
 	w.server.DriftPassword(database.RoleNames(w.db, "").Runtime, "mine")
-	_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)), fault.ManagedRoleConflict)
 	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 0)
 }
 
@@ -30,10 +29,8 @@ func TestRevealOfADriftedLogin(t *testing.T) {
 func TestLoginsThatThereAreNot(t *testing.T) {
 	w := newRoleWorld(t)
 	for _, l := range []database.Login{"admin", ""} {
-		_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), l)
-		refused(t, err, fault.RoleNotFound)
-		_, err = w.rotateLogin(l, "key")
-		refused(t, err, fault.RoleNotFound)
+		refused(t, errOf(w.ManagedLogins.Reveal(w.ctx, w.here(), l)), fault.RoleNotFound)
+		refused(t, errOf(w.rotateLogin(l, "key")), fault.RoleNotFound)
 	}
 }
 
@@ -45,8 +42,7 @@ func TestRotationOfALoginInTheLog(t *testing.T) {
 	equal(t, "commands", w.server.Calls("ChangeLogin"), 1)
 	d := w.details(audit.LoginRotated)[0]
 	equal(t, "log", d["login"]+d["credentialGeneration"]+d["oldRefused"]+d["newAccepted"], "runtime2truetrue")
-	_, err := w.rotateLogin(database.RuntimeLogin, "")
-	refused(t, err, fault.ValidationError)
+	refused(t, errOf(w.rotateLogin(database.RuntimeLogin, "")), fault.ValidationError)
 }
 
 // The owner's new password is in exactly one answer, however many ask for it.
@@ -102,8 +98,7 @@ func TestOwnersPasswordAfterAnOutage(t *testing.T) {
 		c := must(w.rotateLogin(database.OwnerLogin, "key"))(t)
 		equal(t, "status", c.Status, role.Pending)
 		equal(t, "password", c.Password, "")
-		_, err := w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop)
-		refused(t, err, fault.DatabaseStateConflict)
+		refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop)), fault.DatabaseStateConflict)
 		w.keep()
 		if another {
 			equal(t, "gets in", w.getsIn("my-shop", must(w.rotateLogin(database.OwnerLogin, "next"))(t).Password), true)
@@ -118,8 +113,7 @@ func TestOwnersPasswordAfterAnOutage(t *testing.T) {
 // A database that was created with a key: the replay shows no password that is no longer the owner's.
 func TestReplayOfCreateAfterARotation(t *testing.T) {
 	w := newRoleWorld(t)
-	q := request("keyed")
-	q.Key = "create"
+	q := keyed("keyed")
 	first := must(w.Databases.Create(w.ctx, w.caller, q))(t)
 	must(w.ManagedLogins.Rotate(w.ctx, w.reached(first.Record.ID), database.OwnerLogin, "key"))(t)
 	again := must(w.Databases.Create(w.ctx, w.caller, q))(t)
@@ -130,8 +124,7 @@ func TestRevealOfAManagedLoginDuringItsChange(t *testing.T) {
 	w := newRoleWorld(t)
 	w.refusing("ChangeLogin", command.ReasonUnavailable)
 	must(w.rotateLogin(database.RuntimeLogin, "key"))(t)
-	_, err := w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)), fault.ManagedRoleConflict)
 	must(w.ManagedLogins.Reveal(w.ctx, w.here(), database.ReadonlyLogin))(t)
 	w.server.OnCall(nil)
 	w.keep()
@@ -148,8 +141,7 @@ func TestOwnersPasswordThatCannotBeDecrypted(t *testing.T) {
 	var cp *controlplane.ControlPlane
 	cp, box = w.withBrokenBox(c)
 	for range 2 {
-		_, err := cp.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "key")
-		refusedInside(t, err)
+		refusedInside(t, errOf(cp.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "key")))
 	}
 	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 0)
 	box.on = false

@@ -63,8 +63,7 @@ func TestADeadServerIsPassedOver(t *testing.T) {
 func TestAnAnswerEndsAvoidance(t *testing.T) {
 	w := newWorld(t)
 	w.server.SetUnreachable(true)
-	_, err := w.Databases.Create(w.ctx, w.caller, request("shop"))
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("shop"))), fault.AgentError)
 	equal(t, "avoided", w.avoided(w.machine.ID), true)
 	equal(t, "databases left", w.databases(), 0)
 	w.server.SetUnreachable(false)
@@ -77,8 +76,7 @@ func TestAnUnavailableServerKeepsWhatItWasTold(t *testing.T) {
 	w := newWorld(t)
 	roomy, down := w.another("roomy", 0)
 	down.SetUnavailable(true)
-	_, err := w.Databases.Create(w.ctx, w.caller, request("shop"))
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("shop"))), fault.AgentError)
 	equal(t, "server of the next", w.made("next").Record.ServerID, w.machine.ID)
 	down.SetUnavailable(false)
 	w.work(w.ControlPlane)
@@ -91,8 +89,7 @@ func TestOnlyTheUntouchedIsMoved(t *testing.T) {
 	w := newWorld(t)
 	_, lossy := w.another("roomy", 0)
 	lossy.LoseReplies(1)
-	_, err := w.Databases.Create(w.ctx, w.caller, request("lost"))
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("lost"))), fault.AgentError)
 	_, cut := w.another("roomier", 0)
 	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Capacity = 200_000 }))(t)
 	if !dies(func() {
@@ -140,8 +137,7 @@ func TestNowhereElse(t *testing.T) {
 
 // The process dies anywhere around the move and the first command to the other server.
 func TestAMoveSurvivesACrash(t *testing.T) {
-	r := request("shop")
-	r.Key = "once"
+	r := keyed("shop")
 	killed(t, databases.KindCreate,
 		func(w *world) { _, dead := w.another("roomy", 0); dead.SetUnreachable(true) },
 		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, r) },
@@ -195,8 +191,7 @@ func TestConnectionsAreSoldOnce(t *testing.T) {
 	one := request("single")
 	one.RoleModel = database.SingleLogin
 	must(w.Databases.Create(w.ctx, w.caller, one))(t)
-	_, err := w.Databases.Create(w.ctx, w.caller, request("more"))
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("more"))), fault.AgentError)
 }
 
 // Of a server that does not say how many connections it has none are counted, unless the operator gives a number.

@@ -46,15 +46,12 @@ func TestKeyOfAChange(t *testing.T) {
 		must(w.change(r.ID, role.Rotation, "key"))(t)
 	}
 	equal(t, "commands", w.server.Calls("ChangeLogin"), 1)
-	_, err := w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "key")
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "key")), fault.ManagedRoleConflict)
 	for _, key := range []string{"", "service-internal-x", "a\nb"} {
-		_, err = w.change(r.ID, role.Rotation, key)
-		refused(t, err, fault.ValidationError)
+		refused(t, errOf(w.change(r.ID, role.Rotation, key)), fault.ValidationError)
 	}
 	for _, k := range []role.Kind{"", "remove", "expire"} {
-		_, err = w.change(r.ID, k, "kinds")
-		refused(t, err, fault.ValidationError)
+		refused(t, errOf(w.change(r.ID, k, "kinds")), fault.ValidationError)
 	}
 }
 
@@ -126,24 +123,20 @@ func pendingChange(
 func (w *roleWorld) blocked(of id.RoleID) {
 	w.t.Helper()
 	for what, do := range map[string]func() error{
-		"create": func() error { _, err := w.Roles.Create(w.ctx, w.here(), wanted("blocked")); return err },
-		"rename": func() error { _, err := w.Roles.Rename(w.ctx, w.here(), of, "x"); return err },
-		"reveal": func() error { _, err := w.Roles.Reveal(w.ctx, w.here(), of); return err },
-		"rotate": func() error { _, err := w.change(of, role.Rotation, "blocked"); return err },
-		"revoke": func() error { _, err := w.change(of, role.Revocation, "blocked"); return err },
-		"remove": func() error { _, err := w.Roles.Remove(w.ctx, w.here(), of); return err },
-		"a login": func() error {
-			_, err := w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "b")
-			return err
-		},
+		"create":  func() error { return errOf(w.Roles.Create(w.ctx, w.here(), wanted("blocked"))) },
+		"rename":  func() error { return errOf(w.Roles.Rename(w.ctx, w.here(), of, "x")) },
+		"reveal":  func() error { return errOf(w.Roles.Reveal(w.ctx, w.here(), of)) },
+		"rotate":  func() error { return errOf(w.change(of, role.Rotation, "blocked")) },
+		"revoke":  func() error { return errOf(w.change(of, role.Revocation, "blocked")) },
+		"remove":  func() error { return errOf(w.Roles.Remove(w.ctx, w.here(), of)) },
+		"a login": func() error { return errOf(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "b")) },
 	} {
 		if err := do(); !fault.Has(err, fault.ManagedRoleConflict) {
 			w.t.Errorf("%s: %v", what, err)
 		}
 	}
 	for _, e := range []database.Event{database.Stop, database.Restart} {
-		_, err := w.Databases.SetLifecycle(w.ctx, w.here(), e)
-		refused(w.t, err, fault.DatabaseStateConflict)
+		refused(w.t, errOf(w.Databases.SetLifecycle(w.ctx, w.here(), e)), fault.DatabaseStateConflict)
 	}
 	equal(w.t, "starting what runs", must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Start))(w.t), database.Active)
 }
@@ -191,14 +184,11 @@ func TestAnotherDriverIsFirst(t *testing.T) {
 	for _, lost := range []error{nil, fakeagent.ErrReplyLost} {
 		w := newRoleWorld(t)
 		r := w.role("report")
-		w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-			if c.Method == "ChangeLogin" && c.CallIndex == 0 {
-				w.clock.Advance(time.Minute)
-				ok(t, w.Rounds.Once(w.ctx))
-				w.is(r.ID, role.Ready)
-				f.After = lost
-			}
-			return f
+		w.inCall("ChangeLogin", 0, func() fakeagent.Fault {
+			w.clock.Advance(time.Minute)
+			ok(t, w.Rounds.Once(w.ctx))
+			w.is(r.ID, role.Ready)
+			return fakeagent.Fault{After: lost}
 		})
 		c := must(w.change(r.ID, role.Rotation, "key"))(t)
 		equal(t, "status", c.Status, role.Completed)
@@ -214,8 +204,7 @@ func TestChangeOfAMissingLogin(t *testing.T) {
 	r := w.role("report")
 	w.server.DropLogin(r.Username)
 	for range 2 { // the request, and its replay
-		_, err := w.change(r.ID, role.Rotation, "rotate")
-		refused(t, err, fault.ManagedRoleConflict)
+		refused(t, errOf(w.change(r.ID, role.Rotation, "rotate")), fault.ManagedRoleConflict)
 		w.is(r.ID, role.Ready)
 	}
 	equal(t, "commands", w.server.Calls("ChangeLogin"), 1)
@@ -250,19 +239,14 @@ func TestOnlyChangesOfThisRoleAreRead(t *testing.T) {
 		w.Roles.ReadChange, w.Roles.ReplayChange,
 	} {
 		equal(t, "found", must(read(w.ctx, w.here(), r.ID, c.ID))(t).ID, c.ID)
-		_, err := read(w.ctx, w.here(), other.ID, c.ID)
-		refused(t, err, fault.OperationNotFound)
-		_, err = read(w.ctx, w.here(), r.ID, login)
-		refused(t, err, fault.OperationNotFound)
-		_, err = read(w.ctx, w.here(), r.ID, "00000000-0000-4000-8000-000000000000")
-		refused(t, err, fault.OperationNotFound)
-		_, err = read(w.ctx, w.here(), "00000000-0000-4000-8000-000000000000", c.ID)
-		refused(t, err, fault.RoleNotFound)
+		refused(t, errOf(read(w.ctx, w.here(), other.ID, c.ID)), fault.OperationNotFound)
+		refused(t, errOf(read(w.ctx, w.here(), r.ID, login)), fault.OperationNotFound)
+		refused(t, errOf(read(w.ctx, w.here(), r.ID, "00000000-0000-4000-8000-000000000000")), fault.OperationNotFound)
+		refused(t, errOf(read(w.ctx, w.here(), "00000000-0000-4000-8000-000000000000", c.ID)), fault.RoleNotFound)
 	}
 	must(w.change(r.ID, role.Revocation, "revoke"))(t)
 	must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t)
-	_, err := w.Roles.ReadChange(w.ctx, w.here(), r.ID, c.ID)
-	refused(t, err, fault.RoleNotFound)
+	refused(t, errOf(w.Roles.ReadChange(w.ctx, w.here(), r.ID, c.ID)), fault.RoleNotFound)
 }
 
 // pendingOrLast is the ID of the change that a key began.

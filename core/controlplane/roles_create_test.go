@@ -14,7 +14,6 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -42,17 +41,14 @@ func TestReplayOfCreate(t *testing.T) {
 	equal(t, "as it is now", again().Status, role.Revoked)
 	internal := wanted("internal")
 	internal.Key = "service-internal-x"
-	_, err := w.Roles.Create(w.ctx, w.here(), internal)
-	refused(t, err, fault.ValidationError)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), internal)), fault.ValidationError)
 }
 
 func TestCreateWaitsForARestart(t *testing.T) {
 	w := newRoleWorld(t)
 	w.server.LoseReplies(1)
-	_, err := w.Databases.SetLifecycle(w.ctx, w.here(), database.Restart)
-	refused(t, err, fault.AgentError)
-	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.here(), database.Restart)), fault.AgentError)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.ManagedRoleConflict)
 	w.work(w.ControlPlane)
 	w.role("report")
 }
@@ -67,23 +63,18 @@ func TestCloneOfAnOldBackupHasNoRoles(t *testing.T) {
 		record.RolesBarred = true
 		return tx.Databases().Save(ctx, record)
 	}))
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.CustomRoleRequiresV3Clone)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.CustomRoleRequiresV3Clone)
 }
 
 // Whatever is lost on the way, the request that is repeated finds the same role and the same password.
 func TestCreateGoesOnAfterLostReplies(t *testing.T) {
 	for _, method := range []string{"PrepareRole", "AdmitRole"} {
 		w := newRoleWorld(t)
-		w.losing(method, 0)
-		_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-		refused(t, err, fault.AgentError)
-		left := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+		left := w.halfMade(method)
 		if want := map[string]role.Status{"PrepareRole": role.Reserved, "AdmitRole": role.SQLReady}[method]; left.Status != want {
 			t.Errorf("%s after a lost reply of %s", left.Status, method)
 		}
-		_, err = w.Roles.Create(w.ctx, w.here(), wanted("other"))
-		refused(t, err, fault.ManagedRoleConflict) // one is still being made
+		refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("other"))), fault.ManagedRoleConflict) // one is still being made
 		r := w.role("report")
 		equal(t, "the same role", r.ID, left.ID)
 		equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
@@ -93,12 +84,9 @@ func TestCreateGoesOnAfterLostReplies(t *testing.T) {
 
 func TestConnectWithdrawnDuringSetup(t *testing.T) {
 	w := newRoleWorld(t)
-	w.losing("PrepareRole", 0)
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.AgentError)
-	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	r := w.halfMade("PrepareRole")
 	equal(t, "withdrawn", w.server.SetConnect(r.Username, false), true)
-	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
 	refused(t, err, fault.ConnectGrantRequired)
 	var known *fault.Error
 	errors.As(err, &known)
@@ -116,9 +104,8 @@ func TestSetupRefusals(t *testing.T) {
 	} {
 		w := newRoleWorld(t)
 		w.refusing("PrepareRole", reason)
-		_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-		refused(t, err, want)
-		r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+		refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), want)
+		r := w.first()
 		w.is(r.ID, role.Reserved)
 		w.server.OnCall(nil)
 		equal(t, "deleted", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
@@ -134,8 +121,7 @@ func TestSetupFailsInside(t *testing.T) {
 	c.Crash = func(point string) { box.on = point == "role.admit.reserved" }
 	var cp *controlplane.ControlPlane
 	cp, box = w.withBrokenBox(c)
-	_, err := cp.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refusedInside(t, err)
+	refusedInside(t, errOf(cp.Roles.Create(w.ctx, w.here(), wanted("report"))))
 	equal(t, "the server was asked", w.server.Calls("AdmitRole"), 0)
 	w.role("report")
 }
@@ -145,20 +131,14 @@ func TestSetupIsOvertaken(t *testing.T) {
 	for method, event := range map[string]role.Event{"PrepareRole": role.Prepare, "AdmitRole": role.Admit} {
 		for _, further := range []role.Status{role.Ready, role.Revoked} {
 			w := newRoleWorld(t)
-			w.losing(method, 0)
-			_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-			refused(t, err, fault.AgentError)
-			r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
-			w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-				if c.Method == method && c.CallIndex == 1 {
-					w.role("report")
-					if further == role.Revoked {
-						must(w.change(r.ID, role.Revocation, "revoke"))(t)
-					}
+			r := w.halfMade(method)
+			w.during(method, func() {
+				w.role("report")
+				if further == role.Revoked {
+					must(w.change(r.ID, role.Revocation, "revoke"))(t)
 				}
-				return fakeagent.Fault{}
 			})
-			err = w.step(event, r)
+			err := w.step(event, r)
 			w.is(r.ID, further)
 			if further == role.Ready {
 				ok(t, err)
@@ -175,19 +155,10 @@ func TestSetupIsOvertaken(t *testing.T) {
 // The set-up comes late, after a deletion that dependencies have ended: the role is not called one that is being removed.
 func TestSetupAfterARefusedRemoval(t *testing.T) {
 	w := newRoleWorld(t)
-	w.losing("PrepareRole", 0)
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.AgentError)
-	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	r := w.halfMade("PrepareRole")
 	w.server.AddDependency(r.Username, grant)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "AdmitRole" {
-			_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
-			refused(t, err, fault.RoleDependencies)
-		}
-		return fakeagent.Fault{}
-	})
-	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	w.during("AdmitRole", func() { refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.RoleDependencies) })
+	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
 	refused(t, err, fault.ManagedRoleConflict)
 	if strings.Contains(err.Error(), "being removed") {
 		t.Error(err)
@@ -198,15 +169,10 @@ func TestSetupAfterARefusedRemoval(t *testing.T) {
 // A slow request that makes a role comes too late where the role has been removed: nothing comes back.
 func TestSetupAfterRemoval(t *testing.T) {
 	w := newRoleWorld(t)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "PrepareRole" {
-			r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
-			equal(t, "deleted", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
-		}
-		return fakeagent.Fault{}
+	w.during("PrepareRole", func() {
+		equal(t, "deleted", must(w.Roles.Delete(w.ctx, w.here(), w.first().ID))(t).Done, true)
 	})
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.RoleNotFound)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.RoleNotFound)
 	equal(t, "logins on the server", len(w.server.Logins()), 3)
 }
 
@@ -216,24 +182,18 @@ func TestViewersSeeRolesAndNoMore(t *testing.T) {
 	seen := w.asMember(account.Developer)
 	equal(t, "listed", len(must(w.Roles.List(w.ctx, seen, false))(t)), 1)
 	for what, do := range map[string]func() error{
-		"create":  func() error { _, err := w.Roles.Create(w.ctx, seen, wanted("x")); return err },
-		"prepare": func() error { _, err := w.Roles.Prepare(w.ctx, seen, r.ID); return err },
-		"admit":   func() error { _, err := w.Roles.Admit(w.ctx, seen, r.ID); return err },
-		"rename":  func() error { _, err := w.Roles.Rename(w.ctx, seen, r.ID, "x"); return err },
-		"reveal":  func() error { _, err := w.Roles.Reveal(w.ctx, seen, r.ID); return err },
-		"change":  func() error { _, err := w.Roles.Change(w.ctx, seen, r.ID, role.Rotation, "k"); return err },
-		"read":    func() error { _, err := w.Roles.ReadChange(w.ctx, seen, r.ID, "x"); return err },
-		"replay":  func() error { _, err := w.Roles.ReplayChange(w.ctx, seen, r.ID, "x"); return err },
-		"delete":  func() error { _, err := w.Roles.Delete(w.ctx, seen, r.ID); return err },
-		"remove":  func() error { _, err := w.Roles.Remove(w.ctx, seen, r.ID); return err },
-		"reveal of a login": func() error {
-			_, err := w.ManagedLogins.Reveal(w.ctx, seen, database.RuntimeLogin)
-			return err
-		},
-		"rotation of a login": func() error {
-			_, err := w.ManagedLogins.Rotate(w.ctx, seen, database.RuntimeLogin, "k")
-			return err
-		},
+		"create":              func() error { return errOf(w.Roles.Create(w.ctx, seen, wanted("x"))) },
+		"prepare":             func() error { return errOf(w.Roles.Prepare(w.ctx, seen, r.ID)) },
+		"admit":               func() error { return errOf(w.Roles.Admit(w.ctx, seen, r.ID)) },
+		"rename":              func() error { return errOf(w.Roles.Rename(w.ctx, seen, r.ID, "x")) },
+		"reveal":              func() error { return errOf(w.Roles.Reveal(w.ctx, seen, r.ID)) },
+		"change":              func() error { return errOf(w.Roles.Change(w.ctx, seen, r.ID, role.Rotation, "k")) },
+		"read":                func() error { return errOf(w.Roles.ReadChange(w.ctx, seen, r.ID, "x")) },
+		"replay":              func() error { return errOf(w.Roles.ReplayChange(w.ctx, seen, r.ID, "x")) },
+		"delete":              func() error { return errOf(w.Roles.Delete(w.ctx, seen, r.ID)) },
+		"remove":              func() error { return errOf(w.Roles.Remove(w.ctx, seen, r.ID)) },
+		"reveal of a login":   func() error { return errOf(w.ManagedLogins.Reveal(w.ctx, seen, database.RuntimeLogin)) },
+		"rotation of a login": func() error { return errOf(w.ManagedLogins.Rotate(w.ctx, seen, database.RuntimeLogin, "k")) },
 	} {
 		if err := do(); !fault.Has(err, fault.Forbidden) {
 			t.Errorf("%s: %v", what, err)

@@ -12,7 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -46,10 +45,10 @@ func TestCredentialExpires(t *testing.T) {
 	equal(t, "expired in the log", len(w.details(audit.RoleExpired)), 2)
 	equal(t, "proven", w.details(audit.RoleExpired)[0]["oldRefused"], "true")
 	for what, do := range map[string]func() error{
-		"rotate": func() error { _, err := w.change(r.ID, role.Rotation, "k"); return err },
-		"reveal": func() error { _, err := w.Roles.Reveal(w.ctx, w.here(), r.ID); return err },
-		"rename": func() error { _, err := w.Roles.Rename(w.ctx, w.here(), r.ID, "x"); return err },
-		"remove": func() error { _, err := w.Roles.Remove(w.ctx, w.here(), r.ID); return err },
+		"rotate": func() error { return errOf(w.change(r.ID, role.Rotation, "k")) },
+		"reveal": func() error { return errOf(w.Roles.Reveal(w.ctx, w.here(), r.ID)) },
+		"rename": func() error { return errOf(w.Roles.Rename(w.ctx, w.here(), r.ID, "x")) },
+		"remove": func() error { return errOf(w.Roles.Remove(w.ctx, w.here(), r.ID)) },
 	} {
 		if err := do(); !fault.Has(err, fault.ManagedRoleConflict) {
 			t.Errorf("%s: %v", what, err)
@@ -74,8 +73,7 @@ func TestExpiryWithoutAnAnswer(t *testing.T) {
 	w.is(r.ID, role.Expired)
 	equal(t, "still gets in", w.getsIn(r.Username, password), true)
 	equal(t, "expired in the log", len(w.details(audit.RoleExpired)), 0)
-	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.ManagedRoleConflict) // the expiry is not finished
+	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict) // the expiry is not finished
 	w.server.SetUnreachable(false)
 	w.keep()
 	equal(t, "gets in", w.getsIn(r.Username, password), false)
@@ -101,20 +99,12 @@ func TestExpiryWaits(t *testing.T) {
 func TestARoundGivesARequestTime(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "ChangeLogin" && c.CallIndex == 0 {
-			ok(t, w.Rounds.Once(w.ctx))
-			equal(t, "attempts of the round", w.server.Calls("ChangeLogin"), 1)
-		}
-		return fakeagent.Fault{}
+	w.during("ChangeLogin", func() {
+		ok(t, w.Rounds.Once(w.ctx))
+		equal(t, "attempts of the round", w.server.Calls("ChangeLogin"), 1)
 	})
 	must(w.change(r.ID, role.Rotation, "key"))(t)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == "ChangeLogin" {
-			f.Before = &command.Refusal{Reason: command.ReasonUnavailable}
-		}
-		return f
-	})
+	w.refusing("ChangeLogin", command.ReasonUnavailable)
 	must(w.change(r.ID, role.Rotation, "second"))(t)
 	before := w.server.Calls("ChangeLogin")
 	for range 600 { // twenty minutes
@@ -171,15 +161,13 @@ func TestADeadServerDelaysNoChange(t *testing.T) {
 		equal(t, "status", c.Status, role.Pending)
 		w.server.SetUnreachable(false)
 	}
-	second := must(w.Operator.AddServer(w.ctx, operator.NewServer{
-		Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 100_000,
-	}))(t)
+	second, agent := w.another("two", 0)
 	alive := w.made("alive")
 	if alive.Record.ServerID != second.ID {
 		t.Fatal("both are on one server")
 	}
 	r := must(w.Roles.Create(w.ctx, w.forRoles(alive.Record.ID), wanted("report")))(t)
-	w.fleet.Server(second.ID).LoseReplies(1)
+	agent.LoseReplies(1)
 	c := must(w.Roles.Change(w.ctx, w.forRoles(alive.Record.ID), r.ID, role.Rotation, "key"))(t)
 	equal(t, "status", c.Status, role.Pending)
 	w.server.SetUnreachable(true)
@@ -233,11 +221,11 @@ func TestChangesWaitForALifecycleAction(t *testing.T) {
 	_, err := w.Databases.SetLifecycle(w.ctx, w.here(), database.Restart)
 	refused(t, err, fault.AgentError)
 	for what, do := range map[string]func() error{
-		"create": func() error { _, err := w.Roles.Create(w.ctx, w.here(), wanted("x")); return err },
-		"rotate": func() error { _, err := w.change(r.ID, role.Rotation, "k"); return err },
-		"revoke": func() error { _, err := w.change(r.ID, role.Revocation, "k"); return err },
-		"delete": func() error { _, err := w.Roles.Delete(w.ctx, w.here(), r.ID); return err },
-		"login":  func() error { _, err := w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "k"); return err },
+		"create": func() error { return errOf(w.Roles.Create(w.ctx, w.here(), wanted("x"))) },
+		"rotate": func() error { return errOf(w.change(r.ID, role.Rotation, "k")) },
+		"revoke": func() error { return errOf(w.change(r.ID, role.Revocation, "k")) },
+		"delete": func() error { return errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)) },
+		"login":  func() error { return errOf(w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "k")) },
 	} {
 		if err := do(); !fault.Has(err, fault.ManagedRoleConflict) {
 			t.Errorf("%s: %v", what, err)
@@ -308,8 +296,7 @@ func TestARoundWaitsForNoServer(t *testing.T) {
 	<-hangs
 
 	w.server.SetUnreachable(true)
-	_, err := w.Allowlist.Add(w.ctx, w.here(), elsewhere, "")
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Allowlist.Add(w.ctx, w.here(), elsewhere, "")), fault.AgentError)
 	w.server.SetUnreachable(false)
 	deadline := time.Now().Add(10 * time.Second)
 	for record := w.here().Record(); record.AllowlistApplied < record.AllowlistGeneration; record = w.here().Record() {

@@ -9,7 +9,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -29,8 +28,7 @@ func TestRotationOutlivesItsValidity(t *testing.T) {
 		w.server.SetUnreachable(false)
 		if !byRound {
 			equal(t, "status", must(w.change(r.ID, role.Rotation, "key"))(t).Status, role.Completed)
-			_, err := w.Roles.Reveal(w.ctx, w.here(), r.ID)
-			refused(t, err, fault.ManagedRoleConflict)
+			refused(t, errOf(w.Roles.Reveal(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
 		}
 		w.keep()
 		w.is(r.ID, role.Expired)
@@ -55,11 +53,11 @@ func TestHalfMadeRoleOutlivesItsValidity(t *testing.T) {
 		w.losing(method, 0)
 		_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
 		refused(t, err, fault.AgentError)
-		r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+		r := w.first()
 		w.clock.Advance(time.Hour)
 		before := w.server.Calls("PrepareRole") + w.server.Calls("AdmitRole")
 		for what, do := range map[string]func() error{
-			"the same request": func() error { _, err := w.Roles.Create(w.ctx, w.here(), wanted("report")); return err },
+			"the same request": func() error { return errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))) },
 			string(event):      func() error { return w.step(event, r) },
 		} {
 			err := do()
@@ -79,16 +77,9 @@ func TestHalfMadeRoleOutlivesItsValidity(t *testing.T) {
 func TestValidityEndsDuringSetup(t *testing.T) {
 	w := newRoleWorld(t)
 	w.passwordsEnd(time.Hour)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "AdmitRole" && c.CallIndex == 0 {
-			w.clock.Advance(time.Hour)
-		}
-		return fakeagent.Fault{}
-	})
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.AgentError)
-	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.ManagedRoleConflict)
+	w.during("AdmitRole", func() { w.clock.Advance(time.Hour) })
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.AgentError)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.ManagedRoleConflict)
 }
 
 // What cannot expire now is not looked at in every round.

@@ -43,14 +43,12 @@ func TestARefusedChangeEnds(t *testing.T) {
 			r := w.role("report")
 			password := w.password(r.ID)
 			w.refusing("ChangeLogin", reason)
-			_, err := w.change(r.ID, kind, "key")
-			refused(t, err, fault.ManagedRoleConflict)
+			refused(t, errOf(w.change(r.ID, kind, "key")), fault.ManagedRoleConflict)
 			w.is(r.ID, role.Ready)
 			equal(t, "credential generation", w.state(r.ID).CredentialGeneration, 1)
 			equal(t, "the password that is shown", w.password(r.ID), password)
 			equal(t, "it gets in", w.getsIn(r.Username, password), true)
-			_, err = w.change(r.ID, kind, "key") // the same request
-			refused(t, err, fault.ManagedRoleConflict)
+			refused(t, errOf(w.change(r.ID, kind, "key")), fault.ManagedRoleConflict) // the same request
 			equal(t, "attempts", w.server.Calls("ChangeLogin"), 1)
 			entry := w.details(audit.ChangeEnded)
 			if len(entry) != 1 || entry[0]["found"] != string(role.OldInForce) || entry[0]["kind"] != string(kind) {
@@ -67,11 +65,8 @@ func TestARefusedChangeEnds(t *testing.T) {
 func TestARefusedRotationThatWasDone(t *testing.T) {
 	w := newRoleWorld(t)
 	for _, login := range []database.Login{database.OwnerLogin, database.RuntimeLogin} {
-		w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-			if c.Method == "ChangeLogin" {
-				f.After = &command.Refusal{Reason: command.ReasonFailed, Message: "the proof failed"}
-			}
-			return f
+		w.inEveryCall("ChangeLogin", func() fakeagent.Fault {
+			return fakeagent.Fault{After: &command.Refusal{Reason: command.ReasonFailed, Message: "the proof failed"}}
 		})
 		done := must(w.ManagedLogins.Rotate(w.ctx, w.here(), login, idempotency.Key("key of "+login)))(t)
 		equal(t, "status", done.Status, role.Completed)
@@ -120,8 +115,7 @@ func TestAChangeWaitsForANewAgent(t *testing.T) {
 	w.server.SetOldAgent(true)
 	equal(t, "status", must(w.change(r.ID, role.Revocation, "key"))(t).Status, role.Pending)
 	equal(t, "stuck", w.stuck(), 1)
-	_, err := w.Operator.EndChange(w.ctx, w.db, w.state(r.ID).ChangeID, order())
-	refused(t, err, fault.AgentError)
+	refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, w.state(r.ID).ChangeID, order())), fault.AgentError)
 	w.is(r.ID, role.Updating)
 	w.server.SetOldAgent(false)
 	w.keep()
@@ -153,13 +147,11 @@ func TestARefusedRemoval(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	w.refusing("ChangeLogin", command.ReasonFailed)
-	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
 	w.is(r.ID, role.Ready)
 	equal(t, "attempts", w.server.Calls("ChangeLogin"), 1)
 	w.refusing("RemoveRole", command.ReasonFailed)
-	_, err = w.Roles.Delete(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
 	w.is(r.ID, role.Revoked)
 	equal(t, "attempts", w.server.Calls("RemoveRole"), 1)
 	w.server.OnCall(nil)
@@ -202,7 +194,7 @@ func TestAnOperatorEndsAChange(t *testing.T) {
 		works   bool // the stored password gets in afterwards
 	}{
 		"nobody knows of it": {
-			func(w *roleWorld, _ string) { w.refusingOnce("ChangeLogin", fakeagent.ErrReplyLost) }, role.OldInForce, role.Refused, true,
+			func(w *roleWorld, _ string) { w.failing("ChangeLogin", 0, fakeagent.ErrReplyLost) }, role.OldInForce, role.Refused, true,
 		},
 		"it was done": {
 			func(w *roleWorld, _ string) { w.losing("ChangeLogin", 0) }, role.NewInForce, role.Completed, true,
@@ -218,7 +210,7 @@ func TestAnOperatorEndsAChange(t *testing.T) {
 		},
 		"the login was dropped": {
 			func(w *roleWorld, username string) {
-				w.refusingOnce("ChangeLogin", fakeagent.ErrReplyLost)
+				w.failing("ChangeLogin", 0, fakeagent.ErrReplyLost)
 				w.server.DropLogin(username)
 			}, role.NoLogin, role.Refused, false,
 		},
@@ -257,22 +249,11 @@ func TestAnOperatorEndsAChange(t *testing.T) {
 	}
 }
 
-// refusingOnce has the next call of a method end with an error, with nothing done.
-func (w *world) refusingOnce(method string, err error) {
-	from := w.server.Calls(method)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == method && c.CallIndex == from {
-			f.Before = err
-		}
-		return f
-	})
-}
-
 // A command that comes late changes nothing any more: the agent was told that the change is over.
 func TestALateCommandOfAnEndedChange(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
-	w.refusingOnce("ChangeLogin", fakeagent.ErrReplyLost)
+	w.failing("ChangeLogin", 0, fakeagent.ErrReplyLost)
 	change := must(w.change(r.ID, role.Rotation, "key"))(t)
 	must(w.Operator.EndChange(w.ctx, w.db, change.ID, order()))(t)
 	agent := must(w.fleet.Agent(w.machine))(t)
@@ -290,7 +271,7 @@ func TestALateCommandOfAnEndedChange(t *testing.T) {
 func TestAnEndThatWasNotStored(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
-	w.refusingOnce("ChangeLogin", fakeagent.ErrReplyLost)
+	w.failing("ChangeLogin", 0, fakeagent.ErrReplyLost)
 	change := must(w.change(r.ID, role.Rotation, "key"))(t)
 	agent := must(w.fleet.Agent(w.machine))(t)
 	ok(t, ports.Close(w.ctx, agent, ports.Fence{OperationID: change.ID}))
@@ -304,17 +285,16 @@ func TestWhatAnOperatorCannotEnd(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	done := must(w.change(r.ID, role.Rotation, "done"))(t)
-	_, err := w.Operator.EndChange(w.ctx, w.db, done.ID, order())
-	refused(t, err, fault.ManagedRoleConflict)
-	_, err = w.Operator.EndChange(w.ctx, w.db, id.OperationID("0189abcd-ef01-4234-8567-89abcdef0123"), order())
-	refused(t, err, fault.OperationNotFound)
+	refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, done.ID, order())), fault.ManagedRoleConflict)
+	unknown := id.OperationID("0189abcd-ef01-4234-8567-89abcdef0123")
+	refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, unknown, order())), fault.OperationNotFound)
 	w.server.SetUnreachable(true)
 	pending := must(w.change(r.ID, role.Rotation, "key"))(t)
 	for _, reason := range []string{"", "  ", "two\nlines"} {
-		_, err = w.Operator.EndChange(w.ctx, w.db, pending.ID, roles.Override{By: "ada", Reason: reason})
-		refused(t, err, fault.ValidationError)
+		wrong := roles.Override{By: "ada", Reason: reason}
+		refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, pending.ID, wrong)), fault.ValidationError)
 	}
-	_, err = w.Operator.EndChange(w.ctx, w.db, pending.ID, order())
+	_, err := w.Operator.EndChange(w.ctx, w.db, pending.ID, order())
 	refused(t, err, fault.AgentError)
 	if !errors.Is(err, ports.ErrAgentUnreachable) {
 		t.Errorf("the cause is lost: %v", err)

@@ -22,13 +22,9 @@ var grant = role.Dependency{
 // A half-made role that cannot go is revoked.
 func TestDependenciesOfAHalfMadeRole(t *testing.T) {
 	w := newRoleWorld(t)
-	w.losing("PrepareRole", 0)
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.AgentError)
-	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	r := w.halfMade("PrepareRole")
 	w.server.AddDependency(r.Username, grant)
-	_, err = w.Roles.Delete(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.RoleDependencies)
+	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.RoleDependencies)
 	w.is(r.ID, role.Revoked)
 	equal(t, "dependencies", w.details(audit.RoleRevoked)[0]["dependencies"], "true")
 }
@@ -50,10 +46,8 @@ func TestPendingDeletion(t *testing.T) {
 				c := must(w.Roles.ReadChange(w.ctx, w.here(), r.ID, pending.OperationID))(t)
 				equal(t, "kind", c.Kind, role.Revocation)
 			}
-			_, err := w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop)
-			refused(t, err, fault.DatabaseStateConflict)
-			_, err = w.Roles.Create(w.ctx, w.here(), wanted("other"))
-			refused(t, err, fault.ManagedRoleConflict)
+			refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop)), fault.DatabaseStateConflict)
+			refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("other"))), fault.ManagedRoleConflict)
 			if byRound {
 				w.keep()
 			}
@@ -70,8 +64,7 @@ func TestDeletionDuringAChange(t *testing.T) {
 	r := w.role("report")
 	w.losing("ChangeLogin", 0)
 	must(w.change(r.ID, role.Rotation, "rotate"))(t)
-	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
 	must(w.change(r.ID, role.Rotation, "rotate"))(t)
 	w.losing("ChangeLogin", 0)
 	equal(t, "pending", must(w.change(r.ID, role.Revocation, "revoke"))(t).Status, role.Pending)
@@ -81,16 +74,11 @@ func TestDeletionDuringAChange(t *testing.T) {
 // While a removal is pending, the role can be neither made further nor opened.
 func TestHalfMadeRoleIsBeingRemoved(t *testing.T) {
 	w := newRoleWorld(t)
-	w.losing("PrepareRole", 0)
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.AgentError)
-	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	r := w.halfMade("PrepareRole")
 	w.refusing("RemoveRole", command.ReasonUnavailable)
 	equal(t, "phase", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Phase, roles.RemovePhase)
-	_, err = w.Roles.Prepare(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.ManagedRoleConflict)
-	_, err = w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Prepare(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.ManagedRoleConflict)
 	w.server.OnCall(nil)
 	w.keep()
 	equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
@@ -102,16 +90,15 @@ func TestRemovalBeginsDuringSetup(t *testing.T) {
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		switch c.Method {
 		case "AdmitRole":
-			r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+			r := w.first()
 			equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), r.ID))(t).Done, false)
 		case "RemoveRole":
 			f.Before = fakeagent.ErrReplyLost
 		}
 		return f
 	})
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.ManagedRoleConflict)
-	r := must(w.Roles.List(w.ctx, w.here(), false))(t)[0]
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.ManagedRoleConflict)
+	r := w.first()
 	equal(t, "status", r.Status, role.SQLReady)
 	w.server.OnCall(nil)
 	w.keep()
@@ -134,8 +121,7 @@ func TestRemovalAfterAnotherDatabaseWasMade(t *testing.T) {
 			w.is(r.ID, role.Revoked)
 			equal(t, "pending", w.state(r.ID).ChangeID, "")
 		}
-		_, err := w.Roles.Remove(w.ctx, w.here(), r.ID)
-		refused(t, err, fault.RoleDependencies)
+		refused(t, errOf(w.Roles.Remove(w.ctx, w.here(), r.ID)), fault.RoleDependencies)
 		w.server.DropDependencies(r.Username)
 		equal(t, "done", must(w.Roles.Remove(w.ctx, w.here(), r.ID))(t).Done, true)
 	}
@@ -147,12 +133,9 @@ func TestDependenciesThatAnotherDriverFound(t *testing.T) {
 	r := w.role("report")
 	must(w.change(r.ID, role.Revocation, "revoke"))(t)
 	w.server.AddDependency(r.Username, grant)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "RemoveRole" && c.CallIndex == 0 {
-			w.clock.Advance(time.Minute)
-			ok(t, w.Rounds.Once(w.ctx))
-		}
-		return fakeagent.Fault{}
+	w.during("RemoveRole", func() {
+		w.clock.Advance(time.Minute)
+		ok(t, w.Rounds.Once(w.ctx))
 	})
 	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
 	refused(t, err, fault.RoleDependencies)

@@ -50,8 +50,7 @@ func TestRevealAgainstAChange(t *testing.T) {
 		hooked := w.ports
 		hooked.Fleet = afterInspection{w.fleet, func() { must(w.change(r.ID, kind, "meanwhile"))(t) }}
 		slow := must(controlplane.New(hooked, quick()))(t)
-		_, err := slow.Roles.Reveal(w.ctx, w.here(), r.ID)
-		refused(t, err, fault.ManagedRoleConflict)
+		refused(t, errOf(slow.Roles.Reveal(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
 		equal(t, "reveals in the log", len(w.details(audit.RoleRevealed)), 0)
 	}
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -81,6 +81,20 @@ func wanted(name string) role.Request {
 func (w *roleWorld) role(name string) roles.State {
 	w.t.Helper()
 	return must(w.Roles.Create(w.ctx, w.here(), wanted(name)))(w.t)
+}
+
+// first is the first role of the list.
+func (w *roleWorld) first() roles.State {
+	w.t.Helper()
+	return must(w.Roles.List(w.ctx, w.here(), false))(w.t)[0]
+}
+
+// halfMade is a role whose creation has lost the reply of a method.
+func (w *roleWorld) halfMade(method string) roles.State {
+	w.t.Helper()
+	w.losing(method, 0)
+	refused(w.t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.AgentError)
+	return w.first()
 }
 
 // state is a role as it is listed; a removed one has the zero status.
@@ -146,27 +160,6 @@ func (w *roleWorld) details(what audit.Action) (list []audit.Details) {
 		}
 	}
 	return list
-}
-
-// losing loses the reply of the n-th next call of a method (0: the next), after it was carried out.
-func (w *roleWorld) losing(method string, n int) {
-	from := w.server.Calls(method)
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == method && c.CallIndex == from+n {
-			f.After = fakeagent.ErrReplyLost
-		}
-		return f
-	})
-}
-
-// refusing has the agent refuse every call of a method.
-func (w *roleWorld) refusing(method string, reason command.Reason) {
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == method {
-			f.Before = &command.Refusal{Reason: reason, Message: "as the test wants it"}
-		}
-		return f
-	})
 }
 
 // spy is a journal that remembers.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
@@ -26,11 +25,8 @@ func TestAServerThatHangsHoldsUpNoOther(t *testing.T) {
 func checkApart(t *testing.T, method string, hanging int) {
 	w := newWorld(t)
 	shop := w.leavesWork("shop", w.server)
-	second := must(w.Operator.AddServer(w.ctx, operator.NewServer{
-		Name: "two", AgentURL: "https://second:8090", Secret: "shared",
-		PublicHost: "two.example.org", PublicPort: 6432, Capacity: 2000,
-	}))(t)
-	servers := []*fakeagent.Server{w.server, w.fleet.Server(second.ID)}
+	second, agent := w.another("two", 0)
+	servers := []*fakeagent.Server{w.server, agent}
 	blog := w.leavesWork("blog", servers[1]) // on the emptier one
 	equal(t, "server of blog", blog.ServerID, second.ID)
 	hung, other, theirs := servers[hanging], servers[1-hanging], []database.Record{shop, blog}[1-hanging]

@@ -1,7 +1,6 @@
 package controlplane_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,18 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
-
-// lacks makes the agent one that does not know a command yet.
-func (w *world) lacks(method string) {
-	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == method {
-			f.Before = command.Refuse(command.ReasonTooOld, "the agent is too old")
-		}
-		return f
-	})
-}
 
 // tryForAnHour runs what can be claimed, which waits again.
 func (w *world) tryForAnHour() {
@@ -38,7 +26,7 @@ func TestWorkWaitsForAnAgentThatIsTooOld(t *testing.T) {
 	t.Run("backup", func(t *testing.T) {
 		w := newWorld(t)
 		r, work := w.started()
-		w.lacks("Backup")
+		w.refusing("Backup", command.ReasonTooOld)
 		w.tryForAnHour()
 		equal(t, "status", w.operation(work.ID).Status, operation.Running)
 		w.server.OnCall(nil)
@@ -49,9 +37,8 @@ func TestWorkWaitsForAnAgentThatIsTooOld(t *testing.T) {
 	t.Run("stop", func(t *testing.T) {
 		w := newWorld(t)
 		c := w.made("shop")
-		w.lacks("SetAccess")
-		_, err := w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop)
-		refused(t, err, fault.AgentError)
+		w.refusing("SetAccess", command.ReasonTooOld)
+		refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop)), fault.AgentError)
 		w.tryForAnHour()
 		equal(t, "status", w.status(c.Record.ID), database.Active)
 		w.server.OnCall(nil)
@@ -61,7 +48,7 @@ func TestWorkWaitsForAnAgentThatIsTooOld(t *testing.T) {
 	t.Run("change of a role", func(t *testing.T) {
 		w := newRoleWorld(t)
 		r := w.role("report")
-		w.lacks("ChangeLogin")
+		w.refusing("ChangeLogin", command.ReasonTooOld)
 		equal(t, "status", must(w.change(r.ID, role.Revocation, "key"))(t).Status, role.Pending)
 		equal(t, "stuck", w.stuck(), 0)
 		w.server.OnCall(nil)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/event"
@@ -23,24 +22,6 @@ import (
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/ports"
 )
-
-func TestCreateWebhook(t *testing.T) {
-	w := newWorld(t)
-	db := w.made("shop").Record.ID
-	for _, of := range [][]id.DatabaseID{nil, {db}} {
-		made := w.hook("HTTPS://Hooks.Example.Com/in?token=hidden#part", of...)
-		e := made.Endpoint
-		if e.URL != receiver || e.Status() != webhook.Enabled || e.ConsecutiveFailures != 0 || !e.CreatedAt.Equal(w.clock.Now()) ||
-			!e.UpdatedAt.Equal(e.CreatedAt) || (e.DatabaseID == nil) != (of == nil) {
-			t.Errorf("%+v", e)
-		}
-		if !strings.HasPrefix(made.Secret, webhook.SecretPrefix) ||
-			len(made.Secret) != len(webhook.SecretPrefix)+webhook.SecretCharacters {
-			t.Errorf("the secret has %d characters", len(made.Secret))
-		}
-		w.expectSealed(made)
-	}
-}
 
 // expectSealed checks that the store has the secret in no shape but the sealed one, bound to its endpoint.
 func (w *world) expectSealed(made webhooks.SecretEndpoint) {
@@ -56,27 +37,6 @@ func (w *world) expectSealed(made webhooks.SecretEndpoint) {
 	}
 }
 
-func TestRefusedWebhooks(t *testing.T) {
-	w := newWorld(t)
-	w.inbox.Resolve("nowhere.example.com")
-	for _, url := range []string{"", "https://127.0.0.1/", "https://nowhere.example.com/"} {
-		_, err := w.Webhooks.Create(w.ctx, w.caller, url, nil)
-		refused(t, err, fault.InvalidWebhookEndpoint)
-	}
-	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
-	db := w.made("shop").Record.ID
-	for _, foreign := range []id.DatabaseID{db, "99999999-8888-4777-8666-555555555555"} {
-		_, err := w.Webhooks.Create(w.ctx, stranger, receiver, &foreign)
-		refused(t, err, fault.InvalidWebhookEndpoint)
-	}
-	for _, caller := range []access.Caller{w.caller, stranger} {
-		list, _, err := w.Webhooks.List(w.ctx, caller, ports.Page{})
-		ok(t, err)
-		equal(t, "endpoints", len(list), 0)
-	}
-	equal(t, "entries in the log", len(w.hookLog(""))+len(w.hookLog(db)), 0)
-}
-
 // At most 50 are enabled: creating and enabling again both need room, rotating an enabled one does not.
 func TestRoomForWebhooks(t *testing.T) {
 	w := newWorld(t)
@@ -84,13 +44,11 @@ func TestRoomForWebhooks(t *testing.T) {
 	for range webhook.MaxEnabled {
 		all = append(all, w.hook(receiver))
 	}
-	_, err := w.Webhooks.Create(w.ctx, w.caller, receiver, nil)
-	refused(t, err, fault.InvalidWebhookEndpoint)
+	refused(t, errOf(w.Webhooks.Create(w.ctx, w.caller, receiver, nil)), fault.InvalidWebhookEndpoint)
 	must(w.Webhooks.Rotate(w.ctx, w.reachedHook(all[0])))(t)
 	ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(all[0])))
 	w.hook(receiver)
-	_, err = w.Webhooks.Rotate(w.ctx, w.reachedHook(all[0]))
-	refused(t, err, fault.InvalidWebhookEndpoint)
+	refused(t, errOf(w.Webhooks.Rotate(w.ctx, w.reachedHook(all[0]))), fault.InvalidWebhookEndpoint)
 	equal(t, "status", w.endpoint(all[0]).Status(), webhook.Disabled)
 	_, _, other := w.newAccount("other@example.org", account.Pro)
 	must(w.Webhooks.Create(w.ctx, other, receiver, nil))(t)
@@ -133,42 +91,10 @@ func TestWebhooksNeedAFullAccountKey(t *testing.T) {
 	})
 	ok(t, err)
 	narrow := w.admit(text)
-	_, err = w.Webhooks.Reach(w.ctx, narrow, made.Endpoint.ID)
-	refused(t, err, fault.KeyScopeDenied)
+	refused(t, errOf(w.Webhooks.Reach(w.ctx, narrow, made.Endpoint.ID)), fault.KeyScopeDenied)
 	_, _, err = w.Webhooks.List(w.ctx, narrow, ports.Page{})
 	refused(t, err, fault.KeyScopeDenied)
-	_, err = w.Webhooks.Create(w.ctx, narrow, receiver, &db)
-	refused(t, err, fault.KeyScopeDenied)
-}
-
-// A rotation in the middle of the retries: the next attempt is signed with the new secret and with nothing else.
-func TestRotateStopsTheOldSecret(t *testing.T) {
-	w := newWorld(t)
-	made := w.hook(receiver)
-	w.inbox.On(receiver, inbox.Status(500))
-	w.fires(w.reached(w.made("shop").Record.ID))
-	w.dispatch(w.ControlPlane)
-	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 1)
-	w.clock.Advance(10 * time.Second)
-
-	rotated := must(w.Webhooks.Rotate(w.ctx, w.reachedHook(made)))(t)
-	e := rotated.Endpoint
-	if e.ConsecutiveFailures != 0 || e.Status() != webhook.Enabled || !e.UpdatedAt.Equal(w.clock.Now()) ||
-		rotated.Secret == made.Secret {
-		t.Errorf("%+v", e)
-	}
-	w.expectSealed(rotated)
-	w.clock.Advance(30 * time.Second)
-	w.dispatch(w.ControlPlane)
-	got := w.inbox.Requests(receiver)
-	if len(got) != 2 {
-		t.Fatalf("%d requests", len(got))
-	}
-	signedBy(t, got[0], made.Secret, true)
-	signedBy(t, got[1], made.Secret, false)
-	signedBy(t, got[1], rotated.Secret, true)
-	equal(t, "event ID", got[1].EventID, got[0].EventID)
-	equal(t, "same body", bytes.Equal(got[1].Body, got[0].Body), true)
+	refused(t, errOf(w.Webhooks.Create(w.ctx, narrow, receiver, &db)), fault.KeyScopeDenied)
 }
 
 // What waits for a disabled endpoint is given up; a rotation brings the endpoint back, and not what was given up.
@@ -189,10 +115,9 @@ func TestDisableWebhook(t *testing.T) {
 	w.fires(r)
 	w.clock.Advance(time.Hour)
 	w.dispatch(w.ControlPlane)
-	_, err := w.Webhooks.Test(w.ctx, w.reachedHook(made))
-	refused(t, err, fault.InvalidWebhookEndpoint)
+	refused(t, errOf(w.Webhooks.Test(w.ctx, w.reachedHook(made))), fault.InvalidWebhookEndpoint)
 
-	must(w.Webhooks.Rotate(w.ctx, w.reachedHook(made)))(t)
+	w.expectSealed(must(w.Webhooks.Rotate(w.ctx, w.reachedHook(made)))(t))
 	w.dispatch(w.ControlPlane)
 	equal(t, "requests", len(w.inbox.Requests("")), 0)
 	w.fires(r)
@@ -263,8 +188,7 @@ func TestAttemptsAndRedeliver(t *testing.T) {
 	}
 	d := list[0].DeliveryID
 	for _, missing := range []id.DeliveryID{w.attempts(bystander)[0].DeliveryID, "99999999-8888-4777-8666-555555555555"} {
-		_, err := w.Webhooks.Redeliver(w.ctx, w.reachedHook(made), missing)
-		refused(t, err, fault.WebhookNotFound)
+		refused(t, errOf(w.Webhooks.Redeliver(w.ctx, w.reachedHook(made), missing)), fault.WebhookNotFound)
 	}
 	again := must(w.Webhooks.Redeliver(w.ctx, w.reachedHook(made), d))(t)
 	equal(t, "status", again.Status, webhook.Pending)
@@ -275,8 +199,7 @@ func TestAttemptsAndRedeliver(t *testing.T) {
 	}
 	equal(t, "at the bystander", len(w.inbox.Requests("https://other.example.com/")), 1)
 	ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
-	_, err := w.Webhooks.Redeliver(w.ctx, w.reachedHook(made), d)
-	refused(t, err, fault.InvalidWebhookEndpoint)
+	refused(t, errOf(w.Webhooks.Redeliver(w.ctx, w.reachedHook(made), d)), fault.InvalidWebhookEndpoint)
 }
 
 func operationEvent(r inbox.Request) (p event.Payload, err error) {
@@ -291,10 +214,9 @@ func TestWebhookChangesThatFail(t *testing.T) {
 	r := w.reachedHook(made)
 	gone, cancel := context.WithCancel(w.ctx)
 	cancel()
-	_, err := w.Webhooks.Rotate(gone, r)
-	refused(t, err, fault.WebhookRotationFailed)
+	refused(t, errOf(w.Webhooks.Rotate(gone, r)), fault.WebhookRotationFailed)
 	refused(t, w.Webhooks.Disable(gone, r), fault.WebhookUpdateFailed)
-	_, err = w.Webhooks.Redeliver(gone, r, "99999999-8888-4777-8666-555555555555")
+	_, err := w.Webhooks.Redeliver(gone, r, "99999999-8888-4777-8666-555555555555")
 	if !errors.Is(err, context.Canceled) || fault.Has(err, fault.WebhookNotFound) {
 		t.Error(err)
 	}

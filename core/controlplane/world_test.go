@@ -108,6 +108,13 @@ func request(name string) databases.CreateRequest {
 	return databases.CreateRequest{Name: name, DisplayName: "A shop"}
 }
 
+// keyed is a request that can be repeated.
+func keyed(name string) databases.CreateRequest {
+	r := request(name)
+	r.Key = "once"
+	return r
+}
+
 // made creates a database.
 func (w *world) made(name string) databases.Created {
 	w.t.Helper()
@@ -130,12 +137,18 @@ func (w *world) logsIn(c databases.Created) bool {
 	return w.server.CanLogIn(customer, c.Record.Name, c.Username, c.Password)
 }
 
+// listed are the databases that a caller sees.
+func (w *world) listed(c access.Caller) []database.Record {
+	w.t.Helper()
+	list, _, err := w.Databases.List(w.ctx, c, ports.Page{})
+	ok(w.t, err)
+	return list
+}
+
 // databases is how many count against the account's quota.
 func (w *world) databases() int {
 	w.t.Helper()
-	list, _, err := w.Databases.List(w.ctx, w.caller, ports.Page{})
-	ok(w.t, err)
-	return len(list)
+	return len(w.listed(w.caller))
 }
 
 // work runs the queue until nothing is claimable, letting time pass between the attempts.
@@ -155,8 +168,7 @@ func (w *world) work(cp *controlplane.ControlPlane) {
 // only is the account's only database.
 func (w *world) only() database.Record {
 	w.t.Helper()
-	list, _, err := w.Databases.List(w.ctx, w.caller, ports.Page{})
-	ok(w.t, err)
+	list := w.listed(w.caller)
 	if len(list) != 1 {
 		w.t.Fatalf("%d databases", len(list))
 	}
@@ -208,6 +220,9 @@ func must[T any](v T, err error) func(*testing.T) T {
 		return v
 	}
 }
+
+// errOf drops what else a use case returns.
+func errOf[T any](_ T, err error) error { return err }
 
 func refused(t *testing.T, err error, code fault.Code) {
 	t.Helper()
@@ -298,11 +313,4 @@ func mortal(point string) controlplane.Config {
 		}
 	}
 	return c
-}
-
-func ids(created ...databases.Created) (list []id.DatabaseID) {
-	for _, c := range created {
-		list = append(list, c.Record.ID)
-	}
-	return list
 }

@@ -63,7 +63,7 @@ func newWorld(left ...piece) *world {
 	return w
 }
 
-// Record implements ports.Journal.
+// Log implements ports.Journal.
 func (w *world) Log(_ context.Context, e ports.JournalEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
