@@ -51,17 +51,6 @@ func TestNobodyAndNothing(t *testing.T) {
 	}
 }
 
-// A lower standing never has a right that a higher one lacks.
-func TestStandingsAreOrdered(t *testing.T) {
-	for action := range rights {
-		for i := 1; i < len(standings); i++ {
-			if Permit(standings[i], action) == nil && Permit(standings[i-1], action) != nil {
-				t.Errorf("%s may %s, %s may not", standings[i], action, standings[i-1])
-			}
-		}
-	}
-}
-
 func TestPlans(t *testing.T) {
 	cases := []struct {
 		plan Plan

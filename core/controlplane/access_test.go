@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -145,6 +146,7 @@ func TestZeroReached(t *testing.T) {
 	refused(t, errOf(w.Access.Reach(w.ctx, access.Caller{}, db, account.See)), fault.DatabaseNotFound)
 	refused(t, errOf(w.Databases.Create(w.ctx, access.Caller{}, request("other"))), fault.KeyScopeDenied)
 	refused(t, errOf(w.Backups.Start(w.ctx, access.Reached{})), fault.DatabaseNotFound)
+	refused(t, w.Databases.SetEnvironment(w.ctx, access.Reached{}, database.Other), fault.DatabaseNotFound)
 	_, _, err := w.Activity.List(w.ctx, access.Reached{}, ports.Page{})
 	refused(t, err, fault.DatabaseNotFound)
 	refused(t, errOf(w.Operations.Cancel(w.ctx, operations.Reached{})), fault.DatabaseNotFound)

@@ -39,9 +39,3 @@ func TestLifecycleEffects(t *testing.T) {
 		}
 	}
 }
-
-func TestUnknownStatusIsInternal(t *testing.T) {
-	if _, err := Status("lost").Decide(Start); !fault.Has(err, fault.InternalError) {
-		t.Error(err)
-	}
-}

@@ -1,7 +1,6 @@
 package role
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -36,10 +35,8 @@ func TestDisplayNamesThatAreNone(t *testing.T) {
 		// Nothing to be seen.
 		"", " ", "\t\r\n", "\u0085\u00a0\u3000", "\u2028", "\u200c", "\u200d\u200c \u200d", "\ufe0f", "\u2800",
 		"\u2800 \u200d\u2800",
-		// Too long.
-		strings.Repeat("a", 65), strings.Repeat("𝔸", 65), strings.Repeat("e\u0301", 33),
-		// No UTF-8.
-		"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80",
+		// Too long, no UTF-8, a control character: see fault.Label.
+		strings.Repeat("a", 65), "\xff", "a\nb",
 		// Separators and format characters.
 		"a\u2028b", "a\u2029b", "a\u00adb", "a\u0600b", "a\u061cb", "a\u180eb", "a\u200bb", "a\u200eb", "a\u200fb",
 		"a\u202ab", "a\u202eb", "a\u2060b", "a\u2061b", "a\u2066b", "a\u2069b", "a\u206ab", "a\ufeffb", "\ufeffa",
@@ -47,12 +44,7 @@ func TestDisplayNamesThatAreNone(t *testing.T) {
 		// Letters, marks and reserved places that are drawn as nothing.
 		"a\u034fb", "a\u115fb", "a\u1160b", "a\u17b4b", "a\u3164b", "\u3164", "a\uffa0b", "a\u2065b", "a\U000e0fffb",
 	}
-	for c := range rune(0x20) {
-		bad = append(bad, fmt.Sprintf("a%cb", c))
-	}
-	for c := rune(0x7f); c < 0xa0; c++ {
-		bad = append(bad, fmt.Sprintf("a%cb", c))
-	}
+
 	for _, in := range bad {
 		if got, err := ValidateDisplayName(in); got != "" || !invalidField(err, "displayName") {
 			t.Errorf("%q: %q, %v", in, got, err)

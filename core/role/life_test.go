@@ -188,26 +188,6 @@ func TestLifeOfARole(t *testing.T) {
 	}
 }
 
-// Any sequence of events, sensible or not, stays in the table.
-func TestNoSequenceLeavesTheTable(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.SampledFrom(Statuses).Draw(t, "start")
-		for _, e := range rapid.SliceOf(rapid.SampledFrom(Events)).Draw(t, "events") {
-			cell, err := s.Decide(e)
-			switch {
-			case err == nil && Transitions[cell.Next] == nil:
-				t.Fatalf("%s/%s leads to %q", s, e, cell.Next)
-			case err == nil && s == Removed && cell.Next != Removed:
-				t.Fatalf("%s brings a removed role back as %s", e, cell.Next)
-			case err == nil:
-				s = cell.Next
-			case s == Removed && !fault.Has(err, fault.RoleNotFound), s != Removed && !fault.Has(err, fault.ManagedRoleConflict):
-				t.Fatalf("%s/%s: %v", s, e, err)
-			}
-		}
-	})
-}
-
 // calmScene is an active database with managed roles and a cap of 60, on which nothing is open.
 func calmScene(roles ...Role) Scene {
 	return Scene{
