@@ -23,7 +23,7 @@ type Config struct {
 	Instance string
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default DefaultLeaseHold.
 	LeaseHold time.Duration
-	// StepTime bounds one step of a worker; by default DefaultStepTime. A server that does not answer holds a worker so long.
+	// StepTime bounds one step of a worker; by default DefaultStepTime. A server that does not answer keeps a worker busy so long.
 	StepTime time.Duration
 	// Crash is called at each of Engine.Points.
 	Crash func(point string)
@@ -43,8 +43,8 @@ type Engine struct {
 	kinds map[operation.Kind]kind
 	names []operation.Kind // in the order of registration
 
-	inHand inHand
-	alarm  alarm
+	load load
+	idle ports.Sleepers // workers of this process
 }
 
 // New makes an engine without kinds. It starts nothing: see Register and Run.

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// A step is put down and claimed again when it asked for that; meanwhile nobody is held by it.
+// A step is put down and claimed again when it asked for that; meanwhile nobody waits for it.
 func TestSteps(t *testing.T) {
 	w := newWorld(t)
 	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
@@ -118,7 +118,7 @@ func TestStepsWithoutAPauseEnd(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(5 * time.Second):
-		t.Fatal("the worker is held")
+		t.Fatal("the worker is still busy")
 	}
 	equal(t, "put down", w.stored(o).Until == nil, true)
 }

@@ -161,8 +161,8 @@ func (l *Lease) putDown(pause time.Duration, attempts int) error {
 	err := l.save(ctx, func(o *operation.Operation) {
 		o.Until, o.NotBefore, o.Attempts = nil, l.engine.Clock.Now().Add(pause), attempts
 	}, nil)
-	if err == nil {
-		l.engine.alarm.after(pause)
+	if err == nil && pause < idlePoll { // no worker would look in time by itself
+		time.AfterFunc(pause, l.engine.idle.WakeAll)
 	}
 	return err
 }

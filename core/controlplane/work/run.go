@@ -22,13 +22,13 @@ type Workers struct{ All, PerAccount, PerServer int }
 // Run claims operations and runs their steps until the context ends. It returns when all leases in hand have been returned:
 // another worker can claim unfinished work at once.
 func (e *Engine) Run(ctx context.Context, n ports.Notifier, w Workers) {
-	e.inHand.limit(w)
+	e.load.limit(w)
 	var running sync.WaitGroup
 	defer running.Wait()
 	wake, stop := n.Wake()
 	defer stop()
-	ring, hangUp := e.alarm.Wake()
-	defer hangUp()
+	wakeHere, stopHere := e.idle.Wake()
+	defer stopHere()
 	tick := time.NewTicker(idlePoll)
 	defer tick.Stop()
 	free := make(chan struct{}, w.All)
@@ -40,7 +40,7 @@ func (e *Engine) Run(ctx context.Context, n ports.Notifier, w Workers) {
 				e.bounded(ctx, o)
 				leave()
 				<-free
-				e.alarm.WakeAll() // there may be work of the account or on the server that had enough in hand
+				e.idle.WakeAll() // there may be work of the account or on the server that had all the workers it may have
 			})
 			continue
 		}
@@ -50,7 +50,7 @@ func (e *Engine) Run(ctx context.Context, n ports.Notifier, w Workers) {
 		}
 		select {
 		case <-wake:
-		case <-ring:
+		case <-wakeHere:
 		case <-tick.C:
 		case <-ctx.Done():
 		}
@@ -76,16 +76,16 @@ func (e *Engine) bounded(ctx context.Context, o operation.Operation) {
 	stepping, cancel := context.WithTimeout(ctx, e.StepTime)
 	defer cancel()
 	_ = e.work(e.hold(stepping, o), ctx.Err)
-	e.inHand.answered(o.ServerID, !errors.Is(stepping.Err(), context.DeadlineExceeded))
+	e.load.answered(o.ServerID, !errors.Is(stepping.Err(), context.DeadlineExceeded))
 }
 
 // claim takes the operation whose turn it is, and counts it as in hand until leave is called.
 func (e *Engine) claim(ctx context.Context) (o operation.Operation, leave func(), err error) {
-	accounts, servers := e.inHand.full()
+	accounts, servers := e.load.full()
 	if o, err = e.take(ctx, ports.OperationClaim{NotOf: accounts, NotOn: servers}); err != nil {
 		return o, nil, err
 	}
-	return o, e.inHand.enter(o.AccountID, o.ServerID), nil
+	return o, e.load.enter(o.AccountID, o.ServerID), nil
 }
 
 // take claims an operation of the kinds that this process knows.
