@@ -34,7 +34,7 @@ type Webhooks interface {
 	Add(ctx context.Context, e webhook.Endpoint) error
 	// Get returns an endpoint of an account; ErrNoRow when there is none.
 	Get(ctx context.Context, account id.AccountID, w id.WebhookID) (webhook.Endpoint, error)
-	// Lock returns an endpoint, whatever its account, and holds it until the transaction ends; ErrNoRow when there is none.
+	// Lock returns an endpoint, whatever its account, and locks it until the transaction ends; ErrNoRow when there is none.
 	Lock(ctx context.Context, w id.WebhookID) (webhook.Endpoint, error)
 	// List returns the endpoints of an account, disabled ones too, oldest first.
 	List(ctx context.Context, account id.AccountID, p Page) ([]webhook.Endpoint, error)
@@ -57,11 +57,11 @@ type Deliveries interface {
 	// event already has one to the same endpoint. ErrNoRow where there is no such endpoint.
 	Add(ctx context.Context, ds []webhook.Delivery) error
 	// ClaimNext takes a claimable delivery to an enabled endpoint, as webhook.Delivery.Claimed leaves it; ErrNoRow when there is
-	// none. It is fair: among the endpoints with fewer than perEndpoint deliveries held at the time it chooses the one with the
-	// fewest, among several the one that was served longest ago, and of that endpoint the delivery that has been due longest. Two
-	// dispatchers never claim the same one, nor do they together exceed perEndpoint.
+	// none. It is fair: among the endpoints with fewer than perEndpoint deliveries under lease at the time it chooses the one with
+	// the fewest, among several the one that was served longest ago, and of that endpoint the delivery that has been due longest.
+	// Two dispatchers never claim the same one, nor do they together exceed perEndpoint.
 	ClaimNext(ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int) (webhook.Delivery, error)
-	// Lock returns a delivery and holds it until the transaction ends; ErrNoRow when there is none. Where both are locked, the
+	// Lock returns a delivery and locks it until the transaction ends; ErrNoRow when there is none. Where both are locked, the
 	// endpoint comes first.
 	Lock(ctx context.Context, d id.DeliveryID) (webhook.Delivery, error)
 	// SaveLeased writes every field that can change, with the attempt where there was one, provided that the stored epoch is still

@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"slices"
+
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
@@ -19,6 +21,11 @@ type (
 	// Config holds an installation's choices.
 	Config = plane.Config
 )
+
+// CrashPoints lists the points of every capability: each is a moment between two steps of a flow. Config.Crash is called there,
+// so that a test can kill the process and show that the next start continues the flow. Operations have their own; see
+// work.Engine.Points.
+var CrashPoints = slices.Concat(databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, webhooks.CrashPoints)
 
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {

@@ -216,7 +216,7 @@ func TestADispatcherThatSleptLeavesTheHolderAlone(t *testing.T) {
 	w.dispatch(w.ControlPlane)
 	equal(t, "attempts recorded", len(w.attempts(made)), 0)
 	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
-	equal(t, "requests while it is held", len(w.inbox.Requests(receiver)), 1)
+	equal(t, "requests while it is under lease", len(w.inbox.Requests(receiver)), 1)
 	w.clock.Advance(webhook.Hold)
 	w.dispatch(w.ControlPlane)
 	list := w.attempts(made)

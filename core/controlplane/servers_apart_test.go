@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
-// A server that hangs holds up no other, whatever the rounds want of both, and is not asked a second time meanwhile. Nor is it
+// A server that hangs delays no other, whatever the rounds want of both, and is not asked a second time meanwhile. Nor is it
 // waited for without end.
 func TestAServerThatHangsHoldsUpNoOther(t *testing.T) {
 	for _, method := range []string{"SetAccounts", "SetAllowlist", "DeleteBackup"} {

@@ -137,7 +137,7 @@ func TestClaimable(t *testing.T) {
 		"due now":          {Operation{Status: Queued, Lease: Lease{NotBefore: start}}, true},
 		"resting":          {Operation{Status: Running, Lease: Lease{NotBefore: later}}, false},
 		"put down, rested": {Operation{Status: Running}, true},
-		"held":             {Operation{Status: Running, Lease: Lease{Until: &later}}, false},
+		"under a lease":    {Operation{Status: Running, Lease: Lease{Until: &later}}, false},
 		"lease just over":  {Operation{Status: Running, Lease: Lease{Until: &start}}, true},
 		"succeeded":        {Operation{Status: Succeeded}, false},
 		"failed":           {Operation{Status: Failed}, false},

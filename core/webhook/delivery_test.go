@@ -205,15 +205,15 @@ func TestADisabledEndpointGetsNoFurtherAttempt(t *testing.T) {
 	if d := delivery().Abandoned(after(1)); d.Status != Failed || !d.FinishedAt.Equal(after(1)) {
 		t.Errorf("pending: %+v", d)
 	}
-	held := delivery().Claimed("one", noon, Hold)
-	if got := held.Abandoned(after(1)); got.Status != Delivering || got.Owner != "one" {
+	leased := delivery().Claimed("one", noon, Hold)
+	if got := leased.Abandoned(after(1)); got.Status != Delivering || got.Owner != "one" {
 		t.Errorf("under way: %+v", got)
 	}
-	s, err := Settle(held, off, refusal, noon, after(1), 0)
+	s, err := Settle(leased, off, refusal, noon, after(1), 0)
 	if err != nil || s.Delivery.Status != Failed || s.Attempt.NextAttempt != nil || s.Endpoint.ConsecutiveFailures != 1 {
 		t.Errorf("%+v %v", s, err)
 	}
-	if s, err = Settle(held, off, success, noon, after(1), 0); err != nil || s.Delivery.Status != Delivered {
+	if s, err = Settle(leased, off, success, noon, after(1), 0); err != nil || s.Delivery.Status != Delivered {
 		t.Errorf("%+v %v", s, err)
 	}
 }
@@ -228,8 +228,8 @@ func TestRedelivery(t *testing.T) {
 			t.Errorf("%s: %+v %v", status, got, err)
 		}
 	}
-	held := delivery().Claimed("one", noon, Hold)
-	got, err := held.Redelivered(endpoint(), after(1))
+	leased := delivery().Claimed("one", noon, Hold)
+	got, err := leased.Redelivered(endpoint(), after(1))
 	if err != nil || got.Epoch != 1 || got.Owner != "one" || got.Status != Delivering {
 		t.Errorf("%+v %v", got, err)
 	}

@@ -3,6 +3,7 @@ package backups
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -11,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -84,4 +86,22 @@ func (b *Backups) auditFile(ctx context.Context, r access.Reached, what audit.Ac
 func joinClose(err error, f ports.File) error {
 	_ = f.Body.Close() // the first error is the one to report
 	return err
+}
+
+func newDownloads(c plane.Config) *plane.Gate {
+	return plane.NewGate(
+		slot.Limits{PerAccount: c.DownloadsPerAccount, Share: c.DownloadsPerAccount, PerServer: c.DownloadsPerServer}, c.DownloadWait,
+		"the account has too many downloads open", "too many downloads from this database server at the moment")
+}
+
+// slottedBody is the content of a file; its end gives back the slot.
+type slottedBody struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close implements io.Closer.
+func (b slottedBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
 }

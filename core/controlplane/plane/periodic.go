@@ -40,7 +40,7 @@ func IsSettled(err error) bool {
 	return errors.Is(err, ErrSettled) || errors.Is(err, ports.ErrNoRow) || fault.Has(err, fault.DatabaseStateConflict)
 }
 
-// UnlessSettled records the error of a piece of periodic work that is left to do, and returns it.
+// UnlessSettled logs the error of a piece of periodic work that is left to do, and returns it.
 func (p *Plane) UnlessSettled(ctx context.Context, what string, db id.DatabaseID, err error) error {
 	if err == nil || IsSettled(err) {
 		return nil

@@ -34,7 +34,7 @@ func (p *Plane) UpdateDatabase(
 	})
 }
 
-// Log records something for the operator that is not a step of an operation.
+// Log tells the operator something that is not a step of an operation.
 func (p *Plane) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
 	p.Journal.Log(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})
 }

@@ -36,7 +36,7 @@ func (r *Roles) goOn(ctx context.Context, c ports.DueChange) error {
 		if !ok {
 			return nil
 		}
-		if err := r.attempt(ctx, job); err != nil { // it records its error
+		if err := r.attempt(ctx, job); err != nil { // it logs its error
 			return err
 		}
 		c, more = r.nextExpiry(ctx, job)

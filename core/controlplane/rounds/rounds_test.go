@@ -106,7 +106,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// A piece that hangs holds up neither another server nor another account on the same one, and not its own account for long.
+// A piece that hangs delays neither another server nor another account on the same one, and not its own account for long.
 func TestAPieceThatHangs(t *testing.T) {
 	w := newWorld(piece{"one", "a", "hangs"}, piece{"one", "b", "beside"}, piece{"two", "a", "elsewhere"})
 	w.do = func(ctx context.Context, p piece) error {
@@ -156,7 +156,7 @@ func TestAnOutage(t *testing.T) {
 	w.run(t, 5*time.Second, "1", "2")
 }
 
-// A task that hangs or fails holds up no other, and its round has an end.
+// A task that hangs or fails delays no other, and its round has an end.
 func TestATaskThatHangs(t *testing.T) {
 	w := newWorld(piece{"s", "a", "1"})
 	w.do = works

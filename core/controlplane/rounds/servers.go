@@ -22,7 +22,7 @@ type ServerTask[W any] struct {
 	Of func(W) (id.ServerID, id.AccountID)
 	// Limit bounds one piece of work; by default DefaultLimit.
 	Limit time.Duration
-	// Do does one piece of work, and records its error. After one that is no answer of the server, see NoAnswer, the account's
+	// Do does one piece of work, and logs its error. After one that is no answer of the server, see NoAnswer, the account's
 	// other pieces wait for the next round, so that a dead server costs a round one attempt and not one for every piece.
 	Do func(ctx context.Context, w W) error
 }
