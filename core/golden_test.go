@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -93,26 +94,24 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("# States and transitions\n\n" +
 		"Generated from the tables in `core`; `make generate` rewrites this file. A cell is the next state and its\n" +
 		"side effects, or the error code of the refusal.\n")
-	section(t, &b, "Database", databaseStates, database.Statuses,
-		database.Transitions.Markdown(database.Statuses, database.Events))
+	section(t, &b, "Database", databaseStates, database.Statuses, database.Events, database.Transitions)
 	b.WriteString("\nAfter a successful deletion the record is gone and a tombstone is left.\n")
-	section(t, &b, "Operation", operationStates, operation.Statuses,
-		operation.Transitions.Markdown(operation.Statuses, operation.Events))
+	section(t, &b, "Operation", operationStates, operation.Statuses, operation.Events, operation.Transitions)
 	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet;\n" +
 		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete.\n")
-	section(t, &b, "Additional role", roleStates, role.Statuses, role.Transitions.Markdown(role.Statuses, role.Events))
+	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
-	section(t, &b, "Change of a login", changeStates, role.ChangeStatuses,
-		role.ChangeTransitions.Markdown(role.ChangeStatuses, role.ChangeEvents))
-	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses,
-		webhook.Transitions.Markdown(webhook.Statuses, webhook.Events))
-	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses,
-		webhook.DeliveryTransitions.Markdown(webhook.DeliveryStatuses, webhook.DeliveryEvents))
+	section(t, &b, "Change of a login", changeStates, role.ChangeStatuses, role.ChangeEvents, role.ChangeTransitions)
+	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses, webhook.Events, webhook.Transitions)
+	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses, webhook.DeliveryEvents, webhook.DeliveryTransitions)
 	golden(t, "states.md", b.String())
 }
 
-func section[S ~string](t *testing.T, b *strings.Builder, title string, explained []meaning[S], all []S, table string) {
+// section writes a machine's states, and its table: rows are states, columns are events.
+func section[S, E ~string](
+	t *testing.T, b *strings.Builder, title string, explained []meaning[S], all []S, events []E, table machine.Table[S, E],
+) {
 	t.Helper()
 	if len(explained) != len(all) {
 		t.Fatalf("%s: %d states are explained, %d exist", title, len(explained), len(all))
@@ -124,7 +123,29 @@ func section[S ~string](t *testing.T, b *strings.Builder, title string, explaine
 		}
 		fmt.Fprintf(b, "- `%s`: %s.\n", m.state, m.text)
 	}
-	b.WriteString("\n" + table)
+	b.WriteString("\n| state |")
+	for _, e := range events {
+		fmt.Fprintf(b, " %s |", strings.ReplaceAll(string(e), "_", " "))
+	}
+	b.WriteString("\n| - |" + strings.Repeat(" - |", len(events)) + "\n")
+	for _, s := range all {
+		fmt.Fprintf(b, "| `%s` |", s)
+		for _, e := range events {
+			b.WriteString(" " + cellText(table[s][e]) + " |")
+		}
+		b.WriteString("\n")
+	}
+}
+
+func cellText[S ~string](c machine.Cell[S]) string {
+	if c.Code != "" {
+		return string(c.Code)
+	}
+	out := "`" + string(c.Next) + "`"
+	if len(c.Effects) > 0 {
+		out += ": " + strings.Join(c.Effects, ", ")
+	}
+	return out
 }
 
 func TestGoldenErrors(t *testing.T) {

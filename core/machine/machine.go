@@ -2,8 +2,6 @@
 package machine
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -34,51 +32,8 @@ func (t Table[S, E]) Decide(from S, on E) (Cell[S], error) {
 		return cell, fault.New(fault.InternalError, "no cell for %s in state %s", on, from)
 	}
 	if cell.Code != "" {
-		return cell, fault.New(cell.Code, "%s is not possible while the status is %s", words(on), from)
+		words := strings.ReplaceAll(string(on), "_", " ")
+		return cell, fault.New(cell.Code, "%s is not possible while the status is %s", words, from)
 	}
 	return cell, nil
-}
-
-func words[E ~string](e E) string { return strings.ReplaceAll(string(e), "_", " ") }
-
-// Holes lists the cells that are missing.
-func (t Table[S, E]) Holes(states []S, events []E) []string {
-	var holes []string
-	for _, s := range states {
-		for _, e := range events {
-			if _, ok := t[s][e]; !ok {
-				holes = append(holes, fmt.Sprintf("%s/%s", s, e))
-			}
-		}
-	}
-	return holes
-}
-
-// Markdown writes the table as docs/states.md shows it: rows are states, columns are events.
-func (t Table[S, E]) Markdown(states []S, events []E) string {
-	var b strings.Builder
-	b.WriteString("| state |")
-	for _, e := range events {
-		fmt.Fprintf(&b, " %s |", words(e))
-	}
-	b.WriteString("\n| - |" + strings.Repeat(" - |", len(events)) + "\n")
-	for _, s := range states {
-		fmt.Fprintf(&b, "| `%s` |", s)
-		for _, e := range events {
-			b.WriteString(" " + t[s][e].text() + " |")
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-func (c Cell[S]) text() string {
-	if c.Code != "" {
-		return string(c.Code)
-	}
-	out := "`" + string(c.Next) + "`"
-	if effects := slices.Clone(c.Effects); len(effects) > 0 {
-		out += ": " + strings.Join(effects, ", ")
-	}
-	return out
 }

@@ -35,21 +35,3 @@ func TestDecide(t *testing.T) {
 		}
 	}
 }
-
-func TestHoles(t *testing.T) {
-	holes := lamp.Holes([]light{"on", "broken"}, []press{"turn_on", "smash"})
-	if want := []string{"on/smash", "broken/turn_on", "broken/smash"}; !slices.Equal(holes, want) {
-		t.Error(holes)
-	}
-	if holes := lamp.Holes([]light{"on", "off"}, []press{"turn_on", "turn_off"}); holes != nil {
-		t.Error(holes)
-	}
-}
-
-func TestMarkdown(t *testing.T) {
-	want := "| state | turn on | turn off |\n| - | - | - |\n" +
-		"| `on` | `on` | `off`: cool, dim |\n| `off` | `on` | MEMBER_CONFLICT |\n"
-	if got := lamp.Markdown([]light{"on", "off"}, []press{"turn_on", "turn_off"}); got != want {
-		t.Error(got)
-	}
-}
