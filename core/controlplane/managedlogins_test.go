@@ -18,13 +18,6 @@ func (w *roleWorld) rotateLogin(l database.Login, key string) (roles.LoginRotati
 	return w.ManagedLogins.Rotate(w.ctx, w.here(), l, idempotency.Key(key))
 }
 
-func TestRevealOfADriftedLogin(t *testing.T) {
-	w := newRoleWorld(t)
-	w.server.DriftPassword(database.RoleNames(w.db, "").Runtime, "mine")
-	refused(t, errOf(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)), fault.ManagedRoleConflict)
-	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 0)
-}
-
 // HTTP knows the names of logins before the use cases do.
 func TestLoginsThatThereAreNot(t *testing.T) {
 	w := newRoleWorld(t)
@@ -108,16 +101,6 @@ func TestOwnersPasswordAfterAnOutage(t *testing.T) {
 		equal(t, "has a password", c.Password != "", !another)
 		equal(t, "shown again", must(w.rotateLogin(database.OwnerLogin, "key"))(t).Password, "")
 	}
-}
-
-// A database that was created with a key: the replay shows no password that is no longer the owner's.
-func TestReplayOfCreateAfterARotation(t *testing.T) {
-	w := newRoleWorld(t)
-	q := keyed("keyed")
-	first := must(w.Databases.Create(w.ctx, w.caller, q))(t)
-	must(w.ManagedLogins.Rotate(w.ctx, w.reached(first.Record.ID), database.OwnerLogin, "key"))(t)
-	again := must(w.Databases.Create(w.ctx, w.caller, q))(t)
-	equal(t, "password", again.Password+again.ConnectionString, "")
 }
 
 func TestRevealOfAManagedLoginDuringItsChange(t *testing.T) {

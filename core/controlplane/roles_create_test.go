@@ -42,6 +42,7 @@ func TestReplayOfCreate(t *testing.T) {
 	internal := wanted("internal")
 	internal.Key = "service-internal-x"
 	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), internal)), fault.ValidationError)
+
 }
 
 func TestCreateWaitsForARestart(t *testing.T) {

@@ -8,39 +8,11 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
 )
 
 const crowd = 200
-
-func TestManyCreatesWithOneKey(t *testing.T) {
-	w := newRoleWorld(t)
-	r := w.here()
-	var mu sync.Mutex
-	made := map[id.RoleID]int{}
-	var running sync.WaitGroup
-	for range crowd {
-		running.Go(func() {
-			got, err := w.Roles.Create(w.ctx, r, wanted("report"))
-			if err != nil || got.Status != role.Ready {
-				t.Errorf("%s: %v", got.Status, err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			made[got.ID]++
-		})
-	}
-	running.Wait()
-	if len(made) != 1 {
-		t.Errorf("%d roles", len(made))
-	}
-	list := must(w.Roles.List(w.ctx, w.here(), true))(t)
-	equal(t, "roles", len(list), 1)
-	equal(t, "created in the log", len(w.details(audit.RoleCreated)), 1)
-	equal(t, "gets in", w.getsIn(list[0].Username, w.password(list[0].ID)), true)
-}
 
 // Different keys at the same time: never more than the rules allow, ordinals without gaps, and one role at a time.
 func TestManyCreates(t *testing.T) {
