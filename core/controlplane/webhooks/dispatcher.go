@@ -185,14 +185,14 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err e
 	return claimed, err
 }
 
-// attempt makes one attempt and records its outcome. If that cannot be recorded, the lease ends and the attempt is repeated.
+// attempt makes one attempt and stores its outcome. If that cannot be stored, the lease ends and the attempt is repeated.
 func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
 	d.plane.Crash(CrashClaimed)
 	began := d.plane.Clock.Now()
 	outcome, err := d.send(ctx, claimed, began)
 	if err == nil {
 		d.plane.Crash(CrashSent)
-		err = d.settleInTime(ctx, claimed, outcome, began)
+		err = d.settle(ctx, claimed, outcome, began)
 	}
 	if err != nil && ctx.Err() == nil {
 		d.log(ctx, "webhook.unsettled", claimed, err)
@@ -216,17 +216,12 @@ func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began t
 	})
 }
 
-// settleInTime records an attempt even when the dispatcher is stopping, but takes no longer than a lease lasts: a hanging store
-// must block neither a slot nor the process.
-func (d *Dispatcher) settleInTime(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
+// settle stores an attempt in one transaction: the delivery, the endpoint and, if that disables the endpoint, an activity entry.
+// It does so even when the dispatcher is stopping, but takes no longer than a lease lasts: a hanging store must block neither a
+// slot nor the process.
+func (d *Dispatcher) settle(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhook.Hold)
 	defer cancel()
-	return d.settle(ctx, claimed, o, began)
-}
-
-// settle records an attempt in one transaction: the delivery, the endpoint and, if that disables the endpoint, an activity
-// entry.
-func (d *Dispatcher) settle(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
 	jitter := webhook.Jitter(d.plane.Entropy.UUID())
 	var settled webhook.Settled
 	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {

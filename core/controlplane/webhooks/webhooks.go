@@ -175,11 +175,7 @@ func (w *Webhooks) change(
 	ctx context.Context, r Reached, what audit.Action,
 	apply func(context.Context, ports.Tx, webhook.Endpoint) (webhook.Endpoint, error),
 ) (changed webhook.Endpoint, err error) {
-	err = w.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
-		if err != nil {
-			return plane.NotFound(err, errWebhookNotFound())
-		}
+	err = w.update(ctx, r, func(ctx context.Context, tx ports.Tx, e webhook.Endpoint) (err error) {
 		if changed, err = apply(ctx, tx, e); err != nil {
 			return err
 		}
@@ -189,6 +185,19 @@ func (w *Webhooks) change(
 		return auditEndpoint(ctx, w.plane, tx, r.Caller().Actor(), what, changed)
 	})
 	return changed, err
+}
+
+// update runs fn in a transaction that has locked an endpoint.
+func (w *Webhooks) update(
+	ctx context.Context, r Reached, fn func(ctx context.Context, tx ports.Tx, locked webhook.Endpoint) error,
+) error {
+	return w.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
+		if err != nil {
+			return plane.NotFound(err, errWebhookNotFound())
+		}
+		return fn(ctx, tx, e)
+	})
 }
 
 // retryable replaces INTERNAL_ERROR with the route's own code.
@@ -230,11 +239,7 @@ func (w *Webhooks) Test(ctx context.Context, r Reached) (webhook.Delivery, error
 	var made webhook.Delivery
 	eventID := plane.NewID[id.EventID](w.plane.Entropy)
 	delivery := plane.NewID[id.DeliveryID](w.plane.Entropy)
-	err := w.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
-		if err != nil {
-			return plane.NotFound(err, errWebhookNotFound())
-		}
+	err := w.update(ctx, r, func(ctx context.Context, tx ports.Tx, e webhook.Endpoint) error {
 		if e.Status() == webhook.Disabled {
 			return fault.New(fault.InvalidWebhookEndpoint, "the endpoint is disabled; rotate its secret to enable it")
 		}
@@ -262,11 +267,7 @@ func (w *Webhooks) Attempts(
 func (w *Webhooks) Redeliver(ctx context.Context, r Reached, d id.DeliveryID) (webhook.Delivery, error) {
 	missing := fault.New(fault.WebhookNotFound, "no such delivery at this endpoint")
 	var again webhook.Delivery
-	err := w.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
-		if err != nil {
-			return plane.NotFound(err, errWebhookNotFound())
-		}
+	err := w.update(ctx, r, func(ctx context.Context, tx ports.Tx, e webhook.Endpoint) error {
 		stored, err := tx.Deliveries().Lock(ctx, d)
 		if err != nil {
 			return plane.NotFound(err, missing)
