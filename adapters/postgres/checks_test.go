@@ -37,8 +37,6 @@ var allowed = map[string][]string{
 	"webhook_deliveries.status": texts(webhook.DeliveryStatuses...),
 }
 
-
-
 func texts[T ~string](values ...T) []string {
 	list := make([]string, len(values))
 	for i, v := range values {

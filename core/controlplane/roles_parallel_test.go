@@ -12,8 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-const crowd = 200
-
 // Different keys at the same time: never more than the rules allow, ordinals without gaps, and one role at a time.
 func TestManyCreates(t *testing.T) {
 	w := newRoleWorld(t)
