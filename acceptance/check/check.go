@@ -1,0 +1,37 @@
+// Package check has what the tests of every package share.
+package check
+
+import (
+	"testing"
+	"time"
+)
+
+// NoError ends the test where there is an error.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Must is the value of a call that must not fail: check.Must(os.Open(name))(t).
+func Must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		NoError(t, err)
+		return value
+	}
+}
+
+// patience is far above what anything takes that a test waits for, on a machine that has much else to do.
+const patience = 30 * time.Second
+
+// Eventually waits until something holds. What is said where it does not hold in time.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
