@@ -20,19 +20,7 @@ func (a activityRoutes) routes() []Route {
 	return []Route{{
 		Name: "listActivity", Summary: "List the activity log of a database, newest first",
 		Method: http.MethodGet, Path: databasesPath + "/{id}/activity", Class: ratelimit.Read,
-		Target: Database, Action: account.See, List: LongList, Handle: a.list,
+		Target: Database, Action: account.See, List: LongList, Handle: paged((*Request).database, a.use.List, viewActivity),
 		Answers: documented(http.StatusOK, wire.Page[wire.Activity]{}),
 	}}
-}
-
-func (a activityRoutes) list(r *Request) (Answer, error) {
-	page, err := r.Page()
-	if err != nil {
-		return Answer{}, err
-	}
-	entries, next, err := a.use.List(r.Context(), r.reached(), page)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Paged(entries, viewActivity, next), nil
 }

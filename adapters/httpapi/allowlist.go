@@ -44,11 +44,8 @@ func (a allowlistRoutes) routes() []Route {
 }
 
 func (a allowlistRoutes) list(r *Request) (Answer, error) {
-	entries, err := a.use.List(r.Context(), r.reached())
-	if err != nil {
-		return Answer{}, err
-	}
-	return OK(wire.Data[[]wire.AllowlistEntry]{Data: mapped(entries, viewEntry)}), nil
+	entries, err := a.use.List(r.Context(), r.database())
+	return OK(wire.Data[[]wire.AllowlistEntry]{Data: mapped(entries, viewEntry)}), err
 }
 
 func (a allowlistRoutes) add(r *Request) (Answer, error) {
@@ -63,13 +60,10 @@ func (a allowlistRoutes) add(r *Request) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	entry, err := a.use.Add(r.Context(), r.reached(), network, description)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Created(wire.Data[wire.AllowlistEntry]{Data: viewEntry(entry)}), nil
+	entry, err := a.use.Add(r.Context(), r.database(), network, description)
+	return Created(wire.Data[wire.AllowlistEntry]{Data: viewEntry(entry)}), err
 }
 
 func (a allowlistRoutes) remove(r *Request) (Answer, error) {
-	return NoContent(), a.use.Remove(r.Context(), r.reached(), id.AllowlistEntryID(r.Param("entryId")))
+	return NoContent(), a.use.Remove(r.Context(), r.database(), id.AllowlistEntryID(r.Param("entryId")))
 }

@@ -30,7 +30,7 @@ func (b backupRoutes) routes() []Route {
 		{
 			Name: "listBackups", Summary: "List the backups of a database, newest first",
 			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Target: Database, Action: account.See,
-			List: WholeList, Handle: b.list,
+			List: WholeList, Handle: paged((*Request).database, b.use.List, viewBackup),
 			Answers: documented(http.StatusOK, wire.Page[wire.Backup]{}),
 		},
 		{
@@ -58,24 +58,9 @@ func (b backupRoutes) routes() []Route {
 	}
 }
 
-func (b backupRoutes) list(r *Request) (Answer, error) {
-	page, err := r.Page()
-	if err != nil {
-		return Answer{}, err
-	}
-	list, next, err := b.use.List(r.Context(), r.reached(), page)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Paged(list, viewBackup, next), nil
-}
-
 func (b backupRoutes) start(r *Request) (Answer, error) {
-	work, err := b.use.Start(r.Context(), r.reached())
-	if err != nil {
-		return Answer{}, err
-	}
-	return Accepted(wire.OperationWithMessage{Message: "The backup is queued.", Operation: viewOperation(work)}), nil
+	work, err := b.use.Start(r.Context(), r.database())
+	return Accepted(wire.OperationWithMessage{Message: "The backup is queued.", Operation: viewOperation(work)}), err
 }
 
 // download streams the file as the agent sends it. Before that it may wait for a slot, as long as its client does.
@@ -83,7 +68,7 @@ func (b backupRoutes) download(r *Request) (Answer, error) {
 	filename := backup.Filename(r.Param(filenameParameter))
 	var d backups.Download
 	left, err := r.whileClientStays(func() (err error) {
-		d, err = b.use.Open(r.Context(), r.reached(), filename)
+		d, err = b.use.Open(r.Context(), r.database(), filename)
 		return err
 	})
 	switch {
@@ -98,5 +83,5 @@ func (b backupRoutes) download(r *Request) (Answer, error) {
 }
 
 func (b backupRoutes) delete(r *Request) (Answer, error) {
-	return NoContent(), b.use.Delete(r.Context(), r.reached(), backup.Filename(r.Param(filenameParameter)))
+	return NoContent(), b.use.Delete(r.Context(), r.database(), backup.Filename(r.Param(filenameParameter)))
 }

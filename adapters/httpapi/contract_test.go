@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -231,10 +232,7 @@ func TestSlowHeaderIsCut(t *testing.T) {
 
 func TestSlowHandshakeIsCut(t *testing.T) {
 	certFile, keyFile, _ := selfSigned(t)
-	pair, err := LoadTLS(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := check.Must(LoadTLS(certFile, keyFile))(t)
 	st := open(t, func(c *Config) { c.TLS = pair })
 	l := st.dial(t)
 	l.say("\x16\x03\x01\x40\x00\x01\x00\x3f\xfc") // the beginning of a long ClientHello

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -30,10 +31,7 @@ func TestCrowd(t *testing.T) {
 		"even a proxy counts with the rest": {proxy + " " + proxy + " " + proxy + " " + proxy + " " + proxy, proxy},
 		"a proxy leaves":                    {proxy + " " + proxy + " " + proxy + " 1.1.1.1 -" + proxy + " 1.1.1.1", ""},
 	} {
-		m, err := newMetrics(prometheus.NewRegistry())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Must(newMetrics(prometheus.NewRegistry()))(t)
 		in := newCrowd(Config{
 			Limits: Limits{Connections: 4, ConnectionsPerAddress: 2}, Proxies: []netip.Prefix{netip.MustParsePrefix(proxy + "/32")},
 			Log: zap.NewNop(),
@@ -71,9 +69,7 @@ func TestConnectionsInExcessAreClosedAtOnce(t *testing.T) {
 				l.hear(cutBy)
 			}
 			if c.bound == "" {
-				third := st.dial(t)
-				third.say(head("GET", thing, ""))
-				third.hear(cutBy).expect(t, 401, fault.Unauthorized)
+				st.ask(t, head("GET", thing, "")).expect(t, 401, fault.Unauthorized)
 				return
 			}
 			for range 3 {
@@ -104,10 +100,7 @@ func behindProxy(all, ofOne int) func(*Config) {
 // excess is what the metric says, by bound.
 func (st *stage) excess(t *testing.T) map[string]float64 {
 	t.Helper()
-	families, err := st.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := check.Must(st.metrics.Gather())(t)
 	counted := map[string]float64{}
 	for _, f := range families {
 		if f.GetName() == "pgherd_http_excess_connections_total" {

@@ -48,39 +48,27 @@ func (c customRoles) list(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	list, err := c.use.List(r.Context(), r.reached(), revoked)
-	if err != nil {
-		return Answer{}, err
-	}
-	return OK(wire.Roles[wire.ListedRole]{Roles: mapped(list, viewListedRole)}), nil
+	list, err := c.use.List(r.Context(), r.database(), revoked)
+	return OK(wire.Roles[wire.ListedRole]{Roles: mapped(list, viewListedRole)}), err
 }
 
 func (c customRoles) create(r *Request) (Answer, error) {
 	body := Decoded[wire.CreateRole](r)
-	made, err := c.use.Create(r.Context(), r.reached(), role.Request{
+	made, err := c.use.Create(r.Context(), r.database(), role.Request{
 		DisplayName: label(body.DisplayName), AccessProfile: body.AccessProfile,
 		ConnectionLimit: body.ConnectionLimit, Key: r.Key,
 	})
-	if err != nil {
-		return Answer{}, err
-	}
-	return OK(viewRole(made)), nil
+	return OK(viewRole(made)), err
 }
 
 func (c customRoles) prepare(r *Request) (Answer, error) {
-	prepared, err := c.use.Prepare(r.Context(), r.reached(), r.roleID())
-	if err != nil {
-		return Answer{}, err
-	}
-	return Accepted(viewSetup(prepared)), nil
+	prepared, err := c.use.Prepare(r.Context(), r.database(), r.roleID())
+	return Accepted(viewSetup(prepared)), err
 }
 
 func (c customRoles) admit(r *Request) (Answer, error) {
-	admitted, err := c.use.Admit(r.Context(), r.reached(), r.roleID())
-	if err != nil {
-		return Answer{}, err
-	}
-	return OK(viewSetup(admitted)), nil
+	admitted, err := c.use.Admit(r.Context(), r.database(), r.roleID())
+	return OK(viewSetup(admitted)), err
 }
 
 // label composes a role's label, so that the two encodings of an accented letter make one label: labels must be unique, and core
@@ -88,21 +76,15 @@ func (c customRoles) admit(r *Request) (Answer, error) {
 func label(text string) string { return norm.NFC.String(text) }
 
 func (c customRoles) rename(r *Request) (Answer, error) {
-	renamed, err := c.use.Rename(r.Context(), r.reached(), r.roleID(), label(Decoded[wire.RenameRole](r).DisplayName))
-	if err != nil {
-		return Answer{}, err
-	}
-	return OK(wire.RoleLabel{RoleID: renamed.ID, DisplayName: renamed.DisplayName}), nil
+	renamed, err := c.use.Rename(r.Context(), r.database(), r.roleID(), label(Decoded[wire.RenameRole](r).DisplayName))
+	return OK(wire.RoleLabel{RoleID: renamed.ID, DisplayName: renamed.DisplayName}), err
 }
 
 func (c customRoles) reveal(r *Request) (Answer, error) {
-	shown, err := c.use.Reveal(r.Context(), r.reached(), r.roleID())
-	if err != nil {
-		return Answer{}, err
-	}
+	shown, err := c.use.Reveal(r.Context(), r.database(), r.roleID())
 	return OK(wire.RevealedRole{
-		Role: viewRole(shown.State), Credential: viewCredential(r.reached().Record(), shown.Password),
-	}), nil
+		Role: viewRole(shown.State), Credential: viewCredential(r.database().Record(), shown.Password),
+	}), err
 }
 
 // confirmed refuses false where a request has to confirm what it asks for; a field that is missing was refused before.

@@ -33,7 +33,8 @@ func (d databaseRoutes) routes() []Route {
 	return []Route{
 		{
 			Name: "listDatabases", Summary: "List the databases that the key can see",
-			Method: http.MethodGet, Path: databasesPath, Class: ratelimit.Read, List: WholeList, Handle: d.list,
+			Method: http.MethodGet, Path: databasesPath, Class: ratelimit.Read, List: WholeList,
+			Handle:  paged((*Request).caller, d.use.List, viewDatabase),
 			Answers: documented(http.StatusOK, wire.Page[wire.Database]{}),
 		},
 		{
@@ -65,24 +66,9 @@ func (d databaseRoutes) routes() []Route {
 	}
 }
 
-func (d databaseRoutes) list(r *Request) (Answer, error) {
-	page, err := r.Page()
-	if err != nil {
-		return Answer{}, err
-	}
-	records, next, err := d.use.List(r.Context(), r.Caller, page)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Paged(records, viewDatabase, next), nil
-}
-
 func (d databaseRoutes) get(r *Request) (Answer, error) {
-	record, err := d.use.Get(r.Context(), r.reached())
-	if err != nil {
-		return Answer{}, err
-	}
-	return OK(viewDatabase(record)), nil
+	record, err := d.use.Get(r.Context(), r.database())
+	return OK(viewDatabase(record)), err
 }
 
 func (d databaseRoutes) create(r *Request) (Answer, error) {
@@ -92,14 +78,11 @@ func (d databaseRoutes) create(r *Request) (Answer, error) {
 	}
 	request.Key = r.Key
 	made, err := d.use.Create(r.Context(), r.Caller, request)
-	if err != nil {
-		return Answer{}, err
-	}
 	view := wire.CreatedDatabase{
 		Database: viewDatabase(made.Record), Password: made.Password, ConnectionString: made.ConnectionString,
 	}
 	view.Username = made.Username
-	return Created(view), nil
+	return Created(view), err
 }
 
 func createRequest(b *wire.CreateDatabase) (c databases.CreateRequest, err error) {
@@ -131,11 +114,9 @@ func (d databaseRoutes) setEnvironment(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := d.use.SetEnvironment(r.Context(), r.reached(), label); err != nil {
-		return Answer{}, err
-	}
-	view := wire.EnvironmentChange{ID: r.reached().Record().ID, Environment: environmentOrNull(label)}
-	return OK(wire.DataWithMessage[wire.EnvironmentChange]{Message: "The environment was changed.", Data: view}), nil
+	err = d.use.SetEnvironment(r.Context(), r.database(), label)
+	view := wire.EnvironmentChange{ID: r.database().Record().ID, Environment: environmentOrNull(label)}
+	return OK(wire.DataWithMessage[wire.EnvironmentChange]{Message: "The environment was changed.", Data: view}), err
 }
 
 func (d databaseRoutes) setLifecycle(r *Request) (Answer, error) {
@@ -143,12 +124,9 @@ func (d databaseRoutes) setLifecycle(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	status, err := d.use.SetLifecycle(r.Context(), r.reached(), action)
-	if err != nil {
-		return Answer{}, err
-	}
-	view := wire.LifecycleChange{ID: r.reached().Record().ID, Status: status}
-	return OK(wire.DataWithMessage[wire.LifecycleChange]{Message: lifecycleMessage(action), Data: view}), nil
+	status, err := d.use.SetLifecycle(r.Context(), r.database(), action)
+	view := wire.LifecycleChange{ID: r.database().Record().ID, Status: status}
+	return OK(wire.DataWithMessage[wire.LifecycleChange]{Message: lifecycleMessage(action), Data: view}), err
 }
 
 func lifecycleMessage(action database.Event) string {

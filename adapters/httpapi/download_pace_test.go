@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"testing"
 	"time"
 
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/download"
 )
 
@@ -23,10 +25,7 @@ func paced(t *testing.T, rule download.Rule, size int64, feed func() io.ReadClos
 // brokenOff is the value of the metric for a reason.
 func (st *stage) brokenOff(t *testing.T, reason string) float64 {
 	t.Helper()
-	families, err := st.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := check.Must(st.metrics.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == "pgherd_http_downloads_broken_off_total" && m.GetLabel()[0].GetValue() == reason {
@@ -71,11 +70,7 @@ func TestASlowClientIsCutOff(t *testing.T) {
 			if err := l.Conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil { // so that no write hangs for a window
 				t.Fatal(err)
 			}
-			l.say(head("GET", backupPath, anyKey))
-			res, err := http.ReadResponse(l.br, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := l.download()
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -88,14 +83,9 @@ func TestASlowClientIsCutOff(t *testing.T) {
 			if rest, err := io.Copy(io.Discard, res.Body); err == nil {
 				t.Errorf("the file seems whole after %d more bytes", rest)
 			}
-			lines := st.logs.FilterMessage("download broken off").All()
-			for until := time.Now().Add(cutBy); len(lines) == 0 && time.Now().Before(until); time.Sleep(time.Millisecond) {
-				lines = st.logs.FilterMessage("download broken off").All() // comes after the source is closed
-			}
-			if len(lines) != 1 {
-				t.Fatalf("logged %v", lines)
-			}
-			if said := lines[0].ContextMap(); said["error"] != errTooSlow.Error() || said["reason"] != brokenBySlowness {
+			lines := func() []observer.LoggedEntry { return st.logs.FilterMessage("download broken off").All() }
+			check.Eventually(t, "the log has no line for it", func() bool { return len(lines()) == 1 }) // after the source is closed
+			if said := lines()[0].ContextMap(); said["error"] != errTooSlow.Error() || said["reason"] != brokenBySlowness {
 				t.Errorf("logged %v", said)
 			}
 			if n := st.brokenOff(t, "slow client"); n != 1 {
@@ -111,11 +101,7 @@ func TestAClientAboveTheRateIsNotCutOff(t *testing.T) {
 	rule := download.Rule{Rate: 256 << 10, Window: 2 * time.Second}
 	st := paced(t, rule, size, func() io.ReadCloser { return newSource(size, nil) })
 	l := st.dial(t)
-	l.say(head("GET", backupPath, anyKey))
-	res, err := http.ReadResponse(l.br, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := l.download()
 	if n, err := taking(res.Body, nil, 256<<10, 250*time.Millisecond); n != size || !errors.Is(err, io.EOF) { // 4 s
 		t.Errorf("%d bytes of %d, %v", n, size, err)
 	}
@@ -130,14 +116,8 @@ func TestTheWriteTimeoutCutsNoDownloadOff(t *testing.T) {
 	})
 	st.size, st.feed = size, func(*Request) io.ReadCloser { return newSource(size, nil) }
 	l := st.dial(t)
-	if err := l.Conn.(*net.TCPConn).SetReadBuffer(32 << 10); err != nil {
-		t.Fatal(err)
-	}
-	l.say(head("GET", backupPath, anyKey))
-	res, err := http.ReadResponse(l.br, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, l.Conn.(*net.TCPConn).SetReadBuffer(32<<10))
+	res := l.download()
 	time.Sleep(atOnce)
 	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
 		t.Errorf("%d bytes of %d, %v", n, size, err)
@@ -160,9 +140,7 @@ func TestTheClientDoesNotAnswerForTheSource(t *testing.T) {
 	st := paced(t, download.Rule{Rate: 4 << 20, Window: 300 * time.Millisecond}, size, func() io.ReadCloser {
 		return pausing{newSource(size, nil), 400 * time.Millisecond}
 	})
-	l := st.dial(t)
-	l.say(head("GET", backupPath, anyKey))
-	if r := l.hear(cutBy); len(r.text) != size {
+	if r := st.ask(t, head("GET", backupPath, anyKey)); len(r.text) != size {
 		t.Errorf("%d bytes", len(r.text))
 	}
 }
@@ -172,9 +150,7 @@ func TestLittleWaitsInTheKernel(t *testing.T) {
 	src := newSource(1<<40, nil)
 	st := paced(t, download.Rule{Rate: 4 << 20, Window: 500 * time.Millisecond}, 1<<40, func() io.ReadCloser { return src })
 	l := st.dial(t)
-	if err := l.Conn.(*net.TCPConn).SetReadBuffer(32 << 10); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, l.Conn.(*net.TCPConn).SetReadBuffer(32<<10))
 	l.say(head("GET", backupPath, anyKey))
 	awaits(t, cutBy, src.closed, "the source is closed")
 	if n := src.read.Load(); n > 1<<20 {
@@ -185,19 +161,12 @@ func TestLittleWaitsInTheKernel(t *testing.T) {
 // connected returns the two ends of a connection, the second as the listener hands it out.
 func connected(t *testing.T, pair *tls.Config, secure bool) (client, server net.Conn) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	limits := shortLimits()
 	guarded := guard(ln, limits, newCrowd(Config{Limits: limits}, nil))
 	defer guarded.Close()
-	if client, err = net.Dial("tcp", ln.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if server, err = guarded.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	client = check.Must(net.Dial("tcp", ln.Addr().String()))(t)
+	server = check.Must(guarded.Accept())(t)
 	t.Cleanup(func() { client.Close(); server.Close() })
 	if !secure {
 		return client, server
@@ -206,21 +175,14 @@ func connected(t *testing.T, pair *tls.Config, secure bool) (client, server net.
 	inner := tls.Server(server, pair)
 	shaken := make(chan error, 1)
 	go func() { shaken <- outer.Handshake() }()
-	if err := inner.Handshake(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-shaken; err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, inner.Handshake())
+	check.NoError(t, <-shaken)
 	return outer, inner
 }
 
 func TestLeavingIsSeen(t *testing.T) {
 	certFile, keyFile, _ := selfSigned(t)
-	pair, err := LoadTLS(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := check.Must(LoadTLS(certFile, keyFile))(t)
 	for name, c := range map[string]struct {
 		act  func(net.Conn)
 		left bool

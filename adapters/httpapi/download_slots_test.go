@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -38,12 +39,12 @@ func newSlotWorld(t *testing.T, change func(*controlplane.Config)) *slotWorld {
 		w.clock.Advance(time.Second)
 	}
 	w.path = files + "/" + string(w.listedFile(w.database.ID))
-	held := make(chan struct{})
-	w.resume = func() { close(held) }
+	resumed := make(chan struct{})
+	w.resume = func() { close(resumed) }
 	w.server.OnCall(func(ctx context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		if c.Method == "OpenBackup" {
 			select {
-			case <-held:
+			case <-resumed:
 			case <-ctx.Done():
 			}
 		}
@@ -71,11 +72,7 @@ func (w *slotWorld) begins(key string, asked int) *line {
 	w.t.Helper()
 	l := w.dial(w.t)
 	l.say(head("GET", w.path, key))
-	for until := time.Now().Add(cutBy); w.server.Calls("OpenBackup") < asked; time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			w.t.Fatalf("the agent was asked %d times, want %d", w.server.Calls("OpenBackup"), asked)
-		}
-	}
+	check.Eventually(w.t, "the agent is not asked", func() bool { return w.server.Calls("OpenBackup") >= asked })
 	return l
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 const backupPath = thing + "/backups/20260101_000000.sql.gz"
@@ -78,11 +80,7 @@ func TestDownloadMemoryIsFlat(t *testing.T) {
 	const size = 512 << 20
 	st.size, st.feed = size, func(*Request) io.ReadCloser { return newSource(size, nil) }
 	l := st.dial(t)
-	l.say(head("GET", backupPath, anyKey))
-	res, err := http.ReadResponse(l.br, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := l.download()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	n, err := io.Copy(io.Discard, res.Body)
@@ -104,10 +102,7 @@ func TestDownloadThatBreaksIsSeenByTheClient(t *testing.T) {
 			l := st.dial(t)
 			l.say(head("GET", backupPath, anyKey))
 			_ = l.SetReadDeadline(time.Now().Add(cutBy))
-			res, err := http.ReadResponse(l.br, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := check.Must(http.ReadResponse(l.br, nil))(t)
 			if n, err := io.Copy(io.Discard, res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("%d bytes, %v, want an unexpected end", n, err)
 			}
@@ -131,9 +126,7 @@ func TestDownloadEndsWithItsClient(t *testing.T) {
 			st.size, st.feed = 1<<40, func(r *Request) io.ReadCloser { ended <- r.Context(); return src }
 			l := st.dial(t)
 			l.say(head("GET", backupPath, anyKey))
-			if _, err := io.ReadFull(l.br, make([]byte, 4096)); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(io.ReadFull(l.br, make([]byte, 4096)))(t)
 			leave(l)
 			awaits(t, cutBy, src.closed, "the source is closed")
 			awaits(t, cutBy, (<-ended).Done(), "the request's context ends")
@@ -147,11 +140,7 @@ func TestSlowButSteadyDownloadIsNotCut(t *testing.T) {
 	want := bytes.Repeat([]byte{0}, 5<<20)
 	st.size, st.feed = int64(len(want)), func(*Request) io.ReadCloser { return newSource(int64(len(want)), nil) }
 	l := st.dial(t)
-	l.say(head("GET", backupPath, anyKey))
-	res, err := http.ReadResponse(l.br, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := l.download()
 	buf, total := make([]byte, 256<<10), 0
 	for {
 		n, err := io.ReadFull(res.Body, buf)

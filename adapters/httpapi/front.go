@@ -10,12 +10,12 @@ import (
 )
 
 // fasthttp reads the first 8 KiB of a body before any handler runs, answers 413 before authentication, and waits for a body
-// that never comes. So that a request is authenticated and rate-limited before its body is read (spec, "Endpoints"), holdBody
+// that never comes. So that a request is authenticated and rate-limited before its body is read (spec, "Endpoints"), deferBody
 // makes every body look chunked, which fasthttp reads only on demand, and keeps the original length in two headers of our own;
 // begin removes them again before anything else sees the request. contract_test.go checks that fasthttp behaves as assumed.
 const (
-	noteLength = "X-Pgherd-Held-Length"
-	noteExpect = "X-Pgherd-Held-Expect"
+	noteLength = "X-Pgherd-Body-Length"
+	noteExpect = "X-Pgherd-Body-Expect"
 	chunked    = "chunked"
 )
 
@@ -25,8 +25,8 @@ const (
 	unknownSize = -1 // chunked
 )
 
-// holdBody runs when the header has been parsed and before anything of the body is read.
-func holdBody(h *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
+// deferBody runs when the header has been parsed and before anything of the body is read.
+func deferBody(h *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
 	h.Del(noteLength) // a client's own
 	h.Del(noteExpect)
 	if expect := h.Peek(fasthttp.HeaderExpect); len(expect) > 0 {
@@ -43,8 +43,8 @@ func holdBody(h *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
 	return unchanged
 }
 
-// heldBody is what is known about a request's body, and how much of it was read.
-type heldBody struct {
+// pendingBody is what is known about a request's body, and how much of it was read.
+type pendingBody struct {
 	length    int // bytes, noBody or unknownSize
 	expect    bool
 	readToEnd bool
@@ -64,16 +64,16 @@ func ambiguousHeader(h *fasthttp.RequestHeader) (found bool) {
 	return found
 }
 
-// releaseBody puts the header back as the client sent it; the body stays unread.
-func releaseBody(h *fasthttp.RequestHeader) (b heldBody) {
+// restoreHeader puts the header back as the client sent it; the body stays unread.
+func restoreHeader(h *fasthttp.RequestHeader) (b pendingBody) {
 	note := h.Peek(noteLength)
 	switch {
 	case len(note) == 0:
-		return heldBody{length: noBody, readToEnd: true}
+		return pendingBody{length: noBody, readToEnd: true}
 	case string(note) == chunked:
 		b.length = unknownSize
 	default:
-		b.length, _ = strconv.Atoi(string(note)) // written by holdBody
+		b.length, _ = strconv.Atoi(string(note)) // written by deferBody
 		h.SetContentLength(b.length)
 	}
 	b.expect = strings.EqualFold(string(h.Peek(noteExpect)), "100-continue")
@@ -84,7 +84,7 @@ func releaseBody(h *fasthttp.RequestHeader) (b heldBody) {
 
 // abandon closes the connection after the answer if the body was not read to its end: the remaining bytes would be taken for
 // another request. It also does so after every chunked body, because a proxy and fasthttp may disagree on where that ends.
-func (b *heldBody) abandon(raw *fasthttp.RequestCtx) {
+func (b *pendingBody) abandon(raw *fasthttp.RequestCtx) {
 	if !b.readToEnd || b.length == unknownSize {
 		closeAfterAnswer(raw, raw.Conn())
 	}

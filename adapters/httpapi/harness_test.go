@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
@@ -211,14 +212,8 @@ func open(t testing.TB, change ...func(*Config)) *stage {
 	for _, f := range change {
 		f(&cfg)
 	}
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(New(cfg))(t)
+	ln := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	st.Server, st.address = s, ln.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
@@ -242,10 +237,7 @@ type line struct {
 
 func (st *stage) dial(t testing.TB) *line {
 	t.Helper()
-	c, err := net.Dial("tcp", st.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(net.Dial("tcp", st.address))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return &line{Conn: c, t: t, br: bufio.NewReader(c)}
 }
@@ -271,6 +263,13 @@ func (l *line) hear(within time.Duration) reply {
 		l.t.Fatalf("the answer's body: %v", err)
 	}
 	return reply{res, string(body)}
+}
+
+// download asks for the file, and returns the answer before its body.
+func (l *line) download() *http.Response {
+	l.t.Helper()
+	l.say(head("GET", backupPath, anyKey))
+	return check.Must(http.ReadResponse(l.br, nil))(l.t)
 }
 
 // ended fails unless the server closes the connection without another byte.

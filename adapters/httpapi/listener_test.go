@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/download"
 )
 
@@ -58,9 +59,7 @@ func TestTimeOfAWrite(t *testing.T) {
 				}
 				w := c.writer(guarded, limits.Download)
 				for range 200 {
-					if _, err := w.Write(make([]byte, 1000)); err != nil {
-						t.Fatal(err)
-					}
+					check.Must(w.Write(make([]byte, 1000)))(t)
 					time.Sleep(time.Second)
 				}
 				if socket.least < c.want || socket.longest > c.want+c.want/8 {

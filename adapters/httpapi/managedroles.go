@@ -35,11 +35,8 @@ func (r *Request) login() (database.Login, error) {
 }
 
 func (m managedRoles) list(r *Request) (Answer, error) {
-	logins, err := m.use.List(r.Context(), r.reached())
-	if err != nil {
-		return Answer{}, err
-	}
-	return OK(wire.Roles[wire.Login]{Roles: mapped(logins, viewLogin)}), nil
+	logins, err := m.use.List(r.Context(), r.database())
+	return OK(wire.Roles[wire.Login]{Roles: mapped(logins, viewLogin)}), err
 }
 
 func (m managedRoles) reveal(r *Request) (Answer, error) {
@@ -47,13 +44,10 @@ func (m managedRoles) reveal(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	shown, err := m.use.Reveal(r.Context(), r.reached(), login)
-	if err != nil {
-		return Answer{}, err
-	}
+	shown, err := m.use.Reveal(r.Context(), r.database(), login)
 	return OK(wire.RevealedLogin{
-		Login: viewLogin(shown.ManagedLogin), Credential: viewCredential(r.reached().Record(), shown.Password),
-	}), nil
+		Login: viewLogin(shown.ManagedLogin), Credential: viewCredential(r.database().Record(), shown.Password),
+	}), err
 }
 
 func (m managedRoles) rotate(r *Request) (Answer, error) {
@@ -64,9 +58,6 @@ func (m managedRoles) rotate(r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	rotation, err := m.use.Rotate(r.Context(), r.reached(), login, r.Key)
-	if err != nil {
-		return Answer{}, err
-	}
-	return progress(rotation.Change, viewLoginRotation(rotation)), nil
+	rotation, err := m.use.Rotate(r.Context(), r.database(), login, r.Key)
+	return progress(rotation.Change, viewLoginRotation(rotation)), err
 }

@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func zapString(k, v string) zapcore.Field { return zap.String(k, v) }
@@ -52,10 +54,7 @@ func TestMetricsHaveNoLabelOfAClientsMaking(t *testing.T) {
 	}
 	l.say("garbage\r\n\r\n")
 	l.hear(cutBy)
-	families, err := st.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := check.Must(st.metrics.Gather())(t)
 	var text strings.Builder
 	for _, f := range families {
 		text.WriteString(f.String())
@@ -95,9 +94,7 @@ func TestClientAddress(t *testing.T) {
 		{local, []string{"X-Forwarded-For: 9.9.9.9,"}, "127.0.0.1"},
 	} {
 		st := open(t, func(cfg *Config) { cfg.Proxies = c.proxies })
-		l := st.dial(t)
-		l.say(head("GET", thing, anyKey, c.forward...))
-		l.hear(cutBy)
+		st.ask(t, head("GET", thing, anyKey, c.forward...))
 		if got := st.gate.last().Client.String(); got != c.want {
 			t.Errorf("%v behind %v: %s, want %s", c.forward, c.proxies, got, c.want)
 		}

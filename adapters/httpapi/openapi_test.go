@@ -11,6 +11,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -21,19 +22,12 @@ import (
 
 func TestDescriptionIsPublicAndValid(t *testing.T) {
 	st := open(t, func(c *Config) { c.Routes = append(c.Routes, Routes(&controlplane.ControlPlane{})...) })
-	l := st.dial(t)
-	l.say(head("GET", DescriptionPath, ""))
-	r := l.hear(cutBy)
+	r := st.ask(t, head("GET", DescriptionPath, ""))
 	if r.StatusCode != 200 || r.Header.Get("Content-Type") != "application/json" {
 		t.Fatalf("got %d %v", r.StatusCode, r.Header)
 	}
-	doc, err := openapi3.NewLoader().LoadFromData([]byte(r.text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Validate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	doc := check.Must(openapi3.NewLoader().LoadFromData([]byte(r.text)))(t)
+	check.NoError(t, doc.Validate(context.Background()))
 	if doc.OpenAPI != "3.1.0" {
 		t.Errorf("version %s", doc.OpenAPI)
 	}
@@ -55,10 +49,7 @@ func TestDescriptionOfParameters(t *testing.T) {
 		if route.Path != role {
 			continue
 		}
-		text, err := json.Marshal(route.parameters())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(json.Marshal(route.parameters()))(t)
 		want := `[{"in":"path","name":"id","required":true,"schema":{"format":"uuid","type":"string"}},` +
 			`{"in":"path","name":"login","required":true,"schema":{"enum":["owner","runtime","readonly"],"type":"string"}},` +
 			`{"description":"Repeating a request with the same key has no further effect.","in":"header",` +
@@ -115,14 +106,8 @@ func TestDescriptionOfRefusals(t *testing.T) {
 		Refusals: []fault.Code{fault.BackupNotFound, fault.ServerBusy}, Answers: documented(200, wire.Database{}),
 		Handle: func(*Request) (Answer, error) { return NoContent(), nil },
 	}
-	text, err := Describe([]Route{row})
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(Describe([]Route{row}))(t)
+	doc := check.Must(openapi3.NewLoader().LoadFromData(text))(t)
 	got := map[string]string{}
 	for status, r := range doc.Paths.Value(row.Path).Post.Responses.Map() {
 		if status == "200" {

@@ -31,7 +31,7 @@ func (o operationRoutes) routes() []Route {
 		{
 			Name: "listOperations", Summary: "List the operations of a database, newest first",
 			Method: http.MethodGet, Path: databasesPath + "/{id}/operations", Class: ratelimit.Read,
-			Target: Database, Action: account.See, List: LongList, Handle: o.list,
+			Target: Database, Action: account.See, List: LongList, Handle: paged((*Request).database, o.use.List, viewOperation),
 			Answers: documented(http.StatusOK, wire.Page[wire.Operation]{}),
 		},
 		{
@@ -50,29 +50,14 @@ func (o operationRoutes) routes() []Route {
 	}
 }
 
-func (o operationRoutes) list(r *Request) (Answer, error) {
-	page, err := r.Page()
-	if err != nil {
-		return Answer{}, err
-	}
-	list, next, err := o.use.List(r.Context(), r.reached(), page)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Paged(list, viewOperation, next), nil
-}
-
 func (o operationRoutes) get(r *Request) (Answer, error) {
 	return OK(viewOperation(r.Target.(operations.Reached).Operation())), nil
 }
 
 func (o operationRoutes) cancel(r *Request) (Answer, error) {
 	work, err := o.use.Cancel(r.Context(), r.Target.(operations.Reached))
-	if err != nil {
-		return Answer{}, err
-	}
 	if work.Status == operation.Canceled {
-		return OK(wire.OperationWithMessage{Message: "The operation is canceled.", Operation: viewOperation(work)}), nil
+		return OK(wire.OperationWithMessage{Message: "The operation is canceled.", Operation: viewOperation(work)}), err
 	}
-	return Accepted(wire.OperationWithMessage{Message: "The operation is being canceled.", Operation: viewOperation(work)}), nil
+	return Accepted(wire.OperationWithMessage{Message: "The operation is being canceled.", Operation: viewOperation(work)}), err
 }

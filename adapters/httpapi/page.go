@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -50,8 +51,8 @@ func (k ListKind) parameters() []object {
 	}
 }
 
-// Page reads limit and cursor. It returns VALIDATION_ERROR naming the one that is wrong; an empty one is wrong too.
-func (r *Request) Page() (ports.Page, error) {
+// page reads limit and cursor. It returns VALIDATION_ERROR naming the one that is wrong; an empty one is wrong too.
+func (r *Request) page() (ports.Page, error) {
 	p := ports.Page{Limit: r.route.List.unlimited()}
 	text, given, err := r.query("limit")
 	if err != nil {
@@ -69,12 +70,21 @@ func (r *Request) Page() (ports.Page, error) {
 	return p, err
 }
 
-// Paged answers 200 with one page: what the list shows of each entry, and where the next page begins.
-func Paged[E, V any](entries []E, view func(E) V, next *ports.Position) Answer {
-	out := wire.Page[V]{Data: mapped(entries, view)}
-	if next != nil {
-		cursor := next.Cursor()
-		out.NextCursor = &cursor
+// paged handles a list: use finds the page that was asked for, of whatever of returns, and view shows each entry.
+func paged[T, E, V any](
+	of func(*Request) T, use func(context.Context, T, ports.Page) ([]E, *ports.Position, error), view func(E) V,
+) Handler {
+	return func(r *Request) (Answer, error) {
+		page, err := r.page()
+		if err != nil {
+			return Answer{}, err
+		}
+		entries, next, err := use(r.Context(), of(r), page)
+		out := wire.Page[V]{Data: mapped(entries, view)}
+		if next != nil {
+			cursor := next.Cursor()
+			out.NextCursor = &cursor
+		}
+		return OK(out), err
 	}
-	return OK(out)
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
@@ -21,16 +23,12 @@ func TestPage(t *testing.T) {
 		return Route{
 			Name: path, Method: "GET", Path: path, Class: ratelimit.Read, List: kind,
 			Answers: documented(200, wire.Page[string]{}),
-			Handle: func(r *Request) (Answer, error) {
-				p, err := r.Page()
-				if err != nil {
-					return Answer{}, err
-				}
+			Handle: paged((*Request).caller, func(_ context.Context, _ access.Caller, p ports.Page) ([]int, *ports.Position, error) {
 				if p.After != nil && *p.After != at {
 					t.Errorf("read %v", *p.After)
 				}
-				return Paged([]int{p.Limit}, strconv.Itoa, &at), nil
-			},
+				return []int{p.Limit}, &at, nil
+			}, strconv.Itoa),
 		}
 	}
 	st := open(t, func(c *Config) {

@@ -56,9 +56,7 @@ func TestExistingAndMissingIDAnswerAlike(t *testing.T) {
 	} {
 		var texts [2]string
 		for i, path := range paths {
-			l := st.dial(t)
-			l.say(head("GET", path, key))
-			texts[i] = l.hear(cutBy).text
+			texts[i] = st.ask(t, head("GET", path, key)).text
 		}
 		if texts[0] != texts[1] {
 			t.Errorf("key %q: %s and %s", key, texts[0], texts[1])
@@ -148,9 +146,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 		{withBody("PATCH", thing, anyKey, "{}"), "600", "2", "", "no-store"},
 		{withBody("PATCH", thing, anyKey, `{"name":"a"}`), "600", "2", "", "no-store"},
 	} {
-		l := st.dial(t)
-		l.say(c.request)
-		h := l.hear(cutBy).Header
+		h := st.ask(t, c.request).Header
 		for name, want := range map[string]string{
 			headerRateLimit: c.limit, headerRateReset: c.reset, "Retry-After": c.retry, "Cache-Control": c.store,
 		} {

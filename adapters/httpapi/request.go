@@ -29,7 +29,7 @@ type Request struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	started time.Time
-	body    heldBody
+	body    pendingBody
 	decoded any
 	cause   error // of a 5xx answer, for the log
 	stream  *stream
@@ -63,9 +63,6 @@ func (r *Request) Flag(name string) (bool, error) {
 	}
 	return given && err == nil, err
 }
-
-// Header returns a request header, empty where it is absent.
-func (r *Request) Header(name string) string { return string(r.raw.Request.Header.Peek(name)) }
 
 // Decoded returns the JSON body of a route whose Body is JSON[T].
 func Decoded[T any](r *Request) *T { return r.decoded.(*T) }

@@ -27,33 +27,24 @@ func (c customRoles) change(r *Request) (Answer, error) {
 	if err := confirmed("confirmDisconnect", body.ConfirmDisconnect); err != nil {
 		return Answer{}, err
 	}
-	change, err := c.use.Change(r.Context(), r.reached(), r.roleID(), body.Kind, r.Key)
-	if err != nil {
-		return Answer{}, err
-	}
-	return progress(change, viewChange(change)), nil
+	change, err := c.use.Change(r.Context(), r.database(), r.roleID(), body.Kind, r.Key)
+	return progress(change, viewChange(change)), err
 }
 
 // changeID is the change that the path names.
 func (r *Request) changeID() id.OperationID { return id.OperationID(r.Param("operationId")) }
 
 func (c customRoles) readChange(r *Request) (Answer, error) {
-	change, err := c.use.ReadChange(r.Context(), r.reached(), r.roleID(), r.changeID())
-	if err != nil {
-		return Answer{}, err
-	}
-	return OK(viewChange(change)), nil
+	change, err := c.use.ReadChange(r.Context(), r.database(), r.roleID(), r.changeID())
+	return OK(viewChange(change)), err
 }
 
 func (c customRoles) replayChange(r *Request) (Answer, error) {
 	if err := confirmed("confirmDisconnect", Decoded[wire.Disconnect](r).ConfirmDisconnect); err != nil {
 		return Answer{}, err
 	}
-	change, err := c.use.ReplayChange(r.Context(), r.reached(), r.roleID(), r.changeID())
-	if err != nil {
-		return Answer{}, err
-	}
-	return progress(change, viewChange(change)), nil
+	change, err := c.use.ReplayChange(r.Context(), r.database(), r.roleID(), r.changeID())
+	return progress(change, viewChange(change)), err
 }
 
 func answerRemoval(m roles.Removal) Answer {
@@ -71,20 +62,14 @@ func (c customRoles) delete(r *Request) (Answer, error) {
 	if err := confirmed("confirm", Decoded[wire.DeleteRole](r).Confirm); err != nil {
 		return Answer{}, err
 	}
-	m, err := c.use.Delete(r.Context(), r.reached(), r.roleID())
-	if err != nil {
-		return Answer{}, err
-	}
-	return answerRemoval(m), nil
+	m, err := c.use.Delete(r.Context(), r.database(), r.roleID())
+	return answerRemoval(m), err
 }
 
 func (c customRoles) remove(r *Request) (Answer, error) {
-	m, err := c.use.Remove(r.Context(), r.reached(), r.roleID())
-	switch {
-	case err != nil:
-		return Answer{}, err
-	case m.Done:
-		return OK(wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Removed)}), nil
+	m, err := c.use.Remove(r.Context(), r.database(), r.roleID())
+	if m.Done {
+		return answerRemoval(m), err
 	}
-	return Accepted(wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Pending)}), nil
+	return Accepted(wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Pending)}), err
 }

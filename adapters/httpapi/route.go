@@ -36,7 +36,7 @@ type Route struct {
 	NoStore         bool     // Cache-Control: no-store on every answer, errors included
 	BareMaintenance bool     // {error: MAINTENANCE, message} without the envelope (spec, "Errors")
 
-	List   ListKind // a list's handler finds the page in Request.Page
+	List   ListKind // a list's handler is made by paged
 	Handle Handler
 
 	Query   []Parameter
@@ -45,7 +45,7 @@ type Route struct {
 	Refusals []fault.Code
 }
 
-// Handler runs when every check of the route has passed.
+// Handler runs when every check of the route has passed. The answer that comes with an error is not looked at.
 type Handler func(r *Request) (Answer, error)
 
 // KeyClass determines which keys may use a route.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -47,9 +48,7 @@ func TestSchemaOfFields(t *testing.T) {
 		Extra   map[string]any     `json:",embed"`
 	}
 	s := newSchemas()
-	if _, err := s.of(Fields{}, false); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(s.of(Fields{}, false))(t)
 	const (
 		uuid = `"examples":["0b5c1f4e-7a52-4f0d-9d3e-1c2b3a4d5e6f"],"type":"string","format":"uuid"`
 		when = `{"examples":["2026-03-01T11:30:00Z"],"type":["null","string"],"format":"date-time"}`
@@ -73,9 +72,7 @@ func TestSchemaOfFields(t *testing.T) {
 
 func TestSchemaOfABodyIsExact(t *testing.T) {
 	s := newSchemas()
-	if _, err := s.of(&wire.SetEnvironment{}, true); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(s.of(&wire.SetEnvironment{}, true))(t)
 	if got := s.component(t, "SetEnvironment"); !strings.Contains(got, `"additionalProperties":false`) {
 		t.Errorf("got %s", got)
 	}
@@ -87,9 +84,7 @@ func TestSchemaNames(t *testing.T) {
 		"DatabasePage": wire.Page[wire.Database]{}, "AllowlistEntryListData": wire.Data[[]wire.AllowlistEntry]{},
 		"EnvironmentChangeDataWithMessage": wire.DataWithMessage[wire.EnvironmentChange]{}, "ErrorCode": wire.Error{},
 	} {
-		if _, err := s.of(value, false); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(s.of(value, false))(t)
 		s.component(t, want)
 	}
 }

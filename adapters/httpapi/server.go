@@ -93,7 +93,7 @@ func newApp(l Limits) *fiber.App {
 func (s *Server) takeOver(srv *fasthttp.Server) {
 	s.route = s.app.Handler()
 	srv.Handler = s.serve
-	srv.HeaderReceived = holdBody
+	srv.HeaderReceived = deferBody
 	srv.ErrorHandler = s.serveUnparsed
 	srv.SecureErrorLogMessage = true
 	srv.CloseOnShutdown = true
@@ -124,7 +124,7 @@ func (s *Server) answer(r *Request, serve func(*Request) error) error {
 func (s *Server) serve(raw *fasthttp.RequestCtx) {
 	r := &Request{
 		ID: s.requestID(), server: s, raw: raw, started: time.Now(),
-		Client: clientAddress(raw, s.proxies), body: releaseBody(&raw.Request.Header),
+		Client: clientAddress(raw, s.proxies), body: restoreHeader(&raw.Request.Header),
 	}
 	raw.Response.Header.Set(headerRequestID, r.ID)
 	raw.SetUserValue(requestKey{}, r)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -66,13 +67,8 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 
 func TestServeEndsWhereShutdownCameFirst(t *testing.T) {
 	st := open(t)
-	if err := st.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, st.Shutdown(context.Background()))
+	ln := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan error, 1)
 	go func() { done <- st.Serve(ln) }()
 	select {
@@ -105,9 +101,7 @@ func TestShutdownCutsWhatOutlivesItsGrace(t *testing.T) {
 func TestHandlersTimeIsBounded(t *testing.T) {
 	entered := make(chan context.Context, 1)
 	st := open(t, slow(entered, nil), func(c *Config) { c.Limits.HandlerTimeout = 100 * time.Millisecond })
-	l := st.dial(t)
-	l.say(head("GET", "/api/v1/slow", anyKey))
-	l.hear(cutBy).expect(t, 500, fault.InternalError)
+	st.ask(t, head("GET", "/api/v1/slow", anyKey)).expect(t, 500, fault.InternalError)
 }
 
 func TestIdleConnectionIsClosed(t *testing.T) {
@@ -120,24 +114,15 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	certFile, keyFile, roots := selfSigned(t)
-	pair, err := LoadTLS(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := check.Must(LoadTLS(certFile, keyFile))(t)
 	st := open(t, func(c *Config) { c.TLS = pair })
 	st.size, st.feed = 5<<20, func(*Request) io.ReadCloser { return newSource(5<<20, nil) }
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
 	for path, want := range map[string]int{thing: 0, backupPath: 5 << 20} {
-		req, err := http.NewRequest("GET", "https://"+st.address+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := check.Must(http.NewRequest("GET", "https://"+st.address+path, nil))(t)
 		req.Header.Set("Authorization", "Bearer "+anyKey)
-		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := check.Must(client.Do(req))(t)
 		body, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if err != nil || res.StatusCode != 200 || want > 0 && len(body) != want {
@@ -165,34 +150,20 @@ func TestTLSNeedsAUsablePair(t *testing.T) {
 
 func selfSigned(t *testing.T) (certFile, keyFile string, roots *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := check.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "api"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := check.Must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	private := check.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	write := func(name, kind string, der []byte) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 		return path
 	}
 	roots = x509.NewCertPool()
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := check.Must(x509.ParseCertificate(der))(t)
 	roots.AddCert(cert)
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", private), roots
 }

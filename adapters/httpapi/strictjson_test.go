@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -69,9 +70,7 @@ func TestStrictBody(t *testing.T) {
 			var e struct {
 				Error struct{ Details []fault.Detail }
 			}
-			if err := json.Unmarshal([]byte(r.text), &e); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, json.Unmarshal([]byte(r.text), &e))
 			switch {
 			case c.field == "" && len(e.Error.Details) != 0:
 				t.Errorf("details %v, want none", e.Error.Details)
@@ -113,9 +112,7 @@ func TestMediaTypes(t *testing.T) {
 		"Content-Type: application/merge-patch+json":                   415,
 		"Content-Encoding: identity\r\nContent-Type: application/json": 200,
 	} {
-		l := st.dial(t)
-		l.say(head("PATCH", thing, anyKey, lines, "Content-Length: 12") + `{"name":"a"}`)
-		if r := l.hear(cutBy); r.StatusCode != status {
+		if r := st.ask(t, head("PATCH", thing, anyKey, lines, "Content-Length: 12")+`{"name":"a"}`); r.StatusCode != status {
 			t.Errorf("%s: %d, want %d", lines, r.StatusCode, status)
 		}
 	}
@@ -124,16 +121,12 @@ func TestMediaTypes(t *testing.T) {
 func TestDecodedValues(t *testing.T) {
 	var b renameBody
 	text := ` {"name":"a\u0062","count":7,"confirm":true,"environment":null} `
-	if err := decodeStrictly([]byte(text), renameShape, &b); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, decodeStrictly([]byte(text), renameShape, &b))
 	if b.Name != "ab" || *b.Count != 7 || !*b.Confirm || b.Environment != nil {
 		t.Errorf("got %+v", b)
 	}
 	var c renameBody
-	if err := decodeStrictly([]byte(`{"name":"a","environment":"staging"}`), renameShape, &c); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, decodeStrictly([]byte(`{"name":"a","environment":"staging"}`), renameShape, &c))
 	if c.Count != nil || *c.Environment != "staging" {
 		t.Errorf("got %+v", c)
 	}

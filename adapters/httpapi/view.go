@@ -19,8 +19,9 @@ func instantOrNull(t *time.Time) *time.Time {
 	return &u
 }
 
-// reached is the database that the pipeline found.
-func (r *Request) reached() access.Reached { return r.Target.(access.Reached) }
+// caller and database are what the caller's key and the pipeline have found.
+func (r *Request) caller() access.Caller    { return r.Caller }
+func (r *Request) database() access.Reached { return r.Target.(access.Reached) }
 
 // mapped is one page's or list's entries as they are shown.
 func mapped[E, V any](entries []E, view func(E) V) []V {

@@ -38,7 +38,8 @@ func (w webhookRoutes) routes() []Route {
 	rows := []Route{
 		{
 			Name: "listWebhooks", Summary: "List the webhook endpoints of the account, including disabled ones",
-			Method: http.MethodGet, Path: list, Class: ratelimit.Read, List: WholeList, Handle: w.list,
+			Method: http.MethodGet, Path: list, Class: ratelimit.Read, List: WholeList,
+			Handle:  paged((*Request).caller, w.use.List, viewEndpoint),
 			Answers: documented(http.StatusOK, wire.Page[wire.Webhook]{}),
 		},
 		{
@@ -68,7 +69,8 @@ func (w webhookRoutes) routes() []Route {
 		},
 		{
 			Name: "listDeliveryAttempts", Summary: "List the delivery attempts of an endpoint, newest first",
-			Method: http.MethodGet, Path: sent, Class: ratelimit.Read, Target: Webhook, List: LongList, Handle: w.attempts,
+			Method: http.MethodGet, Path: sent, Class: ratelimit.Read, Target: Webhook, List: LongList,
+			Handle:  paged((*Request).webhook, w.use.Attempts, viewAttempt),
 			Answers: documented(http.StatusOK, wire.Page[wire.DeliveryAttempt]{}),
 		},
 		{
@@ -85,18 +87,6 @@ func (w webhookRoutes) routes() []Route {
 	return rows
 }
 
-func (w webhookRoutes) list(r *Request) (Answer, error) {
-	page, err := r.Page()
-	if err != nil {
-		return Answer{}, err
-	}
-	endpoints, next, err := w.use.List(r.Context(), r.Caller, page)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Paged(endpoints, viewEndpoint, next), nil
-}
-
 func (w webhookRoutes) create(r *Request) (Answer, error) {
 	body := Decoded[wire.CreateWebhook](r)
 	var database *id.DatabaseID
@@ -108,27 +98,21 @@ func (w webhookRoutes) create(r *Request) (Answer, error) {
 		database = &parsed
 	}
 	made, err := w.use.Create(r.Context(), r.Caller, body.URL, database)
-	if err != nil {
-		return Answer{}, err
-	}
 	view := viewSecret(made)
 	view.CreatedAt = instant(made.Endpoint.CreatedAt)
-	return Created(wire.Data[wire.WebhookSecret]{Data: view}), nil
+	return Created(wire.Data[wire.WebhookSecret]{Data: view}), err
 }
 
 func (w webhookRoutes) rotate(r *Request) (Answer, error) {
-	rotated, err := w.use.Rotate(r.Context(), r.reachedWebhook())
-	if err != nil {
-		return Answer{}, err
-	}
+	rotated, err := w.use.Rotate(r.Context(), r.webhook())
 	view := viewSecret(rotated)
 	view.UpdatedAt = instant(rotated.Endpoint.UpdatedAt)
 	const message = "The secret was rotated; the old one signs nothing any more."
-	return OK(wire.DataWithMessage[wire.WebhookSecret]{Message: message, Data: view}), nil
+	return OK(wire.DataWithMessage[wire.WebhookSecret]{Message: message, Data: view}), err
 }
 
 func (w webhookRoutes) disable(r *Request) (Answer, error) {
-	return NoContent(), w.use.Disable(r.Context(), r.reachedWebhook())
+	return NoContent(), w.use.Disable(r.Context(), r.webhook())
 }
 
 func viewDelivery(d webhook.Delivery) wire.Delivery {
@@ -136,20 +120,14 @@ func viewDelivery(d webhook.Delivery) wire.Delivery {
 }
 
 func (w webhookRoutes) test(r *Request) (Answer, error) {
-	made, err := w.use.Test(r.Context(), r.reachedWebhook())
-	if err != nil {
-		return Answer{}, err
-	}
-	return Accepted(wire.DataWithMessage[wire.Delivery]{Message: "A test event is on its way.", Data: viewDelivery(made)}), nil
+	made, err := w.use.Test(r.Context(), r.webhook())
+	return Accepted(wire.DataWithMessage[wire.Delivery]{Message: "A test event is on its way.", Data: viewDelivery(made)}), err
 }
 
 func (w webhookRoutes) redeliver(r *Request) (Answer, error) {
-	again, err := w.use.Redeliver(r.Context(), r.reachedWebhook(), id.DeliveryID(r.Param("deliveryId")))
-	if err != nil {
-		return Answer{}, err
-	}
+	again, err := w.use.Redeliver(r.Context(), r.webhook(), id.DeliveryID(r.Param("deliveryId")))
 	const message = "The event is on its way once more."
-	return Accepted(wire.DataWithMessage[wire.Delivery]{Message: message, Data: viewDelivery(again)}), nil
+	return Accepted(wire.DataWithMessage[wire.Delivery]{Message: message, Data: viewDelivery(again)}), err
 }
 
 func viewAttempt(a ports.WebhookAttempt) wire.DeliveryAttempt {
@@ -169,19 +147,7 @@ func nullIfZero[T comparable](v T) *T {
 	return &v
 }
 
-func (w webhookRoutes) attempts(r *Request) (Answer, error) {
-	page, err := r.Page()
-	if err != nil {
-		return Answer{}, err
-	}
-	list, next, err := w.use.Attempts(r.Context(), r.reachedWebhook(), page)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Paged(list, viewAttempt, next), nil
-}
-
-// reachedWebhook is the endpoint that the pipeline found.
-func (r *Request) reachedWebhook() webhooks.Reached {
+// webhook is the endpoint that the pipeline found.
+func (r *Request) webhook() webhooks.Reached {
 	return r.Target.(webhooks.Reached)
 }
