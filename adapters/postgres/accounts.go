@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -21,14 +19,12 @@ var (
 )
 
 var (
-	addUser     = define(func() sq.Sqlizer { return userTable.insert() })
-	addAccount  = define(func() sq.Sqlizer { return accountTable.insert() })
-	getAccount  = define(func() sq.Sqlizer { return accountTable.read().Where("t.id = ?") })
-	lockAccount = define(func() sq.Sqlizer { return accountTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE") })
-	saveAccount = define(func() sq.Sqlizer { return accountTable.update(accountChanges, "id = ?") })
-	setMember   = define(func() sq.Sqlizer {
-		return membershipTable.insert().Suffix("ON CONFLICT (database_id, user_id) DO UPDATE SET role = excluded.role")
-	})
+	addUser     = define(userTable.insert())
+	addAccount  = define(accountTable.insert())
+	getAccount  = define(accountTable.read().Where("t.id = ?"))
+	lockAccount = define(accountTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
+	saveAccount = define(accountTable.update(accountChanges, "id = ?"))
+	setMember   = define(membershipTable.insert().Suffix("ON CONFLICT (database_id, user_id) DO UPDATE SET role = excluded.role"))
 )
 
 type accounts struct{ session }
@@ -46,7 +42,7 @@ func (a accounts) Get(ctx context.Context, of id.AccountID) (account.Account, er
 }
 
 func (a accounts) LockForQuota(ctx context.Context, of id.AccountID) (account.Account, error) {
-	return held[account.Account](ctx, a.session, lockAccount, of)
+	return locked[account.Account](ctx, a.session, lockAccount, of)
 }
 
 func (a accounts) Save(ctx context.Context, row account.Account) error {

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -12,14 +10,10 @@ import (
 var allowlistTable = tableOf[database.AllowlistEntry]("allowlist_entries")
 
 var (
-	addEntry    = define(func() sq.Sqlizer { return allowlistTable.insert() })
-	listEntries = define(func() sq.Sqlizer {
-		return allowlistTable.read().Where("t.database_id = ?").OrderBy("t.created_at", "t.id")
-	})
-	removeEntry = define(func() sq.Sqlizer {
-		return dollar.Delete("allowlist_entries t").Where("t.database_id = ? AND t.id = ?").
-			Suffix("RETURNING " + allowlistTable.row("t"))
-	})
+	addEntry    = define(allowlistTable.insert())
+	listEntries = define(allowlistTable.read().Where("t.database_id = ?").OrderBy("t.created_at", "t.id"))
+	removeEntry = define(dollar.Delete("allowlist_entries t").Where("t.database_id = ? AND t.id = ?").
+			Suffix("RETURNING " + allowlistTable.row("t")))
 )
 
 type allowlist struct{ session }
@@ -35,5 +29,5 @@ func (a allowlist) Add(ctx context.Context, e database.AllowlistEntry) error {
 func (a allowlist) Remove(
 	ctx context.Context, db id.DatabaseID, entry id.AllowlistEntryID,
 ) (database.AllowlistEntry, error) {
-	return held[database.AllowlistEntry](ctx, a.session, removeEntry, db, entry)
+	return locked[database.AllowlistEntry](ctx, a.session, removeEntry, db, entry)
 }

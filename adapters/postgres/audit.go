@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -26,11 +24,9 @@ type auditRow struct {
 var auditTable = tableOf[auditRow]("audit_entries").withOptional("account_id", "database_id")
 
 var (
-	addAudit  = define(func() sq.Sqlizer { return auditTable.insert() })
-	listAudit = define(func() sq.Sqlizer {
-		return auditTable.read().Where("t.database_id = ? AND (t.at, t.id) < (?, ?)").
-			OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?")
-	})
+	addAudit  = define(auditTable.insert())
+	listAudit = define(auditTable.read().Where("t.database_id = ? AND (t.at, t.id) < (?, ?)").
+			OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
 )
 
 type auditEntries struct{ session }
@@ -45,11 +41,7 @@ func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 }
 
 func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
-	page, err := backward(p)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := all[auditRow](ctx, a.session, listAudit, append([]any{db}, page...)...)
+	rows, err := pageOf[auditRow](ctx, a.session, listAudit, backward, p, db)
 	if err != nil {
 		return nil, err
 	}

@@ -15,32 +15,22 @@ import (
 var backupTable = tableOf[backup.Backup]("backups")
 
 var (
-	addBackup = define(func() sq.Sqlizer {
-		return backupTable.insert().Suffix("ON CONFLICT (operation_id) DO NOTHING")
-	})
-	getBackup = define(func() sq.Sqlizer {
-		return backupTable.read().Where("t.database_id = ? AND t.filename = ? AND t.deleting_at IS NULL")
-	})
-	listBackups = define(func() sq.Sqlizer {
-		return backupTable.read().Where("t.database_id = ? AND t.deleting_at IS NULL").
+	addBackup   = define(backupTable.insert().Suffix("ON CONFLICT (operation_id) DO NOTHING"))
+	getBackup   = define(backupTable.read().Where("t.database_id = ? AND t.filename = ? AND t.deleting_at IS NULL"))
+	listBackups = define(backupTable.read().Where("t.database_id = ? AND t.deleting_at IS NULL").
 			Where("(t.created_at, t.filename) < (?, ?)").
-			OrderBy("t.created_at DESC", "t.filename DESC").Suffix("LIMIT ?")
-	})
+			OrderBy("t.created_at DESC", "t.filename DESC").Suffix("LIMIT ?"))
 	backupNames = written(`
 		SELECT filename FROM backups WHERE database_id = $1
 		UNION SELECT input->>'filename' FROM operations
 		WHERE database_id = $1 AND status IN ('queued', 'running') AND input->>'filename' IS NOT NULL
 		ORDER BY 1`)
-	markBackup = define(func() sq.Sqlizer {
-		return dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
-			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.row("t"))
-	})
+	markBackup = define(dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
+			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.row("t")))
 	removeBackup  = written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
-	doomedBackups = define(func() sq.Sqlizer {
-		return backupTable.read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
+	doomedBackups = define(backupTable.read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
 			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ?)").
-			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?")
-	})
+			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?"))
 )
 
 type backups struct{ session }
@@ -73,7 +63,7 @@ func (b backups) Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename
 func (b backups) MarkDeleting(
 	ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time,
 ) (backup.Backup, error) {
-	return held[backup.Backup](ctx, b.session, markBackup, now, db, filename)
+	return locked[backup.Backup](ctx, b.session, markBackup, now, db, filename)
 }
 
 func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -109,10 +110,7 @@ func TestARoundServesEveryAccount(t *testing.T) {
 	for round := range 3 {
 		served := map[id.AccountID]bool{}
 		for range accounts {
-			o, err := claimBackup(t.Context(), store, time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := check.Must(claimBackup(t.Context(), store, time.Hour))(t)
 			served[o.AccountID] = true
 		}
 		if len(served) != accounts {

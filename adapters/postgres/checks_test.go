@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
@@ -52,16 +53,12 @@ func TestChecksHoldTheStatesOfTheCore(t *testing.T) {
 		SELECT c.conrelid::regclass || '.' || a.attname, pg_get_constraintdef(c.oid)
 		FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
 		WHERE c.contype = 'c' AND cardinality(c.conkey) = 1 AND c.connamespace = 'public'::regnamespace`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer rows.Close()
 	checked := map[string]bool{}
 	for rows.Next() {
 		var column, definition string
-		if err := rows.Scan(&column, &definition); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, rows.Scan(&column, &definition))
 		var listed []string
 		for _, match := range literal.FindAllStringSubmatch(definition, -1) {
 			listed = append(listed, match[1])
@@ -77,9 +74,7 @@ func TestChecksHoldTheStatesOfTheCore(t *testing.T) {
 			t.Errorf("%s may hold %q, the core has %q", column, listed, want)
 		}
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, rows.Err())
 	for column := range allowed {
 		if !checked[column] {
 			t.Errorf("%s has no CHECK list", column)

@@ -51,11 +51,11 @@ func TestSlowClaimsKeepTheCap(t *testing.T) {
 			claim()
 		})
 		both.Wait()
-		var held int
+		var leased int
 		err := db.Open(t).QueryRow("SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'delivering'",
-			first.ID).Scan(&held)
-		if err != nil || held != 1 {
-			t.Fatalf("round %d: %d are held at one endpoint, want 1 (%v)", round, held, err)
+			first.ID).Scan(&leased)
+		if err != nil || leased != 1 {
+			t.Fatalf("round %d: %d are leased at one endpoint, want 1 (%v)", round, leased, err)
 		}
 		clustertest.Exec(t, db.URL, "UPDATE webhook_deliveries SET status = 'failed', lease_until = NULL WHERE webhook_id = '"+
 			string(first.ID)+"'", "UPDATE webhook_deliveries SET status = 'pending', lease_until = NULL WHERE status = 'delivering'",

@@ -25,9 +25,10 @@ type Config struct {
 	// IdleInTransaction ends a transaction whose process has stopped in the middle of it, which releases its locks; by default 15
 	// s.
 	IdleInTransaction time.Duration
-	// MaxLifetime and MaxIdleTime close connections, so that they move to a new primary in time; by default 30 min and 5 min.
-	MaxLifetime, MaxIdleTime time.Duration
 }
+
+// maxLifetime and maxIdleTime close connections, so that they move to a new primary in time.
+const maxLifetime, maxIdleTime = 30 * time.Minute, 5 * time.Minute
 
 // ErrURL says that the URL of the metadata database cannot be read. The cause is left out because it would show the password.
 var ErrURL = errors.New("the URL of the metadata database cannot be read")
@@ -37,8 +38,6 @@ func (c Config) withDefaults() Config {
 	defaultTo(&c.ConnectTimeout, 5*time.Second)
 	defaultTo(&c.StatementTimeout, 10*time.Second)
 	defaultTo(&c.IdleInTransaction, 15*time.Second)
-	defaultTo(&c.MaxLifetime, 30*time.Minute)
-	defaultTo(&c.MaxIdleTime, 5*time.Minute)
 	return c
 }
 
@@ -92,8 +91,8 @@ func (c Config) pool() (*sqlx.DB, error) {
 	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
 	db.SetMaxOpenConns(c.MaxConnections)
 	db.SetMaxIdleConns(c.MaxConnections)
-	db.SetConnMaxLifetime(c.MaxLifetime)
-	db.SetConnMaxIdleTime(c.MaxIdleTime)
+	db.SetConnMaxLifetime(maxLifetime)
+	db.SetConnMaxIdleTime(maxIdleTime)
 	return db, nil
 }
 

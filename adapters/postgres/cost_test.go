@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -17,22 +18,15 @@ func TestReadCostsTwoStatements(t *testing.T) {
 	pg := clustertest.New(t, map[string]string{"autovacuum": "off"}) // whose commits would be counted
 	clustertest.Exec(t, pg.URL("postgres"), "CREATE DATABASE metadata")
 	db := clustertest.Database{Name: "metadata", URL: pg.URL("metadata"), Cluster: pg}
-	if err := postgres.Migrate(t.Context(), db.URL); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
 	credential, viewer := populate(t, db, 3)
 	commits := func(reads int) int {
 		before := committedOn(t, db)
-		store, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
 		for n := range reads {
 			readOne(t, store, credential, viewer, n%2 == 0)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, store.Close())
 		return committedOn(t, db) - before
 	}
 	const reads = 50
@@ -73,13 +67,9 @@ func committedOn(t *testing.T, db clustertest.Database) (n int) {
 	for sessions := 1; sessions > 0; time.Sleep(20 * time.Millisecond) {
 		err := pool.QueryRow(`SELECT xact_commit, (SELECT count(*) FROM pg_stat_activity a WHERE a.datname = d.datname)
 			FROM pg_stat_database d WHERE d.datname = $1`, db.Name).Scan(&n, &sessions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 	}
 	err := pool.QueryRow("SELECT xact_commit FROM pg_stat_database WHERE datname = $1", db.Name).Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return n
 }

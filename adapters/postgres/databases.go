@@ -50,35 +50,25 @@ func viewerArguments(v ports.Viewer) []any {
 }
 
 var (
-	addDatabase   = define(func() sq.Sqlizer { return databaseTable.insert() })
-	reachDatabase = define(func() sq.Sqlizer {
-		return inView(readDatabases()).
-			Column("CASE WHEN t.account_id = v.account THEN 'owner' ELSE m.role END AS standing").Where("t.id = ?")
-	})
-	visibleDatabases = define(func() sq.Sqlizer {
-		return inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
-			OrderBy("t.created_at", "t.id").Suffix("LIMIT ?")
-	})
-	lockDatabase = define(func() sq.Sqlizer {
-		return readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t")
-	})
+	addDatabase   = define(databaseTable.insert())
+	reachDatabase = define(inView(readDatabases()).
+			Column("CASE WHEN t.account_id = v.account THEN 'owner' ELSE m.role END AS standing").Where("t.id = ?"))
+	visibleDatabases = define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
+				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
+	lockDatabase   = define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
 	countDatabases = written("SELECT count(*) FROM databases WHERE account_id = $1")
-	saveDatabase   = define(func() sq.Sqlizer { return databaseTable.update(databaseChanges, "id = ?") })
+	saveDatabase   = define(databaseTable.update(databaseChanges, "id = ?"))
 	removeDatabase = written(`
 		WITH forgotten AS (DELETE FROM idempotency_keys WHERE resource_id = $1::text)
 		DELETE FROM databases WHERE id = $1::text::uuid`)
 
 	dueDatabases = map[ports.DueWork]*statement{
-		ports.DueBackup: define(func() sq.Sqlizer {
-			return readDatabases().Where("t.next_backup_at <= ? AND t.status IN ('active', 'stopped')").
-				Where(`NOT EXISTS (SELECT FROM operations o
-					WHERE o.database_id = t.id AND o.status IN ('queued', 'running'))`).
-				OrderBy("t.next_backup_at", "t.id").Suffix("LIMIT ?")
-		}),
-		ports.DueAllowlist: define(func() sq.Sqlizer {
-			return readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
-				Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")
-		}),
+		ports.DueBackup: define(readDatabases().Where("t.next_backup_at <= ? AND t.status IN ('active', 'stopped')").
+			Where(`NOT EXISTS (SELECT FROM operations o
+				WHERE o.database_id = t.id AND o.status IN ('queued', 'running'))`).
+			OrderBy("t.next_backup_at", "t.id").Suffix("LIMIT ?")),
+		ports.DueAllowlist: define(readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
+			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
 	}
 )
 
@@ -91,24 +81,20 @@ func (d databases) Add(ctx context.Context, r database.Record) error {
 func (d databases) Reach(
 	ctx context.Context, v ports.Viewer, db id.DatabaseID,
 ) (database.Record, account.Standing, error) {
-	type reached struct {
+	type inReach struct {
 		database.Record
 		Standing account.Standing `db:"standing"`
 	}
-	row, err := one[reached](ctx, d.session, reachDatabase, append(viewerArguments(v), db)...)
+	row, err := one[inReach](ctx, d.session, reachDatabase, append(viewerArguments(v), db)...)
 	return row.Record, row.Standing, err
 }
 
 func (d databases) Visible(ctx context.Context, v ports.Viewer, p ports.Page) ([]database.Record, error) {
-	page, err := forward(p)
-	if err != nil {
-		return nil, err
-	}
-	return all[database.Record](ctx, d.session, visibleDatabases, append(viewerArguments(v), page...)...)
+	return pageOf[database.Record](ctx, d.session, visibleDatabases, forward, p, viewerArguments(v)...)
 }
 
 func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record, error) {
-	return held[database.Record](ctx, d.session, lockDatabase, db)
+	return locked[database.Record](ctx, d.session, lockDatabase, db)
 }
 
 func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {

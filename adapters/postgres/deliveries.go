@@ -35,32 +35,19 @@ var (
 		SELECT * FROM unnest(` + deliveryArrays() + `)
 		ON CONFLICT (event_id, webhook_id) DO NOTHING
 		RETURNING pg_notify('` + dispatchChannel + `', '')`)
-	lockDelivery = define(func() sq.Sqlizer {
-		return deliveryTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE")
-	})
+	lockDelivery = define(deliveryTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
 	// A redelivery is due at once.
-	saveDelivery = define(func() sq.Sqlizer {
-		return deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix(
-			"RETURNING CASE WHEN status = 'pending' AND attempts_used = 0 THEN pg_notify('" + dispatchChannel + "', '') END")
-	})
-	saveWithAttempt = define(func() sq.Sqlizer {
-		saved := deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix("RETURNING webhook_id")
-		attempt := sq.Select("webhook_id").From("saved")
-		for range attemptTable.columns {
-			attempt = attempt.Column("?", nil)
-		}
-		return dollar.Insert("webhook_attempts").Columns(append([]string{"webhook_id"}, attemptTable.columns...)...).
-			PrefixExpr(sq.Expr("WITH saved AS (?)", saved.PlaceholderFormat(sq.Question))).Select(attempt)
-	})
+	saveDelivery = define(deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix(
+		"RETURNING CASE WHEN status = 'pending' AND attempts_used = 0 THEN pg_notify('" + dispatchChannel + "', '') END"))
+	saveWithAttempt = define(withAttempt(
+		deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix("RETURNING webhook_id")))
 	abandonDeliveries = written(`
 		UPDATE webhook_deliveries SET status = 'failed', finished_at = $2, lease_owner = '', lease_until = NULL
 		WHERE webhook_id = $1 AND ` + undelivered + ` AND status = 'pending'`)
-	listAttempts = define(func() sq.Sqlizer {
-		return attemptTable.read().Columns("d.event_id", "d.event", "d.status").
+	listAttempts = define(attemptTable.read().Columns("d.event_id", "d.event", "d.status").
 			Join("webhook_deliveries d ON d.id = t.delivery_id").
 			Where("t.webhook_id = ? AND (t.at, t.delivery_id) < (?, ?)").
-			OrderBy("t.at DESC", "t.delivery_id DESC", "t.number DESC").Suffix("LIMIT ?")
-	})
+			OrderBy("t.at DESC", "t.delivery_id DESC", "t.number DESC").Suffix("LIMIT ?"))
 	backlog = written(`
 		SELECT count(*) AS open, min(w.created_at) AS oldest FROM (
 			SELECT d.created_at FROM webhook_deliveries d
@@ -68,6 +55,16 @@ var (
 			WHERE d.` + undelivered + `
 			UNION ALL SELECT created_at FROM outbox_events WHERE taken IS NULL) w`)
 )
+
+// withAttempt also adds an attempt at what is saved, if anything is.
+func withAttempt(save sq.UpdateBuilder) sq.InsertBuilder {
+	attempt := sq.Select("webhook_id").From("saved")
+	for range attemptTable.columns {
+		attempt = attempt.Column("?", nil)
+	}
+	return dollar.Insert("webhook_attempts").Columns(append([]string{"webhook_id"}, attemptTable.columns...)...).
+		PrefixExpr(sq.Expr("WITH saved AS (?)", save.PlaceholderFormat(sq.Question))).Select(attempt)
+}
 
 // deliveryArrays are the parameters of addDeliveries, with their types in the order of the columns.
 func deliveryArrays() string {
@@ -104,7 +101,7 @@ func (d deliveries) Add(ctx context.Context, ds []webhook.Delivery) error {
 }
 
 func (d deliveries) Lock(ctx context.Context, of id.DeliveryID) (webhook.Delivery, error) {
-	return held[webhook.Delivery](ctx, d.session, lockDelivery, of)
+	return locked[webhook.Delivery](ctx, d.session, lockDelivery, of)
 }
 
 func (d deliveries) SaveLeased(ctx context.Context, row webhook.Delivery, a *webhook.Attempt) error {
@@ -120,11 +117,7 @@ func (d deliveries) Abandon(ctx context.Context, w id.WebhookID, now time.Time) 
 }
 
 func (d deliveries) Attempts(ctx context.Context, w id.WebhookID, p ports.Page) ([]ports.WebhookAttempt, error) {
-	page, err := backward(p)
-	if err != nil {
-		return nil, err
-	}
-	return all[ports.WebhookAttempt](ctx, d.session, listAttempts, append([]any{w}, page...)...)
+	return pageOf[ports.WebhookAttempt](ctx, d.session, listAttempts, backward, p, w)
 }
 
 func (d deliveries) Backlog(ctx context.Context) (ports.WebhookBacklog, error) {

@@ -13,11 +13,11 @@ import (
 const dueSince = "greatest(d.not_before, d.lease_until)"
 
 // nextDelivery names CTEs whose last, fair, has a row for each endpoint that may be served now: the delivery that has been
-// due longest, the endpoint's turn, and how many are held. It jumps from endpoint to endpoint through the index, so it costs
+// due longest, the endpoint's turn, and how many are leased. It jumps from endpoint to endpoint through the index, so it costs
 // the same whether an endpoint has one delivery waiting or ten thousand. Its parameters are $1 now and $2 perEndpoint.
 //
 // Each jump and each count is a short scan of its own: such a scan marks the index entries of finished deliveries as dead, and
-// no later one visits them. One scan over all that is held would visit them until the next vacuum.
+// no later one visits them. One scan over all that is leased would visit them until the next vacuum.
 const nextDelivery = `
 	WITH RECURSIVE first AS (
 		(SELECT d.webhook_id, d.id, ` + dueSince + ` AS due FROM webhook_deliveries d
@@ -28,17 +28,17 @@ const nextDelivery = `
 			WHERE d.` + undelivered + ` AND d.webhook_id > f.webhook_id
 			ORDER BY d.webhook_id, ` + dueSince + `, d.created_at, d.id LIMIT 1) n
 	), fair AS MATERIALIZED (
-		SELECT f.webhook_id, f.id, f.due, l.turn, b.held
+		SELECT f.webhook_id, f.id, f.due, l.turn, b.leased
 		FROM first f
 		JOIN webhook_endpoints e ON e.id = f.webhook_id AND e.disabled_at IS NULL
 		JOIN webhook_lanes l ON l.webhook_id = f.webhook_id
 		CROSS JOIN LATERAL (
-			SELECT count(*) AS held FROM webhook_deliveries h
+			SELECT count(*) AS leased FROM webhook_deliveries h
 			WHERE h.webhook_id = f.webhook_id AND h.status = 'delivering' AND h.lease_until > $1) b
-		WHERE f.due <= $1 AND b.held < $2
+		WHERE f.due <= $1 AND b.leased < $2
 	)`
 
-const fairest = " ORDER BY f.held, f.turn, f.due, f.webhook_id LIMIT 1 FOR NO KEY UPDATE OF l"
+const fairest = " ORDER BY f.leased, f.turn, f.due, f.webhook_id LIMIT 1 FOR NO KEY UPDATE OF l"
 
 var (
 	// Claims for different endpoints do not wait for each other: SKIP LOCKED gives each of them a different lane. If the turn of a
@@ -79,7 +79,7 @@ func (d deliveries) ClaimNext(
 ) (webhook.Delivery, error) {
 	keepsLane := false
 	for range maxLooks {
-		row, err := held[struct {
+		row, err := locked[struct {
 			webhook.Delivery
 			Claimed bool `db:"claimed"`
 		}](ctx, d.session, claimDelivery, now, perEndpoint, owner, now.Add(hold))
@@ -89,7 +89,7 @@ func (d deliveries) ClaimNext(
 		case err != nil && keepsLane:
 			return webhook.Delivery{}, d.contended(ctx, now, perEndpoint)
 		case err != nil:
-			if _, err := held[id.WebhookID](ctx, d.session, awaitLane, now, perEndpoint); err != nil {
+			if _, err := locked[id.WebhookID](ctx, d.session, awaitLane, now, perEndpoint); err != nil {
 				return webhook.Delivery{}, err
 			}
 		}
@@ -100,7 +100,7 @@ func (d deliveries) ClaimNext(
 
 // contended distinguishes between nothing to claim and other claims in the way.
 func (d deliveries) contended(ctx context.Context, now time.Time, perEndpoint int) error {
-	if _, err := held[id.WebhookID](ctx, d.session, anyLane, now, perEndpoint); err != nil {
+	if _, err := locked[id.WebhookID](ctx, d.session, anyLane, now, perEndpoint); err != nil {
 		return err
 	}
 	return errContended

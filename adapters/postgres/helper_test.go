@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -11,18 +12,13 @@ import (
 func migrated(t testing.TB) clustertest.Database {
 	t.Helper()
 	db := clustertest.NewDatabase(t)
-	if err := postgres.Migrate(t.Context(), db.URL); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
 	return db
 }
 
 func open(t testing.TB, db clustertest.Database) *postgres.Store {
 	t.Helper()
-	store, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)

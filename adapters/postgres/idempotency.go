@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -14,12 +12,8 @@ var keyRecordTable = tableOf[idempotency.Record]("idempotency_keys")
 
 var (
 	// The insert waits for a concurrent transaction with the same key; if that commits, nothing is inserted.
-	claimKey = define(func() sq.Sqlizer {
-		return keyRecordTable.insert().Suffix("ON CONFLICT (account_id, route, key) DO NOTHING")
-	})
-	getClaimed = define(func() sq.Sqlizer {
-		return keyRecordTable.read().Where("t.account_id = ? AND t.route = ? AND t.key = ?")
-	})
+	claimKey   = define(keyRecordTable.insert().Suffix("ON CONFLICT (account_id, route, key) DO NOTHING"))
+	getClaimed = define(keyRecordTable.read().Where("t.account_id = ? AND t.route = ? AND t.key = ?"))
 )
 
 type idempotencyKeys struct{ session }

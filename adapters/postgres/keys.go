@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 
-	sq "github.com/Masterminds/squirrel"
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -17,17 +16,15 @@ var (
 )
 
 var (
-	addKey  = define(func() sq.Sqlizer { return keyTable.insert() })
+	addKey  = define(keyTable.insert())
 	bindKey = written(`INSERT INTO key_databases (key_id, database_id) SELECT DISTINCT $1, unnest($2::uuid[])`)
-	getKey  = define(func() sq.Sqlizer { return keyTable.read().Where("t.id = ?") })
+	getKey  = define(keyTable.read().Where("t.id = ?"))
 	// Bindings follow the new ID by ON UPDATE CASCADE.
-	replaceKey = define(func() sq.Sqlizer { return keyTable.update([]string{"id", "hash"}, "id = ?") })
-	revokeKey  = define(func() sq.Sqlizer { return keyTable.update([]string{"revoked_at"}, "id = ?") })
-	listKeys   = define(func() sq.Sqlizer {
-		return keyTable.read().Where("t.account_id = ?").OrderBy("t.created_at DESC", "t.id DESC")
-	})
-	addNamespace = define(func() sq.Sqlizer { return namespaceTable.insert() })
-	getNamespace = define(func() sq.Sqlizer { return namespaceTable.read().Where("t.id = ?") })
+	replaceKey   = define(keyTable.update([]string{"id", "hash"}, "id = ?"))
+	revokeKey    = define(keyTable.update([]string{"revoked_at"}, "id = ?"))
+	listKeys     = define(keyTable.read().Where("t.account_id = ?").OrderBy("t.created_at DESC", "t.id DESC"))
+	addNamespace = define(namespaceTable.insert())
+	getNamespace = define(namespaceTable.read().Where("t.id = ?"))
 )
 
 type keys struct{ session }

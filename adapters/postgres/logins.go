@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -15,12 +13,10 @@ var loginTable = tableOf[ports.LoginSecret]("database_logins")
 var (
 	replaceLogin = written(
 		"UPDATE database_logins SET generation = $1, verifier = $2, sealed = $3 WHERE database_id = $4 AND login = $5")
-	addLogin   = define(func() sq.Sqlizer { return loginTable.insert() })
-	getLogin   = define(func() sq.Sqlizer { return loginTable.read().Where("t.database_id = ? AND t.login = ?") })
-	listLogins = define(func() sq.Sqlizer {
-		return loginTable.read().Where("t.database_id = ?").
-			OrderBy("array_position(ARRAY['owner', 'runtime', 'readonly'], t.login)")
-	})
+	addLogin   = define(loginTable.insert())
+	getLogin   = define(loginTable.read().Where("t.database_id = ? AND t.login = ?"))
+	listLogins = define(loginTable.read().Where("t.database_id = ?").
+			OrderBy("array_position(ARRAY['owner', 'runtime', 'readonly'], t.login)"))
 )
 
 type logins struct{ session }

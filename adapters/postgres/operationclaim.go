@@ -79,18 +79,18 @@ const laneRest = 50 * time.Millisecond
 // is tried. Where other transactions hold all that are left, the claim is run again, and waits for none of them.
 func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (operation.Operation, error) {
 	if c.Only != "" {
-		return plain(held[operation.Operation](ctx, o.session, claimOne, c.Now, listed(c.Kinds), c.Owner, c.Now.Add(c.Hold), c.Only))
+		return plain(locked[operation.Operation](ctx, o.session, claimOne, c.Now, listed(c.Kinds), c.Owner, c.Now.Add(c.Hold), c.Only))
 	}
 	fair := []any{c.Now, listed(c.Kinds), listed(c.NotOf), listed(c.NotOn)}
 	for {
-		claimed, err := plain(held[operation.Operation](ctx, o.session, claimOperation, append(fair, c.Owner, c.Now.Add(c.Hold))...))
+		claimed, err := plain(locked[operation.Operation](ctx, o.session, claimOperation, append(fair, c.Owner, c.Now.Add(c.Hold))...))
 		if !errors.Is(err, ports.ErrNoRow) {
 			return claimed, err
 		}
-		if _, err := held[int](ctx, o.session, anyDue, fair...); err != nil {
+		if _, err := locked[int](ctx, o.session, anyDue, fair...); err != nil {
 			return operation.Operation{}, err
 		}
-		exhausted, err := held[lane](ctx, o.session, dueLane, fair...)
+		exhausted, err := locked[lane](ctx, o.session, dueLane, fair...)
 		switch {
 		case errors.Is(err, ports.ErrNoRow):
 			return operation.Operation{}, errContended

@@ -26,24 +26,14 @@ var (
 const open = "status IN ('queued', 'running')"
 
 var (
-	addOperation = define(func() sq.Sqlizer {
-		return operationTable.insert().Suffix("RETURNING pg_notify('" + queueChannel + "', '')")
-	})
-	getOperation  = define(func() sq.Sqlizer { return operationTable.read().Where("t.id = ?") })
-	lockOperation = define(func() sq.Sqlizer {
-		return operationTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE")
-	})
-	openOperation = define(func() sq.Sqlizer {
-		return operationTable.read().Where("t.database_id = ? AND t." + open)
-	})
-	listOperations = define(func() sq.Sqlizer {
-		return operationTable.read().Where("t.database_id = ? AND t.kind = ANY(?)").
-			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?")
-	})
-	saveOperation = define(func() sq.Sqlizer {
-		return operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
-			Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil))
-	})
+	addOperation   = define(operationTable.insert().Suffix("RETURNING pg_notify('" + queueChannel + "', '')"))
+	getOperation   = define(operationTable.read().Where("t.id = ?"))
+	lockOperation  = define(operationTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
+	openOperation  = define(operationTable.read().Where("t.database_id = ? AND t." + open))
+	listOperations = define(operationTable.read().Where("t.database_id = ? AND t.kind = ANY(?)").
+			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?"))
+	saveOperation = define(operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
+			Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)))
 	cancelOperation = written(`
 		UPDATE operations SET cancel_requested = cancel_requested OR $2,
 			status = CASE status WHEN 'queued' THEN $3 ELSE status END,
@@ -73,7 +63,7 @@ func (o operations) Get(ctx context.Context, op id.OperationID) (operation.Opera
 }
 
 func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	return plain(held[operation.Operation](ctx, o.session, lockOperation, op))
+	return plain(locked[operation.Operation](ctx, o.session, lockOperation, op))
 }
 
 func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error) {
@@ -83,11 +73,7 @@ func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Opera
 func (o operations) List(
 	ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p ports.Page,
 ) ([]operation.Operation, error) {
-	page, err := backward(p)
-	if err != nil {
-		return nil, err
-	}
-	list, err := all[operation.Operation](ctx, o.session, listOperations, append([]any{db, listed(kinds)}, page...)...)
+	list, err := pageOf[operation.Operation](ctx, o.session, listOperations, backward, p, db, listed(kinds))
 	for i := range list {
 		list[i], _ = plain(list[i], nil)
 	}

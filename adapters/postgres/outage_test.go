@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -22,14 +23,9 @@ import (
 // read. Errors may be seen meanwhile; afterwards everything works by itself, and each write that was confirmed is there.
 func TestRestartUnderLoad(t *testing.T) {
 	pg := clustertest.New(t, nil)
-	if err := postgres.Migrate(t.Context(), pg.URL("postgres")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, postgres.Migrate(t.Context(), pg.URL("postgres")))
 	config := postgres.Config{URL: pg.URL("postgres"), MaxConnections: 8, ConnectTimeout: time.Second}
-	store, err := postgres.Open(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := check.Must(postgres.Open(t.Context(), config))(t)
 	defer store.Close()
 	load := newLoad(store)
 	var running sync.WaitGroup
@@ -40,13 +36,9 @@ func TestRestartUnderLoad(t *testing.T) {
 	}
 	for _, mode := range []cluster.StopMode{cluster.Fast, cluster.Immediate} {
 		load.awaitWrites(t, 50)
-		if err := pg.Stop(t.Context(), mode); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, pg.Stop(t.Context(), mode))
 		time.Sleep(300 * time.Millisecond)
-		if err := pg.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, pg.Start(t.Context()))
 	}
 	load.awaitWrites(t, 50)
 	stop()
@@ -109,29 +101,19 @@ func (l *load) note(ctx context.Context, entry id.AuditID, err error) {
 // awaitWrites waits until the load has written n times more.
 func (l *load) awaitWrites(t *testing.T, n int64) {
 	t.Helper()
-	want, deadline := l.written.Load()+n, time.Now().Add(20*time.Second)
-	for l.written.Load() < want {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d writes within 20 s, %d failed: the store has not recovered", l.written.Load(), l.failed.Load())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	want := l.written.Load() + n
+	check.Eventually(t, "the store has not recovered", func() bool { return l.written.Load() >= want })
 }
 
 func (l *load) check(t *testing.T, url string) {
 	t.Helper()
 	db := clustertest.Database{URL: url}.Open(t)
-	rows, err := db.Query("SELECT id FROM audit_entries")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := check.Must(db.Query("SELECT id FROM audit_entries"))(t)
 	defer rows.Close()
 	stored := map[id.AuditID]bool{}
 	for rows.Next() {
 		var entry id.AuditID
-		if err := rows.Scan(&entry); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, rows.Scan(&entry))
 		stored[entry] = true
 		if l.refused[entry] {
 			t.Errorf("%s is stored although its transaction failed", entry)
@@ -148,10 +130,7 @@ func (l *load) check(t *testing.T, url string) {
 // TestNotifierOutlivesARestart wakes whoever waits when the server is back: what was sent meanwhile is lost.
 func TestNotifierOutlivesARestart(t *testing.T) {
 	pg := clustertest.New(t, nil)
-	notifier, err := postgres.NewNotifier(postgres.Config{URL: pg.URL("postgres")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	notifier := check.Must(postgres.NewNotifier(postgres.Config{URL: pg.URL("postgres")}))(t)
 	defer notifier.Close()
 	wake, stop := notifier.Wake()
 	defer stop()
@@ -170,9 +149,7 @@ func TestNotifierOutlivesARestart(t *testing.T) {
 		}
 	}
 	announced()
-	if err := errors.Join(pg.Stop(t.Context(), cluster.Fast), pg.Start(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, errors.Join(pg.Stop(t.Context(), cluster.Fast), pg.Start(t.Context())))
 	select {
 	case <-wake:
 	case <-time.After(15 * time.Second):
@@ -223,9 +200,7 @@ func TestDeadlockRunsAgain(t *testing.T) {
 			}
 			return tx.Accounts().Add(ctx, account.Account{ID: accounts[i], OwnerID: user.ID, Plan: account.Free})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 	}
 	var runs atomic.Int64
 	var both, all sync.WaitGroup

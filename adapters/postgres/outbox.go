@@ -4,17 +4,13 @@ import (
 	"context"
 	"time"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/ports"
 )
 
 var outboxTable = tableOf[ports.OutboxEvent]("outbox_events")
 
 var (
-	addEvent = define(func() sq.Sqlizer {
-		return outboxTable.insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')")
-	})
+	addEvent         = define(outboxTable.insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')"))
 	forgetDeliveries = written(`
 		WITH old AS MATERIALIZED (
 			SELECT id FROM webhook_deliveries WHERE finished_at < $1 AND status IN ('delivered', 'failed')

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"context"
+
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -14,6 +16,17 @@ const (
 	firstUUID = "00000000-0000-0000-0000-000000000000"
 	lastUUID  = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 )
+
+// pageOf reads a page of a list. The arguments that find it come last.
+func pageOf[T any](
+	ctx context.Context, s session, st *statement, position func(ports.Page) ([]any, error), p ports.Page, args ...any,
+) ([]T, error) {
+	found, err := position(p)
+	if err != nil {
+		return nil, err
+	}
+	return all[T](ctx, s, st, append(args, found...)...)
+}
 
 // forward are the time, ID and limit of a page of a list that is sorted upwards by a uuid.
 func forward(p ports.Page) ([]any, error) { return positions(p, beginning, firstUUID) }

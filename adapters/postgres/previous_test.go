@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
@@ -20,17 +21,11 @@ import (
 func schemaAt(t *testing.T, version int64) *sql.DB {
 	t.Helper()
 	db := clustertest.NewDatabase(t).Open(t)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("migrations"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := check.Must(goose.NewProvider(goose.DialectPostgres, db, os.DirFS("migrations")))(t)
 	if version == 0 {
-		_, err = provider.Up(t.Context())
+		check.Must(provider.Up(t.Context()))(t)
 	} else {
-		_, err = provider.UpTo(t.Context(), version)
-	}
-	if err != nil {
-		t.Fatal(err)
+		check.Must(provider.UpTo(t.Context(), version))(t)
 	}
 	return db
 }
@@ -46,18 +41,10 @@ func TestPreviousStatements(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			number, _, _ := strings.Cut(filepath.Base(file), "_")
-			version, err := strconv.ParseInt(number, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			version := check.Must(strconv.ParseInt(number, 10, 64))(t)
+			text := check.Must(os.ReadFile(file))(t)
 			var statements map[string][][]any
-			if err := json.Unmarshal(text, &statements); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, json.Unmarshal(text, &statements))
 			replay(t, statements, schemaAt(t, version), schemaAt(t, 0))
 		})
 	}
@@ -84,14 +71,9 @@ func replay(t *testing.T, statements map[string][][]any, then, now *sql.DB) {
 // try runs a statement in a transaction of its own that leaves nothing behind. The rows that it refers to need not be there.
 func try(t *testing.T, db *sql.DB, text string, arguments []any) error {
 	t.Helper()
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(db.Begin())(t)
 	defer tx.Rollback()
-	if _, err := tx.Exec("SET LOCAL session_replication_role = replica"); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(tx.Exec("SET LOCAL session_replication_role = replica"))(t)
 	statement, err := tx.Prepare(text)
 	if err != nil || arguments == nil {
 		return err
@@ -103,10 +85,7 @@ func try(t *testing.T, db *sql.DB, text string, arguments []any) error {
 // TestLaterColumnsHaveDefaults looks at every column that came later than its table: a host of the version before does not name
 // it when it adds a row.
 func TestLaterColumnsHaveDefaults(t *testing.T) {
-	files, err := filepath.Glob("migrations/*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := check.Must(filepath.Glob("migrations/*.sql"))(t)
 	var before [][]string // the columns by version
 	for version := range len(files) {
 		before = append(before, columns(t, schemaAt(t, int64(version+1)), false))
@@ -128,8 +107,6 @@ func columns(t *testing.T, db *sql.DB, required bool) (list []string) {
 		JOIN information_schema.tables t USING (table_schema, table_name)
 		WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE' AND c.table_name <> 'goose_db_version'
 		  AND (NOT $1 OR c.is_nullable = 'NO' AND c.column_default IS NULL AND c.is_generated = 'NEVER' AND c.is_identity = 'NO')`
-	if err := sqlx.NewDb(db, "postgres").Select(&list, query, required); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, sqlx.NewDb(db, "postgres").Select(&list, query, required))
 	return list
 }

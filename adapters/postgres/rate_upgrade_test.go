@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -14,14 +15,9 @@ import (
 // oldTake is how a host of the version before leases took one request out of a bucket.
 func oldTake(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/statements/00003_ee6b413.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile("testdata/statements/00003_ee6b413.json"))(t)
 	var recorded map[string][][]any
-	if err := json.Unmarshal(text, &recorded); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(text, &recorded))
 	for statement := range recorded {
 		if strings.HasPrefix(strings.TrimSpace(statement), "INSERT INTO rate_buckets") {
 			return statement
@@ -43,9 +39,7 @@ func TestRateLimitBesideHostsOfTheVersionBefore(t *testing.T) {
 		var tat int64
 		bucket := "key/" + string(credential.ID) + "/read"
 		row := old.QueryRow(take, bucket, now.UnixMicro(), limit.Interval().Microseconds(), limit.Period.Microseconds())
-		if err := row.Scan(&tat, &taken); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, row.Scan(&tat, &taken))
 		return taken
 	}
 	var hosts [2]ratelimit.Lease
@@ -56,9 +50,7 @@ func TestRateLimitBesideHostsOfTheVersionBefore(t *testing.T) {
 			_, grant, err := store.Lease(t.Context(), ports.LeaseRequest{
 				Credential: credential, Class: ratelimit.Read, Limit: limit, Ask: host.Ask(limit, 10), Now: now,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			*host, d = ratelimit.Begin(limit, grant, now)
 		}
 		return d.Allowed
@@ -66,9 +58,7 @@ func TestRateLimitBesideHostsOfTheVersionBefore(t *testing.T) {
 	giveBack := func(host *ratelimit.Lease) {
 		t.Helper()
 		rest := ports.Rest{Key: credential.ID, Class: ratelimit.Read, Limit: limit, Stretch: host.Rest}
-		if err := store.Return(t.Context(), []ports.Rest{rest}, now); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, store.Return(t.Context(), []ports.Rest{rest}, now))
 		*host = ratelimit.Lease{}
 	}
 	for step := range 3 * limit.Count {

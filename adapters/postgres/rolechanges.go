@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
@@ -21,26 +19,16 @@ var (
 )
 
 var (
-	addRoleChange   = define(func() sq.Sqlizer { return roleChangeTable.insert() })
-	getRoleChange   = define(func() sq.Sqlizer { return roleChangeTable.read().Where("t.database_id = ? AND t.id = ?") })
-	roleChangeByKey = define(func() sq.Sqlizer {
-		return roleChangeTable.read().Where("t.database_id = ? AND t.idempotency_key = ?")
-	})
-	pendingRoleChange = define(func() sq.Sqlizer {
-		return roleChangeTable.read().Where("t.database_id = ? AND t.status = 'pending'")
-	})
-	saveRoleChange = define(func() sq.Sqlizer {
-		return roleChangeTable.update(roleChangeChanged, "id = ? AND database_id = ?")
-	})
-	listRoleChanges = define(func() sq.Sqlizer {
-		return roleChangeTable.read().Where("t.database_id = ?").OrderBy("t.created_at DESC", "t.id DESC")
-	})
-	stuckRoleChanges = written("SELECT count(*) FROM role_changes WHERE status = 'pending' AND refusal <> ''")
-	dueRoleChanges   = define(func() sq.Sqlizer {
-		return dollar.Select("t.id", "t.database_id", "d.server_id", "d.account_id").
-			From("role_changes t").Join("databases d ON d.id = t.database_id").
-			Where("t.status = 'pending' AND t.not_before <= ?").OrderBy("t.not_before", "t.id").Suffix("LIMIT ?")
-	})
+	addRoleChange     = define(roleChangeTable.insert())
+	getRoleChange     = define(roleChangeTable.read().Where("t.database_id = ? AND t.id = ?"))
+	roleChangeByKey   = define(roleChangeTable.read().Where("t.database_id = ? AND t.idempotency_key = ?"))
+	pendingRoleChange = define(roleChangeTable.read().Where("t.database_id = ? AND t.status = 'pending'"))
+	saveRoleChange    = define(roleChangeTable.update(roleChangeChanged, "id = ? AND database_id = ?"))
+	listRoleChanges   = define(roleChangeTable.read().Where("t.database_id = ?").OrderBy("t.created_at DESC", "t.id DESC"))
+	stuckRoleChanges  = written("SELECT count(*) FROM role_changes WHERE status = 'pending' AND refusal <> ''")
+	dueRoleChanges    = define(dollar.Select("t.id", "t.database_id", "d.server_id", "d.account_id").
+				From("role_changes t").Join("databases d ON d.id = t.database_id").
+				Where("t.status = 'pending' AND t.not_before <= ?").OrderBy("t.not_before", "t.id").Suffix("LIMIT ?"))
 )
 
 type roleChanges struct{ session }

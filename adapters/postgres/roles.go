@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
@@ -21,21 +19,17 @@ var (
 )
 
 var (
-	addRole   = define(func() sq.Sqlizer { return roleTable.insert() })
-	getRole   = define(func() sq.Sqlizer { return roleTable.read().Where("t.database_id = ? AND t.id = ?") })
-	roleByKey = define(func() sq.Sqlizer { return roleTable.read().Where("t.database_id = ? AND t.idempotency_key = ?") })
-	listRoles = define(func() sq.Sqlizer {
-		return roleTable.read().Where("t.database_id = ? AND t.status <> 'removed'").OrderBy("t.ordinal")
-	})
-	saveRole      = define(func() sq.Sqlizer { return roleTable.update(roleChanged, "id = ? AND database_id = ?") })
-	expiringRoles = define(func() sq.Sqlizer {
-		return roleTable.read().Join("databases d ON d.id = t.database_id AND d.status = 'active'").
+	addRole       = define(roleTable.insert())
+	getRole       = define(roleTable.read().Where("t.database_id = ? AND t.id = ?"))
+	roleByKey     = define(roleTable.read().Where("t.database_id = ? AND t.idempotency_key = ?"))
+	listRoles     = define(roleTable.read().Where("t.database_id = ? AND t.status <> 'removed'").OrderBy("t.ordinal"))
+	saveRole      = define(roleTable.update(roleChanged, "id = ? AND database_id = ?"))
+	expiringRoles = define(roleTable.read().Join("databases d ON d.id = t.database_id AND d.status = 'active'").
 			Where("t.status = 'ready' AND t.credential_expires_at <= ?").
 			Where("NOT EXISTS (SELECT FROM role_changes c WHERE c.database_id = t.database_id AND c.status = 'pending')").
 			Where(`NOT EXISTS (SELECT FROM operations o
-				WHERE o.database_id = t.database_id AND o.status IN ('queued', 'running') AND o.kind <> ALL(?))`).
-			OrderBy("t.credential_expires_at", "t.id").Suffix("LIMIT ?")
-	})
+			WHERE o.database_id = t.database_id AND o.status IN ('queued', 'running') AND o.kind <> ALL(?))`).
+		OrderBy("t.credential_expires_at", "t.id").Suffix("LIMIT ?"))
 )
 
 type roles struct{ session }

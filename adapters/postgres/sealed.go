@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -14,30 +12,21 @@ import (
 )
 
 var (
-	sealedChanges = define(func() sq.Sqlizer {
-		return roleChangeTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
-	})
-	sealedLogins = define(func() sq.Sqlizer {
-		return loginTable.read().Where("(t.database_id, t.login) > (?, ?)").OrderBy("t.database_id", "t.login").Suffix("LIMIT ?")
-	})
-	sealedRoles = define(func() sq.Sqlizer {
-		return roleTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
-	})
-	sealedServers = define(func() sq.Sqlizer {
-		return serverTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
-	})
-	sealedWebhooks = define(func() sq.Sqlizer {
-		return webhookTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?")
-	})
+	sealedChanges = define(roleChangeTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	sealedLogins  = define(loginTable.read().Where("(t.database_id, t.login) > (?, ?)").
+			OrderBy("t.database_id", "t.login").Suffix("LIMIT ?"))
+	sealedRoles    = define(roleTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	sealedServers  = define(serverTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	sealedWebhooks = define(webhookTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
 	// The holder of the database's lock writes back what it has read of roles and changes, so these two wait for it.
 	resealChange = written(`
 		UPDATE role_changes c SET sealed = $1
-		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM role_changes WHERE id = $2) FOR NO KEY UPDATE) held
-		WHERE c.id = $2 AND c.database_id = held.id AND c.sealed = $3`)
+		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM role_changes WHERE id = $2) FOR NO KEY UPDATE) d
+		WHERE c.id = $2 AND c.database_id = d.id AND c.sealed = $3`)
 	resealRole = written(`
 		UPDATE roles r SET sealed = $1
-		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM roles WHERE id = $2) FOR NO KEY UPDATE) held
-		WHERE r.id = $2 AND r.database_id = held.id AND r.sealed = $3`)
+		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM roles WHERE id = $2) FOR NO KEY UPDATE) d
+		WHERE r.id = $2 AND r.database_id = d.id AND r.sealed = $3`)
 	resealLogin   = written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
 	resealServer  = written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
 	resealWebhook = written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
@@ -48,18 +37,43 @@ var (
 type sealedRows struct {
 	kind   string   // what a Ref begins with
 	first  []string // sorts before every key
-	read   func(v sealedValues, ctx context.Context, after []any) ([]ports.SealedValue, error)
+	read   func(ctx context.Context, s session, after []any) ([]ports.SealedValue, error)
 	reseal *statement
 }
 
 // sealedTables are in the order of their Refs. Changes come before logins and roles, because the password of a completed change
 // moves there: an iteration that misses it in the first table finds it in a later one.
 var sealedTables = []sealedRows{
-	{"change", []string{firstUUID}, sealedValues.changes, resealChange},
-	{"login", []string{firstUUID, ""}, sealedValues.logins, resealLogin},
-	{"role", []string{firstUUID}, sealedValues.roles, resealRole},
-	{"server", []string{firstUUID}, sealedValues.servers, resealServer},
-	{"webhook", []string{firstUUID}, sealedValues.webhooks, resealWebhook},
+	{"change", []string{firstUUID}, sealedIn(sealedChanges, func(c role.Change) ports.SealedValue {
+		return ports.SealedValue{Ref: "change/" + string(c.ID), Context: c.SecretContext(), Sealed: c.Sealed}
+	}), resealChange},
+	{"login", []string{firstUUID, ""}, sealedIn(sealedLogins, func(l ports.LoginSecret) ports.SealedValue {
+		ref := "login/" + string(l.DatabaseID) + "/" + string(l.Login)
+		return ports.SealedValue{Ref: ref, Context: l.Context(), Sealed: l.Sealed}
+	}), resealLogin},
+	{"role", []string{firstUUID}, sealedIn(sealedRoles, func(r role.Role) ports.SealedValue {
+		return ports.SealedValue{Ref: "role/" + string(r.ID), Context: r.SecretContext(), Sealed: r.Sealed}
+	}), resealRole},
+	{"server", []string{firstUUID}, sealedIn(sealedServers, func(s server.Server) ports.SealedValue {
+		return ports.SealedValue{Ref: "server/" + string(s.ID), Context: s.SecretContext(), Sealed: s.SealedSecret}
+	}), resealServer},
+	{"webhook", []string{firstUUID}, sealedIn(sealedWebhooks, func(e webhook.Endpoint) ports.SealedValue {
+		return ports.SealedValue{Ref: "webhook/" + string(e.ID), Context: webhook.SecretContext(e.ID), Sealed: e.SealedSecret}
+	}), resealWebhook},
+}
+
+// sealedIn reads what a statement finds, and of each row its encrypted value.
+func sealedIn[T any](
+	st *statement, value func(T) ports.SealedValue,
+) func(context.Context, session, []any) ([]ports.SealedValue, error) {
+	return func(ctx context.Context, s session, after []any) ([]ports.SealedValue, error) {
+		rows, err := all[T](ctx, s, st, after...)
+		values := make([]ports.SealedValue, len(rows))
+		for i, row := range rows {
+			values[i] = value(row)
+		}
+		return values, err
+	}
 }
 
 type sealedValues struct{ session }
@@ -76,7 +90,7 @@ func (v sealedValues) Next(ctx context.Context, after string, limit int) ([]port
 		if key == nil {
 			key = sealedTables[table].first
 		}
-		if values, err = sealedTables[table].read(v, ctx, append(arguments(key), limit)); err != nil {
+		if values, err = sealedTables[table].read(ctx, v.session, append(arguments(key), limit)); err != nil {
 			return nil, err
 		}
 		key = nil
@@ -112,52 +126,4 @@ func (v sealedValues) Replace(ctx context.Context, value ports.SealedValue, seal
 		return err
 	}
 	return v.write(ctx, sealedTables[table].reseal, append(append([]any{sealed}, arguments(key)...), value.Sealed)...)
-}
-
-func (v sealedValues) changes(ctx context.Context, after []any) ([]ports.SealedValue, error) {
-	rows, err := all[role.Change](ctx, v.session, sealedChanges, after...)
-	values := make([]ports.SealedValue, len(rows))
-	for i, c := range rows {
-		values[i] = ports.SealedValue{Ref: "change/" + string(c.ID), Context: c.SecretContext(), Sealed: c.Sealed}
-	}
-	return values, err
-}
-
-func (v sealedValues) roles(ctx context.Context, after []any) ([]ports.SealedValue, error) {
-	rows, err := all[role.Role](ctx, v.session, sealedRoles, after...)
-	values := make([]ports.SealedValue, len(rows))
-	for i, r := range rows {
-		values[i] = ports.SealedValue{Ref: "role/" + string(r.ID), Context: r.SecretContext(), Sealed: r.Sealed}
-	}
-	return values, err
-}
-
-func (v sealedValues) logins(ctx context.Context, after []any) ([]ports.SealedValue, error) {
-	rows, err := all[ports.LoginSecret](ctx, v.session, sealedLogins, after...)
-	values := make([]ports.SealedValue, len(rows))
-	for i, r := range rows {
-		ref := "login/" + string(r.DatabaseID) + "/" + string(r.Login)
-		values[i] = ports.SealedValue{Ref: ref, Context: r.Context(), Sealed: r.Sealed}
-	}
-	return values, err
-}
-
-func (v sealedValues) servers(ctx context.Context, after []any) ([]ports.SealedValue, error) {
-	rows, err := all[server.Server](ctx, v.session, sealedServers, after...)
-	values := make([]ports.SealedValue, len(rows))
-	for i, r := range rows {
-		values[i] = ports.SealedValue{Ref: "server/" + string(r.ID), Context: r.SecretContext(), Sealed: r.SealedSecret}
-	}
-	return values, err
-}
-
-func (v sealedValues) webhooks(ctx context.Context, after []any) ([]ports.SealedValue, error) {
-	rows, err := all[webhook.Endpoint](ctx, v.session, sealedWebhooks, after...)
-	values := make([]ports.SealedValue, len(rows))
-	for i, r := range rows {
-		values[i] = ports.SealedValue{
-			Ref: "webhook/" + string(r.ID), Context: webhook.SecretContext(r.ID), Sealed: r.SealedSecret,
-		}
-	}
-	return values, err
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -22,10 +20,10 @@ var (
 )
 
 var (
-	addServer      = define(func() sq.Sqlizer { return serverTable.insert() })
-	getServer      = define(func() sq.Sqlizer { return serverTable.read().Where("t.id = ?") })
-	listServers    = define(func() sq.Sqlizer { return serverTable.read().OrderBy("t.name") })
-	saveServer     = define(func() sq.Sqlizer { return serverTable.update(serverChanges, "id = ?") })
+	addServer      = define(serverTable.insert())
+	getServer      = define(serverTable.read().Where("t.id = ?"))
+	listServers    = define(serverTable.read().OrderBy("t.name"))
+	saveServer     = define(serverTable.update(serverChanges, "id = ?"))
 	serverAccounts = written(`SELECT id, account_id FROM databases
 		WHERE server_id = $1 AND status IN ('active', 'stopped') ORDER BY id`)
 	avoidServer = written("UPDATE servers SET avoided_until = $1 WHERE id = $2")

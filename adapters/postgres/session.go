@@ -45,8 +45,8 @@ func all[T any](ctx context.Context, s session, st *statement, args ...any) ([]T
 	return rows, err
 }
 
-// held reads or changes one row and locks it until the transaction ends; a view cannot lock.
-func held[T any](ctx context.Context, s session, st *statement, args ...any) (T, error) {
+// locked reads or changes one row and locks it until the transaction ends; a view cannot lock.
+func locked[T any](ctx context.Context, s session, st *statement, args ...any) (T, error) {
 	if s.tx == nil {
 		var none T
 		return none, ports.ErrReadOnly

@@ -24,10 +24,10 @@ type prepared []*sqlx.Stmt
 var dollar = sq.StatementBuilder.PlaceholderFormat(sq.Dollar)
 
 // define registers a statement. Its arguments are bound when it runs; those of the builder are placeholders.
-func define(build func() sq.Sqlizer) *statement {
+func define(q sq.Sqlizer) *statement {
 	s := &statement{number: len(statements)}
 	s.text = sync.OnceValue(func() string {
-		text, _, err := build().ToSql()
+		text, _, err := q.ToSql()
 		if err != nil {
 			panic(fmt.Sprintf("postgres: statement %d cannot be built: %v", s.number, err))
 		}

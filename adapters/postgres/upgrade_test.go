@@ -10,6 +10,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -20,47 +21,33 @@ import (
 // still writes.
 func TestEventsFromBeforeWebhooksGoNowhere(t *testing.T) {
 	db := clustertest.NewDatabase(t)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.UpTo(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	provider := check.Must(goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations")))(t)
+	check.Must(provider.UpTo(t.Context(), 1))(t)
 	addAsBefore := func(event id.EventID) {
 		clustertest.Exec(t, db.URL, fmt.Sprintf(`INSERT INTO outbox_events
 			(id, account_id, database_id, operation_id, name, payload, created_at)
 			SELECT '%[1]s', '%[1]s', '%[1]s', '%[1]s', 'backup.succeeded', '{}', 'epoch'`, event))
 	}
 	addAsBefore("00000000-0000-4000-8000-000000000001")
-	if err := postgres.Migrate(t.Context(), db.URL); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
 	const after = id.EventID("00000000-0000-4000-8000-000000000002")
 	addAsBefore(after)
-	err = open(t, db).Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := open(t, db).Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		taken, err := tx.Deliveries().TakeEvents(ctx, 10)
 		if len(taken) != 1 || taken[0].ID != after {
 			t.Errorf("taken were %v, want the event from after the upgrade alone", taken)
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 }
 
 // TestOpenOperationsOutliveAnUpgrade has operations that are queued, held and put down when the lanes come, and one that a
 // process from before the upgrade adds after it. Each is claimed when it is due, and never before.
 func TestOpenOperationsOutliveAnUpgrade(t *testing.T) {
 	db := clustertest.NewDatabase(t)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.UpTo(t.Context(), 5); err != nil {
-		t.Fatal(err)
-	}
+	provider := check.Must(goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations")))(t)
+	check.Must(provider.UpTo(t.Context(), 5))(t)
 	const add = `INSERT INTO operations SELECT d.id, d.account_id, d.id, 'backup', '%s', 'queued', 0, 'null', 'null', '', '', 'x',
 		'r', 'epoch', NULL, NULL, false, '', 0, %s, 0, '%s' FROM databases d WHERE d.name = '%s'`
 	populate(t, db, 4)
@@ -68,9 +55,7 @@ func TestOpenOperationsOutliveAnUpgrade(t *testing.T) {
 		fmt.Sprintf(add, "queued", "NULL", "epoch", "n1"),
 		fmt.Sprintf(add, "running", "'1970-01-01 00:01:00Z'", "epoch", "n2"),
 		fmt.Sprintf(add, "running", "NULL", "1970-01-01 00:02:00Z", "n3"))
-	if err := postgres.Migrate(t.Context(), db.URL); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
 	store := open(t, db)
 	claimed := func(at time.Time) (names string) {
 		t.Helper()
@@ -79,9 +64,7 @@ func TestOpenOperationsOutliveAnUpgrade(t *testing.T) {
 			if errors.Is(err, ports.ErrNoRow) {
 				return names
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			names += string(o.ID[len(o.ID)-1:])
 			if o.ServerID == "" {
 				t.Errorf("operation %s has no server", o.ID)

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	sq "github.com/Masterminds/squirrel"
-
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
@@ -12,11 +10,9 @@ import (
 var useTable = tableOf[operation.Use]("operation_uses")
 
 var (
-	addUse   = define(func() sq.Sqlizer { return useTable.insert() })
-	listUses = define(func() sq.Sqlizer {
-		return useTable.read().Join("operations o ON o.id = t.operation_id AND o."+open).
-			Where("t.database_id = ?").OrderBy("t.operation_id", "t.backup")
-	})
+	addUse   = define(useTable.insert())
+	listUses = define(useTable.read().Join("operations o ON o.id = t.operation_id AND o."+open).
+			Where("t.database_id = ?").OrderBy("t.operation_id", "t.backup"))
 )
 
 type uses struct{ session }

@@ -23,20 +23,16 @@ func wantingWebhooks() sq.SelectBuilder {
 }
 
 var (
-	addWebhook  = define(func() sq.Sqlizer { return webhookTable.insert() })
-	addLane     = written("INSERT INTO webhook_lanes (webhook_id, turn) VALUES ($1, 0)")
-	getWebhook  = define(func() sq.Sqlizer { return webhookTable.read().Where("t.account_id = ? AND t.id = ?") })
-	lockWebhook = define(func() sq.Sqlizer {
-		return webhookTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE")
-	})
-	listWebhooks = define(func() sq.Sqlizer {
-		return webhookTable.read().Where("t.account_id = ? AND (t.created_at, t.id) > (?, ?)").
-			OrderBy("t.created_at", "t.id").Suffix("LIMIT ?")
-	})
+	addWebhook   = define(webhookTable.insert())
+	addLane      = written("INSERT INTO webhook_lanes (webhook_id, turn) VALUES ($1, 0)")
+	getWebhook   = define(webhookTable.read().Where("t.account_id = ? AND t.id = ?"))
+	lockWebhook  = define(webhookTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
+	listWebhooks = define(webhookTable.read().Where("t.account_id = ? AND (t.created_at, t.id) > (?, ?)").
+			OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 	countEnabled = written("SELECT count(*) FROM webhook_endpoints WHERE account_id = $1 AND disabled_at IS NULL")
-	wanting      = define(func() sq.Sqlizer { return wantingWebhooks() })
-	holdWanting  = define(func() sq.Sqlizer { return wantingWebhooks().Suffix("FOR SHARE") })
-	saveWebhook  = define(func() sq.Sqlizer { return webhookTable.update(webhookChanges, "id = ?") })
+	wanting      = define(wantingWebhooks())
+	holdWanting  = define(wantingWebhooks().Suffix("FOR SHARE"))
+	saveWebhook  = define(webhookTable.update(webhookChanges, "id = ?"))
 )
 
 type webhooks struct{ session }
@@ -53,15 +49,11 @@ func (w webhooks) Get(ctx context.Context, account id.AccountID, of id.WebhookID
 }
 
 func (w webhooks) Lock(ctx context.Context, of id.WebhookID) (webhook.Endpoint, error) {
-	return held[webhook.Endpoint](ctx, w.session, lockWebhook, of)
+	return locked[webhook.Endpoint](ctx, w.session, lockWebhook, of)
 }
 
 func (w webhooks) List(ctx context.Context, account id.AccountID, p ports.Page) ([]webhook.Endpoint, error) {
-	page, err := forward(p)
-	if err != nil {
-		return nil, err
-	}
-	return all[webhook.Endpoint](ctx, w.session, listWebhooks, append([]any{account}, page...)...)
+	return pageOf[webhook.Endpoint](ctx, w.session, listWebhooks, forward, p, account)
 }
 
 // LockEnabled locks the account. It counts in a separate statement, which sees what the previous holder of the lock has
