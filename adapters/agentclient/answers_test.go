@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -33,10 +34,8 @@ func TestAKeptConnectionThatBreaksUnderACommandIsUnknown(t *testing.T) {
 				}
 				hangUp(rw, r)
 			})
-			a := agentOf(t, w.record(t))
-			if err := calls["DatabaseSize"](brief(t), a); err != nil {
-				t.Fatal(err)
-			}
+			a := agentOf(t, w.server(t))
+			check.NoError(t, calls["DatabaseSize"](brief(t), a))
 			wantUnknown(t, calls[name](brief(t), a))
 			wantRequests(t, w, 2)
 			if n := w.conns.Load(); n != 1 {
@@ -54,7 +53,7 @@ func TestALateAnswerIsUnknown(t *testing.T) {
 				<-r.Context().Done()
 				panic(http.ErrAbortHandler) // no answer, not even to a client that is just leaving
 			})
-			a := agentOf(t, w.record(t))
+			a := agentOf(t, w.server(t))
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			wantUnknown(t, call(ctx, a))
@@ -71,7 +70,7 @@ func TestEveryReasonIsARefusal(t *testing.T) {
 	for _, reason := range command.Reasons {
 		for name, call := range calls {
 			t.Run(string(reason)+" to "+name, func(t *testing.T) {
-				err := call(brief(t), agentOf(t, newWire(t, refuse(http.StatusConflict, reason)).record(t)))
+				err := call(brief(t), agentOf(t, newWire(t, refuse(http.StatusConflict, reason)).server(t)))
 				wantRefusal(t, err, reason)
 				if !strings.HasSuffix(err.Error(), "because") {
 					t.Errorf("the message is lost: %v", err)
@@ -89,7 +88,7 @@ func TestTheGenerationsOfARefusal(t *testing.T) {
 			Applied: 2, Admitted: 5, Credential: 7,
 		},
 	} {
-		err := calls["SetAllowlist"](brief(t), agentOf(t, newWire(t, answer(http.StatusConflict, body)).record(t)))
+		err := calls["SetAllowlist"](brief(t), agentOf(t, newWire(t, answer(http.StatusConflict, body)).server(t)))
 		wantRefusal(t, err, command.ReasonStale)
 		var no *command.Refusal
 		if errors.As(err, &no) && !reflect.DeepEqual(no.Generations, want) {
@@ -139,12 +138,12 @@ func TestSuccessesThatAreNoAnswer(t *testing.T) {
 
 func TestABackupStateOfANewerAgentIsUnknown(t *testing.T) {
 	w := newWire(t, answer(200, `{"result":{"state":"not_yet_invented"}}`))
-	wantUnknown(t, calls["Backup"](brief(t), agentOf(t, w.record(t))))
+	wantUnknown(t, calls["Backup"](brief(t), agentOf(t, w.server(t))))
 }
 
 func TestAConditionOfANewerAgentIsUnknown(t *testing.T) {
 	w := newWire(t, answer(200, `{"condition":"not_yet_invented"}`))
-	wantUnknown(t, calls["InspectLogin"](brief(t), agentOf(t, w.record(t))))
+	wantUnknown(t, calls["InspectLogin"](brief(t), agentOf(t, w.server(t))))
 }
 
 func TestARouteThatTheAgentDoesNotHave(t *testing.T) {
@@ -181,9 +180,7 @@ func TestPathsAreEscaped(t *testing.T) {
 		rw.WriteHeader(http.StatusNoContent)
 	})
 	question := command.DeleteBackup{DatabaseID: "a/b", Filename: "../c?d#e"}
-	if err := asking(question)(brief(t), agentOf(t, w.record(t))); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, asking(question)(brief(t), agentOf(t, w.server(t))))
 	if want := "/v1/databases/a%2Fb/backups/..%2Fc%3Fd%23e"; path != want {
 		t.Errorf("asked for %s, want %s", path, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/ports"
@@ -19,10 +20,7 @@ func TestAnAgentThatHangsEndsADownload(t *testing.T) {
 		"before its answer": 0, "in the middle of the file": http.StatusOK, "in the middle of a refusal": http.StatusNotFound,
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent, err := newFleet(t, agentclient.Options{DownloadWait: patience}).Agent(newWire(t, freeze(status)).record(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			agent := check.Must(newFleet(t, agentclient.Options{DownloadWait: patience}).Agent(newWire(t, freeze(status)).server(t)))(t)
 			began := time.Now()
 			file, err := agent.Open(brief(t), command.OpenBackup{DatabaseID: database, Filename: filename})
 			if err == nil {
@@ -41,12 +39,9 @@ func TestAnAgentThatHangsEndsACall(t *testing.T) {
 		"before its answer": 0, "in the middle of its answer": http.StatusOK, "in the middle of a refusal": http.StatusConflict,
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent, err := newFleet(t, agentclient.Options{AnswerWait: patience}).Agent(newWire(t, freeze(status)).record(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			agent := check.Must(newFleet(t, agentclient.Options{AnswerWait: patience}).Agent(newWire(t, freeze(status)).server(t)))(t)
 			began := time.Now()
-			_, err = ports.Ask(brief(t), agent, command.DatabaseSize{DatabaseID: database})
+			_, err := ports.Ask(brief(t), agent, command.DatabaseSize{DatabaseID: database})
 			wantNoPatience(t, began, err)
 			wantUnknown(t, err)
 		})
@@ -80,19 +75,11 @@ func TestAnAgentDoesNotAnswerForTheCustomer(t *testing.T) {
 		w.Header().Set("Content-Length", "1048576")
 		_, _ = w.Write(make([]byte, size))
 	})
-	agent, err := newFleet(t, agentclient.Options{DownloadWait: patience}).Agent(w.record(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := agent.Open(brief(t), command.OpenBackup{DatabaseID: database, Filename: filename})
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := check.Must(newFleet(t, agentclient.Options{DownloadWait: patience}).Agent(w.server(t)))(t)
+	file := check.Must(agent.Open(brief(t), command.OpenBackup{DatabaseID: database, Filename: filename}))(t)
 	defer file.Body.Close()
 	for range 2 {
-		if _, err := io.CopyN(io.Discard, file.Body, size/4); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(io.CopyN(io.Discard, file.Body, size/4))(t)
 		time.Sleep(2 * patience)
 	}
 	if n, err := io.Copy(io.Discard, file.Body); n != size/2 || err != nil {

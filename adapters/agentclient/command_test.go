@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	coredb "github.com/pgherd/pgherd/core/database"
@@ -34,7 +35,7 @@ func recorder(t *testing.T, result string) (ports.Agent, *[]protocol.Command) {
 		*got = append(*got, c)
 		answer(200, `{"result":`+result+`}`)(rw, r)
 	})
-	return agentOf(t, w.record(t)), got
+	return agentOf(t, w.server(t)), got
 }
 
 func spec() command.EnsureDatabase {
@@ -60,14 +61,10 @@ func TestCommandsAsSent(t *testing.T) {
 		},
 		command.Close{OperationID: fence.OperationID},
 	} {
-		if _, err := a.Do(ctx, fence, c); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(a.Do(ctx, fence, c))(t)
 	}
 	allowlist := command.SetAllowlist{DatabaseID: database, Generation: 5, Networks: networks}
-	if err := ports.Tell(ctx, a, ports.Fence{}, allowlist); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, ports.Tell(ctx, a, ports.Fence{}, allowlist))
 	const db = `"databaseId":"11111111-1111-4111-8111-111111111111"`
 	want := []protocol.Command{
 		sent("database.ensure", fence, 1, `{`+db+`,"name":"orders","roleModel":"managed","connectionCap":20,"logins":[`+
@@ -99,9 +96,7 @@ func sent(kind command.Kind, f ports.Fence, generation int64, payload string) pr
 
 func TestPasswordsStandInSecretsOnly(t *testing.T) {
 	a, got := recorder(t, "null")
-	if err := ports.Tell(brief(t), a, fence, spec()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, ports.Tell(brief(t), a, fence, spec()))
 	c := (*got)[0]
 	c.Secrets = nil
 	raw, err := json.Marshal(c)
@@ -113,10 +108,7 @@ func TestPasswordsStandInSecretsOnly(t *testing.T) {
 func TestABackupReportAsReceived(t *testing.T) {
 	a, got := recorder(t, `{"state":"done","stage":"verified","progress":100,"sizeBytes":5,"checksumSha256":"ab",`+
 		`"verifiedAt":"2026-11-21T06:53:47Z","roleManifest":true}`)
-	report, err := ports.Do(brief(t), a, fence, command.Backup{DatabaseID: database, Filename: filename, Verify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := check.Must(ports.Do(brief(t), a, fence, command.Backup{DatabaseID: database, Filename: filename, Verify: true}))(t)
 	at := time.Date(2026, 11, 21, 6, 53, 47, 0, time.UTC)
 	want := command.BackupReport{
 		State: command.BackupDone, Stage: "verified", Progress: 100, SizeBytes: 5, ChecksumSHA256: "ab",

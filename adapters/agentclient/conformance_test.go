@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/conformance"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -14,12 +15,9 @@ import (
 func TestConformance(t *testing.T) {
 	conformance.Agent(t, func(t *testing.T) conformance.AgentStand {
 		fleet := fakeagent.New(systemClock{})
-		behind, err := fleet.Agent(server.Server{ID: "behind"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		behind := check.Must(fleet.Agent(server.Server{ID: "behind"}))(t)
 		w := newWire(t, relay(behind).ServeHTTP)
-		return conformance.AgentStand{Agent: agentOf(t, w.record(t)), Server: view{fleet.Server("behind")}}
+		return conformance.AgentStand{Agent: agentOf(t, w.server(t)), Server: view{fleet.Server("behind")}}
 	})
 }
 

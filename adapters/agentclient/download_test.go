@@ -11,16 +11,15 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/ports"
 )
 
 func open(t *testing.T, ctx context.Context, handler http.HandlerFunc) ports.File {
 	t.Helper()
-	file, err := agentOf(t, newWire(t, handler).record(t)).Open(ctx, command.OpenBackup{DatabaseID: database, Filename: filename})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, err := agentOf(t, newWire(t, handler).server(t)).Open(ctx, command.OpenBackup{DatabaseID: database, Filename: filename})
+	check.NoError(t, err)
 	t.Cleanup(func() { file.Body.Close() })
 	return file
 }
@@ -99,7 +98,7 @@ func TestNoDownloadWaitsForOthers(t *testing.T) {
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-	}).record(t))
+	}).server(t))
 	ctx := brief(t)
 	for n := range many {
 		file, err := agent.Open(ctx, command.OpenBackup{DatabaseID: database, Filename: filename})
@@ -115,5 +114,5 @@ func TestAFileOfUnknownLengthIsUnknown(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		_, _ = io.WriteString(w, "chunked")
 	})
-	wantUnknown(t, calls["OpenBackup"](brief(t), agentOf(t, w.record(t))))
+	wantUnknown(t, calls["OpenBackup"](brief(t), agentOf(t, w.server(t))))
 }

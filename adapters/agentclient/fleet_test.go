@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/ports"
@@ -23,25 +24,17 @@ func TestAFleetKeepsConnectionsAndFollowsTheRecord(t *testing.T) {
 		answer(200, `{"bytes":1}`)(rw, r)
 	})
 	fleet := newFleet(t, agentclient.Options{})
-	s := w.record(t)
+	s := w.server(t)
 	for range 3 {
-		a, err := fleet.Agent(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ports.Ask(brief(t), a, command.DatabaseSize{DatabaseID: database}); err != nil {
-			t.Fatal(err)
-		}
+		a := check.Must(fleet.Agent(s))(t)
+		check.Must(ports.Ask(brief(t), a, command.DatabaseSize{DatabaseID: database}))(t)
 	}
 	if authorization != "Bearer "+secret || w.conns.Load() != 1 {
 		t.Errorf("%q over %d connections", authorization, w.conns.Load())
 	}
 
 	s.SealedSecret = sealSecret(t, s, "another-secret")
-	a, err := fleet.Agent(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Must(fleet.Agent(s))(t)
 	if err := calls["DatabaseSize"](brief(t), a); err != nil || authorization != "Bearer another-secret" {
 		t.Errorf("after a change of the secret the agent heard %q (%v)", authorization, err)
 	}
@@ -50,7 +43,7 @@ func TestAFleetKeepsConnectionsAndFollowsTheRecord(t *testing.T) {
 func TestAFleetFollowsURLAndCA(t *testing.T) {
 	before, after := newWire(t, answer(200, `{"bytes":1}`)), newWire(t, answer(200, `{"bytes":2}`))
 	fleet := newFleet(t, agentclient.Options{})
-	s := before.record(t)
+	s := before.server(t)
 	if a, err := fleet.Agent(s); err != nil {
 		t.Fatal(err)
 	} else if n, err := ports.Ask(brief(t), a, command.DatabaseSize{DatabaseID: database}); err != nil || n.Bytes != 1 {
@@ -74,16 +67,10 @@ func TestAFleetFollowsURLAndCA(t *testing.T) {
 // foreignCA is a certificate that has signed nothing.
 func foreignCA(t *testing.T) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := check.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := check.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/core/command"
 	coredb "github.com/pgherd/pgherd/core/database"
@@ -60,8 +61,8 @@ func (w *wire) ca() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.Certificate().Raw}))
 }
 
-// record is the server as an operator registers it.
-func (w *wire) record(t *testing.T) server.Server {
+// server is w as an operator registers it.
+func (w *wire) server(t *testing.T) server.Server {
 	t.Helper()
 	s := server.Server{ID: "33333333-3333-4333-8333-333333333333", AgentURL: w.URL, CA: w.ca()}
 	s.SealedSecret = sealSecret(t, s, secret)
@@ -70,11 +71,7 @@ func (w *wire) record(t *testing.T) server.Server {
 
 func sealSecret(t *testing.T, s server.Server, text string) []byte {
 	t.Helper()
-	sealed, err := fakebox.New().Seal([]byte(text), s.SecretContext())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sealed
+	return check.Must(fakebox.New().Seal([]byte(text), s.SecretContext()))(t)
 }
 
 func newFleet(t *testing.T, o agentclient.Options) *agentclient.Fleet {
@@ -86,11 +83,7 @@ func newFleet(t *testing.T, o agentclient.Options) *agentclient.Fleet {
 
 func agentOf(t *testing.T, s server.Server) ports.Agent {
 	t.Helper()
-	a, err := newFleet(t, agentclient.Options{}).Agent(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return check.Must(newFleet(t, agentclient.Options{}).Agent(s))(t)
 }
 
 // brief ends a test that would otherwise hang.
@@ -169,7 +162,7 @@ func eachCall(t *testing.T, handler http.HandlerFunc, check func(t *testing.T, w
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t, handler)
-			check(t, w, call(brief(t), agentOf(t, w.record(t))))
+			check(t, w, call(brief(t), agentOf(t, w.server(t))))
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -29,7 +30,7 @@ func agentOfVersion(t *testing.T, commands *atomic.Pointer[string]) (*wire, port
 			answer(200, `{"result":{}}`)(rw, r)
 		}
 	})
-	return w, agentOf(t, w.record(t))
+	return w, agentOf(t, w.server(t))
 }
 
 const (
@@ -70,15 +71,13 @@ func TestNothingIsAskedForWhatEveryAgentKnows(t *testing.T) {
 	var version atomic.Pointer[string]
 	version.Store(&known)
 	w, a := agentOfVersion(t, &version)
-	if err := telling[command.None](laterAccess{SetAccess: command.SetAccess{DatabaseID: database}})(brief(t), a); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, telling[command.None](laterAccess{SetAccess: command.SetAccess{DatabaseID: database}})(brief(t), a))
 	wantRequests(t, w, 1)
 }
 
 func TestNothingIsDeliveredToAnAgentThatCannotBeAsked(t *testing.T) {
 	w := newWire(t, answer(http.StatusBadGateway, "gone"))
-	err := telling[command.None](laterAccess{Reason: "x"})(brief(t), agentOf(t, w.record(t)))
+	err := telling[command.None](laterAccess{Reason: "x"})(brief(t), agentOf(t, w.server(t)))
 	wantUnreachable(t, err)
 	wantRequests(t, w, 1)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -29,7 +30,7 @@ func TestConnectionRefusedIsUnreachable(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t, answer(200, "{}"))
-			s := w.record(t)
+			s := w.server(t)
 			w.Server.Close()
 			wantUnreachable(t, call(brief(t), agentOf(t, s)))
 		})
@@ -38,7 +39,7 @@ func TestConnectionRefusedIsUnreachable(t *testing.T) {
 
 func TestAnotherCAIsUnreachable(t *testing.T) {
 	w := newWire(t, answer(200, "{}"))
-	s := w.record(t)
+	s := w.server(t)
 	s.CA = foreignCA(t)
 	wantUnreachable(t, calls["EnsureDatabase"](brief(t), agentOf(t, s)))
 	s.CA = "" // the system's roots do not know the agent either
@@ -48,24 +49,18 @@ func TestAnotherCAIsUnreachable(t *testing.T) {
 
 func TestAnotherNameIsUnreachable(t *testing.T) {
 	w := newWire(t, answer(200, "{}"))
-	s := w.record(t)
+	s := w.server(t)
 	s.AgentURL = strings.Replace(w.URL, "127.0.0.1", "localhost", 1) // not in the certificate
 	wantUnreachable(t, calls["EnsureDatabase"](brief(t), agentOf(t, s)))
 	wantRequests(t, w, 0)
 }
 
 func TestAHostThatNeverShakesHandsIsUnreachable(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
-	s := newWire(t, answer(200, "{}")).record(t)
+	s := newWire(t, answer(200, "{}")).server(t)
 	s.AgentURL = "https://" + silent.Addr().String()
-	a, err := newFleet(t, agentclient.Options{DialTimeout: 50 * time.Millisecond}).Agent(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Must(newFleet(t, agentclient.Options{DialTimeout: 50 * time.Millisecond}).Agent(s))(t)
 	wantUnreachable(t, calls["EnsureDatabase"](brief(t), a))
 }
 
@@ -73,7 +68,7 @@ func TestACanceledCallIsUnreachable(t *testing.T) {
 	w := newWire(t, answer(200, protocol.Reply{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantUnreachable(t, calls["EnsureDatabase"](ctx, agentOf(t, w.record(t))))
+	wantUnreachable(t, calls["EnsureDatabase"](ctx, agentOf(t, w.server(t))))
 	wantRequests(t, w, 0)
 }
 
@@ -83,10 +78,7 @@ func TestWaitingForATurnIsUnreachable(t *testing.T) {
 		<-release
 		answer(200, command.Size{})(rw, r)
 	})
-	a, err := newFleet(t, agentclient.Options{MaxCalls: 1}).Agent(w.record(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Must(newFleet(t, agentclient.Options{MaxCalls: 1}).Agent(w.server(t)))(t)
 	first := make(chan error, 1)
 	go func() { first <- calls["DatabaseSize"](t.Context(), a) }()
 	for w.requests.Load() == 0 {
@@ -103,7 +95,7 @@ func TestWaitingForATurnIsUnreachable(t *testing.T) {
 }
 
 func TestUnusableRecordsAreUnreachable(t *testing.T) {
-	good := newWire(t, answer(200, "{}")).record(t)
+	good := newWire(t, answer(200, "{}")).server(t)
 	for name, change := range map[string]func(*server.Server){
 		"plain HTTP":       func(s *server.Server) { s.AgentURL = "http://127.0.0.1:1" },
 		"no URL":           func(s *server.Server) { s.AgentURL = "" },
@@ -135,7 +127,7 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		t.Setenv(name, proxy.URL)
 	}
-	s := newWire(t, answer(200, "{}")).record(t)
+	s := newWire(t, answer(200, "{}")).server(t)
 	s.AgentURL = "https://agent.invalid:8443"
 	target, _ := url.Parse(s.AgentURL)
 	if used, err := http.ProxyFromEnvironment(&http.Request{URL: target}); err != nil || used == nil {

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // hear makes a client of a server that answers as told.
@@ -16,11 +18,7 @@ func hear(t *testing.T, c Config, answer http.HandlerFunc) *Client {
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	c.URL = server.URL
-	client, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return check.Must(New(c))(t)
 }
 
 const theKey = "pgh_a-key-that-nobody-may-see"
@@ -70,9 +68,7 @@ func TestKeyOfTheRequestComesFirst(t *testing.T) {
 		got = append(got, r.Header.Get("Authorization"))
 	})
 	for _, header := range []http.Header{nil, {"Authorization": {"Basic x"}}} {
-		if _, err := client.Do(t.Context(), Request{Method: "GET", Path: "/", Header: header}); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(client.Do(t.Context(), Request{Method: "GET", Path: "/", Header: header}))(t)
 	}
 	if want := []string{"Bearer " + theKey, "Basic x"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q", got)
@@ -106,9 +102,7 @@ func TestKeyIsMadeWhereNoneIsGiven(t *testing.T) {
 		got = append(got, r.Header.Get("Idempotency-Key"))
 	})
 	for _, opts := range [][]Option{nil, {IdempotencyKey("mine")}, {IdempotencyKey("")}} {
-		if err := tell(t.Context(), client, post(nil, "/x").withKey(), opts); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, tell(t.Context(), client, post(nil, "/x").withKey(), opts))
 	}
 	if want := fmt.Sprint([]string{strings.Repeat("0", 32), "mine", ""}); fmt.Sprint(got) != want {
 		t.Errorf("got %q", got)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -80,10 +81,7 @@ func TestDownloads(t *testing.T) {
 			s := &c.source
 			s.content = content
 			client := hear(t, Config{Attempts: 3, Random: zeros{}, StallTimeout: 300 * time.Millisecond}, s.ServeHTTP)
-			d, err := client.Backups.Download(t.Context(), "d", "f")
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := check.Must(client.Backups.Download(t.Context(), "d", "f"))(t)
 			got, err := io.ReadAll(d)
 			if (err != nil) != c.err || len(s.asked) != c.asked || d.Size != int64(len(content)) || d.Close() != nil {
 				t.Fatalf("%d of %d bytes, asked for %q: %v", len(got), d.Size, s.asked, err)
@@ -137,10 +135,7 @@ func TestAnswerWithoutTheFile(t *testing.T) {
 // Close ends a Read that waits, and the file is not asked for again.
 func TestCloseEndsADownload(t *testing.T) {
 	s := &source{content: make([]byte, 100_000), cut: []int{50_000}, stall: true}
-	d, err := hear(t, Config{Random: zeros{}}, s.ServeHTTP).Backups.Download(t.Context(), "d", "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := check.Must(hear(t, Config{Random: zeros{}}, s.ServeHTTP).Backups.Download(t.Context(), "d", "f"))(t)
 	time.AfterFunc(100*time.Millisecond, func() { _ = d.Close() })
 	got, err := io.ReadAll(d)
 	if _, again := d.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) || again == nil || len(s.asked) != 1 {

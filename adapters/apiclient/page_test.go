@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -26,9 +27,7 @@ func TestPages(t *testing.T) {
 	})
 	var got []id.DatabaseID
 	for d, err := range client.Databases.All(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		got = append(got, d.ID)
 	}
 	if !slices.Equal(got, []id.DatabaseID{"a", "b", "c", "d"}) || len(asked) != 4 || asked[1] != "cursor=one&limit=100" {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -95,9 +96,7 @@ func (tr *transport) client(t *testing.T) *Client {
 	c, err := New(Config{
 		URL: "http://test", HTTP: &http.Client{Transport: tr}, Attempts: 3, Random: zeros{}, AttemptTimeout: time.Minute,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return c
 }
 
@@ -150,15 +149,8 @@ func TestWhichCallsAreRepeated(t *testing.T) {
 
 func bodyOf(t *testing.T, r *http.Request) []byte {
 	t.Helper()
-	body, err := r.GetBody()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	body := check.Must(r.GetBody())(t)
+	return check.Must(io.ReadAll(body))(t)
 }
 
 // A context that would end during the wait ends the call at once, with the refusal.

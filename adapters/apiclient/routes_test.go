@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -22,10 +23,7 @@ func TestEveryRouteHasACall(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	defer server.Close()
-	client, err := apiclient.New(apiclient.Config{URL: server.URL, Attempts: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := check.Must(apiclient.New(apiclient.Config{URL: server.URL, Attempts: 1}))(t)
 	called := map[string]bool{}
 	eachCall(t.Context(), client, func(name string, run func()) {
 		last = nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 )
 
@@ -35,9 +36,7 @@ func TestLoadRefusesAFileThatOthersCanUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ring.json")
 	create(t, path)
 	for _, mode := range []fs.FileMode{0o640, 0o620, 0o604, 0o602, 0o610, 0o644} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.Chmod(path, mode))
 		if _, err := secretbox.Load(path); !errors.Is(err, secretbox.ErrTooOpen) {
 			t.Errorf("mode %o: got %v", mode, err)
 		}
@@ -58,10 +57,7 @@ func TestARunningBoxFollowsItsFile(t *testing.T) {
 	running := create(t, path)
 	old := seal(t, running, "old")
 
-	rotated, err := secretbox.Rotate(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rotated := check.Must(secretbox.Rotate(path))(t)
 	wantOpens(t, running, seal(t, rotated, "by another host"), "by another host")
 	if fresh := seal(t, running, "fresh"); rotated.NeedsReseal(fresh) {
 		t.Error("the running box still seals with the old primary")
@@ -69,9 +65,7 @@ func TestARunningBoxFollowsItsFile(t *testing.T) {
 	if !running.NeedsReseal(old) {
 		t.Error("the running box takes an old value for a fresh one")
 	}
-	if _, err := secretbox.Prune(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(secretbox.Prune(path))(t)
 	wantUnreadable(t, load(t, path), old)
 	wantOnlyFile(t, path)
 }
@@ -80,9 +74,7 @@ func TestSealRefusesWhileTheFileIsGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ring.json")
 	box := create(t, path)
 	text := seal(t, box, "kept")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Remove(path))
 	if _, err := box.Seal([]byte("lost"), context); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("sealing gave %v", err)
 	}
@@ -92,9 +84,7 @@ func TestSealRefusesWhileTheFileIsGone(t *testing.T) {
 func TestADamagedFileIsReportedEachTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ring.json")
 	box := create(t, path)
-	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
 	for range 2 {
 		if _, err := box.Seal([]byte("lost"), context); !errors.Is(err, secretbox.ErrKeyset) {
 			t.Errorf("sealing gave %v", err)
@@ -128,13 +118,8 @@ func TestRotateKeepsASymbolicLink(t *testing.T) {
 	folder := t.TempDir()
 	path, link := filepath.Join(folder, "ring.json"), filepath.Join(folder, "link.json")
 	create(t, path)
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
-	rotated, err := secretbox.Rotate(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Symlink(path, link))
+	rotated := check.Must(secretbox.Rotate(link))(t)
 	wantOpens(t, load(t, path), seal(t, rotated, "kept"), "kept")
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink {
 		t.Errorf("the link became %v (%v)", info.Mode(), err)

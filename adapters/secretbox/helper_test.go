@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 )
 
@@ -13,47 +14,27 @@ const context = "login/1"
 
 func keyset(t *testing.T) []byte {
 	t.Helper()
-	text, err := secretbox.NewKeyset()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return check.Must(secretbox.NewKeyset())(t)
 }
 
 func change(t *testing.T, ring []byte, how func([]byte) ([]byte, error)) []byte {
 	t.Helper()
-	changed, err := how(ring)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return changed
+	return check.Must(how(ring))(t)
 }
 
 func parse(t *testing.T, ring []byte) *secretbox.Box {
 	t.Helper()
-	box, err := secretbox.Parse(ring)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return box
+	return check.Must(secretbox.Parse(ring))(t)
 }
 
 func create(t *testing.T, path string) *secretbox.Box {
 	t.Helper()
-	box, err := secretbox.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return box
+	return check.Must(secretbox.Create(path))(t)
 }
 
 func load(t *testing.T, path string) *secretbox.Box {
 	t.Helper()
-	box, err := secretbox.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return box
+	return check.Must(secretbox.Load(path))(t)
 }
 
 func seal(t *testing.T, box *secretbox.Box, plaintext string) []byte {

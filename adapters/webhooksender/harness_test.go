@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -141,11 +142,7 @@ func newSender(t testing.TB, o Options) *Sender {
 	if o.ExtraCA == nil {
 		o.ExtraCA = newAuthority().pem
 	}
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return check.Must(New(o))(t)
 }
 
 // local is a sender that may reach receivers on loopback.
@@ -165,11 +162,7 @@ func request(url string) ports.WebhookRequest {
 
 func sendTo(t testing.TB, s *Sender, url string) webhook.Outcome {
 	t.Helper()
-	o, err := s.Send(t.Context(), request(url))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return check.Must(s.Send(t.Context(), request(url)))(t)
 }
 
 func status(code int) http.HandlerFunc {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
@@ -175,10 +176,7 @@ func TestRedirectsLeadNowhere(t *testing.T) {
 
 func TestTheProxyOfTheEnvironmentIsIgnored(t *testing.T) {
 	r := receive(t, nil, status(204))
-	req, err := http.NewRequest(http.MethodPost, r.named(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := check.Must(http.NewRequest(http.MethodPost, r.named(), nil))(t)
 	if proxy, err := http.ProxyFromEnvironment(req); err != nil || proxy == nil {
 		t.Fatalf("the environment names no proxy for %s: %v", r.named(), err)
 	}

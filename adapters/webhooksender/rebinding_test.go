@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/webhook"
 )
@@ -17,10 +18,7 @@ import (
 // victim is a listener on loopback that nobody may reach.
 func victim(t *testing.T, at string) (port string, reached *atomic.Int64) {
 	t.Helper()
-	listener, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := check.Must(net.Listen("tcp", at))(t)
 	t.Cleanup(func() { listener.Close() })
 	reached = &atomic.Int64{}
 	go func() {
@@ -47,9 +45,7 @@ func TestARebindingNameGetsNoConnection(t *testing.T) {
 		resolver := &names{answers: map[string][][]netip.Addr{"rebind.example.com.": {addresses("8.8.8.8"), private}}}
 		s := newSender(t, Options{Resolver: resolver, Timeout: 2 * time.Second})
 		url := "https://rebind.example.com:" + port + "/"
-		if _, err := s.Check(t.Context(), url); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(s.Check(t.Context(), url))(t)
 		for range 3 {
 			o := sendTo(t, s, url)
 			if o.StatusCode != 0 || o.Error != "the URL cannot be used: its host name resolves to an address that is not public" {

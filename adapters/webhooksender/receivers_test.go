@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -89,10 +90,7 @@ console.log("agrees with", vectors.length);
 // extract takes the one block of a language out of the page and puts it, with its checker, into a folder of its own.
 func (e example) extract(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/webhooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Must(os.ReadFile("../../docs/webhooks.md"))(t)
 	parts := strings.Split(string(page), "\n```"+e.fence+"\n")
 	if len(parts) != 2 {
 		t.Fatalf("docs/webhooks.md has %d blocks in %s", len(parts)-1, e.fence)
@@ -108,9 +106,7 @@ func (e example) extract(t *testing.T) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (e example) command(t *testing.T, dir string, args []string, environment ...string) *exec.Cmd {
@@ -188,9 +184,7 @@ func (e example) start(t *testing.T) (string, *output) {
 		cmd.Path, cmd.Args = filepath.Join(cmd.Dir, "receiver"), []string{"receiver"}
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
