@@ -13,48 +13,35 @@ import (
 )
 
 func (m *metadata) account() *cobra.Command {
-	return group("account", "accounts and their plans", m.accountCreate(), m.accountSet())
-}
-
-func (m *metadata) accountCreate() *cobra.Command {
-	var email, name, plan string
-	cmd := &cobra.Command{
-		Use: "create", Short: "make a user and an account that the user owns", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := account.ParsePlan(plan)
-			if err != nil {
-				return err
-			}
-			return m.createAccount(cmd, operator.NewAccount{Email: email, Name: name, Plan: p})
-		},
-	}
-	cmd.Flags().StringVar(&email, "email", "", "email address of the owner")
-	cmd.Flags().StringVar(&name, "name", "", "name of the owner")
-	cmd.Flags().StringVar(&plan, "plan", string(account.Free), "free, pro or business")
-	return required(cmd, "email", "name")
+	var plan string
+	create := m.accountCreate("make a user and an account that the user owns", &plan)
+	create.Flags().StringVar(&plan, "plan", string(account.Free), "free, pro or business")
+	return group("account", "accounts and their plans", create, m.accountSet())
 }
 
 func (m *metadata) user() *cobra.Command {
-	var email, name string
-	cmd := &cobra.Command{
-		Use: "create", Short: "make a user with an account on the free plan", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.createAccount(cmd, operator.NewAccount{Email: email, Name: name, Plan: account.Free})
-		},
-	}
-	cmd.Flags().StringVar(&email, "email", "", "email address")
-	cmd.Flags().StringVar(&name, "name", "", "name")
-	return group("user", "people who own or share databases", required(cmd, "email", "name"))
+	plan := string(account.Free)
+	return group("user", "people who own or share databases",
+		m.accountCreate("make a user with an account on the free plan", &plan))
 }
 
-func (m *metadata) createAccount(cmd *cobra.Command, n operator.NewAccount) error {
-	return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
-		a, u, err := o.CreateAccount(ctx, n)
-		if err != nil {
-			return err
-		}
-		return m.show(cmd, record{{"accountId", a.ID}, {"userId", u.ID}, {"plan", a.Plan}})
-	})
+func (m *metadata) accountCreate(short string, plan *string) *cobra.Command {
+	var n operator.NewAccount
+	cmd := &cobra.Command{
+		Use: "create", Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if n.Plan, err = account.ParsePlan(*plan); err != nil {
+				return err
+			}
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
+				a, u, err := o.CreateAccount(ctx, n)
+				return row{{"accountId", a.ID}, {"userId", u.ID}, {"plan", a.Plan}}, err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&n.Email, "email", "", "email address of the owner")
+	cmd.Flags().StringVar(&n.Name, "name", "", "name of the owner")
+	return required(cmd, "email", "name")
 }
 
 // plansOwn, given as a number, takes an exception back.
@@ -113,17 +100,14 @@ func (m *metadata) changeAccount(cmd *cobra.Command, text string, change func(*a
 	if err != nil {
 		return err
 	}
-	return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
+	return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 		a, err := o.ChangeAccount(ctx, accountID, change)
-		if err != nil {
-			return err
-		}
 		q := a.Quotas()
-		return m.show(cmd, record{
+		return row{
 			{"accountId", a.ID}, {"plan", a.Plan}, {"maxDatabases", q.Databases}, {"connectionCap", q.ConnectionCap},
 			{"backupDays", q.BackupDays}, {"verifyBackups", q.VerifyBackups},
 			{"credentialValidity", q.CredentialValidity.String()},
-		})
+		}, err
 	})
 }
 
@@ -140,7 +124,7 @@ func required(cmd *cobra.Command, flags ...string) *cobra.Command {
 // onID makes a command one about a single thing. A flag of the given name holds its ID, which is checked before the metadata
 // database is asked.
 func onID[T ~string](
-	m *metadata, cmd *cobra.Command, flag string, do func(context.Context, *operator.Operator, T) error,
+	m *metadata, cmd *cobra.Command, flag string, do func(context.Context, *operator.Operator, T) (output, error),
 ) *cobra.Command {
 	var text string
 	cmd.Flags().StringVar(&text, flag, "", flag+" ID")
@@ -150,7 +134,7 @@ func onID[T ~string](
 		if err != nil {
 			return err
 		}
-		return m.work(cmd, func(ctx context.Context, o *operator.Operator) error { return do(ctx, o, thing) })
+		return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) { return do(ctx, o, thing) })
 	}
 	return required(cmd, flag)
 }

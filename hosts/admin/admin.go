@@ -5,17 +5,14 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pgherd/pgherd/adapters/agentclient"
-	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -52,29 +49,18 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// work runs a command on the operator's use cases.
-func (m *metadata) work(cmd *cobra.Command, do func(context.Context, *operator.Operator) error) (err error) {
+// work runs a command on the operator's use cases, and shows its output.
+func (m *metadata) work(cmd *cobra.Command, do func(context.Context, *operator.Operator) (output, error)) error {
 	if err := settings.Require(cmd, "metadata-url"); err != nil {
 		return err
 	}
-	ctx := cmd.Context()
-	store, err := postgres.Open(ctx, postgres.Config{URL: m.url, MaxConnections: 2})
-	if err != nil {
-		return fmt.Errorf("the metadata database cannot be used: %w", err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	box, err := m.box()
-	if err != nil {
-		return err
-	}
-	cp, err := controlplane.New(controlplane.Ports{
-		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{}), Clock: system.NewClock(),
-		Entropy: system.Entropy{}, Secrets: box,
-	}, controlplane.Config{})
-	if err != nil {
-		return err
-	}
-	return do(ctx, cp.Operator)
+	return wiring.Operate(cmd.Context(), m.url, m.box, system.NewClock(), func(ctx context.Context, o *operator.Operator) error {
+		found, err := do(ctx, o)
+		if err != nil {
+			return err
+		}
+		return m.show(cmd, found)
+	})
 }
 
 // box loads the key ring where one is given. Most commands touch no secret and need none.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/hosts/admin"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -24,9 +25,7 @@ type console struct {
 func newConsole(t *testing.T) console {
 	t.Helper()
 	url := clustertest.NewDatabase(t).URL
-	if err := postgres.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, postgres.Migrate(t.Context(), url))
 	c := console{t: t, url: url, keyring: filepath.Join(t.TempDir(), "keyring.json")}
 	c.does("secrets", "init")
 	return c

@@ -19,12 +19,9 @@ func (m *metadata) change() *cobra.Command {
 
 func (m *metadata) changeList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the changes of the logins of a database, newest first"}
-	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) error {
+	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
 		found, err := o.Changes(ctx, db)
-		if err != nil {
-			return err
-		}
-		return list(m, cmd, found, changeRow)
+		return tableOf(found, changeRow), err
 	})
 }
 
@@ -40,16 +37,13 @@ func (m *metadata) changeEnd() *cobra.Command {
 	f.StringVar(&text, "change", "", "change ID, as change list shows it")
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
 	return onID(m, required(cmd, "change", "reason"), "database",
-		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) error {
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
 			change, err := parse[id.OperationID]("change", text)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			ended, err := o.EndChange(ctx, db, change, roles.Override{By: person(), Reason: reason})
-			if err != nil {
-				return err
-			}
-			return m.show(cmd, append(changeRow(ended.Change), field{"found", ended.Found}))
+			return append(changeRow(ended.Change), field{"found", ended.Found}), err
 		})
 }
 
@@ -64,8 +58,8 @@ func person() string {
 	return "unknown"
 }
 
-func changeRow(c role.Change) record {
-	return record{
+func changeRow(c role.Change) row {
+	return row{
 		{"changeId", c.ID}, {"databaseId", c.DatabaseID}, {"username", c.Username}, {"kind", c.Kind}, {"status", c.Status},
 		{"createdAt", stamp(&c.CreatedAt)}, {"endedAt", stamp(c.EndedAt)}, {"attempts", c.Attempts}, {"refusal", c.Refusal},
 	}

@@ -30,11 +30,8 @@ func (m *metadata) enrolment(
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().StringVar(&route, "route", "", strings.Join(rollout.Routes(), ", ")+" or "+rollout.All)
 	return onID(m, required(cmd, "route"), "database",
-		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) error {
-			if err := do(o, ctx, db, route); err != nil {
-				return err
-			}
-			return m.show(cmd, record{{"databaseId", db}, {"route", route}, {"enrolled", use == "enroll"}})
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+			return row{{"databaseId", db}, {"route", route}, {"enrolled", use == "enroll"}}, do(o, ctx, db, route)
 		})
 }
 
@@ -46,12 +43,9 @@ func (m *metadata) operation() *cobra.Command {
 
 func (m *metadata) operationList() *cobra.Command {
 	return m.ofDatabase("list", "list the operations of a database, newest first",
-		func(ctx context.Context, cmd *cobra.Command, o *operator.Operator, db id.DatabaseID, p ports.Page) error {
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID, p ports.Page) (output, error) {
 			found, err := o.Operations(ctx, db, p)
-			if err != nil {
-				return err
-			}
-			return list(m, cmd, found, operationRow)
+			return tableOf(found, operationRow), err
 		})
 }
 
@@ -59,17 +53,14 @@ func (m *metadata) operationOne(
 	use, short string, do func(*operator.Operator, context.Context, id.OperationID) (operation.Operation, error),
 ) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
-	return onID(m, cmd, "operation", func(ctx context.Context, o *operator.Operator, op id.OperationID) error {
+	return onID(m, cmd, "operation", func(ctx context.Context, o *operator.Operator, op id.OperationID) (output, error) {
 		found, err := do(o, ctx, op)
-		if err != nil {
-			return err
-		}
-		return m.show(cmd, operationRow(found))
+		return operationRow(found), err
 	})
 }
 
-func operationRow(o operation.Operation) record {
-	return record{
+func operationRow(o operation.Operation) row {
+	return row{
 		{"operationId", o.ID}, {"databaseId", o.DatabaseID}, {"type", o.Kind}, {"status", o.Status}, {"stage", o.Stage},
 		{"progress", o.Progress}, {"createdAt", stamp(&o.CreatedAt)}, {"finishedAt", stamp(o.FinishedAt)},
 		{"errorCode", string(o.ErrorCode)}, {"errorMessage", o.ErrorText}, {"leaseOwner", o.Owner}, {"leaseEpoch", o.Epoch},
@@ -79,29 +70,25 @@ func operationRow(o operation.Operation) record {
 
 func (m *metadata) audit() *cobra.Command {
 	return group("audit", "the activity log", m.ofDatabase("list", "list the activity of a database, newest first",
-		func(ctx context.Context, cmd *cobra.Command, o *operator.Operator, db id.DatabaseID, p ports.Page) error {
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID, p ports.Page) (output, error) {
 			found, err := o.Audit(ctx, db, p)
-			if err != nil {
-				return err
-			}
-			return list(m, cmd, found, func(e audit.Entry) record {
-				return record{
+			return tableOf(found, func(e audit.Entry) row {
+				return row{
 					{"id", e.ID}, {"at", stamp(&e.At)}, {"actor", e.Actor}, {"action", e.Action}, {"details", e.Details},
 				}
-			})
+			}), err
 		}))
 }
 
 // ofDatabase is a list command about one database.
 func (m *metadata) ofDatabase(
-	use, short string,
-	do func(context.Context, *cobra.Command, *operator.Operator, id.DatabaseID, ports.Page) error,
+	use, short string, do func(context.Context, *operator.Operator, id.DatabaseID, ports.Page) (output, error),
 ) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().IntVar(&limit, "limit", 0, "most entries to list; 0 lists all")
-	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) error {
-		return do(ctx, cmd, o, db, ports.Page{Limit: limit})
+	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+		return do(ctx, o, db, ports.Page{Limit: limit})
 	})
 }
 

@@ -26,12 +26,9 @@ func (m *metadata) keyCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 				key, text, err := o.CreateKey(ctx, n)
-				if err != nil {
-					return err
-				}
-				return m.show(cmd, secretKey(key, text))
+				return secretKey(key, text), err
 			})
 		},
 	}
@@ -61,58 +58,50 @@ func newKey(accountID, label, scope string, databases []string) (n operator.NewK
 	return n, nil
 }
 
-func secretKey(k account.Key, text string) record {
-	return record{{"keyId", k.ID}, {"prefix", k.Prefix()}, {"apiKey", text}}
+func secretKey(k account.Key, text string) row {
+	return row{{"keyId", k.ID}, {"prefix", k.Prefix()}, {"apiKey", text}}
 }
 
 func (m *metadata) keyReplace() *cobra.Command {
-	var keyID string
-	cmd := &cobra.Command{
-		Use: "replace", Short: "give a key a new secret and print it; the old secret stops working at once", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
-				key, text, err := o.ReplaceKey(ctx, id.KeyID(keyID))
-				if err != nil {
-					return err
-				}
-				return m.show(cmd, secretKey(key, text))
-			})
-		},
-	}
-	cmd.Flags().StringVar(&keyID, "key", "", "key ID")
-	return required(cmd, "key")
+	return m.onKey("replace", "give a key a new secret and print it; the old secret stops working at once",
+		func(ctx context.Context, o *operator.Operator, k id.KeyID) (output, error) {
+			key, text, err := o.ReplaceKey(ctx, k)
+			return secretKey(key, text), err
+		})
 }
 
 func (m *metadata) keyRevoke() *cobra.Command {
-	var keyID string
+	return m.onKey("revoke", "revoke a key, at once and for good",
+		func(ctx context.Context, o *operator.Operator, k id.KeyID) (output, error) {
+			return row{{"keyId", k}, {"status", "revoked"}}, o.RevokeKey(ctx, k)
+		})
+}
+
+// onKey is onID for keys, whose IDs are no UUIDs.
+func (m *metadata) onKey(
+	use, short string, do func(context.Context, *operator.Operator, id.KeyID) (output, error),
+) *cobra.Command {
+	var key string
 	cmd := &cobra.Command{
-		Use: "revoke", Short: "revoke a key, at once and for good", Args: cobra.NoArgs,
+		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
-				if err := o.RevokeKey(ctx, id.KeyID(keyID)); err != nil {
-					return err
-				}
-				return m.show(cmd, record{{"keyId", keyID}, {"status", "revoked"}})
-			})
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) { return do(ctx, o, id.KeyID(key)) })
 		},
 	}
-	cmd.Flags().StringVar(&keyID, "key", "", "key ID")
+	cmd.Flags().StringVar(&key, "key", "", "key ID")
 	return required(cmd, "key")
 }
 
 func (m *metadata) keyList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the keys of an account"}
-	return onID(m, cmd, "account", func(ctx context.Context, o *operator.Operator, a id.AccountID) error {
+	return onID(m, cmd, "account", func(ctx context.Context, o *operator.Operator, a id.AccountID) (output, error) {
 		keys, err := o.Keys(ctx, a)
-		if err != nil {
-			return err
-		}
-		return list(m, cmd, keys, keyRow)
+		return tableOf(keys, keyRow), err
 	})
 }
 
-func keyRow(k account.Key) record {
-	return record{
+func keyRow(k account.Key) row {
+	return row{
 		{"keyId", k.ID}, {"prefix", k.Prefix()}, {"label", k.Label}, {"scope", k.Scope},
 		{"createdAt", stamp(&k.CreatedAt)}, {"lastUsedAt", stamp(k.LastUsedAt)}, {"revokedAt", stamp(k.RevokedAt)},
 	}
@@ -123,23 +112,17 @@ func (m *metadata) namespace() *cobra.Command {
 	cmd := &cobra.Command{Use: "create", Short: "make a namespace for the previews of one pipeline"}
 	cmd.Flags().StringVar(&name, "name", "", "name, unique in the account")
 	return group("ci-namespace", "namespaces of preview CI keys", onID(m, required(cmd, "name"), "account",
-		func(ctx context.Context, o *operator.Operator, a id.AccountID) error {
+		func(ctx context.Context, o *operator.Operator, a id.AccountID) (output, error) {
 			n, err := o.CreateNamespace(ctx, a, name)
-			if err != nil {
-				return err
-			}
-			return m.show(cmd, record{{"namespaceId", n.ID}, {"name", n.Name}})
+			return row{{"namespaceId", n.ID}, {"name", n.Name}}, err
 		}))
 }
 
 func (m *metadata) ciKey() *cobra.Command {
 	cmd := &cobra.Command{Use: "create", Short: "make a preview CI key and print it; it cannot be shown again"}
 	return group("ci-key", "preview CI keys", onID(m, cmd, "namespace",
-		func(ctx context.Context, o *operator.Operator, n id.NamespaceID) error {
+		func(ctx context.Context, o *operator.Operator, n id.NamespaceID) (output, error) {
 			key, text, err := o.CreateCIKey(ctx, n)
-			if err != nil {
-				return err
-			}
-			return m.show(cmd, secretKey(key, text))
+			return secretKey(key, text), err
 		}))
 }

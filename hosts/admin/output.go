@@ -22,11 +22,14 @@ func (f field) text() any {
 	return f.value
 }
 
-// record is a command's output: its fields in the order in which they are shown.
-type record []field
+// output is what a command shows: a row, or a table of them.
+type output interface{ print(w *tabwriter.Writer) }
+
+// row is one thing: its fields in the order in which they are shown.
+type row []field
 
 // MarshalJSON writes an object with the fields in their order.
-func (r record) MarshalJSON() ([]byte, error) {
+func (r row) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for i, f := range r {
 		if i > 0 {
@@ -45,42 +48,47 @@ func (r record) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// show prints one record: JSON, or a line for each field.
-func (m *metadata) show(cmd *cobra.Command, r record) error {
-	if m.json {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
-	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+// print writes a line for each field. Flush tells of a failure.
+func (r row) print(w *tabwriter.Writer) {
 	for _, f := range r {
-		if _, err := fmt.Fprintf(w, "%s:\t%v\n", f.name, f.text()); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintf(w, "%s:\t%v\n", f.name, f.text())
 	}
-	return w.Flush()
 }
 
-// list prints records as a JSON array, or as a table with the first record's field names as its header.
-func list[T any](m *metadata, cmd *cobra.Command, entries []T, view func(T) record) error {
-	records := make([]record, len(entries))
-	for i, e := range entries {
-		records[i] = view(e)
-	}
-	if m.json {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(records)
-	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	for i, r := range records {
-		if i == 0 {
-			printRow(w, r, func(f field) any { return f.name })
-		}
-		printRow(w, r, field.text)
-	}
-	return w.Flush()
-}
-
-func printRow(w *tabwriter.Writer, r record, cell func(field) any) {
+// line writes all fields in one line.
+func (r row) line(w *tabwriter.Writer, cell func(field) any) {
 	for _, f := range r {
-		_, _ = fmt.Fprintf(w, "%v\t", cell(f)) // Flush tells of a failure
+		_, _ = fmt.Fprintf(w, "%v\t", cell(f))
 	}
 	_, _ = fmt.Fprintln(w)
+}
+
+// table is a list: a JSON array, or lines below the names of the first row's fields.
+type table []row
+
+func tableOf[T any](entries []T, view func(T) row) table {
+	rows := make(table, len(entries))
+	for i, e := range entries {
+		rows[i] = view(e)
+	}
+	return rows
+}
+
+func (t table) print(w *tabwriter.Writer) {
+	for i, r := range t {
+		if i == 0 {
+			r.line(w, func(f field) any { return f.name })
+		}
+		r.line(w, field.text)
+	}
+}
+
+// show prints a command's output: JSON, or text for people.
+func (m *metadata) show(cmd *cobra.Command, o output) error {
+	if m.json {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(o)
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	o.print(w)
+	return w.Flush()
 }

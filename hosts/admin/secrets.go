@@ -26,7 +26,7 @@ func (m *metadata) secretsInit() *cobra.Command {
 			if _, err := secretbox.Create(m.keyring); err != nil {
 				return err
 			}
-			return m.show(cmd, record{{"keyringFile", m.keyring}})
+			return m.show(cmd, row{{"keyringFile", m.keyring}})
 		},
 	}
 }
@@ -42,12 +42,9 @@ func (m *metadata) secretsRotate() *cobra.Command {
 			if _, err := secretbox.Rotate(m.keyring); err != nil {
 				return err
 			}
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 				changed, err := o.Reseal(ctx)
-				if err != nil {
-					return err
-				}
-				return m.show(cmd, record{{"resealed", changed}})
+				return row{{"resealed", changed}}, err
 			})
 		},
 	}
@@ -66,7 +63,7 @@ func (m *metadata) secretsPrune() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 				err := o.EachSealed(ctx, func(sealed []byte) error {
 					if ring.NeedsReseal(sealed) {
 						return errStillOld
@@ -74,12 +71,10 @@ func (m *metadata) secretsPrune() *cobra.Command {
 					return nil
 				})
 				if err != nil {
-					return err
+					return nil, err
 				}
-				if _, err := secretbox.Prune(m.keyring); err != nil {
-					return err
-				}
-				return m.show(cmd, record{{"pruned", true}})
+				_, err = secretbox.Prune(m.keyring)
+				return row{{"pruned", true}}, err
 			})
 		},
 	}

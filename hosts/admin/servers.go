@@ -37,15 +37,12 @@ func (m *metadata) serverAdd() *cobra.Command {
 				}
 				n.CA = string(pem)
 			}
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 				s, err := o.AddServer(ctx, n)
-				if err != nil {
-					return err
-				}
-				if n.Connections == nil && s.Connections == 0 {
+				if err == nil && n.Connections == nil && s.Connections == 0 {
 					cmd.PrintErrf(notCounted, s.ID)
 				}
-				return m.show(cmd, serverRow(s))
+				return serverRow(s), err
 			})
 		},
 	}
@@ -73,7 +70,7 @@ func (m *metadata) serverSet() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&capacity, "capacity", 0, "most databases that the server holds")
 	f.IntVar(&connections, "connections", 0, connectionsUsage)
-	return onID(m, cmd, "server", func(ctx context.Context, o *operator.Operator, s id.ServerID) error {
+	return onID(m, cmd, "server", func(ctx context.Context, o *operator.Operator, s id.ServerID) (output, error) {
 		changed, err := o.ChangeServer(ctx, s, func(s *server.Server) {
 			if f.Changed("capacity") {
 				s.Capacity = capacity
@@ -82,10 +79,7 @@ func (m *metadata) serverSet() *cobra.Command {
 				s.Connections = connections
 			}
 		})
-		if err != nil {
-			return err
-		}
-		return m.show(cmd, serverRow(changed))
+		return serverRow(changed), err
 	})
 }
 
@@ -93,19 +87,16 @@ func (m *metadata) serverList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "list the servers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 				servers, err := o.Servers(ctx)
-				if err != nil {
-					return err
-				}
-				return list(m, cmd, servers, serverRow)
+				return tableOf(servers, serverRow), err
 			})
 		},
 	}
 }
 
-func serverRow(s server.Server) record {
-	return record{
+func serverRow(s server.Server) row {
+	return row{
 		{"serverId", s.ID}, {"name", s.Name}, {"agentUrl", s.AgentURL}, {"publicHost", s.PublicHost},
 		{"publicPort", s.PublicPort}, {"capacity", s.Capacity}, {"connections", s.Connections}, {"enabled", s.Enabled},
 		{"avoidedUntil", stamp(s.AvoidedUntil)},
@@ -114,12 +105,9 @@ func serverRow(s server.Server) record {
 
 func (m *metadata) serverSwitch(use, short string, enabled bool) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
-	return onID(m, cmd, "server", func(ctx context.Context, o *operator.Operator, s id.ServerID) error {
+	return onID(m, cmd, "server", func(ctx context.Context, o *operator.Operator, s id.ServerID) (output, error) {
 		changed, err := o.ChangeServer(ctx, s, func(s *server.Server) { s.Enabled = enabled })
-		if err != nil {
-			return err
-		}
-		return m.show(cmd, serverRow(changed))
+		return serverRow(changed), err
 	})
 }
 
@@ -129,11 +117,8 @@ func (m *metadata) feature() *cobra.Command {
 			Use: use + " NAME", Short: use + " a feature: " + strings.Join(rollout.Features(), ", "),
 			Args: cobra.ExactArgs(1), ValidArgs: rollout.Features(),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
-					if err := o.SetFeature(ctx, args[0], on); err != nil {
-						return err
-					}
-					return m.show(cmd, record{{"feature", args[0]}, {"enabled", on}})
+				return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
+					return row{{"feature", args[0]}, {"enabled", on}}, o.SetFeature(ctx, args[0], on)
 				})
 			},
 		}
@@ -149,11 +134,8 @@ func (m *metadata) maintenance() *cobra.Command {
 			if args[0] != "on" && args[0] != "off" {
 				return fault.Invalid("maintenance", "must be on or off")
 			}
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) error {
-				if err := o.SetMaintenance(ctx, args[0] == "on"); err != nil {
-					return err
-				}
-				return m.show(cmd, record{{"maintenance", args[0]}})
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
+				return row{{"maintenance", args[0]}}, o.SetMaintenance(ctx, args[0] == "on")
 			})
 		},
 	}
