@@ -52,7 +52,7 @@ func Command() *cobra.Command {
 func Module(s Settings) fx.Option {
 	return fx.Module("batch",
 		fx.Provide(wiring.NewNotifier),
-		fx.Invoke(wiring.WatchBacklog, wiring.WatchStuckChanges),
+		fx.Invoke(wiring.MeasureStore),
 		fx.Invoke(func(
 			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, cp *controlplane.ControlPlane, n *postgres.Notifier,
 		) {

@@ -4,7 +4,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
@@ -30,18 +32,11 @@ const twoChanges = `
 // The statements are those of a host from before the column of refusals.
 func TestStuckChangesAreCounted(t *testing.T) {
 	db := clustertest.NewDatabase(t)
-	if err := postgres.Migrate(t.Context(), db.URL); err != nil {
-		t.Fatal(err)
-	}
-	store, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
+	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
 	t.Cleanup(func() { _ = store.Close() })
 	r := wiring.NewRegistry()
-	if err := wiring.WatchStuckChanges(r, store); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, wiring.MeasureStore(r, store, system.NewClock()))
 	clustertest.Exec(t, db.URL, twoChanges)
 	counted(t, r, 0)
 	clustertest.Exec(t, db.URL,
@@ -51,10 +46,7 @@ func TestStuckChangesAreCounted(t *testing.T) {
 
 func counted(t *testing.T, r wiring.Registry, want float64) {
 	t.Helper()
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := check.Must(r.Gather())(t)
 	for _, f := range families {
 		if f.GetName() == "pgherd_role_changes_stuck" {
 			if got := f.GetMetric()[0].GetGauge().GetValue(); got != want {
