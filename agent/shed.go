@@ -13,8 +13,8 @@ import (
 
 // ClientCount is what the metrics say of PgBouncer's clients.
 type ClientCount struct {
-	// Held is how many clients PgBouncer held when the agent last looked, which it does every second once it is in charge.
-	Held int64
+	// Now is how many clients PgBouncer had when the agent last looked, which it does every second once it is in charge.
+	Now int64
 	// Limit is how many it admits.
 	Limit int64
 	// Idle and Waiting are how many this agent has ended, in either state, to make room for others.
@@ -22,12 +22,12 @@ type ClientCount struct {
 }
 
 // clients keeps a ClientCount.
-type clients struct{ held, idle, waiting atomic.Int64 }
+type clients struct{ now, idle, waiting atomic.Int64 }
 
 // Clients counts PgBouncer's clients.
 func (a *Agent) Clients() ClientCount {
 	return ClientCount{
-		Held: a.clients.held.Load(), Limit: int64(a.config.Pooler.MaxClients),
+		Now: a.clients.now.Load(), Limit: int64(a.config.Pooler.MaxClients),
 		Idle: a.clients.idle.Load(), Waiting: a.clients.waiting.Load(),
 	}
 }
@@ -49,7 +49,7 @@ func (a *Agent) shed(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.clients.held.Store(int64(load.Clients))
+		a.clients.now.Store(int64(load.Clients))
 		a.note(load)
 		// Another part says that PgBouncer does not answer.
 		if err != nil && !failed && !errors.Is(err, pooler.ErrUnreachable) {

@@ -150,7 +150,7 @@ func Module(s Settings) fx.Option {
 		),
 		fx.Invoke(
 			Attach,
-			func(r wiring.Registry, a *agent.Agent) error { return Measure(r, a) },
+			func(r wiring.Registry, a *agent.Agent) error { return Measure(r, func() Measured { return a }) },
 			func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, o *wiring.Ops) {
 				wiring.Listen(lc, stop, log, "operations", s.OpsListen, o)
 			},

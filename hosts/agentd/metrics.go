@@ -23,10 +23,10 @@ type Measured interface {
 }
 
 type figures struct {
-	agent    Measured
+	current  func() Measured
 	below    *prometheus.Desc
 	up       *prometheus.Desc
-	held     *prometheus.Desc
+	clients  *prometheus.Desc
 	limit    *prometheus.Desc
 	ended    *prometheus.Desc
 	former   *prometheus.Desc
@@ -35,10 +35,10 @@ type figures struct {
 	language *prometheus.Desc
 }
 
-// Measure adds an agent's figures to the metrics of its host.
-func Measure(r wiring.Registry, a Measured) error {
+// Measure adds the figures of the agent that current returns to the metrics of its host.
+func Measure(r wiring.Registry, current func() Measured) error {
 	return r.Register(figures{
-		agent: a,
+		current: current,
 		below: prometheus.NewDesc("pgherd_agent_program_below_floor",
 			"1 for a program that is older than the oldest version without known holes, also where the operator has accepted it.",
 			[]string{"program", "version", "floor", "accepted"}, nil),
@@ -48,7 +48,7 @@ func Measure(r wiring.Registry, a Measured) error {
 			[]string{"language", "extension", "database", "accepted"}, nil),
 		up: prometheus.NewDesc("pgherd_agent_pgbouncer_answers",
 			"1 if the agent is in charge of its server and PgBouncer answered when it last looked, which it does every second.", nil, nil),
-		held: prometheus.NewDesc("pgherd_agent_pgbouncer_clients",
+		clients: prometheus.NewDesc("pgherd_agent_pgbouncer_clients",
 			"Clients that PgBouncer held when the agent last looked, which it does every second, those that log in included.", nil, nil),
 		limit: prometheus.NewDesc("pgherd_agent_pgbouncer_clients_limit",
 			"Clients that PgBouncer admits (--pooler-max-clients).", nil, nil),
@@ -71,7 +71,7 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.below
 	out <- f.language
 	out <- f.up
-	out <- f.held
+	out <- f.clients
 	out <- f.limit
 	out <- f.ended
 	out <- f.former
@@ -81,27 +81,28 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. A program that has not answered yet has no figure.
 func (f figures) Collect(out chan<- prometheus.Metric) {
-	for _, p := range f.agent.Programs() {
+	a := f.current()
+	for _, p := range a.Programs() {
 		if p.Version != "" {
 			out <- prometheus.MustNewConstMetric(f.below, prometheus.GaugeValue, oneOrZero(p.BelowFloor),
 				p.Name, p.Version, p.Floor, strconv.FormatBool(p.Accepted))
 		}
 	}
-	for _, l := range f.agent.Languages() {
+	for _, l := range a.Languages() {
 		out <- prometheus.MustNewConstMetric(f.language, prometheus.GaugeValue, 1,
 			l.Name, l.Extension, l.Database, strconv.FormatBool(l.Accepted))
 	}
-	out <- prometheus.MustNewConstMetric(f.up, prometheus.GaugeValue, oneOrZero(f.agent.InCharge() && f.agent.PoolerAnswers()))
-	clients := f.agent.Clients()
-	out <- prometheus.MustNewConstMetric(f.held, prometheus.GaugeValue, float64(clients.Held))
+	out <- prometheus.MustNewConstMetric(f.up, prometheus.GaugeValue, oneOrZero(a.InCharge() && a.PoolerAnswers()))
+	clients := a.Clients()
+	out <- prometheus.MustNewConstMetric(f.clients, prometheus.GaugeValue, float64(clients.Now))
 	out <- prometheus.MustNewConstMetric(f.limit, prometheus.GaugeValue, float64(clients.Limit))
 	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Idle), "idle")
 	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Waiting), "waiting")
-	out <- prometheus.MustNewConstMetric(f.former, prometheus.GaugeValue, float64(f.agent.PoolerUsers()))
-	running, waiting := f.agent.JobCount()
+	out <- prometheus.MustNewConstMetric(f.former, prometheus.GaugeValue, float64(a.PoolerUsers()))
+	running, waiting := a.JobCount()
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(waiting), "waiting")
-	if resident, known := f.agent.PoolerMemory(); known {
+	if resident, known := a.PoolerMemory(); known {
 		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(resident))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
@@ -20,7 +21,7 @@ func (crowded) Languages() []agent.Language { return nil }
 func (crowded) InCharge() bool              { return true }
 func (crowded) PoolerAnswers() bool         { return true }
 func (crowded) Clients() agent.ClientCount {
-	return agent.ClientCount{Held: 240, Limit: 350, Idle: 105, Waiting: 7}
+	return agent.ClientCount{Now: 240, Limit: 350, Idle: 105, Waiting: 7}
 }
 
 func (crowded) PoolerUsers() int64          { return 1200 }
@@ -29,13 +30,8 @@ func (crowded) JobCount() (int, int)        { return 4, 96 }
 
 func TestAnAgentIsMeasured(t *testing.T) {
 	r := prometheus.NewRegistry()
-	if err := Measure(wiring.Registry{Registerer: r, Gatherer: r}, crowded{}); err != nil {
-		t.Fatal(err)
-	}
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, Measure(wiring.Registry{Registerer: r, Gatherer: r}, func() Measured { return crowded{} }))
+	families := check.Must(r.Gather())(t)
 	var got []string
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/agentd"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
@@ -25,15 +24,8 @@ type runningAgent struct {
 	err     error // set when ended is closed
 }
 
-// These are of the agent that was started last, and for any goroutine.
-func (r *runningAgent) Programs() []command.Program { return r.current.Load().Programs() }
-func (r *runningAgent) Languages() []agent.Language { return r.current.Load().Languages() }
-func (r *runningAgent) InCharge() bool              { return r.current.Load().InCharge() }
-func (r *runningAgent) PoolerAnswers() bool         { return r.current.Load().PoolerAnswers() }
-func (r *runningAgent) Clients() agent.ClientCount  { return r.current.Load().Clients() }
-func (r *runningAgent) PoolerUsers() int64          { return r.current.Load().PoolerUsers() }
-func (r *runningAgent) PoolerMemory() (int64, bool) { return r.current.Load().PoolerMemory() }
-func (r *runningAgent) JobCount() (int, int)        { return r.current.Load().JobCount() }
+// measured is the agent that was started last, for any goroutine.
+func (r *runningAgent) measured() agentd.Measured { return r.current.Load() }
 
 // startAgent starts the agent, with its crash points armed.
 func (s Settings) startAgent(

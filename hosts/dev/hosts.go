@@ -8,13 +8,10 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/adapters/httpapi"
-	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/adapters/webhooksender"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -24,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/api"
 	"github.com/pgherd/pgherd/hosts/batch"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // shutdownGrace is short: whoever presses Ctrl-C wants the terminal back.
@@ -52,7 +50,7 @@ func (s Settings) hosts(
 			Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace, HTTP: limits,
 		}),
 		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
-		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, running) }),
+		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, running.measured) }),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
 	), nil
 }
@@ -68,26 +66,14 @@ func (s Settings) webhooks() (o webhooksender.Options, err error) {
 
 // sow makes what the first start makes, brings the server's record up to date, and writes the facts for a shell.
 func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Clock) error {
-	store, err := postgres.Open(ctx, postgres.Config{URL: g.metadataURL, MaxConnections: 2})
+	box := func() (ports.SecretBox, error) { return secretbox.Load(s.keyringFile()) }
+	err := wiring.Operate(ctx, g.metadataURL, box, clock, func(ctx context.Context, o *operator.Operator) (err error) {
+		if g.seed, err = plant(ctx, s.seedFile(), o); err != nil {
+			return err
+		}
+		return s.register(ctx, g, o)
+	})
 	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }() // it only gives connections back
-	box, err := secretbox.Load(s.keyringFile())
-	if err != nil {
-		return err
-	}
-	cp, err := controlplane.New(controlplane.Ports{
-		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{}), Clock: clock,
-		Entropy: system.Entropy{}, Secrets: box,
-	}, controlplane.Config{})
-	if err != nil {
-		return err
-	}
-	if g.seed, err = plant(ctx, s.seedFile(), cp.Operator); err != nil {
-		return err
-	}
-	if err := s.register(ctx, g, cp.Operator); err != nil {
 		return err
 	}
 	return s.facts(g.seed, g.agentSecret, g.ca.CertFile(), g.metadataURL, g.postgres.URL("postgres")).write(s.envFile())
