@@ -5,15 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 func TestParseLimits(t *testing.T) {
-	limits, err := parseLimits(map[string]string{"read": "5/1s", "reservation": "1/24h"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	limits := check.Must(parseLimits(map[string]string{"read": "5/1s", "reservation": "1/24h"}))(t)
 	for class, want := range map[ratelimit.Class]ratelimit.Limit{
 		ratelimit.Read:        {Count: 5, Period: time.Second},
 		ratelimit.Reservation: {Count: 1, Period: 24 * time.Hour},

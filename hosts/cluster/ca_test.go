@@ -7,15 +7,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 func TestCertificateIsTrustedForItsHostsOnly(t *testing.T) {
 	ca, files := issue(t, t.TempDir(), "localhost", "127.0.0.1", "::1")
-	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := check.Must(tls.LoadX509KeyPair(files.CertFile, files.KeyFile))(t)
 	trusted := x509.NewCertPool()
 	pem, err := os.ReadFile(ca.CertFile())
 	if err != nil || !trusted.AppendCertsFromPEM(pem) {
@@ -55,22 +53,13 @@ func TestAuthorityAndCertificateAreKept(t *testing.T) {
 
 func issue(t *testing.T, dir string, hosts ...string) (*cluster.CA, cluster.Certificate) {
 	t.Helper()
-	ca, err := cluster.OpenCA(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := ca.Issue("server", hosts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := check.Must(cluster.OpenCA(dir))(t)
+	files := check.Must(ca.Issue("server", hosts...))(t)
 	return ca, files
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(path))(t)
 	return string(text)
 }

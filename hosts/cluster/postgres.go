@@ -110,7 +110,7 @@ func (p *Postgres) start(ctx context.Context, within time.Duration) error {
 		return errors.Join(err, p.closeLog())
 	}
 	p.process = started
-	if err := p.untilReady(ctx, within); err != nil {
+	if err := started.untilReady(ctx, "PostgreSQL", within, p.ready, p.startFailure); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx), Fast))
 	}
 	p.process.stopWith(ctx, fastSignal, StopLimit)
@@ -138,28 +138,11 @@ func (p *Postgres) closeLog() error {
 	return err
 }
 
-// untilReady waits until the file postmaster.pid of this very process says so, as pg_ctl does.
-func (p *Postgres) untilReady(ctx context.Context, within time.Duration) error {
-	limit, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !p.ready() {
-		select {
-		case <-p.process.done:
-			return p.startFailure()
-		case <-limit.Done():
-			return fmt.Errorf("PostgreSQL is not ready: %w", limit.Err())
-		case <-tick.C:
-		}
-	}
-	return nil
-}
-
 // readyLine is the number, from 0, of the line of postmaster.pid that holds the status.
 const readyLine = 7
 
-func (p *Postgres) ready() bool {
+// ready reports whether the file postmaster.pid of this very process says so, as pg_ctl does.
+func (p *Postgres) ready(context.Context) bool {
 	text, err := os.ReadFile(filepath.Join(p.dataDir(), "postmaster.pid"))
 	if err != nil {
 		return false

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -69,16 +70,10 @@ func TestDataOutlivesEveryEnd(t *testing.T) {
 
 func TestDirKeepsItsClusterForTheNextRun(t *testing.T) {
 	o := cluster.Options{Dir: t.TempDir(), Fast: true}
-	first, err := cluster.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := check.Must(cluster.Run(t.Context(), o))(t)
 	clustertest.Exec(t, first.URL("postgres"), "CREATE TABLE kept ()")
 	stop(t, first)
-	second, err := cluster.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := check.Must(cluster.Run(t.Context(), o))(t)
 	defer stop(t, second)
 	if got := one(t, second.URL("postgres"), "SELECT count(*) FROM kept"); got != "0" {
 		t.Errorf("count is %s", got)
@@ -94,10 +89,7 @@ func TestDirKeepsItsClusterForTheNextRun(t *testing.T) {
 func TestEndOfContextStopsTheCluster(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
-	pg, err := cluster.Run(ctx, cluster.Options{Dir: dir, Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pg := check.Must(cluster.Run(ctx, cluster.Options{Dir: dir, Fast: true}))(t)
 	cancel()
 	ends(t, pg.Done(), "PostgreSQL")
 	log, err := os.ReadFile(filepath.Join(dir, "postgres.log"))
@@ -107,13 +99,10 @@ func TestEndOfContextStopsTheCluster(t *testing.T) {
 }
 
 func TestPortInUseIsOneClearError(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	dir := filepath.Join(t.TempDir(), "cluster")
-	_, err = cluster.Run(t.Context(), cluster.Options{Dir: dir, Port: taken.Addr().(*net.TCPAddr).Port, Fast: true})
+	_, err := cluster.Run(t.Context(), cluster.Options{Dir: dir, Port: taken.Addr().(*net.TCPAddr).Port, Fast: true})
 	var inUse *cluster.PortInUseError
 	if !errors.As(err, &inUse) || inUse.Address != taken.Addr().String() || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error is %v", err)
@@ -136,23 +125,17 @@ func TestWrongSettingIsOneClearError(t *testing.T) {
 
 func TestFrozenClusterHangsUntilThawed(t *testing.T) {
 	pg := clustertest.New(t, nil)
-	if err := pg.Freeze(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, pg.Freeze())
 	connection, err := net.Dial("tcp", pg.Address())
 	if err != nil {
 		t.Fatalf("a frozen cluster refuses: %v", err)
 	}
 	defer connection.Close()
-	if _, err := connection.Write(sslRequest); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(connection.Write(sslRequest))(t)
 	if answered(t, connection, 300*time.Millisecond) {
 		t.Error("a frozen cluster answered")
 	}
-	if err := pg.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, pg.Thaw())
 	if !answered(t, connection, 10*time.Second) {
 		t.Error("a thawed cluster does not answer")
 	}
@@ -163,9 +146,7 @@ var sslRequest = []byte{0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f}
 
 func answered(t *testing.T, connection net.Conn, within time.Duration) bool {
 	t.Helper()
-	if err := connection.SetReadDeadline(time.Now().Add(within)); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, connection.SetReadDeadline(time.Now().Add(within)))
 	_, err := connection.Read(make([]byte, 1))
 	return err == nil
 }

@@ -18,7 +18,7 @@ const predecessorLimit = 10 * time.Second
 // awaitPredecessor returns when no postmaster holds the data folder any more, or after predecessorLimit. It does not decide
 // whether that is safe: PostgreSQL itself refuses to start if one still does.
 func (p *Postgres) awaitPredecessor(ctx context.Context) {
-	await(ctx, predecessorLimit, func() bool { return !p.held() })
+	await(ctx, predecessorLimit, func() bool { return !p.inUse() })
 }
 
 // await asks again and again whether something is so, until it is, and for no longer than a limit.
@@ -37,9 +37,9 @@ func await(ctx context.Context, limit time.Duration, so func() bool) bool {
 	return true
 }
 
-// held says whether the process that postmaster.pid names is alive and works in the data folder, as a postmaster does. Where the
+// inUse says whether the process that postmaster.pid names is alive and works in the data folder, as a postmaster does. Where the
 // system has no /proc, being alive is enough; where it has one, a process that has ended works nowhere.
-func (p *Postgres) held() bool {
+func (p *Postgres) inUse() bool {
 	text, err := os.ReadFile(filepath.Join(p.dataDir(), "postmaster.pid"))
 	if err != nil {
 		return false

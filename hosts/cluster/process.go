@@ -113,6 +113,26 @@ func (p *process) signalAll(sig syscall.Signal) error {
 	return err
 }
 
+// untilReady asks until the child is ready, and fails where it ends before, or takes too long.
+func (p *process) untilReady(
+	ctx context.Context, what string, within time.Duration, ready func(context.Context) bool, ended func() error,
+) error {
+	limit, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ready(limit) {
+		select {
+		case <-p.done:
+			return ended()
+		case <-limit.Done():
+			return fmt.Errorf("%s is not ready: %w", what, limit.Err())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
 // wait waits for the child's end.
 func (p *process) wait(ctx context.Context) error {
 	select {

@@ -47,12 +47,12 @@ func prepare(s spec) (*exec.Cmd, error) {
 // grants is the capability with which a child passes a folder closed to its user (a clone below /root) and reads a file of the
 // caller. The narrow one is not always there: containers are often started without it, but with the wider one.
 func grants() ([]uintptr, error) {
-	held, err := permittedCapabilities()
+	permitted, err := permittedCapabilities()
 	if err != nil {
 		return nil, err
 	}
 	for _, capability := range []uintptr{capDACReadSearch, capDACOverride} {
-		if held&(1<<capability) != 0 {
+		if permitted&(1<<capability) != 0 {
 			return []uintptr{capability}, nil
 		}
 	}

@@ -54,7 +54,7 @@ func (p *Postgres) orphans() (found []int) {
 			found = append(found, pid)
 		}
 	}
-	if p.held() {
+	if p.inUse() {
 		return nil
 	}
 	return found

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -20,9 +21,7 @@ import (
 // killPostmaster kills PostgreSQL's first process only, as the system does when memory is short.
 func killPostmaster(t *testing.T, pg *cluster.Postgres) {
 	t.Helper()
-	if err := syscall.Kill(pg.Pid(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, syscall.Kill(pg.Pid(), syscall.SIGKILL))
 	ends(t, pg.Done(), "PostgreSQL")
 	if got := pg.Exit(); got != "signal: killed" {
 		t.Errorf("it has ended by %q", got)
@@ -35,9 +34,7 @@ func TestRecoverEndsTheSessionsOfADeadPostmaster(t *testing.T) {
 	clustertest.Exec(t, pg.URL("postgres"), "CREATE TABLE kept AS SELECT 'row' AS what")
 	shell := exec.Command("sleep", "60")
 	shell.Dir = one(t, pg.URL("postgres"), "SHOW data_directory")
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, shell.Start())
 	shellEnded := make(chan error, 1)
 	go func() { shellEnded <- shell.Wait() }()
 	go func() { _, _ = ask(t.Context(), pg.URL("postgres"), "SELECT count(*) FROM generate_series(1, 1e12)") }()
@@ -45,9 +42,7 @@ func TestRecoverEndsTheSessionsOfADeadPostmaster(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	killPostmaster(t, pg)
-	if err := pg.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, pg.Recover(t.Context()))
 	if got := one(t, pg.URL("postgres"), "SELECT what FROM kept"); got != "row" {
 		t.Errorf("the table has %q", got)
 	}
@@ -73,9 +68,7 @@ func TestRecoverHasTimeWhereStartHasNot(t *testing.T) {
 		}
 		if name == "start" {
 			ends(t, pg.Done(), "a start that was given up")
-			if err := pg.Recover(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, pg.Recover(t.Context()))
 		}
 	}
 }
@@ -97,29 +90,19 @@ func delay(t *testing.T, pidFile string, before int, by time.Duration) {
 
 // A program that is missing when its child shall start again leaves an object that can be stopped, and started later.
 func TestAStartWithoutItsProgram(t *testing.T) {
-	tools, err := toolchain.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tools := check.Must(toolchain.Find())(t)
 	p := newPooled(t)
 	p.options.Tools = tools
 	p.options.Tools.PgBouncer = filepath.Join(t.TempDir(), "pgbouncer")
 	link := func() {
 		write(t, p.options.Tools.PgBouncer, "#!/bin/sh\nexec "+tools.PgBouncer+` "$@"`+"\n")
-		if err := os.Chmod(p.options.Tools.PgBouncer, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.Chmod(p.options.Tools.PgBouncer, 0o755))
 	}
 	link()
-	pooler, err := cluster.RunPooler(t.Context(), p.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pooler := check.Must(cluster.RunPooler(t.Context(), p.options))(t)
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", "") // where the caller is root, another program starts this one
-	if err := errors.Join(os.Remove(p.options.Tools.PgBouncer), pooler.Kill()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, errors.Join(os.Remove(p.options.Tools.PgBouncer), pooler.Kill()))
 	if err := pooler.Start(t.Context()); err == nil {
 		t.Error("it started without its program")
 	}
@@ -127,8 +110,6 @@ func TestAStartWithoutItsProgram(t *testing.T) {
 	stopPooler(t, pooler)
 	link()
 	t.Setenv("PATH", path)
-	if err := pooler.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, pooler.Start(t.Context()))
 	stopPooler(t, pooler)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -66,10 +67,7 @@ func newDeveloper(t *testing.T, root, program string) *developer {
 	d := &developer{t: t, program: program, root: root, dir: t.TempDir()}
 	d.flags = []string{"--state-dir=" + filepath.Join(d.dir, ".pgherd", "dev")}
 	for _, flag := range []string{"api-port", "ops-port", "agent-port", "pooler-port", "postgres-port"} {
-		port, err := cluster.FreePort("127.0.0.1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := check.Must(cluster.FreePort("127.0.0.1"))(t)
 		d.flags = append(d.flags, "--"+flag+"="+strconv.Itoa(port))
 	}
 	return d
@@ -153,10 +151,7 @@ func (d *developer) shell(script string) string {
 // session is the first session of the README, as a reader copies it.
 func session(t *testing.T, root string) string {
 	t.Helper()
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := check.Must(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	_, rest, ok := strings.Cut(string(readme), "```sh\n")
 	block, _, closed := strings.Cut(rest, "```")
 	if !ok || !closed {
@@ -166,10 +161,7 @@ func session(t *testing.T, root string) string {
 }
 
 func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
-	root, err := toolchain.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := check.Must(toolchain.Root())(t)
 	d := newDeveloper(t, root, program(t, root))
 	d.start()
 	const count = `psql "${PGHERD_SERVER_URL%/*}/copy" -Atc 'SELECT count(*) FROM item'`
@@ -193,15 +185,9 @@ func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 }
 
 func TestAPortInUseIsOneClearLineAndNothingStarts(t *testing.T) {
-	root, err := toolchain.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := check.Must(toolchain.Root())(t)
 	d := newDeveloper(t, root, program(t, root))
-	taken, err := net.Listen("tcp", "127.0.0.1:"+strings.TrimPrefix(d.flags[4], "--pooler-port="))
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := check.Must(net.Listen("tcp", "127.0.0.1:"+strings.TrimPrefix(d.flags[4], "--pooler-port=")))(t)
 	defer taken.Close()
 	cmd := exec.CommandContext(t.Context(), d.program, append([]string{"dev"}, d.flags...)...)
 	cmd.Dir = d.root

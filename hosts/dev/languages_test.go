@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -12,14 +13,8 @@ import (
 func TestALanguageIsNamedOnceAndTheHostGoesOn(t *testing.T) {
 	tools, extensions := clustertest.PrivateTools(t)
 	clustertest.OfferLanguage(t, extensions, "made_extension", "made")
-	port, err := cluster.FreePort(loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := Settings{StateDir: t.TempDir(), PostgresPort: port}.startInfrastructure(t.Context(), tools)
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := check.Must(cluster.FreePort(loopback))(t)
+	g := check.Must(Settings{StateDir: t.TempDir(), PostgresPort: port}.startInfrastructure(t.Context(), tools))(t)
 	defer g.stop()
 	var out bytes.Buffer
 	sayWarnings(&out, g.warnings)

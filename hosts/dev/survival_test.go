@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func TestADeadPartIsStartedAgain(t *testing.T) {
@@ -33,14 +35,10 @@ func TestADeadPartIsStartedAgain(t *testing.T) {
 	t.Run("PostgreSQL without its data", func(t *testing.T) {
 		data, away := s.state("postgres/data"), s.state("postgres/away")
 		pid := s.postmaster(t)
-		if err := os.Rename(data, away); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.Rename(data, away))
 		kill(t, pid)
 		s.says(t, "PostgreSQL cannot be started: open "+data)
-		if err := os.Rename(away, data); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.Rename(away, data))
 		s.says(t, "PostgreSQL runs again")
 		s.serves(t)
 	})

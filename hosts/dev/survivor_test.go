@@ -17,6 +17,7 @@ import (
 
 	_ "github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/id"
@@ -35,16 +36,10 @@ type survivor struct {
 
 func newSurvivor(t *testing.T) *survivor {
 	t.Helper()
-	root, err := toolchain.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := check.Must(toolchain.Root())(t)
 	s := &survivor{developer: newDeveloper(t, root, program(t, root)), facts: map[string]string{}}
 	s.start()
-	env, err := os.ReadFile(s.state("env"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := check.Must(os.ReadFile(s.state("env")))(t)
 	for line := range strings.Lines(string(env)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		s.facts[name] = strings.Trim(value, "'")
@@ -123,11 +118,8 @@ func answers(ctx context.Context, url string) error {
 // api is what the customer calls.
 func (s *survivor) api(t *testing.T) *apiclient.Client {
 	t.Helper()
-	c, err := apiclient.New(apiclient.Config{URL: s.facts["PGHERD_BASE_URL"], Key: s.facts["PGHERD_API_KEY"], Attempts: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	cfg := apiclient.Config{URL: s.facts["PGHERD_BASE_URL"], Key: s.facts["PGHERD_API_KEY"], Attempts: 1}
+	return check.Must(apiclient.New(cfg))(t)
 }
 
 func (s *survivor) create(t *testing.T, name string) (of id.DatabaseID, url string) {
@@ -157,42 +149,28 @@ func (s *survivor) backsUp(t *testing.T) {
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
 // killPooler kills PgBouncer, where it runs: the process that has its file in the command line.
 func (s *survivor) killPooler(t *testing.T) {
 	t.Helper()
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := check.Must(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
 	for _, file := range lines {
 		line, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(line), s.state("pooler/pgbouncer.ini")) {
 			continue
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		pid := check.Must(strconv.Atoi(filepath.Base(filepath.Dir(file))))(t)
 		kill(t, pid)
 	}
 }
 
-func (s *survivor) postmaster(t *testing.T) (pid int) {
+func (s *survivor) postmaster(t *testing.T) int {
 	t.Helper()
-	text, err := os.ReadFile(s.state("postgres/data/postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(s.state("postgres/data/postmaster.pid")))(t)
 	first, _, _ := strings.Cut(string(text), "\n")
-	if pid, err = strconv.Atoi(first); err != nil {
-		t.Fatal(err)
-	}
-	return pid
+	return check.Must(strconv.Atoi(first))(t)
 }
 
 // usurp kills PgBouncer and listens in its place. If it was started at once and came first, it is killed again: then there is a

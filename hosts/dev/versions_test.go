@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 func TestVersionsWithKnownHolesAreNamedOnce(t *testing.T) {
 	program := func(name, version string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+version+"'\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho '"+version+"'\n"), 0o755))
 		return path
 	}
 	tools := toolchain.Tools{
@@ -24,9 +23,7 @@ func TestVersionsWithKnownHolesAreNamedOnce(t *testing.T) {
 		PgDump:    program("pg_dump", "pg_dump (PostgreSQL) 17.0 (Debian 17.0-1)"),
 	}
 	var out bytes.Buffer
-	if err := sayVersions(t.Context(), &out, tools); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, sayVersions(t.Context(), &out, tools))
 	said := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(said) != 2 || !strings.HasPrefix(said[0], "note: PostgreSQL 16.1 is older than 16.") ||
 		!strings.HasPrefix(said[1], "note: pg_dump (PostgreSQL) 17.0 (Debian 17.0-1) is older than 17.") {

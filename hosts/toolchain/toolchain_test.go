@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/versions"
 )
 
@@ -31,14 +32,10 @@ func TestWhichVersionsFit(t *testing.T) {
 // plant makes a folder of programs that answer --version only.
 func plant(t *testing.T, dir string, versions map[string]string) string {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.MkdirAll(dir, 0o755))
 	for name, version := range versions {
 		script := fmt.Sprintf("#!/bin/sh\necho '%s %s'\n", name, version)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	}
 	return dir
 }
@@ -98,10 +95,7 @@ func TestErrorIsOneLineThatSaysWhatToDo(t *testing.T) {
 }
 
 func TestFindWorksInAnyFolder(t *testing.T) {
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := check.Must(Root())(t)
 	t.Chdir(filepath.Join(root, "hosts"))
 	if again, err := Root(); err != nil || again != root {
 		t.Errorf("root is %s, want %s (%v)", again, root, err)

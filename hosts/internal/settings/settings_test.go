@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
 
@@ -16,17 +17,13 @@ func command(t *testing.T, args ...string) (*cobra.Command, *string, *int) {
 	cmd := &cobra.Command{Use: "x"}
 	url := cmd.Flags().String("metadata-url", "", "")
 	workers := cmd.Flags().Int("workers", 4, "")
-	if err := cmd.ParseFlags(args); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, cmd.ParseFlags(args))
 	return cmd, url, workers
 }
 
 func TestWhereASettingComesFrom(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "url")
-	if err := os.WriteFile(file, []byte("from-file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(file, []byte("from-file\n"), 0o600))
 	for name, c := range map[string]struct {
 		args []string
 		env  map[string]string
@@ -49,9 +46,7 @@ func TestWhereASettingComesFrom(t *testing.T) {
 				t.Setenv(k, v)
 			}
 			cmd, url, _ := command(t, c.args...)
-			if err := settings.Apply(cmd); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, settings.Apply(cmd))
 			if *url != c.want {
 				t.Errorf("got %q, want %q", *url, c.want)
 			}

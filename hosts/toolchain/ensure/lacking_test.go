@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -29,12 +30,8 @@ func fetched(t *testing.T) (root string) {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	check.NoError(t, os.WriteFile(path, []byte(text), 0o755))
 }
 
 func lacks(t *testing.T, what, root string, asked []toolchain.Part, want ...toolchain.Part) {
@@ -50,9 +47,7 @@ func TestPartOfOtherPinsIsFetchedAgain(t *testing.T) {
 	stamp := filepath.Join(root, toolchain.Dir, "client", "lock")
 	put(t, stamp, "old")
 	lacks(t, "fetched for older pins", root, nil, toolchain.Server, toolchain.Client)
-	if err := os.Remove(stamp); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Remove(stamp))
 	lacks(t, "fetched before there were stamps", root, nil, toolchain.Server, toolchain.Client)
 }
 
@@ -72,10 +67,7 @@ func TestProgramsOfTheMachineNeedNoFetch(t *testing.T) {
 
 func TestNextPoolerIsFetchedOnlyWhenAsked(t *testing.T) {
 	root := fetched(t)
-	asked, err := partsNamed([]string{"pooler-next"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := check.Must(partsNamed([]string{"pooler-next"}))(t)
 	lacks(t, "asked for", root, asked, toolchain.Server, toolchain.PoolerNext)
 	put(t, filepath.Join(root, toolchain.Dir, "client", "lock"), "old")
 	lacks(t, "asked for, its libraries of older pins", root, asked, toolchain.Server, toolchain.Client, toolchain.PoolerNext)
