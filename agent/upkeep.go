@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/rounds"
 )
 
 const (
@@ -39,13 +39,13 @@ func (a *Agent) poolerChanged(err error) {
 		a.log.Warn("PgBouncer does not use the desired state", zap.Error(err))
 	default:
 		a.log.Info("PgBouncer uses the desired state again")
-		rounds.Wake(a.programs.back)
+		loop.Wake(a.programs.back)
 	}
 }
 
 // prune removes old operations from the ledger, now and every day.
 func (a *Agent) prune(ctx context.Context) {
-	rounds.Run(ctx, a.log, nil, "the ledger could not be pruned", func(ctx context.Context) (time.Duration, error) {
+	loop.Run(ctx, a.log, nil, "the ledger could not be pruned", func(ctx context.Context) (time.Duration, error) {
 		n, err := a.executor.Prune(ctx)
 		if n > 0 {
 			a.log.Info("the ledger was pruned", zap.Int64("operations", n))
@@ -57,7 +57,7 @@ func (a *Agent) prune(ctx context.Context) {
 // sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in
 // the way of some for long.
 func (a *Agent) sweepBackups(ctx context.Context) {
-	rounds.Run(ctx, a.log, nil, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
+	loop.Run(ctx, a.log, nil, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
 		if err := a.backuper.Sweep(ctx); err != nil {
 			return sweepAgain, err
 		}

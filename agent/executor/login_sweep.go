@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/rounds"
+	"github.com/pgherd/pgherd/agent/loop"
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 // SweepChanged ends sessions that began before the last change of their login, until ctx ends, and takes back passwords that such
 // a session has set. It goes by the ledger, so it takes up what a predecessor left.
 func (x *Executor) SweepChanged(ctx context.Context) {
-	rounds.Run(ctx, x.log, x.changed, "sessions of old passwords are not swept", func(ctx context.Context) (time.Duration, error) {
+	loop.Run(ctx, x.log, x.changed, "sessions of old passwords are not swept", func(ctx context.Context) (time.Duration, error) {
 		watched, err := x.sweep(ctx)
 		if watched > 0 || err != nil {
 			return sweepPause, err
@@ -67,4 +67,4 @@ func (x *Executor) sweep(ctx context.Context) (watched int, err error) {
 }
 
 // wakeSweep says that a login was changed.
-func (x *Executor) wakeSweep() { rounds.Wake(x.changed) }
+func (x *Executor) wakeSweep() { loop.Wake(x.changed) }

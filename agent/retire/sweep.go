@@ -9,8 +9,8 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
-	"github.com/pgherd/pgherd/agent/rounds"
 )
 
 // Sweeper drops retired roles. It reads them from the ledger, so it goes on with a predecessor's work.
@@ -38,12 +38,12 @@ const (
 )
 
 // Wake has Sweep look now, as after a retirement: mostly one of several roles is kept, and the others can be dropped at once.
-func (s *Sweeper) Wake() { rounds.Wake(s.woken) }
+func (s *Sweeper) Wake() { loop.Wake(s.woken) }
 
 // Sweep takes from retired roles the rights that they still have, and drops those that nothing refers to any more, until ctx
 // ends. It goes by their names, from round to round, so that no number of roles that cannot be dropped keeps it from the others.
 func (s *Sweeper) Sweep(ctx context.Context) {
-	rounds.Run(ctx, s.log, s.woken, "retired roles are not dropped", s.round)
+	loop.Run(ctx, s.log, s.woken, "retired roles are not dropped", s.round)
 }
 
 func (s *Sweeper) round(ctx context.Context) (pause time.Duration, err error) {

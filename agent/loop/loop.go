@@ -1,5 +1,5 @@
-// Package rounds repeats work of the agent that has no end.
-package rounds
+// Package loop repeats work of the agent that has no end.
+package loop
 
 import (
 	"context"
