@@ -27,12 +27,10 @@ func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.
 	if err != nil {
 		return none, err
 	}
-	if c.Open {
-		err = x.changeLogins(ctx, d, "LOGIN", gateStatement(d, true), outcome(e, none))
-	} else {
-		err = atomically(ctx, x.db, outcome(e, none))
+	if !c.Open {
+		return conclude(ctx, x, e, none, crash.AccessReply)
 	}
-	if err != nil {
+	if err := x.changeLogins(ctx, d, "LOGIN", gateStatement(d, true), outcome(e, none)); err != nil {
 		return none, err
 	}
 	crash.Point(crash.AccessReply)

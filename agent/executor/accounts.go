@@ -2,10 +2,12 @@ package executor
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -32,17 +34,11 @@ func (x *Executor) SetAccounts(ctx context.Context, c command.SetAccounts) (none
 func (x *Executor) Holdings(ctx context.Context) (all []pooler.Holding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, accountsTime)
 	defer cancel()
-	rows, err := x.db.QueryContext(ctx, "SELECT name, account_id, connection_cap FROM ledger.database ORDER BY name")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var h pooler.Holding
-		if err := rows.Scan(&h.Database, &h.Account, &h.ConnectionCap); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&h.Database, &h.Account, &h.ConnectionCap)
 		all = append(all, h)
-	}
-	return all, rows.Err()
+		return err
+	}, "SELECT name, account_id, connection_cap FROM ledger.database ORDER BY name")
+	return all, err
 }

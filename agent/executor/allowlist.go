@@ -30,11 +30,7 @@ func (x *Executor) setAllowlist(ctx context.Context, e protocol.Command, c comma
 		return none, err
 	}
 	crash.Point(crash.AllowlistEvicted)
-	if err := atomically(ctx, x.db, outcome(e, none)); err != nil {
-		return none, err
-	}
-	crash.Point(crash.AllowlistReply)
-	return none, nil
+	return conclude(ctx, x, e, none, crash.AllowlistReply)
 }
 
 func networksStatement(d databaseRow, networks []netip.Prefix) string {

@@ -40,11 +40,7 @@ func (x *Executor) close(ctx context.Context, e protocol.Command, c command.Clos
 	if err := x.undo(ctx, operation, all); err != nil {
 		return none, err
 	}
-	if err := atomically(ctx, x.db, "DELETE FROM ledger.job WHERE operation_id = "+quote(operation), outcome(e, none)); err != nil {
-		return none, err
-	}
-	crash.Point(crash.CloseReply)
-	return none, nil
+	return conclude(ctx, x, e, none, crash.CloseReply, "DELETE FROM ledger.job WHERE operation_id = "+quote(operation))
 }
 
 func (x *Executor) undo(ctx context.Context, operation string, all []jobs.Job) error {
@@ -72,8 +68,7 @@ func completing[C command.Returning[R], R any](x *Executor, completes func(resul
 // although the agent died before it could report that. A job whose failure is stored can be closed, whatever it left.
 func (x *Executor) refuseCompleted(ctx context.Context, operation string, all []jobs.Job) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.operation WHERE id = $1 AND closed)`
-	var closed bool
-	err := x.db.QueryRowContext(ctx, query, operation).Scan(&closed)
+	closed, err := pg.One[bool](ctx, x.db, query, operation)
 	if err != nil || closed { // closed: an interrupted close continues
 		return err
 	}

@@ -65,17 +65,15 @@ func (x *Executor) InCharge(ctx context.Context) error {
 }
 
 // Version asks the server for its version, without a claim to be in charge of it.
-func (s Server) Version(ctx context.Context) (versions.Found, error) {
-	connector, err := pq.NewConnectorConfig(s.config(setup.MaintenanceDatabase))
-	if err != nil {
-		return versions.Found{}, err
-	}
-	db := sql.OpenDB(connector)
-	defer db.Close()
-	var version string
-	var number int
-	err = db.QueryRowContext(ctx, versions.OfServer).Scan(&version, &number)
-	return versions.Server(version, number), err
+func (s Server) Version(ctx context.Context) (found versions.Found, err error) {
+	err = s.asks(func(db *sql.DB) error {
+		var version string
+		var number int
+		err := db.QueryRowContext(ctx, versions.OfServer).Scan(&version, &number)
+		found = versions.Server(version, number)
+		return err
+	})
+	return found, err
 }
 
 // checked runs a statement on every new connection.

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -35,17 +36,20 @@ func (x *Executor) ensureDatabase(
 	if err := x.makeAndPool(ctx, plan, known.named()); err != nil {
 		return none, err
 	}
-	return none, x.prove(ctx, e, plan)
+	if err := x.prove(ctx, plan); err != nil {
+		return none, err
+	}
+	return conclude(ctx, x, e, none, crash.CreateReply, flushLater)
 }
 
 // begin creates the database's row and its holder, by which everything created later is recognised, and closed gates.
 func (x *Executor) begin(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1) OR EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`
-	var taken bool
-	if err := x.db.QueryRowContext(ctx, query, p.names.Owner).Scan(&taken); err != nil {
+	taken, err := pg.One[bool](ctx, x.db, query, p.names.Owner)
+	switch {
+	case err != nil:
 		return err
-	}
-	if taken {
+	case taken:
 		return nameTaken(p)
 	}
 	return orNameTaken(atomically(ctx, x.db, p.beginStatements()...), p)
@@ -71,8 +75,7 @@ func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
 // makeLogins creates the roles of a database except its holder, and their rows, in one transaction: there are all or none.
 func (x *Executor) makeLogins(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.role WHERE database_id = $1 AND part = 'owner')`
-	var made bool
-	err := x.db.QueryRowContext(ctx, query, p.id).Scan(&made)
+	made, err := pg.One[bool](ctx, x.db, query, p.id)
 	if err == nil && !made {
 		err = orNameTaken(atomically(ctx, x.db, p.loginStatements()...), p)
 	}
@@ -135,29 +138,21 @@ func (x *Executor) createTemporary(ctx context.Context, p plan) error {
 func (x *Executor) recognize(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM pg_database d JOIN ledger.role r ON r.oid = d.datdba
 		WHERE d.datname = $1 AND r.database_id = $2 AND r.part = 'holder')`
-	var ours bool
-	if err := x.db.QueryRowContext(ctx, query, p.temporary, p.id).Scan(&ours); err != nil {
-		return err
+	ours, err := pg.One[bool](ctx, x.db, query, p.temporary, p.id)
+	if err == nil && !ours {
+		err = command.Refuse(command.ReasonNameTaken, "the server has a database %s that is not ours", p.temporary)
 	}
-	if !ours {
-		return command.Refuse(command.ReasonNameTaken, "the server has a database %s that is not ours", p.temporary)
-	}
-	return nil
+	return err
 }
 
-// prove logs the owner in through the pooler and stores the outcome.
-func (x *Executor) prove(ctx context.Context, e protocol.Command, p plan) error {
+// prove logs the owner in through the pooler.
+func (x *Executor) prove(ctx context.Context, p plan) error {
 	err := x.pooler.Prove(ctx, p.names.Owner, p.names.Owner, p.password)
 	if errors.Is(err, pooler.ErrRefused) {
 		return &command.Refusal{Reason: command.ReasonFailed, Message: "the owner could not log in through the pooler", Cause: err}
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		crash.Point(crash.CreateProved)
 	}
-	crash.Point(crash.CreateProved)
-	if err := atomically(ctx, x.db, flushLater, outcome(e, command.None{})); err != nil {
-		return err
-	}
-	crash.Point(crash.CreateReply)
-	return nil
+	return err
 }

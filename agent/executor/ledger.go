@@ -10,6 +10,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -58,6 +59,17 @@ func outcome(c protocol.Command, result any) string {
 	text, _ := json.Marshal(result) // a result has nothing that cannot be written
 	return fmt.Sprintf("SELECT ledger.conclude(%s, %s, %s, %d, %s, %s)", quote(c.OperationID), quote(c.Step), quote(c.Resource),
 		c.Generation, quote(string(c.Kind)), quote(string(text)))
+}
+
+// conclude stores the result of a command after further statements, and passes the crash point behind that.
+func conclude[R any](
+	ctx context.Context, x *Executor, e protocol.Command, result R, reply string, before ...string,
+) (R, error) {
+	err := atomically(ctx, x.db, append(before, outcome(e, result))...)
+	if err == nil {
+		crash.Point(reply)
+	}
+	return result, err
 }
 
 // abandon ends the work on a command for now. If PostgreSQL has crashed since the command began, the error that it failed with

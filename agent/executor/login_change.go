@@ -32,7 +32,7 @@ func (x *Executor) changeLogin(
 		return proof, err
 	}
 	crash.Point(crash.ChangeAdmitted)
-	proof.Absent = !l.standing
+	proof.Absent = !l.exists
 	if err := x.silence(ctx, l, c, &proof); err != nil {
 		return proof, err
 	}
@@ -48,16 +48,12 @@ func (x *Executor) changeLogin(
 		return proof, err
 	}
 	crash.Point(crash.ChangeSwept)
-	if err := atomically(ctx, x.db, outcome(e, proof)); err != nil {
-		return proof, err
-	}
-	crash.Point(crash.ChangeReply)
-	return proof, nil
+	return conclude(ctx, x, e, proof, crash.ChangeReply)
 }
 
 func mayRotate(l loginRow, c command.ChangeLogin) error {
 	switch {
-	case !l.standing:
+	case !l.exists:
 		return command.Refuse(command.ReasonNotFound, "the server has no login %s", l.name)
 	case !l.open:
 		return errDatabaseClosed
@@ -107,7 +103,7 @@ func (x *Executor) closeGate(ctx context.Context, l loginRow, want role.Kind) er
 
 // forbidLogin makes the role NOLOGIN, whatever transaction of a customer's is in the way.
 func (x *Executor) forbidLogin(ctx context.Context, l loginRow, ended endedSessions) error {
-	if !l.standing {
+	if !l.exists {
 		return nil
 	}
 	return x.forced(ctx, l, ended, "ALTER ROLE "+ident(l.name)+" NOLOGIN")
@@ -116,7 +112,7 @@ func (x *Executor) forbidLogin(ctx context.Context, l loginRow, ended endedSessi
 // setCredential is one transaction: a rotated login has its password and its limit and may log in, gate and ledger included; a
 // revoked one has lost its password. The role is NOLOGIN and without sessions here.
 func (x *Executor) setCredential(ctx context.Context, l loginRow, c command.ChangeLogin) error {
-	if !l.standing {
+	if !l.exists {
 		return nil
 	}
 	seen, err := x.observe(ctx, l, c.Verifier, "")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -62,24 +63,18 @@ func (x *Executor) dependentPlaces(ctx context.Context, l loginRow) (shared int,
 		SELECT f.db, count(*) FROM found f
 		WHERE f.dbid <> 0 OR f.db IS DISTINCT FROM $2::oid OR EXISTS (` + databaseGrants + `)
 		GROUP BY f.db ORDER BY f.db IS DISTINCT FROM $2::oid, f.db`
-	rows, err := x.db.QueryContext(ctx, query, l.oid, l.db.OID, l.names().Owner)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var db sql.NullInt64
 		var n int
-		if err := rows.Scan(&db, &n); err != nil {
-			return 0, nil, err
-		}
-		if !db.Valid {
+		err := rows.Scan(&db, &n)
+		if db.Valid {
+			places = append(places, uint32(db.Int64))
+		} else {
 			shared = n
-			continue
 		}
-		places = append(places, uint32(db.Int64))
-	}
-	return shared, places, rows.Err()
+		return err
+	}, query, l.oid, l.db.OID, l.names().Owner)
+	return shared, places, err
 }
 
 // databaseGrants are the privileges on database $2 that role $1 has been given, or has given, beside the CONNECT that the owner,
@@ -91,21 +86,15 @@ const databaseGrants = `SELECT FROM pg_database d, aclexplode(d.datacl) a WHERE 
 // accountDatabases returns the names of the role's own database and the account's others that stand, by oid.
 func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []id.DatabaseID) (map[uint32]string, error) {
 	const query = `SELECT p.oid, p.datname FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = ANY ($1)`
-	rows, err := x.db.QueryContext(ctx, query, pq.Array(append([]id.DatabaseID{id.DatabaseID(l.db.ID)}, account...)))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	known := make(map[uint32]string)
-	for rows.Next() {
+	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var oid uint32
 		var name string
-		if err := rows.Scan(&oid, &name); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&oid, &name)
 		known[oid] = name
-	}
-	return known, rows.Err()
+		return err
+	}, query, pq.Array(append([]id.DatabaseID{id.DatabaseID(l.db.ID)}, account...)))
+	return known, err
 }
 
 // describeQuery names what depends on role $1 in the current database, which is $2 and whose owner is $3. %d is how many it

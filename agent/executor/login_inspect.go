@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -28,10 +29,10 @@ func (x *Executor) InspectLogin(ctx context.Context, q command.InspectLogin) (st
 }
 
 // admitted reports whether the gate is open and the password valid.
-func (x *Executor) admitted(ctx context.Context, l loginRow) (admitted bool, err error) {
+func (x *Executor) admitted(ctx context.Context, l loginRow) (bool, error) {
 	const query = `SELECT EXISTS (SELECT FROM pooler.gate g JOIN pg_roles r ON r.rolname = g.login
 		WHERE g.login = $1 AND g.database = $2 AND g.open AND coalesce(r.rolvaliduntil > clock_timestamp(), true))`
-	return admitted, x.db.QueryRowContext(ctx, query, l.name, l.db.Name).Scan(&admitted)
+	return pg.One[bool](ctx, x.db, query, l.name, l.db.Name)
 }
 
 func condition(seen role.Login, admitted bool) command.LoginCondition {

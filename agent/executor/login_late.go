@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 
 	"github.com/lib/pq"
@@ -18,7 +19,7 @@ import (
 // watchParked writes down who stands in the middle of a log-in, of whatever role: PostgreSQL does not tell.
 func (x *Executor) watchParked(ctx context.Context, l loginRow) error {
 	parked, err := x.awaitArriving(ctx)
-	if err != nil || !l.standing {
+	if err != nil || !l.exists {
 		return err
 	}
 	defer x.wakeSweep()
@@ -43,20 +44,16 @@ const releasable = `SELECT p.database_id, p.name FROM ledger.role p
 
 // releaseParked ends the watch over the logins that are releasable.
 func (x *Executor) releaseParked(ctx context.Context) error {
-	rows, err := x.db.QueryContext(ctx, releasable, pq.Array([]string(nil)), "", "")
+	var all [][2]string
+	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+		var one [2]string
+		err := rows.Scan(&one[0], &one[1])
+		all = append(all, one)
+		return err
+	}, releasable, pq.Array([]string(nil)), "", "")
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	var all [][2]string
-	for rows.Next() {
-		var one [2]string
-		if err := rows.Scan(&one[0], &one[1]); err != nil {
-			return err
-		}
-		all = append(all, one)
-	}
-	err = rows.Err()
 	for _, one := range all {
 		err = errors.Join(err, x.release(ctx, one[0], one[1]))
 	}
@@ -83,11 +80,11 @@ func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 	}
 	const query = `SELECT EXISTS (SELECT FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 		WHERE p.name = $1 AND NOT r.rolsuper AND p.verifier_mark IS DISTINCT FROM pooler.verifier_mark(p.name))`
-	var another bool
-	if err := x.db.QueryRowContext(ctx, query, name).Scan(&another); err != nil {
+	another, err := pg.One[bool](ctx, x.db, query, name)
+	switch {
+	case err != nil:
 		return err
-	}
-	if another {
+	case another:
 		return x.takeAway(ctx, l)
 	}
 	return atomically(ctx, x.db, l.rowStatement("parked = NULL"))

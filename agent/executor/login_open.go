@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
@@ -31,16 +32,12 @@ func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.
 		return none, connectRequired(l)
 	}
 	crash.Point(crash.OpenProved)
-	if err := atomically(ctx, x.db, outcome(e, none)); err != nil {
-		return none, err
-	}
-	crash.Point(crash.OpenReply)
-	return none, nil
+	return conclude(ctx, x, e, none, crash.OpenReply)
 }
 
 func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole) error {
 	switch {
-	case !l.standing:
+	case !l.exists:
 		return command.Refuse(command.ReasonNotFound, "the server has no role %s", l.name)
 	case !l.open:
 		return errDatabaseClosed
@@ -57,9 +54,8 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole)
 	return err
 }
 
-func (x *Executor) mayConnect(ctx context.Context, l loginRow) (may bool, err error) {
-	const query = "SELECT has_database_privilege($1::oid, $2::oid, 'CONNECT')"
-	return may, x.db.QueryRowContext(ctx, query, l.oid, l.db.OID).Scan(&may)
+func (x *Executor) mayConnect(ctx context.Context, l loginRow) (bool, error) {
+	return pg.One[bool](ctx, x.db, "SELECT has_database_privilege($1::oid, $2::oid, 'CONNECT')", l.oid, l.db.OID)
 }
 
 var errDatabaseClosed = command.Refuse(command.ReasonDatabaseClosed, "the database is stopped")

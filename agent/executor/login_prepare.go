@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -33,23 +34,18 @@ func (x *Executor) prepareRole(ctx context.Context, e protocol.Command, c comman
 		return none, err
 	}
 	crash.Point(crash.PreparePooled)
-	if err := atomically(ctx, x.db, outcome(e, none)); err != nil {
-		return none, err
-	}
-	crash.Point(crash.PrepareReply)
-	return none, nil
+	return conclude(ctx, x, e, none, crash.PrepareReply)
 }
 
 // isOwn refuses a login that another operation has had to do with, for a preparation is the first that is heard of a role. The
 // control plane was restored from a backup, and has given the name a second time. The older role has rights, and perhaps a
 // password, that the new one must not get.
 func (x *Executor) isOwn(ctx context.Context, l loginRow, e protocol.Command) error {
-	if !l.standing {
+	if !l.exists {
 		return nil
 	}
 	const query = "SELECT EXISTS (SELECT FROM ledger.command WHERE kind = $1 AND resource = $2 AND operation_id <> $3)"
-	var others bool
-	err := x.db.QueryRowContext(ctx, query, string(e.Kind), e.Resource, e.OperationID).Scan(&others)
+	others, err := pg.One[bool](ctx, x.db, query, string(e.Kind), e.Resource, e.OperationID)
 	if err == nil && (others || l.enabled) {
 		err = command.Refuse(command.ReasonNameTaken, "the server has a role named %s that another operation has made", l.name)
 	}

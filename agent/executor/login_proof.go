@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
@@ -50,18 +51,17 @@ func (x *Executor) proveNew(ctx context.Context, l loginRow, c command.ChangeLog
 }
 
 // lapsed reports whether the validity of a password has ended, by the clock that decides about log-ins.
-func (x *Executor) lapsed(ctx context.Context, until *time.Time) (is bool, err error) {
-	const query = "SELECT $1::timestamptz <= clock_timestamp()"
+func (x *Executor) lapsed(ctx context.Context, until *time.Time) (bool, error) {
 	if until == nil {
 		return false, nil
 	}
-	return is, x.db.QueryRowContext(ctx, query, *until).Scan(&is)
+	return pg.One[bool](ctx, x.db, "SELECT $1::timestamptz <= clock_timestamp()", *until)
 }
 
 // proveStored compares the role with what it shall be. Who got in meanwhile, by a log-in that stood still over the change, may
 // have set a password of its own: then the command goes over all of it again.
 func (x *Executor) proveStored(ctx context.Context, l loginRow, c command.ChangeLogin) error {
-	if !l.standing {
+	if !l.exists {
 		return nil
 	}
 	seen, err := x.observe(ctx, l, c.Verifier, "")

@@ -31,11 +31,7 @@ func (x *Executor) removeRole(
 	}
 	crash.Point(crash.RemoveDropped)
 	x.pooler.SyncSoon(x.PoolerState)
-	if err := atomically(ctx, x.db, outcome(e, found)); err != nil {
-		return found, err
-	}
-	crash.Point(crash.RemoveReply)
-	return found, nil
+	return conclude(ctx, x, e, found, crash.RemoveReply)
 }
 
 // shutForRemoval leaves a role that may not log in, has no password and no session.
@@ -65,7 +61,7 @@ const dropTries = 3
 func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.RemoveRole) (role.Dependencies, error) {
 	none := noDependencies()
 	p := loginPlan{loginRow: l}
-	if !l.standing {
+	if !l.exists {
 		return none, atomically(ctx, x.db, p.forgetStatements()...)
 	}
 	ending := p.ending()

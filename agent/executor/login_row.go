@@ -17,11 +17,11 @@ type loginRow struct {
 	open bool // customers may log in to the database
 	name string
 
-	part     string // empty: the ledger has no such login of this database
-	oid      uint32
-	standing bool // a role of this name has this oid; any other is none of ours
-	enabled  bool // may log in while the database is open
-	limit    int  // how many server connections the login may have; 0: none of its own
+	part    string // empty: the ledger has no such login of this database
+	oid     uint32
+	exists  bool // a role of this name has this oid; any other is none of ours
+	enabled bool // may log in while the database is open
+	limit   int  // how many server connections the login may have; 0: none of its own
 	// credentialGeneration is that of the last rotation.
 	credentialGeneration int64
 }
@@ -34,7 +34,7 @@ func (x *Executor) login(ctx context.Context, databaseID, username string) (logi
 		LEFT JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name WHERE d.id = $1`
 	l := loginRow{name: username}
 	err := x.db.QueryRowContext(ctx, query, databaseID, username).Scan(append(l.db.columns(),
-		&l.open, &l.part, &l.oid, &l.standing, &l.enabled, &l.credentialGeneration, &l.limit)...)
+		&l.open, &l.part, &l.oid, &l.exists, &l.enabled, &l.credentialGeneration, &l.limit)...)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !l.db.named() {
 		err = command.Refuse(command.ReasonNotFound, "the server has no database %s", databaseID)
 	}
@@ -60,7 +60,7 @@ func (l loginRow) group(p role.AccessProfile) string {
 
 // observe looks at the role itself. The verifier and the group are those that are asked about.
 func (x *Executor) observe(ctx context.Context, l loginRow, verifier, group string) (role.Login, error) {
-	if !l.standing {
+	if !l.exists {
 		return role.Login{}, nil
 	}
 	const query = `SELECT r.rolcanlogin, r.rolconnlimit, nullif(r.rolvaliduntil, 'infinity'),

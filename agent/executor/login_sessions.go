@@ -2,9 +2,12 @@ package executor
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // endedSessions are the process IDs of the sessions that were ended.
@@ -21,21 +24,15 @@ const (
 
 // endSelected terminates what a condition selects and returns how many there were.
 func (x *Executor) endSelected(ctx context.Context, ended endedSessions, selected string, oid uint32) (n int, err error) {
-	rows, err := x.db.QueryContext(ctx, "SELECT a.pid, pg_terminate_backend(a.pid)"+selected, oid)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var pid int
 		var sent bool
-		if err := rows.Scan(&pid, &sent); err != nil {
-			return n, err
-		}
+		err := rows.Scan(&pid, &sent)
 		ended[pid] = true
 		n++
-	}
-	return n, rows.Err()
+		return err
+	}, "SELECT a.pid, pg_terminate_backend(a.pid)"+selected, oid)
+	return n, err
 }
 
 // endLogin terminates the sessions of a login until none is left, also none that was about to begin. Make it NOLOGIN first.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -52,9 +53,7 @@ func speak(t *testing.T, db *sql.DB, operation string, kind command.Kind, epoch 
 	}
 	err := db.QueryRowContext(t.Context(), "SELECT verdict FROM ledger.admit($1, $2, $3, 'step', $4, 1, $5, 'hash')",
 		operation, epoch, kind == command.Close{}.About().Kind, resource, string(kind)).Scan(&verdict)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return verdict
 }
 
@@ -75,9 +74,7 @@ func TestPruneForgetsLoginsRemovedLongAgo(t *testing.T) {
 	exec(t, db, "DELETE FROM pooler.gate")
 	exec(t, db, "UPDATE pooler.former SET gone = now() - interval '30 days 1 second' WHERE login = 'long_ago'")
 	exec(t, db, "UPDATE pooler.former SET gone = now() - interval '29 days 23 hours' WHERE login = 'lately'")
-	if _, err := x.Prune(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(x.Prune(t.Context()))(t)
 	left, err := pg.Column(t.Context(), x.db, "SELECT login FROM pooler.former")
 	if err != nil || !slices.Equal(left, []string{"lately"}) {
 		t.Errorf("left: %v, %v", left, err)

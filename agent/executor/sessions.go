@@ -71,9 +71,7 @@ func (x *Executor) awaitArriving(ctx context.Context) (parked []string, err erro
 
 func (x *Executor) endVisible(ctx context.Context, d databaseRow) error {
 	return x.until(ctx, "sessions are still open", func() (int, error) {
-		var n int
-		err := x.db.QueryRowContext(ctx, "SELECT count(pg_terminate_backend(a.pid))"+foreignSessions, d.Name, d.ID).Scan(&n)
-		return n, err
+		return pg.One[int](ctx, x.db, "SELECT count(pg_terminate_backend(a.pid))"+foreignSessions, d.Name, d.ID)
 	})
 }
 
@@ -83,9 +81,7 @@ func (x *Executor) awaitEmpty(ctx context.Context, name string) error {
 	const query = `SELECT count(CASE WHEN a.usename = '` + setup.AgentLogin + `' THEN true ELSE pg_terminate_backend(a.pid) END)
 		FROM pg_stat_activity a WHERE a.backend_type = 'client backend' AND a.datname = $1`
 	return x.until(ctx, "sessions are still open", func() (int, error) {
-		var n int
-		err := x.db.QueryRowContext(ctx, query, name).Scan(&n)
-		return n, err
+		return pg.One[int](ctx, x.db, query, name)
 	})
 }
 

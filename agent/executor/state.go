@@ -2,11 +2,13 @@ package executor
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net/netip"
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 )
 
@@ -16,28 +18,25 @@ func (x *Executor) PoolerState(ctx context.Context) (pooler.State, error) {
 	const query = `SELECT d.name, d.connection_cap, d.networks::text[], array_agg(g.login ORDER BY g.login),
 			array_agg(coalesce(p.connection_limit, 0) ORDER BY g.login)
 		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name LEFT JOIN ledger.role p ON p.name = g.login GROUP BY d.id`
-	rows, err := x.db.QueryContext(ctx, query)
-	if err != nil {
-		return pooler.State{}, err
-	}
-	defer rows.Close()
 	s := pooler.State{Settings: x.settings}
-	for rows.Next() {
+	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var e pooler.Entry
 		var networks, logins pq.StringArray
 		var limits pq.Int64Array
-		if err := rows.Scan(&e.Database, &e.ConnectionCap, &networks, &logins, &limits); err != nil {
-			return s, err
+		err := rows.Scan(&e.Database, &e.ConnectionCap, &networks, &logins, &limits)
+		if err != nil {
+			return err
 		}
 		if e.Allow, err = parseNetworks(networks); err != nil {
-			return s, err
+			return err
 		}
 		for i, name := range logins {
 			e.Logins = append(e.Logins, pooler.Login{Name: name, MaxConnections: int(limits[i])})
 		}
 		s.Entries = append(s.Entries, e)
-	}
-	return s, rows.Err()
+		return nil
+	}, query)
+	return s, err
 }
 
 func parseNetworks(texts []string) ([]netip.Prefix, error) {

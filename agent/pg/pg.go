@@ -12,6 +12,13 @@ import (
 // Querier is a pool, one connection of it, or a transaction.
 type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// One runs a query of one value.
+func One[T any](ctx context.Context, q Querier, query string, args ...any) (value T, err error) {
+	err = q.QueryRowContext(ctx, query, args...).Scan(&value)
+	return value, err
 }
 
 // Each runs a query and calls scan for each of its rows, until one fails.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -23,9 +24,7 @@ func single(t *testing.T) *sql.DB {
 
 func TestInTransactionIsAllOrNothing(t *testing.T) {
 	db := single(t)
-	if err := pg.InTransaction(t.Context(), db, `CREATE TABLE t (n text)`, `INSERT INTO t VALUES ('a')`); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, pg.InTransaction(t.Context(), db, `CREATE TABLE t (n text)`, `INSERT INTO t VALUES ('a')`))
 	if err := pg.InTransaction(t.Context(), db, `INSERT INTO t VALUES ('b')`, `SELECT 1/0`); err == nil {
 		t.Error("a statement that failed is no error")
 	}
