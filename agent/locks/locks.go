@@ -9,8 +9,8 @@ import (
 // Locks serializes work by name, and lets work on different names run in parallel. Its zero value is ready. It remembers a name
 // only while somebody has its lock or waits for it.
 type Locks struct {
-	mu   sync.Mutex
-	held map[string]*slot
+	mu    sync.Mutex
+	slots map[string]*slot
 }
 
 type slot struct {
@@ -45,14 +45,14 @@ func (l *Locks) Try(name string) (release func()) {
 func (l *Locks) enter(name string) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held == nil {
-		l.held = make(map[string]*slot)
+	if l.slots == nil {
+		l.slots = make(map[string]*slot)
 	}
-	s := l.held[name]
+	s := l.slots[name]
 	if s == nil {
 		s = &slot{free: make(chan struct{}, 1)}
 		s.free <- struct{}{}
-		l.held[name] = s
+		l.slots[name] = s
 	}
 	s.users++
 	return s
@@ -69,6 +69,6 @@ func (l *Locks) leave(name string, s *slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.users--; s.users == 0 {
-		delete(l.held, name)
+		delete(l.slots, name)
 	}
 }

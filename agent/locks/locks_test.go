@@ -6,14 +6,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func TestLocksSerializeOneNameOnly(t *testing.T) {
 	var l Locks
-	release, err := l.Take(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := check.Must(l.Take(t.Context(), "a"))(t)
 	other, err := l.Take(t.Context(), "b")
 	if err != nil {
 		t.Fatal("another name waits: ", err)
@@ -32,8 +31,8 @@ func TestLocksSerializeOneNameOnly(t *testing.T) {
 		t.Fatal("a free lock was not given")
 	}
 	release()
-	if len(l.held) != 0 {
-		t.Errorf("%d locks are remembered after their last use", len(l.held))
+	if len(l.slots) != 0 {
+		t.Errorf("%d locks are remembered after their last use", len(l.slots))
 	}
 }
 
@@ -57,7 +56,7 @@ func TestLocksUnderLoad(t *testing.T) {
 		group.Wait()
 		counts[name] = n
 	}
-	if counts["a"] != 50 || counts["b"] != 50 || len(l.held) != 0 {
-		t.Errorf("%v, %d left", counts, len(l.held))
+	if counts["a"] != 50 || counts["b"] != 50 || len(l.slots) != 0 {
+		t.Errorf("%v, %d left", counts, len(l.slots))
 	}
 }
