@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func TestLoginWorksAtItsOwnEntriesOnly(t *testing.T) {
@@ -32,9 +34,7 @@ func TestManyLoginsOfOneDatabase(t *testing.T) {
 	for n := range 20 {
 		state.Entries[1].Logins = append(state.Entries[1].Logins, Login{fmt.Sprintf("a%02d", n), 1}, Login{fmt.Sprintf("z%02d", n), 1})
 	}
-	if err := s.pooler.Apply(t.Context(), state); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Apply(t.Context(), state))
 	if err := s.enter(t, "blog", "blog", ""); err != nil {
 		t.Error(err)
 	}
@@ -69,9 +69,7 @@ func TestTLSIsRequired(t *testing.T) {
 
 func TestClosedGateRefuses(t *testing.T) {
 	s, ctx := realStack(t), t.Context()
-	if err := s.pooler.Prove(ctx, "shop", "shop", "shop-pw"); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Prove(ctx, "shop", "shop", "shop-pw"))
 	if err := s.pooler.ProveRefused(ctx, "shop", "shop", "shop-pw"); !errors.Is(err, ErrAdmitted) {
 		t.Errorf("an open gate proves refusal: %v", err)
 	}
@@ -91,17 +89,13 @@ func TestClosedGateRefuses(t *testing.T) {
 
 func TestAllowlistHoldsForNewConnectionsWithinASecond(t *testing.T) {
 	s, ctx := realStack(t), t.Context()
-	held := s.client("shop", "shop", "")
-	defer held.Close()
-	if err := held.PingContext(ctx); err != nil {
-		t.Fatal(err)
-	}
+	client := s.client("shop", "shop", "")
+	defer client.Close()
+	check.NoError(t, client.PingContext(ctx))
 	state := s.defaultState()
 	state.Entries[0].Allow = []netip.Prefix{network("192.0.2.0/24"), network("2001:db8::/32")}
 	began := time.Now()
-	if err := s.pooler.Apply(ctx, state); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Apply(ctx, state))
 	for _, entry := range EntryNames("shop") {
 		if err := s.enter(t, entry, "shop", ""); err == nil || !strings.Contains(err.Error(), "no authentication method") {
 			t.Errorf("%s from outside: %v", entry, err)
@@ -118,9 +112,7 @@ func TestAllowlistHoldsForNewConnectionsWithinASecond(t *testing.T) {
 	}
 	evictOutside(t, s, state.Entries[0].Allow)
 	state.Entries[0].Allow = []netip.Prefix{network("127.0.0.1/32")}
-	if err := s.pooler.Apply(ctx, state); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Apply(ctx, state))
 	if err := s.enter(t, "shop", "shop", ""); err != nil {
 		t.Errorf("from inside: %v", err)
 	}
@@ -132,18 +124,13 @@ func TestAllowlistHoldsForNewConnectionsWithinASecond(t *testing.T) {
 func evictOutside(t *testing.T, s *stack, allow []netip.Prefix) {
 	t.Helper()
 	count := func() int {
-		clients, err := s.pooler.Clients(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		clients := check.Must(s.pooler.Clients(t.Context()))(t)
 		return len(slices.DeleteFunc(clients, func(c Client) bool { return !NotAllowed("shop", allow).matches(c) }))
 	}
 	if count() != 1 {
-		t.Errorf("%d open clients from outside, want the held one", count())
+		t.Errorf("%d open clients from outside, want one", count())
 	}
-	if err := s.pooler.Evict(t.Context(), NotAllowed("shop", allow)); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Evict(t.Context(), NotAllowed("shop", allow)))
 	if count() != 0 {
 		t.Error("a client from outside is left")
 	}
@@ -157,9 +144,7 @@ func TestTransactionsLeaveNothingBehind(t *testing.T) {
 		defer db.Close()
 		db.SetMaxOpenConns(1)
 		var path string
-		if _, err := db.Exec("SET search_path = pg_catalog"); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(db.Exec("SET search_path = pg_catalog"))(t)
 		if err := db.QueryRow("SHOW search_path").Scan(&path); err != nil || path != want {
 			t.Errorf("%s: search_path %s, %v", entry, path, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // mostWait is what a bystander's query or log-in may take on a busy machine; it is usually some milliseconds.
@@ -29,10 +31,7 @@ func newBystander(t *testing.T, s *stack) *bystander {
 	b := &bystander{stop: cancel, waits: make(map[string][]time.Duration)}
 	db := s.client("blog", "blog", "")
 	t.Cleanup(func() { _ = db.Close() })
-	session, err := db.Conn(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := check.Must(db.Conn(ctx))(t)
 	b.goOn(ctx, t, "query", func() error { return one(session) })
 	b.goOn(ctx, t, "log-in", func() error {
 		db := s.client("blog", "blog", "")

@@ -23,8 +23,8 @@ func unwritable(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrUnwritable}, args...)...)
 }
 
-// check refuses names, networks and limits that must not reach a file. It repairs nothing: a wrong name means a wrong state.
-func check(s State) error {
+// checkState refuses names, networks and limits that must not reach a file. It repairs nothing: a wrong name means a wrong state.
+func checkState(s State) error {
 	if err := checkSettings(s.Settings); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func TestCrashOfPgBouncerIsRecovered(t *testing.T) {
@@ -20,18 +22,14 @@ func TestCrashOfPgBouncerIsRecovered(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 
-	if err := s.bouncer.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.bouncer.Kill())
 	if err := <-changes; !errors.Is(err, ErrUnreachable) {
 		t.Errorf("after the crash: %v", err)
 	}
 	if err := s.pooler.Apply(ctx, state); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("Apply without PgBouncer: %v", err)
 	}
-	if err := s.bouncer.Start(context.WithoutCancel(ctx)); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.bouncer.Start(context.WithoutCancel(ctx)))
 	select {
 	case err := <-changes:
 		if err != nil {
@@ -72,16 +70,12 @@ func TestStoppedPgBouncerHangsNobody(t *testing.T) {
 
 func execute(t testing.TB, s *stack, statement string) {
 	t.Helper()
-	if _, err := s.super.Exec(statement); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(s.super.Exec(statement))(t)
 }
 
 // freeze stops PgBouncer's process in its tracks until the test ends.
 func freeze(t *testing.T, s *stack) {
 	t.Helper()
-	if err := s.bouncer.Freeze(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.bouncer.Freeze())
 	t.Cleanup(func() { _ = s.bouncer.Thaw() })
 }

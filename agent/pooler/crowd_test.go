@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // crowd makes strangers. Stranger n says the same in each run with the same seed.
@@ -37,10 +39,7 @@ type visit struct {
 
 func newCrowd(t *testing.T, s *stack, seed uint64) *crowd {
 	t.Helper()
-	text, err := os.ReadFile(s.caFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(s.caFile))(t)
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
 		t.Fatal("no CA certificate")

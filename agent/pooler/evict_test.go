@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func TestEvictClosesBothEntriesAndNobodyElse(t *testing.T) {
@@ -11,17 +13,11 @@ func TestEvictClosesBothEntriesAndNobodyElse(t *testing.T) {
 	for _, c := range [][2]string{{"shop", "shop"}, {"shop.transaction", "shop_rt"}, {"blog", "blog"}} {
 		db := s.client(c[0], c[1], "")
 		defer db.Close()
-		if err := db.PingContext(ctx); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, db.PingContext(ctx))
 	}
-	if err := s.pooler.Evict(ctx, OfLogin("shop_rt")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Evict(ctx, OfLogin("shop_rt")))
 	wantClients(t, s, "shop/shop", "blog/blog")
-	if err := s.pooler.Evict(ctx, OfDatabase("shop")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Evict(ctx, OfDatabase("shop")))
 	wantClients(t, s, "blog/blog")
 	if err := s.pooler.KillClients(ctx, "999999999"); err != nil {
 		t.Errorf("a client that is gone: %v", err)
@@ -30,10 +26,7 @@ func TestEvictClosesBothEntriesAndNobodyElse(t *testing.T) {
 
 func wantClients(t *testing.T, s *stack, want ...string) {
 	t.Helper()
-	clients, err := s.pooler.Clients(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	clients := check.Must(s.pooler.Clients(t.Context()))(t)
 	got := map[string]bool{}
 	for _, c := range clients {
 		got[c.Entry+"/"+c.Login] = true

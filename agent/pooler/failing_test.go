@@ -4,23 +4,19 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // poison makes PgBouncer, which gets into PostgreSQL as blog, find out that it no longer does, and remember that. The last
 // statement lets it in again.
 func poison(t *testing.T, s *stack, entry, shut, open string) {
 	t.Helper()
-	held := s.into(t, entry, "blog")
-	if err := s.enter(t, entry, "blog", ""); err != nil {
-		t.Fatal(err)
-	}
+	client := s.into(t, entry, "blog")
+	check.NoError(t, s.enter(t, entry, "blog", ""))
 	execute(t, s, shut)
 	execute(t, s, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'blog'")
-	for deadline := time.Now().Add(5 * time.Second); one(held) == nil; { // until it has noticed
-		if time.Now().After(deadline) {
-			t.Fatal("PgBouncer gets into PostgreSQL: the test shows nothing")
-		}
-	}
+	check.Eventually(t, "PgBouncer gets into PostgreSQL: the test shows nothing", func() bool { return one(client) != nil })
 	execute(t, s, open)
 }
 
@@ -59,13 +55,7 @@ func TestLastingFailureIsToldByLaterAttempts(t *testing.T) {
 
 func TestFullEntryIsTold(t *testing.T) {
 	s := realStack(t)
-	full := func() bool {
-		is, err := s.pooler.Full(t.Context(), "shop.transaction")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return is
-	}
+	full := func() bool { return check.Must(s.pooler.Full(t.Context(), "shop.transaction"))(t) }
 	first := begin(t, s.into(t, "shop.transaction", "shop"))
 	if full() {
 		t.Error("one of two connections")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func TestVerifierIsGivenOnlyToThoseWhoMayLogIn(t *testing.T) {
@@ -14,9 +16,7 @@ func TestVerifierIsGivenOnlyToThoseWhoMayLogIn(t *testing.T) {
 	known := func() (n int) {
 		row := s.super.QueryRowContext(t.Context(), `SELECT count(*) FROM pooler.login_secret('shop', 'shop')
 			JOIN pg_authid ON rolname = login AND rolpassword = secret`)
-		if err := row.Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, row.Scan(&n))
 		return n
 	}
 	t.Cleanup(func() { execute(t, s, "ALTER ROLE shop LOGIN NOSUPERUSER VALID UNTIL 'infinity' PASSWORD 'shop-pw'") })
@@ -54,14 +54,10 @@ func TestClosedGateTakesNoPassword(t *testing.T) {
 		"SET password_encryption = md5; ALTER ROLE shop PASSWORD 'shop-pw'; RESET password_encryption", "ALTER ROLE shop PASSWORD NULL",
 		"DELETE FROM pooler.gate WHERE login = 'shop'", // removed, and PgBouncer's files still name it
 	} {
-		if err := s.reset(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.reset(t.Context()))
 		execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'")
 		for _, entry := range EntryNames("shop") {
-			if err := s.enter(t, entry, "shop", ""); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, s.enter(t, entry, "shop", ""))
 		}
 		execute(t, s, close)
 		for _, entry := range EntryNames("shop") {
@@ -87,9 +83,7 @@ func TestNobodyComesInBesideARemoval(t *testing.T) {
 	})
 	for _, password := range []string{gone + "-pw", "another"} {
 		execute(t, s, "CREATE ROLE "+gone+" LOGIN PASSWORD '"+password+"'; INSERT INTO pooler.gate VALUES ('"+gone+"', 'shop', true)")
-		if err := s.pooler.Apply(t.Context(), state); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.pooler.Apply(t.Context(), state))
 		for _, entry := range EntryNames("shop") {
 			if err := s.enter(t, entry, gone, "password="+password); err != nil {
 				t.Errorf("%s: %v", entry, err)
@@ -103,9 +97,7 @@ func TestNobodyComesInBesideARemoval(t *testing.T) {
 				}
 			}
 		}
-		if err := s.reset(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.reset(t.Context()))
 	}
 }
 
@@ -130,9 +122,7 @@ func TestLoginThatCameTooEarlyGetsInLater(t *testing.T) {
 	execute(t, s, "INSERT INTO pooler.gate VALUES ('"+early+"', 'shop', false)")
 	state := s.defaultState()
 	state.Entries[0].Logins = append(state.Entries[0].Logins, Login{early, 2})
-	if err := s.pooler.Apply(t.Context(), state); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Apply(t.Context(), state))
 	for _, entry := range EntryNames("shop") {
 		if err := s.enter(t, entry, early, ""); err == nil {
 			t.Errorf("%s: let in by a closed gate", entry)
@@ -157,9 +147,7 @@ func TestOnlyTheAgentComparesVerifiers(t *testing.T) {
 		row := s.super.QueryRowContext(t.Context(), `SELECT pooler.has_verifier($1::text,
 			CASE $2 WHEN 'none' THEN NULL WHEN 'its own' THEN (SELECT rolpassword FROM pg_authid WHERE rolname = $1::text) ELSE $2 END)`,
 			login, verifier)
-		if err := row.Scan(&is); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, row.Scan(&is))
 		return is
 	}
 	if !has("shop", "its own") || has("shop", "another") || has("shop", "none") {
@@ -192,9 +180,7 @@ func TestMarkTellsVerifiersApart(t *testing.T) {
 	mark := func(login string) string {
 		t.Helper()
 		var text string
-		if err := s.super.QueryRowContext(t.Context(), "SELECT coalesce(pooler.verifier_mark($1), '')", login).Scan(&text); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.super.QueryRowContext(t.Context(), "SELECT coalesce(pooler.verifier_mark($1), '')", login).Scan(&text))
 		return text
 	}
 	t.Cleanup(func() { execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'") })
@@ -219,9 +205,7 @@ func TestPoolersLoginCanOnlyAskForVerifiers(t *testing.T) {
 	asPooler, err := sql.Open("postgres", fmt.Sprintf(
 		"host=127.0.0.1 port=%d user=pgherd_pooler password='%s' dbname=pgherd sslmode=disable",
 		s.settings.ServerPort, s.settings.AuthPassword))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer asPooler.Close()
 	for statement, want := range map[string]bool{
 		"SELECT * FROM pooler.login_secret('shop', 'shop')":      true,

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // PgBouncer refuses what is no ID of a client. The error has PgBouncer's message as the driver reads it, and not that of a client
@@ -14,13 +16,8 @@ func TestARefusedKillSaysWhyAndHoldsUpNoOther(t *testing.T) {
 	s, ctx := realStack(t), t.Context()
 	db := s.client("shop", "shop", "")
 	defer db.Close()
-	if err := db.PingContext(ctx); err != nil {
-		t.Fatal(err)
-	}
-	clients, err := s.pooler.Clients(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, db.PingContext(ctx))
+	clients := check.Must(s.pooler.Clients(ctx))(t)
 	i := slices.IndexFunc(clients, func(c Client) bool { return c.Login == "shop" })
 	if i < 0 {
 		t.Fatalf("the client is not among %+v", clients)

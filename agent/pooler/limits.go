@@ -41,7 +41,7 @@ func renderUsers(s State) []byte {
 
 // readBackLogins compares the limits that PgBouncer goes by with a state's. It returns the logins that have neither a limit nor
 // a line, and that PgBouncer holds to a limit all the same, and counts the former users.
-func (c *Console) readBackLogins(ctx context.Context, s State) (held []string, err error) {
+func (c *Console) readBackLogins(ctx context.Context, s State) (toLift []string, err error) {
 	limits, lines := make(map[string]int64), make(map[string]bool)
 	for _, e := range s.Entries {
 		for _, l := range e.Logins {
@@ -62,7 +62,7 @@ func (c *Console) readBackLogins(ctx context.Context, s State) (held []string, e
 		case lines[name]:
 			return fmt.Errorf("%w: login %q has limit %d, not %d", ErrNotTakenOver, name, shown, want)
 		default:
-			held = append(held, name)
+			toLift = append(toLift, name)
 		}
 		delete(lines, name)
 		return nil
@@ -74,7 +74,7 @@ func (c *Console) readBackLogins(ctx context.Context, s State) (held []string, e
 	for name := range lines {
 		return nil, fmt.Errorf("%w: login %q is missing", ErrNotTakenOver, name)
 	}
-	return held, nil
+	return toLift, nil
 }
 
 // ownUsers are PgBouncer's users that are no logins of databases.
@@ -82,6 +82,6 @@ func (c *Console) ownUsers() []string {
 	return []string{adminDatabase, c.settings.AuthUser, c.settings.AdminUser}
 }
 
-// FormerUsers is how many users PgBouncer held at the last reload that are no longer logins of any database. It forgets them when
+// FormerUsers is how many users PgBouncer had at the last reload that are no longer logins of any database. It forgets them when
 // it is restarted.
 func (c *Console) FormerUsers() int64 { return c.former.Load() }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // passage is how a state comes to be applied.
@@ -197,12 +199,10 @@ func (s *stack) vacate(t *testing.T, clients []*session) {
 	for _, client := range clients {
 		client.close()
 	}
-	for deadline := time.Now().Add(10 * time.Second); s.serversOf(t) > 0; time.Sleep(5 * time.Millisecond) {
+	check.Eventually(t, "server connections stay", func() bool {
 		execute(t, s, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop_rt'")
-		if time.Now().After(deadline) {
-			t.Fatal("server connections stay")
-		}
-	}
+		return s.serversOf(t) == 0
+	})
 }
 
 // serversOf counts the server connections of shop_rt.
@@ -214,8 +214,6 @@ func (s *stack) serversOf(t *testing.T) (n int) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return n
 }

@@ -25,7 +25,7 @@ func renderMain(s Settings, databases, users, accounts, hba string) []byte {
 type setting struct{ name, value string }
 
 func settingLines(s Settings, accounts, hba string) []setting {
-	return append(reachedBy(s), []setting{
+	return append(networkLines(s), []setting{
 		// Who may log in: the HBA file says from where, the auth_query of the entry says with which verifier. The auth_query here is
 		// for entries without their own, and finds nobody.
 		{"auth_type", "hba"},
@@ -68,8 +68,8 @@ func settingLines(s Settings, accounts, hba string) []setting {
 // (CVE-2026-107349). An empty name is found between the comma and the blank.
 const ignoredParameters = "extra_float_digits, extra_float_digits"
 
-// reachedBy is how clients reach PgBouncer, and PgBouncer PostgreSQL, which stands on the same machine.
-func reachedBy(s Settings) []setting {
+// networkLines are how clients reach PgBouncer, and PgBouncer PostgreSQL, which stands on the same machine.
+func networkLines(s Settings) []setting {
 	return []setting{
 		{"listen_addr", strings.Join(s.ListenAddresses, ",")},
 		{"listen_port", fmt.Sprint(s.ListenPort)},

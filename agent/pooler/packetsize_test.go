@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // TestTooLargeMessageIsRefusedByItsHeader holds that PgBouncer neither waits for nor makes room for a message that is too large.
@@ -11,14 +13,9 @@ func TestTooLargeMessageIsRefusedByItsHeader(t *testing.T) {
 	s := realStack(t)
 	most := uint32(s.settings.MaxPacket)
 	for size, refused := range map[uint32]bool{most: false, most + 1: true, 1<<31 - 1: true, 1<<32 - 1: true} {
-		conn, err := net.Dial("tcp", s.bouncer.Address())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := check.Must(net.Dial("tcp", s.bouncer.Address()))(t)
 		// A message's length does not count its type.
-		if _, err := conn.Write(messageOf('p', size-1, "")); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(conn.Write(messageOf('p', size-1, "")))(t)
 		_ = conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
 		kind, _, said, err := readAnswer(conn)
 		if got := err == nil && kind == 'E'; got != refused {

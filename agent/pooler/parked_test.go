@@ -9,22 +9,19 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // park begins a log-in through the unix socket and stops when PgBouncer has asked for the password: from here on the
 // verifier of that moment decides, whatever happens to the gate.
 func park(t *testing.T, s *stack, entry, login string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("unix", filepath.Join(s.settings.SocketDir, fmt.Sprintf(".s.PGSQL.%d", s.settings.ListenPort)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(net.Dial("unix", filepath.Join(s.settings.SocketDir, fmt.Sprintf(".s.PGSQL.%d", s.settings.ListenPort))))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	body := "\x00\x03\x00\x00user\x00" + login + "\x00database\x00" + entry + "\x00\x00"
 	message := binary.BigEndian.AppendUint32(nil, uint32(len(body)+4))
-	if _, err := conn.Write(append(message, body...)); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(conn.Write(append(message, body...)))(t)
 	answer := make([]byte, 9)
 	if _, err := io.ReadFull(conn, answer); err != nil || answer[0] != 'R' || answer[8] != 10 {
 		t.Fatalf("no question for a SCRAM password: %q, %v", answer, err)
@@ -61,9 +58,7 @@ func TestParkedLoginEndsBySettings(t *testing.T) {
 	s := realStack(t)
 	park(t, s, "shop", "shop")
 	began := time.Now()
-	if err := s.pooler.Evict(t.Context(), OfLogin("shop")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.Evict(t.Context(), OfLogin("shop")))
 	if took := time.Since(began); took < 2*time.Second || took > 8*time.Second {
 		t.Errorf("a parked log-in lasted %s, client_login_timeout is 5 s", took)
 	}
@@ -72,30 +67,15 @@ func TestParkedLoginEndsBySettings(t *testing.T) {
 // TestClientAskingForItsVerifierIsPending holds that a log-in whose verifier was asked for before the gate closed is seen.
 func TestClientAskingForItsVerifierIsPending(t *testing.T) {
 	s := realStack(t)
-	lock, err := s.super.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := check.Must(s.super.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = lock.Rollback() }()
-	if _, err := lock.Exec("LOCK TABLE pooler.gate"); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(lock.Exec("LOCK TABLE pooler.gate"))(t)
 	proved := make(chan error, 1)
 	go func() { proved <- s.pooler.Prove(t.Context(), "shop", "shop", "shop-pw") }()
-	deadline := time.Now().Add(3 * time.Second)
-	for {
-		pending, err := s.pooler.PendingLogins(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(pending) == 1 && pending[0].ID != "" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("pending log-ins: %+v", pending)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	check.Eventually(t, "the log-in is not pending", func() bool {
+		pending := check.Must(s.pooler.PendingLogins(t.Context()))(t)
+		return len(pending) == 1 && pending[0].ID != ""
+	})
 	for what, who := range map[string]Who{"login": OfLogin("shop"), "database": OfDatabase("shop")} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if err := s.pooler.Evict(ctx, who); err == nil {
@@ -116,18 +96,13 @@ func TestWhoHasNotSaidItsNameIsNotWaitedFor(t *testing.T) {
 	socket := filepath.Join(s.settings.SocketDir, fmt.Sprintf(".s.PGSQL.%d", s.settings.ListenPort))
 	silent := make(map[string]net.Conn)
 	for _, what := range []string{"nothing", "half a message"} {
-		conn, err := net.Dial("unix", socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := check.Must(net.Dial("unix", socket))(t)
 		t.Cleanup(func() { _ = conn.Close() })
 		silent[what] = conn
 	}
 	body := "\x00\x03\x00\x00user\x00shop\x00database\x00shop\x00\x00"
 	message := append(binary.BigEndian.AppendUint32(nil, uint32(len(body)+4)), body...)
-	if _, err := silent["half a message"].Write(message[:10]); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(silent["half a message"].Write(message[:10]))(t)
 	for waiting := 0; waiting < len(silent); {
 		waiting = 0
 		err := s.pooler.each(t.Context(), "SHOW SOCKETS", func(r row) error {
@@ -136,9 +111,7 @@ func TestWhoHasNotSaidItsNameIsNotWaitedFor(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 	}
 	execute(t, s, "UPDATE pooler.gate SET open = false WHERE login = 'shop'")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -148,9 +121,7 @@ func TestWhoHasNotSaidItsNameIsNotWaitedFor(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := silent["half a message"].Write(message[10:]); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(silent["half a message"].Write(message[10:]))(t)
 	answer := make([]byte, 9)
 	if _, err := io.ReadFull(silent["half a message"], answer); err != nil || answer[0] == 'R' && answer[8] == 0 {
 		t.Errorf("what it got behind a closed gate: %q, %v", answer, err)

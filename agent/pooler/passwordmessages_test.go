@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/versions"
 )
 
@@ -92,14 +93,8 @@ var nonceless = final{"no nonce", func(d dice, both string) []byte {
 
 func finalsFor(t *testing.T, s *stack) []final {
 	t.Helper()
-	text, err := s.pooler.Version(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := versions.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(s.pooler.Version(t.Context()))(t)
+	found := check.Must(versions.Parse(text))(t)
 	if found.Number.AtLeast(versions.Number{1, 26}) {
 		return append(finals[:len(finals):len(finals)], nonceless)
 	}

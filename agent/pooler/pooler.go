@@ -165,28 +165,28 @@ func (p *Pooler) round(read Read) error {
 		return fmt.Errorf("pooler: desired state: %w", err)
 	}
 	for range 2 {
-		files, held, err := p.enforce(ctx, s)
+		files, toLift, err := p.enforce(ctx, s)
 		if err != nil {
 			return err
 		}
-		if len(held) == 0 {
+		if len(toLift) == 0 {
 			return sweepFiles(s.Settings.Dir, files)
 		}
-		s.Lifted = held
+		s.Lifted = toLift
 	}
 	return fmt.Errorf("%w: %d logins keep limits that were lifted, one is %q", ErrNotTakenOver, len(s.Lifted), s.Lifted[0])
 }
 
 // enforce writes a state and returns once PgBouncer uses it, but for the logins that it still holds to earlier limits.
-func (p *Pooler) enforce(ctx context.Context, s State) (files Files, held []string, err error) {
+func (p *Pooler) enforce(ctx context.Context, s State) (files Files, toLift []string, err error) {
 	next, err := p.write(s)
 	if err != nil {
 		return Files{}, nil, err
 	}
 	forced := make(chan error, 1)
 	go func() { forced <- syncFolder(s.Settings.Dir) }()
-	held, err = p.takeOver(ctx, next)
-	return next.files, held, errors.Join(err, <-forced)
+	toLift, err = p.takeOver(ctx, next)
+	return next.files, toLift, errors.Join(err, <-forced)
 }
 
 func (p *Pooler) write(s State) (applied, error) {
@@ -206,7 +206,7 @@ func (p *Pooler) write(s State) (applied, error) {
 
 // takeOver reloads until the state is verified. A second attempt helps if PgBouncer restarted in between, or somebody else's
 // RELOAD came while the files were being replaced; it does not help if PgBouncer cannot read a file.
-func (p *Pooler) takeOver(ctx context.Context, next applied) (held []string, err error) {
+func (p *Pooler) takeOver(ctx context.Context, next applied) (toLift []string, err error) {
 	for attempt := range 3 {
 		if attempt > 0 {
 			select {
@@ -216,10 +216,10 @@ func (p *Pooler) takeOver(ctx context.Context, next applied) (held []string, err
 			}
 		}
 		if err = p.reload(ctx); err == nil {
-			held, err = p.readBack(ctx, next.state, next.files)
+			toLift, err = p.readBack(ctx, next.state, next.files)
 		}
 		if err == nil || !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrNotTakenOver) {
-			return held, err
+			return toLift, err
 		}
 	}
 	return nil, err

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // Where others hold every server connection of an entry, a log-in still tells whether the password is right, also in a pool
@@ -14,15 +16,7 @@ import (
 func TestFullEntryStillTellsPasswordsApart(t *testing.T) {
 	s := realStack(t)
 	for range 2 { // the transaction share of a cap of 8
-		db := s.client("shop.transaction", "shop", "")
-		defer db.Close()
-		tx, err := db.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tx.Exec("SELECT 1"); err != nil {
-			t.Fatal(err)
-		}
+		tx := begin(t, s.into(t, "shop.transaction", "shop"))
 		defer func() { _ = tx.Rollback() }()
 	}
 	for what, c := range map[string]struct {
@@ -59,14 +53,9 @@ func TestProofWaitsForNoSnapshot(t *testing.T) {
 		execute(t, s, "ALTER ROLE shop RESET ALL")
 		settle(t, s)
 	})
-	tx, err := s.super.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := check.Must(s.super.BeginTx(t.Context(), nil))(t)
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE pooler.gate"); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(tx.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE pooler.gate"))(t)
 	for _, entry := range EntryNames("shop") {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		if err := s.pooler.Prove(ctx, entry, "shop", "shop-pw"); err != nil {
@@ -76,10 +65,7 @@ func TestProofWaitsForNoSnapshot(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	client, err := dial(ctx, s.settings, "shop", "shop", "shop-pw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := check.Must(dial(ctx, s.settings, "shop", "shop", "shop-pw"))(t)
 	defer client.close()
 	if client.each(ctx, "SELECT 1", func(row) error { return nil }) == nil {
 		t.Error("a transaction of the login began: the test shows nothing")
@@ -91,9 +77,7 @@ func TestProofWaitsForNoSnapshot(t *testing.T) {
 // pool's first server connection had.
 func settle(t *testing.T, s *stack) {
 	t.Helper()
-	if err := s.pooler.command(context.Background(), "RECONNECT"); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pooler.command(context.Background(), "RECONNECT"))
 }
 
 func TestAcceptanceIsReadFromWholeMessages(t *testing.T) {

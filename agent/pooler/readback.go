@@ -13,7 +13,7 @@ var ErrNotTakenOver = errors.New("pooler: PgBouncer has not taken the files over
 
 // readBack compares the state that PgBouncer uses with a rendered one: the mark, all entries, all login limits, the HBA file. It
 // returns the logins that PgBouncer goes on holding to limits that the state no longer has.
-func (c *Console) readBack(ctx context.Context, s State, files Files) (held []string, err error) {
+func (c *Console) readBack(ctx context.Context, s State, files Files) (toLift []string, err error) {
 	mark, err := c.mark(ctx)
 	if err != nil {
 		return nil, err
@@ -24,10 +24,10 @@ func (c *Console) readBack(ctx context.Context, s State, files Files) (held []st
 	if err := c.readBackEntries(ctx, s); err != nil {
 		return nil, err
 	}
-	if held, err = c.readBackLogins(ctx, s); err != nil {
+	if toLift, err = c.readBackLogins(ctx, s); err != nil {
 		return nil, err
 	}
-	return held, c.readBackRules(ctx, files.Canary)
+	return toLift, c.readBackRules(ctx, files.Canary)
 }
 
 // mark returns the mark of the state that PgBouncer has read to its end.

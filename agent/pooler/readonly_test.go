@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // tracksReadOnly reports whether PgBouncer tracks default_transaction_read_only, as it does since 1.26: each client then has a
@@ -16,22 +18,8 @@ func tracksReadOnly(t *testing.T, s *stack) bool {
 		_, err := fmt.Sscanf(r.text("version"), "PgBouncer %d.%d.", &major, &minor)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return major > 1 || minor >= 26
-}
-
-// pooledConn is one client of an entry.
-func pooledConn(t *testing.T, s *stack, entry string) *sql.Conn {
-	t.Helper()
-	db := s.client(entry, "shop", "")
-	t.Cleanup(func() { _ = db.Close() })
-	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conn
 }
 
 // wantReadOnly holds how transactions begin that say nothing of it themselves.
@@ -51,7 +39,7 @@ func wantReadOnly(t *testing.T, what string, in interface {
 // tracks of a transaction that was committed.
 func TestReadOnlySettingIsItsClientsOwn(t *testing.T) {
 	s := realStack(t)
-	mine, other := pooledConn(t, s, "shop.transaction"), pooledConn(t, s, "shop.transaction")
+	mine, other := s.into(t, "shop.transaction", "shop"), s.into(t, "shop.transaction", "shop")
 	set := func(statement string) {
 		if _, err := mine.ExecContext(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -65,7 +53,7 @@ func TestReadOnlySettingIsItsClientsOwn(t *testing.T) {
 	} {
 		set(statement)
 		wantReadOnly(t, statement+": another client", other, false)
-		wantReadOnly(t, statement+": a new client", pooledConn(t, s, "shop.transaction"), false)
+		wantReadOnly(t, statement+": a new client", s.into(t, "shop.transaction", "shop"), false)
 		wantReadOnly(t, statement+": itself", mine, stays)
 		set("SET default_transaction_read_only = off")
 		wantReadOnly(t, statement+", and off again", mine, false)
@@ -77,8 +65,8 @@ func TestReadOnlySettingIsItsClientsOwn(t *testing.T) {
 // value, so whoever wants the default to hold for all has to close the clients.
 func TestReadOnlyDatabaseReachesPooledClients(t *testing.T) {
 	s := realStack(t)
-	held := pooledConn(t, s, "shop.transaction")
-	wantReadOnly(t, "before", held, false)
+	client := s.into(t, "shop.transaction", "shop")
+	wantReadOnly(t, "before", client, false)
 	t.Cleanup(func() {
 		execute(t, s, "ALTER DATABASE shop RESET default_transaction_read_only")
 		settle(t, s)
@@ -86,14 +74,12 @@ func TestReadOnlyDatabaseReachesPooledClients(t *testing.T) {
 	execute(t, s, "ALTER DATABASE shop SET default_transaction_read_only = on")
 	settle(t, s)
 	for _, entry := range EntryNames("shop") {
-		wantReadOnly(t, entry+", a new client", pooledConn(t, s, entry), true)
+		wantReadOnly(t, entry+", a new client", s.into(t, entry, "shop"), true)
 	}
-	wantReadOnly(t, "a client that stayed", held, !tracksReadOnly(t, s))
-	if err := s.pooler.Evict(t.Context(), OfDatabase("shop")); err != nil {
-		t.Fatal(err)
-	}
-	if err := held.PingContext(t.Context()); err == nil {
+	wantReadOnly(t, "a client that stayed", client, !tracksReadOnly(t, s))
+	check.NoError(t, s.pooler.Evict(t.Context(), OfDatabase("shop")))
+	if err := client.PingContext(t.Context()); err == nil {
 		t.Error("the client that stayed is still connected")
 	}
-	wantReadOnly(t, "a client that comes back", pooledConn(t, s, "shop.transaction"), true)
+	wantReadOnly(t, "a client that comes back", s.into(t, "shop.transaction", "shop"), true)
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func TestFilesAreSweptAndPrivate(t *testing.T) {
@@ -21,9 +23,7 @@ func TestFilesAreSweptAndPrivate(t *testing.T) {
 	for limit := range 3 {
 		state := s.defaultState()
 		state.Entries[0].ConnectionCap = 10 + limit
-		if err := s.pooler.Apply(t.Context(), state); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.pooler.Apply(t.Context(), state))
 	}
 	found, err := os.ReadDir(s.settings.Dir)
 	if err != nil || len(found) != 5 {
@@ -40,10 +40,7 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 	s, ctx := realStack(t), t.Context()
 	state := s.defaultState()
 	state.Entries[0].ConnectionCap = 40
-	files, err := Render(state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := check.Must(Render(state))(t)
 	for name, spoil := range map[string]func(Files) Files{
 		"syntax error in a part": func(f Files) Files {
 			f.Parts = slices.Clone(f.Parts)
@@ -65,9 +62,7 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 	} {
 		spoilt := spoil(files)
 		_ = os.Remove(filepath.Join(s.settings.Dir, files.Parts[0].Name))
-		if err := writeFiles(s.settings.Dir, spoilt, s.owner); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, writeFiles(s.settings.Dir, spoilt, s.owner))
 		// Since 1.25 PgBouncer says itself what it could not read; a wrong HBA file it never tells.
 		if err := s.pooler.reload(ctx); err != nil && (!errors.Is(err, ErrNotTakenOver) || errors.Is(err, ErrUnreachable)) {
 			t.Errorf("%s: RELOAD: %v", name, err)
@@ -87,13 +82,8 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 // TestReadBackSeesEachDifference holds that the mark is not the only thing compared.
 func TestReadBackSeesEachDifference(t *testing.T) {
 	s, ctx := realStack(t), t.Context()
-	files, err := Render(s.defaultState())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.pooler.readBack(ctx, s.defaultState(), files); err != nil {
-		t.Fatal(err)
-	}
+	files := check.Must(Render(s.defaultState()))(t)
+	check.Must(s.pooler.readBack(ctx, s.defaultState(), files))(t)
 	for name, change := range map[string]func(*State, *Files){
 		"cap":            func(st *State, _ *Files) { st.Entries[0].ConnectionCap = 9 },
 		"entry missing":  func(st *State, _ *Files) { st.Entries = append(st.Entries, Entry{Database: "more"}) },

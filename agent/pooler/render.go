@@ -40,7 +40,7 @@ func ConfigFile(dir string) string { return filepath.Join(dir, mainFile) }
 // Render writes a state as PgBouncer's files. It is pure: equal states give equal files, in whatever order they list things. It
 // returns ErrUnwritable for a state with a name, network, limit or setting that must not reach a file.
 func Render(s State) (Files, error) {
-	if err := check(s); err != nil {
+	if err := checkState(s); err != nil {
 		return Files{}, err
 	}
 	entries := descending(s.Entries)

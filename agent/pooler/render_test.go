@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func testSettings() Settings {
@@ -38,9 +40,7 @@ func TestRenderSmallState(t *testing.T) {
 			Logins: []Login{{"shop", 20}, {"pgh_1_rt", 7}}},
 		{Database: "shop-b", Logins: []Login{{"shop-b", 0}}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	query := func(db string) string {
 		return "auth_dbname='pgherd' auth_query='SELECT login, secret FROM pooler.login_secret($1, ''" + db + "'')'"
 	}
@@ -71,10 +71,7 @@ func equalText(t *testing.T, got, want string) {
 }
 
 func TestMainFileHoldsWhatIsPromised(t *testing.T) {
-	files, err := Render(State{Settings: testSettings()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := check.Must(Render(State{Settings: testSettings()}))(t)
 	main := string(files.Main.Content)
 	for _, line := range []string{
 		"client_tls_sslmode = require", "auth_type = hba", "client_login_timeout = 5", "server_login_retry = 1",
@@ -155,10 +152,7 @@ func TestRenderRefuses(t *testing.T) {
 // TestKeywordsAreOnlyNames holds that databases and logins with the names of HBA keywords open nothing.
 func TestKeywordsAreOnlyNames(t *testing.T) {
 	for _, word := range []string{"all", "sameuser", "samerole", "samegroup", "replication"} {
-		files, err := Render(State{Settings: testSettings(), Entries: []Entry{{Database: word, Logins: []Login{{word, 1}}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := check.Must(Render(State{Settings: testSettings(), Entries: []Entry{{Database: word, Logins: []Login{{word, 1}}}}}))(t)
 		rules := parseRules(t, contentOf(t, files, "hba-"))
 		from := netip.MustParseAddr("10.1.1.1")
 		if admits(rules, "other", word, from) || admits(rules, word, "other", from) {

@@ -7,20 +7,7 @@ import (
 )
 
 // Report returns the console's figures in the form of the health report.
-type Report struct{ Console *Console }
-
-// Pools returns all pools but those of the console.
-func (r Report) Pools(ctx context.Context) ([]protocol.PgBouncerPool, error) {
-	pools, err := r.Console.Pools(ctx)
-	out := make([]protocol.PgBouncerPool, 0, len(pools))
-	for _, p := range pools {
-		out = append(out, protocol.PgBouncerPool{
-			Database: p.Entry, User: p.Login, ClientActive: p.ClientActive, ClientWaiting: p.ClientWaiting,
-			ServerActive: p.ServerActive, ServerIdle: p.ServerIdle,
-		})
-	}
-	return out, err
-}
+type Report struct{ *Console }
 
 // Clients returns all clients but those of the console.
 func (r Report) Clients(ctx context.Context) ([]protocol.PgBouncerClient, error) {

@@ -6,19 +6,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
+func (s *stack) collector() *health.Collector {
+	return &health.Collector{Machine: health.Host{DataDir: s.dir}, Maintenance: s.super, Pooler: Report{s.pooler.Console}}
+}
+
 func TestHealthReportOfRealServers(t *testing.T) {
 	s := realStack(t)
-	collector := &health.Collector{Machine: health.Host{DataDir: s.dir}, Maintenance: s.super, Pooler: Report{s.pooler.Console}}
 	db := s.client("shop", "shop", "application_name=till")
 	defer db.Close()
-	if err := db.PingContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	report, err := collector.Report(t.Context())
+	check.NoError(t, db.PingContext(t.Context()))
+	report, err := s.collector().Report(t.Context())
 	if err != nil || report.Status != "healthy" || !report.PostgresConnected || !report.PgBouncerRunning {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -43,9 +45,7 @@ func TestPgBouncerIsTheOneOfTheTools(t *testing.T) {
 	s := realStack(t)
 	console, err := sql.Open("postgres", fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=%s sslmode=disable",
 		s.settings.SocketDir, s.settings.ListenPort, s.settings.AdminUser, s.settings.AdminPassword, adminDatabase))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	defer console.Close()
 	if err := cluster.CheckPooler(t.Context(), console); err != nil {
 		t.Error(err)
@@ -56,20 +56,14 @@ func TestPgBouncerIsTheOneOfTheTools(t *testing.T) {
 // transactions, whatever this version of PgBouncer calls them.
 func TestClientsWithoutServerConnectionAreActive(t *testing.T) {
 	s, ctx := realStack(t), t.Context()
-	silent, err := dial(ctx, s.settings, "shop", "shop", "shop-pw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := check.Must(dial(ctx, s.settings, "shop", "shop", "shop-pw"))(t)
 	defer silent.close()
 	for _, entry := range EntryNames("shop") {
 		db := s.client(entry, "shop", "")
 		defer db.Close()
-		if _, err := db.ExecContext(ctx, "SELECT 1"); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(db.ExecContext(ctx, "SELECT 1"))(t)
 	}
-	collector := &health.Collector{Machine: health.Host{DataDir: s.dir}, Maintenance: s.super, Pooler: Report{s.pooler.Console}}
-	report, err := collector.Report(ctx)
+	report, err := s.collector().Report(ctx)
 	if err != nil || report.PgBouncerClientCount != 3 || report.PgBouncerActiveClientCount != 3 {
 		t.Errorf("%d active of %+v, %v", report.PgBouncerActiveClientCount, report.PgBouncerClients, err)
 	}
@@ -84,10 +78,9 @@ func TestClientsWithoutServerConnectionAreActive(t *testing.T) {
 
 func TestHealthReportWithPgBouncerStopped(t *testing.T) {
 	s := realStack(t)
-	collector := &health.Collector{Machine: health.Host{DataDir: s.dir}, Maintenance: s.super, Pooler: Report{s.pooler.Console}}
 	freeze(t, s)
 	began := time.Now()
-	report, err := collector.Report(t.Context())
+	report, err := s.collector().Report(t.Context())
 	if err == nil || report.Status != "degraded" || !report.PostgresConnected || report.PgBouncerRunning {
 		t.Errorf("%+v, %v", report, err)
 	}

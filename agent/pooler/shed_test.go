@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // fullLimit is what a test fills. Two databases with equal caps have a share of 140 each.
@@ -22,9 +24,7 @@ func (s *stack) limited(t *testing.T) *Pooler {
 	state.Settings.MaxClients, state.Settings.MaxDatabaseClients = fullLimit, 2*fullLimit
 	p := New(state.Settings, s.owner)
 	t.Cleanup(p.Close)
-	if err := p.Apply(t.Context(), state); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, p.Apply(t.Context(), state))
 	return p
 }
 
@@ -52,11 +52,7 @@ func (s *stack) into(t *testing.T, entry, login string) *sql.Conn {
 	t.Helper()
 	db := s.client(entry, login, "")
 	t.Cleanup(func() { _ = db.Close() })
-	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conn
+	return check.Must(db.Conn(t.Context()))(t)
 }
 
 // begin opens a transaction in which something was done.
@@ -66,9 +62,7 @@ func begin(t *testing.T, conn *sql.Conn) *sql.Tx {
 	if err == nil {
 		_, err = tx.Exec("SELECT 1")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return tx
 }
 
@@ -84,10 +78,7 @@ func (s *stack) crowded(t *testing.T) {
 func (s *stack) shedsFor(t *testing.T, p *Pooler, bystanders ...*sql.Conn) Load {
 	t.Helper()
 	began := time.Now()
-	load, err := p.Shed(t.Context(), bothHalves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	load := check.Must(p.Shed(t.Context(), bothHalves))(t)
 	t.Logf("%+v in %s", load, time.Since(began))
 	if err := s.enter(t, "blog", "blog", ""); err != nil {
 		t.Errorf("a bystander's log-in: %v", err)
@@ -169,19 +160,11 @@ func TestWaitingClientsMakeRoom(t *testing.T) {
 // awaitWaiting waits until so many clients wait for a server connection.
 func awaitWaiting(t *testing.T, p *Pooler, n int) {
 	t.Helper()
-	waits := 0
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		pools, err := p.Pools(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		waits = 0
-		for _, pool := range pools {
+	check.Eventually(t, "the clients do not wait", func() bool {
+		waits := 0
+		for _, pool := range check.Must(p.Pools(t.Context()))(t) {
 			waits += int(pool.ClientWaiting)
 		}
-		if waits >= n {
-			return
-		}
-	}
-	t.Fatalf("%d clients wait, want %d", waits, n)
+		return waits >= n
+	})
 }

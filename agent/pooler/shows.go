@@ -4,17 +4,12 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"github.com/pgherd/pgherd/agent/protocol"
 )
 
 // adminDatabase is PgBouncer's name for its console.
 const adminDatabase = "pgbouncer"
-
-// Pool is one line of SHOW POOLS: the pool of one login at one entry.
-type Pool struct {
-	Entry, Login                string
-	ClientActive, ClientWaiting int64
-	ServerActive, ServerIdle    int64
-}
 
 // Client is one line of SHOW CLIENTS: a client that is logged in.
 type Client struct {
@@ -35,15 +30,15 @@ func (c Client) idle() bool { return !c.Linked && (c.State == "active" || c.Stat
 func (c Client) waiting() bool { return !c.Linked && c.State == "waiting" }
 
 // Pools returns the pools of all entries but the console.
-func (c *Console) Pools(ctx context.Context) ([]Pool, error) {
-	pools := []Pool{}
+func (c *Console) Pools(ctx context.Context) ([]protocol.PgBouncerPool, error) {
+	pools := []protocol.PgBouncerPool{}
 	err := c.each(ctx, "SHOW POOLS", func(r row) error {
-		p := Pool{
-			Entry: r.text("database"), Login: r.text("user"),
+		p := protocol.PgBouncerPool{
+			Database: r.text("database"), User: r.text("user"),
 			ClientActive: r.number("cl_active"), ClientWaiting: r.number("cl_waiting"),
 			ServerActive: r.number("sv_active"), ServerIdle: r.number("sv_idle"),
 		}
-		if p.Entry != adminDatabase {
+		if p.Database != adminDatabase {
 			pools = append(pools, p)
 		}
 		return nil

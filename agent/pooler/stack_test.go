@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -32,7 +32,6 @@ type stack struct {
 
 var (
 	oneStack  *stack
-	stackErr  error
 	startOnce sync.Once
 )
 
@@ -55,13 +54,11 @@ var stackDir string
 // realStack gives every test the same servers, with the state of defaultState and open gates.
 func realStack(t testing.TB) *stack {
 	t.Helper()
-	startOnce.Do(func() { oneStack, stackErr = startStack(t) })
-	if stackErr != nil {
-		t.Fatal(stackErr)
+	startOnce.Do(func() { oneStack = startStack(t) })
+	if oneStack == nil {
+		t.Fatal("the servers did not start; see the first test")
 	}
-	if err := oneStack.reset(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, oneStack.reset(t.Context()))
 	return oneStack
 }
 
@@ -79,96 +76,58 @@ func (s *stack) reset(ctx context.Context) error {
 		s.pooler.Evict(ctx, OfDatabase("blog")))
 }
 
-func startStack(t testing.TB) (*stack, error) {
+func startStack(t testing.TB) *stack {
+	t.Helper()
 	s, pg := &stack{dir: stackDir}, clustertest.Postgres(t)
-	if err := s.configure(pg); err != nil {
-		return nil, err
-	}
-	if err := s.fillPostgres(pg); err != nil {
-		return nil, err
-	}
-	return s, s.startBouncer()
+	s.configure(t, pg)
+	s.fillPostgres(t, pg)
+	s.startBouncer(t)
+	return s
 }
 
-func (s *stack) configure(pg *cluster.Postgres) error {
-	ca, err := cluster.OpenCA(filepath.Join(s.dir, "ca"))
-	if err != nil {
-		return err
-	}
-	certificate, err := ca.Issue("pooler", "localhost", "127.0.0.1", "::1")
-	if err != nil {
-		return err
-	}
-	sockets, err := cluster.SocketDir(filepath.Join(s.dir, "socket"))
-	if err != nil {
-		return err
-	}
-	port, err := cluster.FreePort("127.0.0.1")
-	if err != nil {
-		return err
-	}
+func (s *stack) configure(t testing.TB, pg *cluster.Postgres) {
+	t.Helper()
+	ca := check.Must(cluster.OpenCA(filepath.Join(s.dir, "ca")))(t)
+	certificate := check.Must(ca.Issue("pooler", "localhost", "127.0.0.1", "::1"))(t)
+	sockets := check.Must(cluster.SocketDir(filepath.Join(s.dir, "socket")))(t)
 	set := DefaultSettings()
 	set.Dir, set.SocketDir, s.caFile = filepath.Join(s.dir, "files"), sockets, ca.CertFile()
 	set.TLSCertFile, set.TLSKeyFile = certificate.CertFile, certificate.KeyFile
 	set.AuthPassword, set.AdminPassword = `auth "pw`, `admin "pw`
 	set.LogFile = filepath.Join(sockets, "pgbouncer.log")
-	set.ListenPort, set.ServerHost, set.ServerPort = port, pg.Host(), pg.Port()
+	set.ListenPort, set.ServerHost, set.ServerPort = check.Must(cluster.FreePort("127.0.0.1"))(t), pg.Host(), pg.Port()
 	set.ListenAddresses = []string{"127.0.0.1", "::1"}
 	uid, gid, switched, err := cluster.ChildUser()
+	check.NoError(t, err)
 	if switched {
 		s.owner = &Owner{UID: uid, GID: gid}
 	}
 	s.settings, s.pooler = set, New(set, s.owner)
-	return err
 }
 
-func (s *stack) fillPostgres(pg *cluster.Postgres) (err error) {
-	admin, err := sql.Open("postgres", pg.URL("postgres"))
-	if err != nil {
-		return err
-	}
-	defer admin.Close()
-	for _, statement := range []string{
-		"CREATE ROLE pgherd_agent LOGIN", "CREATE DATABASE pgherd", "CREATE DATABASE shop", "CREATE DATABASE blog",
-		"CREATE ROLE shop LOGIN PASSWORD 'shop-pw'", "CREATE ROLE shop_rt LOGIN PASSWORD 'shop_rt-pw'",
-		"CREATE ROLE blog LOGIN PASSWORD 'blog-pw'",
-	} {
-		if _, err := admin.Exec(statement); err != nil {
-			return err
-		}
-	}
-	if s.super, err = sql.Open("postgres", pg.URL("pgherd")); err != nil {
-		return err
-	}
-	for range 2 { // the schema may be made again
-		if _, err := s.super.Exec(SchemaSQL); err != nil {
-			return err
-		}
-	}
-	_, err = s.super.Exec("ALTER ROLE pgherd_pooler PASSWORD " + pq.QuoteLiteral(s.settings.AuthPassword))
-	return err
+func (s *stack) fillPostgres(t testing.TB, pg *cluster.Postgres) {
+	t.Helper()
+	clustertest.Exec(t, pg.URL("postgres"), "CREATE ROLE pgherd_agent LOGIN", "CREATE DATABASE pgherd", "CREATE DATABASE shop",
+		"CREATE DATABASE blog", "CREATE ROLE shop LOGIN PASSWORD 'shop-pw'", "CREATE ROLE shop_rt LOGIN PASSWORD 'shop_rt-pw'",
+		"CREATE ROLE blog LOGIN PASSWORD 'blog-pw'")
+	// The schema may be made again.
+	clustertest.Exec(t, pg.URL("pgherd"), SchemaSQL, SchemaSQL,
+		"ALTER ROLE pgherd_pooler PASSWORD "+pq.QuoteLiteral(s.settings.AuthPassword))
+	s.super = check.Must(sql.Open("postgres", pg.URL("pgherd")))(t)
 }
 
 // strictMemory has the C library give each larger piece of memory back at once, so that PgBouncer ends when it uses one that it
 // has freed; otherwise it does so once in thousands of times.
 var strictMemory = []string{"MALLOC_MMAP_THRESHOLD_=4096", "MALLOC_TRIM_THRESHOLD_=0", "MALLOC_TOP_PAD_=0"}
 
-func (s *stack) startBouncer() (err error) {
-	if err := s.pooler.Write(s.defaultState()); err != nil {
-		return err
-	}
-	s.bouncer, err = cluster.RunPooler(context.Background(), cluster.PoolerOptions{
+func (s *stack) startBouncer(t testing.TB) {
+	t.Helper()
+	check.NoError(t, s.pooler.Write(s.defaultState()))
+	s.bouncer = check.Must(cluster.RunPooler(context.Background(), cluster.PoolerOptions{
 		Ini: ConfigFile(s.settings.Dir), Host: "127.0.0.1", Port: s.settings.ListenPort, Env: strictMemory,
-	})
-	if err != nil {
-		return err
-	}
+	}))(t)
 	// Its TCP port takes connections a moment before its socket is there.
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if err = s.pooler.Ping(context.Background()); err == nil || time.Now().After(deadline) {
-			return err
-		}
-	}
+	check.Eventually(t, "PgBouncer does not answer", func() bool { return s.pooler.Ping(context.Background()) == nil })
 }
 
 func (s *stack) stop() {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 const (
@@ -52,11 +54,7 @@ func seedOf(t *testing.T) uint64 {
 	if text == "" {
 		return rand.Uint64()
 	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seed
+	return check.Must(strconv.ParseUint(text, 10, 64))(t)
 }
 
 // restartAfterFailure keeps a PgBouncer that hangs from failing all tests after this one.
@@ -103,23 +101,15 @@ func (c *crowd) come(t *testing.T, b *bystander) {
 // resources is what PgBouncer holds.
 type resources struct{ files, kilobytes int }
 
-func resourcesOf(t *testing.T, s *stack) (held resources) {
+func resourcesOf(t *testing.T, s *stack) (r resources) {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d/", s.bouncer.Pid())
-	files, err := os.ReadDir(folder + "fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, err := os.ReadFile(folder + "status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := check.Must(os.ReadDir(folder + "fd"))(t)
+	status := check.Must(os.ReadFile(folder + "status"))(t)
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	if _, err := fmt.Sscan(rest, &held.kilobytes); err != nil {
-		t.Fatal(err)
-	}
-	held.files = len(files)
-	return held
+	check.Must(fmt.Sscan(rest, &r.kilobytes))(t)
+	r.files = len(files)
+	return r
 }
 
 // mustComeBack allows for PgBouncer's own connections to PostgreSQL, and for 4 KiB for each stranger: PgBouncer keeps its buffers

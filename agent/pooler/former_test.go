@@ -3,17 +3,15 @@ package pooler
 import (
 	"context"
 	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
-// A role that was removed is held until PgBouncer restarts.
+// PgBouncer keeps a role that was removed until it restarts.
 func TestFormerUsersAreCounted(t *testing.T) {
 	s := realStack(t)
-	if err := s.bouncer.Restart(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.enter(t, "shop", "shop", ""); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.bouncer.Restart(context.WithoutCancel(t.Context())))
+	check.NoError(t, s.enter(t, "shop", "shop", ""))
 	without := s.defaultState()
 	without.Entries = without.Entries[1:]
 	for _, step := range []struct {
@@ -22,13 +20,9 @@ func TestFormerUsersAreCounted(t *testing.T) {
 		want    int64
 	}{{s.defaultState(), false, 0}, {without, false, 2}, {s.defaultState(), false, 0}, {without, false, 2}, {without, true, 0}} {
 		if step.restart {
-			if err := s.bouncer.Restart(context.WithoutCancel(t.Context())); err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, s.bouncer.Restart(context.WithoutCancel(t.Context())))
 		}
-		if err := s.pooler.Apply(t.Context(), step.state); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.pooler.Apply(t.Context(), step.state))
 		if got := s.pooler.FormerUsers(); got != step.want {
 			t.Errorf("%+v: %d former users", step, got)
 		}
