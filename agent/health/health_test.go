@@ -15,6 +15,7 @@ import (
 
 	_ "github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 )
 
@@ -65,17 +66,10 @@ func (p somePooler) Clients(context.Context) ([]protocol.PgBouncerClient, error)
 // silent is a PostgreSQL that takes connections and never answers.
 func silent(t *testing.T) *sql.DB {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	host, port, _ := net.SplitHostPort(l.Addr().String())
-	db, err := sql.Open("postgres", "host="+host+" port="+port+" user=x sslmode=disable")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return db
+	return check.Must(sql.Open("postgres", "host="+host+" port="+port+" user=x sslmode=disable"))(t)
 }
 
 func TestReportNeverHangsAndSaysWhatIsMissing(t *testing.T) {
@@ -103,10 +97,7 @@ func TestReportNeverHangsAndSaysWhatIsMissing(t *testing.T) {
 func TestPoolerDownIsDegradedWithEmptyLists(t *testing.T) {
 	c := &Collector{Machine: Host{DataDir: "/"}, Maintenance: silent(t), Pooler: somePooler{errors.New("down")}}
 	report, _ := c.Report(t.Context())
-	text, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(json.Marshal(report))(t)
 	if report.PgBouncerRunning || report.Status != "degraded" || report.PgBouncerClientCount != 0 ||
 		!strings.Contains(string(text), `"pgbouncer_pools":[],"pgbouncer_clients":[]`) {
 		t.Errorf("%s", text)
@@ -138,13 +129,9 @@ func TestFieldsAreExactlyTheSpecs(t *testing.T) {
 		Memory: &protocol.Memory{}, Load: &protocol.Load{},
 		PgBouncerPools: []protocol.PgBouncerPool{{}}, PgBouncerClients: []protocol.PgBouncerClient{{}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var got map[string]any
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal(text, &got))
 	sameNames(t, got, "status postgres_connected pgbouncer_running "+
 		"server_disk_total_bytes server_disk_total_pretty server_disk_used_bytes server_disk_used_pretty "+
 		"server_disk_free_bytes server_disk_free_pretty server_disk_used_percent "+

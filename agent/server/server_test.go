@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/core/command"
@@ -108,30 +109,16 @@ type running struct {
 
 func start(t *testing.T, w *work) running {
 	t.Helper()
-	ca, err := cluster.OpenCA(filepath.Join(t.TempDir(), "ca"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := ca.Issue("agent", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := check.Must(cluster.OpenCA(filepath.Join(t.TempDir(), "ca")))(t)
+	files := check.Must(ca.Issue("agent", "127.0.0.1"))(t)
+	pair := check.Must(tls.LoadX509KeyPair(files.CertFile, files.KeyFile))(t)
 	core, log := observer.New(zap.DebugLevel)
 	s, err := server.New(server.Config{
 		Certificates: []tls.Certificate{pair}, Secret: secret, Version: "v", Commands: w, Questions: w.questions(),
 		Health: w, Programs: w.Programs, InCharge: w.inCharge, Refusal: w.refusal, Log: zap.New(core),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, stop := context.WithCancel(context.Background())
 	r := running{url: "https://" + l.Addr().String(), log: log, stop: stop, ended: make(chan error, 1)}
 	go func() { r.ended <- s.Serve(ctx, l) }()
@@ -142,10 +129,7 @@ func start(t *testing.T, w *work) running {
 
 func (r running) do(t *testing.T, method, path, token, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := check.Must(http.NewRequest(method, r.url+path, strings.NewReader(body)))(t)
 	if token != "" {
 		req.Header.Set("Authorization", token)
 	}
@@ -317,9 +301,7 @@ func TestRefusalIsLoggedWithItsOperation(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	var sent protocol.Command
-	if err := json.Unmarshal([]byte(valid), &sent); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, json.Unmarshal([]byte(valid), &sent))
 	said := lines[0].ContextMap()
 	if sent.OperationID == "" || said["operationId"] != sent.OperationID || said["resource"] != sent.Resource ||
 		said["error"] == "" {
@@ -362,10 +344,7 @@ func TestLogHoldsNoSecret(t *testing.T) {
 	<-r.ended
 	var all bytes.Buffer
 	for _, e := range r.log.All() {
-		text, err := json.Marshal([]any{e.Message, e.ContextMap()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(json.Marshal([]any{e.Message, e.ContextMap()}))(t)
 		all.Write(text)
 	}
 	if !strings.Contains(all.String(), "database.ensure") {
@@ -401,10 +380,7 @@ func TestCommandGoesOnWithoutItsClient(t *testing.T) {
 	w := &work{wait: make(chan struct{}), began: make(chan struct{})}
 	r := start(t, w)
 	ctx, giveUp := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/v1/commands", strings.NewReader(valid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := check.Must(http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/v1/commands", strings.NewReader(valid)))(t)
 	req.Header.Set("Authorization", "Bearer "+secret)
 	gone := make(chan struct{})
 	go func() {

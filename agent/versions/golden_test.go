@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // "make generate" sets the variable; -update does the same for this package alone.
@@ -32,9 +34,7 @@ func TestGoldenFloorsAreDocumented(t *testing.T) {
 	}
 	path := filepath.Join("..", "..", "docs", "versions.md")
 	if *update {
-		if err := os.WriteFile(path, []byte(want.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(path, []byte(want.String()), 0o644))
 	}
 	if have, err := os.ReadFile(path); err != nil || string(have) != want.String() {
 		t.Errorf("docs/versions.md does not follow from the floors any more; run make generate (%v)", err)

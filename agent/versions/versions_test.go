@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 func TestWhatPasses(t *testing.T) {
@@ -34,10 +36,7 @@ func TestWhatPasses(t *testing.T) {
 		"pg_dump (PostgreSQL) 19.0":                            true,
 		"pg_dump (PostgreSQL) 9.6.24 (some package 17.12-0+1)": false,
 	} {
-		found, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := check.Must(Parse(text))(t)
 		v := Policy{}.Judge(found)
 		if v.Passes != passes || v.Below == passes {
 			t.Errorf("%s: passes %t, below %t; want passes %t", text, v.Passes, v.Below, passes)
@@ -51,17 +50,12 @@ func TestWhatPasses(t *testing.T) {
 func TestOnlyTheExactVersionIsAccepted(t *testing.T) {
 	const checked = "pg_dump (PostgreSQL) 17.5 (Debian 17.5-1)"
 	p := Policy{Accept: []string{checked, "PgBouncer 1.24.1"}}
-	if err := p.Check(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, p.Check())
 	for text, accepted := range map[string]bool{
 		checked: true, "pg_dump (PostgreSQL) 17.5": false, "pg_dump (PostgreSQL) 17.5 (Debian 17.5-2)": false,
 		"PgBouncer 1.24.1": true, "PgBouncer 1.24.10": false, "PgBouncer 1.24.0": false,
 	} {
-		found, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := check.Must(Parse(text))(t)
 		v := p.Judge(found)
 		if v.Accepted != accepted || v.Passes != accepted || !v.Below {
 			t.Errorf("%s: %+v", text, v)
@@ -144,9 +138,7 @@ func TestAProgramIsAskedForItsVersion(t *testing.T) {
 		"PgBouncer 1.24.1": "PgBouncer 1.24.1",
 	} {
 		text := "#!/bin/sh\n[ \"$1\" = --version ] && echo '" + prints + "' && echo more\n"
-		if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, os.WriteFile(script, []byte(text), 0o755))
 		if got, err := Ask(t.Context(), script); err != nil || got != want {
 			t.Errorf("%q, want %q (%v)", got, want, err)
 		}
@@ -182,9 +174,7 @@ func FuzzParse(f *testing.F) {
 // A script that hangs is killed, and what it has started goes on.
 func TestAProgramThatHangsIsNotWaitedFor(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nsleep 10\necho PgBouncer 1.26.1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nsleep 10\necho PgBouncer 1.26.1\n"), 0o755))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
