@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -18,62 +19,48 @@ func (s *stack) made(t testing.TB, model database.RoleModel) wanted {
 	return w
 }
 
-// held opens one connection of every login in every way, and keeps it.
-func (s *stack) held(t testing.TB, w wanted) map[string]*sql.Conn {
+// connected opens one connection of every login in every way, and keeps it.
+func (s *stack) connected(t testing.TB, w wanted) map[string]*sql.Conn {
 	t.Helper()
-	held := map[string]*sql.Conn{}
+	conns := map[string]*sql.Conn{}
 	for _, l := range w.model.Logins() {
-		for way, conn := range s.heldBy(t, w.present(l)) {
-			held[string(l)+" "+way] = conn
+		for way, conn := range s.connectedAs(t, w.present(l)) {
+			conns[string(l)+" "+way] = conn
 		}
 	}
-	return held
+	return conns
 }
 
 func TestStopEndsEveryConnectionAndLetsNobodyIn(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	held := s.held(t, w)
+	conns := s.connected(t, w)
 	// A customer's own change of its role, left open, must not keep the agent from closing.
-	owner, password := w.login(database.OwnerLogin)
-	blocking := must(s.direct(t, w.name, owner, password).BeginTx(t.Context(), nil))(t)
-	must(blocking.Exec("ALTER ROLE CURRENT_USER SET work_mem = '5MB'"))(t)
+	blocking := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
+	check.Must(blocking.Exec("ALTER ROLE CURRENT_USER SET work_mem = '5MB'"))(t)
 
 	s.done(t, w.access(2, false, true))
-	for what, conn := range held {
-		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
-			t.Errorf("%s: still open", what)
-		}
-	}
+	dead(t, "stopped", conns)
 	if n := s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = $1", w.name); n != "0" {
 		t.Errorf("%s sessions are left", n)
 	}
 	for _, l := range w.model.Logins() {
-		name, password := w.login(l)
-		refused(t, "pooled", s.pooled(t, w.name, name, password), "SELECT 1")
-		refused(t, "by transaction", s.pooled(t, w.name+".transaction", name, password), "SELECT 1")
-		refused(t, "direct", s.direct(t, w.name, name, password), "SELECT 1")
+		s.getsInNowhere(t, string(l), w.present(l))
 	}
 
 	s.done(t, w.access(3, true, false))
 	for _, l := range w.model.Logins() {
-		name, password := w.login(l)
-		works(t, string(l), s.pooled(t, w.name, name, password))
+		s.getsIn(t, string(l), w.present(l))
 	}
 }
 
 func TestRestartEndsConnectionsAndStaysOpen(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	held := s.held(t, w)
+	conns := s.connected(t, w)
 	s.done(t, w.access(2, true, true))
-	for what, conn := range held {
-		if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
-			t.Errorf("%s: still open", what)
-		}
-	}
-	name, password := w.login(database.OwnerLogin)
-	works(t, "after the restart", s.pooled(t, w.name, name, password))
+	dead(t, "restarted", conns)
+	works(t, "after the restart", s.pooledOwner(t, w))
 }
 
 func TestAllowlistHasNetworksOnly(t *testing.T) {

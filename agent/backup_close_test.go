@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/database"
 )
 
 // Whatever a customer's code does, or whoever holds a lock: a backup that is canceled ends within seconds, with its file where
@@ -38,7 +38,7 @@ func TestACancelEndsABackupThatHangs(t *testing.T) {
 			defer release()
 			backup := w.backup(newUUID(), backupName, true)
 			s.done(t, backup)
-			eventually(t, "the backup does not hang", func() bool { return s.one(t, c.hanging) == "true" })
+			check.Eventually(t, "the backup does not hang", func() bool { return s.one(t, c.hanging) == "true" })
 			began := time.Now()
 			s.done(t, closing(backup.OperationID))
 			if took := time.Since(began); took > 10*time.Second {
@@ -85,8 +85,7 @@ func TestABackupThatCannotBeVerifiedFails(t *testing.T) {
 	}
 	s.noFiles(t, w)
 	s.done(t, closing(c.OperationID))
-	owner, password := w.login(database.OwnerLogin)
-	must(s.direct(t, w.name, owner, password).Exec("DROP TABLE trapped"))(t)
+	check.Must(s.owner(t, w).Exec("DROP TABLE trapped"))(t)
 	s.backsUpAgain(t, w)
 }
 
@@ -94,14 +93,10 @@ func TestAFullDiskAtTheMarkOfAVerification(t *testing.T) {
 	s := realStack(t)
 	w := s.filledDatabase(t)
 	folder := filepath.Join(s.config.BackupDir, w.id)
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Mkdir(folder, 0o700))
 	instance := s.one(t, "SELECT instance FROM ledger.agent")
 	// It fails every write as a full disk does.
-	if err := os.Symlink("/dev/full", filepath.Join(folder, "20260301_120000.verified.json."+instance+".partial")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Symlink("/dev/full", filepath.Join(folder, "20260301_120000.verified.json."+instance+".partial")))
 	c := w.backup(newUUID(), backupName, true)
 	if report := s.backedUp(t, c); report.State != command.BackupFailed || report.Reason != command.ReasonStorageFull {
 		t.Fatalf("%+v", report)
@@ -135,9 +130,8 @@ func TestCrashBeforeAFailedBackupIsRemoved(t *testing.T) {
 	}
 	// An agent of an earlier version has not stored that the file is complete only when it is verified. The failure counts all the
 	// same: such a database was running for good.
-	must(s.super.Exec(`UPDATE ledger.job SET payload = jsonb_set(payload::jsonb, '{verify}', 'false')`))(t)
-	next := s.child(t, "")
-	defer next.kill()
+	check.Must(s.super.Exec(`UPDATE ledger.job SET payload = jsonb_set(payload::jsonb, '{verify}', 'false')`))(t)
+	s.child(t, "")
 	if report := s.backedUp(t, c); report.State != command.BackupFailed {
 		t.Errorf("%+v", report)
 	}

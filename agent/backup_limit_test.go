@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -15,7 +16,7 @@ func TestABackupThatTakesTooLongIsReported(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
 	s.config.BackupLimits = backup.Limits{Dump: 3 * time.Second, VerifyFactor: 1, VerifyLeast: 2 * time.Second}
-	s.startAgent(t, t.Context())
+	s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 
 	locked := s.filledDatabase(t)
@@ -39,9 +40,8 @@ func TestABackupThatTakesTooLongIsReported(t *testing.T) {
 // lockThings locks the table of a filled database until unlock.
 func (s *stack) lockThings(t testing.TB, w wanted) (unlock func()) {
 	t.Helper()
-	owner, password := w.login(database.OwnerLogin)
-	blocker := must(s.direct(t, w.name, owner, password).BeginTx(t.Context(), nil))(t)
-	must(blocker.Exec("LOCK TABLE things"))(t)
+	blocker := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
+	check.Must(blocker.Exec("LOCK TABLE things"))(t)
 	return func() { _ = blocker.Rollback() } // it only holds the lock
 }
 
@@ -49,8 +49,7 @@ func (s *stack) lockThings(t testing.TB, w wanted) (unlock func()) {
 func (s *stack) trappedDatabase(t testing.TB, code string) wanted {
 	t.Helper()
 	w := s.made(t, database.Managed)
-	owner, password := w.login(database.OwnerLogin)
-	must(s.direct(t, w.name, owner, password).Exec(`CREATE FUNCTION trap() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+	check.Must(s.owner(t, w).Exec(`CREATE FUNCTION trap() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
 			IF current_database() <> '` + w.name + `' THEN ` + code + `; END IF; RETURN true; END $$;
 		CREATE TABLE trapped (n int CHECK (trap())); INSERT INTO trapped VALUES (1)`))(t)
 	return w
@@ -62,5 +61,5 @@ func (s *stack) nothingOfBackupsLeft(t testing.TB) {
 	const left = `SELECT concat_ws(', ', (SELECT string_agg(datname, ' ') FROM pg_database WHERE datname LIKE 'verify\_%'),
 		(SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolname ~ '^(verify|dump)_'),
 		(SELECT string_agg(query, ' ') FROM pg_stat_activity WHERE usename ~ '^(verify|dump)_' OR datname LIKE 'verify\_%'))`
-	eventually(t, "something of a backup is left", func() bool { return s.one(t, left) == "" })
+	check.Eventually(t, "something of a backup is left", func() bool { return s.one(t, left) == "" })
 }

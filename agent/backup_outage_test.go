@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
@@ -20,7 +21,7 @@ func (s *stack) hanging(t testing.TB, n int) (copies string) {
 	t.Helper()
 	const query = `SELECT coalesce(string_agg(datname, ' '), '') FROM pg_stat_activity
 		WHERE datname LIKE 'verify\_%' AND wait_event = 'PgSleep'`
-	eventually(t, "the verifications do not hang", func() bool {
+	check.Eventually(t, "the verifications do not hang", func() bool {
 		copies = s.one(t, query)
 		return len(strings.Fields(copies)) == n
 	})
@@ -30,9 +31,7 @@ func (s *stack) hanging(t testing.TB, n int) (copies string) {
 // serverDown has PostgreSQL crash, as when the kernel kills one of its sessions.
 func (s *stack) serverDown(t testing.TB) {
 	t.Helper()
-	if err := s.pg.Restart(context.Background(), cluster.Immediate); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pg.Restart(context.Background(), cluster.Immediate))
 }
 
 func copyOf(c protocol.Command) string { return "verify_" + id.Compact(id.OperationID(c.OperationID)) }
@@ -40,7 +39,7 @@ func copyOf(c protocol.Command) string { return "verify_" + id.Compact(id.Operat
 // endsWith waits for the end of a backup over whose attempts PostgreSQL or the agent was down, so that a command may be refused.
 func (s *stack) endsWith(t testing.TB, c protocol.Command) (report command.BackupReport) {
 	t.Helper()
-	eventually(t, "the backup does not end", func() bool {
+	check.Eventually(t, "the backup does not end", func() bool {
 		result, reason, err := s.send(c)
 		if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonUnavailable)) {
 			t.Fatal(reason, err)
@@ -55,7 +54,7 @@ func (s *stack) endsWith(t testing.TB, c protocol.Command) (report command.Backu
 func TestABackupThatBringsPostgreSQLDownEnds(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
-	s.startAgent(t, t.Context())
+	s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 	const untilReleased = "WHILE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'release') LOOP PERFORM pg_sleep(0.05); END LOOP"
 	guilty, innocent := s.trappedDatabase(t, "PERFORM pg_sleep(600)"), s.trappedDatabase(t, untilReleased)
@@ -102,7 +101,7 @@ func (s *stack) noneBeside(t testing.TB) {
 // release lets a backup end whose verification waits for it.
 func (s *stack) release(t testing.TB, c protocol.Command) {
 	t.Helper()
-	must(s.super.Exec(`DROP ROLE IF EXISTS release; CREATE ROLE release`))(t)
+	check.Must(s.super.Exec(`DROP ROLE IF EXISTS release; CREATE ROLE release`))(t)
 	if report := s.endsWith(t, c); report.State != command.BackupDone || report.VerifiedAt == nil {
 		t.Errorf("%+v", report)
 	}
@@ -139,8 +138,7 @@ func TestABackupThatKillsTheAgentEnds(t *testing.T) {
 				victim := s.child(t, "agent.backup."+point)
 				victim.diesOver(t, s, backup)
 			}
-			next := s.child(t, "")
-			defer next.kill()
+			s.child(t, "")
 			if report := s.endsWith(t, backup); report.State != c.state || report.Message != c.message {
 				t.Errorf("%+v", report)
 			}
@@ -166,16 +164,14 @@ func TestAStopOfTheAgentCutsNoBackupShort(t *testing.T) {
 	const count = "SELECT cut_short FROM ledger.job WHERE operation_id = $1"
 	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())
-		ended := s.startAgent(t, ctx)
+		_, _, ended := s.started(t, ctx)
 		s.done(t, c)
 		s.hanging(t, 1)
 		if n := s.one(t, count, c.OperationID); n != "1" {
 			t.Errorf("%s attempts are in the ledger while one is made", n)
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, <-ended)
 		if n := s.one(t, count, c.OperationID); n != "0" {
 			t.Errorf("%s attempts are in the ledger after the stop", n)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -23,8 +24,7 @@ const backupName = "20260301_120000.sql.gz"
 func (s *stack) filledDatabase(t testing.TB) wanted {
 	t.Helper()
 	w := s.made(t, database.Managed)
-	owner, password := w.login(database.OwnerLogin)
-	must(s.direct(t, w.name, owner, password).Exec(`CREATE TABLE things (id serial PRIMARY KEY, name text);
+	check.Must(s.owner(t, w).Exec(`CREATE TABLE things (id serial PRIMARY KEY, name text);
 		INSERT INTO things (name) SELECT 'thing ' || n FROM generate_series(1, 2000) n`))(t)
 	return w
 }
@@ -33,11 +33,9 @@ func (s *stack) filledDatabase(t testing.TB) wanted {
 func (s *stack) backedUp(t testing.TB, c protocol.Command) (report command.BackupReport) {
 	t.Helper()
 	last := -1
-	eventually(t, "the backup does not end", func() bool {
+	check.Eventually(t, "the backup does not end", func() bool {
 		result := s.done(t, c)
-		if err := json.Unmarshal(result, &report); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, json.Unmarshal(result, &report))
 		if report.Progress < last && report.State != command.BackupFailed { // a failure has none
 			t.Errorf("progress went from %d to %d", last, report.Progress)
 		}
@@ -71,7 +69,7 @@ func TestBackupIsMadeVerifiedDownloadedAndDeleted(t *testing.T) {
 	if sum := sha256.Sum256(file); hex.EncodeToString(sum[:]) != report.ChecksumSHA256 {
 		t.Error("the file is another than reported")
 	}
-	text := must(io.ReadAll(must(gzip.NewReader(strings.NewReader(string(file))))(t)))(t)
+	text := check.Must(io.ReadAll(check.Must(gzip.NewReader(strings.NewReader(string(file))))(t)))(t)
 	if !strings.Contains(string(text), "thing 2000") {
 		t.Error("the rows are not in the dump")
 	}
@@ -95,10 +93,9 @@ func TestBackupOfNothingAndOfABadName(t *testing.T) {
 func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
 	s := realStack(t)
 	w := s.filledDatabase(t)
-	owner, password := w.login(database.OwnerLogin)
 	// A table that is locked keeps the dump from ending.
-	blocker := must(s.direct(t, w.name, owner, password).BeginTx(t.Context(), nil))(t)
-	must(blocker.Exec("LOCK TABLE things"))(t)
+	blocker := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
+	check.Must(blocker.Exec("LOCK TABLE things"))(t)
 	c := w.backup(newUUID(), backupName, true)
 	var report command.BackupReport
 	if err := json.Unmarshal(s.done(t, c), &report); err != nil || report.State != command.BackupRunning {
@@ -106,11 +103,9 @@ func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
 	}
 	s.done(t, closing(c.OperationID))
 	s.refusedFor(t, command.ReasonClosed, c)
-	if err := blocker.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, blocker.Rollback())
 	s.noFiles(t, w)
-	eventually(t, "sessions of the dump are left", func() bool {
+	check.Eventually(t, "sessions of the dump are left", func() bool {
 		return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'") == "0"
 	})
 }
@@ -120,15 +115,13 @@ func TestADumpOutlivesAStop(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	const login = "dump_0123456789abcdef0123456789abcdef"
-	must(s.super.Exec("CREATE ROLE " + login + " LOGIN PASSWORD 'x'"))(t)
-	t.Cleanup(func() { must(s.super.Exec("DROP OWNED BY " + login + "; DROP ROLE " + login))(t) })
-	must(s.super.Exec(`GRANT CONNECT ON DATABASE "` + w.name + `" TO ` + login))(t)
+	check.Must(s.super.Exec("CREATE ROLE " + login + " LOGIN PASSWORD 'x'"))(t)
+	t.Cleanup(func() { check.Must(s.super.Exec("DROP OWNED BY " + login + "; DROP ROLE " + login))(t) })
+	check.Must(s.super.Exec(`GRANT CONNECT ON DATABASE "` + w.name + `" TO ` + login))(t)
 	dump := s.direct(t, w.name, login, "x")
 	pid := "SELECT pg_backend_pid()"
 	var before, after int
-	if err := dump.QueryRowContext(t.Context(), pid).Scan(&before); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, dump.QueryRowContext(t.Context(), pid).Scan(&before))
 	s.done(t, w.access(2, false, true))
 	if err := dump.QueryRowContext(t.Context(), pid).Scan(&after); err != nil || after != before {
 		t.Errorf("the session was %d, and is %d after the stop: %v", before, after, err)
@@ -156,7 +149,7 @@ func TestFullStorageIsRefused(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
 	s.config.BackupReserve = 1 << 60
-	s.startAgent(t, t.Context())
+	s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 	w := s.filledDatabase(t)
 	status, body, err := s.request(http.MethodGet, backupPath(w, "room"), nil)
@@ -184,8 +177,7 @@ func TestCrashWhileBackingUp(t *testing.T) {
 			c := w.backup(newUUID(), backupName, true)
 			victim := s.child(t, point)
 			victim.diesOver(t, s, c)
-			next := s.child(t, "")
-			defer next.kill()
+			s.child(t, "")
 			report := s.backedUp(t, c)
 			if report.State != command.BackupDone || report.VerifiedAt == nil {
 				t.Errorf("%+v", report)
@@ -208,8 +200,7 @@ func TestCrashWhileBackingUpThenClose(t *testing.T) {
 			c := w.backup(newUUID(), backupName, true)
 			victim := s.child(t, point)
 			victim.diesOver(t, s, c)
-			next := s.child(t, "")
-			defer next.kill()
+			s.child(t, "")
 			s.done(t, closing(c.OperationID))
 			s.refusedFor(t, command.ReasonClosed, c)
 			s.noFiles(t, w)

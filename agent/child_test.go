@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -26,14 +27,12 @@ type child struct {
 // launch starts an agent that kills itself at a point, or at none where that is empty.
 func (s *stack) launch(t testing.TB, point string) *child {
 	t.Helper()
-	config := must(json.Marshal(s.config))(t)
-	c := &child{cmd: exec.Command(must(os.Executable())(t)), ready: make(chan struct{}), done: make(chan struct{})}
+	config := check.Must(json.Marshal(s.config))(t)
+	c := &child{cmd: exec.Command(check.Must(os.Executable())(t)), ready: make(chan struct{}), done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), childConfig+"="+string(config), crash.Env+"="+point)
 	c.cmd.Stderr = os.Stderr
-	out := must(c.cmd.StdoutPipe())(t)
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := check.Must(c.cmd.StdoutPipe())(t)
+	check.NoError(t, c.cmd.Start())
 	go func() {
 		bufio.NewScanner(out).Scan()
 		close(c.ready)
@@ -87,7 +86,7 @@ func (c *child) died(t testing.TB) {
 // stopped waits until the agent stands still at its point.
 func (c *child) stopped(t testing.TB) {
 	t.Helper()
-	eventually(t, "the agent goes on: the point was not hit", func() bool {
+	check.Eventually(t, "the agent goes on: the point was not hit", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
 		_, state, _ := strings.Cut(string(stat), ") ")
 		return err == nil && strings.HasPrefix(state, "T")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -40,26 +41,26 @@ func (h *holders) stop() { h.cancel(); h.all.Wait() }
 func (h *holders) hold(t testing.TB, l loginOf) {
 	t.Helper()
 	owner := h.s.owner(t, h.in)
-	must(owner.Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q; GRANT USAGE, CREATE ON SCHEMA %[1]q TO %[1]q;
+	check.Must(owner.Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q; GRANT USAGE, CREATE ON SCHEMA %[1]q TO %[1]q;
 		GRANT CONNECT ON DATABASE %[2]q TO %[1]q`, l.username, h.in.name)))(t)
 	theirs := h.s.direct(t, h.in.name, l.username, l.password)
-	must(theirs.Exec(fmt.Sprintf(`CREATE FUNCTION %q.hold() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+	check.Must(theirs.Exec(fmt.Sprintf(`CREATE FUNCTION %q.hold() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 		AS 'BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END'`, l.username)))(t)
 	_ = theirs.Close()
-	held := make(chan struct{})
+	begun := make(chan struct{})
 	var once sync.Once
 	for range 2 {
 		db := h.s.owner(t, h.in)
 		h.all.Go(func() {
 			for h.ctx.Err() == nil {
-				holdOnce(h.ctx, db, l.username, func() { once.Do(func() { close(held) }) })
+				holdOnce(h.ctx, db, l.username, func() { once.Do(func() { close(begun) }) })
 			}
 		})
 	}
-	<-held
+	<-begun
 }
 
-func holdOnce(ctx context.Context, db *sql.DB, role string, held func()) {
+func holdOnce(ctx context.Context, db *sql.DB, role string, begun func()) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return
@@ -68,7 +69,7 @@ func holdOnce(ctx context.Context, db *sql.DB, role string, held func()) {
 	if _, err := tx.ExecContext(ctx, "SELECT "+quoted(role)+".hold()"); err != nil {
 		return
 	}
-	held()
+	begun()
 	_, _ = tx.ExecContext(ctx, "SELECT pg_sleep(600)")
 }
 
@@ -100,30 +101,30 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 	first := s.child(t, crash.CreateRenamed)
 	_, _, _ = s.send(half.create()) // gets no answer
 	first.died(t)
-	defer s.child(t, "").kill()
+	s.child(t, "")
 	h := s.holders(t)
 	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
-	held := func(t testing.TB, ordinal int) loginOf {
+	holding := func(t testing.TB, ordinal int) loginOf {
 		l := s.opened(t, w.additional(ordinal, role.Custom))
 		h.hold(t, l)
 		return l
 	}
 	granting := func(t testing.TB) *sql.Tx { // an open grant of the owner's on the database
-		tx := must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
-		must(tx.Exec(fmt.Sprintf("GRANT TEMPORARY ON DATABASE %q TO %s", w.name, w.names().Runtime)))(t)
+		tx := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
+		check.Must(tx.Exec(fmt.Sprintf("GRANT TEMPORARY ON DATABASE %q TO %s", w.name, w.names().Runtime)))(t)
 		t.Cleanup(func() { _ = tx.Rollback() })
 		return tx
 	}
 	// beside is a command while another is kept from being done.
 	beside := func(t *testing.T, ordinal int, command func()) func() {
-		l := held(t, ordinal)
+		l := holding(t, ordinal)
 		changed := make(chan error, 1)
 		go func() {
 			_, _, err := s.send(l.shut(role.Expiry, 2))
 			changed <- err
 		}()
 		time.Sleep(100 * time.Millisecond)
-		return func() { command(); must(0, <-changed)(t) }
+		return func() { command(); check.NoError(t, <-changed) }
 	}
 	const soon, pushed, insisted = 10 * time.Second, 20 * time.Second, 20 * time.Second
 	for _, c := range []struct {
@@ -141,7 +142,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 			l, tx := w.additional(11, role.ReadOnly), granting(t)
 			return func() {
 				s.refusedFor(t, command.ReasonUnavailable, l.prepare(1))
-				must(0, tx.Rollback())(t)
+				check.NoError(t, tx.Rollback())
 				s.done(t, l.prepare(1))
 			}
 		}},
@@ -152,19 +153,19 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 			return func() { s.done(t, l.open(1)) }
 		}},
 		{"rotate", pushed, func(t *testing.T) func() {
-			l := held(t, 13)
+			l := holding(t, 13)
 			return func() { s.done(t, l.rotate(2, l.renewed())) }
 		}},
 		{"revoke", pushed, func(t *testing.T) func() {
-			l := held(t, 14)
+			l := holding(t, 14)
 			return func() { s.done(t, l.shut(role.Revocation, 2)) }
 		}},
 		{"expire", pushed, func(t *testing.T) func() {
-			l := held(t, 15)
+			l := holding(t, 15)
 			return func() { s.done(t, l.shut(role.Expiry, 2)) }
 		}},
 		{"remove", pushed + insisted, func(t *testing.T) func() {
-			l := held(t, 16)
+			l := holding(t, 16)
 			s.openGrant(t, stranger, l.username)
 			return func() { s.removed(t, l.remove(2)) }
 		}},
@@ -175,7 +176,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 				if got := as[command.BackupReport](t, s.done(t, b)); got.State != command.BackupRunning {
 					t.Errorf("%+v", got)
 				}
-				must(0, tx.Rollback())(t)
+				check.NoError(t, tx.Rollback())
 				if got := s.backedUp(t, b); got.State != command.BackupDone {
 					t.Errorf("%+v", got)
 				}
@@ -197,7 +198,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 			return beside(t, 18, func() { s.wantCondition(t, l, command.LoginInForce) })
 		}},
 		{"stop and start", 2 * pushed, func(t *testing.T) func() {
-			held(t, 17)
+			holding(t, 17)
 			return func() {
 				s.done(t, w.access(2, false, true))
 				s.done(t, w.access(3, true, false))
@@ -224,7 +225,7 @@ func (s *stack) answered(t testing.TB, path string) {
 func TestBlockedChangesOfOneCustomerHoldUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
-	defer s.child(t, "").kill()
+	s.child(t, "")
 	h, bystander := s.holders(t), s.made(t, database.Managed)
 	mine := s.opened(t, bystander.additional(1, role.ReadOnly))
 	const blocked = 6

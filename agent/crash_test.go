@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -34,8 +35,7 @@ func (s *stack) createdAgain(t *testing.T, model database.RoleModel, point strin
 	t.Helper()
 	w := want(model)
 	die(t, point, w.create())
-	next := s.child(t, "")
-	defer next.kill()
+	s.child(t, "")
 	s.done(t, w.create())
 	for _, l := range model.Logins() {
 		name, password := w.login(l)
@@ -50,8 +50,7 @@ func (s *stack) closedAfter(t *testing.T, point string, die death) (completed bo
 	t.Helper()
 	w := want(database.Managed)
 	die(t, point, w.create())
-	next := s.child(t, "")
-	defer next.kill()
+	s.child(t, "")
 	_, reason, err := s.send(closing(w.operation))
 	if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonCompleted)) {
 		t.Fatal(reason, err)
@@ -104,8 +103,7 @@ func TestCrashWhileClosing(t *testing.T) {
 				w := want(database.Managed)
 				s.crashAt(t, begun, w.create())
 				s.crashAt(t, point, closing(w.operation))
-				next := s.child(t, "")
-				defer next.kill()
+				s.child(t, "")
 				s.refusedFor(t, command.ReasonClosed, w.create())
 				s.done(t, closing(w.operation))
 				s.noTrace(t, w)
@@ -120,26 +118,19 @@ func TestCrashWhileStopping(t *testing.T) {
 	s := crashStack(t)
 	for _, point := range pointsOf("access") {
 		t.Run(point, func(t *testing.T) {
-			w := want(database.Managed)
 			maker := s.child(t, "")
-			s.done(t, w.create())
+			w := s.made(t, database.Managed)
 			maker.kill()
-			held := s.held(t, w)
+			conns := s.connected(t, w)
 
 			stop := w.access(2, false, true)
 			s.crashAt(t, point, stop)
-			next := s.child(t, "")
-			defer next.kill()
+			s.child(t, "")
 			s.done(t, stop)
-			for what, conn := range held {
-				if _, err := conn.ExecContext(t.Context(), "SELECT 1"); err == nil {
-					t.Errorf("%s: still open", what)
-				}
-			}
-			name, password := w.login(database.OwnerLogin)
-			refused(t, "after the stop", s.pooled(t, w.name, name, password), "SELECT 1")
+			dead(t, "stopped", conns)
+			refused(t, "after the stop", s.pooledOwner(t, w), "SELECT 1")
 			s.done(t, w.access(3, true, false))
-			works(t, "after the start", s.pooled(t, w.name, name, password))
+			works(t, "after the start", s.pooledOwner(t, w))
 		})
 	}
 }
@@ -149,20 +140,17 @@ func TestCrashWhileChangingTheAllowlist(t *testing.T) {
 	s := crashStack(t)
 	for _, point := range pointsOf("allowlist") {
 		t.Run(point, func(t *testing.T) {
-			w := want(database.SingleLogin)
 			maker := s.child(t, "")
-			s.done(t, w.create())
+			w := s.made(t, database.SingleLogin)
 			maker.kill()
-			name, password := w.login(database.OwnerLogin)
 
 			change := w.allowlist(2, "10.0.0.0/8")
 			s.crashAt(t, point, change)
-			next := s.child(t, "")
-			defer next.kill()
+			s.child(t, "")
 			s.done(t, change)
-			refused(t, "from elsewhere", s.pooled(t, w.name, name, password), "SELECT 1")
+			refused(t, "from elsewhere", s.pooledOwner(t, w), "SELECT 1")
 			s.done(t, w.allowlist(3))
-			works(t, "with an empty list", s.pooled(t, w.name, name, password))
+			works(t, "with an empty list", s.pooledOwner(t, w))
 		})
 	}
 }
@@ -175,8 +163,7 @@ func TestCrashWhileStarting(t *testing.T) {
 		victim := s.launch(t, point)
 		victim.died(t)
 	}
-	next := s.child(t, "")
-	defer next.kill()
+	s.child(t, "")
 	s.done(t, w.create())
 	s.noOrphans(t)
 }
@@ -191,22 +178,21 @@ func TestGrantOfAStrangerDoesNotKeepALoginAlive(t *testing.T) {
 	s.done(t, stranger.create())
 	maker.kill()
 	s.crashAt(t, crash.CreateLogins, w.create())
-	owner, password := stranger.login(database.OwnerLogin)
-	theirs := s.direct(t, stranger.name, owner, password)
-	must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait (id int); GRANT SELECT ON bait TO %q", w.name)))(t)
+	theirs := s.owner(t, stranger)
+	check.Must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait (id int); GRANT SELECT ON bait TO %q", w.name)))(t)
 
 	next := s.child(t, "")
 	s.done(t, closing(w.operation))
 	s.noTrace(t, w)
 	s.noOrphans(t)
 	const dead = "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'pgh\\_dead\\_%' AND NOT rolcanlogin"
-	eventually(t, "not one dead role alone is left", func() bool { return s.one(t, dead) == "1" })
+	check.Eventually(t, "not one dead role alone is left", func() bool { return s.one(t, dead) == "1" })
 	again := want(database.Managed)
 	again.name = w.name
 	s.done(t, again.create())
-	must(theirs.Exec("DROP TABLE bait"))(t)
+	check.Must(theirs.Exec("DROP TABLE bait"))(t)
 	next.kill()
-	defer s.child(t, "").kill()
-	eventually(t, "a dead role is left after the start", func() bool { return s.one(t, dead) == "0" })
+	s.child(t, "")
+	check.Eventually(t, "a dead role is left after the start", func() bool { return s.one(t, dead) == "0" })
 	s.noOrphans(t)
 }

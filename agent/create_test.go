@@ -3,6 +3,7 @@ package agent_test
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -23,10 +24,10 @@ func TestWhatIsNotOursIsNeverTakenOrDropped(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			w := want(database.Managed)
 			create, drop := make(w)
-			must(s.super.Exec(create))(t)
+			check.Must(s.super.Exec(create))(t)
 			s.refusedFor(t, command.ReasonNameTaken, w.create())
 			s.done(t, closing(w.operation))
-			must(s.super.Exec(drop))(t) // it is still there
+			check.Must(s.super.Exec(drop))(t) // it is still there
 			s.noTrace(t, w)
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -15,14 +16,14 @@ import (
 func TestDatabasesThatAreGoneAreOneReload(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
-	defer s.child(t, "").kill()
-	must(0, s.bouncer.Stop(t.Context()))(t)
+	s.child(t, "")
+	check.NoError(t, s.bouncer.Stop(t.Context()))
 	begun := make([]wanted, 5) // creates that could not be completed
 	for i := range begun {
 		begun[i] = want(database.SingleLogin)
 		s.refusedFor(t, "unavailable", begun[i].create())
 	}
-	must(0, s.bouncer.Start(t.Context()))(t)
+	check.NoError(t, s.bouncer.Start(t.Context()))
 	s.done(t, want(database.SingleLogin).create())
 
 	var states []string // what PgBouncer's files said, one after the other
@@ -41,7 +42,7 @@ func TestDatabasesThatAreGoneAreOneReload(t *testing.T) {
 		s.done(t, closing(w.operation))
 		look()
 	}
-	eventually(t, "PgBouncer still has databases that are gone", func() bool {
+	check.Eventually(t, "PgBouncer still has databases that are gone", func() bool {
 		look()
 		return !slices.ContainsFunc(begun, has)
 	})
@@ -53,8 +54,8 @@ func TestDatabasesThatAreGoneAreOneReload(t *testing.T) {
 // poolerEntries reads the entries that PgBouncer's main file names.
 func (s *stack) poolerEntries(t testing.TB) (text string) {
 	t.Helper()
-	eventually(t, "PgBouncer's files are replaced all the time", func() bool {
-		main := must(os.ReadFile(pooler.ConfigFile(s.config.Pooler.Dir)))(t)
+	check.Eventually(t, "PgBouncer's files are replaced all the time", func() bool {
+		main := check.Must(os.ReadFile(pooler.ConfigFile(s.config.Pooler.Dir)))(t)
 		_, path, _ := strings.Cut(string(main), "%include ")
 		path, _, _ = strings.Cut(path, "\n")
 		entries, err := os.ReadFile(path)

@@ -14,7 +14,7 @@ func TestABackupWaitsForASlot(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
 	s.config.Jobs = 2 // one for each account
-	s.startAgent(t, t.Context())
+	s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 	hangs, waits, others := s.filledDatabase(t), s.filledDatabase(t), s.filledDatabase(t)
 	s.tellAccounts(t, map[string][]wanted{newUUID(): {hangs, waits}, newUUID(): {others}})

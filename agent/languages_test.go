@@ -8,38 +8,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
-
-// run starts an agent and returns it with its log. Its error comes when it ends.
-func (s *stack) run(t testing.TB, ctx context.Context) (*agent.Agent, *observer.ObservedLogs, <-chan error) {
-	t.Helper()
-	core, log := observer.New(zap.InfoLevel)
-	a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx) }()
-	return a, log, ended
-}
-
-// starts fails the test unless the agent comes to be in charge.
-func starts(t testing.TB, a *agent.Agent, ended <-chan error) {
-	t.Helper()
-	select {
-	case <-a.Started():
-	case err := <-ended:
-		t.Fatal("the agent ended: ", err)
-	case <-time.After(20 * time.Second):
-		t.Fatal("the agent is not in charge")
-	}
-}
 
 // refusesLanguage fails the test unless an agent that accepts no language ends with a refusal that says where one is.
 func (s *stack) refusesLanguage(t testing.TB, where string) {
@@ -66,8 +44,7 @@ func TestAgentRefusesALanguage(t *testing.T) {
 
 	s.config.Languages = languages.Policy{Accept: []string{"made", "other"}}
 	ctx, cancel := context.WithCancel(t.Context())
-	a, log, ended := s.run(t, ctx)
-	starts(t, a, ended)
+	a, log, ended := s.started(t, ctx)
 	for _, name := range s.config.Languages.Accept {
 		said := log.FilterMessage("a trusted procedural language would be accepted (--accept-languages)")
 		if said.FilterField(zap.String("language", name)).Len() != 1 {
@@ -81,15 +58,12 @@ func TestAgentRefusesALanguage(t *testing.T) {
 
 	s.startBouncer(t, ctx)
 	w := s.made(t, database.Managed)
-	owner, password := w.login(database.OwnerLogin)
-	must(s.direct(t, w.name, owner, password).Exec("CREATE EXTENSION made_extension"))(t)
+	check.Must(s.owner(t, w).Exec("CREATE EXTENSION made_extension"))(t)
 	cancel()
 	if err := ends(t, ended); err != nil {
 		t.Error(err)
 	}
-	if err := os.Remove(filepath.Join(extensions, "made_extension.control")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.Remove(filepath.Join(extensions, "made_extension.control")))
 	s.refusesLanguage(t, "made (installed in the database "+w.name+")")
 }
 
@@ -97,11 +71,11 @@ func TestAgentRefusesALanguage(t *testing.T) {
 func TestAgentThatCannotAskForLanguagesSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
-	must(s.super.Exec("DROP SCHEMA server CASCADE"))(t)
+	check.Must(s.super.Exec("DROP SCHEMA server CASCADE"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	a, log, _ := s.run(t, ctx)
-	eventually(t, "the agent does not say that init has to be run again", func() bool {
+	check.Eventually(t, "the agent does not say that init has to be run again", func() bool {
 		return slices.ContainsFunc(log.FilterMessage("looking for procedural languages").All(), func(e observer.LoggedEntry) bool {
 			return strings.Contains(e.ContextMap()["error"].(string), "run pgherd agent init again")
 		})

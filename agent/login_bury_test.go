@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -19,9 +20,9 @@ import (
 func (s *stack) openGrant(t testing.TB, stranger wanted, role string) *sql.Tx {
 	t.Helper()
 	theirs := s.owner(t, stranger)
-	must(theirs.Exec("CREATE TABLE IF NOT EXISTS open_bait ()"))(t)
-	tx := must(theirs.BeginTx(t.Context(), nil))(t)
-	must(tx.Exec(fmt.Sprintf("GRANT SELECT ON open_bait TO %q", role)))(t)
+	check.Must(theirs.Exec("CREATE TABLE IF NOT EXISTS open_bait ()"))(t)
+	tx := check.Must(theirs.BeginTx(t.Context(), nil))(t)
+	check.Must(tx.Exec(fmt.Sprintf("GRANT SELECT ON open_bait TO %q", role)))(t)
 	t.Cleanup(func() { _ = tx.Rollback() })
 	return tx
 }
@@ -42,7 +43,7 @@ func (s *stack) soonRemoved(t testing.TB, l loginOf, generation int64) {
 func (s *stack) noDead(t testing.TB, oid string) {
 	t.Helper()
 	const query = "SELECT (SELECT count(*) FROM pg_roles WHERE oid = $1) + (SELECT count(*) FROM ledger.dead_role WHERE oid = $1)"
-	eventually(t, "the dead role is not dropped", func() bool { return s.one(t, query, oid) == "0" })
+	check.Eventually(t, "the dead role is not dropped", func() bool { return s.one(t, query, oid) == "0" })
 }
 
 func (s *stack) oidOf(t testing.TB, l loginOf) string {
@@ -62,7 +63,7 @@ func TestOpenGrantOfAStrangerDoesNotKeepARole(t *testing.T) {
 		if err := end(tx); err != nil {
 			t.Error(err)
 		}
-		must(s.owner(t, stranger).Exec("DROP TABLE open_bait"))(t)
+		check.Must(s.owner(t, stranger).Exec("DROP TABLE open_bait"))(t)
 		s.noDead(t, oid)
 	}
 	s.noOrphans(t)
@@ -75,11 +76,11 @@ func TestWhatCannotBeToldDoesNotKeepARole(t *testing.T) {
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	oid := s.oidOf(t, l)
 	const table = 999999 // there is none of this oid
-	must(s.super.Exec(`INSERT INTO pg_shdepend (dbid, classid, objid, objsubid, refclassid, refobjid, deptype)
+	check.Must(s.super.Exec(`INSERT INTO pg_shdepend (dbid, classid, objid, objsubid, refclassid, refobjid, deptype)
 		SELECT oid, 'pg_class'::regclass, $1, 0, 'pg_authid'::regclass, $2, 'a' FROM pg_database WHERE datname = $3`,
 		table, oid, w.name))(t)
 	s.soonRemoved(t, l, 2)
-	must(s.super.Exec("DELETE FROM pg_shdepend WHERE objid = $1 AND refobjid = $2", table, oid))(t)
+	check.Must(s.super.Exec("DELETE FROM pg_shdepend WHERE objid = $1 AND refobjid = $2", table, oid))(t)
 	s.noDead(t, oid)
 }
 
@@ -89,9 +90,9 @@ func TestFunctionOfTheRoleDoesNotKeepIt(t *testing.T) {
 	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	oid, theirs := s.oidOf(t, l), s.owner(t, stranger)
-	must(theirs.Exec("CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO " + l.username))(t)
-	must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
-	must(s.direct(t, stranger.name, l.username, l.password).Exec(`CREATE FUNCTION shared.hold() RETURNS void LANGUAGE plpgsql
+	check.Must(theirs.Exec("CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO " + l.username))(t)
+	check.Must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
+	check.Must(s.direct(t, stranger.name, l.username, l.password).Exec(`CREATE FUNCTION shared.hold() RETURNS void LANGUAGE plpgsql
 		SECURITY DEFINER AS 'BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END'`))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var holders sync.WaitGroup
@@ -107,7 +108,8 @@ func TestFunctionOfTheRoleDoesNotKeepIt(t *testing.T) {
 	cancel()
 	holders.Wait()
 	buried := s.one(t, "SELECT rolname FROM pg_roles WHERE oid = $1", oid)
-	must(theirs.Exec(fmt.Sprintf("DROP SCHEMA shared CASCADE; REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, buried)))(t)
+	end := fmt.Sprintf("DROP SCHEMA shared CASCADE; REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, buried)
+	check.Must(theirs.Exec(end))(t)
 	s.noDead(t, oid)
 }
 
@@ -133,17 +135,17 @@ func TestOpenGrantToADeadRoleHoldsNobodyUp(t *testing.T) {
 	for i := range 2 {
 		l := s.opened(t, w.additional(i+1, role.ReadOnly))
 		oids = append(oids, s.oidOf(t, l))
-		must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait%d (); GRANT SELECT ON bait%[1]d TO %s", i, l.username)))(t)
+		check.Must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait%d (); GRANT SELECT ON bait%[1]d TO %s", i, l.username)))(t)
 		s.soonRemoved(t, l, 2)
 		if i == 0 {
 			buried := s.one(t, "SELECT rolname FROM pg_roles WHERE oid = $1", oids[0])
 			s.openGrant(t, stranger, buried)
-			must(theirs.Exec("DROP TABLE bait0"))(t)
+			check.Must(theirs.Exec("DROP TABLE bait0"))(t)
 		}
 	}
 	first.kill()
-	defer s.child(t, "").kill()
-	must(theirs.Exec("DROP TABLE bait1"))(t)
+	s.child(t, "")
+	check.Must(theirs.Exec("DROP TABLE bait1"))(t)
 	s.noDead(t, oids[1])
 }
 
@@ -156,12 +158,12 @@ func TestOpenGrantDoesNotKeepADatabaseUnfinished(t *testing.T) {
 	maker.kill()
 	s.crashAt(t, crash.CreateLogins, w.create())
 	tx := s.openGrant(t, stranger, w.name)
-	defer s.child(t, "").kill()
+	s.child(t, "")
 	s.done(t, closing(w.operation))
 	s.noTrace(t, w)
 	if err := tx.Rollback(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "dead roles are left", func() bool { return s.one(t, "SELECT count(*) FROM ledger.dead_role") == "0" })
+	check.Eventually(t, "dead roles are left", func() bool { return s.one(t, "SELECT count(*) FROM ledger.dead_role") == "0" })
 	s.noOrphans(t)
 }

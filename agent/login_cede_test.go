@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -16,12 +17,12 @@ func (s *stack) settled(t testing.TB, owner *sql.DB, l loginOf) loginOf {
 	t.Helper()
 	s.opened(t, l)
 	on := fmt.Sprintf("GRANT CREATE ON DATABASE %q TO %s; GRANT CREATE, USAGE ON SCHEMA public TO %[2]s", l.name, l.username)
-	must(owner.Exec(on))(t)
+	check.Must(owner.Exec(on))(t)
 	theirs := s.pooled(t, l.name, l.username, l.password)
-	must(theirs.Exec(`SELECT lo_create(0); ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC; CREATE SCHEMA theirs;
+	check.Must(theirs.Exec(`SELECT lo_create(0); ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC; CREATE SCHEMA theirs;
 		CREATE TABLE theirs.things (n int); INSERT INTO theirs.things VALUES (7); CREATE TABLE public.things ()`))(t)
 	off := strings.NewReplacer("GRANT", "REVOKE", " TO ", " FROM ").Replace(on)
-	must(owner.Exec(off))(t)
+	check.Must(owner.Exec(off))(t)
 	return l
 }
 
@@ -30,8 +31,7 @@ func (s *stack) settled(t testing.TB, owner *sql.DB, l loginOf) loginOf {
 func TestOwnerClearsWhatKeepsARole(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	name, password := w.login(database.OwnerLogin)
-	owner := s.pooled(t, w.name, name, password)
+	owner := s.pooledOwner(t, w)
 	const kept = "DO $$ BEGIN ASSERT (SELECT n FROM theirs.things) = 7; END $$"
 	for i, clear := range []string{
 		`SELECT lo_unlink(oid) FROM pg_largeobject_metadata WHERE lomowner = '%[1]s'::regrole; DROP TABLE things;
@@ -55,7 +55,7 @@ func TestOwnerClearsWhatKeepsARole(t *testing.T) {
 			t.Errorf("after %s: %+v", clear, found)
 		}
 		s.gone(t, l)
-		must(owner.Exec("DROP SCHEMA IF EXISTS theirs CASCADE; DROP TABLE IF EXISTS things"))(t)
+		check.Must(owner.Exec("DROP SCHEMA IF EXISTS theirs CASCADE; DROP TABLE IF EXISTS things"))(t)
 	}
 	s.noOrphans(t)
 }

@@ -11,26 +11,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// heldBy opens one connection of a login in every way, and keeps it.
-func (s *stack) heldBy(t testing.TB, l loginOf) map[string]*sql.Conn {
+// connectedAs opens one connection of a login in every way, and keeps it.
+func (s *stack) connectedAs(t testing.TB, l loginOf) map[string]*sql.Conn {
 	t.Helper()
-	held := map[string]*sql.Conn{}
+	conns := map[string]*sql.Conn{}
 	for way, db := range s.waysOf(t, l) {
-		held[way] = must(db.Conn(t.Context()))(t)
-		must(held[way].ExecContext(t.Context(), "SELECT 1"))(t)
+		conns[way] = check.Must(db.Conn(t.Context()))(t)
+		check.Must(conns[way].ExecContext(t.Context(), "SELECT 1"))(t)
 	}
-	return held
+	return conns
 }
 
 // dead demands that each of the connections has been ended: one that merely gets no answer may be waiting in the pooler.
-func dead(t testing.TB, what string, held map[string]*sql.Conn) {
+func dead(t testing.TB, what string, conns map[string]*sql.Conn) {
 	t.Helper()
-	for way, conn := range held {
+	for way, conn := range conns {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		if _, err := conn.ExecContext(ctx, "SELECT 1"); !isEnded(err) || ctx.Err() != nil {
 			t.Errorf("%s: the %s connection is not ended: %v", what, way, err)
@@ -67,9 +68,9 @@ func TestRotationEndsEveryUseOfTheOldPassword(t *testing.T) {
 		s.opened(t, w.additional(1, role.ReadOnly)), s.opened(t, w.additional(2, role.Custom)),
 		w.present(database.OwnerLogin), w.present(database.RuntimeLogin), w.present(database.ReadonlyLogin),
 	}
-	bystander := s.heldBy(t, w.additional(3, role.ReadWrite).openedBy(t, s))
+	bystander := s.connectedAs(t, w.additional(3, role.ReadWrite).openedBy(t, s))
 	for _, l := range logins {
-		held := s.heldBy(t, l)
+		conns := s.connectedAs(t, l)
 		next := l.renewed()
 		proof := as[role.Proof](t, s.done(t, l.rotate(2, next)))
 		if want := (role.Proof{
@@ -77,7 +78,7 @@ func TestRotationEndsEveryUseOfTheOldPassword(t *testing.T) {
 		}); proof != want {
 			t.Errorf("%s: %+v, want %+v", l.username, proof, want)
 		}
-		dead(t, l.username, held)
+		dead(t, l.username, conns)
 		s.getsInNowhere(t, "the old password of "+l.username, l)
 		s.getsIn(t, "the new password of "+l.username, next)
 		s.wantCondition(t, next, command.LoginInForce)
@@ -99,8 +100,8 @@ func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
 	w := s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	own, verifier := newPassword()
-	tx := must(s.direct(t, w.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
-	must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD '" + verifier + "'"))(t)
+	tx := check.Must(s.direct(t, w.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
+	check.Must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD '" + verifier + "'"))(t)
 
 	next := l.renewed()
 	s.done(t, l.rotate(2, next)) // where it blocks, the agent gives up
@@ -119,11 +120,11 @@ func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
 	w := s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.Custom))
 	owner := s.owner(t, w)
-	must(owner.Exec("CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
-	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
+	check.Must(owner.Exec("CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
+	check.Must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
 		LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
-	tx := must(owner.BeginTx(t.Context(), nil))(t)
-	must(tx.Exec("SELECT theirs.trap()"))(t)
+	tx := check.Must(owner.BeginTx(t.Context(), nil))(t)
+	check.Must(tx.Exec("SELECT theirs.trap()"))(t)
 	s.done(t, l.shut(role.Revocation, 2))
 	if tx.Commit() == nil {
 		t.Error("the transaction in the way is committed")
@@ -163,7 +164,7 @@ func TestRotationWithoutConnectSaysSo(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
-	must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	for range 2 { // with and without a pool that has been used
 		next := l.renewed()
 		s.getsInNowhereDirectly(t, l)
@@ -173,13 +174,12 @@ func TestRotationWithoutConnectSaysSo(t *testing.T) {
 		}
 		l = next
 	}
-	must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
 	// PgBouncer remembers for a moment that PostgreSQL refused the login.
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if _, err := s.pooled(t, w.name, l.username, l.password).ExecContext(t.Context(), "SELECT 1"); err == nil {
-			break
-		}
-	}
+	check.Eventually(t, "it does not get in with CONNECT", func() bool {
+		_, err := s.pooled(t, w.name, l.username, l.password).ExecContext(t.Context(), "SELECT 1")
+		return err == nil
+	})
 	s.getsIn(t, "with CONNECT", l)
 }
 
@@ -206,8 +206,8 @@ func TestStrangerUnderALoginsNameIsKeptOut(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.Custom))
-	must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
-	must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s LOGIN PASSWORD '%s'; GRANT CONNECT ON DATABASE %q TO %[1]s",
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
+	check.Must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s LOGIN PASSWORD '%s'; GRANT CONNECT ON DATABASE %q TO %[1]s",
 		l.username, l.verifier, w.name)))(t)
 	s.wantCondition(t, l, command.LoginAbsent)
 	s.refusedFor(t, command.ReasonNotFound, l.rotate(2, l.renewed()))
@@ -216,5 +216,5 @@ func TestStrangerUnderALoginsNameIsKeptOut(t *testing.T) {
 	}
 	refused(t, "a stranger", s.pooled(t, w.name, l.username, l.password), "SELECT 1")
 	works(t, "the stranger itself", s.direct(t, w.name, l.username, l.password))
-	must(s.super.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s; DROP ROLE %[2]s", w.name, l.username)))(t)
+	check.Must(s.super.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s; DROP ROLE %[2]s", w.name, l.username)))(t)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -17,7 +18,7 @@ func (s *stack) withdrawn(t testing.TB, l loginOf, back bool) {
 	if back {
 		statement = "GRANT CONNECT ON DATABASE %q TO %s"
 	}
-	must(s.owner(t, l.wanted).Exec(fmt.Sprintf(statement, l.name, l.username)))(t)
+	check.Must(s.owner(t, l.wanted).Exec(fmt.Sprintf(statement, l.name, l.username)))(t)
 }
 
 // The owner may withdraw CONNECT when the agent has just seen that it is there: the log-in then shows that it is not.
@@ -28,8 +29,8 @@ func TestConnectWithdrawnWhileARoleIsOpened(t *testing.T) {
 	x := s.inProcess(t, port, asItIs)
 	w := want(database.Managed)
 	l := w.additional(1, role.ReadOnly)
-	must(x.Execute(t.Context(), w.create()))(t)
-	must(x.Execute(t.Context(), l.prepare(1)))(t)
+	check.Must(x.Execute(t.Context(), w.create()))(t)
+	check.Must(x.Execute(t.Context(), l.prepare(1)))(t)
 	done := false
 	withdraw = func() { s.withdrawn(t, l, false); done = true }
 	for attempt := range 2 { // the second sees it at once
@@ -43,7 +44,7 @@ func TestConnectWithdrawnWhileARoleIsOpened(t *testing.T) {
 		t.Fatal("nothing was withdrawn: the test shows nothing")
 	}
 	s.withdrawn(t, l, true)
-	must(x.Execute(t.Context(), l.open(1)))(t)
+	check.Must(x.Execute(t.Context(), l.open(1)))(t)
 	s.getsIn(t, "with CONNECT", l)
 }
 
@@ -58,24 +59,24 @@ func TestRoleWithoutConnectIsShutAndRemoved(t *testing.T) {
 		{role.Revocation, command.LoginDrifted}, {role.Expiry, command.LoginShut},
 	} {
 		l := s.opened(t, w.additional(i+1, role.ReadWrite))
-		held := s.heldBy(t, l)
+		conns := s.connectedAs(t, l)
 		s.withdrawn(t, l, false)
 		proof := as[role.Proof](t, s.done(t, l.shut(c.want, 2)))
 		if want := (role.Proof{ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true}); proof != want {
 			t.Errorf("%s: %+v, want %+v", c.want, proof, want)
 		}
-		dead(t, string(c.want), held)
+		dead(t, string(c.want), conns)
 		s.wantCondition(t, l, c.condition)
 		s.withdrawn(t, l, true)
 		s.getsInNowhere(t, string(c.want)+", with CONNECT again", l)
 	}
 	ready := s.opened(t, w.additional(3, role.Custom))
-	held := s.heldBy(t, ready)
+	conns := s.connectedAs(t, ready)
 	s.withdrawn(t, ready, false)
 	s.wantCondition(t, ready, command.LoginInForce)
 	if found := s.removed(t, ready.remove(2)); len(found.List) > 0 {
 		t.Errorf("%+v", found)
 	}
-	dead(t, "removed", held)
+	dead(t, "removed", conns)
 	s.gone(t, ready)
 }

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -88,9 +89,9 @@ func TestCrashWhileRotating(t *testing.T) {
 	t.Parallel()
 	eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 		for _, l := range []loginOf{s.opened(t, w.additional(1, role.ReadOnly)), w.present(database.RuntimeLogin)} {
-			held, next := s.heldBy(t, l), l.renewed()
+			conns, next := s.connectedAs(t, l), l.renewed()
 			crashed(l.rotate(2, next))
-			dead(t, l.username, held)
+			dead(t, l.username, conns)
 			s.getsInNowhere(t, "the old password", l)
 			s.getsIn(t, "the new password", next)
 			s.wantCondition(t, next, command.LoginInForce)
@@ -108,9 +109,9 @@ func TestCrashWhileRevokingAndExpiring(t *testing.T) {
 			t.Parallel()
 			eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 				l := s.opened(t, w.additional(1, role.ReadOnly))
-				held := s.heldBy(t, l)
+				conns := s.connectedAs(t, l)
 				crashed(l.shut(want, 2))
-				dead(t, l.username, held)
+				dead(t, l.username, conns)
 				s.done(t, w.access(2, false, true))
 				s.done(t, w.access(3, true, false))
 				s.getsInNowhere(t, string(want), l)
@@ -124,19 +125,19 @@ func TestCrashWhileRemovingARole(t *testing.T) {
 	t.Parallel()
 	eachPoint(t, "login.remove", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 		free, kept := s.opened(t, w.additional(1, role.ReadWrite)), s.opened(t, w.additional(2, role.Custom))
-		held := s.heldBy(t, free)
+		conns := s.connectedAs(t, free)
 		crashed(free.remove(2))
-		dead(t, "removed", held)
+		dead(t, "removed", conns)
 		s.gone(t, free)
 		owner := s.owner(t, w)
-		must(owner.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + kept.username))(t)
+		check.Must(owner.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + kept.username))(t)
 		removal := kept.remove(2)
 		crashed(removal)
 		if found := s.removed(t, removal); len(found.List) != 1 {
 			t.Errorf("%+v", found)
 		}
 		s.getsInNowhere(t, "kept", kept)
-		must(owner.Exec("DROP TABLE bait"))(t)
+		check.Must(owner.Exec("DROP TABLE bait"))(t)
 	})
 }
 
@@ -149,7 +150,7 @@ func TestAdditionalRolesGoWithTheirDatabase(t *testing.T) {
 		t.Fatalf("%s rows", roles)
 	}
 	// As if its create had not been told: then closing the operation undoes it.
-	must(s.super.Exec("UPDATE ledger.command SET result = NULL WHERE operation_id = $1", w.operation))(t)
+	check.Must(s.super.Exec("UPDATE ledger.command SET result = NULL WHERE operation_id = $1", w.operation))(t)
 	s.done(t, closing(w.operation))
 	s.gone(t, l)
 	s.noTrace(t, w)

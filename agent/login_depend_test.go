@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -14,9 +15,9 @@ import (
 // locked keeps everybody from a table in a database, as the superuser, until the transaction that it returns ends.
 func (s *stack) locked(t testing.TB, database, table string) *sql.Tx {
 	t.Helper()
-	tx := must(open(t, s.pg.URL(database)).BeginTx(t.Context(), nil))(t)
+	tx := check.Must(open(t, s.pg.URL(database)).BeginTx(t.Context(), nil))(t)
 	t.Cleanup(func() { _ = tx.Rollback() })
-	must(tx.Exec("LOCK TABLE " + table + " IN ACCESS EXCLUSIVE MODE"))(t)
+	check.Must(tx.Exec("LOCK TABLE " + table + " IN ACCESS EXCLUSIVE MODE"))(t)
 	return tx
 }
 
@@ -28,11 +29,11 @@ func TestNoMoreIsLookedIntoThanIsTold(t *testing.T) {
 	l := s.opened(t, w.additional(1, role.Custom))
 	owner := s.owner(t, w)
 	for i := range 21 {
-		must(owner.Exec(fmt.Sprintf("CREATE TABLE t%d (); GRANT SELECT ON t%[1]d TO %s", i, l.username)))(t)
+		check.Must(owner.Exec(fmt.Sprintf("CREATE TABLE t%d (); GRANT SELECT ON t%[1]d TO %s", i, l.username)))(t)
 	}
-	must(owner.Exec("CREATE POLICY last ON t0 TO " + l.username))(t)
-	must(s.owner(t, sibling).Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
-	must(s.super.Exec(fmt.Sprintf("ALTER DATABASE %q ALLOW_CONNECTIONS false", sibling.name)))(t)
+	check.Must(owner.Exec("CREATE POLICY last ON t0 TO " + l.username))(t)
+	check.Must(s.owner(t, sibling).Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
+	check.Must(s.super.Exec(fmt.Sprintf("ALTER DATABASE %q ALLOW_CONNECTIONS false", sibling.name)))(t)
 	s.locked(t, w.name, "pg_policy") // every description of a policy reads it
 	if found := s.removed(t, l.remove(2, sibling.id)); len(found.List) != 20 || !found.Truncated {
 		t.Errorf("%d, truncated: %t", len(found.List), found.Truncated)
@@ -48,7 +49,7 @@ func TestFewRemovalsLookAtOnce(t *testing.T) {
 	for range removals {
 		w := s.made(t, database.Managed)
 		l := s.opened(t, w.additional(1, role.Custom))
-		must(s.owner(t, w).Exec("CREATE TABLE t (); CREATE POLICY few ON t TO " + l.username))(t)
+		check.Must(s.owner(t, w).Exec("CREATE TABLE t (); CREATE POLICY few ON t TO " + l.username))(t)
 		logins, names = append(logins, l), names+w.name+","
 	}
 	var doing sync.WaitGroup
@@ -63,7 +64,7 @@ func TestFewRemovalsLookAtOnce(t *testing.T) {
 	}
 	const inside = `SELECT count(*) FROM pg_stat_activity
 		WHERE usename = 'pgherd_agent' AND datname = ANY (string_to_array($1, ','))`
-	eventually(t, "not as many look as may", func() bool { return s.one(t, inside, names) == fmt.Sprint(atOnce) })
+	check.Eventually(t, "not as many look as may", func() bool { return s.one(t, inside, names) == fmt.Sprint(atOnce) })
 	time.Sleep(time.Second) // the others have come as far by then
 	if n := s.one(t, inside, names); n != fmt.Sprint(atOnce) {
 		t.Errorf("%s look at once", n)
@@ -79,7 +80,7 @@ func TestLargeObjectIsNamedByItsNumber(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.Custom))
-	must(s.direct(t, w.name, l.username, l.password).Exec("SELECT lo_create(4711)"))(t)
+	check.Must(s.direct(t, w.name, l.username, l.password).Exec("SELECT lo_create(4711)"))(t)
 	want := role.Dependency{Kind: "owned_object", ObjectType: "large object", Name: "4711", Identity: "4711"}
 	if found := s.removed(t, l.remove(2)).List; len(found) != 1 || found[0] != want {
 		t.Errorf("%+v", found)

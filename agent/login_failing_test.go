@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -13,23 +14,23 @@ import (
 // remembered makes PgBouncer remember, at both entries, that it did not get into PostgreSQL as a login.
 func (s *stack) remembered(t testing.TB, l loginOf) {
 	t.Helper()
-	var held []*sql.Conn
+	var conns []*sql.Conn
 	for _, entry := range pooler.EntryNames(l.name) {
-		conn := must(s.pooled(t, entry, l.username, l.password).Conn(t.Context()))(t)
+		conn := check.Must(s.pooled(t, entry, l.username, l.password).Conn(t.Context()))(t)
 		db := s.pooled(t, entry, l.username, l.password)
 		works(t, "before", db)
 		_ = db.Close()
-		held = append(held, conn)
+		conns = append(conns, conn)
 	}
-	must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q NOLOGIN", l.username)))(t)
-	must(s.super.Exec("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = $1", l.username))(t)
-	for _, conn := range held {
-		eventually(t, "PgBouncer still gets in", func() bool {
+	check.Must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q NOLOGIN", l.username)))(t)
+	check.Must(s.super.Exec("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = $1", l.username))(t)
+	for _, conn := range conns {
+		check.Eventually(t, "PgBouncer still gets in", func() bool {
 			_, err := conn.ExecContext(t.Context(), "SELECT 1")
 			return err != nil
 		})
 	}
-	must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q LOGIN", l.username)))(t)
+	check.Must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q LOGIN", l.username)))(t)
 }
 
 // A rotation is done when the new password works, at the first attempt and at each entry: not while PgBouncer remembers that it
@@ -60,8 +61,8 @@ func TestRotationEndsWhereOthersFillAnEntryThatFails(t *testing.T) {
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	s.remembered(t, l)
 	name, password := w.login(database.OwnerLogin)
-	tx := must(s.pooled(t, w.name+pooler.TransactionSuffix, name, password).BeginTx(t.Context(), nil))(t)
-	must(tx.Exec("SELECT 1"))(t)
+	tx := check.Must(s.pooled(t, w.name+pooler.TransactionSuffix, name, password).BeginTx(t.Context(), nil))(t)
+	check.Must(tx.Exec("SELECT 1"))(t)
 	defer func() { _ = tx.Rollback() }()
 	proof := as[role.Proof](t, s.done(t, l.rotate(2, l.renewed())))
 	if !proof.NewAccepted || !proof.OldRefused {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -13,17 +14,17 @@ import (
 // role's row.
 func (s *stack) trapIn(t testing.TB, w wanted, l loginOf) {
 	t.Helper()
-	must(s.owner(t, w).Exec(fmt.Sprintf(`GRANT CONNECT ON DATABASE %q TO %s;
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf(`GRANT CONNECT ON DATABASE %q TO %s;
 		CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO %[2]s`, w.name, l.username)))(t)
-	must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
+	check.Must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
 		LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END $$`))(t)
 }
 
 // trapped is a transaction of the owner's that has called such a function.
 func (s *stack) trapped(t testing.TB, w wanted) *sql.Tx {
 	t.Helper()
-	tx := must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
-	must(tx.Exec("SELECT theirs.trap()"))(t)
+	tx := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
+	check.Must(tx.Exec("SELECT theirs.trap()"))(t)
 	return tx
 }
 
@@ -49,15 +50,15 @@ func TestForcedChangeSparesWhoIsInTheWayOfOthers(t *testing.T) {
 	l := s.opened(t, w.additional(1, role.Custom))
 	late := other.additional(1, role.ReadOnly)
 	s.trapIn(t, w, l)
-	in := must(s.owner(t, other).BeginTx(t.Context(), nil))(t)
-	must(in.Exec(fmt.Sprintf("GRANT TEMPORARY ON DATABASE %q TO %s", other.name, other.names().Runtime)))(t)
+	in := check.Must(s.owner(t, other).BeginTx(t.Context(), nil))(t)
+	check.Must(in.Exec(fmt.Sprintf("GRANT TEMPORARY ON DATABASE %q TO %s", other.name, other.names().Runtime)))(t)
 
 	prepared := make(chan error, 1)
 	go func() {
 		_, _, err := s.send(late.prepare(1))
 		prepared <- err
 	}()
-	eventually(t, "the other command does not wait", func() bool {
+	check.Eventually(t, "the other command does not wait", func() bool {
 		return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock'") == "1"
 	})
 	tx := s.trapped(t, w)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
@@ -22,7 +23,7 @@ func (s *stack) openedIn(t testing.TB, x *executor.Executor) loginOf {
 	w := want(database.Managed)
 	l := w.additional(1, role.ReadOnly)
 	for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
-		must(x.Execute(t.Context(), c))(t)
+		check.Must(x.Execute(t.Context(), c))(t)
 	}
 	return l
 }
@@ -50,7 +51,7 @@ func TestPasswordSetAfterTheCommandIsTakenAway(t *testing.T) {
 			release := make(chan struct{})
 			parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
 			mine, next := l.renewed(), l.renewed()
-			must(x.Execute(t.Context(), l.rotate(2, next)))(t)
+			check.Must(x.Execute(t.Context(), l.rotate(2, next)))(t)
 			if n := s.watched(t); n != "1" {
 				t.Errorf("%s logins are watched", n)
 			}
@@ -60,20 +61,20 @@ func TestPasswordSetAfterTheCommandIsTakenAway(t *testing.T) {
 				t.Fatal("PostgreSQL did not let it in: the test shows nothing")
 			}
 			set := "ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"
-			must(conn.(driver.ExecerContext).ExecContext(t.Context(), set, nil))(t)
-			second := must(must(pq.NewConnector(s.pg.URLFor(l.username, mine.password, l.name)))(t).Connect(t.Context()))(t)
+			check.Must(conn.(driver.ExecerContext).ExecContext(t.Context(), set, nil))(t)
+			second := s.session(t, mine)
 			defer second.Close()
 			if !stays {
 				_ = conn.Close()
 			}
 			go x.SweepChanged(t.Context())
-			eventually(t, "somebody is still watched", func() bool { return s.watched(t) == "0" })
-			eventually(t, "a session lives", func() bool { return !alive(second) && (!stays || !alive(conn)) }) // after the watch
+			check.Eventually(t, "somebody is still watched", func() bool { return s.watched(t) == "0" })
+			check.Eventually(t, "a session lives", func() bool { return !alive(second) && (!stays || !alive(conn)) }) // after the watch
 			s.getsInNowhere(t, "a password of its own", mine)
 			s.getsInNowhere(t, "the old password", l)
 			s.getsInNowhere(t, "the new password", next)
 			last := l.renewed()
-			must(x.Execute(t.Context(), next.rotate(3, last)))(t)
+			check.Must(x.Execute(t.Context(), next.rotate(3, last)))(t)
 			s.getsIn(t, "rotated again", last)
 		})
 	}
@@ -86,11 +87,11 @@ func TestPasswordSetByHandStays(t *testing.T) {
 	go x.SweepChanged(t.Context())
 	l := s.openedIn(t, x)
 	mine, next := l.renewed(), l.renewed()
-	must(x.Execute(t.Context(), l.rotate(2, next)))(t)
+	check.Must(x.Execute(t.Context(), l.rotate(2, next)))(t)
 	if n := s.watched(t); n != "0" {
 		t.Errorf("%s logins are watched", n)
 	}
-	must(s.direct(t, l.name, l.username, next.password).Exec("ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"))(t)
+	check.Must(s.direct(t, l.name, l.username, next.password).Exec("ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"))(t)
 	time.Sleep(500 * time.Millisecond)
 	s.getsIn(t, "set by hand", mine)
 }
@@ -99,7 +100,7 @@ func TestPasswordSetByHandStays(t *testing.T) {
 // asked for.
 func (s *stack) slow(t testing.TB, l loginOf) chan driver.Conn {
 	t.Helper()
-	connector := must(pq.NewConnector(s.pg.URLFor(l.username, l.password, l.name) + "&options=-c%20post_auth_delay=2"))(t)
+	connector := check.Must(pq.NewConnector(s.pg.URLFor(l.username, l.password, l.name) + "&options=-c%20post_auth_delay=2"))(t)
 	in := make(chan driver.Conn, 1)
 	go func() {
 		conn, err := connector.Connect(context.Background())
@@ -112,7 +113,7 @@ func (s *stack) slow(t testing.TB, l loginOf) chan driver.Conn {
 		return s.one(t, `SELECT count(*) FROM pg_locks l WHERE l.locktype = 'virtualxid' AND NOT EXISTS (
 			SELECT FROM pg_stat_activity a WHERE a.pid = l.pid)`) == "1"
 	}
-	eventually(t, "it does not stand", func() bool {
+	check.Eventually(t, "it does not stand", func() bool {
 		if !stands() {
 			return false
 		}
@@ -144,7 +145,7 @@ func TestSessionThatIsShownLateIsEnded(t *testing.T) {
 			x := s.inProcess(t, s.relayed(t, c.edit), asItIs)
 			l := s.openedIn(t, x)
 			in := s.slow(t, l)
-			must(x.Execute(t.Context(), c.end(l)))(t)
+			check.Must(x.Execute(t.Context(), c.end(l)))(t)
 			go x.SweepChanged(t.Context())
 			conn := <-in
 			if conn == nil {
@@ -152,8 +153,8 @@ func TestSessionThatIsShownLateIsEnded(t *testing.T) {
 			}
 			defer conn.Close()
 			if c.ends {
-				eventually(t, "its session lives", func() bool { return !alive(conn) })
-				eventually(t, "somebody is still watched", func() bool { return s.watched(t) == "0" })
+				check.Eventually(t, "its session lives", func() bool { return !alive(conn) })
+				check.Eventually(t, "somebody is still watched", func() bool { return s.watched(t) == "0" })
 				return
 			}
 			time.Sleep(time.Second)
@@ -169,17 +170,17 @@ func TestSweepSparesAdministratorsAndComplains(t *testing.T) {
 	s := survivalStack(t)
 	x := s.inProcess(t, s.pg.Port(), asItIs)
 	lifted, other := s.openedIn(t, x), s.openedIn(t, x)
-	t.Cleanup(func() { must(s.super.Exec("ALTER ROLE " + lifted.username + " NOSUPERUSER"))(t) })
-	held := map[string]driver.Conn{}
+	t.Cleanup(func() { check.Must(s.super.Exec("ALTER ROLE " + lifted.username + " NOSUPERUSER"))(t) })
+	conns := map[string]driver.Conn{}
 	for _, l := range []loginOf{lifted, other} {
-		held[l.username] = must(must(pq.NewConnector(s.pg.URLFor(l.username, l.password, l.name)))(t).Connect(t.Context()))(t)
-		defer held[l.username].Close()
+		conns[l.username] = s.session(t, l)
+		defer conns[l.username].Close()
 	}
-	must(s.super.Exec("ALTER ROLE " + lifted.username + " SUPERUSER"))(t)
-	must(s.super.Exec("UPDATE ledger.role SET changed_at = clock_timestamp() WHERE part = 'additional'"))(t)
+	check.Must(s.super.Exec("ALTER ROLE " + lifted.username + " SUPERUSER"))(t)
+	check.Must(s.super.Exec("UPDATE ledger.role SET changed_at = clock_timestamp() WHERE part = 'additional'"))(t)
 	go x.SweepChanged(t.Context())
-	eventually(t, "the other's session lives", func() bool { return !alive(held[other.username]) })
-	if !alive(held[lifted.username]) {
+	check.Eventually(t, "the other's session lives", func() bool { return !alive(conns[other.username]) })
+	if !alive(conns[lifted.username]) {
 		t.Error("the administrator's session is ended")
 	}
 
@@ -187,7 +188,7 @@ func TestSweepSparesAdministratorsAndComplains(t *testing.T) {
 	port := s.relayed(t, replacing("authentication_timeout", "authentication_timeour"))
 	broken := s.inProcessLogging(t, port, asItIs, zap.New(core))
 	go broken.SweepChanged(t.Context())
-	eventually(t, "it does not complain", func() bool { return log.Len() > 0 })
+	check.Eventually(t, "it does not complain", func() bool { return log.Len() > 0 })
 	time.Sleep(500 * time.Millisecond)
 	if n := log.Len(); n != 1 {
 		t.Errorf("it complains %d times", n)

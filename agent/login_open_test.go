@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -29,16 +30,16 @@ func TestRoleThatIsNotOursIsNeverTaken(t *testing.T) {
 	w := s.made(t, database.Managed)
 	l := w.additional(1, role.ReadOnly)
 	s.refusedFor(t, command.ReasonNotFound, l.open(1))
-	must(s.super.Exec("CREATE ROLE " + l.username))(t)
+	check.Must(s.super.Exec("CREATE ROLE " + l.username))(t)
 	s.refusedFor(t, command.ReasonNameTaken, l.prepare(1))
-	must(s.super.Exec("DROP ROLE " + l.username))(t)
+	check.Must(s.super.Exec("DROP ROLE " + l.username))(t)
 	s.done(t, l.prepare(1))
 	s.done(t, l.open(1))
 	// Another role of the name, made behind the platform's back.
-	must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
-	must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s", l.username)))(t)
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
+	check.Must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s", l.username)))(t)
 	s.refusedFor(t, command.ReasonNameTaken, w.additional(1, role.ReadOnly).prepare(2))
-	must(s.super.Exec("DROP ROLE " + l.username))(t)
+	check.Must(s.super.Exec("DROP ROLE " + l.username))(t)
 	l.setup = newUUID()
 	s.done(t, l.prepare(3))
 	s.done(t, l.open(3))
@@ -53,8 +54,8 @@ func TestLimitQueuesInThePooler(t *testing.T) {
 	s.opened(t, l)
 	var open []func()
 	for _, entry := range []string{w.name, w.name + ".transaction"} {
-		tx := must(s.pooled(t, entry, l.username, l.password).BeginTx(t.Context(), nil))(t)
-		must(tx.Exec("SELECT 1"))(t)
+		tx := check.Must(s.pooled(t, entry, l.username, l.password).BeginTx(t.Context(), nil))(t)
+		check.Must(tx.Exec("SELECT 1"))(t)
 		open = append(open, func() { _ = tx.Rollback() })
 	}
 	third := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -34,7 +35,7 @@ func TestSessionThatBeganBeforeTheChangeIsEnded(t *testing.T) {
 		if conn == nil {
 			t.Fatal("PostgreSQL did not let it in: the test shows nothing")
 		}
-		eventually(t, fmt.Sprintf("restarted %t: the session lives", restarted), func() bool { return !alive(conn) })
+		check.Eventually(t, fmt.Sprintf("restarted %t: the session lives", restarted), func() bool { return !alive(conn) })
 		_ = conn.Close() // it is dead
 	}
 }
@@ -42,7 +43,7 @@ func TestSessionThatBeganBeforeTheChangeIsEnded(t *testing.T) {
 // parkedDirectly is a log-in to PostgreSQL itself that stands still before the last message of SCRAM.
 func parkedDirectly(t testing.TB, dsn string, release chan struct{}) chan driver.Conn {
 	t.Helper()
-	connector := must(pq.NewConnector(dsn))(t)
+	connector := check.Must(pq.NewConnector(dsn))(t)
 	stands, in := make(chan struct{}), make(chan driver.Conn, 1)
 	connector.Dialer(parkingDialer{3, stands, release})
 	go func() {

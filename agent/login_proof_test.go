@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
@@ -35,5 +36,5 @@ func TestOldPasswordIsTriedAtEachEntry(t *testing.T) {
 			t.Errorf("let in at %q: %v, want that it is unavailable", suffix, err)
 		}
 	}
-	must(s.inProcess(t, s.pg.Port(), asItIs).Execute(t.Context(), rotation))(t)
+	check.Must(s.inProcess(t, s.pg.Port(), asItIs).Execute(t.Context(), rotation))(t)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -36,7 +37,7 @@ func TestRemovedRoleLeavesNothing(t *testing.T) {
 	s.opened(t, open)
 	s.opened(t, revoked)
 	s.done(t, revoked.shut(role.Revocation, 2))
-	held := s.heldBy(t, open)
+	conns := s.connectedAs(t, open)
 	for _, l := range []loginOf{prepared, open, revoked, w.additional(4, role.Custom)} {
 		c := l.remove(5)
 		for range 2 { // the second time it is the same command
@@ -47,10 +48,9 @@ func TestRemovedRoleLeavesNothing(t *testing.T) {
 		s.gone(t, l)
 		s.wantCondition(t, l, command.LoginAbsent)
 	}
-	dead(t, "removed", held)
+	dead(t, "removed", conns)
 	s.noOrphans(t)
-	name, password := w.login(database.OwnerLogin)
-	works(t, "the owner", s.pooled(t, w.name, name, password))
+	works(t, "the owner", s.pooledOwner(t, w))
 }
 
 // What depends on a role in its own database is told in PostgreSQL's words, and stays.
@@ -58,7 +58,7 @@ func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	owner := s.owner(t, w)
-	must(owner.Exec("CREATE TABLE things (id int, name text); CREATE SCHEMA theirs"))(t)
+	check.Must(owner.Exec("CREATE TABLE things (id int, name text); CREATE SCHEMA theirs"))(t)
 	for i, c := range []struct {
 		do, undo string // %s is the role
 		asRole   bool
@@ -111,11 +111,11 @@ func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
 	} {
 		l := s.opened(t, w.additional(i+1, role.ReadOnly))
 		if c.asRole {
-			must(owner.Exec("GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
-			must(s.direct(t, w.name, l.username, l.password).Exec(c.do))(t)
-			must(owner.Exec("REVOKE ALL ON SCHEMA theirs FROM " + l.username))(t)
+			check.Must(owner.Exec("GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
+			check.Must(s.direct(t, w.name, l.username, l.password).Exec(c.do))(t)
+			check.Must(owner.Exec("REVOKE ALL ON SCHEMA theirs FROM " + l.username))(t)
 		} else {
-			must(owner.Exec(filledWith(c.do, l.username)))(t)
+			check.Must(owner.Exec(filledWith(c.do, l.username)))(t)
 		}
 		removal := l.remove(2)
 		found := s.removed(t, removal)
@@ -128,7 +128,7 @@ func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
 		if c.asRole {
 			undoing = open(t, s.pg.URL(w.name))
 		}
-		must(undoing.Exec(filledWith(c.undo, l.username)))(t)
+		check.Must(undoing.Exec(filledWith(c.undo, l.username)))(t)
 		if again := s.removed(t, removal); len(again.List) != 1 {
 			t.Errorf("the same command has another result: %+v", again)
 		}
@@ -137,7 +137,7 @@ func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
 		}
 		s.gone(t, l)
 	}
-	must(owner.Exec("TABLE things"))(t)
+	check.Must(owner.Exec("TABLE things"))(t)
 }
 
 func quoted(name string) string { return `"` + name + `"` }
@@ -153,13 +153,13 @@ func TestConnectThatAnotherGaveKeepsARole(t *testing.T) {
 	l := s.opened(t, w.additional(1, role.Custom))
 	name, password := w.login(database.RuntimeLogin)
 	runtime := s.direct(t, w.name, name, password)
-	must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %q WITH GRANT OPTION", w.name, name)))(t)
-	must(runtime.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %q WITH GRANT OPTION", w.name, name)))(t)
+	check.Must(runtime.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
 	want := role.Dependency{Kind: "grant", ObjectType: "database", Name: quoted(w.name), Identity: quoted(w.name)}
 	if found := s.removed(t, l.remove(2)); len(found.List) != 1 || found.List[0] != want {
 		t.Errorf("%+v, want %+v", found, want)
 	}
-	must(runtime.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
+	check.Must(runtime.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	if found := s.removed(t, l.remove(3)); len(found.List) > 0 {
 		t.Errorf("%+v", found)
 	}
@@ -172,9 +172,9 @@ func TestDependenciesInOtherDatabases(t *testing.T) {
 	w, sibling, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin), s.made(t, database.SingleLogin)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	mine, theirs, oid := s.owner(t, sibling), s.owner(t, stranger), s.oidOf(t, l)
-	must(mine.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
-	must(theirs.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
-	must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
+	check.Must(mine.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
+	check.Must(theirs.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)
+	check.Must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
 	found := s.removed(t, l.remove(2, sibling.id))
 	if want := (role.Dependency{
 		Kind: "other_database", ObjectType: "table", Schema: "public", Name: "bait",
@@ -182,7 +182,7 @@ func TestDependenciesInOtherDatabases(t *testing.T) {
 	}); len(found.List) != 1 || found.List[0] != want {
 		t.Errorf("%+v, want %+v", found, want)
 	}
-	must(mine.Exec("DROP TABLE bait"))(t)
+	check.Must(mine.Exec("DROP TABLE bait"))(t)
 	if found := s.removed(t, l.remove(3, sibling.id)); len(found.List) > 0 {
 		t.Errorf("%+v", found)
 	}
@@ -192,8 +192,8 @@ func TestDependenciesInOtherDatabases(t *testing.T) {
 		JOIN pg_roles r ON r.oid = d.oid JOIN pg_authid a ON a.oid = d.oid LEFT JOIN pg_auth_members m
 			ON m.member = d.oid OR m.roleid = d.oid AND m.member <> 'pgherd_agent'::regrole
 		WHERE d.oid = $1`
-	eventually(t, "the role is not retired, or not stripped", func() bool { return s.one(t, dead, oid) == "1f00" })
-	must(theirs.Exec("DROP TABLE bait"))(t) // CONNECT on their database is taken from it without them
+	check.Eventually(t, "the role is not retired, or not stripped", func() bool { return s.one(t, dead, oid) == "1f00" })
+	check.Must(theirs.Exec("DROP TABLE bait"))(t) // CONNECT on their database is taken from it without them
 	s.noDead(t, oid)
 	s.noOrphans(t)
 }

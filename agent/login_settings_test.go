@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -19,7 +20,7 @@ func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
 		"../elsewhere": s.opened(t, w.additional(2, role.Custom)),
 		"neither":      w.present(database.OwnerLogin),
 	} {
-		must(s.direct(t, w.name, l.username, l.password).Exec(
+		check.Must(s.direct(t, w.name, l.username, l.password).Exec(
 			fmt.Sprintf("ALTER ROLE %q SET local_preload_libraries = '%s'", l.username, library)))(t)
 		for range 3 { // with and without a failure that PgBouncer remembers
 			next := l.renewed()
@@ -39,11 +40,11 @@ func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
 func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
 	s := realStack(t)
 	w, elsewhere := s.made(t, database.Managed), s.made(t, database.Managed)
-	accomplice := must(s.owner(t, elsewhere).BeginTx(t.Context(), nil))(t)
-	must(accomplice.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE written"))(t)
+	accomplice := check.Must(s.owner(t, elsewhere).BeginTx(t.Context(), nil))(t)
+	check.Must(accomplice.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE written"))(t)
 	defer func() { _ = accomplice.Rollback() }()
 	l := s.opened(t, w.additional(1, role.ReadOnly))
-	must(s.direct(t, w.name, l.username, l.password).Exec(`
+	check.Must(s.direct(t, w.name, l.username, l.password).Exec(`
 		ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';
 		ALTER ROLE CURRENT_USER SET default_transaction_read_only = on;
 		ALTER ROLE CURRENT_USER SET default_transaction_deferrable = on`))(t)
@@ -65,7 +66,7 @@ func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
 	w := s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	for _, l := range []loginOf{l, w.present(database.OwnerLogin)} {
-		must(s.direct(t, w.name, l.username, l.password).Exec(fmt.Sprintf(`
+		check.Must(s.direct(t, w.name, l.username, l.password).Exec(fmt.Sprintf(`
 			ALTER ROLE %[1]q SET work_mem = '5MB';
 			ALTER ROLE %[1]q SET local_preload_libraries = 'nothing';
 			ALTER ROLE %[1]q IN DATABASE %[2]q SET local_preload_libraries = 'nothing either'`, l.username, w.name)))(t)
@@ -89,7 +90,7 @@ func TestRotationRestoresTheLimitOfALogin(t *testing.T) {
 	const query = "SELECT rolconnlimit::text FROM pg_roles WHERE rolname = $1"
 	for _, l := range []loginOf{l, w.present(database.RuntimeLogin)} {
 		made := s.one(t, query, l.username)
-		must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q CONNECTION LIMIT 0", l.username)))(t)
+		check.Must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q CONNECTION LIMIT 0", l.username)))(t)
 		next := l.renewed()
 		s.done(t, l.rotate(s.nextGeneration(), next))
 		s.getsIn(t, "after", next)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
@@ -17,7 +18,7 @@ func TestRotationToALapsedPasswordIsDone(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
-	held, next := s.heldBy(t, l), l.renewed()
+	conns, next := s.connectedAs(t, l), l.renewed()
 	past := time.Now().Add(-time.Hour)
 	next.until = &past
 	proof := as[role.Proof](t, s.done(t, l.rotate(2, next)))
@@ -26,7 +27,7 @@ func TestRotationToALapsedPasswordIsDone(t *testing.T) {
 	}); proof != want {
 		t.Errorf("%+v, want %+v", proof, want)
 	}
-	dead(t, "lapsed", held)
+	dead(t, "lapsed", conns)
 	s.getsInNowhere(t, "the old password", l)
 	s.getsInNowhere(t, "the new password", next)
 	s.wantCondition(t, next, command.LoginShut)
@@ -56,7 +57,7 @@ func TestPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T) {
 	next := l.renewed()
 	until = time.Now().Add(2 * time.Second)
 	next.until = &until
-	proof := as[role.Proof](t, must(x.Execute(t.Context(), l.rotate(2, next)))(t))
+	proof := as[role.Proof](t, check.Must(x.Execute(t.Context(), l.rotate(2, next)))(t))
 	if !proof.Lapsed || proof.NewAccepted || !proof.OldRefused || !proof.NoneLeft {
 		t.Errorf("%+v", proof)
 	}
@@ -87,8 +88,8 @@ func TestInspectionEndsInTime(t *testing.T) {
 	s := survivalStack(t)
 	x := s.inProcess(t, s.pg.Port(), asItIs)
 	l := s.openedIn(t, x)
-	lock := must(s.super.BeginTx(t.Context(), nil))(t)
-	must(lock.Exec("LOCK TABLE ledger.role"))(t)
+	lock := check.Must(s.super.BeginTx(t.Context(), nil))(t)
+	check.Must(lock.Exec("LOCK TABLE ledger.role"))(t)
 	giveUp := time.AfterFunc(20*time.Second, func() { _ = lock.Rollback() })
 	_, err := x.InspectLogin(t.Context(), command.InspectLogin{
 		DatabaseID: l.databaseID(), Username: l.username, Verifier: l.verifier,

@@ -3,12 +3,16 @@ package agent_test
 import (
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
@@ -127,11 +131,22 @@ func (s *stack) getsInNowhere(t testing.TB, what string, l loginOf) {
 	}
 }
 
-// owner opens the owner's connection.
+// owner opens the owner's connection to PostgreSQL, pooledOwner that through PgBouncer.
 func (s *stack) owner(t testing.TB, w wanted) *sql.DB {
 	t.Helper()
-	name, password := w.login(database.OwnerLogin)
-	return s.direct(t, w.name, name, password)
+	return s.direct(t, w.name, w.name, w.passwords[database.OwnerLogin])
+}
+
+func (s *stack) pooledOwner(t testing.TB, w wanted) *sql.DB {
+	t.Helper()
+	return s.pooled(t, w.name, w.name, w.passwords[database.OwnerLogin])
+}
+
+// session is a log-in to PostgreSQL itself, over the bare driver.
+func (s *stack) session(t testing.TB, l loginOf) driver.Conn {
+	t.Helper()
+	connector := check.Must(pq.NewConnector(s.pg.URLFor(l.username, l.password, l.name)))(t)
+	return check.Must(connector.Connect(t.Context()))(t)
 }
 
 // as reads a result.
@@ -146,8 +161,8 @@ func as[T any](t testing.TB, result json.RawMessage) (v T) {
 // condition asks how a login stands.
 func (s *stack) condition(t testing.TB, l loginOf) command.LoginCondition {
 	t.Helper()
-	question := must(json.Marshal(command.InspectLogin{DatabaseID: l.databaseID(), Username: l.username, Verifier: l.verifier}))(t)
-	status, text, err := s.request(http.MethodPost, "/v1/logins/inspect", question)
+	question := command.InspectLogin{DatabaseID: l.databaseID(), Username: l.username, Verifier: l.verifier}
+	status, text, err := s.request(http.MethodPost, "/v1/logins/inspect", check.Must(json.Marshal(question))(t))
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("status %d, %s, %v", status, text, err)
 	}

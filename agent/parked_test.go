@@ -9,6 +9,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 )
 
@@ -57,7 +58,7 @@ type login struct {
 
 func startLogin(t testing.TB, dsn string, at int, release chan struct{}) login {
 	t.Helper()
-	connector := must(pq.NewConnector(dsn))(t)
+	connector := check.Must(pq.NewConnector(dsn))(t)
 	l := login{parked: make(chan struct{}), in: make(chan bool, 1)}
 	connector.Dialer(parkingDialer{at, l.parked, release})
 	go func() {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -32,9 +33,7 @@ func (s *stack) powerCut(t *testing.T, point string, c protocol.Command) {
 	t.Helper()
 	s.crashAt(t, point, c)
 	// PostgreSQL outlives the subtest.
-	if err := s.pg.Restart(context.Background(), cluster.Immediate); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pg.Restart(context.Background(), cluster.Immediate))
 }
 
 // serverCrash has PostgreSQL crash, and come back, while the agent stands still at a point of a command. What the agent did
@@ -52,9 +51,7 @@ func (s *stack) serverCrash(t *testing.T, point string, c protocol.Command) *chi
 		answered <- answer{reason, err}
 	}()
 	working.stopped(t)
-	if err := s.pg.Restart(context.Background(), cluster.Immediate); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pg.Restart(context.Background(), cluster.Immediate))
 	working.thaw(t)
 	a := <-answered
 	atEnd := strings.HasSuffix(point, ".reply")
@@ -62,7 +59,7 @@ func (s *stack) serverCrash(t *testing.T, point string, c protocol.Command) *chi
 		t.Errorf("the agent answered %q, %v", a.reason, a.err)
 	}
 	// The agent takes charge again, and PgBouncer has to find out that its connections are gone.
-	eventually(t, "the command is not done after the crash", func() bool {
+	check.Eventually(t, "the command is not done after the crash", func() bool {
 		_, reason, err := s.send(c)
 		return err == nil && reason == ""
 	})

@@ -6,18 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 )
-
-// ways opens a login's connections: through both entries of the pooler, and to PostgreSQL itself.
-func (s *stack) ways(t testing.TB, w wanted, l database.Login) map[string]*sql.DB {
-	t.Helper()
-	name, password := w.login(l)
-	return map[string]*sql.DB{
-		"session": s.pooled(t, w.name, name, password), "transaction": s.pooled(t, w.name+".transaction", name, password),
-		"direct": s.direct(t, w.name, name, password),
-	}
-}
 
 // forbidden is what no customer's login may do. %[1]s is its database, %[2]s its holder, %[3]s itself, %[4]s somebody else's
 // database and login.
@@ -63,7 +54,7 @@ var forbidden = []string{
 func TestCustomersCannotReachBeyondTheirDatabase(t *testing.T) {
 	s := realStack(t)
 	w, other := s.made(t, database.Managed), s.made(t, database.Managed)
-	theirs := s.held(t, other)
+	theirs := s.connected(t, other)
 	for _, l := range w.model.Logins() {
 		name, password := w.login(l)
 		for _, target := range []string{other.name, "postgres", "template1", "template0", "pgherd_maintenance"} {
@@ -74,7 +65,7 @@ func TestCustomersCannotReachBeyondTheirDatabase(t *testing.T) {
 		} {
 			refused(t, string(l)+" pooled at "+entry, s.pooled(t, entry, name, password), "SELECT 1")
 		}
-		for way, db := range s.ways(t, w, l) {
+		for way, db := range s.waysOf(t, w.present(l)) {
 			works(t, string(l)+" "+way, db)
 			for _, statement := range forbidden {
 				if l == database.OwnerLogin || !strings.Contains(statement, "TEMP TABLE") {
@@ -114,15 +105,14 @@ func filled(statement string, args ...string) string {
 func TestOtherLoginsCannotChangeWhatTheOwnerMade(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.Managed)
-	owner, password := w.login(database.OwnerLogin)
-	mine := s.direct(t, w.name, owner, password)
-	must(mine.Exec("CREATE TABLE things (id serial PRIMARY KEY, name text)"))(t)
+	mine := s.owner(t, w)
+	check.Must(mine.Exec("CREATE TABLE things (id serial PRIMARY KEY, name text)"))(t)
 	for _, l := range []database.Login{database.RuntimeLogin, database.ReadonlyLogin} {
-		for way, db := range s.ways(t, w, l) {
+		for way, db := range s.waysOf(t, w.present(l)) {
 			for _, statement := range []string{
 				"CREATE TABLE public.more (id int)", "CREATE SCHEMA more", "CREATE TEMP TABLE more (id int)", "DROP TABLE things",
 				"ALTER TABLE things ADD COLUMN more int", "TRUNCATE things", "CREATE EXTENSION citext",
-				fmt.Sprintf("SET ROLE %q", owner), fmt.Sprintf("SET ROLE %q", w.names().WriteGroup),
+				fmt.Sprintf("SET ROLE %q", w.name), fmt.Sprintf("SET ROLE %q", w.names().WriteGroup),
 			} {
 				denied(t, string(l)+" "+way, db, statement)
 			}
@@ -140,8 +130,7 @@ func TestOwnerCanDoWhatAnOwnerNeeds(t *testing.T) {
 	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
 		w := s.made(t, model)
 		n := w.names()
-		owner, password := w.login(database.OwnerLogin)
-		db := s.pooled(t, w.name, owner, password)
+		db := s.pooledOwner(t, w)
 		for _, statement := range []string{
 			"CREATE EXTENSION citext", "CREATE EXTENSION pg_trgm", "CREATE EXTENSION pgcrypto",
 			"CREATE SCHEMA app", "CREATE TABLE app.orders (id bigserial PRIMARY KEY, at timestamptz DEFAULT now())",
@@ -183,9 +172,9 @@ func TestOwnerCanDoWhatAnOwnerNeeds(t *testing.T) {
 			}
 		}
 		// The owner granted CONNECT, so the owner can take it away and give it again.
-		must(db.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, n.Readonly)))(t)
+		check.Must(db.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, n.Readonly)))(t)
 		refused(t, "readonly without CONNECT", s.direct(t, w.name, readonly, roPassword), "SELECT 1")
-		must(db.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, n.Readonly)))(t)
+		check.Must(db.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, n.Readonly)))(t)
 		works(t, "readonly with CONNECT again", s.direct(t, w.name, readonly, roPassword))
 	}
 }
@@ -195,10 +184,9 @@ func TestConnectionCapHoldsAndLeavesRoomForTheAgent(t *testing.T) {
 	w := want(database.SingleLogin)
 	w.cap = 2
 	s.done(t, w.create())
-	owner, password := w.login(database.OwnerLogin)
 	opened := 0
 	for range 20 {
-		if _, err := s.direct(t, w.name, owner, password).ExecContext(t.Context(), "SELECT 1"); err != nil {
+		if _, err := s.owner(t, w).ExecContext(t.Context(), "SELECT 1"); err != nil {
 			break
 		}
 		opened++

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/versions"
 )
@@ -51,9 +52,7 @@ func TestAProgramThatWasNeverGoodIsRefused(t *testing.T) {
 
 func TestAnAcceptedVersionIsNamedWithItsHoles(t *testing.T) {
 	p, log := watching(versions.Policy{Accept: []string{"PgBouncer 1.24.1"}})
-	if err := p.note(bouncer("1.24.1")); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, p.note(bouncer("1.24.1")))
 	said := log.FilterMessage("a version with known holes is let pass").All()
 	if len(said) != 1 || !strings.Contains(said[0].ContextMap()["holes"].(string), "CVE-2026-107349") {
 		t.Errorf("said %+v", log.All())

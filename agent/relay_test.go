@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // relay stands between an agent and PostgreSQL, and may change what the agent sends: so a test takes one measure out of a flow.
@@ -21,7 +23,7 @@ type relay struct {
 // relayed starts a relay to the stack's PostgreSQL.
 func (s *stack) relayed(t testing.TB, edit func([]byte) []byte) int {
 	t.Helper()
-	r := &relay{must(net.Listen("tcp", "127.0.0.1:0"))(t), net.JoinHostPort(s.pg.Host(), strconv.Itoa(s.pg.Port())), edit}
+	r := &relay{check.Must(net.Listen("tcp", "127.0.0.1:0"))(t), net.JoinHostPort(s.pg.Host(), strconv.Itoa(s.pg.Port())), edit}
 	t.Cleanup(func() { _ = r.listener.Close() })
 	go r.serve()
 	return r.listener.Addr().(*net.TCPAddr).Port

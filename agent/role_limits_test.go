@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -106,8 +107,8 @@ func TestLimitHoldsWhileVerifiersAreAskedFor(t *testing.T) {
 	l := w.additional(1, role.ReadOnly)
 	l.limit = 2
 	s.opened(t, l)
-	lock := must(s.super.BeginTx(t.Context(), nil))(t)
-	must(lock.Exec("LOCK TABLE pooler.gate IN ACCESS EXCLUSIVE MODE"))(t)
+	lock := check.Must(s.super.BeginTx(t.Context(), nil))(t)
+	check.Must(lock.Exec("LOCK TABLE pooler.gate IN ACCESS EXCLUSIVE MODE"))(t)
 	served := make(chan error, 6)
 	for i := range cap(served) {
 		db := s.pooled(t, entryOf(l, i), l.username, l.password)
@@ -125,9 +126,7 @@ func TestLimitHoldsWhileVerifiersAreAskedFor(t *testing.T) {
 		t.Fatal("the log-ins do not wait for the verifier: ", err)
 	case <-time.After(500 * time.Millisecond):
 	}
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, lock.Rollback())
 	for done := 0; done < cap(served); {
 		select {
 		case err := <-served:

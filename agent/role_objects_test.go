@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -36,7 +37,7 @@ func furnish(t testing.TB, owner *sql.DB, places []place) {
 	t.Helper()
 	for _, p := range places {
 		for _, statement := range placeObjects {
-			must(owner.Exec(filled(statement, p.prefix)))(t)
+			check.Must(owner.Exec(filled(statement, p.prefix)))(t)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -28,16 +29,14 @@ func (s *stack) furnished(t testing.TB) furnished {
 	t.Helper()
 	f := furnished{wanted: s.made(t, database.Managed)}
 	f.owner = s.owner(t, f.wanted)
-	must(f.owner.Exec("CREATE SCHEMA before"))(t)
+	check.Must(f.owner.Exec("CREATE SCHEMA before"))(t)
 	furnish(t, f.owner, earlyPlaces)
 	for i, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
 		f.roles = append(f.roles, s.opened(t, f.additional(i+1, profile)))
 	}
-	must(f.owner.Exec("CREATE SCHEMA after"))(t)
+	check.Must(f.owner.Exec("CREATE SCHEMA after"))(t)
 	furnish(t, f.owner, latePlaces)
-	if err := f.owner.QueryRow("SELECT lo_from_bytea(0, 'x')").Scan(&f.blob); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, f.owner.QueryRow("SELECT lo_from_bytea(0, 'x')").Scan(&f.blob))
 	return f
 }
 
@@ -90,7 +89,7 @@ func tried(t testing.TB, what string, db *sql.DB, a ability, profile role.Access
 		denied(t, what, db, a.statement)
 		return
 	}
-	tx := must(db.BeginTx(t.Context(), nil))(t)
+	tx := check.Must(db.BeginTx(t.Context(), nil))(t)
 	_, err := tx.Exec(a.statement)
 	if err == nil || !strings.Contains(err.Error(), "COPY") {
 		_ = tx.Rollback()
@@ -179,9 +178,7 @@ func TestMemberTakesNothingFromItsGroup(t *testing.T) {
 	f := s.furnished(t)
 	const granted = `SELECT string_agg(concat(oid, relacl), ' ' ORDER BY oid) FROM pg_class WHERE relacl IS NOT NULL AND oid > 16383`
 	var before, after string
-	if err := f.owner.QueryRow(granted).Scan(&before); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, f.owner.QueryRow(granted).Scan(&before))
 	for _, l := range f.roles[:2] {
 		group := map[role.AccessProfile]string{
 			role.Custom: "", role.ReadOnly: f.names().ReadGroup, role.ReadWrite: f.names().WriteGroup,
@@ -193,7 +190,7 @@ func TestMemberTakesNothingFromItsGroup(t *testing.T) {
 	}
 	for _, login := range []database.Login{database.RuntimeLogin, database.ReadonlyLogin} {
 		name, password := f.login(login)
-		must(s.pooled(t, f.name, name, password).Exec("TABLE before.early_tab"))(t)
+		check.Must(s.pooled(t, f.name, name, password).Exec("TABLE before.early_tab"))(t)
 	}
 }
 
@@ -202,7 +199,7 @@ func TestRolesReachNoOtherDatabase(t *testing.T) {
 	s := realStack(t)
 	f, sibling, stranger := s.furnished(t), s.made(t, database.Managed), s.made(t, database.SingleLogin)
 	for _, l := range f.roles {
-		must(s.owner(t, stranger).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
+		check.Must(s.owner(t, stranger).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
 		for _, other := range []string{sibling.name, "postgres", "template1", "template0", "pgherd_maintenance"} {
 			refused(t, string(l.profile)+" direct at "+other, s.direct(t, other, l.username, l.password), "SELECT 1")
 		}
@@ -214,7 +211,7 @@ func TestRolesReachNoOtherDatabase(t *testing.T) {
 		}
 		works(t, "where the owner has let it in", s.direct(t, stranger.name, l.username, l.password))
 		s.getsIn(t, string(l.profile), l)
-		must(s.owner(t, stranger).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, l.username)))(t)
+		check.Must(s.owner(t, stranger).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, l.username)))(t)
 	}
 }
 
@@ -225,7 +222,7 @@ func TestOwnPasswordIsADriftThatRotationRepairs(t *testing.T) {
 	for i, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
 		l := s.opened(t, w.additional(i+1, profile))
 		mine, next := l.renewed(), l.renewed()
-		must(s.pooled(t, w.name, l.username, l.password).Exec("ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"))(t)
+		check.Must(s.pooled(t, w.name, l.username, l.password).Exec("ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"))(t)
 		s.wantCondition(t, l, command.LoginDrifted)
 		s.getsIn(t, "its own password", mine)
 		s.done(t, l.rotate(2, next))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -19,7 +20,7 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 		"log_transaction_sample_rate": "1",
 	})
 	s := newStack(t, pg, t.TempDir())
-	s.startAgent(t, t.Context())
+	s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 	w := s.filledDatabase(t)
 	if report := s.backedUp(t, w.backup(newUUID(), backupName, true)); report.State != command.BackupDone {
@@ -34,10 +35,10 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 	s.done(t, rotated.shut(role.Revocation, 3))
 	s.removed(t, rotated.remove(4))
 	taken := want(database.Managed)
-	must(s.super.Exec("CREATE ROLE " + taken.names().WriteGroup))(t)
+	check.Must(s.super.Exec("CREATE ROLE " + taken.names().WriteGroup))(t)
 	s.refusedFor(t, command.ReasonNameTaken, taken.create())
 
-	log := string(must(os.ReadFile(filepath.Join(s.one(t, "SHOW data_directory"), "..", "postgres.log")))(t))
+	log := string(check.Must(os.ReadFile(filepath.Join(s.one(t, "SHOW data_directory"), "..", "postgres.log")))(t))
 	if !strings.Contains(log, "CREATE TABLE things") {
 		t.Fatal("the log does not hold the statements of customers")
 	}

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -61,14 +59,14 @@ func (i *idler) stay(ctx context.Context, in, out func()) {
 }
 
 // crowdOf lets n idlers in and returns how many there are, and how often one was ended.
-func (s *stack) crowdOf(t *testing.T, ctx context.Context, w wanted, n int) (held func() (now, ended int)) {
+func (s *stack) crowdOf(t *testing.T, ctx context.Context, w wanted, n int) (count func() (now, ended int)) {
 	t.Helper()
 	name, password := w.login(database.OwnerLogin)
 	var mu sync.Mutex
 	var now, ended int
 	var all sync.WaitGroup
 	for range n {
-		i := &idler{Connector: must(pq.NewConnector(s.pooledURL(w.name, name, password)))(t)}
+		i := &idler{Connector: check.Must(pq.NewConnector(s.pooledURL(w.name, name, password)))(t)}
 		i.Dialer(i)
 		all.Go(func() {
 			i.stay(ctx, func() { mu.Lock(); now++; mu.Unlock() }, func() { mu.Lock(); now--; ended++; mu.Unlock() })
@@ -86,7 +84,7 @@ func (s *stack) tellAccounts(t *testing.T, all map[string][]wanted) {
 			list.Databases = append(list.Databases, database.Ownership{DatabaseID: w.databaseID(), AccountID: id.AccountID(account)})
 		}
 	}
-	body := must(json.Marshal(list))(t)
+	body := check.Must(json.Marshal(list))(t)
 	if status, text, err := s.request(http.MethodPut, "/v1/accounts", body); err != nil || status != http.StatusNoContent {
 		t.Fatal(status, string(text), err)
 	}
@@ -98,8 +96,7 @@ func TestACrowdOfOneAccountKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
 	s.config.Pooler.MaxClients, s.config.Pooler.MaxDatabaseClients = mostClients, 2*mostClients
-	core, logs := observer.New(zap.WarnLevel)
-	a := s.startAgentLogging(t, zap.New(core))
+	a, logs, _ := s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 	var all []wanted
 	for range 4 {
@@ -112,16 +109,16 @@ func TestACrowdOfOneAccountKeepsNobodyOut(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	others := s.crowdOf(t, ctx, quiet, 100)
-	eventually(t, "the bystander's clients are not in", func() bool { n, _ := others(); return n == 100 })
+	check.Eventually(t, "the bystander's clients are not in", func() bool { n, _ := others(); return n == 100 })
 	_, before := others()
 	s.crowdOf(t, ctx, crowd, mostClients)
-	eventually(t, "no clients are ended", func() bool { return a.Clients().Idle > 0 })
+	check.Eventually(t, "no clients are ended", func() bool { return a.Clients().Idle > 0 })
 
 	name, password := quiet.login(database.OwnerLogin)
 	var longest time.Duration
 	for range 10 {
 		began := time.Now()
-		eventually(t, "no bystander logs in", func() bool {
+		check.Eventually(t, "no bystander logs in", func() bool {
 			db := s.pooled(t, quiet.name, name, password)
 			defer db.Close()
 			_, err := db.ExecContext(ctx, "SELECT 1")
@@ -146,35 +143,19 @@ func TestACrowdOfOneAccountKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// startAgentLogging is startAgent for a test that looks at the agent and its log.
-func (s *stack) startAgentLogging(t *testing.T, log *zap.Logger) *agent.Agent {
-	t.Helper()
-	a := must(agent.New(s.config, agent.Deps{Log: log}))(t)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-ended })
-	select {
-	case <-a.Started():
-	case <-time.After(20 * time.Second):
-		t.Fatal("the agent is not in charge")
-	}
-	return a
-}
-
 // A create waits where the pooler is full of clients, here of strangers who do not log in: PgBouncer ends them after 5 s.
 func TestACreateWaitsWhileThePoolerIsCrowded(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
 	s.config.Pooler.MaxClients, s.config.Pooler.MaxDatabaseClients = mostClients, 2*mostClients
-	s.startAgentLogging(t, zap.NewNop())
+	s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 	first := s.made(t, database.SingleLogin)
 	name, password := first.login(database.OwnerLogin)
 	for range mostClients {
-		conn := must(net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.config.Pooler.ListenPort))))(t)
+		conn := check.Must(net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.config.Pooler.ListenPort))))(t)
 		defer conn.Close()
-		must(conn.Write([]byte{0}))(t) // PgBouncer does not hear of a connection before it has sent something
+		check.Must(conn.Write([]byte{0}))(t) // PgBouncer does not hear of a connection before it has sent something
 	}
 	_, err := s.pooled(t, first.name, name, password).Exec("SELECT 1")
 	if err == nil || !strings.Contains(err.Error(), "no more connections") {

@@ -16,7 +16,10 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -48,12 +51,9 @@ var shared struct {
 func realStack(t testing.TB) *stack {
 	t.Helper()
 	shared.once.Do(func() {
-		dir, err := os.MkdirTemp("", "pgherd-agent-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := check.Must(os.MkdirTemp("", "pgherd-agent-"))(t)
 		s := newStack(t, clustertest.Postgres(t), dir)
-		s.startAgent(t, context.Background())
+		s.started(t, context.Background())
 		s.startBouncer(t, context.Background())
 		shared.stack = s
 	})
@@ -72,66 +72,81 @@ func ownStack(t testing.TB) *stack {
 func newStack(t testing.TB, pg *cluster.Postgres, dir string) *stack {
 	t.Helper()
 	s := &stack{pg: pg}
-	tools := must(toolchain.Find())(t)
-	s.ca = must(cluster.OpenCA(filepath.Join(dir, "ca")))(t)
-	agentPair := must(s.ca.Issue("agent", "127.0.0.1"))(t)
-	poolerPair := must(s.ca.Issue("pooler", "localhost", "127.0.0.1"))(t)
+	tools := check.Must(toolchain.Find())(t)
+	s.ca = check.Must(cluster.OpenCA(filepath.Join(dir, "ca")))(t)
+	agentPair := check.Must(s.ca.Issue("agent", "127.0.0.1"))(t)
+	poolerPair := check.Must(s.ca.Issue("pooler", "localhost", "127.0.0.1"))(t)
 	set := pooler.DefaultSettings()
-	set.Dir, set.SocketDir = filepath.Join(dir, "pooler"), must(cluster.SocketDir(filepath.Join(dir, "sock")))(t)
-	set.ListenPort = must(cluster.FreePort("127.0.0.1"))(t)
+	set.Dir, set.SocketDir = filepath.Join(dir, "pooler"), check.Must(cluster.SocketDir(filepath.Join(dir, "sock")))(t)
+	set.ListenPort = check.Must(cluster.FreePort("127.0.0.1"))(t)
 	set.TLSCertFile, set.TLSKeyFile = poolerPair.CertFile, poolerPair.KeyFile
-	credentials := filepath.Join(dir, "credentials.json")
 	s.config = agent.Config{
-		Listen:      "127.0.0.1:" + strconv.Itoa(must(cluster.FreePort("127.0.0.1"))(t)),
-		TLSCertFile: agentPair.CertFile, TLSKeyFile: agentPair.KeyFile, Secret: secret, CredentialsFile: credentials,
-		PostgresHost: pg.Host(), PostgresPort: pg.Port(), Pooler: set,
+		Listen:      "127.0.0.1:" + strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t)),
+		TLSCertFile: agentPair.CertFile, TLSKeyFile: agentPair.KeyFile, Secret: secret,
+		CredentialsFile: filepath.Join(dir, "credentials.json"),
+		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: set,
 		BackupDir: filepath.Join(dir, "backups"), PgDump: tools.PgDump, DataDir: dir, Version: "test",
 		BackupPause: 100 * time.Millisecond,
 		Versions:    versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
 	}
-	must(setup.Init(t.Context(), setup.Options{
-		DSN: pg.URL("postgres"), CredentialsFile: credentials, Versions: s.config.Versions, Languages: s.config.Languages,
-	}))(t)
-	s.super = must(sql.Open("postgres", pg.URL(setup.MaintenanceDatabase)))(t)
+	s.prepare(t)
+	s.super = check.Must(sql.Open("postgres", pg.URL(setup.MaintenanceDatabase)))(t)
 	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots(t)}}}
 	return s
+}
+
+// prepare runs agent init.
+func (s *stack) prepare(t testing.TB) {
+	t.Helper()
+	check.Must(setup.Init(t.Context(), setup.Options{
+		DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile, Versions: s.config.Versions,
+		Languages: s.config.Languages,
+	}))(t)
 }
 
 func (s *stack) roots(t testing.TB) *x509.CertPool {
 	t.Helper()
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(must(os.ReadFile(s.ca.CertFile()))(t)) {
+	if !pool.AppendCertsFromPEM(check.Must(os.ReadFile(s.ca.CertFile()))(t)) {
 		t.Fatal("no certificate")
 	}
 	return pool
 }
 
-// startAgent runs an agent in this process until ctx ends, and waits until it is in charge.
-func (s *stack) startAgent(t testing.TB, ctx context.Context) (ended <-chan error) {
+// run runs an agent in this process until ctx ends, and returns it with its log. Its error comes when it ends.
+func (s *stack) run(t testing.TB, ctx context.Context) (*agent.Agent, *observer.ObservedLogs, <-chan error) {
 	t.Helper()
-	a := must(agent.New(s.config, agent.Deps{}))(t)
-	end := make(chan error, 1)
-	go func() { end <- a.Run(ctx) }()
+	core, log := observer.New(zap.InfoLevel)
+	a := check.Must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	return a, log, ended
+}
+
+// started is run for an agent that must come to be in charge; this waits for that.
+func (s *stack) started(t testing.TB, ctx context.Context) (*agent.Agent, *observer.ObservedLogs, <-chan error) {
+	t.Helper()
+	a, log, ended := s.run(t, ctx)
 	select {
 	case <-a.Started():
-	case err := <-end:
+	case err := <-ended:
 		t.Fatal("the agent ended: ", err)
 	case <-time.After(20 * time.Second):
 		t.Fatal("the agent is not in charge")
 	}
-	return end
+	return a, log, ended
 }
 
 func (s *stack) startBouncer(t testing.TB, ctx context.Context) {
 	t.Helper()
-	s.bouncer = must(cluster.RunPooler(ctx, cluster.PoolerOptions{
+	s.bouncer = check.Must(cluster.RunPooler(ctx, cluster.PoolerOptions{
 		Ini: pooler.ConfigFile(s.config.Pooler.Dir), Host: "127.0.0.1", Port: s.config.Pooler.ListenPort,
 	}))(t)
 }
 
 func TestPgBouncerIsTheOneOfTheTools(t *testing.T) {
 	s := realStack(t)
-	secrets := must(setup.ReadCredentials(s.config.CredentialsFile))(t)
+	secrets := check.Must(setup.ReadCredentials(s.config.CredentialsFile))(t)
 	console := open(t, fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
 		s.config.Pooler.SocketDir, s.config.Pooler.ListenPort, setup.PoolerAdmin, secrets.PoolerAdminPassword))
 	if err := cluster.CheckPooler(t.Context(), console); err != nil {
@@ -162,7 +177,7 @@ func (s *stack) direct(t testing.TB, database, login, password string) *sql.DB {
 
 func open(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
-	db := must(sql.Open("postgres", dsn))(t)
+	db := check.Must(sql.Open("postgres", dsn))(t)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
@@ -194,16 +209,6 @@ func refused(t testing.TB, what string, db *sql.DB, statement string) {
 	}
 }
 
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func sqlState(err error) string {
 	if p := pq.As(err); p != nil {
 		return string(p.Code)
@@ -213,5 +218,5 @@ func sqlState(err error) string {
 
 func freePort(t testing.TB) string {
 	t.Helper()
-	return strconv.Itoa(must(cluster.FreePort("127.0.0.1"))(t))
+	return strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t))
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -24,7 +25,7 @@ func (s *stack) inProcessLogging(
 	t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler, log *zap.Logger,
 ) *executor.Executor {
 	t.Helper()
-	secrets := must(setup.ReadCredentials(s.config.CredentialsFile))(t)
+	secrets := check.Must(setup.ReadCredentials(s.config.CredentialsFile))(t)
 	set := s.config.Pooler
 	set.ServerHost, set.ServerPort, set.MaintenanceDatabase = s.pg.Host(), s.pg.Port(), setup.MaintenanceDatabase
 	set.AuthUser, set.AuthPassword = setup.PoolerLogin, secrets.PoolerPassword
@@ -34,9 +35,9 @@ func (s *stack) inProcessLogging(
 	server := executor.Server{
 		Host: "127.0.0.1", Port: port, Password: secrets.AgentPassword, Instance: newUUID(),
 	}
-	leader := must(server.Lead(t.Context()))(t)
+	leader := check.Must(server.Lead(t.Context()))(t)
 	t.Cleanup(leader.Release)
-	x := must(executor.New(server, wrap(p), set, log))(t)
+	x := check.Must(executor.New(server, wrap(p), set, log))(t)
 	t.Cleanup(x.Stop)
 	if err := p.Sync(t.Context(), x.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
 		t.Fatal(err)

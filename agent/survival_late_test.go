@@ -9,10 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/role"
 )
 
 // atMessage is an edit that changes nothing, and calls do at the first message that has the words.
@@ -36,11 +34,7 @@ func TestPasswordSetByALateSessionIsFound(t *testing.T) {
 			// The last statement but one of the flow: it ends the sessions of before.
 			port := s.relayed(t, atMessage("a.backend_start < (", func() { intrude() }))
 			x := s.inProcess(t, port, asItIs)
-			w := want(database.Managed)
-			l := w.additional(1, role.ReadOnly)
-			for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
-				must(x.Execute(t.Context(), c))(t)
-			}
+			l := s.openedIn(t, x)
 			release := make(chan struct{})
 			parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
 			mine, next := l.renewed(), l.renewed()
@@ -65,7 +59,7 @@ func TestPasswordSetByALateSessionIsFound(t *testing.T) {
 			if !errors.As(err, &no) || no.Reason != command.ReasonUnavailable {
 				t.Errorf("%v, want that it is unavailable", err)
 			}
-			must(x.Execute(t.Context(), rotation))(t)
+			check.Must(x.Execute(t.Context(), rotation))(t)
 			s.getsInNowhere(t, "a password of its own", mine)
 			s.getsInNowhere(t, "the old password", l)
 			s.getsIn(t, "the new password", next)
@@ -77,15 +71,11 @@ func TestPasswordSetByALateSessionIsFound(t *testing.T) {
 func TestSweepEndsWhatComesAfterTheCommand(t *testing.T) {
 	s := survivalStack(t)
 	x := s.inProcess(t, s.pg.Port(), asItIs)
-	w := want(database.Managed)
-	must(x.Execute(t.Context(), w.create()))(t)
-	for i, swept := range []bool{false, true} {
-		l := w.additional(i+1, role.ReadOnly)
-		must(x.Execute(t.Context(), l.prepare(1)))(t)
-		must(x.Execute(t.Context(), l.open(1)))(t)
+	for _, swept := range []bool{false, true} {
+		l := s.openedIn(t, x)
 		release := make(chan struct{})
 		parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
-		must(x.Execute(t.Context(), l.rotate(2, l.renewed())))(t)
+		check.Must(x.Execute(t.Context(), l.rotate(2, l.renewed())))(t)
 		if swept {
 			go x.SweepChanged(t.Context())
 		}
@@ -95,7 +85,7 @@ func TestSweepEndsWhatComesAfterTheCommand(t *testing.T) {
 			t.Fatal("PostgreSQL did not let it in: the test shows nothing")
 		}
 		if swept {
-			eventually(t, "its session lives", func() bool { return !alive(conn) })
+			check.Eventually(t, "its session lives", func() bool { return !alive(conn) })
 		} else if time.Sleep(500 * time.Millisecond); !alive(conn) {
 			t.Error("the session is ended: the sweep is not what ends it")
 		}

@@ -6,11 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/protocol"
-	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/role"
 )
 
 // attack is one way in which an old password survives its change. It begins before the change with the password that is then in
@@ -23,11 +21,11 @@ func nothing() {}
 // new password.
 func staysConnected(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
 	t.Helper()
-	held := must(s.pooled(t, l.name+".transaction", l.username, l.password).Conn(t.Context()))(t)
-	must(held.ExecContext(t.Context(), "SELECT 1"))(t)
+	conn := check.Must(s.pooled(t, l.name+".transaction", l.username, l.password).Conn(t.Context()))(t)
+	check.Must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
 	return nothing, func(next loginOf, _ error) bool {
 		works(t, "the new password", s.pooled(t, l.name+".transaction", l.username, next.password))
-		_, err := held.ExecContext(t.Context(), "SELECT 1")
+		_, err := conn.ExecContext(t.Context(), "SELECT 1")
 		return err == nil
 	}
 }
@@ -56,7 +54,7 @@ func standsInTheLogin(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, 
 func setsItsOwn(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
 	t.Helper()
 	mine := l.renewed()
-	conn := must(s.direct(t, l.name, l.username, l.password).Conn(t.Context()))(t)
+	conn := check.Must(s.direct(t, l.name, l.username, l.password).Conn(t.Context()))(t)
 	set, ended := make(chan struct{}), make(chan struct{})
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
@@ -92,12 +90,10 @@ func setsItsOwn(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error)
 // leavesAChangeOpen holds the row of the role in a transaction. It has worked where the change spent its time waiting for that.
 func leavesAChangeOpen(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
 	t.Helper()
-	tx := must(s.direct(t, l.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
-	must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD NULL"))(t)
+	tx := check.Must(s.direct(t, l.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
+	check.Must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD NULL"))(t)
 	var pid int
-	if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, tx.QueryRow("SELECT pg_backend_pid()").Scan(&pid))
 	ctx, stop := context.WithCancel(context.Background())
 	waited := make(chan time.Duration, 1)
 	go func() { waited <- s.waitedFor(ctx, pid) }()
@@ -136,16 +132,16 @@ func (s *stack) waitedFor(ctx context.Context, pid int) time.Duration {
 // poisons makes the pooler try to reach PostgreSQL with the old password, and remember that it failed.
 func poisons(t testing.TB, s *stack, l loginOf) (func(), func(loginOf, error) bool) {
 	t.Helper()
-	var held []*sql.Conn
+	var conns []*sql.Conn
 	for range 3 {
-		conn := must(s.pooled(t, l.name+".transaction", l.username, l.password).Conn(t.Context()))(t)
-		must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
-		held = append(held, conn)
+		conn := check.Must(s.pooled(t, l.name+".transaction", l.username, l.password).Conn(t.Context()))(t)
+		check.Must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
+		conns = append(conns, conn)
 	}
 	return nothing, func(next loginOf, _ error) bool {
 		// Where the proof of the new password has just left a connection behind, the clients would work with that.
 		works := false
-		for _, conn := range held {
+		for _, conn := range conns {
 			_, err := conn.ExecContext(t.Context(), "SELECT 1")
 			works = works || err == nil
 		}
@@ -196,11 +192,7 @@ func patience(attack string) time.Duration {
 // try makes a login, attacks it over a change of its password, and demands that the attack works, or does not.
 func (s *stack) try(t *testing.T, x *executor.Executor, begin attack, change flow, works bool, limit time.Duration) {
 	t.Helper()
-	w := want(database.Managed)
-	l := w.additional(1, role.ReadOnly)
-	for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
-		must(x.Execute(t.Context(), c))(t)
-	}
+	l := s.openedIn(t, x)
 	next := l.renewed()
 	between, worked := begin(t, s, l)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

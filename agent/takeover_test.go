@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -16,16 +17,12 @@ import (
 // freeze stops a child with SIGSTOP; thaw lets it go on.
 func (c *child) freeze(t testing.TB) {
 	t.Helper()
-	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, c.cmd.Process.Signal(syscall.SIGSTOP))
 }
 
 func (c *child) thaw(t testing.TB) {
 	t.Helper()
-	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, c.cmd.Process.Signal(syscall.SIGCONT))
 }
 
 // A frozen agent holds connections, the advisory lock and the port. Its successor gets by without its help; when it wakes, in
@@ -36,16 +33,14 @@ func TestFrozenPredecessorIsShutOut(t *testing.T) {
 	old := s.child(t, "")
 	w := want(database.Managed)
 	// A table that somebody has locked makes the create wait when it looks for its database. The pruning of the start may wait too.
-	blocker := must(s.super.BeginTx(t.Context(), nil))(t)
-	must(blocker.Exec("LOCK TABLE ledger.database"))(t)
+	blocker := check.Must(s.super.BeginTx(t.Context(), nil))(t)
+	check.Must(blocker.Exec("LOCK TABLE ledger.database"))(t)
 	go func() { _, _, _ = s.send(w.create()) }() // it gets no answer
 	waiting := `SELECT count(*) FROM pg_stat_activity
 		WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock' AND query LIKE '%d.id = $1'`
-	eventually(t, "the create does not wait", func() bool { return s.one(t, waiting) == "1" })
+	check.Eventually(t, "the create does not wait", func() bool { return s.one(t, waiting) == "1" })
 	old.freeze(t)
-	if err := blocker.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, blocker.Rollback())
 
 	second := *s
 	second.config.Listen = "127.0.0.1:" + freePort(t)
@@ -61,8 +56,7 @@ func TestFrozenPredecessorIsShutOut(t *testing.T) {
 	if code := old.cmd.ProcessState.ExitCode(); code != supersededStatus {
 		t.Errorf("the predecessor ended with %s", old.cmd.ProcessState)
 	}
-	name, password := w.login(database.OwnerLogin)
-	works(t, "afterwards", s.pooled(t, w.name, name, password))
+	works(t, "afterwards", s.pooledOwner(t, w))
 	s.noOrphans(t)
 	second.done(t, w.access(2, false, true))
 }
@@ -71,14 +65,11 @@ func TestFrozenPredecessorIsShutOut(t *testing.T) {
 func TestAgentSurvivesARestartOfPostgreSQL(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
-	a := s.child(t, "")
-	defer a.kill()
+	s.child(t, "")
 	s.done(t, want(database.Managed).create())
-	if err := s.pg.Restart(t.Context(), cluster.Immediate); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.pg.Restart(t.Context(), cluster.Immediate))
 	w := want(database.Managed)
-	eventually(t, "no command is done after the restart", func() bool {
+	check.Eventually(t, "no command is done after the restart", func() bool {
 		_, reason, err := s.send(w.create())
 		return err == nil && reason == ""
 	})
@@ -90,28 +81,13 @@ func TestAgentSurvivesARestartOfPostgreSQL(t *testing.T) {
 func TestAgentWaitsForPgBouncer(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
-	a := s.child(t, "")
-	defer a.kill()
-	if err := s.bouncer.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	s.child(t, "")
+	check.NoError(t, s.bouncer.Stop(t.Context()))
 	w := want(database.Managed)
 	s.refusedFor(t, "unavailable", w.create())
-	if err := s.bouncer.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, s.bouncer.Start(t.Context()))
 	s.done(t, w.create())
 	s.noOrphans(t)
-}
-
-// eventually waits until something holds. What is said where it does not hold in time.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
-	}
 }
 
 // An agent that was suspended in a backup, and wakes while its successor makes the same one, touches nothing of that.
@@ -130,7 +106,7 @@ func TestFrozenPredecessorLeavesTheBackupAlone(t *testing.T) {
 	next := second.child(t, point)
 	go func() { _, _, _ = second.send(c) }()
 	next.stopped(t)
-	files := func() []string { return must(filepath.Glob(filepath.Join(s.config.BackupDir, w.id, "*")))(t) }
+	files := func() []string { return check.Must(filepath.Glob(filepath.Join(s.config.BackupDir, w.id, "*")))(t) }
 	written := files()
 	old.thaw(t)
 	<-old.done

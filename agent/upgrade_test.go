@@ -5,12 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
-	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -45,15 +41,12 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	s.refusedFor(t, command.ReasonNotFound, begun.access(2, false, true))
 	first.kill()
 	for _, statement := range earlier {
-		must(s.super.Exec(statement))(t)
+		check.Must(s.super.Exec(statement))(t)
 	}
 
-	core, log := observer.New(zap.WarnLevel)
-	a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx) }()
-	eventually(t, "the agent does not say that init has to be run again", func() bool {
+	_, log, ended := s.run(t, ctx)
+	check.Eventually(t, "the agent does not say that init has to be run again", func() bool {
 		for _, e := range log.All() {
 			if text, _ := e.ContextMap()["error"].(string); strings.Contains(text, "run pgherd agent init again") {
 				return true
@@ -67,10 +60,7 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	}
 
 	for range 2 {
-		must(setup.Init(t.Context(), setup.Options{
-			DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile, Versions: s.config.Versions,
-			Languages: s.config.Languages,
-		}))(t)
+		s.prepare(t)
 	}
 	if n := s.one(t, `SELECT count(*) FROM pg_class c WHERE c.oid = 'ledger.reservation'::regclass AND c.relpersistence = 'p'
 		AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND conname = 'reservation_purpose_check')`); n != "1" {
@@ -82,7 +72,7 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 			t.Errorf("generation %s of the access to %s counts as applied, want %s", got, w.name, want)
 		}
 	}
-	defer s.child(t, "").kill()
+	s.child(t, "")
 	owner := stopped.present(database.OwnerLogin)
 	s.refusedFor(t, command.ReasonDatabaseClosed, owner.rotate(2, owner.renewed()))
 	s.done(t, stopped.access(3, true, false))
@@ -111,15 +101,12 @@ func TestOpenBackupsOfAnEarlierVersion(t *testing.T) {
 	s.done(t, closed)
 	s.hanging(t, 1)
 	before.kill()
-	must(s.super.Exec(`INSERT INTO ledger.backup (operation_id, database_id, filename, verify, cut_short)
+	check.Must(s.super.Exec(`INSERT INTO ledger.backup (operation_id, database_id, filename, verify, cut_short)
 		SELECT operation_id, database_id, payload->>'filename', (payload->>'verify')::boolean, cut_short FROM ledger.job;
 		DROP TABLE ledger.job`))(t)
 
-	must(setup.Init(t.Context(), setup.Options{
-		DSN: s.pg.URL("postgres"), CredentialsFile: s.config.CredentialsFile, Versions: s.config.Versions,
-		Languages: s.config.Languages,
-	}))(t)
-	defer s.child(t, "").kill()
+	s.prepare(t)
+	s.child(t, "")
 	s.refusedFor(t, command.ReasonCompleted, closing(complete.OperationID))
 	s.done(t, closing(closed.OperationID))
 	s.noFiles(t, trapped)

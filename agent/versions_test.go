@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/command"
@@ -44,13 +43,9 @@ func TestAgentRefusesADumpWithKnownHolesBeforeItIsInCharge(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
 	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
-	if err := os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.4'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.4'\n"), 0o755))
 	s.config.Versions = versions.Policy{Accept: []string{s.serverVersion(t), "pg_dump (PostgreSQL) 17.5"}}
-	a := must(agent.New(s.config, agent.Deps{}))(t)
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(t.Context()) }()
+	a, _, ended := s.run(t, t.Context())
 	var refusal *versions.Refusal
 	err := ends(t, ended)
 	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "pg_dump (PostgreSQL) 17.4 is older than 17.11") {
@@ -66,15 +61,11 @@ func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
 	s.config.Versions = versions.Policy{Accept: []string{s.serverVersion(t)}}
-	core, log := observer.New(zap.InfoLevel)
-	a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx) }()
-	<-a.Started()
+	a, log, ended := s.started(t, ctx)
 	s.startBouncer(t, ctx)
-	version := must(versions.Parse(must(versions.Ask(ctx, must(toolchain.Find())(t).PgBouncer))(t)))(t)
+	version := check.Must(versions.Parse(check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer))(t)))(t)
 	if (versions.Policy{}).Judge(version).Below {
 		var refusal *versions.Refusal
 		if err := ends(t, ended); !errors.As(err, &refusal) || refusal.Verdict.Text != version.Text {
@@ -82,7 +73,7 @@ func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 		}
 		return
 	}
-	eventually(t, "the version of PgBouncer is not seen", func() bool {
+	check.Eventually(t, "the version of PgBouncer is not seen", func() bool {
 		return slices.ContainsFunc(a.Programs(), func(p command.Program) bool { return p.Version == version.Text && !p.BelowFloor })
 	})
 	if log.FilterMessage("version").FilterField(zap.String("version", version.Text)).Len() != 1 {
@@ -95,21 +86,15 @@ func TestAProgramThatIsAwayHidesNoOther(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
 	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
-	if err := os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.12'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.12'\n"), 0o755))
 	s.config.Versions = versions.Policy{Development: true}
-	a := must(agent.New(s.config, agent.Deps{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { _ = a.Run(ctx) }() // it ends with the test
-	<-a.Started()
-	if err := os.Remove(s.config.PgDump); err != nil {
-		t.Fatal(err)
-	}
+	a, _, _ := s.started(t, ctx)
+	check.NoError(t, os.Remove(s.config.PgDump))
 	s.startBouncer(t, ctx)
-	version := must(versions.Ask(ctx, must(toolchain.Find())(t).PgBouncer))(t)
-	eventually(t, "the version of PgBouncer is not seen", func() bool {
+	version := check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer))(t)
+	check.Eventually(t, "the version of PgBouncer is not seen", func() bool {
 		return slices.ContainsFunc(a.Programs(), func(p command.Program) bool { return p.Version == version })
 	})
 }
@@ -121,12 +106,8 @@ func TestAcceptedVersionsAreNamedAtEveryStart(t *testing.T) {
 	accepted := []string{s.serverVersion(t), "PgBouncer 1.20.0"}
 	s.config.Versions = versions.Policy{Accept: accepted}
 	for range 2 {
-		core, log := observer.New(zap.InfoLevel)
-		a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- a.Run(ctx) }()
-		<-a.Started()
+		_, log, ended := s.started(t, ctx)
 		cancel()
 		if err := ends(t, ended); err != nil {
 			t.Error(err)
@@ -144,19 +125,14 @@ func TestAcceptedVersionsAreNamedAtEveryStart(t *testing.T) {
 func TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
-	core, log := observer.New(zap.InfoLevel)
-	a := must(agent.New(s.config, agent.Deps{Log: zap.New(core)}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { _ = a.Run(ctx) }() // it ends with the test
-	<-a.Started()
+	a, log, _ := s.started(t, ctx)
 	s.startBouncer(t, ctx)
-	eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
-	if err := s.bouncer.Freeze(); err != nil {
-		t.Fatal(err)
-	}
+	check.Eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
+	check.NoError(t, s.bouncer.Freeze())
 	began := time.Now()
-	eventually(t, "it is not noticed that PgBouncer stopped", func() bool { return !a.PoolerAnswers() })
+	check.Eventually(t, "it is not noticed that PgBouncer stopped", func() bool { return !a.PoolerAnswers() })
 	if took := time.Since(began); took > 6*time.Second {
 		t.Errorf("noticed after %s", took)
 	}
@@ -165,14 +141,10 @@ func TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds(t *testing.T) {
 	}
 	_, body, err := s.request(http.MethodGet, "/health", nil)
 	var health protocol.Health
-	if err := errors.Join(err, json.Unmarshal(body, &health)); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, errors.Join(err, json.Unmarshal(body, &health)))
 	if health.PgBouncerRunning || health.Status != "degraded" {
 		t.Errorf("health is %+v", health)
 	}
-	if err := s.bouncer.Thaw(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "it is not noticed that PgBouncer is back", a.PoolerAnswers)
+	check.NoError(t, s.bouncer.Thaw())
+	check.Eventually(t, "it is not noticed that PgBouncer is back", a.PoolerAnswers)
 }
