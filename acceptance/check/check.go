@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// NoError ends the test where there is an error.
-func NoError(t testing.TB, err error) {
+// NoError ends the test where there is an error. About says what it is an error of, where that cannot be seen.
+func NoError(t testing.TB, err error, about ...any) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(append(about, err)...)
 	}
 }
 

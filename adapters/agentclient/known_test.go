@@ -52,17 +52,13 @@ func TestAFieldIsSentOnlyToAnAgentThatKnowsIt(t *testing.T) {
 	wantRequests(t, w, 2) // it was asked what it knows, and told nothing
 	upgrade(newer)
 	for range 2 {
-		if err := tell(); err != nil {
-			t.Fatalf("after the upgrade: %v", err)
-		}
+		check.NoError(t, tell(), "after the upgrade")
 	}
 	wantRequests(t, w, 5) // asked once more, told twice
 	upgrade(old)
 	wantRefusal(t, tell(), command.ReasonTooOld) // its "invalid" is no answer to what it does not know
 	upgrade(newer)
-	if err := tell(); err != nil {
-		t.Errorf("after a second upgrade: %v", err)
-	}
+	check.NoError(t, tell(), "after a second upgrade")
 }
 
 // What every agent knows is sent without asking, also in a command that could carry more.

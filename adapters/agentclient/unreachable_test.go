@@ -88,9 +88,7 @@ func TestWaitingForATurnIsUnreachable(t *testing.T) {
 	defer cancel()
 	wantUnreachable(t, calls["SetAccess"](ctx, a))
 	close(release)
-	if err := <-first; err != nil {
-		t.Errorf("the call that had its turn: %v", err)
-	}
+	check.NoError(t, <-first, "the call that had its turn")
 	wantRequests(t, w, 1)
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -42,9 +43,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %+v: %s", name, e, e)
 		}
 	}
-	if err := refusal(Response{Status: 204}); err != nil {
-		t.Errorf("204: %v", err)
-	}
+	check.NoError(t, refusal(Response{Status: 204}), "204")
 }
 
 func TestErrorsSayWhatTheirCodeAdds(t *testing.T) {

@@ -221,9 +221,7 @@ func open(t testing.TB, change ...func(*Config)) *stage {
 		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 		defer cancel()
 		_ = s.Shutdown(ctx) // tests of shutdown look at its error
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+		check.NoError(t, <-served, "Serve")
 	})
 	return st
 }

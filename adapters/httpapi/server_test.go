@@ -60,9 +60,7 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 	if r := busy.hear(cutBy); r.StatusCode != 200 || !r.Close {
 		t.Errorf("got %d, close %v", r.StatusCode, r.Close)
 	}
-	if err := <-done; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	check.NoError(t, <-done, "Shutdown")
 }
 
 func TestServeEndsWhereShutdownCameFirst(t *testing.T) {

@@ -139,9 +139,7 @@ func TestEveryMissingFieldIsNamed(t *testing.T) {
 	}
 	var v two
 	shape := shapeOf(reflect.TypeFor[two]())
-	if err := decodeStrictly([]byte(`{"a":"","b":null}`), shape, &v); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, decodeStrictly([]byte(`{"a":"","b":null}`), shape, &v))
 	err := decodeStrictly([]byte(`{}`), shape, &v)
 	if e, ok := err.(*fault.Error); !ok || len(e.Details) != 2 || e.Details[0].Field != "a" || e.Details[1].Field != "b" {
 		t.Errorf("got %v", err)

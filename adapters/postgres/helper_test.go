@@ -20,9 +20,7 @@ func open(t testing.TB, db clustertest.Database) *postgres.Store {
 	t.Helper()
 	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, store.Close())
 	})
 	return store
 }

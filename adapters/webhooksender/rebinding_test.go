@@ -77,9 +77,7 @@ func TestTheGuardAtTheSocket(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"8.8.8.8:443", "[2606:4700::1111]:443"} {
-		if err := s.guard("tcp", address, nil); err != nil {
-			t.Errorf("%s: %v", address, err)
-		}
+		check.NoError(t, s.guard("tcp", address, nil), address)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -51,9 +52,7 @@ func tried(t *testing.T, db *sql.DB, tries, done int) {
 
 func scan(t *testing.T, db *sql.DB, query string) (n int) {
 	t.Helper()
-	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	check.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&n), query)
 	return n
 }
 
@@ -78,9 +77,7 @@ func TestRefusedPrivilegeIsTriedOverAnotherConnection(t *testing.T) {
 		for _, refusals := range []int{0, 1, freshTries - 1} {
 			t.Run(fmt.Sprintf("%s %d", way, refusals), func(t *testing.T) {
 				d := reluctant(t, refusals)
-				if err := send(t, d, attempt); err != nil {
-					t.Error(err)
-				}
+				check.NoError(t, send(t, d, attempt))
 				tried(t, d.Open(t), refusals+1, 1)
 			})
 		}

@@ -35,9 +35,7 @@ func TestManyLoginsOfOneDatabase(t *testing.T) {
 		state.Entries[1].Logins = append(state.Entries[1].Logins, Login{fmt.Sprintf("a%02d", n), 1}, Login{fmt.Sprintf("z%02d", n), 1})
 	}
 	check.NoError(t, s.pooler.Apply(t.Context(), state))
-	if err := s.enter(t, "blog", "blog", ""); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, s.enter(t, "blog", "blog", ""))
 	if err := s.enter(t, "blog", "shop", ""); err == nil {
 		t.Error("a login that is not in the list is let in")
 	}
@@ -54,9 +52,7 @@ func TestNobodyReachesThePlatformsDatabases(t *testing.T) {
 			}
 		}
 	}
-	if err := s.pooler.Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, s.pooler.Ping(t.Context()))
 }
 
 func TestTLSIsRequired(t *testing.T) {
@@ -73,18 +69,12 @@ func TestClosedGateRefuses(t *testing.T) {
 	if err := s.pooler.ProveRefused(ctx, "shop", "shop", "shop-pw"); !errors.Is(err, ErrAdmitted) {
 		t.Errorf("an open gate proves refusal: %v", err)
 	}
-	if err := s.pooler.ProveRefused(ctx, "shop", "shop", "other"); err != nil {
-		t.Errorf("wrong password: %v", err)
-	}
+	check.NoError(t, s.pooler.ProveRefused(ctx, "shop", "shop", "other"), "wrong password")
 	execute(t, s, "UPDATE pooler.gate SET open = false WHERE login = 'shop'")
 	for _, entry := range EntryNames("shop") {
-		if err := s.pooler.ProveRefused(ctx, entry, "shop", "shop-pw"); err != nil {
-			t.Errorf("%s: %v", entry, err)
-		}
+		check.NoError(t, s.pooler.ProveRefused(ctx, entry, "shop", "shop-pw"), entry)
 	}
-	if err := s.enter(t, "shop", "shop_rt", ""); err != nil {
-		t.Errorf("the gate of another login: %v", err)
-	}
+	check.NoError(t, s.enter(t, "shop", "shop_rt", ""), "the gate of another login")
 }
 
 func TestAllowlistHoldsForNewConnectionsWithinASecond(t *testing.T) {
@@ -104,18 +94,12 @@ func TestAllowlistHoldsForNewConnectionsWithinASecond(t *testing.T) {
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("took %s", took)
 	}
-	if err := s.enter(t, "blog", "blog", ""); err != nil {
-		t.Errorf("another database: %v", err)
-	}
-	if err := s.pooler.Prove(ctx, "shop", "shop", "shop-pw"); err != nil {
-		t.Errorf("proof through the unix socket: %v", err)
-	}
+	check.NoError(t, s.enter(t, "blog", "blog", ""), "another database")
+	check.NoError(t, s.pooler.Prove(ctx, "shop", "shop", "shop-pw"), "proof through the unix socket")
 	evictOutside(t, s, state.Entries[0].Allow)
 	state.Entries[0].Allow = []netip.Prefix{network("127.0.0.1/32")}
 	check.NoError(t, s.pooler.Apply(ctx, state))
-	if err := s.enter(t, "shop", "shop", ""); err != nil {
-		t.Errorf("from inside: %v", err)
-	}
+	check.NoError(t, s.enter(t, "shop", "shop", ""), "from inside")
 	if err := s.enter(t, "shop", "shop", "host=::1"); err == nil {
 		t.Error("IPv6 is let in by an IPv4 network")
 	}

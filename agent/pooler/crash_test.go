@@ -41,9 +41,7 @@ func TestCrashOfPgBouncerIsRecovered(t *testing.T) {
 	if got := limitOf(t, s, "shop_rt"); got != 5 {
 		t.Errorf("limit %d after the restart, want 5", got)
 	}
-	if err := s.enter(t, "shop", "shop", ""); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, s.enter(t, "shop", "shop", ""))
 }
 
 // TestStoppedPgBouncerHangsNobody holds that a process that answers nothing ends in the caller's deadline.

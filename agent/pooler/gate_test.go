@@ -85,9 +85,7 @@ func TestNobodyComesInBesideARemoval(t *testing.T) {
 		execute(t, s, "CREATE ROLE "+gone+" LOGIN PASSWORD '"+password+"'; INSERT INTO pooler.gate VALUES ('"+gone+"', 'shop', true)")
 		check.NoError(t, s.pooler.Apply(t.Context(), state))
 		for _, entry := range EntryNames("shop") {
-			if err := s.enter(t, entry, gone, "password="+password); err != nil {
-				t.Errorf("%s: %v", entry, err)
-			}
+			check.NoError(t, s.enter(t, entry, gone, "password="+password), entry)
 		}
 		execute(t, s, "DROP ROLE "+gone+"; DELETE FROM pooler.gate WHERE login = '"+gone+"'")
 		for _, entry := range EntryNames("shop") {
@@ -130,9 +128,7 @@ func TestLoginThatCameTooEarlyGetsInLater(t *testing.T) {
 	}
 	execute(t, s, "UPDATE pooler.gate SET open = true WHERE login = '"+early+"'")
 	for _, entry := range EntryNames("shop") {
-		if err := s.enter(t, entry, early, ""); err != nil {
-			t.Errorf("%s: %v", entry, err)
-		}
+		check.NoError(t, s.enter(t, entry, early, ""), entry)
 		if err := s.enter(t, entry, early, "password=wrong"); err == nil {
 			t.Errorf("%s: let in with a wrong password", entry)
 		}

@@ -49,9 +49,7 @@ func TestEvictWaitsForParkedLogins(t *testing.T) {
 		cancel()
 	}
 	_ = parked.Close()
-	if err := s.pooler.Evict(t.Context(), OfLogin("shop")); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, s.pooler.Evict(t.Context(), OfLogin("shop")))
 }
 
 func TestParkedLoginEndsBySettings(t *testing.T) {
@@ -84,9 +82,7 @@ func TestClientAskingForItsVerifierIsPending(t *testing.T) {
 		cancel()
 	}
 	_ = lock.Rollback()
-	if err := <-proved; err != nil {
-		t.Errorf("the waiting log-in: %v", err)
-	}
+	check.NoError(t, <-proved, "the waiting log-in")
 }
 
 // TestWhoHasNotSaidItsNameIsNotWaitedFor holds that an open connection alone, which needs no password, delays nobody; and that
@@ -117,9 +113,7 @@ func TestWhoHasNotSaidItsNameIsNotWaitedFor(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	for what, who := range map[string]Who{"login": OfLogin("shop"), "database": OfDatabase("shop")} {
-		if err := s.pooler.Evict(ctx, who); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		check.NoError(t, s.pooler.Evict(ctx, who), what)
 	}
 	check.Must(silent["half a message"].Write(message[10:]))(t)
 	answer := make([]byte, 9)

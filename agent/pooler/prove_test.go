@@ -58,9 +58,7 @@ func TestProofWaitsForNoSnapshot(t *testing.T) {
 	check.Must(tx.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE pooler.gate"))(t)
 	for _, entry := range EntryNames("shop") {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		if err := s.pooler.Prove(ctx, entry, "shop", "shop-pw"); err != nil {
-			t.Errorf("%s: %v", entry, err)
-		}
+		check.NoError(t, s.pooler.Prove(ctx, entry, "shop", "shop-pw"), entry)
 		cancel()
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

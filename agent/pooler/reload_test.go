@@ -73,9 +73,7 @@ func TestReloadThatTakesNothingOverIsSeen(t *testing.T) {
 		if _, err := s.pooler.takeOver(ctx, applied{state, files}); !errors.Is(err, ErrNotTakenOver) {
 			t.Errorf("%s: taken over: %v", name, err)
 		}
-		if err := s.pooler.Apply(ctx, s.defaultState()); err != nil {
-			t.Errorf("%s: no way back: %v", name, err)
-		}
+		check.NoError(t, s.pooler.Apply(ctx, s.defaultState()), name, "no way back")
 	}
 }
 
@@ -194,16 +192,12 @@ func TestSyncSoonCollectsChanges(t *testing.T) {
 func BenchmarkFiveThousandDatabases(b *testing.B) {
 	s := realStack(b)
 	state := bigState(s.settings)
-	if err := s.pooler.Apply(b.Context(), state); err != nil {
-		b.Fatal(err)
-	}
+	check.NoError(b, s.pooler.Apply(b.Context(), state))
 	var worst time.Duration
 	for n := 0; b.Loop(); n++ {
 		state.Entries[n%len(state.Entries)].Allow = []netip.Prefix{network("10.0.0.0/8")}
 		began := time.Now()
-		if err := s.pooler.Apply(b.Context(), state); err != nil {
-			b.Fatal(err)
-		}
+		check.NoError(b, s.pooler.Apply(b.Context(), state))
 		worst = max(worst, time.Since(began))
 	}
 	b.ReportMetric(worst.Seconds(), "worst-s")

@@ -47,9 +47,7 @@ func TestPgBouncerIsTheOneOfTheTools(t *testing.T) {
 		s.settings.SocketDir, s.settings.ListenPort, s.settings.AdminUser, s.settings.AdminPassword, adminDatabase))
 	check.NoError(t, err)
 	defer console.Close()
-	if err := cluster.CheckPooler(t.Context(), console); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, cluster.CheckPooler(t.Context(), console))
 }
 
 // TestClientsWithoutServerConnectionAreActive counts a client before its first statement, one after it, and one between two

@@ -80,13 +80,9 @@ func (s *stack) shedsFor(t *testing.T, p *Pooler, bystanders ...*sql.Conn) Load 
 	began := time.Now()
 	load := check.Must(p.Shed(t.Context(), bothHalves))(t)
 	t.Logf("%+v in %s", load, time.Since(began))
-	if err := s.enter(t, "blog", "blog", ""); err != nil {
-		t.Errorf("a bystander's log-in: %v", err)
-	}
+	check.NoError(t, s.enter(t, "blog", "blog", ""), "a bystander's log-in")
 	for _, conn := range bystanders {
-		if err := one(conn); err != nil {
-			t.Errorf("a bystander's client: %v", err)
-		}
+		check.NoError(t, one(conn), "a bystander's client")
 	}
 	return load
 }
@@ -105,14 +101,10 @@ func TestIdleClientsMakeRoom(t *testing.T) {
 		t.Errorf("%+v, want about 105 idle clients of shop", load)
 	}
 	for _, tx := range []*sql.Tx{old, young} {
-		if err := tx.Commit(); err != nil {
-			t.Errorf("a transaction: %v", err)
-		}
+		check.NoError(t, tx.Commit(), "a transaction")
 	}
 	oldest, newest := crowd[0], crowd[len(crowd)-1]
-	if err := one(oldest); err != nil {
-		t.Errorf("the oldest client: %v", err)
-	}
+	check.NoError(t, one(oldest), "the oldest client")
 	if err := one(newest); err == nil {
 		t.Error("the newest client stays")
 	}
@@ -142,9 +134,7 @@ func TestWaitingClientsMakeRoom(t *testing.T) {
 		t.Errorf("%+v, want about 70 waiting clients of shop", load)
 	}
 	for _, tx := range open {
-		if err := tx.Commit(); err != nil {
-			t.Errorf("a transaction: %v", err)
-		}
+		check.NoError(t, tx.Commit(), "a transaction")
 	}
 	served := 0
 	for range crowd {

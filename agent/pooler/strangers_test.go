@@ -42,9 +42,7 @@ func TestStrangersHurtNobody(t *testing.T) {
 		t.Fatal("PgBouncer has ended")
 	default:
 	}
-	if err := s.pooler.Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, s.pooler.Ping(t.Context()))
 	before.mustComeBack(t, s)
 }
 
@@ -63,12 +61,8 @@ func restartAfterFailure(t *testing.T, s *stack, seed uint64) {
 		return
 	}
 	t.Logf("to send the same again: %s=%d", seedVariable, seed)
-	if err := s.bouncer.Kill(); err != nil {
-		t.Error(err)
-	}
-	if err := s.bouncer.Start(context.Background()); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, s.bouncer.Kill())
+	check.NoError(t, s.bouncer.Start(context.Background()))
 }
 
 // come sends all strangers. It ends early when the bystander is hurt.

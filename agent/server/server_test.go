@@ -399,9 +399,7 @@ func TestCommandGoesOnWithoutItsClient(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(w.wait)
-	if err := <-r.ended; err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, <-r.ended)
 }
 
 func TestShortSecretIsRefused(t *testing.T) {

@@ -65,9 +65,7 @@ func TestPoolerServesTLSAndEndsAndStartsAgain(t *testing.T) {
 	} {
 		one(t, p.url("localhost"), "SELECT 1")
 		one(t, p.url("127.0.0.1"), "SELECT 1")
-		if err := end(); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		check.NoError(t, end(), name)
 		if _, err := ask(t.Context(), p.url("localhost"), "SELECT 1"); err == nil {
 			t.Errorf("PgBouncer still answers after %s", name)
 		}
@@ -82,9 +80,7 @@ func TestPoolerServesTLSAndEndsAndStartsAgain(t *testing.T) {
 
 func stopPooler(t *testing.T, pooler *cluster.Pooler) {
 	t.Helper()
-	if err := pooler.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, pooler.Stop(t.Context()))
 }
 
 // TestAnotherPgBouncerIsNoticed runs the one that is found, and then claims to have chosen others.
@@ -94,9 +90,7 @@ func TestAnotherPgBouncerIsNoticed(t *testing.T) {
 	defer stopPooler(t, pooler)
 	console := check.Must(sql.Open("postgres", strings.Replace(p.url("localhost"), "/postgres?", "/pgbouncer?", 1)))(t)
 	defer console.Close()
-	if err := cluster.CheckPooler(t.Context(), console); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, cluster.CheckPooler(t.Context(), console))
 	dir := t.TempDir()
 	for _, name := range []string{"pgbouncer", "pgbouncer-next"} {
 		check.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho PgBouncer 99.9.9\n"), 0o700))

@@ -50,9 +50,7 @@ func TestDataOutlivesEveryEnd(t *testing.T) {
 	}
 	for name, end := range ends {
 		clustertest.Exec(t, pg.URL("postgres"), "INSERT INTO kept VALUES ('"+name+"')")
-		if err := end(); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		check.NoError(t, end(), name)
 		if err := pg.Start(t.Context()); err != nil {
 			t.Fatalf("start after %s: %v", name, err)
 		}

@@ -81,9 +81,7 @@ func (d *developer) start() {
 	d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = d.root, d.out, d.out
 	ready, done := filepath.Join(d.dir, ".pgherd/dev/env"), make(chan error, 1)
 	before := modified(ready)
-	if err := d.cmd.Start(); err != nil {
-		d.t.Fatal(err)
-	}
+	check.NoError(d.t, d.cmd.Start())
 	go func() { done <- d.cmd.Wait() }()
 	d.ended = done
 	d.t.Cleanup(func() { _ = d.cmd.Process.Kill() })
@@ -118,9 +116,7 @@ func (d *developer) answers() bool {
 // stop presses Ctrl-C once.
 func (d *developer) stop() {
 	d.t.Helper()
-	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		d.t.Fatal(err)
-	}
+	check.NoError(d.t, d.cmd.Process.Signal(syscall.SIGINT))
 	select {
 	case err := <-d.ended:
 		if err != nil {
