@@ -73,24 +73,24 @@ func reported(result artifact.Result, err error) (command.BackupReport, error) {
 	if err == nil {
 		return report, nil
 	}
+	failed := func(reason command.Reason, message string) (command.BackupReport, error) {
+		return command.BackupReport{State: command.BackupFailed, Reason: reason, Message: message}, nil
+	}
 	var late *artifact.TooLongError
-	if errors.As(err, &late) { // a second attempt would take as long
-		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed, Message: late.Error()}, nil
-	}
 	var cut *artifact.CutShortError
-	if errors.As(err, &cut) {
-		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed, Message: cut.Error()}, nil
-	}
 	var known *fault.Error
-	if errors.As(err, &known) {
+	switch {
+	case errors.As(err, &late): // a second attempt would take as long
+		return failed(command.ReasonFailed, late.Error())
+	case errors.As(err, &cut):
+		return failed(command.ReasonFailed, cut.Error())
+	case errors.As(err, &known):
 		switch known.Code {
 		case fault.BackupNotVerified:
 			report.State, report.Message = command.BackupNotVerified, known.Message
 			return report, nil
 		case fault.BackupStorageFull, fault.BackupConflict, fault.DatabaseNotFound:
-			return command.BackupReport{
-				State: command.BackupFailed, Reason: reasonOf(known.Code), Message: known.Message,
-			}, nil
+			return failed(reasonOf(known.Code), known.Message)
 		}
 	}
 	return command.BackupReport{}, err
