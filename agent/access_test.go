@@ -19,6 +19,13 @@ func (s *stack) made(t testing.TB, model database.RoleModel) wanted {
 	return w
 }
 
+// databaseStack is realStack with a database of a test's own.
+func databaseStack(t testing.TB) (*stack, wanted) {
+	t.Helper()
+	s := realStack(t)
+	return s, s.made(t, database.Managed)
+}
+
 // connected opens one connection of every login in every way, and keeps it.
 func (s *stack) connected(t testing.TB, w wanted) map[string]*sql.Conn {
 	t.Helper()
@@ -32,8 +39,7 @@ func (s *stack) connected(t testing.TB, w wanted) map[string]*sql.Conn {
 }
 
 func TestStopEndsEveryConnectionAndLetsNobodyIn(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	conns := s.connected(t, w)
 	// A customer's own change of its role, left open, must not keep the agent from closing.
 	blocking := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
@@ -55,8 +61,7 @@ func TestStopEndsEveryConnectionAndLetsNobodyIn(t *testing.T) {
 }
 
 func TestRestartEndsConnectionsAndStaysOpen(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	conns := s.connected(t, w)
 	s.done(t, w.access(2, true, true))
 	dead(t, "restarted", conns)

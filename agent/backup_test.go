@@ -112,8 +112,7 @@ func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
 
 // A stop ends customers' sessions, and not those of a dump that runs meanwhile.
 func TestADumpOutlivesAStop(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	const login = "dump_0123456789abcdef0123456789abcdef"
 	check.Must(s.super.Exec("CREATE ROLE " + login + " LOGIN PASSWORD 'x'"))(t)
 	t.Cleanup(func() { check.Must(s.super.Exec("DROP OWNED BY " + login + "; DROP ROLE " + login))(t) })

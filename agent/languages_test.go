@@ -60,9 +60,7 @@ func TestAgentRefusesALanguage(t *testing.T) {
 	w := s.made(t, database.Managed)
 	check.Must(s.owner(t, w).Exec("CREATE EXTENSION made_extension"))(t)
 	cancel()
-	if err := ends(t, ended); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, ends(t, ended))
 	check.NoError(t, os.Remove(filepath.Join(extensions, "made_extension.control")))
 	s.refusesLanguage(t, "made (installed in the database "+w.name+")")
 }

@@ -60,9 +60,7 @@ func TestOpenGrantOfAStrangerDoesNotKeepARole(t *testing.T) {
 		oid := s.oidOf(t, l)
 		tx := s.openGrant(t, stranger, l.username)
 		s.soonRemoved(t, l, 2)
-		if err := end(tx); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, end(tx))
 		check.Must(s.owner(t, stranger).Exec("DROP TABLE open_bait"))(t)
 		s.noDead(t, oid)
 	}
@@ -71,9 +69,7 @@ func TestOpenGrantOfAStrangerDoesNotKeepARole(t *testing.T) {
 
 // What is there and gone at the look, as a grant that comes and goes: every drop is refused, and nothing can be told.
 func TestWhatCannotBeToldDoesNotKeepARole(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.ReadOnly))
+	s, w, l := roleStack(t, role.ReadOnly)
 	oid := s.oidOf(t, l)
 	const table = 999999 // there is none of this oid
 	check.Must(s.super.Exec(`INSERT INTO pg_shdepend (dbid, classid, objid, objsubid, refclassid, refobjid, deptype)
@@ -161,9 +157,7 @@ func TestOpenGrantDoesNotKeepADatabaseUnfinished(t *testing.T) {
 	s.child(t, "")
 	s.done(t, closing(w.operation))
 	s.noTrace(t, w)
-	if err := tx.Rollback(); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, tx.Rollback())
 	check.Eventually(t, "dead roles are left", func() bool { return s.one(t, "SELECT count(*) FROM ledger.dead_role") == "0" })
 	s.noOrphans(t)
 }

@@ -29,8 +29,7 @@ func (s *stack) settled(t testing.TB, owner *sql.DB, l loginOf) loginOf {
 // What keeps a role from being removed, the owner can do away with, whatever it is: step by step, or as a whole. Nobody else
 // gets that right, and nobody can act as the role.
 func TestOwnerClearsWhatKeepsARole(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	owner := s.pooledOwner(t, w)
 	const kept = "DO $$ BEGIN ASSERT (SELECT n FROM theirs.things) = 7; END $$"
 	for i, clear := range []string{

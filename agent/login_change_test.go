@@ -62,8 +62,7 @@ func (s *stack) wantCondition(t testing.TB, l loginOf, want command.LoginConditi
 
 // Every login of a database rotates: its connections end, nobody else's do, and only the new password works.
 func TestRotationEndsEveryUseOfTheOldPassword(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	logins := []loginOf{
 		s.opened(t, w.additional(1, role.ReadOnly)), s.opened(t, w.additional(2, role.Custom)),
 		w.present(database.OwnerLogin), w.present(database.RuntimeLogin), w.present(database.ReadonlyLogin),
@@ -96,9 +95,7 @@ func (l loginOf) openedBy(t testing.TB, s *stack) loginOf { t.Helper(); return s
 
 // A customer's own change of its password, left open, blocks the agent's, and would win over it if it were committed after.
 func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.ReadOnly))
+	s, w, l := roleStack(t, role.ReadOnly)
 	own, verifier := newPassword()
 	tx := check.Must(s.direct(t, w.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
 	check.Must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD '" + verifier + "'"))(t)
@@ -116,9 +113,7 @@ func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
 
 // Another login may be in the way: it calls a function of the role's that changes the role.
 func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.Custom))
+	s, w, l := roleStack(t, role.Custom)
 	owner := s.owner(t, w)
 	check.Must(owner.Exec("CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
 	check.Must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
@@ -161,9 +156,7 @@ func TestRotationInAFullPoolIsDone(t *testing.T) {
 }
 
 func TestRotationWithoutConnectSaysSo(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.ReadOnly))
+	s, w, l := roleStack(t, role.ReadOnly)
 	check.Must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	for range 2 { // with and without a pool that has been used
 		next := l.renewed()
@@ -192,8 +185,7 @@ func (s *stack) getsInNowhereDirectly(t testing.TB, l loginOf) {
 func (s *stack) nextGeneration() int64 { return time.Now().UnixNano() }
 
 func TestTheAgentAndTheHolderAreNoLogins(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	for _, username := range []string{"pgherd_agent", w.names().Holder} {
 		l := w.additional(1, role.ReadOnly)
 		l.username = username
@@ -203,9 +195,7 @@ func TestTheAgentAndTheHolderAreNoLogins(t *testing.T) {
 
 // A role that an administrator has dropped and made again is none of ours: no gate lets it in.
 func TestStrangerUnderALoginsNameIsKeptOut(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.Custom))
+	s, w, l := roleStack(t, role.Custom)
 	check.Must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	check.Must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s LOGIN PASSWORD '%s'; GRANT CONNECT ON DATABASE %q TO %[1]s",
 		l.username, l.verifier, w.name)))(t)

@@ -50,8 +50,7 @@ func TestConnectWithdrawnWhileARoleIsOpened(t *testing.T) {
 
 // A role without CONNECT is shut and removed like any other.
 func TestRoleWithoutConnectIsShutAndRemoved(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	for i, c := range []struct {
 		want      role.Kind
 		condition command.LoginCondition

@@ -143,9 +143,7 @@ func TestCrashWhileRemovingARole(t *testing.T) {
 
 // A database that goes takes its additional roles along.
 func TestAdditionalRolesGoWithTheirDatabase(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.ReadOnly))
+	s, w, l := roleStack(t, role.ReadOnly)
 	if roles := s.one(t, "SELECT count(*) FROM ledger.role WHERE database_id = $1 AND name = $2", w.id, l.username); roles != "1" {
 		t.Fatalf("%s rows", roles)
 	}

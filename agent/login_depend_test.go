@@ -77,9 +77,7 @@ func TestFewRemovalsLookAtOnce(t *testing.T) {
 
 // A large object is named by its number, as everywhere in SQL.
 func TestLargeObjectIsNamedByItsNumber(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.Custom))
+	s, w, l := roleStack(t, role.Custom)
 	check.Must(s.direct(t, w.name, l.username, l.password).Exec("SELECT lo_create(4711)"))(t)
 	want := role.Dependency{Kind: "owned_object", ObjectType: "large object", Name: "4711", Identity: "4711"}
 	if found := s.removed(t, l.remove(2)).List; len(found) != 1 || found[0] != want {

@@ -36,8 +36,7 @@ func (s *stack) remembered(t testing.TB, l loginOf) {
 // A rotation is done when the new password works, at the first attempt and at each entry: not while PgBouncer remembers that it
 // did not get into PostgreSQL earlier.
 func TestRotationWaitsUntilThePoolerGetsIn(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	for _, l := range []loginOf{s.opened(t, w.additional(1, role.ReadOnly)), w.present(database.RuntimeLogin)} {
 		s.remembered(t, l)
 		next := l.renewed()

@@ -66,11 +66,7 @@ func TestForcedChangeSparesWhoIsInTheWayOfOthers(t *testing.T) {
 	if tx.Commit() == nil {
 		t.Error("the transaction in the way is committed")
 	}
-	if err := in.Commit(); err != nil {
-		t.Errorf("who is in another command's way: %v", err)
-	}
-	if err := <-prepared; err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, in.Commit(), "who is in another command's way")
+	check.NoError(t, <-prepared)
 	s.done(t, late.prepare(1))
 }

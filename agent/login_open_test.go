@@ -7,13 +7,11 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
 func TestPreparedRoleHasNoAttributes(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	l := w.additional(1, role.ReadOnly)
 	s.done(t, l.prepare(1))
 	const query = `SELECT concat(rolcanlogin, rolsuper, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication, rolinherit,
@@ -26,8 +24,7 @@ func TestPreparedRoleHasNoAttributes(t *testing.T) {
 }
 
 func TestRoleThatIsNotOursIsNeverTaken(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	l := w.additional(1, role.ReadOnly)
 	s.refusedFor(t, command.ReasonNotFound, l.open(1))
 	check.Must(s.super.Exec("CREATE ROLE " + l.username))(t)
@@ -47,8 +44,7 @@ func TestRoleThatIsNotOursIsNeverTaken(t *testing.T) {
 }
 
 func TestLimitQueuesInThePooler(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	l := w.additional(1, role.ReadOnly)
 	l.limit = 2
 	s.opened(t, l)
@@ -69,9 +65,7 @@ func TestLimitQueuesInThePooler(t *testing.T) {
 	case <-time.After(500 * time.Millisecond):
 	}
 	open[1]()
-	if err := <-third; err != nil {
-		t.Errorf("who queued does not get in: %v", err)
-	}
+	check.NoError(t, <-third, "who queued does not get in")
 	const query = "SELECT count(*) FROM pg_stat_activity WHERE usename = $1"
 	if n := s.one(t, query, l.username); n != "2" {
 		t.Errorf("%s sessions", n)

@@ -29,8 +29,7 @@ func (s *stack) gone(t testing.TB, l loginOf) {
 }
 
 func TestRemovedRoleLeavesNothing(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	prepared, open, revoked := w.additional(1, role.ReadOnly), w.additional(2, role.ReadWrite),
 		w.additional(3, role.Custom)
 	s.done(t, prepared.prepare(1))
@@ -55,8 +54,7 @@ func TestRemovedRoleLeavesNothing(t *testing.T) {
 
 // What depends on a role in its own database is told in PostgreSQL's words, and stays.
 func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	owner := s.owner(t, w)
 	check.Must(owner.Exec("CREATE TABLE things (id int, name text); CREATE SCHEMA theirs"))(t)
 	for i, c := range []struct {
@@ -148,9 +146,7 @@ func filledWith(statement, role string) string {
 
 // The owner lets the runtime login pass CONNECT on, and that gives it to the role: only those two can take it back.
 func TestConnectThatAnotherGaveKeepsARole(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.Custom))
+	s, w, l := roleStack(t, role.Custom)
 	name, password := w.login(database.RuntimeLogin)
 	runtime := s.direct(t, w.name, name, password)
 	check.Must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %q WITH GRANT OPTION", w.name, name)))(t)

@@ -13,8 +13,7 @@ import (
 // A login may have its own sessions fail at their beginning. Its password changes all the same: a change that never ends would
 // keep everybody else's from beginning.
 func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	for library, l := range map[string]loginOf{
 		"nothing":      s.opened(t, w.additional(1, role.ReadOnly)),
 		"../elsewhere": s.opened(t, w.additional(2, role.Custom)),
@@ -62,9 +61,7 @@ func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
 // Whoever knew the old password may have had the login's sessions fail at their beginning, in every database or in this one. The
 // new password gets in all the same: nobody else could take such a setting back.
 func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.ReadOnly))
+	s, w, l := roleStack(t, role.ReadOnly)
 	for _, l := range []loginOf{l, w.present(database.OwnerLogin)} {
 		check.Must(s.direct(t, w.name, l.username, l.password).Exec(fmt.Sprintf(`
 			ALTER ROLE %[1]q SET work_mem = '5MB';
@@ -84,9 +81,7 @@ func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
 // An administrator may have set PostgreSQL's own limit of a login. A rotation restores it: one that no log-in can prove would go
 // on for ever, and keep everybody else's from beginning.
 func TestRotationRestoresTheLimitOfALogin(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.ReadOnly))
+	s, w, l := roleStack(t, role.ReadOnly)
 	const query = "SELECT rolconnlimit::text FROM pg_roles WHERE rolname = $1"
 	for _, l := range []loginOf{l, w.present(database.RuntimeLogin)} {
 		made := s.one(t, query, l.username)

@@ -9,15 +9,12 @@ import (
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
 // A rotation that was kept waiting until the new password's validity had ended is done: nobody gets in with any password.
 func TestRotationToALapsedPasswordIsDone(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
-	l := s.opened(t, w.additional(1, role.ReadOnly))
+	s, _, l := roleStack(t, role.ReadOnly)
 	conns, next := s.connectedAs(t, l), l.renewed()
 	past := time.Now().Add(-time.Hour)
 	next.until = &past
@@ -68,8 +65,7 @@ func TestPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T) {
 
 // A role whose validity has ended before it was ever opened stays shut.
 func TestLapsedRoleIsNotOpened(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	l := w.additional(1, role.ReadOnly)
 	s.done(t, l.prepare(1))
 	past := time.Now().Add(-time.Second)

@@ -105,6 +105,13 @@ func (s *stack) opened(t testing.TB, l loginOf) loginOf {
 	return l
 }
 
+// roleStack is databaseStack with an additional role that may log in.
+func roleStack(t testing.TB, profile role.AccessProfile) (*stack, wanted, loginOf) {
+	t.Helper()
+	s, w := databaseStack(t)
+	return s, w, s.opened(t, w.additional(1, profile))
+}
+
 // waysOf opens a login's connections: through both entries of the pooler, and to PostgreSQL itself.
 func (s *stack) waysOf(t testing.TB, l loginOf) map[string]*sql.DB {
 	t.Helper()
@@ -152,9 +159,7 @@ func (s *stack) session(t testing.TB, l loginOf) driver.Conn {
 // as reads a result.
 func as[T any](t testing.TB, result json.RawMessage) (v T) {
 	t.Helper()
-	if err := json.Unmarshal(result, &v); err != nil {
-		t.Fatalf("%s: %v", result, err)
-	}
+	check.NoError(t, json.Unmarshal(result, &v), string(result))
 	return v
 }
 

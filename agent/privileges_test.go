@@ -103,8 +103,7 @@ func filled(statement string, args ...string) string {
 
 // The runtime and readonly logins can do less than the owner.
 func TestOtherLoginsCannotChangeWhatTheOwnerMade(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	mine := s.owner(t, w)
 	check.Must(mine.Exec("CREATE TABLE things (id serial PRIMARY KEY, name text)"))(t)
 	for _, l := range []database.Login{database.RuntimeLogin, database.ReadonlyLogin} {

@@ -29,9 +29,7 @@ func watching(policy versions.Policy) (*programs, *observer.ObservedLogs) {
 func TestAProgramThatIsReplacedIsComplainedAboutOnce(t *testing.T) {
 	p, log := watching(versions.Policy{})
 	for _, number := range []string{"1.27.0", "1.24.1", "1.24.1"} {
-		if err := p.note(bouncer(number)); err != nil {
-			t.Errorf("%s: %v", number, err)
-		}
+		check.NoError(t, p.note(bouncer(number)), number)
 	}
 	said := log.FilterMessage("a program was replaced by a version with known holes").All()
 	if len(said) != 1 || said[0].Level != zap.ErrorLevel || said[0].ContextMap()["version"] != "PgBouncer 1.24.1" {

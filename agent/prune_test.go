@@ -24,7 +24,5 @@ func TestAgentPrunesTheLedgerAtItsStart(t *testing.T) {
 		t.Errorf("left: %s", left)
 	}
 	cancel()
-	if err := ends(t, ended); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, ends(t, ended))
 }

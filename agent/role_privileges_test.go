@@ -217,8 +217,7 @@ func TestRolesReachNoOtherDatabase(t *testing.T) {
 
 // A password of its own is a drift: it is told, nothing of the platform's is lost, and a rotation repairs it.
 func TestOwnPasswordIsADriftThatRotationRepairs(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.Managed)
+	s, w := databaseStack(t)
 	for i, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
 		l := s.opened(t, w.additional(i+1, profile))
 		mine, next := l.renewed(), l.renewed()

@@ -149,9 +149,7 @@ func TestPgBouncerIsTheOneOfTheTools(t *testing.T) {
 	secrets := check.Must(setup.ReadCredentials(s.config.CredentialsFile))(t)
 	console := open(t, fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
 		s.config.Pooler.SocketDir, s.config.Pooler.ListenPort, setup.PoolerAdmin, secrets.PoolerAdminPassword))
-	if err := cluster.CheckPooler(t.Context(), console); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, cluster.CheckPooler(t.Context(), console))
 }
 
 // pooled opens a pool of one connection through PgBouncer with TLS, as a customer does.
@@ -187,9 +185,7 @@ func open(t testing.TB, dsn string) *sql.DB {
 func (s *stack) one(t testing.TB, query string, args ...any) string {
 	t.Helper()
 	var text string
-	if err := s.super.QueryRowContext(t.Context(), query, args...).Scan(&text); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	check.NoError(t, s.super.QueryRowContext(t.Context(), query, args...).Scan(&text), query)
 	return text
 }
 

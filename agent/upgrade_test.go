@@ -55,9 +55,7 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 		return false
 	})
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, <-ended)
 
 	for range 2 {
 		s.prepare(t)

@@ -109,9 +109,7 @@ func TestAcceptedVersionsAreNamedAtEveryStart(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, log, ended := s.started(t, ctx)
 		cancel()
-		if err := ends(t, ended); err != nil {
-			t.Error(err)
-		}
+		check.NoError(t, ends(t, ended))
 		for _, text := range accepted {
 			said := log.FilterMessage("a version with known holes would be accepted (--accept-versions)")
 			if said.FilterField(zap.String("version", text)).Len() != 1 {
