@@ -109,9 +109,6 @@ func acceptLanguages(f *pflag.FlagSet, into *[]string) {
 }
 
 func (s *Settings) load(cmd *cobra.Command) error {
-	if err := settings.Apply(cmd); err != nil {
-		return err
-	}
 	err := settings.Require(cmd, "tls-cert-file", "tls-key-file", "agent-secret", "credentials-file", "pooler-dir",
 		"pooler-socket-dir", "pooler-tls-cert-file", "pooler-tls-key-file", "backup-dir")
 	if err != nil || s.PoolerUser == "" {

@@ -18,9 +18,6 @@ func initCommand() *cobra.Command {
 		Short: "prepare a PostgreSQL server as a superuser; needed once, and safe to repeat",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := settings.Apply(cmd); err != nil {
-				return err
-			}
 			if err := settings.Require(cmd, "server-url", "credentials-file"); err != nil {
 				return err
 			}

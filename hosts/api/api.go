@@ -40,7 +40,7 @@ func Command() *cobra.Command {
 		Short: "serve the control plane API",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := s.Load(cmd); err != nil {
+			if err := s.Check(cmd); err != nil {
 				return err
 			}
 			if s.Settings.Limits, err = parseLimits(s.Limits); err != nil {

@@ -34,7 +34,7 @@ func Command() *cobra.Command {
 		Short: "work on queued operations, webhooks, scheduled backups and retention",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := s.Load(cmd); err != nil {
+			if err := s.Check(cmd); err != nil {
 				return err
 			}
 			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s))

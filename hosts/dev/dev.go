@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/system"
-	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -26,12 +25,7 @@ func Command() *cobra.Command {
 		Use:   "dev",
 		Short: "run a whole pgherd on this machine, for development",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := settings.Apply(cmd); err != nil {
-				return err
-			}
-			return s.run(cmd.Context(), cmd.OutOrStdout())
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.StateDir, "state-dir", filepath.Join(".pgherd", "dev"), "folder of everything that is kept")

@@ -18,9 +18,6 @@ func Command() *cobra.Command {
 		Short: "upgrade the metadata database to this program's schema",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := settings.Apply(cmd); err != nil {
-				return err
-			}
 			if err := settings.Require(cmd, "metadata-url"); err != nil {
 				return err
 			}

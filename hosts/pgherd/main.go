@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/api"
 	"github.com/pgherd/pgherd/hosts/batch"
 	"github.com/pgherd/pgherd/hosts/dev"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/migrate"
 )
 
@@ -31,10 +32,11 @@ func main() {
 
 func command() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "pgherd",
-		Short:         "a self-hosted managed PostgreSQL service",
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:               "pgherd",
+		Short:             "a self-hosted managed PostgreSQL service",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settings.Apply(cmd) },
 	}
 	root.AddCommand(
 		api.Command(), batch.Command(), agentd.Command(), dev.Command(), admin.Command(), migrate.Command(),

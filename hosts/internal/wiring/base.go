@@ -55,11 +55,8 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 // minLeaseHold leaves a busy host the time to renew what it holds.
 const minLeaseHold = time.Second
 
-// Load fills what was not given from the environment and checks that nothing is missing.
-func (s *Settings) Load(cmd *cobra.Command) error {
-	if err := settings.Apply(cmd); err != nil {
-		return err
-	}
+// Check returns an error where something is missing, or is not for this host.
+func (s *Settings) Check(cmd *cobra.Command) error {
 	if s.LeaseHold < minLeaseHold {
 		return fmt.Errorf("--lease-hold must be at least %s", minLeaseHold)
 	}
