@@ -142,7 +142,10 @@ func Module(s Settings) fx.Option {
 		fx.Provide(
 			wiring.NewRegistry,
 			func(r wiring.Registry, a *agent.Agent) *wiring.Ops {
-				return wiring.NewOps(r, []wiring.Check{inCharge(a), poolerAnswers(a)})
+				return wiring.NewOps(r, []wiring.Check{
+					ready("in charge", "the agent is not yet in charge of its server", a.InCharge),
+					ready("PgBouncer", "PgBouncer does not answer", a.PoolerAnswers),
+				})
 			},
 		),
 		fx.Invoke(
@@ -155,20 +158,11 @@ func Module(s Settings) fx.Option {
 	)
 }
 
-// inCharge and poolerAnswers are what makes an agent ready.
-func inCharge(a *agent.Agent) wiring.Check {
-	return wiring.Check{Name: "in charge", Run: func(context.Context) error {
-		if !a.InCharge() {
-			return errors.New("the agent is not yet in charge of its server")
-		}
-		return nil
-	}}
-}
-
-func poolerAnswers(a *agent.Agent) wiring.Check {
-	return wiring.Check{Name: "PgBouncer", Run: func(context.Context) error {
-		if !a.PoolerAnswers() {
-			return errors.New("PgBouncer does not answer")
+// ready is a check of an agent that fails with a reason until something holds.
+func ready(name, reason string, holds func() bool) wiring.Check {
+	return wiring.Check{Name: name, Run: func(context.Context) error {
+		if !holds() {
+			return errors.New(reason)
 		}
 		return nil
 	}}
