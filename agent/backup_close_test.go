@@ -61,9 +61,7 @@ func TestABackupThatIsAStepCompletesNothing(t *testing.T) {
 	second := w.backup(first.OperationID, "20260301_120001.sql.gz", false)
 	second.Step = "second"
 	for _, c := range []protocol.Command{first, second} {
-		if report := s.backedUp(t, c); report.State != command.BackupDone {
-			t.Fatalf("%+v", report)
-		}
+		s.wantBackup(t, c, command.BackupDone, "")
 	}
 	s.done(t, closing(first.OperationID))
 	s.refusedFor(t, command.ReasonClosed, second)
@@ -80,9 +78,7 @@ func TestABackupThatCannotBeVerifiedFails(t *testing.T) {
 	s := realStack(t)
 	w := s.trappedDatabase(t, unverifiable)
 	c := w.backup(newUUID(), backupName, true)
-	if report := s.backedUp(t, c); report.State != command.BackupFailed || report.Reason != command.ReasonFailed {
-		t.Fatalf("%+v", report)
-	}
+	s.wantBackup(t, c, command.BackupFailed, command.ReasonFailed)
 	s.noFiles(t, w)
 	s.done(t, closing(c.OperationID))
 	check.Must(s.owner(t, w).Exec("DROP TABLE trapped"))(t)
@@ -98,9 +94,7 @@ func TestAFullDiskAtTheMarkOfAVerification(t *testing.T) {
 	// It fails every write as a full disk does.
 	check.NoError(t, os.Symlink("/dev/full", filepath.Join(folder, "20260301_120000.verified.json."+instance+".partial")))
 	c := w.backup(newUUID(), backupName, true)
-	if report := s.backedUp(t, c); report.State != command.BackupFailed || report.Reason != command.ReasonStorageFull {
-		t.Fatalf("%+v", report)
-	}
+	s.wantBackup(t, c, command.BackupFailed, command.ReasonStorageFull)
 	s.noFiles(t, w)
 	s.done(t, closing(c.OperationID))
 	s.backsUpAgain(t, w)
@@ -132,9 +126,7 @@ func TestCrashBeforeAFailedBackupIsRemoved(t *testing.T) {
 	// same: such a database was running for good.
 	check.Must(s.super.Exec(`UPDATE ledger.job SET payload = jsonb_set(payload::jsonb, '{verify}', 'false')`))(t)
 	s.child(t, "")
-	if report := s.backedUp(t, c); report.State != command.BackupFailed {
-		t.Errorf("%+v", report)
-	}
+	s.wantBackup(t, c, command.BackupFailed, command.ReasonFailed)
 	s.done(t, closing(c.OperationID))
 	s.noFiles(t, w)
 	s.noOrphans(t)

@@ -45,6 +45,14 @@ func (s *stack) backedUp(t testing.TB, c protocol.Command) (report command.Backu
 	return report
 }
 
+// wantBackup demands how a backup ends.
+func (s *stack) wantBackup(t testing.TB, c protocol.Command, state command.BackupState, reason command.Reason) {
+	t.Helper()
+	if report := s.backedUp(t, c); report.State != state || report.Reason != reason {
+		t.Fatalf("%+v", report)
+	}
+}
+
 func backupPath(w wanted, filename string) string {
 	return "/v1/databases/" + w.id + "/backups/" + filename
 }
@@ -155,10 +163,7 @@ func TestFullStorageIsRefused(t *testing.T) {
 	if err != nil || status != http.StatusInsufficientStorage || !strings.Contains(string(body), string(command.ReasonStorageFull)) {
 		t.Errorf("room: %d %s %v", status, body, err)
 	}
-	report := s.backedUp(t, w.backup(newUUID(), backupName, false))
-	if report.State != command.BackupFailed || report.Reason != command.ReasonStorageFull {
-		t.Errorf("%+v", report)
-	}
+	s.wantBackup(t, w.backup(newUUID(), backupName, false), command.BackupFailed, command.ReasonStorageFull)
 	s.noFiles(t, w)
 }
 

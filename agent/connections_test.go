@@ -177,9 +177,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 					t.Errorf("%+v", got)
 				}
 				check.NoError(t, tx.Rollback())
-				if got := s.backedUp(t, b); got.State != command.BackupDone {
-					t.Errorf("%+v", got)
-				}
+				s.wantBackup(t, b, command.BackupDone, "")
 			}
 		}},
 		{"close a create", soon, func(t *testing.T) func() {

@@ -42,8 +42,6 @@ func TestABackupWaitsForASlot(t *testing.T) {
 	s.done(t, third)
 	unlock()
 	for _, c := range []protocol.Command{first, third} {
-		if report := s.backedUp(t, c); report.State != command.BackupDone {
-			t.Errorf("%+v", report)
-		}
+		s.wantBackup(t, c, command.BackupDone, "")
 	}
 }

@@ -23,9 +23,7 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 	s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 	w := s.filledDatabase(t)
-	if report := s.backedUp(t, w.backup(newUUID(), backupName, true)); report.State != command.BackupDone {
-		t.Fatalf("%+v", report)
-	}
+	s.wantBackup(t, w.backup(newUUID(), backupName, true), command.BackupDone, "")
 	s.done(t, w.access(2, false, true))
 	s.done(t, w.access(3, true, false))
 	reader := s.opened(t, w.additional(1, role.ReadOnly))

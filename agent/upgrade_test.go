@@ -112,8 +112,6 @@ func TestOpenBackupsOfAnEarlierVersion(t *testing.T) {
 	if n := s.one(t, "SELECT cut_short FROM ledger.job WHERE operation_id = $1", resumed.OperationID); n != "1" {
 		t.Errorf("%s attempts of the earlier agent were cut short", n)
 	}
-	if report := s.backedUp(t, resumed); report.State != command.BackupDone {
-		t.Errorf("%+v", report)
-	}
+	s.wantBackup(t, resumed, command.BackupDone, "")
 	s.nothingOfBackupsLeft(t)
 }
