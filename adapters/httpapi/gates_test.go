@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -33,12 +34,12 @@ func newGateWorld(t *testing.T) *gateWorld {
 
 func (w *gateWorld) grant(feature string, on bool) {
 	w.t.Helper()
-	w.ok(w.use.Operator.SetFeature(w.t.Context(), feature, on))
+	check.NoError(w.t, w.use.Operator.SetFeature(w.t.Context(), feature, on))
 }
 
 func (w *gateWorld) enroll(route string, on bool) {
 	w.t.Helper()
-	w.ok(w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	check.NoError(w.t, w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		if on {
 			return tx.Switches().Enroll(ctx, w.database.ID, route)
 		}
@@ -85,11 +86,11 @@ func (w *gateWorld) closed(t *testing.T, route *Route) {
 	if route.Gate == rollout.AdditionalRoles {
 		want = fault.FeatureDisabled
 	}
-	w.ok(w.use.Operator.SetMaintenance(t.Context(), true))
+	check.NoError(w.t, w.use.Operator.SetMaintenance(t.Context(), true))
 	if r := w.wrong(route, w.database.ID, w.key); !strings.Contains(r.text, string(fault.Maintenance)) {
 		t.Errorf("in a maintenance window: %d %s", r.StatusCode, r.text)
 	}
-	w.ok(w.use.Operator.SetMaintenance(t.Context(), false))
+	check.NoError(w.t, w.use.Operator.SetMaintenance(t.Context(), false))
 	w.wrong(route, "malformed", w.key).expect(t, 400, fault.ValidationError)
 	w.hidden(t, route)
 	w.wrong(route, w.database.ID, w.key).expect(t, want.Status(), want)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -48,18 +49,15 @@ func newRoleWorld(t *testing.T, changes ...func(*controlplane.Config)) *roleWorl
 	for _, f := range changes {
 		f(&config)
 	}
-	var err error
-	w.use, err = controlplane.New(controlplane.Ports{
+	w.use = check.Must(controlplane.New(controlplane.Ports{
 		Store: w.store, Admissions: w.store, Fleet: fleet, Clock: w.clock, Entropy: w.entropy, Secrets: fakebox.New(),
-	}, config)
-	w.ok(err)
+	}, config))(t)
 	ctx, o := t.Context(), w.use.Operator
-	machine, err := o.AddServer(ctx, operator.NewServer{
+	machine := check.Must(o.AddServer(ctx, operator.NewServer{
 		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example", PublicPort: 6432, Capacity: 10,
-	})
-	w.ok(err)
+	}))(t)
 	w.server = fleet.Server(machine.ID)
-	w.ok(o.SetFeature(ctx, "additional-roles", true))
+	check.NoError(w.t, o.SetFeature(ctx, "additional-roles", true))
 	w.account, w.key = w.customer("ada@example.org", account.FullAccount)
 	w.stage = open(t, func(c *Config) { c.Gate, c.Routes = NewGate(w.use), Routes(w.use) })
 	made := w.send("POST", "/api/v1/databases", `{"name":"shop-1","displayName":"Shop"}`).is(201)
@@ -67,27 +65,20 @@ func newRoleWorld(t *testing.T, changes ...func(*controlplane.Config)) *roleWorl
 	return w
 }
 
-func (w *roleWorld) ok(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 func (w *roleWorld) customer(email string, scope account.Scope, dbs ...id.DatabaseID) (account.Account, string) {
 	w.t.Helper()
 	o := w.use.Operator
 	a, user, err := o.CreateAccount(w.t.Context(), operator.NewAccount{Email: email, Name: "Ada", Plan: account.Pro})
-	w.ok(err)
+	check.NoError(w.t, err)
 	for _, db := range dbs {
-		w.ok(w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		check.NoError(w.t, w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
 			return tx.Accounts().SetMember(ctx, ports.Membership{
 				ID: id.FromBytes[id.MembershipID](w.entropy.UUID()), DatabaseID: db, UserID: user.ID, Role: account.Viewer,
 			})
 		}))
 	}
 	_, key, err := o.CreateKey(w.t.Context(), operator.NewKey{AccountID: a.ID, Label: "k", Scope: scope, Databases: dbs})
-	w.ok(err)
+	check.NoError(w.t, err)
 	return a, key
 }
 
