@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -55,11 +56,7 @@ func Postgres(t testing.TB) *cluster.Postgres {
 	if shared.start == nil {
 		t.Fatal("clustertest: TestMain must call clustertest.Main")
 	}
-	pg, err := shared.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pg
+	return check.Must(shared.start())(t)
 }
 
 // New starts a cluster of the test's own, which ends with the test.
@@ -70,15 +67,8 @@ func New(t testing.TB, settings map[string]string) *cluster.Postgres {
 
 func start(t testing.TB, o cluster.Options) *cluster.Postgres {
 	t.Helper()
-	pg, err := cluster.Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(pg.Thaw(), pg.Stop(context.Background(), cluster.Immediate)); err != nil {
-			t.Error(err)
-		}
-	})
+	pg := check.Must(cluster.Run(context.Background(), o))(t)
+	t.Cleanup(func() { check.NoError(t, errors.Join(pg.Thaw(), pg.Stop(context.Background(), cluster.Immediate))) })
 	return pg
 }
 

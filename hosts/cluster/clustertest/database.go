@@ -8,6 +8,7 @@ import (
 
 	_ "github.com/lib/pq" // the driver "postgres"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -34,10 +35,7 @@ func NewDatabase(t testing.TB) Database {
 // Open returns a pool that is closed when the test ends.
 func (d Database) Open(t testing.TB) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("postgres", d.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("postgres", d.URL))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -45,14 +43,10 @@ func (d Database) Open(t testing.TB) *sql.DB {
 // Exec runs statements over a connection of its own, and fails the test when one fails.
 func Exec(t testing.TB, url string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("postgres", url))(t)
 	defer db.Close()
 	for _, statement := range statements {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		_, err := db.Exec(statement)
+		check.NoError(t, err, statement)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -26,34 +27,22 @@ func NewPrivate(t testing.TB) (pg *cluster.Postgres, extensions string) {
 func PrivateTools(t testing.TB) (tools toolchain.Tools, extensions string) {
 	t.Helper()
 	// Not below t.TempDir, which other users cannot enter.
-	root, err := os.MkdirTemp("", "pgherd-server-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := check.Must(os.MkdirTemp("", "pgherd-server-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(root) }) // in the system's folder for such
-	if tools, err = toolchain.Find(); err != nil {
-		t.Fatal(err)
-	}
+	tools = check.Must(toolchain.Find())(t)
 	at := folders(t)
 	tools.Postgres = filepath.Join(root, at.rel("BINDIR"), "postgres")
 	share := filepath.Join(root, at.rel("SHAREDIR"))
-	err = errors.Join(os.Chmod(root, 0o755),
+	check.NoError(t, errors.Join(os.Chmod(root, 0o755),
 		copyProgram(filepath.Join(at.of["BINDIR"], "postgres"), tools.Postgres),
 		linkAll(at.of["SHAREDIR"], share),
 		os.CopyFS(filepath.Join(share, "extension"), os.DirFS(filepath.Join(at.of["SHAREDIR"], "extension"))),
 		link(at.of["LIBDIR"], filepath.Join(root, at.rel("LIBDIR"))),
-		link(at.of["PKGLIBDIR"], filepath.Join(root, at.rel("PKGLIBDIR"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+		link(at.of["PKGLIBDIR"], filepath.Join(root, at.rel("PKGLIBDIR")))))
 	extensions = filepath.Join(share, "extension")
 	for _, pattern := range []string{"*plperl*", "*pltcl*", "*plpython*"} {
-		paths, err := filepath.Glob(filepath.Join(extensions, pattern))
-		for _, path := range paths {
-			err = errors.Join(err, os.Remove(path))
-		}
-		if err != nil {
-			t.Fatal(err)
+		for _, path := range check.Must(filepath.Glob(filepath.Join(extensions, pattern)))(t) {
+			check.NoError(t, os.Remove(path))
 		}
 	}
 	return tools, extensions
@@ -70,18 +59,13 @@ func (l layout) rel(name string) string { return strings.TrimPrefix(l.of[name], 
 // folders asks the shared cluster.
 func folders(t testing.TB) layout {
 	t.Helper()
-	db, err := sql.Open("postgres", Postgres(t).URL("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := check.Must(sql.Open("postgres", Postgres(t).URL("postgres")))(t)
 	defer db.Close()
 	l := layout{of: map[string]string{}}
 	for _, name := range []string{"BINDIR", "SHAREDIR", "LIBDIR", "PKGLIBDIR"} {
 		var path string
 		row := db.QueryRowContext(t.Context(), "SELECT setting FROM pg_config WHERE name = $1", name)
-		if err := row.Scan(&path); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, row.Scan(&path))
 		l.of[name] = path
 	}
 	for l.root = l.of["BINDIR"]; !strings.HasPrefix(l.of["SHAREDIR"], l.root+"/") ||
@@ -141,9 +125,6 @@ func OfferLanguage(t testing.TB, extensions, extension, language string) {
 	CREATE TRUSTED LANGUAGE made HANDLER made_call_handler INLINE made_inline_handler;
 	ALTER LANGUAGE made OWNER TO @extowner@;`, "made", language)
 	const control = "default_version = '1.0'\nsuperuser = true\ntrusted = true\nrelocatable = false\nschema = pg_catalog\n"
-	err := errors.Join(os.WriteFile(filepath.Join(extensions, extension+"--1.0.sql"), []byte(script), 0o644),
-		os.WriteFile(filepath.Join(extensions, extension+".control"), []byte(control), 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(filepath.Join(extensions, extension+"--1.0.sql"), []byte(script), 0o644))
+	check.NoError(t, os.WriteFile(filepath.Join(extensions, extension+".control"), []byte(control), 0o644))
 }
