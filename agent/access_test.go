@@ -60,14 +60,6 @@ func TestStopEndsEveryConnectionAndLetsNobodyIn(t *testing.T) {
 	}
 }
 
-func TestRestartEndsConnectionsAndStaysOpen(t *testing.T) {
-	s, w := databaseStack(t)
-	conns := s.connected(t, w)
-	s.done(t, w.access(2, true, true))
-	dead(t, "restarted", conns)
-	works(t, "after the restart", s.pooledOwner(t, w))
-}
-
 func TestAllowlistHasNetworksOnly(t *testing.T) {
 	s := realStack(t)
 	w := s.made(t, database.SingleLogin)

@@ -1,11 +1,7 @@
 package agent_test
 
 import (
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -57,44 +53,8 @@ func backupPath(w wanted, filename string) string {
 	return "/v1/databases/" + w.id + "/backups/" + filename
 }
 
-func TestBackupIsMadeVerifiedDownloadedAndDeleted(t *testing.T) {
+func TestBackupOfABadName(t *testing.T) {
 	s := realStack(t)
-	w := s.filledDatabase(t)
-	c := w.backup(newUUID(), backupName, true)
-	report := s.backedUp(t, c)
-	if report.State != command.BackupDone || report.VerifiedAt == nil || !report.RoleManifest || report.Progress != 100 {
-		t.Fatalf("%+v", report)
-	}
-	if again := s.backedUp(t, c); again.ChecksumSHA256 != report.ChecksumSHA256 || !again.VerifiedAt.Equal(*report.VerifiedAt) {
-		t.Errorf("the same command again: %+v", again)
-	}
-	s.refusedFor(t, command.ReasonCompleted, closing(c.OperationID))
-
-	status, file, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
-	if err != nil || status != http.StatusOK || int64(len(file)) != report.SizeBytes {
-		t.Fatalf("download: %d, %d bytes, %v", status, len(file), err)
-	}
-	if sum := sha256.Sum256(file); hex.EncodeToString(sum[:]) != report.ChecksumSHA256 {
-		t.Error("the file is another than reported")
-	}
-	text := check.Must(io.ReadAll(check.Must(gzip.NewReader(strings.NewReader(string(file))))(t)))(t)
-	if !strings.Contains(string(text), "thing 2000") {
-		t.Error("the rows are not in the dump")
-	}
-	for range 2 {
-		s.deleteFile(t, w)
-	}
-	status, body, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
-	if err != nil || status != http.StatusNotFound || !strings.Contains(string(body), string(command.ReasonNotFound)) {
-		t.Errorf("download after deletion: %d %s %v", status, body, err)
-	}
-	s.noOrphans(t)
-}
-
-func TestBackupOfNothingAndOfABadName(t *testing.T) {
-	s := realStack(t)
-	w := want(database.Managed)
-	s.refusedFor(t, command.ReasonNotFound, w.backup(newUUID(), backupName, false))
 	s.refusedFor(t, command.ReasonInvalid, s.made(t, database.SingleLogin).backup(newUUID(), "../../etc/passwd", false))
 }
 
@@ -213,19 +173,10 @@ func TestCrashWhileBackingUpThenClose(t *testing.T) {
 	}
 }
 
-func TestSizeAndHealth(t *testing.T) {
-	s := realStack(t)
-	w := s.filledDatabase(t)
-	var size command.Size
-	status, body, err := s.request(http.MethodGet, "/v1/databases/"+w.id+"/size", nil)
-	if err != nil || status != http.StatusOK || json.Unmarshal(body, &size) != nil || size.Bytes < 1<<20 {
-		t.Errorf("size: %d %s %v", status, body, err)
-	}
-	if status, _, _ := s.request(http.MethodGet, "/v1/databases/"+newUUID()+"/size", nil); status != http.StatusNotFound {
-		t.Errorf("size of nothing: %d", status)
-	}
+func TestHealth(t *testing.T) {
+	s, _ := databaseStack(t)
 	var report protocol.Health
-	status, body, err = s.request(http.MethodGet, "/health", nil)
+	status, body, err := s.request(http.MethodGet, "/health", nil)
 	if err != nil || status != http.StatusOK || json.Unmarshal(body, &report) != nil {
 		t.Fatalf("health: %d %s %v", status, body, err)
 	}

@@ -12,26 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// A rotation that was kept waiting until the new password's validity had ended is done: nobody gets in with any password.
-func TestRotationToALapsedPasswordIsDone(t *testing.T) {
-	s, _, l := roleStack(t, role.ReadOnly)
-	conns, next := s.connectedAs(t, l), l.renewed()
-	past := time.Now().Add(-time.Hour)
-	next.until = &past
-	proof := as[role.Proof](t, s.done(t, l.rotate(2, next)))
-	if want := (role.Proof{
-		ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true, Lapsed: true,
-	}); proof != want {
-		t.Errorf("%+v, want %+v", proof, want)
-	}
-	dead(t, "lapsed", conns)
-	s.getsInNowhere(t, "the old password", l)
-	s.getsInNowhere(t, "the new password", next)
-	s.wantCondition(t, next, command.LoginShut)
-	s.done(t, next.shut(role.Expiry, 3))
-	s.wantCondition(t, next, command.LoginShut)
-}
-
 // belated asks the pooler about a password only when its validity has ended.
 type belated struct {
 	*pooler.Pooler
