@@ -49,12 +49,10 @@ func newMallory(t *testing.T, w *world, a abuse) *mallory {
 // database makes one, with what the statements put into it.
 func (m *mallory) database(t *testing.T, name string, statements ...string) wire.CreatedDatabase {
 	t.Helper()
-	d, err := m.create(soon(t), name)
-	noError(t, err)
+	d := must(m.create(soon(t), name))(t)
 	db := m.at(t, d.Name, d.Username, d.Password)
 	for _, s := range statements {
-		_, err := db.ExecContext(soon(t), s)
-		noError(t, err)
+		must(db.ExecContext(soon(t), s))(t)
 	}
 	noError(t, db.Close())
 	return d

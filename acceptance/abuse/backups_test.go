@@ -52,8 +52,7 @@ func (m *mallory) hang(t *testing.T, databases ...wire.CreatedDatabase) {
 func (m *mallory) startBackups(t *testing.T, databases []wire.CreatedDatabase) (started []wire.Operation) {
 	t.Helper()
 	for _, d := range databases {
-		o, err := m.Backups.Start(soon(t), d.ID)
-		noError(t, err)
+		o := must(m.Backups.Start(soon(t), d.ID))(t)
 		t.Cleanup(func() { m.cancelBackup(t, o.Operation.ID) })
 		started = append(started, o.Operation)
 	}
@@ -78,8 +77,7 @@ func (m *mallory) cancelBackup(t *testing.T, of id.OperationID) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := m.Operations.Cancel(ctx, of)
-	noError(t, err)
+	must(m.Operations.Cancel(ctx, of))(t)
 	ended, err := m.Operations.Await(ctx, of, 50*time.Millisecond)
 	if err != nil || ended.Status != operation.Canceled {
 		t.Fatalf("the canceled backup is %s: %v", ended.Status, err)

@@ -58,17 +58,13 @@ func newBystander(t *testing.T, w *world) *bystander {
 	var err error
 	b.db, err = b.create(soon(t), "bystander")
 	noError(t, err)
-	b.idle, err = b.create(soon(t), "bystander-idle")
-	noError(t, err)
-	b.role, err = b.createRole(soon(t), b.db.ID, "rotated")
-	noError(t, err)
+	b.idle = must(b.create(soon(t), "bystander-idle"))(t)
+	b.role = must(b.createRole(soon(t), b.db.ID, "rotated"))(t)
 	for _, entry := range []string{b.db.Name, b.db.Name + ".transaction"} {
 		b.clients = append(b.clients, w.at(t, entry, b.db.Username, b.db.Password))
 	}
-	_, err = b.clients[0].ExecContext(soon(t), loadRows)
-	noError(t, err)
-	b.last, err = b.backUp(soon(t), b.db.ID)
-	noError(t, err)
+	must(b.clients[0].ExecContext(soon(t), loadRows))(t)
+	b.last = must(b.backUp(soon(t), b.db.ID))(t)
 	return b
 }
 
@@ -108,7 +104,7 @@ func (b *bystander) query(ctx context.Context, n int) error {
 }
 
 func (b *bystander) logIn(ctx context.Context, _ int) error {
-	db, err := sql.Open("postgres", b.url(b.db.Name, b.db.Username, b.db.Password))
+	db, err := sql.Open("postgres", b.PoolerURL(b.db.Name, b.db.Username, b.db.Password))
 	if err != nil {
 		return err
 	}

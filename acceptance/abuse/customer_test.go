@@ -29,8 +29,7 @@ type customer struct {
 func (w *world) newCustomer(t testing.TB, name, from string) *customer {
 	t.Helper()
 	const databases = 500
-	a, err := w.NewAccount(soon(t), name, "business", databases)
-	noError(t, err)
+	a := must(w.NewAccount(soon(t), name, "business", databases))(t)
 	dialer := net.Dialer{Timeout: patience, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 8}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -42,8 +41,7 @@ func (w *world) newCustomer(t testing.TB, name, from string) *customer {
 // with is a client with another key, from the same address.
 func (c *customer) with(t testing.TB, key string) *apiclient.Client {
 	t.Helper()
-	client, err := stack.Client(c.api.URL, key, c.through)
-	noError(t, err)
+	client := must(stack.Client(c.api.URL, key, c.through))(t)
 	return client
 }
 

@@ -13,8 +13,7 @@ const manyRows = `CREATE TABLE big AS SELECT string_agg(sha512((n || ' ' || m)::
 // stallDownloads begins forty downloads and reads none.
 func stallDownloads(t *testing.T, m *mallory) {
 	d := m.database(t, "stalled", manyRows)
-	name, err := m.backUp(t.Context(), d.ID)
-	noError(t, err)
+	name := must(m.backUp(t.Context(), d.ID))(t)
 	const tries = 40
 	const settling = 5 * time.Second // for each to be answered, unless it waits
 	begun, refused := new(atomic.Int64), new(atomic.Int64)

@@ -62,14 +62,10 @@ func startWorld(t *testing.T) *world {
 	var err error
 	w.api, err = s.StartAPI(ctx, "", apiFlags...)
 	noError(t, err)
-	w.batch, err = s.StartBatch(ctx, "")
-	noError(t, err)
+	w.batch = must(s.StartBatch(ctx, ""))(t)
 	return w
 }
 
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var noError = stacktest.NoError
+
+func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }

@@ -17,7 +17,7 @@ func fillPooler(t *testing.T, m *mallory) {
 	for n := range wanted {
 		d := all[n%len(all)]
 		again(t, func(ctx context.Context) {
-			db, err := sql.Open("postgres", m.url(d.Name+".transaction", d.Username, d.Password))
+			db, err := sql.Open("postgres", m.PoolerURL(d.Name+".transaction", d.Username, d.Password))
 			if err != nil {
 				return
 			}

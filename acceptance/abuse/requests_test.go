@@ -47,8 +47,7 @@ func fillAPI(t *testing.T, m *mallory) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.9")}, Timeout: patience}
 	closed := new(atomic.Int64)
 	for range wanted {
-		conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(m.api.URL, "http://"))
-		noError(t, err)
+		conn := must(dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(m.api.URL, "http://")))(t)
 		t.Cleanup(func() { _ = conn.Close() }) // the service may have closed it
 		_, _ = fmt.Fprint(conn, "GET /api/v1/databases HTTP/1.1\r\nHost: x\r\nX-Slow: ")
 		go func() {
@@ -72,8 +71,7 @@ func readLongLists(t *testing.T, m *mallory) {
 	d := m.database(t, "lists")
 	const fill = `INSERT INTO audit_entries SELECT (json_populate_record(a, json_build_object('id', gen_random_uuid()))).*
 		FROM (SELECT a FROM audit_entries a WHERE database_id = $1 LIMIT 1) one, generate_series(1, 50000)`
-	_, err := m.metadata(t).ExecContext(soon(t), fill, d.ID)
-	noError(t, err)
+	must(m.metadata(t).ExecContext(soon(t), fill, d.ID))(t)
 	longest := new(atomic.Int64)
 	again(t, func(ctx context.Context) {
 		if list, err := m.Activity.List(ctx, d.ID, apiclient.Page{}); err == nil {

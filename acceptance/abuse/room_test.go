@@ -45,8 +45,7 @@ func (m *mallory) enlarge(t *testing.T, databases []wire.CreatedDatabase) {
 			block := int64(disk.Bsize) //nolint:unconvert // not int64 on every system
 			size = int64(disk.Bavail) * block / 5 * 2
 		}
-		file, err := os.Create(filepath.Join(path, "large"))
-		noError(t, err)
+		file := must(os.Create(filepath.Join(path, "large")))(t)
 		noError(t, file.Truncate(size))
 		noError(t, file.Close())
 	}
@@ -58,8 +57,7 @@ func oneHasRoom(t *testing.T, m *mallory) {
 		t.Errorf("%d copies are made at a time, and there is room for one", copies)
 	}
 	for _, waiting := range m.held.([]wire.Operation) {
-		o, err := m.Operations.Get(soon(t), waiting.ID)
-		noError(t, err)
+		o := must(m.Operations.Get(soon(t), waiting.ID))(t)
 		if o.Status != operation.Running || o.Stage != "queued" {
 			t.Errorf("a backup that waits for room is %s (%s): %+v", o.Status, o.Stage, o.Error)
 		}

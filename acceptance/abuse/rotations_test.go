@@ -28,13 +28,10 @@ const rotationPause = 4 * time.Second
 func blockRotations(t *testing.T, m *mallory) {
 	done := new(atomic.Int64)
 	for _, d := range m.databases(t, "blocked", 8) {
-		login, err := m.Logins.Reveal(soon(t), d.ID, database.RuntimeLogin)
-		noError(t, err)
+		login := must(m.Logins.Reveal(soon(t), d.ID, database.RuntimeLogin))(t)
 		owner := m.at(t, d.Name, d.Username, d.Password)
-		_, err = owner.ExecContext(soon(t), fmt.Sprintf(letCreate, login.Username))
-		noError(t, err)
-		_, err = m.at(t, d.Name, login.Username, login.Password).ExecContext(soon(t), changeFunction)
-		noError(t, err)
+		must(owner.ExecContext(soon(t), fmt.Sprintf(letCreate, login.Username)))(t)
+		must(m.at(t, d.Name, login.Username, login.Password).ExecContext(soon(t), changeFunction))(t)
 		again(t, func(ctx context.Context) {
 			var holding sync.WaitGroup
 			holding.Go(func() { _, _ = owner.ExecContext(ctx, holdTheLogin) }) // the rotation ends it

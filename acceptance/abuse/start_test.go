@@ -25,9 +25,7 @@ func grantBeforeStart(t *testing.T, m *mallory) {
 	}
 	noError(t, m.agent.Kill())
 	began := time.Now()
-	var err error
-	m.agent, err = m.LaunchAgent("")
-	noError(t, err)
+	m.agent = must(m.LaunchAgent(""))(t)
 	noError(t, m.AwaitAgent(soon(t), m.agent))
 	if took := time.Since(began); took > startsWithin {
 		t.Errorf("the agent took %s to start, longer than %s", took.Round(time.Millisecond), startsWithin)
@@ -56,11 +54,8 @@ func (m *mallory) backupLogins(t *testing.T) (names []string) {
 func (m *mallory) grant(t *testing.T, d wire.CreatedDatabase, logins string) {
 	t.Helper()
 	db := m.at(t, d.Name, d.Username, d.Password)
-	_, err := db.ExecContext(soon(t), "GRANT SELECT ON checked TO "+logins)
-	noError(t, err)
-	tx, err := db.BeginTx(context.Background(), nil)
-	noError(t, err)
+	must(db.ExecContext(soon(t), "GRANT SELECT ON checked TO "+logins))(t)
+	tx := must(db.BeginTx(context.Background(), nil))(t)
 	t.Cleanup(func() { _ = tx.Rollback() }) // the service may have ended it
-	_, err = tx.ExecContext(soon(t), "LOCK TABLE checked; GRANT INSERT ON checked TO "+logins)
-	noError(t, err)
+	must(tx.ExecContext(soon(t), "LOCK TABLE checked; GRANT INSERT ON checked TO "+logins))(t)
 }

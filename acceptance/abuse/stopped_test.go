@@ -27,14 +27,11 @@ func stopServer(t *testing.T, m *mallory) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	second := stacktest.Start(ctx, t, program, stack.Options{})
-	server, err := m.Register(ctx, "stopped", second)
-	noError(t, err)
-	_, err = m.Admin(ctx, "server", "disable", "--server", server) // what is new goes to the other
-	noError(t, err)
+	server := must(m.Register(ctx, "stopped", second))(t)
+	must(m.Admin(ctx, "server", "disable", "--server", server))(t) // what is new goes to the other
 	noError(t, second.FirstAgent().Freeze())
 	t.Cleanup(func() { noError(t, second.FirstAgent().Thaw()) })
-	_, err = m.metadata(t).ExecContext(ctx, waitingWork, m.account, 100)
-	noError(t, err)
+	must(m.metadata(t).ExecContext(ctx, waitingWork, m.account, 100))(t)
 	t.Cleanup(func() { m.forgetWaiting(t) })
 }
 
@@ -56,14 +53,11 @@ const expiresWithin = 10 * time.Second
 
 // expiresInTime has a password expire on the server that works.
 func expiresInTime(t *testing.T, m *mallory) {
-	d, err := m.create(soon(t), "expires")
-	noError(t, err)
-	r, err := m.createRole(soon(t), d.ID, "expires")
-	noError(t, err)
+	d := must(m.create(soon(t), "expires"))(t)
+	r := must(m.createRole(soon(t), d.ID, "expires"))(t)
 	db := m.metadata(t)
 	began := time.Now()
-	_, err = db.ExecContext(soon(t), "UPDATE roles SET credential_expires_at = $1 WHERE id = $2", began, r.RoleID)
-	noError(t, err)
+	must(db.ExecContext(soon(t), "UPDATE roles SET credential_expires_at = $1 WHERE id = $2", began, r.RoleID))(t)
 	for done := false; !done; time.Sleep(20 * time.Millisecond) {
 		noError(t, db.QueryRowContext(soon(t), `SELECT EXISTS (SELECT FROM role_changes
 			WHERE role_id = $1 AND kind = 'expire' AND status = 'completed')`, r.RoleID).Scan(&done))

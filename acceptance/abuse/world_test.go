@@ -3,7 +3,6 @@ package abuse_test
 import (
 	"context"
 	"database/sql"
-	"net/url"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
@@ -39,20 +38,10 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
-// url is how a customer connects through the pooler, with TLS.
-func (w *world) url(entry, username, password string) string {
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(username, password), Host: w.PoolerAddress(), Path: "/" + entry,
-		RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {w.CAFile()}, "connect_timeout": {"10"}}.Encode(),
-	}
-	return u.String()
-}
-
 // at is at most one client connection through the pooler.
 func (w *world) at(t testing.TB, entry, username, password string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("postgres", w.url(entry, username, password))
-	noError(t, err)
+	db := must(sql.Open("postgres", w.PoolerURL(entry, username, password)))(t)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { _ = db.Close() }) // the service may have ended the connection
 	return db

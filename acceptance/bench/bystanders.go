@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -134,12 +133,8 @@ func (b *bench) bystanders(ctx context.Context, db wire.CreatedDatabase) (all []
 
 // standBy connects as customers do, with TLS.
 func (b *bench) standBy(ctx context.Context, who customer, entry, mark string, n int) (y *bystander, err error) {
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(who.Username, who.Password), Host: b.stack.PoolerAddress(), Path: "/" + entry,
-		RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {b.stack.CAFile()}}.Encode(),
-	}
 	y = &bystander{mark: mark}
-	if y.db, err = sql.Open("postgres", u.String()); err != nil {
+	if y.db, err = sql.Open("postgres", b.stack.PoolerURL(entry, who.Username, who.Password)); err != nil {
 		return nil, err
 	}
 	if y.conn, err = y.db.Conn(ctx); err == nil {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	_ "github.com/lib/pq" // the driver "postgres"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 // plainHandler is the argument that makes this program the baseline of part (b).
@@ -80,30 +82,15 @@ type plain struct {
 	statements []*sql.Stmt
 }
 
-// plainRecord is the answer of the API, by the names of the columns.
-type plainRecord struct {
-	ID          string    `json:"id"`
-	Name        string    `json:"name"`
-	DisplayName string    `json:"displayName"`
-	Host        string    `json:"host"`
-	Port        int64     `json:"port"`
-	Database    string    `json:"database"`
-	Username    string    `json:"username"`
-	Status      string    `json:"status"`
-	SizeBytes   int64     `json:"sizeBytes"`
-	CreatedAt   time.Time `json:"createdAt"`
-	Environment *string   `json:"environment"`
-}
-
 func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var record plainRecord
+	var record wire.Database
 	for i := range p.statements {
 		if err := p.look(r.Context(), i, &record); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 	}
-	if record.ID != r.PathValue("id") {
+	if string(record.ID) != r.PathValue("id") {
 		http.NotFound(w, r)
 		return
 	}
@@ -113,7 +100,7 @@ func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // look runs one statement, and takes of the last one's row what the record needs.
-func (p *plain) look(ctx context.Context, i int, record *plainRecord) error {
+func (p *plain) look(ctx context.Context, i int, record *wire.Database) error {
 	rows, err := p.statements[i].QueryContext(ctx, p.task.Lookups[i].arguments()...)
 	if err != nil {
 		return err
@@ -130,14 +117,14 @@ func (p *plain) look(ctx context.Context, i int, record *plainRecord) error {
 	for n, column := range columns {
 		values[n] = new(sql.RawBytes)
 		if i == len(p.statements)-1 {
-			values[n] = record.field(column)
+			values[n] = field(record, column)
 		}
 	}
 	return rows.Scan(values...)
 }
 
 // field is where a column of the database's row goes.
-func (r *plainRecord) field(column string) any {
+func field(r *wire.Database, column string) any {
 	switch column {
 	case "id":
 		return &r.ID

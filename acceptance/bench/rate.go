@@ -15,6 +15,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 // target is a GET to send over and over, each time with any one of the keys. The sender is a light one, because it runs on the
@@ -60,7 +62,7 @@ func (t target) read(times int) error {
 
 // sameRecord fails where the two do not answer with the same record.
 func sameRecord(a, b target) error {
-	var records [2]plainRecord
+	var records [2]wire.Database
 	for i, t := range []target{a, b} {
 		err := t.connected(func(ask func() ([]byte, error)) error {
 			body, err := ask()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/conformance"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/languages"
@@ -136,11 +137,6 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-func noError(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var noError = stacktest.NoError
 
 var loopback = netip.MustParseAddr("127.0.0.1")

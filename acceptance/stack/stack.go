@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -268,14 +269,24 @@ func (s *Stack) PoolerAddress() string {
 	return net.JoinHostPort(PublicHost, strconv.Itoa(s.poolerPort))
 }
 
+// PoolerURL is how a customer connects to an entry of the pooler: with TLS, and the server's name checked.
+func (s *Stack) PoolerURL(entry, username, password string) string {
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(username, password), Host: s.PoolerAddress(), Path: "/" + entry,
+		RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {s.CAFile()}, "connect_timeout": {"10"}}.Encode(),
+	}
+	return u.String()
+}
+
 // PsqlPath is psql.
 func (s *Stack) PsqlPath() string { return s.tools.Psql }
 
-func (s *Stack) credentialsFile() string { return s.path("credentials.json") }
+// CredentialsFile holds the passwords of the platform's own accounts on the server.
+func (s *Stack) CredentialsFile() string { return s.path("credentials.json") }
 
 // ConsoleDSN is a connection to PgBouncer's admin console, through its socket as the agent's are.
 func (s *Stack) ConsoleDSN() (string, error) {
-	secrets, err := setup.ReadCredentials(s.credentialsFile())
+	secrets, err := setup.ReadCredentials(s.CredentialsFile())
 	return fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
 		s.socketDir, s.poolerPort, setup.PoolerAdmin, secrets.PoolerAdminPassword), err
 }
@@ -288,8 +299,8 @@ func (s *Stack) AgentURL() string {
 	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(s.agentPort))
 }
 
-func (s *Stack) exec(ctx context.Context, url, statement string) error {
-	db, err := sql.Open("postgres", url)
+func (s *Stack) exec(ctx context.Context, dsn, statement string) error {
+	db, err := sql.Open("postgres", dsn)
 	if err != nil {
 		return err
 	}
@@ -304,7 +315,7 @@ func (s *Stack) environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
 		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.KeyringFile(),
-		"PGHERD_CREDENTIALS_FILE=" + s.credentialsFile(), "PGHERD_AGENT_SECRET=" + s.agentSecret,
+		"PGHERD_CREDENTIALS_FILE=" + s.CredentialsFile(), "PGHERD_AGENT_SECRET=" + s.agentSecret,
 		"PGHERD_ACCEPT_VERSIONS=" + strings.Join(s.accepted, ","),
 	}
 	if len(s.languages) > 0 {

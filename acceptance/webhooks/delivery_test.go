@@ -118,10 +118,8 @@ func checkPayload(t *testing.T, body []byte, d wire.CreatedDatabase, o wire.Oper
 			"progress": float64(o.Progress), "error": failed,
 		},
 	}
-	have, err := json.Marshal(payload)
-	noError(t, err)
-	wanted, err := json.Marshal(want)
-	noError(t, err)
+	have := must(json.Marshal(payload))(t)
+	wanted := must(json.Marshal(want))(t)
 	if string(have) != string(wanted) {
 		t.Errorf("payload:\n have %s\n want %s", have, wanted)
 	}
@@ -172,18 +170,14 @@ func TestUnhappyEndsAreTold(t *testing.T) {
 	d := w.createDatabase(t, "unhappy")
 	e := w.register(t, "/ok/unhappy", "")
 	db := w.customer(t, d)
-	_, err := db.ExecContext(soon(t), "CREATE TABLE item (n int)")
-	noError(t, err)
-	tx, err := db.BeginTx(t.Context(), nil)
-	noError(t, err)
+	must(db.ExecContext(soon(t), "CREATE TABLE item (n int)"))(t)
+	tx := must(db.BeginTx(t.Context(), nil))(t)
 	defer tx.Rollback()
-	_, err = tx.ExecContext(soon(t), "LOCK TABLE item IN ACCESS EXCLUSIVE MODE") // pg_dump waits for it
-	noError(t, err)
+	must(tx.ExecContext(soon(t), "LOCK TABLE item IN ACCESS EXCLUSIVE MODE"))(t) // pg_dump waits for it
 
 	canceled := w.startBackup(t, d)
 	w.ended(t, canceled.ID, "running")
-	_, err = w.api(t).Operations.Cancel(soon(t), canceled.ID)
-	noError(t, err)
+	must(w.api(t).Operations.Cancel(soon(t), canceled.ID))(t)
 	checkDelivery(t, w.awaitArrivals(t, "/ok/unhappy", 1)[0], e.Secret, d, w.ended(t, canceled.ID, "canceled"))
 
 	failing := w.startBackup(t, d)
@@ -197,13 +191,11 @@ func TestUnhappyEndsAreTold(t *testing.T) {
 // customer is one connection of the database's owner.
 func (w *world) customer(t testing.TB, d wire.CreatedDatabase) *sql.DB {
 	t.Helper()
-	u, err := url.Parse(d.ConnectionString)
-	noError(t, err)
+	u := must(url.Parse(d.ConnectionString))(t)
 	query := u.Query()
 	query.Set("sslrootcert", w.Facts["PGHERD_CA_FILE"])
 	u.RawQuery = query.Encode()
-	db, err := sql.Open("postgres", u.String())
-	noError(t, err)
+	db := must(sql.Open("postgres", u.String()))(t)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { _ = db.Close() }) // the host may have ended before
 	return db
@@ -212,14 +204,12 @@ func (w *world) customer(t testing.TB, d wire.CreatedDatabase) *sql.DB {
 // endDumps ends every session of a dump that waits for a lock, until the backup has failed.
 func (w *world) endDumps(t testing.TB, of id.OperationID) (o wire.Operation) {
 	t.Helper()
-	server, err := sql.Open("postgres", w.Facts["PGHERD_SERVER_URL"])
-	noError(t, err)
+	server := must(sql.Open("postgres", w.Facts["PGHERD_SERVER_URL"]))(t)
 	defer server.Close()
 	const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE application_name = $1 AND wait_event_type = 'Lock'`
 	eventually(t, "a backup that fails", func() bool {
-		_, err := server.ExecContext(soon(t), end, "pgherd-backup-"+string(of))
-		noError(t, err)
+		must(server.ExecContext(soon(t), end, "pgherd-backup-"+string(of)))(t)
 		o = w.operation(t, of)
 		return o.Status == "failed"
 	})

@@ -14,8 +14,7 @@ import (
 
 // Only the development host may be told to send to private addresses or to trust another CA.
 func TestOtherHostsRefuseWhatIsForDevelopment(t *testing.T) {
-	binary, err := program.Path()
-	noError(t, err)
+	binary := must(program.Path())(t)
 	dir := t.TempDir()
 	commands := [][]string{{"api"}, {"batch"}, {"admin", "server", "list"}}
 	settings := map[string]string{

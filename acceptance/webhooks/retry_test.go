@@ -50,8 +50,7 @@ func TestRetriesDisableRotateRedeliver(t *testing.T) {
 		t.Errorf("after a rotation the endpoint is %+v", now)
 	}
 	w.receiver.Set(path, "ok")
-	_, err = w.api(t).Webhooks.Redeliver(soon(t), e.ID, first.DeliveryID)
-	noError(t, err)
+	must(w.api(t).Webhooks.Redeliver(soon(t), e.ID, first.DeliveryID))(t)
 	list := w.awaitArrivals(t, path, 11)
 	last := list[10]
 	if last.Header.Get("Service-Event-Id") != list[0].Header.Get("Service-Event-Id") || string(last.Body) != string(list[0].Body) {
@@ -129,8 +128,7 @@ func TestRotationHoldsForRetries(t *testing.T) {
 	if e := w.listed(t, old); e.ConsecutiveFailures != 0 {
 		t.Errorf("a success leaves %d failures", e.ConsecutiveFailures)
 	}
-	sent, err := w.api(t).Webhooks.Test(soon(t), old.ID)
-	noError(t, err)
+	sent := must(w.api(t).Webhooks.Test(soon(t), old.ID))(t)
 	list = w.awaitArrivals(t, path, 4)
 	if sent.Event != "webhook.test" || list[3].Header.Get("Service-Event-Id") != string(sent.DeliveryID) ||
 		!signed(list[3], fresh.Secret) {

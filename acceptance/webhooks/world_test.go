@@ -31,8 +31,14 @@ var program = stack.NewProgram(stack.CrashPoints)
 
 func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
-// patience bounds every single wait; only a failing test waits for its end.
-const patience = time.Minute
+const patience = stacktest.Patience
+
+var (
+	noError = stacktest.NoError
+	soon    = stacktest.Soon
+)
+
+func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }
 
 // world is a development host, a receiver that it may reach, and the owner's key.
 type world struct {
@@ -43,8 +49,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := stacktest.Dir(t)
-	r, err := webhooks.Listen(filepath.Join(dir, "receiver"))
-	noError(t, err)
+	r := must(webhooks.Listen(filepath.Join(dir, "receiver")))(t)
 	t.Cleanup(func() { noError(t, r.Close()) })
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -67,41 +72,20 @@ func newWorld(t *testing.T) *world {
 func (w *world) showLog(t *testing.T, file string) {
 	t.Helper()
 	const most = 8000
-	text, err := os.ReadFile(file)
-	noError(t, err)
+	text := must(os.ReadFile(file))(t)
 	t.Logf("%s", text[max(0, len(text)-most):])
-}
-
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// soon is a context for one wait.
-func soon(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // eventually looks again and again until the condition holds.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", patience, what)
-		}
-	}
+	stacktest.Eventually(t, what, func() (bool, string) { return condition(), "it is not so" })
 }
 
 // api is what the owner calls.
 func (w *world) api(t testing.TB) *apiclient.Client {
 	t.Helper()
-	c, err := stack.Client(w.URL, w.Facts["PGHERD_API_KEY"], nil)
-	noError(t, err)
+	c := must(stack.Client(w.URL, w.Facts["PGHERD_API_KEY"], nil))(t)
 	return c
 }
 
@@ -118,10 +102,8 @@ func refused(t testing.TB, err error, code fault.Code) {
 func (w *world) advance(t testing.TB, by time.Duration) {
 	t.Helper()
 	body := fmt.Sprintf(`{"advanceSeconds":%g}`, by.Seconds())
-	request, err := http.NewRequestWithContext(soon(t), http.MethodPost, w.OpsURL+"/dev/clock", bytes.NewBufferString(body))
-	noError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	noError(t, err)
+	request := must(http.NewRequestWithContext(soon(t), http.MethodPost, w.OpsURL+"/dev/clock", bytes.NewBufferString(body)))(t)
+	response := must(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("the clock does not move: %s", response.Status)
@@ -135,8 +117,7 @@ func (w *world) register(t testing.TB, path string, of id.DatabaseID) wire.Webho
 	if of != "" {
 		body.DatabaseID = &of
 	}
-	e, err := w.api(t).Webhooks.Create(soon(t), body)
-	noError(t, err)
+	e := must(w.api(t).Webhooks.Create(soon(t), body))(t)
 	if !e.Enabled || len(e.Secret) < 32 || e.Secret[:6] != "whsec_" {
 		t.Fatalf("a new endpoint is %+v", e)
 	}
@@ -145,8 +126,7 @@ func (w *world) register(t testing.TB, path string, of id.DatabaseID) wire.Webho
 
 func (w *world) rotate(t testing.TB, e wire.WebhookSecret) wire.WebhookSecret {
 	t.Helper()
-	rotated, err := w.api(t).Webhooks.Rotate(soon(t), e.ID)
-	noError(t, err)
+	rotated := must(w.api(t).Webhooks.Rotate(soon(t), e.ID))(t)
 	return rotated
 }
 
@@ -172,8 +152,7 @@ func (w *world) listed(t testing.TB, e wire.WebhookSecret) wire.Webhook {
 // attempts are those at an endpoint, newest first.
 func (w *world) attempts(t testing.TB, e wire.WebhookSecret) []wire.DeliveryAttempt {
 	t.Helper()
-	page, err := w.api(t).Webhooks.Attempts(soon(t), e.ID, apiclient.Page{})
-	noError(t, err)
+	page := must(w.api(t).Webhooks.Attempts(soon(t), e.ID, apiclient.Page{}))(t)
 	return page.Data
 }
 
@@ -212,22 +191,19 @@ func signed(r webhooks.Received, secret string) bool {
 
 func (w *world) createDatabase(t testing.TB, name string) wire.CreatedDatabase {
 	t.Helper()
-	made, err := w.api(t).Databases.Create(soon(t), wire.CreateDatabase{Name: name, DisplayName: name})
-	noError(t, err)
+	made := must(w.api(t).Databases.Create(soon(t), wire.CreateDatabase{Name: name, DisplayName: name}))(t)
 	return made
 }
 
 func (w *world) startBackup(t testing.TB, d wire.CreatedDatabase) wire.Operation {
 	t.Helper()
-	started, err := w.api(t).Backups.Start(soon(t), d.ID)
-	noError(t, err)
+	started := must(w.api(t).Backups.Start(soon(t), d.ID))(t)
 	return started.Operation
 }
 
 func (w *world) operation(t testing.TB, of id.OperationID) wire.Operation {
 	t.Helper()
-	o, err := w.api(t).Operations.Get(soon(t), of)
-	noError(t, err)
+	o := must(w.api(t).Operations.Get(soon(t), of))(t)
 	return o
 }
 

@@ -19,8 +19,8 @@ func Start(ctx context.Context, t testing.TB, program *stack.Program, o stack.Op
 	t.Helper()
 	o.Dir, o.Binary, o.TemplateDir = Dir(t), Binary(t, program), clustertest.TemplateDir()
 	s, err := stack.Start(ctx, o)
-	t.Cleanup(func() { noError(t, s.Stop()) })
-	noError(t, err)
+	t.Cleanup(func() { NoError(t, s.Stop()) })
+	NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			showLogs(t, o.Dir)
@@ -33,9 +33,9 @@ func Start(ctx context.Context, t testing.TB, program *stack.Program, o stack.Op
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pgherd-stack-")
-	noError(t, err)
-	t.Cleanup(func() { noError(t, os.RemoveAll(dir)) })
-	noError(t, os.Chmod(dir, 0o755))
+	NoError(t, err)
+	t.Cleanup(func() { NoError(t, os.RemoveAll(dir)) })
+	NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -43,7 +43,7 @@ func Dir(t testing.TB) string {
 func Binary(t testing.TB, program *stack.Program) string {
 	t.Helper()
 	path, err := program.Path()
-	noError(t, err)
+	NoError(t, err)
 	return path
 }
 
@@ -51,9 +51,18 @@ func Binary(t testing.TB, program *stack.Program) string {
 func Open(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("postgres", dsn)
-	noError(t, err)
-	t.Cleanup(func() { noError(t, db.Close()) })
+	NoError(t, err)
+	t.Cleanup(func() { NoError(t, db.Close()) })
 	return db
+}
+
+// Must is the result of a step that has to go well.
+func Must[T any](result T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		NoError(t, err)
+		return result
+	}
 }
 
 // showLogs prints the end of what the parts have logged that were the last to say something: of a long run, only the last case
@@ -62,23 +71,49 @@ func showLogs(t testing.TB, dir string) {
 	t.Helper()
 	const parts, most = 5, 2000
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
-	noError(t, err)
+	NoError(t, err)
 	written := map[string]time.Time{}
 	for _, file := range files {
 		info, err := os.Stat(file)
-		noError(t, err)
+		NoError(t, err)
 		written[file] = info.ModTime()
 	}
 	slices.SortFunc(files, func(a, b string) int { return written[b].Compare(written[a]) })
 	for _, file := range files[:min(parts, len(files))] {
 		text, err := os.ReadFile(file)
-		noError(t, err)
+		NoError(t, err)
 		at := written[file].Format(time.TimeOnly)
 		t.Logf("%s, last written to at %s:\n%s", filepath.Base(file), at, text[max(0, len(text)-most):])
 	}
 }
 
-func noError(t testing.TB, err error) {
+// Patience bounds every single wait: it is long for a busy machine, and only a failing test waits for its end.
+const Patience = time.Minute
+
+// Soon is a context for one wait.
+func Soon(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Eventually looks again and again until the condition holds; why says what is missing.
+func Eventually(t testing.TB, what string, condition func() (ok bool, why string)) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
+		ok, why := condition()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s: %s", what, Patience, why)
+		}
+	}
+}
+
+// NoError ends the test where there is an error.
+func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
