@@ -28,35 +28,15 @@ func accountComesBack(w *world) {
 	changed.Overrides = account.Overrides{
 		MaxDatabases: &databases, BackupDays: &days, VerifyBackups: &verify, CredentialValidity: &validity,
 	}
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Accounts().Get(ctx, w.account.ID)
-		w.equal("as added", got, w.account)
-		return err
-	})
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().Save(ctx, changed) })
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Accounts().LockForQuota(ctx, w.account.ID)
-		w.equal("as saved", got, changed)
-		return err
-	})
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().Save(ctx, w.account) })
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Accounts().Get(ctx, w.account.ID)
-		w.equal("without overrides again", got, w.account)
-		return err
-	})
+	w.equal("as added", read(w, ports.Tx.Accounts, ports.Accounts.Get, w.account.ID), w.account)
+	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, changed))
+	w.equal("as saved", readLocked(w, ports.Tx.Accounts, ports.Accounts.LockForQuota, w.account.ID), changed)
+	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, w.account))
+	w.equal("without overrides again", read(w, ports.Tx.Accounts, ports.Accounts.Get, w.account.ID), w.account)
 	nobody := account.Account{ID: newID[id.AccountID](), OwnerID: w.user.ID, Plan: account.Free, CreatedAt: epoch}
-	w.missing("an unknown account", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Accounts().Get(ctx, nobody.ID)
-		return err
-	})
-	w.refused("saving an unknown account", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().Save(ctx, nobody)
-	})
-	w.refused("locking an unknown account", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Accounts().LockForQuota(ctx, nobody.ID)
-		return err
-	})
+	w.missing("an unknown account", reading(ports.Tx.Accounts, ports.Accounts.Get, nobody.ID))
+	w.refused("saving an unknown account", ports.ErrNoRow, writing(ports.Tx.Accounts, ports.Accounts.Save, nobody))
+	w.refused("locking an unknown account", ports.ErrNoRow, reading(ports.Tx.Accounts, ports.Accounts.LockForQuota, nobody.ID))
 }
 
 func accountsAreUnique(w *world) {
@@ -108,7 +88,7 @@ func membershipChanges(w *world) {
 	viewer := ports.Viewer{AccountID: theirs.ID, UserID: other.ID, KeyID: key.ID, Scope: account.SelectedDatabases}
 	for _, role := range []account.Standing{account.Viewer, account.Admin, account.Developer} {
 		m := ports.Membership{ID: newID[id.MembershipID](), DatabaseID: r.ID, UserID: other.ID, Role: role}
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().SetMember(ctx, m) })
+		w.update(writing(ports.Tx.Accounts, ports.Accounts.SetMember, m))
 		w.view(func(ctx context.Context, tx ports.Tx) error {
 			_, standing, err := tx.Databases().Reach(ctx, viewer, r.ID)
 			w.equal("the member's standing", standing, role)
@@ -120,6 +100,6 @@ func membershipChanges(w *world) {
 	nowhere.DatabaseID = newID[id.DatabaseID]()
 	nobody.DatabaseID, nobody.UserID = r.ID, newID[id.UserID]()
 	for what, m := range map[string]ports.Membership{"a member of no database": nowhere, "a member who is nobody": nobody} {
-		w.refused(what, ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().SetMember(ctx, m) })
+		w.refused(what, ports.ErrNoRow, writing(ports.Tx.Accounts, ports.Accounts.SetMember, m))
 	}
 }

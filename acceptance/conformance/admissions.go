@@ -63,9 +63,9 @@ func keyIsAdmitted(w *world) {
 	k := w.addKey(account.SelectedDatabases, w.account)
 	limit := 3
 	w.account.MaxDatabases = &limit
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().Save(ctx, w.account) })
+	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, w.account))
 	for i, maintenance := range []bool{false, true, false} {
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Switches().SetMaintenance(ctx, maintenance) })
+		w.update(writing(ports.Tx.Switches, ports.Switches.SetMaintenance, maintenance))
 		a := w.admit(k, epoch)
 		w.equal("the key", a.Key, k)
 		w.equal("the account", a.Account, w.account)
@@ -132,7 +132,7 @@ func bucketIsGuarded(w *world) {
 	k, revoked := w.addKey(account.FullAccount, w.account), w.addKey(account.FullAccount, w.account)
 	at := minutes(1)
 	revoked.RevokedAt = &at
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Revoke(ctx, revoked) })
+	w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, revoked))
 	guessed := k
 	guessed.Hash = make([]byte, 32)
 	for range 10 {
@@ -146,7 +146,7 @@ func bucketIsGuarded(w *world) {
 	}
 	w.equal("what is left after ten guesses", w.admit(k, epoch).Decision.Remaining, 5)
 	revoked.RevokedAt = nil
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Revoke(ctx, revoked) })
+	w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, revoked))
 	w.equal("what is left of the revoked key's", w.admit(revoked, epoch).Decision.Remaining, 5)
 }
 

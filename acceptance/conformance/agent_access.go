@@ -74,7 +74,7 @@ func accessConflict(t *testing.T, s AgentStand) {
 }
 
 func accessOfNothing(t *testing.T, s AgentStand) {
-	spec := command.SetAccess{DatabaseID: agentID[id.DatabaseID](), Generation: 1}
+	spec := command.SetAccess{DatabaseID: newID[id.DatabaseID](), Generation: 1}
 	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), spec), command.ReasonNotFound)
 }
 
@@ -122,6 +122,6 @@ func allowlistAgain(t *testing.T, s AgentStand) {
 }
 
 func allowlistOfNothing(t *testing.T, s AgentStand) {
-	spec := command.SetAllowlist{DatabaseID: agentID[id.DatabaseID](), Generation: 1}
+	spec := command.SetAllowlist{DatabaseID: newID[id.DatabaseID](), Generation: 1}
 	wantReason(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, spec), command.ReasonNotFound)
 }

@@ -12,7 +12,7 @@ import (
 func accountsKept(t *testing.T, s AgentStand) {
 	first, _ := made(t, s)
 	second, _ := made(t, s)
-	account := agentID[id.AccountID]()
+	account := newID[id.AccountID]()
 	if got := s.Server.AccountOf(first.DatabaseID); got != "" {
 		t.Errorf("before the agent was told, the database is of %q", got)
 	}
@@ -33,10 +33,10 @@ func accountsKept(t *testing.T, s AgentStand) {
 // A list that is longer than one request, with one database that the server has.
 func accountsOfNothing(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
-	account := agentID[id.AccountID]()
+	account := newID[id.AccountID]()
 	var list []database.Ownership
 	for range 15_000 {
-		list = append(list, database.Ownership{DatabaseID: agentID[id.DatabaseID](), AccountID: agentID[id.AccountID]()})
+		list = append(list, database.Ownership{DatabaseID: newID[id.DatabaseID](), AccountID: newID[id.AccountID]()})
 	}
 	list = append(list, database.Ownership{DatabaseID: spec.DatabaseID, AccountID: account})
 	for part := range slices.Chunk(list, command.AccountsAtOnce) {

@@ -119,7 +119,7 @@ func backupConflict(t *testing.T, s AgentStand) {
 }
 
 func backupOfNothing(t *testing.T, s AgentStand) {
-	spec := command.Backup{DatabaseID: agentID[id.DatabaseID](), Filename: backupName}
+	spec := command.Backup{DatabaseID: newID[id.DatabaseID](), Filename: backupName}
 	_, err := ports.Do(bounded(t), s.Agent, newFence(), spec)
 	wantReason(t, err, command.ReasonNotFound)
 	wantReason(t, ask(bounded(t), s.Agent, command.RoomForBackup{DatabaseID: spec.DatabaseID}), command.ReasonNotFound)

@@ -201,6 +201,6 @@ func sizeOfDatabase(t *testing.T, s AgentStand) {
 	if size.Bytes < 1<<20 {
 		t.Errorf("an empty database of PostgreSQL has some megabytes, not %d bytes", size.Bytes)
 	}
-	_, err = ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: agentID[id.DatabaseID]()})
+	_, err = ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: newID[id.DatabaseID]()})
 	wantReason(t, err, command.ReasonNotFound)
 }

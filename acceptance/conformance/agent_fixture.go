@@ -25,16 +25,10 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-func agentID[T ~string]() T {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return id.FromBytes[T](b)
-}
-
-func newFence() ports.Fence { return ports.Fence{OperationID: agentID[id.OperationID](), Epoch: 1} }
+func newFence() ports.Fence { return ports.Fence{OperationID: newID[id.OperationID](), Epoch: 1} }
 
 func newSpec(model database.RoleModel) command.EnsureDatabase {
-	db := agentID[id.DatabaseID]()
+	db := newID[id.DatabaseID]()
 	spec := command.EnsureDatabase{DatabaseID: db, Name: "c" + id.Compact(db)[:20], RoleModel: model}
 	if model == database.Managed {
 		spec.ConnectionCap = 8

@@ -24,7 +24,7 @@ func wantGenerations(t *testing.T, err error, reason command.Reason, want comman
 
 // A command that was begun and not done, here for want of a database, counts as admitted and not as applied.
 func generationsOfNothing(t *testing.T, s AgentStand) {
-	db := agentID[id.DatabaseID]()
+	db := newID[id.DatabaseID]()
 	admitted := command.Generations{Admitted: 5}
 	wantReason(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, command.SetAllowlist{DatabaseID: db, Generation: 5}),
 		command.ReasonNotFound)

@@ -68,7 +68,7 @@ func (g *stage) generation() int64 {
 }
 
 // changeFence is the fence of a set-up or a change: neither has epochs.
-func changeFence() ports.Fence { return ports.Fence{OperationID: agentID[id.OperationID]()} }
+func changeFence() ports.Fence { return ports.Fence{OperationID: newID[id.OperationID]()} }
 
 func (g *stage) prepare(t *testing.T) {
 	t.Helper()

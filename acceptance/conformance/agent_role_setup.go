@@ -110,7 +110,7 @@ func roleForeignName(t *testing.T, s AgentStand) {
 func roleOfNothing(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	nothing := g.role
-	nothing.DatabaseID = agentID[id.DatabaseID]()
+	nothing.DatabaseID = newID[id.DatabaseID]()
 	nothing.Username = role.Username(nothing.DatabaseID, 1)
 	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(nothing)), command.ReasonNotFound)
 	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, nothing), command.ReasonNotFound)

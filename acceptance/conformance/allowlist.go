@@ -23,17 +23,13 @@ func (w *world) addEntry(db id.DatabaseID, cidr string, minute int) database.All
 	e := database.AllowlistEntry{
 		ID: newID[id.AllowlistEntryID](), DatabaseID: db, CIDR: cidr, Description: "büro", CreatedAt: minutes(minute),
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Allowlist().Add(ctx, e) })
+	w.update(writing(ports.Tx.Allowlist, ports.Allowlist.Add, e))
 	return e
 }
 
 func (w *world) wantEntries(what string, db id.DatabaseID, want ...database.AllowlistEntry) {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Allowlist().List(ctx, db)
-		w.equal(what, got, want)
-		return err
-	})
+	w.equal(what, read(w, ports.Tx.Allowlist, ports.Allowlist.List, db), want)
 }
 
 func entriesAreListed(w *world) {
@@ -49,7 +45,7 @@ func entriesAreListed(w *world) {
 func entryIsRemoved(w *world) {
 	r, other := w.addDatabase("shop"), w.addDatabase("other")
 	e := w.addEntry(r.ID, "10.0.0.0/8", 1)
-	remove := func(db id.DatabaseID) func(ctx context.Context, tx ports.Tx) error {
+	remove := func(db id.DatabaseID) transaction {
 		return func(ctx context.Context, tx ports.Tx) error {
 			got, err := tx.Allowlist().Remove(ctx, db, e.ID)
 			if err == nil {
@@ -68,7 +64,5 @@ func entryIsRemoved(w *world) {
 func networkStandsOnce(w *world) {
 	e := w.addEntry(w.addDatabase("shop").ID, "10.0.0.0/8", 1)
 	e.ID = newID[id.AllowlistEntryID]()
-	w.refused("the same network again", invalid("cidr"), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Allowlist().Add(ctx, e)
-	})
+	w.refused("the same network again", invalid("cidr"), writing(ports.Tx.Allowlist, ports.Allowlist.Add, e))
 }

@@ -28,7 +28,7 @@ func (w *world) entry(db id.DatabaseID, minute int) audit.Entry {
 
 func (w *world) addEntryOfLog(e audit.Entry) audit.Entry {
 	w.Helper()
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Audit().Add(ctx, e) })
+	w.update(writing(ports.Tx.Audit, ports.Audit.Add, e))
 	return e
 }
 
@@ -53,11 +53,8 @@ func auditOfNoDatabase(w *world) {
 	bare := w.entry(db, 0)
 	bare.AccountID, bare.Details = "", nil
 	w.addEntryOfLog(bare)
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Audit().List(ctx, db, ports.Page{})
-		w.equal("an entry of no account and without details", got, []audit.Entry{bare})
-		return err
-	})
+	w.equal("an entry of no account and without details",
+		read2(w, ports.Tx.Audit, ports.Audit.List, db, ports.Page{}), []audit.Entry{bare})
 }
 
 func auditNeedsTransaction(w *world) {

@@ -38,17 +38,13 @@ func (w *world) addBackup(db id.DatabaseID, at time.Time, change ...func(*backup
 	for _, c := range change {
 		c(&b)
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Backups().Add(ctx, b) })
+	w.update(writing(ports.Tx.Backups, ports.Backups.Add, b))
 	return b
 }
 
 func (w *world) wantBackups(what string, db id.DatabaseID, want ...backup.Backup) {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Backups().List(ctx, db, ports.Page{})
-		w.equal(what, got, want)
-		return err
-	})
+	w.equal(what, read2(w, ports.Tx.Backups, ports.Backups.List, db, ports.Page{}), want)
 }
 
 func backupComesBack(w *world) {
@@ -58,17 +54,10 @@ func backupComesBack(w *world) {
 		b := w.addBackup(r.ID, minutes(i), func(b *backup.Backup) {
 			b.Trigger, b.VerifiedAt, b.ExpiresAt, b.RoleManifest = trigger, &verified, &expires, true
 		})
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Backups().Get(ctx, r.ID, b.Filename)
-			w.equal("the backup", got, b)
-			return err
-		})
+		w.equal("the backup", read2(w, ports.Tx.Backups, ports.Backups.Get, r.ID, b.Filename), b)
 	}
 	other := w.addDatabase("other")
-	w.missing("the backup of another database", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Backups().Get(ctx, other.ID, backup.FilenameAt(epoch))
-		return err
-	})
+	w.missing("the backup of another database", reading2(ports.Tx.Backups, ports.Backups.Get, other.ID, backup.FilenameAt(epoch)))
 }
 
 func backupAddedOnce(w *world) {
@@ -76,7 +65,7 @@ func backupAddedOnce(w *world) {
 	b := w.addBackup(r.ID, epoch)
 	again := b
 	again.SizeBytes = 1
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Backups().Add(ctx, again) })
+	w.update(writing(ports.Tx.Backups, ports.Backups.Add, again))
 	w.wantBackups("after the second Add of one operation", r.ID, b)
 }
 
@@ -84,12 +73,10 @@ func backupNameIsUnique(w *world) {
 	r, other := w.addDatabase("shop"), w.addDatabase("other")
 	w.addBackup(r.ID, epoch)
 	w.addBackup(other.ID, epoch)
-	w.refused("a file name that is in use", fault.New(fault.BackupConflict, ""), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Backups().Add(ctx, w.backupOf(r.ID, epoch))
-	})
-	w.refused("a backup of no database", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Backups().Add(ctx, w.backupOf(newID[id.DatabaseID](), epoch))
-	})
+	w.refused("a file name that is in use", fault.New(fault.BackupConflict, ""),
+		writing(ports.Tx.Backups, ports.Backups.Add, w.backupOf(r.ID, epoch)))
+	w.refused("a backup of no database", ports.ErrNoRow,
+		writing(ports.Tx.Backups, ports.Backups.Add, w.backupOf(newID[id.DatabaseID](), epoch)))
 }
 
 func backupPages(w *world) {
@@ -140,7 +127,7 @@ func namesAreTaken(w *world) {
 func markedIsHidden(w *world) {
 	r := w.addDatabase("shop")
 	b, other := w.addBackup(r.ID, minutes(1)), w.addBackup(r.ID, minutes(2))
-	mark := func(at time.Time) func(ctx context.Context, tx ports.Tx) error {
+	mark := func(at time.Time) transaction {
 		return func(ctx context.Context, tx ports.Tx) error {
 			got, err := tx.Backups().MarkDeleting(ctx, r.ID, b.Filename, at)
 			first := minutes(10)
@@ -154,10 +141,7 @@ func markedIsHidden(w *world) {
 	w.update(mark(minutes(10)))
 	w.update(mark(minutes(11)))
 	w.wantBackups("the list without it", r.ID, other)
-	w.missing("the marked backup", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Backups().Get(ctx, r.ID, b.Filename)
-		return err
-	})
+	w.missing("the marked backup", reading2(ports.Tx.Backups, ports.Backups.Get, r.ID, b.Filename))
 	remove := func(ctx context.Context, tx ports.Tx) error { return tx.Backups().Remove(ctx, r.ID, b.Filename) }
 	w.update(remove)
 	w.update(remove) // the file is gone, whoever says so

@@ -30,13 +30,9 @@ func Databases(t *testing.T, m Metadata) {
 	})
 }
 
-func lock(w *world, db id.DatabaseID) (got database.Record) {
+func lock(w *world, db id.DatabaseID) database.Record {
 	w.Helper()
-	w.update(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Databases().Lock(ctx, db)
-		return err
-	})
-	return got
+	return readLocked(w, ports.Tx.Databases, ports.Databases.Lock, db)
 }
 
 func recordComesBack(w *world) {
@@ -47,11 +43,11 @@ func recordComesBack(w *world) {
 	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt = 0, 1<<40, &sized, &next
 	r.AccessGeneration, r.AllowlistGeneration, r.AllowlistApplied = 3, 5, 4
 	r.RoleGeneration, r.RoleOrdinal, r.RolesBarred = 1<<40, 7, true
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Save(ctx, r) })
+	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
 	w.equal("as saved", lock(w, r.ID), r)
 	for _, status := range database.Statuses {
 		r.Status = status
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Save(ctx, r) })
+		w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
 		w.equal("in status "+string(status), lock(w, r.ID), r)
 	}
 }
@@ -62,18 +58,14 @@ func identityStays(w *world) {
 	changed := r
 	changed.AccountID, changed.Name, changed.RoleModel = theirs.ID, "other", database.SingleLogin
 	changed.CreatedAt, changed.Host, changed.Port = minutes(9), "elsewhere", 1
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Save(ctx, changed) })
+	w.update(writing(ports.Tx.Databases, ports.Databases.Save, changed))
 	w.equal("what cannot change", lock(w, r.ID), r)
-	w.refused("saving what does not exist", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Databases().Save(ctx, w.record("ghost"))
-	})
+	w.refused("saving what does not exist", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Save, w.record("ghost")))
 }
 
 func nameIsUnique(w *world) {
 	w.addDatabase("shop")
-	w.refused("a taken name", database.ErrNameTaken(), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Databases().Add(ctx, w.record("shop"))
-	})
+	w.refused("a taken name", database.ErrNameTaken(), writing(ports.Tx.Databases, ports.Databases.Add, w.record("shop")))
 	second := w.addServer("second", 10)
 	w.addDatabase("shop", func(r *database.Record) { r.ServerID = second.ID })
 	w.refused("a database on no server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
@@ -84,9 +76,7 @@ func nameIsUnique(w *world) {
 
 	taken := make([]error, 8)
 	together(w.T, len(taken), func(i int) {
-		taken[i] = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-			return tx.Databases().Add(ctx, w.record("raced"))
-		})
+		taken[i] = w.Store.Update(w.Context(), writing(ports.Tx.Databases, ports.Databases.Add, w.record("raced")))
 	})
 	won := 0
 	for _, err := range taken {
@@ -140,9 +130,7 @@ func removeLeavesAudit(w *world) {
 		_, err = tx.Operations().Get(ctx, work.ID)
 		return err
 	})
-	w.refused("removing it again", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Databases().Remove(ctx, r.ID)
-	})
+	w.refused("removing it again", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 }
 
 func removeFrees(w *world) {
@@ -165,17 +153,14 @@ func removeFrees(w *world) {
 			ID: newID[id.AllowlistEntryID](), DatabaseID: r.ID, CIDR: "10.0.0.0/8", CreatedAt: epoch,
 		})
 	})
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, r.ID) })
+	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 	again := w.addDatabase("shop")
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		_, fresh, err := tx.Idempotency().Claim(ctx, request)
 		w.equal("the freed key is new", fresh, true)
 		return err
 	})
-	w.missing("a login of the removed database", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Logins().Get(ctx, r.ID, database.OwnerLogin)
-		return err
-	})
+	w.missing("a login of the removed database", reading2(ports.Tx.Logins, ports.Logins.Get, r.ID, database.OwnerLogin))
 	w.view(func(ctx context.Context, tx ports.Tx) error {
 		viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: key.Scope}
 		list, err := tx.Databases().Visible(ctx, viewer, ports.Page{})
@@ -198,22 +183,16 @@ func removeTakesRoles(w *world) {
 	for _, c := range changes {
 		w.update(addingChange(c))
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, r.ID) })
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, r) })
+	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
+	w.update(writing(ports.Tx.Databases, ports.Databases.Add, r))
 	w.equal("roles that are left", len(w.listedRoles(r.ID)), 0)
 	for _, c := range changes {
-		w.missing("a change of the removed database", func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.RoleChanges().Get(ctx, r.ID, c.ID)
-			return err
-		})
+		w.missing("a change of the removed database", reading2(ports.Tx.RoleChanges, ports.RoleChanges.Get, r.ID, c.ID))
 	}
 	w.addRole(r.ID, 1) // whose ordinal, username and key are free again
 	w.update(addingChange(changes[0]))
 	w.equal("another database's role", w.listedRoles(other.ID), []role.Role{kept})
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.RoleChanges().Pending(ctx, other.ID)
-		return err
-	})
+	w.view(reading(ports.Tx.RoleChanges, ports.RoleChanges.Pending, other.ID))
 }
 
 func due(w *world, what ports.DueWork, now time.Time, limit int) []id.DatabaseID {
@@ -252,7 +231,7 @@ func backupsBecomeDue(w *world) {
 
 	work = ended(work, operation.Canceled)
 	work.CancelRequested = true
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().RequestCancel(ctx, work) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, work))
 	if got := due(w, ports.DueBackup, minutes(1), 10); len(got) != 2 {
 		w.Errorf("%d are due after the open operation ended, want 2", len(got))
 	}

@@ -34,7 +34,7 @@ func newDelivery(e webhook.Endpoint, now time.Time) webhook.Delivery {
 	return webhook.NewDelivery(newID[id.DeliveryID](), e, newID[id.EventID](), name, body, now)
 }
 
-func addDeliveries(ds ...webhook.Delivery) func(ctx context.Context, tx ports.Tx) error {
+func addDeliveries(ds ...webhook.Delivery) transaction {
 	return func(ctx context.Context, tx ports.Tx) error { return tx.Deliveries().Add(ctx, ds) }
 }
 
@@ -49,17 +49,13 @@ func (w *world) addDelivery(e webhook.Endpoint, change ...func(*webhook.Delivery
 	return d
 }
 
-func saveDelivery(d webhook.Delivery, a *webhook.Attempt) func(ctx context.Context, tx ports.Tx) error {
+func saveDelivery(d webhook.Delivery, a *webhook.Attempt) transaction {
 	return func(ctx context.Context, tx ports.Tx) error { return tx.Deliveries().SaveLeased(ctx, d, a) }
 }
 
-func getDelivery(w *world, of id.DeliveryID) (got webhook.Delivery) {
+func getDelivery(w *world, of id.DeliveryID) webhook.Delivery {
 	w.Helper()
-	w.update(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Deliveries().Lock(ctx, of)
-		return err
-	})
-	return got
+	return readLocked(w, ports.Tx.Deliveries, ports.Deliveries.Lock, of)
 }
 
 // settle ends an attempt that began at now, as the core says, and stores what it leaves.
@@ -88,10 +84,8 @@ func deliveryComesBack(w *world) {
 	for _, want := range []webhook.Delivery{first, second, third} {
 		w.equal("as added", getDelivery(w, want.ID), want)
 	}
-	w.refused("locking an unknown delivery", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Deliveries().Lock(ctx, newID[id.DeliveryID]())
-		return err
-	})
+	w.refused("locking an unknown delivery", ports.ErrNoRow,
+		reading(ports.Tx.Deliveries, ports.Deliveries.Lock, newID[id.DeliveryID]()))
 }
 
 func eventGoesOnce(w *world) {
@@ -102,10 +96,7 @@ func eventGoesOnce(w *world) {
 	w.update(addDeliveries(again, elsewhere))
 	w.equal("the first delivery", getDelivery(w, d.ID), d)
 	w.equal("the delivery to the other endpoint", getDelivery(w, elsewhere.ID), elsewhere)
-	w.refused("the second delivery", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Deliveries().Lock(ctx, again.ID)
-		return err
-	})
+	w.refused("the second delivery", ports.ErrNoRow, reading(ports.Tx.Deliveries, ports.Deliveries.Lock, again.ID))
 
 	raced := newID[id.EventID]()
 	together(w.T, 8, func(int) {
@@ -181,10 +172,7 @@ func lostLeaseRecordsNothing(w *world) {
 
 func attemptsAt(w *world, of id.WebhookID) (list []ports.WebhookAttempt) {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		list, err = tx.Deliveries().Attempts(ctx, of, ports.Page{})
-		return err
-	})
+	list = read2(w, ports.Tx.Deliveries, ports.Deliveries.Attempts, of, ports.Page{})
 	return list
 }
 
@@ -221,7 +209,7 @@ func abandonIsTheCores(w *world) {
 			}
 		}))
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Deliveries().Abandon(ctx, e.ID, minutes(1)) })
+	w.update(writing2(ports.Tx.Deliveries, ports.Deliveries.Abandon, e.ID, minutes(1)))
 	for _, d := range every {
 		w.equal("abandoned, which was "+string(d.Status), getDelivery(w, d.ID), d.Abandoned(minutes(1)))
 	}
@@ -255,10 +243,7 @@ func backlogCounts(w *world) {
 	w.update(addEvent(w.event(5)))
 	w.update(addEvent(w.event(20)))
 	w.equal("with events", backlogOf(w), since(4, 5))
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Deliveries().TakeEvents(ctx, 1)
-		return err
-	})
+	w.update(reading(ports.Tx.Deliveries, ports.Deliveries.TakeEvents, 1))
 	w.equal("with one event taken", backlogOf(w), since(3, 9))
 }
 

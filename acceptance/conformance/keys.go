@@ -22,22 +22,15 @@ func Keys(t *testing.T, m Metadata) {
 	})
 }
 
-func getKey(w *world, key id.KeyID) (got account.Key) {
+func getKey(w *world, key id.KeyID) account.Key {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Keys().Get(ctx, key)
-		return err
-	})
-	return got
+	return read(w, ports.Tx.Keys, ports.Keys.Get, key)
 }
 
 func keyComesBack(w *world) {
 	k := w.addKey(account.FullAccount, w.account)
 	w.equal("the key", getKey(w, k.ID), k)
-	w.missing("an unknown key", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Keys().Get(ctx, "00000000")
-		return err
-	})
+	w.missing("an unknown key", reading(ports.Tx.Keys, ports.Keys.Get, "00000000"))
 }
 
 func keysAreListed(w *world) {
@@ -50,14 +43,10 @@ func keysAreListed(w *world) {
 			ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: numbered(i),
 			Scope: account.FullAccount, Hash: c.Hash[:], CreatedAt: minutes(i),
 		}
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Add(ctx, k, nil) })
+		w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
 		want = append([]account.Key{k}, want...)
 	}
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Keys().List(ctx, w.account.ID)
-		w.equal("the account's keys", got, want)
-		return err
-	})
+	w.equal("the account's keys", read(w, ports.Tx.Keys, ports.Keys.List, w.account.ID), want)
 }
 
 func replacedKeyKeepsReach(w *world) {
@@ -66,12 +55,9 @@ func replacedKeyKeepsReach(w *world) {
 	_, c := account.NewKey(account.AccountKey, randomBase62())
 	fresh := old
 	fresh.ID, fresh.Hash = c.ID, c.Hash[:]
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Replace(ctx, old.ID, fresh) })
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
 	w.equal("the replaced key", getKey(w, fresh.ID), fresh)
-	w.missing("the old key", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Keys().Get(ctx, old.ID)
-		return err
-	})
+	w.missing("the old key", reading(ports.Tx.Keys, ports.Keys.Get, old.ID))
 	viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: fresh.ID, Scope: fresh.Scope}
 	w.view(func(ctx context.Context, tx ports.Tx) error {
 		list, err := tx.Databases().Visible(ctx, viewer, ports.Page{})
@@ -80,55 +66,38 @@ func replacedKeyKeepsReach(w *world) {
 		}
 		return err
 	})
-	w.refused("replacing a key that does not exist", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Keys().Replace(ctx, old.ID, fresh)
-	})
+	w.refused("replacing a key that does not exist", ports.ErrNoRow, writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
 }
 
 func revokedKeyStays(w *world) {
 	k := w.addKey(account.FullAccount, w.account)
 	at := minutes(1)
 	k.RevokedAt = &at
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Revoke(ctx, k) })
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Keys().List(ctx, w.account.ID)
-		w.equal("the keys with the revoked one", got, []account.Key{k})
-		return err
-	})
+	w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, k))
+	w.equal("the keys with the revoked one", read(w, ports.Tx.Keys, ports.Keys.List, w.account.ID), []account.Key{k})
 	k.ID = "00000000"
-	w.refused("revoking a key that does not exist", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Keys().Revoke(ctx, k)
-	})
+	w.refused("revoking a key that does not exist", ports.ErrNoRow, writing(ports.Tx.Keys, ports.Keys.Revoke, k))
 }
 
 func namespaceBindsKeys(w *world) {
 	n := account.Namespace{ID: newID[id.NamespaceID](), AccountID: w.account.ID, Name: "main", CreatedAt: epoch}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().AddNamespace(ctx, n) })
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Keys().Namespace(ctx, n.ID)
-		w.equal("the namespace", got, n)
-		return err
-	})
+	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, n))
+	w.equal("the namespace", read(w, ports.Tx.Keys, ports.Keys.Namespace, n.ID), n)
 	_, c := account.NewKey(account.CIKey, randomBase62())
 	k := account.Key{
 		ID: c.ID, Kind: account.CIKey, AccountID: w.account.ID, UserID: w.user.ID, NamespaceID: n.ID, Label: "ci",
 		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch,
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Add(ctx, k, nil) })
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
 	w.equal("the CI key", getKey(w, k.ID), k)
 
 	again := n
 	again.ID = newID[id.NamespaceID]()
-	w.refused("a namespace whose name is in use", invalid("name"), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Keys().AddNamespace(ctx, again)
-	})
+	w.refused("a namespace whose name is in use", invalid("name"), writing(ports.Tx.Keys, ports.Keys.AddNamespace, again))
 	_, theirs := w.addAccount("bob@example.com")
 	again.AccountID = theirs.ID
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().AddNamespace(ctx, again) })
-	w.missing("an unknown namespace", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Keys().Namespace(ctx, newID[id.NamespaceID]())
-		return err
-	})
+	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, again))
+	w.missing("an unknown namespace", reading(ports.Tx.Keys, ports.Keys.Namespace, newID[id.NamespaceID]()))
 }
 
 func keyRefersToWhatExists(w *world) {
@@ -137,11 +106,7 @@ func keyRefersToWhatExists(w *world) {
 		ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: "x",
 		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch.Add(time.Second),
 	}
-	w.refused("a key for a database that does not exist", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Keys().Add(ctx, k, []id.DatabaseID{newID[id.DatabaseID]()})
-	})
-	w.missing("the refused key", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Keys().Get(ctx, k.ID)
-		return err
-	})
+	w.refused("a key for a database that does not exist", ports.ErrNoRow,
+		writing2(ports.Tx.Keys, ports.Keys.Add, k, []id.DatabaseID{newID[id.DatabaseID]()}))
+	w.missing("the refused key", reading(ports.Tx.Keys, ports.Keys.Get, k.ID))
 }

@@ -28,16 +28,9 @@ func ownerOf(db id.DatabaseID) ports.LoginSecret {
 
 func loginComesBack(w *world) {
 	l := ownerOf(w.addDatabase("shop").ID)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Add(ctx, l) })
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Logins().Get(ctx, l.DatabaseID, l.Login)
-		w.equal("the login", got, l)
-		return err
-	})
-	w.missing("a login that was not made", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Logins().Get(ctx, l.DatabaseID, database.RuntimeLogin)
-		return err
-	})
+	w.update(writing(ports.Tx.Logins, ports.Logins.Add, l))
+	w.equal("the login", read2(w, ports.Tx.Logins, ports.Logins.Get, l.DatabaseID, l.Login), l)
+	w.missing("a login that was not made", reading2(ports.Tx.Logins, ports.Logins.Get, l.DatabaseID, database.RuntimeLogin))
 }
 
 func ownerIsFirst(w *world) {
@@ -65,32 +58,27 @@ func ownerIsFirst(w *world) {
 
 func loginBelongs(w *world) {
 	l := ownerOf(w.addDatabase("shop").ID)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Add(ctx, l) })
-	err := w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Add(ctx, l) })
+	w.update(writing(ports.Tx.Logins, ports.Logins.Add, l))
+	err := w.Store.Update(w.Context(), writing(ports.Tx.Logins, ports.Logins.Add, l))
 	if err == nil {
 		w.Error("the same login was added twice")
 	}
-	w.refused("a login of no database", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Logins().Add(ctx, ownerOf(newID[id.DatabaseID]()))
-	})
+	w.refused("a login of no database", ports.ErrNoRow, writing(ports.Tx.Logins, ports.Logins.Add, ownerOf(newID[id.DatabaseID]())))
 }
 
 func loginIsReplaced(w *world) {
 	l, bystander := ownerOf(w.addDatabase("shop").ID), ownerOf(w.addDatabase("other").ID)
 	reader := l
 	reader.Login, reader.Username, reader.Sealed = database.ReadonlyLogin, "reader", []byte("reader's")
-	replacing := func(l ports.LoginSecret) func(ctx context.Context, tx ports.Tx) error {
+	replacing := func(l ports.LoginSecret) transaction {
 		return func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Replace(ctx, l) }
 	}
 	stored := func(of ports.LoginSecret) (got ports.LoginSecret) {
-		w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-			got, err = tx.Logins().Get(ctx, of.DatabaseID, of.Login)
-			return err
-		})
+		got = read2(w, ports.Tx.Logins, ports.Logins.Get, of.DatabaseID, of.Login)
 		return got
 	}
 	for _, added := range []ports.LoginSecret{l, reader, bystander} {
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Add(ctx, added) })
+		w.update(writing(ports.Tx.Logins, ports.Logins.Add, added))
 	}
 	next := l
 	next.Generation, next.Verifier, next.Sealed, next.Username = 2, "other", []byte{1, 0, 255}, "elsewhere"

@@ -85,7 +85,7 @@ func (w *world) addServer(name string, capacity int) server.Server {
 		SealedSecret: []byte{0, 1, 2, 255}, CA: "PEM", PublicHost: name + ".example.com", PublicPort: 6432,
 		Capacity: capacity, Enabled: true, CreatedAt: epoch,
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Add(ctx, s) })
+	w.update(writing(ports.Tx.Servers, ports.Servers.Add, s))
 	return s
 }
 
@@ -105,7 +105,7 @@ func (w *world) addDatabase(name string, change ...func(*database.Record)) datab
 	for _, c := range change {
 		c(&r)
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, r) })
+	w.update(writing(ports.Tx.Databases, ports.Databases.Add, r))
 	return r
 }
 
@@ -125,7 +125,7 @@ func (w *world) addWork(db id.DatabaseID, change ...func(*operation.Operation)) 
 	for _, c := range change {
 		c(&o)
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Add(ctx, o) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
 	return o
 }
 
@@ -136,7 +136,7 @@ func (w *world) addKey(scope account.Scope, owner account.Account, databases ...
 		ID: c.ID, Kind: account.AccountKey, AccountID: owner.ID, UserID: owner.OwnerID, Label: "ci", Scope: scope,
 		Hash: c.Hash[:], CreatedAt: epoch,
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Keys().Add(ctx, k, databases) })
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, databases))
 	return k
 }
 

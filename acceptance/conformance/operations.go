@@ -23,51 +23,31 @@ func Operations(t *testing.T, m Metadata) {
 	})
 }
 
-func getWork(w *world, op id.OperationID) (got operation.Operation) {
+func getWork(w *world, op id.OperationID) operation.Operation {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Operations().Get(ctx, op)
-		return err
-	})
-	return got
+	return read(w, ports.Tx.Operations, ports.Operations.Get, op)
 }
 
 func operationComesBack(w *world) {
 	o := w.addWork(w.addDatabase("shop").ID)
 	w.equal("as added", getWork(w, o.ID), o)
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Operations().Open(ctx, o.DatabaseID)
-		w.equal("as the open one", got, o)
-		return err
-	})
+	w.equal("as the open one", read(w, ports.Tx.Operations, ports.Operations.Open, o.DatabaseID), o)
 	started, finished := minutes(1), minutes(3)
 	o.Status, o.Stage, o.Progress, o.Result = operation.Succeeded, "finished", 100, []byte(`{ "filename":"x" }`)
 	o.Input, o.StartedAt, o.FinishedAt = []byte(`{"step":2}`), &started, &finished
 	o.ErrorCode, o.ErrorText, o.CancelRequested = fault.AgentError, "it went wrong: ünicode", true
 	o.Owner, o.Attempts, o.NotBefore = "worker-1", 4, minutes(7)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, o) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
 	w.equal("as saved", getWork(w, o.ID), o)
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Operations().Lock(ctx, o.ID)
-		w.equal("as locked", got, o)
-		return err
-	})
-	for what, read := range map[string]func(ctx context.Context, tx ports.Tx) error{
-		"an unknown operation": func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Operations().Get(ctx, newID[id.OperationID]())
-			return err
-		},
-		"an open operation, where it is final": func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Operations().Open(ctx, o.DatabaseID)
-			return err
-		},
+	w.equal("as locked", readLocked(w, ports.Tx.Operations, ports.Operations.Lock, o.ID), o)
+	for what, read := range map[string]transaction{
+		"an unknown operation":                 reading(ports.Tx.Operations, ports.Operations.Get, newID[id.OperationID]()),
+		"an open operation, where it is final": reading(ports.Tx.Operations, ports.Operations.Open, o.DatabaseID),
 	} {
 		w.missing(what, read)
 	}
-	w.refused("locking an unknown operation", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Operations().Lock(ctx, newID[id.OperationID]())
-		return err
-	})
+	w.refused("locking an unknown operation", ports.ErrNoRow,
+		reading(ports.Tx.Operations, ports.Operations.Lock, newID[id.OperationID]()))
 }
 
 func oneIsOpen(w *world) {
@@ -75,13 +55,9 @@ func oneIsOpen(w *world) {
 	conflict := fault.New(fault.DatabaseStateConflict, "")
 	first := w.addWork(r.ID)
 	w.addWork(other.ID)
-	w.refused("a second open operation", conflict, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Operations().Add(ctx, w.work(r.ID))
-	})
+	w.refused("a second open operation", conflict, writing(ports.Tx.Operations, ports.Operations.Add, w.work(r.ID)))
 	claimed := w.work(r.ID).Claimed("worker-1", epoch, time.Minute)
-	w.refused("a second one, claimed already", conflict, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Operations().Add(ctx, claimed)
-	})
+	w.refused("a second one, claimed already", conflict, writing(ports.Tx.Operations, ports.Operations.Add, claimed))
 	first = ended(first, operation.Failed)
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Operations().SaveLeased(ctx, first); err != nil {
@@ -93,9 +69,7 @@ func oneIsOpen(w *world) {
 
 	raced, won := w.addDatabase("raced"), make([]error, 8)
 	together(w.T, len(won), func(i int) {
-		won[i] = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-			return tx.Operations().Add(ctx, w.work(raced.ID))
-		})
+		won[i] = w.Store.Update(w.Context(), writing(ports.Tx.Operations, ports.Operations.Add, w.work(raced.ID)))
 	})
 	winners := 0
 	for _, err := range won {
@@ -140,29 +114,27 @@ func cancellationIsRecorded(w *world) {
 	finished := minutes(1)
 	queued := w.addWork(w.addDatabase("queued").ID)
 	queued.Status, queued.Stage, queued.FinishedAt = operation.Canceled, operation.StageFinished, &finished
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().RequestCancel(ctx, queued) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, queued))
 	w.equal("a queued operation", getWork(w, queued.ID), queued)
-	w.refused("canceling what is final", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Operations().RequestCancel(ctx, queued)
-	})
+	w.refused("canceling what is final", ports.ErrNoRow, writing(ports.Tx.Operations, ports.Operations.RequestCancel, queued))
 
 	running := w.work(w.addDatabase("running").ID).Claimed("worker-1", epoch, time.Minute)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Add(ctx, running) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, running))
 	running.CancelRequested = true
 	asked := running
 	asked.Status, asked.FinishedAt, asked.Stage = operation.Canceled, &finished, "elsewhere"
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().RequestCancel(ctx, asked) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, asked))
 	w.equal("a running operation: the wish alone", getWork(w, running.ID), running)
 }
 
 func cancellationOutlivesSave(w *world) {
 	held := w.work(w.addDatabase("shop").ID).Claimed("worker-1", epoch, time.Minute)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Add(ctx, held) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, held))
 	asked := held
 	asked.CancelRequested = true
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().RequestCancel(ctx, asked) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, asked))
 	held.Stage, held.Progress = "dumping", 40
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, held) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, held))
 	held.CancelRequested = true
 	w.equal("after a write that did not know of the wish", getWork(w, held.ID), held)
 }

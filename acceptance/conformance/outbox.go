@@ -30,7 +30,7 @@ func (w *world) event(minute int) ports.OutboxEvent {
 	}
 }
 
-func addEvent(e ports.OutboxEvent) func(ctx context.Context, tx ports.Tx) error {
+func addEvent(e ports.OutboxEvent) transaction {
 	return func(ctx context.Context, tx ports.Tx) error { return tx.Outbox().Add(ctx, e) }
 }
 
@@ -65,10 +65,7 @@ func eventIsMadeOnce(w *world) {
 
 func oldEventsAreForgotten(w *world) {
 	w.update(addEvent(w.event(1)))
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Deliveries().TakeEvents(ctx, 10)
-		return err
-	})
+	w.update(reading(ports.Tx.Deliveries, ports.Deliveries.TakeEvents, 10))
 	untaken := w.event(2)
 	w.update(addEvent(untaken))
 	e := w.addEndpoint()
@@ -77,11 +74,9 @@ func oldEventsAreForgotten(w *world) {
 	over := newDelivery(e, minutes(1))
 	w.update(addDeliveries(open, over))
 	over.Status, over.FinishedAt = webhook.Delivered, &finished
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		return tx.Deliveries().SaveLeased(ctx, over, &webhook.Attempt{DeliveryID: over.ID, Number: 1, At: minutes(4)})
-	})
+	w.update(saveDelivery(over, &webhook.Attempt{DeliveryID: over.ID, Number: 1, At: minutes(4)}))
 	forget := func(before time.Time) {
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Outbox().Forget(ctx, before, 10) })
+		w.update(writing2(ports.Tx.Outbox, ports.Outbox.Forget, before, 10))
 	}
 	forget(minutes(1))
 	w.equal("events before their time", len(w.Events(w.T)), 2)
@@ -89,12 +84,6 @@ func oldEventsAreForgotten(w *world) {
 	forget(minutes(6))
 	w.equal("events that wait stay", w.Events(w.T), []ports.OutboxEvent{untaken})
 	w.equal("attempts after their time", len(attemptsAt(w, e.ID)), 0)
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Deliveries().Lock(ctx, open.ID)
-		return err
-	})
-	w.refused("the delivery that is over", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Deliveries().Lock(ctx, over.ID)
-		return err
-	})
+	w.update(reading(ports.Tx.Deliveries, ports.Deliveries.Lock, open.ID))
+	w.refused("the delivery that is over", ports.ErrNoRow, reading(ports.Tx.Deliveries, ports.Deliveries.Lock, over.ID))
 }

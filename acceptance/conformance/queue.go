@@ -87,7 +87,7 @@ func longestFirst(w *world) {
 	rested := add("rested", 0, 6)
 	third, first, second := add("third", 5, 5), add("first", 1, 1), add("second", 2, 2)
 	abandoned := w.work(w.addDatabase("abandoned").ID).Claimed("worker-9", minutes(3), 30*time.Second)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Add(ctx, abandoned) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, abandoned))
 	for i, want := range []id.OperationID{first, second, abandoned.ID, third, rested} {
 		w.equal(fmt.Sprintf("claim %d", i+1), w.mustClaim("worker-1", minutes(10)).ID, want)
 	}
@@ -171,9 +171,7 @@ func oneIsClaimed(w *world) {
 	got, err = claimOf(w.Context(), w.Store, c)
 	w.equal("when the lease is over", got.Epoch, int64(2))
 	w.equal("the error", err, nil)
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		return tx.Operations().SaveLeased(ctx, ended(got, operation.Failed))
-	})
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(got, operation.Failed)))
 	c.Now = c.Now.Add(hold)
 	none("when it is final", c)
 }
@@ -182,7 +180,7 @@ func workMoves(w *world) {
 	other := w.addServer("second", 100)
 	db := w.addDatabase("shop")
 	o := w.addWork(db.ID)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Move(ctx, db.ID, other.ID) })
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Move, db.ID, other.ID))
 	o.ServerID = other.ID
 	w.equal("as stored", getWork(w, o.ID), o)
 	c := ports.OperationClaim{
@@ -200,7 +198,7 @@ func restingIsLeft(w *world) {
 	held := w.mustClaim("worker-1", minutes(5))
 	w.nothingToClaim("while it is held", held.Until.Add(-time.Microsecond))
 	held.Until, held.NotBefore = nil, minutes(8)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, held) })
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, held))
 	w.nothingToClaim("while it rests again", minutes(8).Add(-time.Microsecond))
 	w.equal("when it has rested", w.mustClaim("worker-2", minutes(8)).Epoch, int64(2))
 }
@@ -221,7 +219,7 @@ func lostLeaseWritesNothing(w *world) {
 	slept := w.mustClaim("worker-1", minutes(1))
 	current := w.mustClaim("worker-2", *slept.Until)
 	slept.Status, slept.Stage = operation.Succeeded, operation.StageFinished
-	save := func(o operation.Operation) func(ctx context.Context, tx ports.Tx) error {
+	save := func(o operation.Operation) transaction {
 		return func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, o) }
 	}
 	w.refused("a write under the old epoch", ports.ErrLeaseLost, save(slept))

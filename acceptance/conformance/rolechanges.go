@@ -54,21 +54,17 @@ func changeOfRole(r role.Role, kind role.Kind) role.Change {
 	return c
 }
 
-func addingChange(c role.Change) func(ctx context.Context, tx ports.Tx) error {
+func addingChange(c role.Change) transaction {
 	return func(ctx context.Context, tx ports.Tx) error { return tx.RoleChanges().Add(ctx, c) }
 }
 
-func savingChange(c role.Change) func(ctx context.Context, tx ports.Tx) error {
+func savingChange(c role.Change) transaction {
 	return func(ctx context.Context, tx ports.Tx) error { return tx.RoleChanges().Save(ctx, c) }
 }
 
-func (w *world) storedChange(db id.DatabaseID, of id.OperationID) (got role.Change) {
+func (w *world) storedChange(db id.DatabaseID, of id.OperationID) role.Change {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.RoleChanges().Get(ctx, db, of)
-		return err
-	})
-	return got
+	return read2(w, ports.Tx.RoleChanges, ports.RoleChanges.Get, db, of)
 }
 
 // errUnfinished is what keeps a second change from beginning.
@@ -178,10 +174,7 @@ func onePending(w *world) {
 	w.update(addingChange(changeOf(db).Ended(role.Completed, epoch))) // which is not pending
 	for _, end := range []role.ChangeStatus{role.Completed, role.Refused} {
 		w.update(savingChange(first.Ended(end, minutes(2))))
-		w.missing("a pending change", func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.RoleChanges().Pending(ctx, db)
-			return err
-		})
+		w.missing("a pending change", reading(ports.Tx.RoleChanges, ports.RoleChanges.Pending, db))
 		first = changeOfRole(r, role.Revocation)
 		w.update(addingChange(first))
 	}
@@ -217,11 +210,8 @@ func changeKeyUsedOnce(w *world) {
 		w.refused("the same, ended", errUnfinished, addingChange(again.Ended(role.Completed, epoch)))
 	}
 	w.update(savingRole(in(role.Removed, r)))
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.RoleChanges().ByKey(ctx, db, c.Key)
-		w.equal("the change of a removed role", got, c.Ended(role.Refused, minutes(1)))
-		return err
-	})
+	w.equal("the change of a removed role",
+		read2(w, ports.Tx.RoleChanges, ports.RoleChanges.ByKey, db, c.Key), c.Ended(role.Refused, minutes(1)))
 }
 
 func changeIsWhole(w *world) {
@@ -313,11 +303,7 @@ func changesAreListed(w *world) {
 		want = append([]role.Change{c}, want...)
 	}
 	w.update(addingChange(changeOf(w.addDatabase("other").ID)))
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.RoleChanges().List(ctx, db)
-		w.equal("the changes", got, want)
-		return err
-	})
+	w.equal("the changes", read(w, ports.Tx.RoleChanges, ports.RoleChanges.List, db), want)
 }
 
 func changesAreStuck(w *world) {
@@ -369,7 +355,7 @@ func changesAreNotViewed(w *world) {
 	db := w.addDatabase("shop").ID
 	c := changeOf(db)
 	w.update(addingChange(c))
-	for what, write := range map[string]func(ctx context.Context, tx ports.Tx) error{
+	for what, write := range map[string]transaction{
 		"adding": addingChange(changeOf(db).Ended(role.Completed, epoch)), "saving": savingChange(c.Ended(role.Completed, epoch)),
 	} {
 		if err := w.Store.View(w.Context(), write); !sameError(err, ports.ErrReadOnly) {

@@ -52,29 +52,22 @@ func (w *world) addRole(db id.DatabaseID, ordinal int, change ...func(*role.Role
 	return r
 }
 
-func addingRole(r role.Role) func(ctx context.Context, tx ports.Tx) error {
+func addingRole(r role.Role) transaction {
 	return func(ctx context.Context, tx ports.Tx) error { return tx.Roles().Add(ctx, r) }
 }
 
-func savingRole(r role.Role) func(ctx context.Context, tx ports.Tx) error {
+func savingRole(r role.Role) transaction {
 	return func(ctx context.Context, tx ports.Tx) error { return tx.Roles().Save(ctx, r) }
 }
 
-func (w *world) storedRole(db id.DatabaseID, of id.RoleID) (got role.Role) {
+func (w *world) storedRole(db id.DatabaseID, of id.RoleID) role.Role {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Roles().Get(ctx, db, of)
-		return err
-	})
-	return got
+	return read2(w, ports.Tx.Roles, ports.Roles.Get, db, of)
 }
 
 func (w *world) listedRoles(db id.DatabaseID) (list []role.Role) {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		list, err = tx.Roles().List(ctx, db)
-		return err
-	})
+	list = read(w, ports.Tx.Roles, ports.Roles.List, db)
 	return list
 }
 
@@ -97,11 +90,7 @@ func roleComesBack(w *world) {
 			}
 		})
 		w.equal("as added, "+string(status), w.storedRole(db, r.ID), r)
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Roles().ByKey(ctx, db, r.Key)
-			w.equal("by its key", got, r)
-			return err
-		})
+		w.equal("by its key", read2(w, ports.Tx.Roles, ports.Roles.ByKey, db, r.Key), r)
 	}
 	r := w.addRole(db, 100)
 	for _, status := range append(role.Statuses, role.Ready) {
@@ -135,7 +124,7 @@ func roleIdentityStays(w *world) {
 func roleBelongs(w *world) {
 	db, other := w.addDatabase("shop").ID, w.addDatabase("other").ID
 	r := w.addRole(db, 1)
-	get := func(db id.DatabaseID, of id.RoleID) func(ctx context.Context, tx ports.Tx) error {
+	get := func(db id.DatabaseID, of id.RoleID) transaction {
 		return func(ctx context.Context, tx ports.Tx) error {
 			got, err := tx.Roles().Get(ctx, db, of)
 			w.equal("what comes with the error", got, role.Role{})
@@ -147,10 +136,7 @@ func roleBelongs(w *world) {
 	w.missing("an unknown role", get(db, newID[id.RoleID]()))
 	w.missing("an ID that is none", get(db, "no-uuid"))
 	for _, key := range []idempotency.Key{r.Key, "unknown", ""} {
-		w.missing("another database's key "+string(key), func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Roles().ByKey(ctx, other, key)
-			return err
-		})
+		w.missing("another database's key "+string(key), reading2(ports.Tx.Roles, ports.Roles.ByKey, other, key))
 	}
 	w.equal("the roles of another database", len(w.listedRoles(other)), 0)
 	w.refused("a role of no database", ports.ErrNoRow, addingRole(roleOf(newID[id.DatabaseID](), 1)))
@@ -237,7 +223,7 @@ func rolePasswordIsCopied(w *world) {
 func rolesAreNotViewed(w *world) {
 	db := w.addDatabase("shop").ID
 	r := w.addRole(db, 1)
-	for what, write := range map[string]func(ctx context.Context, tx ports.Tx) error{
+	for what, write := range map[string]transaction{
 		"adding": addingRole(roleOf(db, 2)), "saving": savingRole(in(role.Removed, r)),
 	} {
 		if err := w.Store.View(w.Context(), write); !sameError(err, ports.ErrReadOnly) {

@@ -41,7 +41,7 @@ func fillSealed(w *world) (want []ports.SealedValue) {
 		for _, login := range []database.Login{database.OwnerLogin, database.ReadonlyLogin} {
 			l := ownerOf(r.ID)
 			l.Login, l.Generation, l.Sealed = login, int64(i+1), []byte(login)
-			w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Add(ctx, l) })
+			w.update(writing(ports.Tx.Logins, ports.Logins.Add, l))
 			ref := "login/" + string(r.ID) + "/" + string(login)
 			want = append(want, ports.SealedValue{Ref: ref, Context: l.Context(), Sealed: l.Sealed})
 		}
@@ -73,11 +73,7 @@ func walk(w *world, limit int) (values []ports.SealedValue) {
 	w.Helper()
 	after := ""
 	for {
-		var batch []ports.SealedValue
-		w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-			batch, err = tx.SealedValues().Next(ctx, after, limit)
-			return err
-		})
+		batch := read2(w, ports.Tx.SealedValues, ports.SealedValues.Next, after, limit)
 		if len(batch) == 0 {
 			return values
 		}
@@ -99,7 +95,7 @@ func walkMeetsAll(w *world) {
 func valueIsReplaced(w *world) {
 	want := fillSealed(w)
 	for i, v := range want {
-		replace := func(sealed string) func(ctx context.Context, tx ports.Tx) error {
+		replace := func(sealed string) transaction {
 			return func(ctx context.Context, tx ports.Tx) error { return tx.SealedValues().Replace(ctx, v, []byte(sealed)) }
 		}
 		w.update(replace("first"))
@@ -193,11 +189,7 @@ func movedIsMet(w *world) {
 					w.update(savingChange(c.Ended(role.Completed, epoch)))
 					w.update(savingRole(r))
 				}
-				var batch []ports.SealedValue
-				w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-					batch, err = tx.SealedValues().Next(ctx, after, limit)
-					return err
-				})
+				batch := read2(w, ports.Tx.SealedValues, ports.SealedValues.Next, after, limit)
 				if len(batch) == 0 {
 					break
 				}

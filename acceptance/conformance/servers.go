@@ -47,28 +47,19 @@ func serverComesBack(w *world) {
 	second.AgentURL, second.SealedSecret, second.CA = "https://moved:1", []byte{9}, ""
 	second.PublicHost, second.PublicPort, second.Capacity, second.Enabled = "moved", 1, 0, false
 	second.Connections = 7
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Save(ctx, second) })
+	w.update(writing(ports.Tx.Servers, ports.Servers.Save, second))
 	read(second, w.server)
-	w.missing("an unknown server", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Servers().Get(ctx, newID[id.ServerID]())
-		return err
-	})
+	w.missing("an unknown server", reading(ports.Tx.Servers, ports.Servers.Get, newID[id.ServerID]()))
 	second.ID = newID[id.ServerID]()
-	w.refused("saving an unknown server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Servers().Save(ctx, second)
-	})
+	w.refused("saving an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Save, second))
 }
 
 func serverNameIsUnique(w *world) {
 	second := w.addServer("second", 3)
 	second.Name = w.server.Name
-	w.refused("taking another's name", invalid("name"), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Servers().Save(ctx, second)
-	})
+	w.refused("taking another's name", invalid("name"), writing(ports.Tx.Servers, ports.Servers.Save, second))
 	second.ID = newID[id.ServerID]()
-	w.refused("a name that is in use", invalid("name"), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Servers().Add(ctx, second)
-	})
+	w.refused("a name that is in use", invalid("name"), writing(ports.Tx.Servers, ports.Servers.Add, second))
 }
 
 // pick places a database that takes one connection, outside of the transaction that would store it.
@@ -120,7 +111,7 @@ func accountsOfServer(w *world) {
 func (w *world) saveServer(s server.Server, change func(*server.Server)) {
 	w.Helper()
 	change(&s)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Save(ctx, s) })
+	w.update(writing(ports.Tx.Servers, ports.Servers.Save, s))
 }
 
 func roomiestIsPicked(w *world) {
@@ -134,10 +125,7 @@ func roomiestIsPicked(w *world) {
 	third := w.addServer("third", 1)
 	w.saveServer(third, func(s *server.Server) { s.Enabled = false })
 	w.picks("with only a disabled server empty", "")
-	err := w.Store.View(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch})
-		return err
-	})
+	err := w.Store.View(w.Context(), reading(ports.Tx.Servers, ports.Servers.Pick, ports.Placement{Now: epoch}))
 	if !sameError(err, ports.ErrReadOnly) {
 		w.Errorf("a pick that nothing holds: %v", err)
 	}
@@ -203,7 +191,7 @@ func lastPlaceGoesToOne(w *world) {
 func avoidedIsLast(w *world) {
 	avoid := func(s server.Server, until *time.Time) {
 		w.Helper()
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, s.ID, until) })
+		w.update(writing2(ports.Tx.Servers, ports.Servers.Avoid, s.ID, until))
 	}
 	second, until := w.addServer("second", 1000), epoch.Add(time.Minute)
 	at := func(t time.Time) func(*ports.Placement) { return func(p *ports.Placement) { p.Now = t } }
@@ -217,9 +205,8 @@ func avoidedIsLast(w *world) {
 	w.saveServer(w.server, func(s *server.Server) { s.Enabled = true })
 	avoid(second, nil)
 	w.picks("when it has answered", "second")
-	w.refused("avoiding an unknown server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Servers().Avoid(ctx, newID[id.ServerID](), &until)
-	})
+	w.refused("avoiding an unknown server", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Avoid, newID[id.ServerID](), &until))
 }
 
 func elsewhereIsAnother(w *world) {
@@ -228,25 +215,18 @@ func elsewhereIsAnother(w *world) {
 	w.picks("a server to move to, where there is one alone", "", leaving)
 	second := w.addServer("second", 10)
 	w.picks("a server to move to", "second", leaving)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Move(ctx, made.ID, second.ID) })
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Move, made.ID, second.ID))
 	made.ServerID, made.Host, made.Port = second.ID, second.PublicHost, second.PublicPort
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Databases().Lock(ctx, made.ID)
-		w.equal("the database that was moved", got, made)
-		return err
-	})
+	w.equal("the database that was moved", readLocked(w, ports.Tx.Databases, ports.Databases.Lock, made.ID), made)
 	again := w.addDatabase("orders")
 	w.picks("a server to move to, which has the name", "", leaving)
-	w.refused("moving to where the name is in use", invalid("name"), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Servers().Move(ctx, again.ID, second.ID)
-	})
+	w.refused("moving to where the name is in use", invalid("name"),
+		writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, second.ID))
 	third, until := w.addServer("third", 10), epoch.Add(time.Minute)
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, third.ID, &until) })
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Avoid, third.ID, &until))
 	w.picks("a server to move to, which is avoided", "", leaving)
-	w.refused("moving to an unknown server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Servers().Move(ctx, again.ID, newID[id.ServerID]())
-	})
-	w.refused("moving an unknown database", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Servers().Move(ctx, newID[id.DatabaseID](), third.ID)
-	})
+	w.refused("moving to an unknown server", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, newID[id.ServerID]()))
+	w.refused("moving an unknown database", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Move, newID[id.DatabaseID](), third.ID))
 }

@@ -53,7 +53,7 @@ func panicRollsBack(w *world) {
 		})
 	}()
 	w.missing("the database of the transaction that panicked", reach(w, r.ID))
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, r) })
+	w.update(writing(ports.Tx.Databases, ports.Databases.Add, r))
 }
 
 func uncommittedIsUnseen(w *world) {
@@ -102,50 +102,38 @@ func viewCannotWrite(w *world) {
 	o := w.addWork(r.ID)
 	e := w.addEndpoint()
 	d := w.addDelivery(e)
-	for name, write := range map[string]func(ctx context.Context, tx ports.Tx) error{
-		"AddUser": func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().AddUser(ctx, w.user) },
-		"LockForQuota": func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Accounts().LockForQuota(ctx, w.account.ID)
-			return err
-		},
-		"Add database": func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, w.record("x-1")) },
-		"Lock":         func(ctx context.Context, tx ports.Tx) error { _, err := tx.Databases().Lock(ctx, r.ID); return err },
-		"Save":         func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Save(ctx, r) },
-		"Remove":       func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, r.ID) },
-		"Add audit": func(ctx context.Context, tx ports.Tx) error {
-			return tx.Audit().Add(ctx, audit.Entry{ID: newID[id.AuditID]()})
-		},
-		"ClaimNext": func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Operations().ClaimNext(ctx, ports.OperationClaim{Owner: "w", Now: epoch, Hold: 1})
-			return err
-		},
-		"Lock work":  func(ctx context.Context, tx ports.Tx) error { _, err := tx.Operations().Lock(ctx, o.ID); return err },
-		"SaveLeased": func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, o) },
+	for name, write := range map[string]transaction{
+		"AddUser":      writing(ports.Tx.Accounts, ports.Accounts.AddUser, w.user),
+		"LockForQuota": reading(ports.Tx.Accounts, ports.Accounts.LockForQuota, w.account.ID),
+		"Add database": writing(ports.Tx.Databases, ports.Databases.Add, w.record("x-1")),
+		"Lock":         reading(ports.Tx.Databases, ports.Databases.Lock, r.ID),
+		"Save":         writing(ports.Tx.Databases, ports.Databases.Save, r),
+		"Remove":       writing(ports.Tx.Databases, ports.Databases.Remove, r.ID),
+		"Add audit":    writing(ports.Tx.Audit, ports.Audit.Add, audit.Entry{ID: newID[id.AuditID]()}),
+		"ClaimNext":    reading(ports.Tx.Operations, ports.Operations.ClaimNext, ports.OperationClaim{Owner: "w", Now: epoch, Hold: 1}),
+		"Lock work":    reading(ports.Tx.Operations, ports.Operations.Lock, o.ID),
+		"SaveLeased":   writing(ports.Tx.Operations, ports.Operations.SaveLeased, o),
 		"Claim": func(ctx context.Context, tx ports.Tx) error {
 			_, _, err := tx.Idempotency().Claim(ctx, idempotency.Record{AccountID: w.account.ID})
 			return err
 		},
-		"Add server":     func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Add(ctx, server.Server{}) },
-		"SetMaintenance": func(ctx context.Context, tx ports.Tx) error { return tx.Switches().SetMaintenance(ctx, true) },
-		"Replace": func(ctx context.Context, tx ports.Tx) error {
-			return tx.SealedValues().Replace(ctx, ports.SealedValue{Ref: "server/" + string(w.server.ID)}, nil)
-		},
-		"Add endpoint":  func(ctx context.Context, tx ports.Tx) error { return tx.Webhooks().Add(ctx, w.endpoint()) },
-		"Lock endpoint": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Webhooks().Lock(ctx, e.ID); return err },
-		"LockEnabled": func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Webhooks().LockEnabled(ctx, w.account.ID)
-			return err
-		},
+		"Add server":     writing(ports.Tx.Servers, ports.Servers.Add, server.Server{}),
+		"SetMaintenance": writing(ports.Tx.Switches, ports.Switches.SetMaintenance, true),
+		"Replace": writing2(ports.Tx.SealedValues, ports.SealedValues.Replace,
+			ports.SealedValue{Ref: "server/" + string(w.server.ID)}, nil),
+		"Add endpoint":  writing(ports.Tx.Webhooks, ports.Webhooks.Add, w.endpoint()),
+		"Lock endpoint": reading(ports.Tx.Webhooks, ports.Webhooks.Lock, e.ID),
+		"LockEnabled":   reading(ports.Tx.Webhooks, ports.Webhooks.LockEnabled, w.account.ID),
 		"Save endpoint": saveEndpoint(e),
-		"TakeEvents":    func(ctx context.Context, tx ports.Tx) error { _, err := tx.Deliveries().TakeEvents(ctx, 1); return err },
+		"TakeEvents":    reading(ports.Tx.Deliveries, ports.Deliveries.TakeEvents, 1),
 		"Add delivery":  addDeliveries(newDelivery(e, epoch)),
 		"ClaimNext delivery": func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Deliveries().ClaimNext(ctx, "d", epoch, 1, 1)
 			return err
 		},
-		"Lock delivery": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Deliveries().Lock(ctx, d.ID); return err },
+		"Lock delivery": reading(ports.Tx.Deliveries, ports.Deliveries.Lock, d.ID),
 		"Save delivery": saveDelivery(d, nil),
-		"Abandon":       func(ctx context.Context, tx ports.Tx) error { return tx.Deliveries().Abandon(ctx, e.ID, epoch) },
+		"Abandon":       writing2(ports.Tx.Deliveries, ports.Deliveries.Abandon, e.ID, epoch),
 	} {
 		if err := w.Store.View(w.Context(), write); !errors.Is(err, ports.ErrReadOnly) {
 			w.Errorf("%s in a view: %v", name, err)
@@ -160,7 +148,7 @@ func viewSeesCommits(w *world) {
 		if err := reach(w, r.ID)(ctx, tx); !errors.Is(err, ports.ErrNoRow) {
 			w.Errorf("before the commit: %v", err)
 		}
-		err := other.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, r) })
+		err := other.Store.Update(ctx, writing(ports.Tx.Databases, ports.Databases.Add, r))
 		if err != nil {
 			return err
 		}
@@ -211,8 +199,6 @@ func lockWaits(w *world) {
 		w.equal("the generation after all increments", stored.AccessGeneration, int64(hosts*each))
 		return err
 	})
-	w.refused("locking a database that does not exist", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Databases().Lock(ctx, newID[id.DatabaseID]())
-		return err
-	})
+	w.refused("locking a database that does not exist", ports.ErrNoRow,
+		reading(ports.Tx.Databases, ports.Databases.Lock, newID[id.DatabaseID]()))
 }

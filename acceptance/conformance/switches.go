@@ -38,7 +38,7 @@ func featuresSwitch(w *world) {
 	db := w.addDatabase("shop").ID
 	set := func(name string, on bool, want string) {
 		w.Helper()
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Switches().SetFeature(ctx, name, on) })
+		w.update(writing2(ports.Tx.Switches, ports.Switches.SetFeature, name, on))
 		w.granted(db, want, "")
 		w.granted("", want, "")
 	}
@@ -54,7 +54,7 @@ func enrolmentsSwitch(w *world) {
 	r, other := w.addDatabase("shop"), w.addDatabase("other")
 	enroll := func(route, want string) {
 		w.Helper()
-		w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Switches().Enroll(ctx, r.ID, route) })
+		w.update(writing2(ports.Tx.Switches, ports.Switches.Enroll, r.ID, route))
 		w.granted(r.ID, "", want)
 		w.granted(other.ID, "", "")
 	}
@@ -66,23 +66,15 @@ func enrolmentsSwitch(w *world) {
 	w.update(unenroll)
 	w.granted(r.ID, "", "restore-upload")
 	w.granted("", "", "")
-	w.refused("enrolling no database", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Switches().Enroll(ctx, newID[id.DatabaseID](), "clone")
-	})
+	w.refused("enrolling no database", ports.ErrNoRow,
+		writing2(ports.Tx.Switches, ports.Switches.Enroll, newID[id.DatabaseID](), "clone"))
 }
 
 func autoEnrolSwitches(w *world) {
 	for _, on := range []bool{false, true, true, false, false} {
-		w.update(func(ctx context.Context, tx ports.Tx) error {
-			return tx.Switches().SetAutoEnroll(ctx, w.account.ID, on)
-		})
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Switches().AutoEnroll(ctx, w.account.ID)
-			w.equal("enrolled by itself", got, on)
-			return err
-		})
+		w.update(writing2(ports.Tx.Switches, ports.Switches.SetAutoEnroll, w.account.ID, on))
+		w.equal("enrolled by itself", read(w, ports.Tx.Switches, ports.Switches.AutoEnroll, w.account.ID), on)
 	}
-	w.refused("an account that does not exist", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Switches().SetAutoEnroll(ctx, newID[id.AccountID](), true)
-	})
+	w.refused("an account that does not exist", ports.ErrNoRow,
+		writing2(ports.Tx.Switches, ports.Switches.SetAutoEnroll, newID[id.AccountID](), true))
 }

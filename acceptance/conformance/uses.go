@@ -30,20 +30,14 @@ func usedWhileOpen(w *world) {
 		return nil
 	})
 	of := func(db id.DatabaseID) (list []operation.Use) {
-		w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-			list, err = tx.Uses().Of(ctx, db)
-			return err
-		})
+		list = read(w, ports.Tx.Uses, ports.Uses.Of, db)
 		return list
 	}
 	w.equal("of the source", of(source.ID), want)
 	w.equal("of another database", of(other.ID), []operation.Use{elsewhere})
 	w.equal("of the operation's own", len(of(copied.ID)), 0)
-	w.refused("a use of an operation that does not exist", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Uses().Add(ctx, operation.Use{OperationID: newID[id.OperationID](), DatabaseID: source.ID})
-	})
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		return tx.Operations().SaveLeased(ctx, ended(o, operation.Succeeded))
-	})
+	w.refused("a use of an operation that does not exist", ports.ErrNoRow,
+		writing(ports.Tx.Uses, ports.Uses.Add, operation.Use{OperationID: newID[id.OperationID](), DatabaseID: source.ID}))
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(o, operation.Succeeded)))
 	w.equal("after the end", len(of(source.ID)), 0)
 }

@@ -111,34 +111,23 @@ func cursorIsChecked(w *world) {
 	viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
 	for _, bad := range []string{"x", "' OR true --", "20260105_093000.sql.gz", "ABCDEFGH"} {
 		p := ports.Page{After: &ports.Position{At: epoch, ID: bad}}
-		for list, read := range map[string]func(ctx context.Context, tx ports.Tx) error{
-			"databases": func(ctx context.Context, tx ports.Tx) error {
-				_, err := tx.Databases().Visible(ctx, viewer, p)
-				return err
-			},
+		for list, read := range map[string]transaction{
+			"databases": reading2(ports.Tx.Databases, ports.Databases.Visible, viewer, p),
 			"operations": func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Operations().List(ctx, r.ID, claimed, p)
 				return err
 			},
-			"audit": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Audit().List(ctx, r.ID, p); return err },
-			"endpoints": func(ctx context.Context, tx ports.Tx) error {
-				_, err := tx.Webhooks().List(ctx, w.account.ID, p)
-				return err
-			},
-			"attempts": func(ctx context.Context, tx ports.Tx) error {
-				_, err := tx.Deliveries().Attempts(ctx, newID[id.WebhookID](), p)
-				return err
-			},
+			"audit":     reading2(ports.Tx.Audit, ports.Audit.List, r.ID, p),
+			"endpoints": reading2(ports.Tx.Webhooks, ports.Webhooks.List, w.account.ID, p),
+			"attempts":  reading2(ports.Tx.Deliveries, ports.Deliveries.Attempts, newID[id.WebhookID](), p),
 		} {
 			if err := w.Store.View(w.Context(), read); !sameError(err, invalid("cursor")) {
 				w.Errorf("%s after %q: %v", list, bad, err)
 			}
 		}
 	}
-	err := w.Store.View(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Backups().List(ctx, r.ID, ports.Page{After: &ports.Position{At: epoch, ID: string(r.ID)}})
-		return err
-	})
+	err := w.Store.View(w.Context(),
+		reading2(ports.Tx.Backups, ports.Backups.List, r.ID, ports.Page{After: &ports.Position{At: epoch, ID: string(r.ID)}}))
 	if !sameError(err, invalid("cursor")) {
 		w.Errorf("backups after the ID of a database: %v", err)
 	}
@@ -146,12 +135,6 @@ func cursorIsChecked(w *world) {
 
 func malformedFindsNothing(w *world) {
 	w.missing("a database", reach(w, "no-uuid"))
-	w.missing("an operation", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Operations().Get(ctx, "no-uuid")
-		return err
-	})
-	w.missing("a server", func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Servers().Get(ctx, "no-uuid")
-		return err
-	})
+	w.missing("an operation", reading(ports.Tx.Operations, ports.Operations.Get, "no-uuid"))
+	w.missing("a server", reading(ports.Tx.Servers, ports.Servers.Get, "no-uuid"))
 }

@@ -39,21 +39,17 @@ func (w *world) addEndpoint(change ...func(*webhook.Endpoint)) webhook.Endpoint 
 	for _, c := range change {
 		c(&e)
 	}
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Webhooks().Add(ctx, e) })
+	w.update(writing(ports.Tx.Webhooks, ports.Webhooks.Add, e))
 	return e
 }
 
-func saveEndpoint(e webhook.Endpoint) func(ctx context.Context, tx ports.Tx) error {
+func saveEndpoint(e webhook.Endpoint) transaction {
 	return func(ctx context.Context, tx ports.Tx) error { return tx.Webhooks().Save(ctx, e) }
 }
 
-func getEndpoint(w *world, of id.WebhookID) (got webhook.Endpoint) {
+func getEndpoint(w *world, of id.WebhookID) webhook.Endpoint {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Webhooks().Get(ctx, w.account.ID, of)
-		return err
-	})
-	return got
+	return read2(w, ports.Tx.Webhooks, ports.Webhooks.Get, w.account.ID, of)
 }
 
 func endpointComesBack(w *world) {
@@ -66,11 +62,7 @@ func endpointComesBack(w *world) {
 	e.SealedSecret = []byte("another")
 	w.update(saveEndpoint(e))
 	w.equal("as saved", getEndpoint(w, e.ID), e)
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Webhooks().Lock(ctx, e.ID)
-		w.equal("as locked", got, e)
-		return err
-	})
+	w.equal("as locked", readLocked(w, ports.Tx.Webhooks, ports.Webhooks.Lock, e.ID), e)
 	e = e.Rotated([]byte("third"), minutes(3))
 	w.update(saveEndpoint(e))
 	w.equal("as enabled again", getEndpoint(w, e.ID), e)
@@ -94,20 +86,14 @@ func endpointIdentityStays(w *world) {
 func endpointIsOfAccount(w *world) {
 	_, theirs := w.addAccount("bob@example.com")
 	e := w.addEndpoint()
-	get := func(account id.AccountID, of id.WebhookID) func(ctx context.Context, tx ports.Tx) error {
-		return func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Webhooks().Get(ctx, account, of)
-			return err
-		}
+	get := func(account id.AccountID, of id.WebhookID) transaction {
+		return reading2(ports.Tx.Webhooks, ports.Webhooks.Get, account, of)
 	}
 	w.view(get(w.account.ID, e.ID))
 	w.missing("another account's endpoint", get(theirs.ID, e.ID))
 	w.missing("an unknown endpoint", get(w.account.ID, newID[id.WebhookID]()))
 	w.missing("an ID that is none", get(w.account.ID, "no-uuid"))
-	w.refused("locking an unknown endpoint", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Webhooks().Lock(ctx, newID[id.WebhookID]())
-		return err
-	})
+	w.refused("locking an unknown endpoint", ports.ErrNoRow, reading(ports.Tx.Webhooks, ports.Webhooks.Lock, newID[id.WebhookID]()))
 	w.view(func(ctx context.Context, tx ports.Tx) error {
 		list, err := tx.Webhooks().List(ctx, theirs.ID, ports.Page{})
 		w.equal("the other account's endpoints", len(list), 0)
@@ -194,16 +180,14 @@ func lastPlaceIsTakenOnce(w *world) {
 		w.equal("enabled endpoints", enabled, places)
 		return err
 	})
-	w.refused("counting for no account", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Webhooks().LockEnabled(ctx, newID[id.AccountID]())
-		return err
-	})
+	w.refused("counting for no account", ports.ErrNoRow,
+		reading(ports.Tx.Webhooks, ports.Webhooks.LockEnabled, newID[id.AccountID]()))
 }
 
 func endpointOutlivesDatabase(w *world) {
 	r := w.addDatabase("shop")
 	e := w.addEndpoint(func(e *webhook.Endpoint) { e.DatabaseID = &r.ID })
-	w.update(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, r.ID) })
+	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 	w.equal("the endpoint of a removed database", getEndpoint(w, e.ID), e)
 }
 
