@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/acceptance/conformance"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/fakes/inbox"
-	"github.com/pgherd/pgherd/ports"
 )
 
 func TestConformance(t *testing.T) { conformance.WebhookSender(t, newFixture) }
@@ -56,20 +55,4 @@ func arrivals(box *inbox.Inbox, url string) []conformance.Arrival {
 		}})
 	}
 	return list
-}
-
-func TestAnswersChangeWithTheCount(t *testing.T) {
-	box := inbox.New(webhook.Policy{})
-	box.On("https://example.com/", func(_ context.Context, n int) webhook.Outcome {
-		return map[bool]webhook.Outcome{true: {StatusCode: 503, Error: "busy"}, false: {StatusCode: 200}}[n < 3]
-	})
-	for n, want := range []int{503, 503, 200, 200} {
-		o, err := box.Send(t.Context(), ports.WebhookRequest{URL: "https://example.com/"})
-		if err != nil || o.StatusCode != want {
-			t.Errorf("%d: %+v, %v", n+1, o, err)
-		}
-	}
-	if got := len(box.Requests("")); got != 4 {
-		t.Errorf("%d requests are kept", got)
-	}
 }
