@@ -1,105 +1,90 @@
 package driver
 
 import (
-	"context"
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"strconv"
+	"strings"
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/adapters/apiclient"
-	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/core/controlplane"
 )
 
-// host is an API host as its clients reach it.
-type host struct {
-	url       string
-	transport http.RoundTripper
-	secrets   *secrets // that no log may hold; nil where the service writes none
-}
-
-// client never repeats a call: scenarios are about each single answer.
-func (h host) client(key string, transport http.RoundTripper) *apiclient.Client {
-	c, err := apiclient.New(apiclient.Config{URL: h.url, Key: key, HTTP: &http.Client{Transport: transport}, Attempts: 1})
-	if err != nil {
-		panic(err) // no scenario has such a key
-	}
-	return c
-}
-
-// Send implements spec.Wire.
-func (h host) Send(r spec.Request) (spec.Answer, error) {
-	header := http.Header{}
-	for name, value := range r.Header {
-		header.Set(name, value)
-	}
-	if r.Key != "" {
-		header.Set("Authorization", "Bearer "+r.Key)
-	}
-	if r.From != "" {
-		header.Set(forwardedFor, r.From)
-	}
-	a, err := h.client("", h.transport).Do(context.Background(), apiclient.Request{
-		Method: r.Method, Path: r.Path, Header: header, Body: r.Body,
-	})
-	return spec.Answer(a), err
-}
-
-// api is the host as a client with a key and an address of its own sees it.
-func (h host) api(key string) spec.API {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	address := fmt.Sprintf("2001:db8:%x:%x::1", b[:2], b[2:])
-	return client{h.client(key, proxy{h.transport, address}), h.secrets}
-}
-
-// client implements spec.API.
-type client struct {
-	api     *apiclient.Client
-	secrets *secrets
-}
-
-// remember has the logs searched for a secret in the end.
-func (c client) remember(secret string) {
-	if c.secrets != nil {
-		c.secrets.add(secret)
+// client makes clients of the API host at a URL. They never repeat a call: scenarios are about each single answer.
+func client(url string, transport http.RoundTripper) func(key string) spec.Client {
+	return func(key string) spec.Client {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // it never fails
+		p := proxy{transport, fmt.Sprintf("2001:db8:%x:%x::1", b[:2], b[2:])}
+		c, err := apiclient.New(apiclient.Config{URL: url, Key: key, HTTP: &http.Client{Transport: p}, Attempts: 1})
+		if err != nil {
+			panic(err) // no scenario has such a key
+		}
+		return spec.Client{Client: c, URL: url}
 	}
 }
 
-// shown is an answer in the types of the scenarios, which name the members of its JSON a second time.
-func shown[S any](answer any, err error) (out S, _ error) {
-	if err != nil {
-		return out, refused(err)
+// routes is the table of routes of every API host.
+func routes() (rows []spec.Route) {
+	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
+		row := spec.Route{Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, JSON: r.Body.IsJSON()}
+		if r.Target != nil {
+			row.Target = r.Target.Name
+		}
+		rows = append(rows, row)
 	}
-	text, err := json.Marshal(answer)
-	if err != nil {
-		return out, err
-	}
-	return out, json.Unmarshal(text, &out)
+	return rows
 }
 
-// refused is an error in the types of the scenarios.
-func refused(err error) error {
-	var e *apiclient.Error
-	if !errors.As(err, &e) {
+// proxy plays the part of the service's proxy, which passes on the client's address. It looks at answers about roles: none may be
+// stored, and a request whose work goes on is answered 202.
+type proxy struct {
+	http.RoundTripper
+	address string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if r.Header.Get(spec.ForwardedFor) == "" {
+		r.Header.Set(spec.ForwardedFor, p.address)
+	}
+	response, err := p.RoundTripper.RoundTrip(r)
+	if err != nil || !strings.Contains(r.URL.Path, "/custom-roles") && !strings.Contains(r.URL.Path, "/managed-roles") {
+		return response, err
+	}
+	body, err := readBody(response)
+	if err == nil {
+		err = checkRoles(r, response, body)
+	}
+	return response, err
+}
+
+// readBody reads the body of an answer, and leaves it to be read again.
+func readBody(response *http.Response) ([]byte, error) {
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // it was read to its end
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return body, err
+}
+
+func checkRoles(r *http.Request, response *http.Response, body []byte) error {
+	if response.Header.Get("Cache-Control") != "no-store" {
+		return fmt.Errorf("an answer with status %d may be stored", response.StatusCode)
+	}
+	var answer struct{ Status string }
+	if err := json.Unmarshal(body, &answer); err != nil {
 		return err
 	}
-	text, err := json.Marshal(wire.Error{Error: e.ErrorBody})
-	if err != nil {
-		return err
+	goesOn := r.Method != http.MethodGet && answer.Status == "pending" ||
+		strings.HasSuffix(r.URL.Path, "/prepare") && response.StatusCode < http.StatusBadRequest
+	if accepted := response.StatusCode == http.StatusAccepted; accepted != goesOn {
+		return fmt.Errorf("status %d of what is %q", response.StatusCode, answer.Status)
 	}
-	after := http.Header{"Retry-After": {strconv.Itoa(int(e.RetryAfter.Seconds()))}}
-	return spec.ReadRefusal(spec.Answer{Status: e.Status, Header: after, Body: text})
-}
-
-// optional is a member of a request that an empty text leaves out.
-func optional[T ~string](text string) *T {
-	if text == "" {
-		return nil
-	}
-	value := T(text)
-	return &value
+	return nil
 }

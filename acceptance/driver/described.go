@@ -1,10 +1,8 @@
 package driver
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,9 +41,7 @@ func (d described) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || response.Header.Get("Content-Type") != "application/json" {
 		return response, err
 	}
-	body, err := io.ReadAll(response.Body)
-	_ = response.Body.Close() // it was read to its end
-	response.Body = io.NopCloser(bytes.NewReader(body))
+	body, err := readBody(response)
 	if err != nil {
 		return response, err
 	}

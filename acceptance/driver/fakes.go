@@ -32,46 +32,46 @@ func (o fakeOperator) NewAccount(plan string) (spec.Account, error) {
 	a, u, err := o.use().CreateAccount(context.Background(), operator.NewAccount{
 		Email: email, Name: "Somebody", Plan: account.Plan(plan),
 	})
-	return spec.Account{ID: string(a.ID), UserID: string(u.ID)}, err
+	return spec.Account{ID: a.ID, UserID: u.ID}, err
 }
 
 // SetQuota implements spec.Operator.
 func (o fakeOperator) SetQuota(a spec.Account, databases int) error {
-	_, err := o.use().ChangeAccount(context.Background(), id.AccountID(a.ID), func(a *account.Account) {
+	_, err := o.use().ChangeAccount(context.Background(), a.ID, func(a *account.Account) {
 		a.MaxDatabases = &databases
 	})
 	return err
 }
 
 // NewKey implements spec.Operator.
-func (o fakeOperator) NewKey(a spec.Account, databases ...string) (spec.Key, error) {
-	n := operator.NewKey{AccountID: id.AccountID(a.ID), Label: "a key", Scope: account.FullAccount}
+func (o fakeOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.Key, error) {
+	n := operator.NewKey{AccountID: a.ID, Label: "a key", Scope: account.FullAccount}
 	for _, db := range databases {
-		n.Scope, n.Databases = account.SelectedDatabases, append(n.Databases, id.DatabaseID(db))
+		n.Scope, n.Databases = account.SelectedDatabases, append(n.Databases, db)
 	}
 	key, text, err := o.use().CreateKey(context.Background(), n)
-	return spec.Key{ID: string(key.ID), Text: text}, err
+	return spec.Key{ID: key.ID, Text: text}, err
 }
 
 // ReplaceKey implements spec.Operator.
 func (o fakeOperator) ReplaceKey(k spec.Key) (spec.Key, error) {
-	key, text, err := o.use().ReplaceKey(context.Background(), id.KeyID(k.ID))
-	return spec.Key{ID: string(key.ID), Text: text}, err
+	key, text, err := o.use().ReplaceKey(context.Background(), k.ID)
+	return spec.Key{ID: key.ID, Text: text}, err
 }
 
 // RevokeKey implements spec.Operator.
 func (o fakeOperator) RevokeKey(k spec.Key) error {
-	return o.use().RevokeKey(context.Background(), id.KeyID(k.ID))
+	return o.use().RevokeKey(context.Background(), k.ID)
 }
 
 // NewCIKey implements spec.Operator.
 func (o fakeOperator) NewCIKey(a spec.Account) (spec.Key, error) {
-	n, err := o.use().CreateNamespace(context.Background(), id.AccountID(a.ID), "pipeline")
+	n, err := o.use().CreateNamespace(context.Background(), a.ID, "pipeline")
 	if err != nil {
 		return spec.Key{}, err
 	}
 	key, text, err := o.use().CreateCIKey(context.Background(), n.ID)
-	return spec.Key{ID: string(key.ID), Text: text}, err
+	return spec.Key{ID: key.ID, Text: text}, err
 }
 
 // RotateSecrets implements spec.Operator. The fake ring has one key for ever; what it encrypts is new all the same.
@@ -86,11 +86,11 @@ func (o fakeOperator) DropOldSecretKeys() error {
 }
 
 // MakeMember implements spec.Operator.
-func (o fakeOperator) MakeMember(database string, of spec.Account, role string) error {
+func (o fakeOperator) MakeMember(of id.DatabaseID, user id.UserID, role account.Standing) error {
 	return o.s.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
 		return tx.Accounts().SetMember(ctx, ports.Membership{
-			ID: id.FromBytes[id.MembershipID](o.s.entropy.UUID()), DatabaseID: id.DatabaseID(database),
-			UserID: id.UserID(of.UserID), Role: account.Standing(role),
+			ID: id.FromBytes[id.MembershipID](o.s.entropy.UUID()), DatabaseID: of,
+			UserID: user, Role: role,
 		})
 	})
 }
@@ -107,7 +107,7 @@ func (o fakeOperator) SetFeature(name string, on bool) error {
 
 // SetCredentialValidity implements spec.Operator.
 func (o fakeOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
-	_, err := o.use().ChangeAccount(context.Background(), id.AccountID(a.ID), func(a *account.Account) {
+	_, err := o.use().ChangeAccount(context.Background(), a.ID, func(a *account.Account) {
 		a.CredentialValidity = &d
 	})
 	return err
@@ -127,8 +127,8 @@ func (o fakeOperator) AddDeadServer() (retire func() error, err error) {
 }
 
 // EndChange implements spec.Operator.
-func (o fakeOperator) EndChange(database, change, reason string) (found string, err error) {
-	ended, err := o.use().EndChange(context.Background(), id.DatabaseID(database), id.OperationID(change),
+func (o fakeOperator) EndChange(of id.DatabaseID, change id.OperationID, reason string) (found string, err error) {
+	ended, err := o.use().EndChange(context.Background(), of, change,
 		roles.Override{By: "operator", Reason: reason})
 	return string(ended.Found), err
 }
@@ -213,11 +213,3 @@ func (a fakeAgent) Start() error { a.server.SetUnreachable(false); return nil }
 
 // SetFull implements spec.Agent.
 func (a fakeAgent) SetFull(full bool) error { a.server.SetStorageFull(full); return nil }
-
-type fakeFaults struct{ server *fakeagent.Server }
-
-// LoseReplies implements spec.Faults.
-func (f fakeFaults) LoseReplies(n int) { f.server.LoseReplies(n) }
-
-// OldAgent implements spec.Faults.
-func (f fakeFaults) OldAgent(on bool) { f.server.SetOldAgent(on) }

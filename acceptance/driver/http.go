@@ -24,8 +24,7 @@ func HTTP(t testing.TB) spec.World {
 	w := s.world()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, cp := range s.hosts {
-		h := host{url: serve(t, s, cp), transport: described{transport, t}}
-		w.Hosts, w.Wire = append(w.Hosts, h.api), table{h}
+		w.Hosts = append(w.Hosts, client(serve(t, s, cp), described{transport, t}))
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return w
@@ -59,19 +58,4 @@ func serve(t testing.TB, s *service, cp *controlplane.ControlPlane) string {
 		}
 	})
 	return "http://" + listener.Addr().String()
-}
-
-// table is a host with the table of routes that it was made from.
-type table struct{ host }
-
-// Routes implements spec.Wire.
-func (table) Routes() (routes []spec.Route) {
-	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
-		row := spec.Route{Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, JSON: r.Body.IsJSON()}
-		if r.Target != nil {
-			row.Target = r.Target.Name
-		}
-		routes = append(routes, row)
-	}
-	return routes
 }

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"crypto/rand"
-	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // realOperator runs the operator's commands, as one would on a command line.
@@ -27,48 +28,50 @@ func (o realOperator) admin(args ...string) (map[string]any, error) {
 func (o realOperator) NewAccount(plan string) (spec.Account, error) {
 	email := strings.ToLower(rand.Text()) + "@example.org"
 	made, err := o.admin("account", "create", "--email", email, "--name", "Somebody", "--plan", plan)
-	return spec.Account{ID: fmt.Sprint(made["accountId"]), UserID: fmt.Sprint(made["userId"])}, err
+	return spec.Account{
+		ID: id.AccountID(fmt.Sprint(made["accountId"])), UserID: id.UserID(fmt.Sprint(made["userId"])),
+	}, err
 }
 
 // SetQuota implements spec.Operator.
 func (o realOperator) SetQuota(a spec.Account, databases int) error {
-	_, err := o.admin("account", "set", "--account", a.ID, "--max-databases", strconv.Itoa(databases))
+	_, err := o.admin("account", "set", "--account", string(a.ID), "--max-databases", strconv.Itoa(databases))
 	return err
 }
 
 // NewKey implements spec.Operator.
-func (o realOperator) NewKey(a spec.Account, databases ...string) (spec.Key, error) {
-	args := []string{"key", "create", "--account", a.ID, "--label", "a key"}
+func (o realOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.Key, error) {
+	args := []string{"key", "create", "--account", string(a.ID), "--label", "a key"}
 	if len(databases) > 0 {
 		args = append(args, "--scope", "selected")
 	}
 	for _, db := range databases {
-		args = append(args, "--database", db)
+		args = append(args, "--database", string(db))
 	}
 	return o.key(args...)
 }
 
 // ReplaceKey implements spec.Operator.
 func (o realOperator) ReplaceKey(k spec.Key) (spec.Key, error) {
-	return o.key("key", "replace", "--key", k.ID)
+	return o.key("key", "replace", "--key", string(k.ID))
 }
 
 func (o realOperator) key(args ...string) (spec.Key, error) {
 	made, err := o.admin(args...)
-	key := spec.Key{ID: fmt.Sprint(made["keyId"]), Text: fmt.Sprint(made["apiKey"])}
+	key := spec.Key{ID: id.KeyID(fmt.Sprint(made["keyId"])), Text: fmt.Sprint(made["apiKey"])}
 	o.r.secrets.add(key.Text)
 	return key, err
 }
 
 // RevokeKey implements spec.Operator.
 func (o realOperator) RevokeKey(k spec.Key) error {
-	_, err := o.admin("key", "revoke", "--key", k.ID)
+	_, err := o.admin("key", "revoke", "--key", string(k.ID))
 	return err
 }
 
 // NewCIKey implements spec.Operator.
 func (o realOperator) NewCIKey(a spec.Account) (spec.Key, error) {
-	made, err := o.admin("ci-namespace", "create", "--account", a.ID, "--name", rand.Text())
+	made, err := o.admin("ci-namespace", "create", "--account", string(a.ID), "--name", rand.Text())
 	if err != nil {
 		return spec.Key{}, err
 	}
@@ -109,20 +112,15 @@ func (o realOperator) SetFeature(name string, on bool) error {
 
 // SetCredentialValidity implements spec.Operator.
 func (o realOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
-	_, err := o.admin("account", "set", "--account", a.ID, "--credential-validity", d.String())
+	_, err := o.admin("account", "set", "--account", string(a.ID), "--credential-validity", d.String())
 	return err
 }
 
 // MakeMember implements spec.Operator. There is no command for it: members are invited through the API, which has no routes for
 // that yet.
-func (o realOperator) MakeMember(database string, of spec.Account, role string) error {
-	db, err := sql.Open("postgres", o.r.MetadataURL())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }() // it only gives its connections back
-	_, err = db.Exec("INSERT INTO memberships (id, database_id, user_id, role) VALUES (gen_random_uuid(), $1, $2, $3)",
-		database, of.UserID, role)
+func (o realOperator) MakeMember(of id.DatabaseID, user id.UserID, role account.Standing) error {
+	_, err := query(o.r.MetadataURL(), statementTime, fmt.Sprintf(
+		"INSERT INTO memberships (id, database_id, user_id, role) VALUES (gen_random_uuid(), '%s', '%s', '%s')", of, user, role))
 	return err
 }
 
@@ -137,8 +135,8 @@ func (o realOperator) AddDeadServer() (retire func() error, err error) {
 }
 
 // EndChange implements spec.Operator.
-func (o realOperator) EndChange(database, change, reason string) (found string, err error) {
-	ended, err := o.admin("change", "end", "--database", database, "--change", change, "--reason", reason)
+func (o realOperator) EndChange(of id.DatabaseID, change id.OperationID, reason string) (found string, err error) {
+	ended, err := o.admin("change", "end", "--database", string(of), "--change", string(change), "--reason", reason)
 	return fmt.Sprint(ended["found"]), err
 }
 

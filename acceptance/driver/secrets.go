@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -15,6 +17,15 @@ type secrets struct {
 	mu    sync.Mutex
 	known map[string]bool
 }
+
+// remembering is a transport to an API host that learns the secrets which answers tell.
+type remembering struct {
+	http.RoundTripper
+	secrets *secrets
+}
+
+// told is a member that is a secret. None needs an escape in JSON.
+var told = regexp.MustCompile(`"(?:password|secret)":"([^"]+)"`)
 
 // shortest is the length from which a text is no coincidence.
 const shortest = 16
@@ -29,6 +40,19 @@ func (s *secrets) add(secret string) {
 		s.known = map[string]bool{}
 	}
 	s.known[secret] = true
+}
+
+// RoundTrip implements http.RoundTripper for answers that tell secrets.
+func (s remembering) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := s.RoundTripper.RoundTrip(r)
+	if err != nil || response.Header.Get("Content-Type") != "application/json" {
+		return response, err
+	}
+	body, err := readBody(response)
+	for _, found := range told.FindAllSubmatch(body, -1) {
+		s.secrets.add(string(found[1]))
+	}
+	return response, err
 }
 
 // inLogs looks for every secret in every log file below a folder.

@@ -11,7 +11,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -92,9 +91,9 @@ func (s *service) register(t testing.TB) server.Server {
 func (s *service) world() spec.World {
 	customers := fakeCustomers{s.agent}
 	return spec.World{
-		Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
-		HoldBackup: s.holdBackup, Spoil: s.spoil, ByHand: fakeHand{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
-		Clock: fakeTime{s}, Faults: fakeFaults{s.agent}, Receivers: fakeReceivers{s.inbox},
+		Routes: routes(), Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
+		HoldBackup: s.holdBackup, Spoil: s.spoil, OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
+		Clock: fakeTime{s}, Faults: s.agent, Receivers: s.inbox,
 	}
 }
 
@@ -110,7 +109,7 @@ var errHeld = errors.New("the scenario holds this backup")
 
 func (s *service) holdBackup(db spec.Created) (release func(), err error) {
 	s.agent.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		if c.Method == "Backup" && c.Database == id.DatabaseID(db.ID) {
+		if c.Method == "Backup" && c.Database == db.ID {
 			f.Before = errHeld
 		}
 		return f

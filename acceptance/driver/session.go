@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -28,15 +27,8 @@ const statementTime = 20 * time.Second
 
 // pooled is the connector of a log-in through the pooler: with verified TLS, from the application's address.
 func (a applications) pooled(l spec.Login) (*pq.Connector, error) {
-	u := url.URL{
-		Scheme: "postgresql", User: url.UserPassword(l.Username, l.Password), Path: "/" + l.Database,
-		Host: a.r.PoolerAddress(),
-		RawQuery: url.Values{
-			"sslmode": {"verify-full"}, "sslrootcert": {a.r.CAFile()}, "connect_timeout": {"10"},
-		}.Encode(),
-	}
 	a.r.secrets.add(l.Password)
-	connector, err := pq.NewConnector(u.String())
+	connector, err := pq.NewConnector(a.r.PoolerURL(l.Database, l.Username, l.Password))
 	if err == nil {
 		connector.Dialer(from{address: l.From})
 	}

@@ -95,7 +95,7 @@ func startStack() error {
 	}
 	r.agent = &realAgent{stack: r.Stack, process: r.FirstAgent()}
 	_, held := query(r.MetadataURL(), statementTime, holdSetups)
-	return errors.Join(held, r.startHosts(ctx), r.knowPasswords(o.Dir), realOperator{r}.SetFeature("additional-roles", true))
+	return errors.Join(held, r.startHosts(ctx), r.knowPasswords())
 }
 
 func (r *realService) startHosts(ctx context.Context) error {
@@ -118,8 +118,8 @@ func (r *realService) startHosts(ctx context.Context) error {
 }
 
 // knowPasswords remembers the platform's own passwords, to look for them in the logs.
-func (r *realService) knowPasswords(dir string) error {
-	c, err := setup.ReadCredentials(filepath.Join(dir, "credentials.json"))
+func (r *realService) knowPasswords() error {
+	c, err := setup.ReadCredentials(r.CredentialsFile())
 	for _, password := range []string{c.AgentPassword, c.PoolerPassword, c.PoolerAdminPassword} {
 		r.secrets.add(password)
 	}
@@ -129,14 +129,13 @@ func (r *realService) knowPasswords(dir string) error {
 func (r *realService) world() spec.World {
 	apps := applications{r}
 	w := spec.World{
-		Operator: realOperator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
-		HoldBackup: apps.holdBackup, Spoil: apps.spoil, ByHand: hand{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
+		Routes: routes(), Operator: realOperator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
+		HoldBackup: apps.holdBackup, Spoil: apps.spoil, OnServer: onServer{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
 		Outages: outages{r},
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, api := range r.apis {
-		h := host{url: api.URL, transport: transport, secrets: r.secrets}
-		w.Hosts, w.Wire = append(w.Hosts, h.api), table{h}
+		w.Hosts = append(w.Hosts, client(api.URL, remembering{transport, r.secrets}))
 	}
 	return w
 }

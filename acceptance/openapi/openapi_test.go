@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/driver"
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi"
 )
 
@@ -25,9 +25,9 @@ const (
 )
 
 // described writes the document, as a host serves it, into a folder of its own.
-func described(t *testing.T, w spec.Wire) (folder string) {
+func described(t *testing.T, host spec.Client) (folder string) {
 	t.Helper()
-	answer, err := w.Send(spec.Request{Method: http.MethodGet, Path: httpapi.DescriptionPath})
+	answer, err := host.Do(t.Context(), apiclient.Request{Method: http.MethodGet, Path: httpapi.DescriptionPath})
 	if err != nil || answer.Status != http.StatusOK {
 		t.Fatalf("%d %v", answer.Status, err)
 	}
@@ -60,7 +60,7 @@ func runs(t *testing.T, folder, program string, args ...string) []byte {
 }
 
 func TestLinterFindsNothing(t *testing.T) {
-	folder := described(t, driver.HTTP(t).Wire)
+	folder := described(t, driver.HTTP(t).Hosts[0](""))
 	if _, err := exec.LookPath("npx"); err != nil {
 		t.Fatalf("the linter needs Node.js 22.12 or later, and npx: %v", err)
 	}
@@ -78,7 +78,7 @@ func TestLinterFindsNothing(t *testing.T) {
 
 func TestGeneratedClientListsDatabases(t *testing.T) {
 	stage := &spec.Stage{TB: t, World: driver.HTTP(t)}
-	folder := described(t, stage.Wire)
+	folder := described(t, stage.Hosts[0](""))
 	program, err := os.ReadFile("testdata/client/main.go")
 	if err != nil {
 		t.Fatal(err)
@@ -91,24 +91,8 @@ func TestGeneratedClientListsDatabases(t *testing.T) {
 
 	ada := stage.Customer("pro")
 	made := ada.Creates("orders")
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { passOn(t, stage.Wire, w, r) }))
-	defer host.Close()
-	got := runs(t, folder, "go", "run", ".", host.URL, ada.Key.Text)
-	if want := made.ID + " " + made.Name + " active\n"; string(got) != want {
+	got := runs(t, folder, "go", "run", ".", ada.URL, ada.Key.Text)
+	if want := string(made.ID) + " " + made.Name + " active\n"; string(got) != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-}
-
-// passOn gives a host, which tests reach by Send only, an address.
-func passOn(t *testing.T, to spec.Wire, w http.ResponseWriter, r *http.Request) {
-	answer, err := to.Send(spec.Request{
-		Method: r.Method, Path: r.URL.RequestURI(), Header: map[string]string{"Authorization": r.Header.Get("Authorization")},
-	})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
-	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // the client sees what is missing
 }

@@ -4,30 +4,32 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
 )
 
 var recording = []Scenario{
 	{Name: "the activity log tells who did what, newest first, and no secret", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		entry := ada.Allows(made.ID, "127.0.0.0/8")
-		s.OK(ada.RemoveFromAllowlist(made.ID, entry.ID))
-		for _, action := range []string{"stop", "start", "restart"} {
-			_, err := ada.SetLifecycle(made.ID, action)
-			s.OK(err)
+		s.OK(ada.Allowlist.Remove(ctx, made.ID, entry.ID))
+		for _, action := range []database.Event{"stop", "start", "restart"} {
+			must(ada.SetLifecycle(made.ID, action))(s)
 		}
 		backup := ada.FinishesBackup(made.ID)
-		ada.Downloads(made.ID, backup.Filename)
-		s.OK(ada.DeleteBackup(made.ID, backup.Filename))
+		ada.Downloads(made.ID, backup)
+		s.OK(ada.Backups.Delete(ctx, made.ID, backup))
 
 		log := ada.ReadsActivity(made.ID)
-		var actions []string
+		var actions []audit.Action
 		for _, e := range log {
 			actions = append(actions, e.Action)
-			s.That(e.Actor == "key:pgh_"+ada.Key.ID, "%s was done by %s", e.Action, e.Actor)
+			s.That(e.Actor == ada.actor(), "%s was done by %s", e.Action, e.Actor)
 			s.That(e.ID != "" && !e.At.IsZero(), "an entry without ID or time: %+v", e)
 		}
-		want := []string{
+		want := []audit.Action{
 			"backup.deleted", "backup.downloaded", "backup.finished", "backup.requested", "database.restarted",
 			"database.started", "database.stopped", "allowlist.removed", "allowlist.added", "database.created",
 		}
@@ -43,8 +45,11 @@ var recording = []Scenario{
 	}},
 }
 
+// actor is the customer in an activity log.
+func (c *Customer) actor() audit.Actor { return audit.ByKey("pgh_" + string(c.Key.ID)) }
+
 // inOrder compares what happened. Entries of the same instant have no order among themselves.
-func (s *Stage) inOrder(log []Activity, got, want []string) {
+func (s *Stage) inOrder(log []wire.Activity, got, want []audit.Action) {
 	s.Helper()
 	for i := range log[1:] {
 		s.That(!log[i].At.Before(log[i+1].At), "%s stands before %s", log[i].Action, log[i+1].Action)
@@ -54,10 +59,9 @@ func (s *Stage) inOrder(log []Activity, got, want []string) {
 	s.That(slices.Equal(got, want), "the log has\n%v\nwant\n%v", got, want)
 }
 
-func (s *Stage) noSecretIn(log []Activity, secrets ...string) {
+func (s *Stage) noSecretIn(log []wire.Activity, secrets ...string) {
 	s.Helper()
-	text, err := json.Marshal(log)
-	s.OK(err)
+	text := must(json.Marshal(log))(s)
 	for _, secret := range secrets {
 		s.That(!strings.Contains(string(text), secret), "the log holds a secret")
 	}

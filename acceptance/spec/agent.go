@@ -11,8 +11,7 @@ var losingTheAgent = []Scenario{
 			before := s.serverObjects()
 
 			s.losesAgent()
-			_, err := ada.CreateDatabase(ask)
-			s.Refused(err, "AGENT_ERROR")
+			s.Refused(refusal(ada.CreateDatabase(ask)), "AGENT_ERROR")
 			s.That(len(ada.SeesAll()) == 0, "ada sees %v", ada.SeesAll())
 
 			s.OK(s.Agent.Start())
@@ -25,11 +24,7 @@ var losingTheAgent = []Scenario{
 			first := ada.Creates("before")
 			retire, err := s.Operator.AddDeadServer()
 			s.OK(err)
-			s.Cleanup(func() {
-				if err := retire(); err != nil {
-					s.Error(err)
-				}
-			})
+			s.finally(retire)
 			for _, key := range []string{"deploy-1", "deploy-2"} {
 				ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: key}
 				made := ada.CreatesAs(ask)
@@ -39,8 +34,7 @@ var losingTheAgent = []Scenario{
 			}
 		}},
 	{Name: "without its agent a database is still shown, and its logins still work", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		size := ada.Sees(made.ID).SizeBytes
 		s.losesAgent()
 		s.Pass(2 * glance)
@@ -48,31 +42,24 @@ var losingTheAgent = []Scenario{
 		s.Connects(made.Login())
 	}},
 	{Name: "without its agent backups and lifecycle are refused, and change nothing", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		backup := ada.FinishesBackup(made.ID)
 		s.losesAgent()
 
-		_, err := ada.StartBackup(made.ID)
-		s.Refused(err, "AGENT_ERROR")
-		_, err = ada.DownloadBackup(made.ID, backup.Filename)
-		s.Refused(err, "AGENT_ERROR")
-		_, err = ada.SetLifecycle(made.ID, "stop")
-		s.Refused(err, "AGENT_ERROR")
+		s.Refused(refusal(ada.Backups.Start(ctx, made.ID)), "AGENT_ERROR")
+		s.Refused(refusal(ada.DownloadBackup(made.ID, backup)), "AGENT_ERROR")
+		s.Refused(refusal(ada.SetLifecycle(made.ID, "stop")), "AGENT_ERROR")
 		s.That(ada.Sees(made.ID).Status == "active", "it is %s", ada.Sees(made.ID).Status)
 
 		s.OK(s.Agent.Start())
-		ada.Downloads(made.ID, backup.Filename)
+		ada.Downloads(made.ID, backup)
 		ada.Sets(made.ID, "stop", "stopped")
 	}},
 	{Name: "an allowlist change without the agent is stored, and enforced when it is back", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.losesAgent()
-		_, err := ada.AddToAllowlist(made.ID, Away.String(), "")
-		s.Refused(err, "AGENT_ERROR")
-		list, err := ada.Allowlist(made.ID)
-		s.OK(err)
+		s.Refused(refusal(ada.AddToAllowlist(made.ID, Away.String(), "")), "AGENT_ERROR")
+		list := must(ada.Allowlist.List(ctx, made.ID))(s)
 		s.That(len(list) == 1 && list[0].CIDR == Away.String()+"/32", "the list is %+v", list)
 
 		s.OK(s.Agent.Start())
@@ -86,11 +73,10 @@ var losingTheAgent = []Scenario{
 	}},
 	{Name: "a deletion without the agent takes the backup off the list, and is finished when it is back", Alone: true,
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			backup := ada.FinishesBackup(made.ID)
 			s.losesAgent()
-			s.Refused(ada.DeleteBackup(made.ID, backup.Filename), "AGENT_ERROR")
+			s.Refused(ada.Backups.Delete(ctx, made.ID, backup), "AGENT_ERROR")
 			s.That(len(ada.ListsBackups(made.ID)) == 0, "it is still listed")
 			s.OK(s.Agent.Start())
 			s.Eventually("the file is deleted", func() bool {
@@ -98,17 +84,14 @@ var losingTheAgent = []Scenario{
 			})
 		}},
 	{Name: "an agent that goes away during a backup and comes back finishes it", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.OK(s.Connects(made.Login()).Write("kept"))
 		s.OK(s.Batch.Stop())
 		started := ada.BacksUp(made.ID)
 		s.losesAgent()
 		s.OK(s.Batch.Start())
 		s.Eventually("a worker has tried", func() bool {
-			o, err := ada.Operation(started.ID)
-			s.OK(err)
-			return o.Status == "running"
+			return must(ada.Operations.Get(ctx, started.ID))(s).Status == "running"
 		})
 		s.OK(s.Agent.Start())
 		done := ada.Follows(started)
@@ -120,26 +103,22 @@ var losingTheAgent = []Scenario{
 			ada := s.Customer("pro")
 			ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
 			s.Faults.LoseReplies(1)
-			_, err := ada.CreateDatabase(ask)
-			s.Refused(err, "AGENT_ERROR")
+			s.Refused(refusal(ada.CreateDatabase(ask)), "AGENT_ERROR")
 			s.Eventually("the database is made in the background", func() bool {
-				list, err := ada.Databases(Page{})
-				s.OK(err)
-				return len(list.Data) == 1 && list.Data[0].Status == "active"
+				all := ada.SeesAll()
+				return len(all) == 1 && ada.Sees(all[0]).Status == "active"
 			})
 			s.Connects(ada.CreatesAs(ask).Login())
 			s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
 		}},
 	{Name: "an old agent that lacks the backup routes makes download and delete unavailable", Alone: true,
 		Needs: []Ability{BreaksThings}, Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			backup := ada.FinishesBackup(made.ID)
-			s.Faults.OldAgent(true)
-			s.Cleanup(func() { s.Faults.OldAgent(false) })
-			_, err := ada.DownloadBackup(made.ID, backup.Filename)
-			s.Refused(err, "AGENT_ROUTE_UNAVAILABLE")
-			s.Refused(ada.DeleteBackup(made.ID, backup.Filename), "AGENT_ROUTE_UNAVAILABLE")
+			s.Faults.SetOldAgent(true)
+			s.Cleanup(func() { s.Faults.SetOldAgent(false) })
+			s.Refused(refusal(ada.DownloadBackup(made.ID, backup)), "AGENT_ROUTE_UNAVAILABLE")
+			s.Refused(ada.Backups.Delete(ctx, made.ID, backup), "AGENT_ROUTE_UNAVAILABLE")
 		}},
 }
 
@@ -147,17 +126,12 @@ var losingTheAgent = []Scenario{
 func (s *Stage) losesAgent() {
 	s.Helper()
 	s.OK(s.Agent.Stop())
-	s.Cleanup(func() {
-		if err := s.Agent.Start(); err != nil {
-			s.Error(err)
-		}
-	})
+	s.finally(s.Agent.Start)
 }
 
 func (s *Stage) serverObjects() []string {
 	s.Helper()
-	objects, err := s.Operator.ServerObjects()
-	s.OK(err)
+	objects := must(s.Operator.ServerObjects())(s)
 	slices.Sort(objects)
 	return objects
 }

@@ -6,15 +6,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 const bodyLimit = 64 << 10
 
 // badBody is a body that no JSON route takes, made from one that the route takes.
 type badBody struct {
-	what, code string
-	status     int
-	from       func(good string) string
+	what   string
+	code   fault.Code
+	status int
+	from   func(good string) string
 }
 
 var badBodies = []badBody{
@@ -35,32 +38,30 @@ var reading = []Scenario{
 		ada := s.Customer("business")
 		made := ada.Creates("orders")
 		found := 0
-		for _, route := range s.Wire.Routes() {
+		for _, route := range s.Routes {
 			if route.JSON {
 				found++
-				s.refusesBadBodies(s.WithKey(ada.Account), route, made.ID) // a key of its own, for the limit of each
+				s.refusesBadBodies(s.WithKey(ada.Account), route, string(made.ID)) // a key of its own, for the limit of each
 			}
 		}
 		s.That(found == len(goodBodies), "%d routes take a body; the scenario knows %d", found, len(goodBodies))
 		s.That(len(ada.SeesAll()) == 1 && ada.Sees(made.ID).Environment == nil, "a refused body had an effect")
-		roles := s.sends(Request{Method: "GET", Path: "/api/v1/databases/" + made.ID + "/custom-roles", Key: ada.Key.Text})
+		roles := s.sends(Request{Method: "GET", Path: made.path("/custom-roles"), Key: ada.Key.Text})
 		s.That(string(roles.Body) == `{"roles":[]}`, "the roles are %d %s", roles.Status, roles.Body)
 	}},
 	{Name: "a body of exactly 64 KiB is read", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
-		answer := s.sends(Request{Method: "PATCH", Path: "/api/v1/databases/" + made.ID + "/environment", Key: ada.Key.Text,
+		ada, made := s.Owner()
+		answer := s.sends(Request{Method: "PATCH", Path: made.path("/environment"), Key: ada.Key.Text,
 			Header: jsonHeader, Body: []byte(padded(`{"environment":"other"}`, bodyLimit))})
 		s.That(answer.Status == 200, "%d %s", answer.Status, answer.Body)
 	}},
 	{Name: "a route without a body takes none", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
-		for _, route := range s.Wire.Routes() {
+		ada, made := s.Owner()
+		for _, route := range s.Routes {
 			if route.JSON || route.Method == "GET" || route.Target != "database" {
 				continue
 			}
-			r := s.request(route, made.ID, nobodysID, ada.Key.Text)
+			r := s.request(route, string(made.ID), nobodysID, ada.Key.Text)
 			r.Header, r.Body = jsonHeader, []byte(`{}`)
 			s.Refused(s.sends(r).refusal(), "VALIDATION_ERROR")
 		}
@@ -116,8 +117,7 @@ func (s *Stage) refusesOtherTypes(c *Customer, route Route, good Request) {
 			}
 			wrong := maps.Clone(fields)
 			wrong[name] = json.RawMessage(other)
-			text, err := json.Marshal(wrong)
-			s.OK(err)
+			text := must(json.Marshal(wrong))(s)
 			r := good
 			r.Key, r.Body = c.Key.Text, text
 			s.Logf("%s with %s: %s", route, name, other)

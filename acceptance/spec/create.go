@@ -51,8 +51,7 @@ var creating = []Scenario{
 		}
 	}},
 	{Name: "a password is told once", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		seen := ada.Sees(made.ID)
 		seen.SizeBytes = made.SizeBytes // refreshed by the look
 		s.That(seen == made.Database, "it is shown as\n%+v\nand was made as\n%+v", seen, made.Database)
@@ -65,8 +64,7 @@ var creating = []Scenario{
 		s.That(plain.Environment == nil, "an environment came from nowhere: %v", plain.Environment)
 	}},
 	{Name: "the size of a database is known and grows with its content", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.That(ada.Sees(made.ID).SizeBytes > 1<<20, "an empty database takes %d bytes", ada.Sees(made.ID).SizeBytes)
 	}},
 }
@@ -74,8 +72,7 @@ var creating = []Scenario{
 // promisesTLS checks the connection string: a PostgreSQL URL with everything in it, and sslmode=verify-full.
 func (s *Stage) promisesTLS(made Created) {
 	s.Helper()
-	u, err := url.Parse(made.ConnectionString)
-	s.OK(err)
+	u := must(url.Parse(made.ConnectionString))(s)
 	password, _ := u.User.Password()
 	s.That(u.Scheme == "postgresql" && u.Hostname() == made.Host && u.Port() == strconv.Itoa(made.Port) &&
 		u.Path == "/"+made.Name && u.User.Username() == made.Username && password == made.Password &&
@@ -85,8 +82,7 @@ func (s *Stage) promisesTLS(made Created) {
 // loginsOf counts the logins on the server that belong to a database.
 func (s *Stage) loginsOf(made Created) (n int) {
 	s.Helper()
-	objects, err := s.Operator.ServerObjects()
-	s.OK(err)
+	objects := must(s.Operator.ServerObjects())(s)
 	id := compact(made.ID)
 	for _, o := range objects {
 		if o == "login "+made.Name || o == "login pgh_"+id+"_rt" || o == "login pgh_"+id+"_ro" {
@@ -96,4 +92,4 @@ func (s *Stage) loginsOf(made Created) (n int) {
 	return n
 }
 
-func compact(id string) string { return strings.ReplaceAll(id, "-", "") }
+func compact[T ~string](id T) string { return strings.ReplaceAll(string(id), "-", "") }

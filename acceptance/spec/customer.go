@@ -1,11 +1,20 @@
 package spec
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+)
 
 // Customer is somebody with an account and a full-access key, on the first API host. The verbs are steps that must go well;
-// what may be refused is called on the API itself.
+// what may be refused is called on the client itself.
 type Customer struct {
-	API
+	Client
 	Account Account
 	Key     Key
 	stage   *Stage
@@ -14,17 +23,22 @@ type Customer struct {
 // Customer makes a customer with a new account.
 func (s *Stage) Customer(plan string) *Customer {
 	s.Helper()
-	account, err := s.Operator.NewAccount(plan)
-	s.OK(err)
+	account := must(s.Operator.NewAccount(plan))(s)
 	return s.WithKey(account)
 }
 
-// WithKey makes a customer of an account that is there, with a new key: of full access, or of the given databases only.
-func (s *Stage) WithKey(a Account, databases ...string) *Customer {
+// Owner makes a customer on plan pro who has one database.
+func (s *Stage) Owner() (*Customer, Created) {
 	s.Helper()
-	key, err := s.Operator.NewKey(a, databases...)
-	s.OK(err)
-	return &Customer{API: s.Hosts[0](key.Text), Account: a, Key: key, stage: s}
+	c := s.Customer("pro")
+	return c, c.Creates("orders")
+}
+
+// WithKey makes a customer of an account that is there, with a new key: of full access, or of the given databases only.
+func (s *Stage) WithKey(a Account, databases ...id.DatabaseID) *Customer {
+	s.Helper()
+	key := must(s.Operator.NewKey(a, databases...))(s)
+	return &Customer{Client: s.Hosts[0](key.Text), Account: a, Key: key, stage: s}
 }
 
 // Creates makes a managed database with a name of its own.
@@ -36,96 +50,92 @@ func (c *Customer) Creates(word string) Created {
 // CreatesAs makes a database as asked for.
 func (c *Customer) CreatesAs(n NewDatabase) Created {
 	c.stage.Helper()
-	made, err := c.CreateDatabase(n)
-	c.stage.OK(err)
-	return made
+	return must(c.CreateDatabase(n))(c.stage)
+}
+
+// must is the result of a step that has to go well on a stage.
+func must[T any](result T, err error) func(*Stage) T {
+	return func(s *Stage) T {
+		s.Helper()
+		s.OK(err)
+		return result
+	}
 }
 
 // Sees returns a database.
-func (c *Customer) Sees(id string) Database {
+func (c *Customer) Sees(of id.DatabaseID) wire.Database {
 	c.stage.Helper()
-	d, err := c.Database(id)
-	c.stage.OK(err)
-	return d
+	return must(c.Databases.Get(ctx, of))(c.stage)
 }
 
 // SeesAll returns the IDs of every database that the key shows.
-func (c *Customer) SeesAll() (ids []string) {
+func (c *Customer) SeesAll() (ids []id.DatabaseID) {
 	c.stage.Helper()
-	list, err := c.Databases(Page{})
-	c.stage.OK(err)
-	for _, d := range list.Data {
+	for _, d := range must(c.Databases.List(ctx, apiclient.Page{}))(c.stage).Data {
 		ids = append(ids, d.ID)
 	}
 	return ids
 }
 
 // Sets starts, stops or restarts a database.
-func (c *Customer) Sets(id, action, want string) {
+func (c *Customer) Sets(of id.DatabaseID, action database.Event, want database.Status) {
 	c.stage.Helper()
-	status, err := c.SetLifecycle(id, action)
-	c.stage.OK(err)
+	status := must(c.SetLifecycle(of, action))(c.stage)
 	c.stage.That(status == want, "%s left the database %s; want %s", action, status, want)
 }
 
 // BacksUp starts a backup.
-func (c *Customer) BacksUp(id string) Operation {
+func (c *Customer) BacksUp(of id.DatabaseID) wire.Operation {
 	c.stage.Helper()
-	o, err := c.StartBackup(id)
-	c.stage.OK(err)
-	return o
+	return must(c.Backups.Start(ctx, of))(c.stage).Operation
 }
 
 // Follows waits for the end of an operation.
-func (c *Customer) Follows(o Operation) Operation {
+func (c *Customer) Follows(o wire.Operation) wire.Operation {
 	c.stage.Helper()
-	c.stage.Eventually(o.Type+" "+o.ID+" is final", func() (final bool) {
-		var err error
-		o, err = c.Operation(o.ID)
-		c.stage.OK(err)
-		return o.Final()
+	c.stage.Eventually(string(o.Type)+" "+string(o.ID)+" is final", func() (final bool) {
+		o = must(c.Operations.Get(ctx, o.ID))(c.stage)
+		return o.Status.Final()
 	})
 	return o
 }
 
-// FinishesBackup takes a backup and returns its result.
-func (c *Customer) FinishesBackup(id string) BackupResult {
+// FinishesBackup takes a backup and returns the name of its file.
+func (c *Customer) FinishesBackup(of id.DatabaseID) backup.Filename {
 	c.stage.Helper()
-	o := c.Follows(c.BacksUp(id))
+	o := c.Follows(c.BacksUp(of))
 	c.stage.That(o.Status == "succeeded", "the backup is %s: %+v", o.Status, o.Error)
-	var r BackupResult
-	c.stage.OK(json.Unmarshal(o.Result, &r))
-	return r
+	var r operation.BackupResult
+	c.stage.OK(json.Unmarshal(*o.Result, &r))
+	return backup.Filename(r.Filename)
 }
 
 // ListsBackups returns every backup of a database.
-func (c *Customer) ListsBackups(id string) []Backup {
+func (c *Customer) ListsBackups(of id.DatabaseID) []wire.Backup {
 	c.stage.Helper()
-	list, err := c.Backups(id, Page{})
-	c.stage.OK(err)
-	return list.Data
+	return must(c.Backups.List(ctx, of, apiclient.Page{}))(c.stage).Data
+}
+
+// ListsOperations returns every operation of a database.
+func (c *Customer) ListsOperations(of id.DatabaseID) []wire.Operation {
+	c.stage.Helper()
+	return must(c.Operations.List(ctx, of, apiclient.Page{}))(c.stage).Data
 }
 
 // Downloads returns a backup file.
-func (c *Customer) Downloads(id, filename string) []byte {
+func (c *Customer) Downloads(of id.DatabaseID, name backup.Filename) []byte {
 	c.stage.Helper()
-	file, err := c.DownloadBackup(id, filename)
-	c.stage.OK(err)
-	return file
+	return must(c.DownloadBackup(of, name))(c.stage)
 }
 
 // Allows lets a network connect.
-func (c *Customer) Allows(id, cidr string) Entry {
+func (c *Customer) Allows(of id.DatabaseID, cidr string) wire.AllowlistEntry {
 	c.stage.Helper()
-	e, err := c.AddToAllowlist(id, cidr, "")
-	c.stage.OK(err)
-	return e
+	return must(c.AddToAllowlist(of, cidr, ""))(c.stage)
 }
 
 // ReadsActivity returns the activity log of a database, newest first.
-func (c *Customer) ReadsActivity(id string) []Activity {
+func (c *Customer) ReadsActivity(of id.DatabaseID) []wire.Activity {
 	c.stage.Helper()
-	list, err := c.Activity(id, Page{})
-	c.stage.OK(err)
-	return list.Data
+	return must(c.Activity.List(ctx, of, apiclient.Page{}))(c.stage).Data
 }

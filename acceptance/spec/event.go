@@ -6,6 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/event"
+	"github.com/pgherd/pgherd/fakes/inbox"
 )
 
 var hearing = []Scenario{
@@ -16,9 +21,9 @@ var hearing = []Scenario{
 			all, own := ada.Hooks(s.receiver(), ""), ada.Hooks(s.receiver(), made.ID)
 			deaf, foreign := ada.Hooks(s.receiver(), other.ID), bob.Hooks(s.receiver(), "")
 			done := ada.Follows(ada.BacksUp(made.ID))
-			hooks := []Hook{s.Hears(all, 1)[0], s.Hears(own, 1)[0]}
+			hooks := []inbox.Request{s.Hears(all, 1)[0], s.Hears(own, 1)[0]}
 			for i, secret := range []string{all.Secret, own.Secret} {
-				s.That(hooks[i].signedWith(secret), "the signature of %s is wrong", hooks[i].EventID)
+				s.That(signedWith(hooks[i], secret), "the signature of %s is wrong", hooks[i].EventID)
 				e := s.reads(hooks[i])
 				s.That(e.ID == done.ID && e.Event == "backup.succeeded" && e.Data.OperationID == done.ID &&
 					e.Data.DatabaseID == made.ID && e.Data.DatabaseName == made.Name && e.Data.Status == "succeeded" &&
@@ -26,20 +31,18 @@ var hearing = []Scenario{
 			}
 			s.That(hooks[0].EventID != hooks[1].EventID, "two endpoints have one event ID")
 			s.Pass(glance)
-			for _, w := range []Webhook{deaf, foreign} {
-				s.That(len(s.Receivers.Got(w.URL)) == 0, "an event went to a wrong endpoint")
+			for _, w := range []wire.WebhookSecret{deaf, foreign} {
+				s.That(len(s.Receivers.Requests(w.URL)) == 0, "an event went to a wrong endpoint")
 			}
 			s.Hears(all, 1)
 		}},
 	{Name: "a canceled and a failed backup are events, too", Needs: []Ability{HasReceivers}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		hook := ada.Hooks(s.receiver(), made.ID)
 		s.OK(s.Batch.Stop())
-		_, err := ada.CancelOperation(ada.BacksUp(made.ID).ID)
-		s.OK(err)
+		must(ada.Operations.Cancel(ctx, ada.BacksUp(made.ID).ID))(s)
 		s.Pass(glance)
-		s.That(len(s.Receivers.Got(hook.URL)) == 0, "the event came while the batch host was stopped")
+		s.That(len(s.Receivers.Requests(hook.URL)) == 0, "the event came while the batch host was stopped")
 		s.OK(s.Batch.Start())
 		s.That(s.reads(s.Hears(hook, 1)[0]).Event == "backup.canceled", "it is another event")
 		s.OK(s.Spoil(made))
@@ -50,28 +53,25 @@ var hearing = []Scenario{
 	}},
 	{Name: "a receiver that fails gets the event again, and a new secret holds for that, too",
 		Needs: []Ability{HasReceivers, MovesTime}, Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			hook := ada.Hooks(s.receiver(), "")
-			s.Receivers.Answer(hook.URL, 500)
+			s.Receivers.On(hook.URL, inbox.Status(500))
 			ada.FinishesBackup(made.ID)
 			first := s.Hears(hook, 1)[0]
 			s.Eventually("the failure is counted", func() bool { return ada.ListsWebhooks()[0].ConsecutiveFailures == 1 })
-			rotated, err := ada.RotateWebhook(hook.ID)
-			s.OK(err)
-			s.Receivers.Answer(hook.URL, 200)
+			rotated := must(ada.Webhooks.Rotate(ctx, hook.ID))(s)
+			s.Receivers.On(hook.URL, inbox.Status(200))
 			s.OK(s.Clock.Advance(40 * time.Second))
 			second := s.Hears(hook, 2)[1]
 			s.That(second.EventID == first.EventID && string(second.Body) == string(first.Body), "it is another event")
-			s.That(first.signedWith(hook.Secret) && second.signedWith(rotated.Secret) && !second.signedWith(hook.Secret),
+			s.That(signedWith(first, hook.Secret) && signedWith(second, rotated.Secret) && !signedWith(second, hook.Secret),
 				"the old secret signs after the rotation")
 		}},
 	{Name: "an endpoint that fails ten times is disabled, until its secret is rotated",
 		Needs: []Ability{HasReceivers, MovesTime}, Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			hook := ada.Hooks(s.receiver(), "")
-			s.Receivers.Answer(hook.URL, 302)
+			s.Receivers.On(hook.URL, inbox.Status(302))
 			for n := 1; n <= 10; n++ {
 				if n%5 == 1 {
 					ada.FinishesBackup(made.ID)
@@ -82,9 +82,8 @@ var hearing = []Scenario{
 				s.That(shown.Enabled == (n < 10) && (shown.DisabledAt == nil) == shown.Enabled, "after %d failures: %+v", n, shown)
 				s.OK(s.Clock.Advance(5 * time.Minute))
 			}
-			_, err := ada.RotateWebhook(hook.ID)
-			s.OK(err)
-			s.Receivers.Answer(hook.URL, 204)
+			must(ada.Webhooks.Rotate(ctx, hook.ID))(s)
+			s.Receivers.On(hook.URL, inbox.Status(204))
 			ada.FinishesBackup(made.ID)
 			s.Hears(hook, 11)
 			s.That(ada.ListsWebhooks()[0].ConsecutiveFailures == 0, "failures are counted after a success")
@@ -93,26 +92,23 @@ var hearing = []Scenario{
 		Needs: []Ability{HasReceivers}, Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			hook := ada.Hooks(s.receiver(), "")
-			delivery, err := ada.TestWebhook(hook.ID)
-			s.OK(err)
+			delivery := must(ada.Webhooks.Test(ctx, hook.ID))(s).DeliveryID
 			first := s.Hears(hook, 1)[0]
-			s.That(first.EventID == delivery && first.signedWith(hook.Secret) && s.reads(first).Event == "webhook.test", "%s", first.Body)
-			var attempts []Attempt
+			s.That(first.EventID == string(delivery) && signedWith(first, hook.Secret) && s.reads(first).Event == "webhook.test",
+				"%s", first.Body)
+			var attempts []wire.DeliveryAttempt
 			s.Eventually("the attempt is told", func() bool {
-				list, err := ada.WebhookAttempts(hook.ID, Page{})
-				s.OK(err)
-				attempts = list.Data
+				attempts = must(ada.Webhooks.Attempts(ctx, hook.ID, apiclient.Page{}))(s).Data
 				return len(attempts) == 1
 			})
 			a := attempts[0]
 			s.That(a.DeliveryID == delivery && a.Event == "webhook.test" && a.Status == "delivered" && a.Attempt == 1 &&
 				a.StatusCode != nil && *a.StatusCode == 204 && a.Error == nil && a.NextAttemptAt == nil, "%+v", a)
-			s.Refused(ada.Redeliver(hook.ID, nobodysID), "WEBHOOK_NOT_FOUND")
-			s.OK(ada.Redeliver(hook.ID, delivery))
-			s.That(s.Hears(hook, 2)[1].EventID == delivery, "it has another event ID")
-			s.OK(ada.DisableWebhook(hook.ID))
-			_, err = ada.TestWebhook(hook.ID)
-			s.Refused(err, "INVALID_WEBHOOK_ENDPOINT")
+			s.Refused(refusal(ada.Webhooks.Redeliver(ctx, hook.ID, nobodysID)), "WEBHOOK_NOT_FOUND")
+			must(ada.Webhooks.Redeliver(ctx, hook.ID, delivery))(s)
+			s.That(s.Hears(hook, 2)[1].EventID == string(delivery), "it has another event ID")
+			s.OK(ada.Webhooks.Disable(ctx, hook.ID))
+			s.Refused(refusal(ada.Webhooks.Test(ctx, hook.ID)), "INVALID_WEBHOOK_ENDPOINT")
 		}},
 }
 
@@ -120,33 +116,18 @@ var hearing = []Scenario{
 func (s *Stage) receiver() string { return "https://" + s.Name("hooks") + ".example.com/in" }
 
 // Hears waits until an endpoint has got n requests, and fails the story where it has got more.
-func (s *Stage) Hears(w Webhook, n int) (got []Hook) {
+func (s *Stage) Hears(w wire.WebhookSecret, n int) (got []inbox.Request) {
 	s.Helper()
 	s.Eventually(w.URL+" gets its requests", func() bool {
-		got = s.Receivers.Got(w.URL)
+		got = s.Receivers.Requests(w.URL)
 		return len(got) >= n
 	})
 	s.That(len(got) == n, "%s got %d requests; want %d", w.URL, len(got), n)
 	return got
 }
 
-// Event is what a receiver reads.
-type Event struct {
-	ID        string    `json:"id"`
-	Event     string    `json:"event"`
-	CreatedAt time.Time `json:"createdAt"`
-	Data      struct {
-		OperationID  string   `json:"operationId"`
-		DatabaseID   string   `json:"databaseId"`
-		DatabaseName string   `json:"databaseName"`
-		Status       string   `json:"status"`
-		Stage        string   `json:"stage"`
-		Progress     int      `json:"progress"`
-		Error        *Failure `json:"error"`
-	} `json:"data"`
-}
-
-func (s *Stage) reads(h Hook) (e Event) {
+// reads is what a receiver makes of a request.
+func (s *Stage) reads(h inbox.Request) (e event.Payload) {
 	s.Helper()
 	s.fields(h.Body, "id", "event", "createdAt", "data")
 	s.OK(json.Unmarshal(h.Body, &e))
@@ -154,7 +135,7 @@ func (s *Stage) reads(h Hook) (e Event) {
 }
 
 // signedWith is what a receiver does before it reads the body.
-func (h Hook) signedWith(secret string) bool {
+func signedWith(h inbox.Request, secret string) bool {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(h.Timestamp + "." + string(h.Body)))
 	return hmac.Equal([]byte(h.Signature), []byte("v1="+hex.EncodeToString(mac.Sum(nil))))

@@ -3,9 +3,13 @@ package spec
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 var talkingHTTP = []Scenario{
@@ -27,10 +31,9 @@ var talkingHTTP = []Scenario{
 	}},
 	{Name: "an answer to a valid key tells the limit; a refusal for too many tells when to come back",
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			send := func() Answer {
-				return s.sends(Request{Method: "PATCH", Path: "/api/v1/databases/" + made.ID + "/environment", Key: ada.Key.Text,
+				return s.sends(Request{Method: "PATCH", Path: made.path("/environment"), Key: ada.Key.Text,
 					Header: jsonHeader, Body: []byte(`{"environment":null}`)})
 			}
 			first := send()
@@ -60,8 +63,9 @@ var talkingHTTP = []Scenario{
 	{Name: "errors have the one envelope, also for what is no route", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		for _, c := range []struct {
-			method, path, code string
-			status             int
+			method, path string
+			code         fault.Code
+			status       int
 		}{
 			{"GET", "/api/v1/nothing", "ROUTE_NOT_FOUND", 404},
 			{"PUT", "/api/v1/databases", "METHOD_NOT_ALLOWED", 405},
@@ -82,20 +86,19 @@ var talkingHTTP = []Scenario{
 		}
 		s.OK(json.Unmarshal(answer.Body, &description))
 		s.That(strings.HasPrefix(description.OpenAPI, "3.1"), "it is OpenAPI %q", description.OpenAPI)
-		for _, route := range s.Wire.Routes() {
+		for _, route := range s.Routes {
 			_, described := description.Paths[route.Path][strings.ToLower(route.Method)]
 			s.That(described, "%s is not described", route)
 		}
 	}},
 	{Name: "a backup comes as a gzip attachment", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		backup := ada.FinishesBackup(made.ID)
-		path := "/api/v1/databases/" + made.ID + "/backups/" + backup.Filename
+		path := made.path("/backups/" + string(backup))
 		answer := s.sends(Request{Method: "GET", Path: path, Key: ada.Key.Text})
 		s.That(answer.Status == 200 && answer.Header.Get("Content-Type") == "application/gzip" &&
 			strings.HasPrefix(answer.Header.Get("Content-Disposition"), "attachment") &&
-			strings.Contains(answer.Header.Get("Content-Disposition"), backup.Filename) &&
+			strings.Contains(answer.Header.Get("Content-Disposition"), string(backup)) &&
 			answer.number(s, "Content-Length") == len(answer.Body), "%d %v", answer.Status, answer.Header)
 	}},
 	{Name: "what holds a password is not cached", Play: func(s *Stage) {
@@ -108,11 +111,29 @@ var talkingHTTP = []Scenario{
 
 var jsonHeader = map[string]string{"Content-Type": "application/json"}
 
+// Request is an HTTP request as it stands, good or bad. Without a Key it has no Authorization header.
+type Request struct {
+	Method, Path string
+	Key          string
+	From         string // the client's address, as the service's proxy tells it
+	Header       map[string]string
+	Body         []byte
+}
+
+// Answer is an HTTP answer.
+type Answer struct{ apiclient.Response }
+
 func (s *Stage) sends(r Request) Answer {
 	s.Helper()
-	a, err := s.Wire.Send(r)
-	s.OK(err)
-	return a
+	header := http.Header{}
+	for name, value := range r.Header {
+		header.Set(name, value)
+	}
+	if r.From != "" {
+		header.Set(ForwardedFor, r.From)
+	}
+	a := must(s.Hosts[1](r.Key).Do(ctx, apiclient.Request{Method: r.Method, Path: r.Path, Header: header, Body: r.Body}))(s)
+	return Answer{a}
 }
 
 // someAddress is a client address that nobody else has.
@@ -128,36 +149,14 @@ func (a Answer) number(s *Stage, header string) int {
 	return n
 }
 
-// refusal reads the error of an answer; nil where the request went through.
+// refusal reads the error of an answer, which is exactly the envelope of the spec; nil where the request went through.
 func (a Answer) refusal() error {
 	if a.Status < 400 {
 		return nil
 	}
-	return ReadRefusal(a)
-}
-
-// ReadRefusal reads an answer that is an error: exactly the envelope of the spec.
-func ReadRefusal(a Answer) error {
-	var envelope struct {
-		Error struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-			Details []struct {
-				Field string `json:"field"`
-				Issue string `json:"issue"`
-			} `json:"details"`
-			Hints
-		} `json:"error"`
-	}
+	var envelope wire.Error
 	if err := json.Unmarshal(a.Body, &envelope); err != nil || envelope.Error.Code == "" || envelope.Error.Details == nil {
 		return fmt.Errorf("status %d without an error in the envelope: %.200q", a.Status, a.Body)
 	}
-	r := &Refusal{Code: envelope.Error.Code, Message: envelope.Error.Message, Hints: envelope.Error.Hints}
-	for _, d := range envelope.Error.Details {
-		r.Fields = append(r.Fields, d.Field)
-	}
-	if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil {
-		r.RetryAfter = time.Duration(seconds) * time.Second
-	}
-	return r
+	return &apiclient.Error{Status: a.Status, ErrorBody: envelope.Error}
 }

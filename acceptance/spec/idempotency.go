@@ -1,6 +1,10 @@
 package spec
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pgherd/pgherd/core/database"
+)
 
 var repeating = []Scenario{
 	{Name: "a repeated request with the same key gets the same database and password", Play: func(s *Stage) {
@@ -14,10 +18,10 @@ var repeating = []Scenario{
 	}},
 	{Name: "a repeated request is not told a password that its owner has replaced", Play: func(s *Stage) {
 		ada := s.Customer("pro")
-		for _, model := range []string{"managed", "single_login"} {
-			ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", RoleModel: model, IdempotencyKey: "deploy-" + model}
+		for _, model := range []database.RoleModel{"managed", "single_login"} {
+			ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", RoleModel: model, IdempotencyKey: "deploy-" + string(model)}
 			first := ada.CreatesAs(ask)
-			s.OK(s.ByHand.SetPassword(first.Login(), "chosen by the owner"))
+			s.OK(s.OnServer.SetPassword(first.Login(), "chosen by the owner"))
 			again := ada.CreatesAs(ask)
 			s.That(again.ID == first.ID && again.Status == "active", "it is another database: %+v", again.ID)
 			s.That(again.Password == "" && again.ConnectionString == "", "%s: the replay tells the old password", model)
@@ -36,8 +40,7 @@ var repeating = []Scenario{
 		} {
 			other := ask
 			change(&other)
-			_, err := ada.CreateDatabase(other)
-			s.Refused(err, "DATABASE_STATE_CONFLICT")
+			s.Refused(refusal(ada.CreateDatabase(other)), "DATABASE_STATE_CONFLICT")
 		}
 		s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
 	}},
@@ -50,16 +53,14 @@ var repeating = []Scenario{
 		ada := s.Customer("pro")
 		s.OK(s.Operator.SetQuota(ada.Account, 0))
 		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
-		_, err := ada.CreateDatabase(ask)
-		s.Refused(err, "PLAN_LIMIT")
+		s.Refused(refusal(ada.CreateDatabase(ask)), "PLAN_LIMIT")
 		s.OK(s.Operator.SetQuota(ada.Account, 1))
 		ada.CreatesAs(ask)
 	}},
 	{Name: "a key has 1-200 characters", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: strings.Repeat("k", 201)}
-		_, err := ada.CreateDatabase(ask)
-		s.Refused(err, "VALIDATION_ERROR", "Idempotency-Key")
+		s.Refused(refusal(ada.CreateDatabase(ask)), "VALIDATION_ERROR", "Idempotency-Key")
 		ask.IdempotencyKey = strings.Repeat("k", 200)
 		ada.CreatesAs(ask)
 	}},

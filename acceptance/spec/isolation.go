@@ -29,14 +29,13 @@ var goodBodies = map[string]string{
 var isolating = []Scenario{
 	{Name: "no route answers without a key, or with one that is wrong in any way; all such answers are the same",
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			revoked := s.WithKey(ada.Account)
 			s.OK(s.Operator.RevokeKey(revoked.Key))
-			for _, route := range s.Wire.Routes() {
+			for _, route := range s.Routes {
 				var first Answer
 				for i, key := range []string{"", ada.Key.Text[:len(ada.Key.Text)-1] + "!", "pgh_AAAAAAAA_x", revoked.Key.Text} {
-					answer := s.sends(s.request(route, made.ID, nobodysID, key))
+					answer := s.sends(s.request(route, string(made.ID), nobodysID, key))
 					s.Refused(answer.refusal(), "UNAUTHORIZED")
 					if i == 0 {
 						first = answer
@@ -50,8 +49,8 @@ var isolating = []Scenario{
 			ada, mallory := s.Customer("pro"), s.Customer("pro")
 			foreign, home := ada.furnishes(), mallory.Creates("orders")
 			own := map[string]string{ // all that other things lie in
-				"database": home.ID, "{roleId}": mallory.AddsRole(home, "Reports", "custom").RoleID,
-				"webhook": mallory.Hooks(quietURL, home.ID).ID,
+				"database": string(home.ID), "{roleId}": string(mallory.AddsRole(home, "Reports", "custom").RoleID),
+				"webhook": string(mallory.Hooks(quietURL, home.ID).ID),
 			}
 			for _, route := range s.targeted() {
 				parameters, key := route.parameters(), s.WithKey(mallory.Account).Key.Text // one a route, for the limit of each
@@ -69,10 +68,10 @@ var isolating = []Scenario{
 		inside, outside := ada.Creates("inside"), ada.Creates("outside")
 		work := ada.Follows(ada.BacksUp(outside.ID))
 		selected := s.WithKey(ada.Account, inside.ID)
-		for _, route := range s.Wire.Routes() {
-			id := outside.ID
+		for _, route := range s.Routes {
+			id := string(outside.ID)
 			if route.Target == "operation" {
-				id = work.ID
+				id = string(work.ID)
 			}
 			answer := s.sends(s.request(route, id, nobodysID, selected.Key.Text))
 			if route.FullAccount {
@@ -91,7 +90,7 @@ var isolating = []Scenario{
 // targeted are the routes that name something.
 func (s *Stage) targeted() (routes []Route) {
 	s.Helper()
-	for _, r := range s.Wire.Routes() {
+	for _, r := range s.Routes {
 		if r.Target != "" {
 			routes = append(routes, r)
 		}
@@ -128,18 +127,18 @@ func (c *Customer) furnishes() map[string]string {
 	made := c.Creates("orders")
 	role, url := c.AddsRole(made, "Reports", "custom"), quietURL
 	has := map[string]string{
-		"database": made.ID, "{entryId}": c.Allows(made.ID, "127.0.0.0/8").ID, "{filename}": c.FinishesBackup(made.ID).Filename,
-		"operation": c.ListsBackups(made.ID)[0].OperationID, "{deliveryId}": nobodysID,
-		"{roleId}": role.RoleID, "{operationId}": c.Rotates(made, role, "rotate-1").OperationID,
+		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
+		"{filename}": string(c.FinishesBackup(made.ID)),
+		"operation":  string(c.ListsBackups(made.ID)[0].OperationID), "{deliveryId}": nobodysID,
+		"{roleId}": string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
 	}
 	if c.stage.Receivers != nil {
 		url = c.stage.receiver()
 	}
-	has["webhook"] = c.Hooks(url, made.ID).ID
+	hook := c.Hooks(url, made.ID).ID
+	has["webhook"] = string(hook)
 	if c.stage.Receivers != nil {
-		delivery, err := c.TestWebhook(has["webhook"])
-		c.stage.OK(err)
-		has["{deliveryId}"] = delivery
+		has["{deliveryId}"] = string(must(c.Webhooks.Test(ctx, hook))(c.stage).DeliveryID)
 	}
 	return has
 }

@@ -1,41 +1,42 @@
 package spec
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+)
 
 var keepingLogins = []Scenario{
 	{Name: "a managed database has three logins, told without passwords", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ada.AddsRole(made, "Reports", "custom")
 		id := compact(made.ID)
 		list := ada.ListsLogins(made)
-		s.That(slices.Equal(list, []ManagedLogin{
+		s.That(slices.Equal(list, []wire.Login{
 			{Login: "owner", Username: made.Name, ConnectionLimit: 60, CredentialGeneration: 1},
 			{Login: "runtime", Username: "pgh_" + id + "_rt", ConnectionLimit: 60, CredentialGeneration: 1},
 			{Login: "readonly", Username: "pgh_" + id + "_ro", ConnectionLimit: 60, CredentialGeneration: 1},
 		}), "the logins are %+v", list)
 	}},
 	{Name: "runtime and readonly get in with what is revealed; the owner's password is told by nobody", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
-		for _, name := range []string{"runtime", "readonly"} {
+		ada, made := s.Owner()
+		for _, name := range []database.Login{database.RuntimeLogin, database.ReadonlyLogin} {
 			before := len(ada.ReadsActivity(made.ID))
 			shown := ada.RevealsLogin(made, name)
-			s.That(shown.Login == name && shown.Host == made.Host && shown.Port == made.Port && shown.Database == made.Name &&
-				shown.TLSRequired && len(shown.Password) >= 32, "%+v", shown.ManagedLogin)
+			s.That(shown.Login.Login == name && shown.Host == made.Host && shown.Port == made.Port && shown.Database == made.Name &&
+				shown.TLSRequired && len(shown.Password) >= 32, "%+v", shown.Login)
 			s.bothIn(shown.LogIn())
 			log := ada.ReadsActivity(made.ID)
-			s.That(len(log) == before+1 && s.looks(ada, log, "login", name) == 1, "the log is %+v", log)
+			s.That(len(log) == before+1 && s.looks(ada, log, "login", string(name)) == 1, "the log is %+v", log)
 			s.noSecretIn(log, shown.Password)
 		}
-		_, err := ada.RevealLogin(made.ID, "owner")
-		s.Refused(err, "ROLE_NOT_FOUND")
+		s.Refused(refusal(ada.Logins.Reveal(ctx, made.ID, "owner")), "ROLE_NOT_FOUND")
 	}},
 	{Name: "runtime writes, readonly reads, and neither makes anything", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.stocks(made, "public")
-		for name, profile := range map[string]string{"runtime": "read_write", "readonly": "read_only"} {
+		for name, profile := range map[database.Login]string{"runtime": "read_write", "readonly": "read_only"} {
 			login := ada.RevealsLogin(made, name).LogIn()
 			s.may(login, profile, "public")
 			for _, statement := range []string{
@@ -47,8 +48,7 @@ var keepingLogins = []Scenario{
 		}
 	}},
 	{Name: "a rotation kills a login's old password and its connections, and nobody else's", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		readonly := s.bothIn(ada.RevealsLogin(made, "readonly").LogIn())
 		old := ada.RevealsLogin(made, "runtime").LogIn()
 		held := s.bothIn(old)
@@ -58,12 +58,11 @@ var keepingLogins = []Scenario{
 		s.bothOut(old)
 		s.open(readonly...)
 		fresh := ada.RevealsLogin(made, "runtime")
-		s.That(fresh.CredentialGeneration == 2, "%+v", fresh.ManagedLogin)
+		s.That(fresh.CredentialGeneration == 2, "%+v", fresh.Login)
 		s.bothIn(fresh.LogIn())
 		again := ada.RotatesLogin(made, "runtime", "runtime-1")
 		s.That(again == done && ada.RevealsLogin(made, "runtime") == fresh, "it was applied again")
-		_, err := ada.RotateLogin(made.ID, "readonly", "runtime-1")
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.Refused(refusal(ada.RotateLogin(made.ID, "readonly", "runtime-1")), "MANAGED_ROLE_CONFLICT")
 	}},
 	{Name: "the owner's new password is told once, by the answer to the rotation", Play: func(s *Stage) {
 		ada := s.Customer("pro")
@@ -90,24 +89,18 @@ var keepingLogins = []Scenario{
 		ada.FinishesBackup(made.ID)
 	}},
 	{Name: "a login that there is not, and a database with a single login, have nothing to rotate", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
-		_, err := ada.RevealLogin(made.ID, "root")
-		s.Refused(err, "ROLE_NOT_FOUND")
-		_, err = ada.RotateLogin(made.ID, "root", "k")
-		s.Refused(err, "ROLE_NOT_FOUND")
+		ada, made := s.Owner()
+		s.Refused(refusal(ada.Logins.Reveal(ctx, made.ID, "root")), "ROLE_NOT_FOUND")
+		s.Refused(refusal(ada.RotateLogin(made.ID, "root", "k")), "ROLE_NOT_FOUND")
 		single := ada.CreatesAs(NewDatabase{Name: s.Name("single"), DisplayName: "S", RoleModel: "single_login"})
-		_, err = ada.RotateLogin(single.ID, "owner", "k")
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.Refused(refusal(ada.RotateLogin(single.ID, "owner", "k")), "MANAGED_ROLE_CONFLICT")
 		s.Connects(single.Login())
 	}},
 	{Name: "a rotation without the agent is pending and finished in the background; the owner's password is then told", Alone: true,
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			s.losesAgent()
-			begun, err := ada.RotateLogin(made.ID, "owner", "owner-1")
-			s.OK(err)
+			begun := must(ada.RotateLogin(made.ID, "owner", "owner-1"))(s)
 			s.That(begun.Status == "pending" && begun.Password == "", "it is %s", begun.Status)
 			s.OK(s.Agent.Start())
 			s.Eventually("the old password is dead", func() bool { return ada.ListsLogins(made)[0].CredentialGeneration == 2 })
@@ -121,26 +114,21 @@ var keepingLogins = []Scenario{
 }
 
 // ListsLogins returns the logins that a database came with.
-func (c *Customer) ListsLogins(db Created) []ManagedLogin {
+func (c *Customer) ListsLogins(db Created) []wire.Login {
 	c.stage.Helper()
-	list, err := c.ManagedLogins(db.ID)
-	c.stage.OK(err)
-	return list
+	return must(c.Logins.List(ctx, db.ID))(c.stage)
 }
 
 // RevealsLogin returns a managed login with its password.
-func (c *Customer) RevealsLogin(db Created, login string) LoginCredential {
+func (c *Customer) RevealsLogin(db Created, login database.Login) LoginCredential {
 	c.stage.Helper()
-	shown, err := c.RevealLogin(db.ID, login)
-	c.stage.OK(err)
-	return shown
+	return LoginCredential{must(c.Logins.Reveal(ctx, db.ID, login))(c.stage)}
 }
 
 // RotatesLogin gives a managed login a new password, and sees it done.
-func (c *Customer) RotatesLogin(db Created, login, key string) LoginRotation {
+func (c *Customer) RotatesLogin(db Created, login database.Login, key string) wire.LoginRotation {
 	c.stage.Helper()
-	done, err := c.RotateLogin(db.ID, login, key)
-	c.stage.OK(err)
+	done := must(c.RotateLogin(db.ID, login, key))(c.stage)
 	c.stage.That(done.Status == "completed", "the rotation is %s", done.Status)
 	return done
 }

@@ -1,22 +1,16 @@
 package spec
 
+import "github.com/pgherd/pgherd/adapters/apiclient"
+
 var maintaining = []Scenario{
 	{Name: "in a maintenance window valid keys are told so, others are still nobody, and databases work on", Alone: true,
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			s.OK(s.Operator.SetMaintenance(true))
-			s.Cleanup(func() {
-				if err := s.Operator.SetMaintenance(false); err != nil {
-					s.Error(err)
-				}
-			})
-			_, err := ada.Database(made.ID)
-			s.Refused(err, "MAINTENANCE")
-			_, err = ada.CreateDatabase(NewDatabase{Name: s.Name("shop"), DisplayName: "D"})
-			s.Refused(err, "MAINTENANCE")
-			_, err = s.Hosts[1]("pgh_unknown").Databases(Page{})
-			s.Refused(err, "UNAUTHORIZED")
+			s.finally(func() error { return s.Operator.SetMaintenance(false) })
+			s.Refused(refusal(ada.Databases.Get(ctx, made.ID)), "MAINTENANCE")
+			s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: s.Name("shop"), DisplayName: "D"})), "MAINTENANCE")
+			s.Refused(refusal(s.Hosts[1]("pgh_unknown").Databases.List(ctx, apiclient.Page{})), "UNAUTHORIZED")
 			s.Connects(made.Login())
 
 			s.OK(s.Operator.SetMaintenance(false))

@@ -2,14 +2,12 @@ package spec
 
 var operating = []Scenario{
 	{Name: "a queued backup is canceled at once", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.stopsBatch()
 		queued := ada.BacksUp(made.ID)
 
-		canceled, err := ada.CancelOperation(queued.ID)
-		s.OK(err)
-		s.That(canceled.Status == "canceled" && canceled.FinishedAt != nil, "it is %+v", canceled)
+		canceled := must(ada.Operations.Cancel(ctx, queued.ID))(s)
+		s.That(canceled.Operation.Status == "canceled" && canceled.Operation.FinishedAt != nil, "it is %+v", canceled)
 		s.OK(s.Batch.Start())
 		s.Pass(glance)
 		again := ada.Follows(queued)
@@ -18,20 +16,15 @@ var operating = []Scenario{
 		ada.FinishesBackup(made.ID)
 	}},
 	{Name: "a running backup is canceled, and leaves no file", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.OK(s.Connects(made.Login()).Write("row"))
-		release, err := s.HoldBackup(made)
-		s.OK(err)
+		release := must(s.HoldBackup(made))(s)
 		s.Cleanup(release)
 		started := ada.BacksUp(made.ID)
 		s.Eventually("it runs", func() bool {
-			o, err := ada.Operation(started.ID)
-			s.OK(err)
-			return o.Status == "running"
+			return must(ada.Operations.Get(ctx, started.ID))(s).Status == "running"
 		})
-		o, err := ada.CancelOperation(started.ID)
-		s.OK(err)
+		o := must(ada.Operations.Cancel(ctx, started.ID))(s).Operation
 		s.That(o.Status == "running" || o.Status == "canceled", "it is %s", o.Status)
 		done := ada.Follows(started)
 		s.That(done.Status == "canceled" && done.Error == nil, "it ended as %s: %+v", done.Status, done.Error)
@@ -40,18 +33,15 @@ var operating = []Scenario{
 		ada.FinishesBackup(made.ID)
 	}},
 	{Name: "what is final cannot be canceled, what is canceled stays so", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		done := ada.Follows(ada.BacksUp(made.ID))
-		_, err := ada.CancelOperation(done.ID)
-		s.Refused(err, "DATABASE_STATE_CONFLICT")
+		s.Refused(refusal(ada.Operations.Cancel(ctx, done.ID)), "DATABASE_STATE_CONFLICT")
 
 		s.stopsBatch()
 		queued := ada.BacksUp(made.ID)
 		for range 2 {
-			canceled, err := ada.CancelOperation(queued.ID)
-			s.OK(err)
-			s.That(canceled.Status == "canceled", "it is %s", canceled.Status)
+			canceled := must(ada.Operations.Cancel(ctx, queued.ID))(s)
+			s.That(canceled.Operation.Status == "canceled", "it is %s", canceled.Operation.Status)
 		}
 	}},
 	{Name: "a database has one open operation at a time", Alone: true, Play: func(s *Stage) {
@@ -59,10 +49,8 @@ var operating = []Scenario{
 		made, other := ada.Creates("orders"), ada.Creates("other")
 		s.stopsBatch()
 		queued := ada.BacksUp(made.ID)
-		_, err := ada.StartBackup(made.ID)
-		s.Refused(err, "DATABASE_STATE_CONFLICT")
-		_, err = ada.SetLifecycle(made.ID, "stop")
-		s.Refused(err, "DATABASE_STATE_CONFLICT")
+		s.Refused(refusal(ada.Backups.Start(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
+		s.Refused(refusal(ada.SetLifecycle(made.ID, "stop")), "DATABASE_STATE_CONFLICT")
 		ada.BacksUp(other.ID)
 
 		s.OK(s.Batch.Start())
@@ -76,7 +64,7 @@ var operating = []Scenario{
 			all = append(all, ada.Creates("orders"))
 		}
 		errs := s.atOnce(3*len(all), func(i int) error {
-			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).StartBackup(all[i%len(all)].ID)
+			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).Backups.Start(ctx, all[i%len(all)].ID)
 			return err
 		})
 		started := 0
@@ -89,14 +77,13 @@ var operating = []Scenario{
 		}
 		listed, finished := 0, 0
 		for _, db := range all {
-			operations, err := ada.Operations(db.ID, Page{})
-			s.OK(err)
-			for _, o := range operations.Data {
+			operations := ada.ListsOperations(db.ID)
+			for _, o := range operations {
 				listed++
 				s.That(ada.Follows(o).Status == "succeeded", "a backup is %s", ada.Follows(o).Status)
 			}
-			s.That(len(ada.ListsBackups(db.ID)) == len(operations.Data), "%d files of %d backups",
-				len(ada.ListsBackups(db.ID)), len(operations.Data))
+			s.That(len(ada.ListsBackups(db.ID)) == len(operations), "%d files of %d backups",
+				len(ada.ListsBackups(db.ID)), len(operations))
 			for _, e := range ada.ReadsActivity(db.ID) {
 				if e.Action == "backup.finished" {
 					finished++
@@ -107,15 +94,13 @@ var operating = []Scenario{
 			"%d were started, %d are listed and %d were finished", started, listed, finished)
 	}},
 	{Name: "the operations of a database are listed newest first, the service's own are not", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ada.Sets(made.ID, "restart", "active")
 		first := ada.Follows(ada.BacksUp(made.ID))
 		s.Pass(glance)
 		second := ada.Follows(ada.BacksUp(made.ID))
-		list, err := ada.Operations(made.ID, Page{})
-		s.OK(err)
-		s.That(len(list.Data) == 2 && list.Data[0].ID == second.ID && list.Data[1].ID == first.ID, "the list is %+v", list.Data)
+		list := ada.ListsOperations(made.ID)
+		s.That(len(list) == 2 && list[0].ID == second.ID && list[1].ID == first.ID, "the list is %+v", list)
 	}},
 }
 
@@ -123,9 +108,5 @@ var operating = []Scenario{
 func (s *Stage) stopsBatch() {
 	s.Helper()
 	s.OK(s.Batch.Stop())
-	s.Cleanup(func() {
-		if err := s.Batch.Start(); err != nil {
-			s.Error(err)
-		}
-	})
+	s.finally(s.Batch.Start)
 }

@@ -1,21 +1,26 @@
 package spec
 
+import (
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
 var checking = []Scenario{
 	{Name: "the checks of a request come in one order", Play: func(s *Stage) {
 		ada, eve, bob := s.Customer("pro"), s.Customer("free"), s.Customer("pro")
 		made := ada.Creates("orders")
 		selected := s.WithKey(ada.Account, made.ID)
-		s.OK(s.Operator.MakeMember(made.ID, bob.Account, "viewer"))
+		s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, "viewer"))
 		viewer := s.WithKey(bob.Account, made.ID)
 		ada.Sets(made.ID, "stop", "stopped")
 
-		lifecycle := "/api/v1/databases/" + made.ID + "/lifecycle"
-		environment := func(id string) string { return "/api/v1/databases/" + id + "/environment" }
+		lifecycle := made.path("/lifecycle")
+		environment := func(of id.DatabaseID) string { return "/api/v1/databases/" + string(of) + "/environment" }
 		for _, c := range []struct {
 			what         string
 			method, path string
 			key, body    string
-			code         string
+			code         fault.Code
 		}{
 			{"no key, and all else wrong", "PATCH", environment("X"), "", "{", "UNAUTHORIZED"},
 			{"a plan without API access, a malformed ID", "PATCH", environment("X"), eve.Key.Text, "{", "PLAN_API_ACCESS_REQUIRED"},
@@ -34,12 +39,10 @@ var checking = []Scenario{
 		}
 	}},
 	{Name: "a preview CI key works on no route of accounts", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
-		ci, err := s.Operator.NewCIKey(ada.Account)
-		s.OK(err)
-		for _, route := range s.Wire.Routes() {
-			s.Refused(s.sends(s.request(route, made.ID, nobodysID, ci.Text)).refusal(), "KEY_SCOPE_DENIED")
+		ada, made := s.Owner()
+		ci := must(s.Operator.NewCIKey(ada.Account))(s)
+		for _, route := range s.Routes {
+			s.Refused(s.sends(s.request(route, string(made.ID), nobodysID, ci.Text)).refusal(), "KEY_SCOPE_DENIED")
 		}
 	}},
 }

@@ -1,23 +1,25 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 var losingParts = []Scenario{
 	{Name: "without PgBouncer a creation goes on when it is back, and a stop is carried out", Alone: true,
 		Needs: []Ability{HasOutages}, Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			ask := NewDatabase{Name: s.Name("later"), DisplayName: "Later", IdempotencyKey: "deploy-1"}
 			s.loses(s.Outages.Pooler)
-			_, err := ada.CreateDatabase(ask)
-			s.Refused(err, "AGENT_ERROR")
-			_, err = ada.SetLifecycle(made.ID, "stop")
-			s.Refused(err, "AGENT_ERROR")
+			s.Refused(refusal(ada.CreateDatabase(ask)), "AGENT_ERROR")
+			s.Refused(refusal(ada.SetLifecycle(made.ID, "stop")), "AGENT_ERROR")
 			ada.Sees(made.ID)
 
 			s.OK(s.Outages.Pooler(false))
@@ -28,15 +30,12 @@ var losingParts = []Scenario{
 		}},
 	{Name: "without PostgreSQL on the server nothing is lost, and creation goes on when it is back", Alone: true,
 		Needs: []Ability{HasOutages}, Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			s.OK(s.Connects(made.Login()).Write("kept"))
 			ask := NewDatabase{Name: s.Name("later"), DisplayName: "Later", IdempotencyKey: "deploy-1"}
 			s.loses(s.Outages.Server)
-			_, err := ada.CreateDatabase(ask)
-			s.Refused(err, "AGENT_ERROR")
-			_, err = ada.StartBackup(made.ID)
-			s.Refused(err, "AGENT_ERROR")
+			s.Refused(refusal(ada.CreateDatabase(ask)), "AGENT_ERROR")
+			s.Refused(refusal(ada.Backups.Start(ctx, made.ID)), "AGENT_ERROR")
 			ada.Sees(made.ID)
 
 			s.OK(s.Outages.Server(false))
@@ -46,12 +45,10 @@ var losingParts = []Scenario{
 		}},
 	{Name: "without the metadata database the API says so and no more, databases work on, and it heals by itself",
 		Alone: true, Needs: []Ability{HasOutages}, Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			s.loses(s.Outages.Metadata)
 			for _, host := range s.Hosts {
-				_, err := host(ada.Key.Text).Database(made.ID)
-				r := s.Refused(err, "INTERNAL_ERROR")
+				r := s.Refused(refusal(host(ada.Key.Text).Databases.Get(ctx, made.ID)), "INTERNAL_ERROR")
 				for _, inner := range []string{"pq", "sql", "connect", "127.0.0.1", "metadata", "refused"} {
 					s.That(!strings.Contains(r.Message, inner), "the error tells of the inside: %s", r.Message)
 				}
@@ -59,8 +56,8 @@ var losingParts = []Scenario{
 			s.Connects(made.Login())
 			s.OK(s.Outages.Metadata(false))
 			s.Eventually("every host answers again", func() bool {
-				return !slices.ContainsFunc(s.Hosts, func(host func(string) API) bool {
-					_, err := host(ada.Key.Text).Database(made.ID)
+				return !slices.ContainsFunc(s.Hosts, func(host func(string) Client) bool {
+					_, err := host(ada.Key.Text).Databases.Get(ctx, made.ID)
 					return err != nil
 				})
 			})
@@ -83,8 +80,7 @@ var losingParts = []Scenario{
 			s.That(len(ada.SeesAll()) == len(asks), "%d databases exist; want %d", len(ada.SeesAll()), len(asks))
 			s.OK(s.Operator.SetQuota(ada.Account, len(asks)+1))
 			ada.Creates("one-more")
-			_, err := ada.CreateDatabase(NewDatabase{Name: s.Name("too-many"), DisplayName: "D"})
-			s.Refused(err, "PLAN_LIMIT")
+			s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: s.Name("too-many"), DisplayName: "D"})), "PLAN_LIMIT")
 		}},
 }
 
@@ -92,11 +88,7 @@ var losingParts = []Scenario{
 func (s *Stage) loses(part func(gone bool) error) {
 	s.Helper()
 	s.OK(part(true))
-	s.Cleanup(func() {
-		if err := part(false); err != nil {
-			s.Error(err)
-		}
-	})
+	s.finally(func() error { return part(false) })
 }
 
 // createsInTheEnd repeats a creation, with its key, until it goes through.
@@ -114,17 +106,17 @@ func (s *Stage) createsInTheEnd(c *Customer, ask NewDatabase) (made Created) {
 }
 
 // backsUpInTheEnd starts a backup as soon as that is possible, and returns its file name.
-func (s *Stage) backsUpInTheEnd(c *Customer, id string) (file string) {
+func (s *Stage) backsUpInTheEnd(c *Customer, of id.DatabaseID) (file backup.Filename) {
 	s.Helper()
 	s.Eventually("a backup is started", func() bool {
-		o, err := c.StartBackup(id)
+		started, err := c.Backups.Start(ctx, of)
 		if err != nil {
 			s.mayPass(err)
 			return false
 		}
-		done := c.Follows(o)
+		done := c.Follows(started.Operation)
 		s.That(done.Status == "succeeded", "it ended as %s: %+v", done.Status, done.Error)
-		file = s.fileOf(c, id, done.ID)
+		file = s.fileOf(c, of, done.ID)
 		return true
 	})
 	return file
@@ -133,7 +125,7 @@ func (s *Stage) backsUpInTheEnd(c *Customer, id string) (file string) {
 // mayPass fails the story at an error that a client is not told to repeat.
 func (s *Stage) mayPass(err error) {
 	s.Helper()
-	if r := (*Refusal)(nil); !asRefusal(err, &r) || r.Code != "AGENT_ERROR" && r.Code != "INTERNAL_ERROR" {
+	if r := (*apiclient.Error)(nil); !errors.As(err, &r) || r.Code != "AGENT_ERROR" && r.Code != "INTERNAL_ERROR" {
 		s.Fatalf("got %v; want AGENT_ERROR or INTERNAL_ERROR", err)
 	}
 }

@@ -50,8 +50,7 @@ var owning = []Scenario{
 	{Name: "a database has no more server connections than the plan says, and a client in excess waits its turn",
 		Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 			made := s.Customer("pro").Creates("orders")
-			rows, err := s.SQL.Run(made.Login(), "SELECT datconnlimit FROM pg_database WHERE datname = current_database()")
-			s.OK(err)
+			rows := must(s.SQL.Run(made.Login(), "SELECT datconnlimit FROM pg_database WHERE datname = current_database()"))(s)
 			s.That(len(rows) == 1 && rows[0] == "65", "the limit is %v; want the plan's 60 and 5 for the agent", rows)
 		}},
 }

@@ -1,47 +1,49 @@
 package spec
 
-import "slices"
+import (
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
 
 var paging = []Scenario{
 	{Name: "every list comes whole or page by page, with every entry once", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ada.Creates("two")
 		ada.Creates("three")
 		for range 3 {
 			ada.FinishesBackup(made.ID)
 			s.Pass(glance)
 		}
-		s.turnsPages("databases", ids(ada.Databases, func(d Database) string { return d.ID }))
-		s.turnsPages("backups", ids(ofDatabase(ada.Backups, made.ID), func(b Backup) string { return b.Filename }))
-		s.turnsPages("operations", ids(ofDatabase(ada.Operations, made.ID), func(o Operation) string { return o.ID }))
-		s.turnsPages("activity", ids(ofDatabase(ada.API.Activity, made.ID), func(a Activity) string { return a.ID }))
+		turnsPages(s, "databases", ada.Databases.List, func(d wire.Database) string { return string(d.ID) })
+		turnsPages(s, "backups", ofDatabase(ada.Backups.List, made), func(b wire.Backup) string { return string(b.Filename) })
+		turnsPages(s, "operations", ofDatabase(ada.Operations.List, made), func(o wire.Operation) string { return string(o.ID) })
+		turnsPages(s, "activity", ofDatabase(ada.Activity.List, made), func(a wire.Activity) string { return string(a.ID) })
 	}},
 	{Name: "a list that no quota bounds comes in pages of 100 where no limit is given",
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
-			writer := ada.API
+			ada, made := s.Owner()
+			writer := ada
 			for n := range 100 {
 				if n%s.Writes == 0 {
 					writer = s.WithKey(ada.Account) // no key may write so much at once
 				}
-				_, err := writer.SetEnvironment(made.ID, [...]*string{new("staging"), nil}[n%2])
-				s.OK(err)
+				must(writer.SetEnvironment(made.ID, [...]*database.Environment{new(database.Staging), nil}[n%2]))(s)
 			}
-			first, err := ada.API.Activity(made.ID, Page{})
-			s.OK(err)
+			first := must(ada.Activity.List(ctx, made.ID, apiclient.Page{}))(s)
 			s.That(len(first.Data) == 100 && first.NextCursor != nil, "the first page has %d entries", len(first.Data))
-			rest, err := ada.API.Activity(made.ID, Page{Cursor: *first.NextCursor})
-			s.OK(err)
+			rest := must(ada.Activity.List(ctx, made.ID, apiclient.Page{Cursor: *first.NextCursor}))(s)
 			s.That(len(rest.Data) == 1 && rest.NextCursor == nil, "the rest is %+v", rest.Data)
 		}},
 	{Name: "a limit or a cursor that makes no sense is refused", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		for _, path := range []string{
-			"/api/v1/databases", "/api/v1/databases/" + made.ID + "/backups", "/api/v1/databases/" + made.ID + "/operations",
-			"/api/v1/databases/" + made.ID + "/activity", "/api/v1/webhooks",
+			"/api/v1/databases", made.path("/backups"), made.path("/operations"),
+			made.path("/activity"), "/api/v1/webhooks",
 		} {
 			for query, field := range map[string]string{
 				"limit=0": "limit", "limit=501": "limit", "limit=x": "limit", "limit=-1": "limit", "limit=": "limit",
@@ -55,34 +57,33 @@ var paging = []Scenario{
 	}},
 }
 
-// list is any list, by what identifies its entries.
-type list func(p Page) (entries []string, next *string, err error)
+// lister is a call that reads one page.
+type lister[T any] func(context.Context, apiclient.Page, ...apiclient.Option) (wire.Page[T], error)
 
-func ids[T any](get func(Page) (Listed[T], error), id func(T) string) list {
-	return func(p Page) (entries []string, next *string, err error) {
-		l, err := get(p)
-		for _, e := range l.Data {
-			entries = append(entries, id(e))
-		}
-		return entries, l.NextCursor, err
+func ofDatabase[T any](
+	get func(context.Context, id.DatabaseID, apiclient.Page, ...apiclient.Option) (wire.Page[T], error), of Created,
+) lister[T] {
+	return func(ctx context.Context, p apiclient.Page, opts ...apiclient.Option) (wire.Page[T], error) {
+		return get(ctx, of.ID, p, opts...)
 	}
 }
 
-func ofDatabase[T any](get func(string, Page) (Listed[T], error), id string) func(Page) (Listed[T], error) {
-	return func(p Page) (Listed[T], error) { return get(id, p) }
-}
-
-// turnsPages reads the list whole, then in pages of every size.
-func (s *Stage) turnsPages(what string, get list) {
+// turnsPages reads a list whole, then in pages of every size. name is what identifies an entry.
+func turnsPages[T any](s *Stage, what string, get lister[T], name func(T) string) {
 	s.Helper()
-	whole, next, err := get(Page{})
-	s.OK(err)
+	names := func(p apiclient.Page) (names []string, next *string) {
+		l := must(get(ctx, p))(s)
+		for _, e := range l.Data {
+			names = append(names, name(e))
+		}
+		return names, l.NextCursor
+	}
+	whole, next := names(apiclient.Page{})
 	s.That(next == nil && len(whole) >= 3, "the list of %s has %d entries and goes on at %v", what, len(whole), next)
 	for limit := 1; limit <= len(whole)+1; limit++ {
 		var got []string
-		for page := (Page{Limit: limit}); ; {
-			entries, next, err := get(page)
-			s.OK(err)
+		for page := (apiclient.Page{Limit: limit}); ; {
+			entries, next := names(page)
 			s.That(len(entries) <= limit && len(entries) > 0, "a page of %d %s has %d entries", limit, what, len(entries))
 			got = append(got, entries...)
 			if next == nil {

@@ -1,20 +1,19 @@
 package spec
 
+import "github.com/pgherd/pgherd/adapters/apiclient"
+
 var quotas = []Scenario{
 	{Name: "a free account has no access to the API", Play: func(s *Stage) {
 		eve := s.Customer("free")
-		_, err := eve.Databases(Page{})
-		s.Refused(err, "PLAN_API_ACCESS_REQUIRED")
-		_, err = eve.CreateDatabase(NewDatabase{Name: s.Name("shop"), DisplayName: "D"})
-		s.Refused(err, "PLAN_LIMIT")
+		s.Refused(refusal(eve.Databases.List(ctx, apiclient.Page{})), "PLAN_API_ACCESS_REQUIRED")
+		s.Refused(refusal(eve.CreateDatabase(NewDatabase{Name: s.Name("shop"), DisplayName: "D"})), "PLAN_LIMIT")
 	}},
 	{Name: "an account has no more databases than its quota", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		s.OK(s.Operator.SetQuota(ada.Account, 2))
 		ada.Creates("one")
 		ada.Creates("two")
-		_, err := ada.CreateDatabase(NewDatabase{Name: s.Name("three"), DisplayName: "D"})
-		s.Refused(err, "PLAN_LIMIT")
+		s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: s.Name("three"), DisplayName: "D"})), "PLAN_LIMIT")
 
 		s.OK(s.Operator.SetQuota(ada.Account, 3))
 		ada.Creates("three")
@@ -30,8 +29,7 @@ var quotas = []Scenario{
 		ada := s.Customer("pro")
 		s.OK(s.Operator.SetQuota(ada.Account, 1))
 		taken := s.Customer("pro").Creates("taken")
-		_, err := ada.CreateDatabase(NewDatabase{Name: taken.Name, DisplayName: "D"})
-		s.Refused(err, "VALIDATION_ERROR", "name")
+		s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: taken.Name, DisplayName: "D"})), "VALIDATION_ERROR", "name")
 		ada.Creates("one")
 	}},
 }

@@ -3,6 +3,9 @@ package spec
 import (
 	"slices"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 const day = 24 * time.Hour
@@ -18,11 +21,10 @@ var retaining = []Scenario{
 			s.That(kept == time.Duration(days)*day, "%s keeps it for %s", plan, kept)
 
 			s.OK(s.Clock.Advance(time.Duration(days)*day - time.Hour))
-			ada.Downloads(made.ID, backup.Filename)
+			ada.Downloads(made.ID, backup)
 			s.OK(s.Clock.Advance(2 * time.Hour))
 			s.Eventually("the backup is gone", func() bool { return len(ada.ListsBackups(made.ID)) == 0 })
-			_, err := ada.DownloadBackup(made.ID, backup.Filename)
-			s.Refused(err, "BACKUP_NOT_FOUND")
+			s.Refused(refusal(ada.DownloadBackup(made.ID, backup)), "BACKUP_NOT_FOUND")
 			log := ada.ReadsActivity(made.ID)
 			s.That(log[0].Action == "backup.expired" && log[0].Actor == "system", "the log says %+v", log[0])
 		}
@@ -47,7 +49,7 @@ var scheduling = []Scenario{
 			}
 		}
 		log := ada.ReadsActivity(made.ID)
-		ended := slices.ContainsFunc(log, func(e Activity) bool { // it may have begun at the same time, by this clock
+		ended := slices.ContainsFunc(log, func(e wire.Activity) bool { // it may have begun at the same time, by this clock
 			return e.At.Equal(log[0].At) && e.Action == "backup.finished" && e.Actor == "system"
 		})
 		s.That(ended, "the log says %+v", log[0])
@@ -62,22 +64,18 @@ var scheduling = []Scenario{
 		s.That(len(ada.ListsBackups(made.ID)) == 1, "%d backups were taken", len(ada.ListsBackups(made.ID)))
 	}},
 	{Name: "a database without a schedule is not backed up", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.OK(s.Clock.Advance(3 * day))
-		list, err := ada.Operations(made.ID, Page{})
-		s.OK(err)
-		s.That(len(list.Data) == 0, "operations came from nowhere: %+v", list.Data)
+		list := ada.ListsOperations(made.ID)
+		s.That(len(list) == 0, "operations came from nowhere: %+v", list)
 	}},
 }
 
 // followsAll waits for the end of every operation of a database.
-func (s *Stage) followsAll(c *Customer, id string) {
+func (s *Stage) followsAll(c *Customer, of id.DatabaseID) {
 	s.Helper()
-	list, err := c.Operations(id, Page{})
-	s.OK(err)
-	for _, o := range list.Data {
-		if !o.Final() {
+	for _, o := range c.ListsOperations(of) {
+		if !o.Status.Final() {
 			c.Follows(o)
 		}
 	}

@@ -1,6 +1,8 @@
 package spec
 
-import "strings"
+import (
+	"strings"
+)
 
 // literal is a text in SQL.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
@@ -18,8 +20,7 @@ func (s *Stage) stocks(db Created, schema string) {
 	for _, statement := range stock {
 		statements = append(statements, strings.ReplaceAll(statement, "%", schema))
 	}
-	_, err := s.SQL.Run(db.Login(), statements...)
-	s.OK(err)
+	must(s.SQL.Run(db.Login(), statements...))(s)
 }
 
 // access is what each profile may do with an owner's tables.
@@ -62,18 +63,15 @@ func neither(db Created) []string {
 var usingRoles = []Scenario{
 	{Name: "a role may do what its profile says, with tables that were there, tables made later, and in every schema",
 		Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			s.stocks(made, "public")
 			logins := map[string]Login{}
 			for profile := range access {
 				_, logins[profile] = ada.AddsLogin(made, profile, profile)
 			}
-			_, err := s.SQL.Run(made.Login(), "CREATE SCHEMA sales", "CREATE SCHEMA later")
-			s.OK(err)
+			must(s.SQL.Run(made.Login(), "CREATE SCHEMA sales", "CREATE SCHEMA later"))(s)
 			s.stocks(made, "sales")
-			_, err = s.SQL.Run(made.Login(), "DROP TABLE public.item CASCADE", "DROP SEQUENCE public.ticket")
-			s.OK(err)
+			must(s.SQL.Run(made.Login(), "DROP TABLE public.item CASCADE", "DROP SEQUENCE public.ticket"))(s)
 			s.stocks(made, "public")
 			s.stocks(made, "later")
 			for profile, login := range logins {
@@ -83,8 +81,7 @@ var usingRoles = []Scenario{
 			}
 		}},
 	{Name: "no profile may create, make temporary tables, or be anybody else", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		for profile := range access {
 			_, login := ada.AddsLogin(made, profile, profile)
 			for _, statement := range neither(made) {
@@ -94,33 +91,25 @@ var usingRoles = []Scenario{
 		}
 	}},
 	{Name: "a custom role may do what the owner grants it", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.stocks(made, "public")
 		role, login := ada.AddsLogin(made, "Shop", "custom")
-		_, err := s.SQL.Run(made.Login(), "GRANT SELECT (id) ON item TO "+role.Username)
-		s.OK(err)
-		_, err = s.SQL.Run(login, "SELECT id FROM public.item")
-		s.OK(err)
-		_, err = s.SQL.Run(login, "SELECT price FROM public.item")
+		must(s.SQL.Run(made.Login(), "GRANT SELECT (id) ON item TO "+role.Username))(s)
+		must(s.SQL.Run(login, "SELECT id FROM public.item"))(s)
+		_, err := s.SQL.Run(login, "SELECT price FROM public.item")
 		s.That(s.SQL.State(err) == "42501", "it reads another column: %v", err)
 	}},
 	{Name: "what the owner grants and takes concerns one role, and no profile", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.stocks(made, "public")
 		one, first := ada.AddsLogin(made, "one", "read_only")
 		_, second := ada.AddsLogin(made, "two", "read_only")
-		_, err := s.SQL.Run(made.Login(), "GRANT INSERT ON item TO "+one.Username)
-		s.OK(err)
-		_, err = s.SQL.Run(first, "INSERT INTO public.item VALUES (7, 7)")
-		s.OK(err)
-		_, err = s.SQL.Run(second, "INSERT INTO public.item VALUES (8, 8)")
+		must(s.SQL.Run(made.Login(), "GRANT INSERT ON item TO "+one.Username))(s)
+		must(s.SQL.Run(first, "INSERT INTO public.item VALUES (7, 7)"))(s)
+		_, err := s.SQL.Run(second, "INSERT INTO public.item VALUES (8, 8)")
 		s.That(s.SQL.State(err) == "42501", "the other may, too: %v", err)
-		_, err = s.SQL.Run(made.Login(), "REVOKE ALL ON item FROM "+one.Username)
-		s.OK(err)
-		_, err = s.SQL.Run(first, "SELECT * FROM public.item")
-		s.OK(err)
+		must(s.SQL.Run(made.Login(), "REVOKE ALL ON item FROM "+one.Username))(s)
+		must(s.SQL.Run(first, "SELECT * FROM public.item"))(s)
 	}},
 	{Name: "roles of one database reach nothing in another, of the same account either", Needs: []Ability{RunsRealSQL},
 		Play: func(s *Stage) {

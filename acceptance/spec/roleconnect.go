@@ -1,66 +1,59 @@
 package spec
 
+import (
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+)
+
 var grantingConnect = []Scenario{
 	{Name: "an owner who withdraws CONNECT during setup is told what to run, and the same request goes on", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask, told := s.withdrawsDuringSetup(ada, made)
-		s.OK(s.ByHand.Owner(made, told.GrantSQL))
+		s.OK(s.OnServer.Owner(made, told.GrantSQL))
 		role := ada.AddsRoleAs(made, ask)
 		s.That(role.Status == "ready" && role.Username == told.Username, "it is %+v", role)
 		s.bothIn(ada.Reveals(made, role).Login())
 	}},
 	{Name: "a setup that CONNECT holds up can be finished step by step", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask, told := s.withdrawsDuringSetup(ada, made)
 		role := ada.halfMade(made)
-		_, err := ada.AdmitRole(made.ID, role.RoleID)
-		s.Refused(err, "CONNECT_GRANT_REQUIRED")
-		prepared, err := ada.PrepareRole(made.ID, role.RoleID)
-		s.OK(err)
+		s.Refused(refusal(ada.Roles.Admit(ctx, made.ID, role.RoleID)), "CONNECT_GRANT_REQUIRED")
+		prepared := must(ada.Roles.Prepare(ctx, made.ID, role.RoleID))(s)
 		s.That(prepared.Status == "sql_ready" && prepared.RoleID == role.RoleID && prepared.Username == told.Username &&
 			prepared.Profile == "custom" && prepared.AccessProfile == "read_only" && prepared.Ordinal == role.Ordinal, "%+v", prepared)
-		_, err = ada.AdmitRole(made.ID, role.RoleID)
-		r := s.Refused(err, "CONNECT_GRANT_REQUIRED")
+		r := s.Refused(refusal(ada.Roles.Admit(ctx, made.ID, role.RoleID)), "CONNECT_GRANT_REQUIRED")
 		s.That(r.GrantSQL == told.GrantSQL, "it is told to run %s", r.GrantSQL)
-		s.OK(s.ByHand.Owner(made, told.GrantSQL))
+		s.OK(s.OnServer.Owner(made, told.GrantSQL))
 		for range 2 {
-			admitted, err := ada.AdmitRole(made.ID, role.RoleID)
-			s.OK(err)
+			admitted := must(ada.Roles.Admit(ctx, made.ID, role.RoleID))(s)
 			s.That(admitted.Status == "ready" && admitted.RoleID == role.RoleID, "%+v", admitted)
 		}
-		_, err = ada.PrepareRole(made.ID, role.RoleID)
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.Refused(refusal(ada.Roles.Prepare(ctx, made.ID, role.RoleID)), "MANAGED_ROLE_CONFLICT")
 		s.That(ada.AddsRoleAs(made, ask).RoleID == role.RoleID, "the request makes another role")
 		s.bothIn(ada.Reveals(made, role).Login())
 	}},
 	{Name: "a role that is not finished lets nobody in, blocks the next one, and can be deleted", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask, _ := s.withdrawsDuringSetup(ada, made)
 		role := ada.halfMade(made)
 		other := NewRole{DisplayName: "other", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "other"}
-		_, err := ada.CreateRole(made.ID, other)
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.Refused(refusal(ada.CreateRole(made.ID, other)), "MANAGED_ROLE_CONFLICT")
 		for what, err := range s.tryReady(ada, made, role) {
 			s.Log(what)
 			s.Refused(err, "MANAGED_ROLE_CONFLICT")
 		}
 		ada.Deletes(made, role)
-		_, err = ada.CreateRole(made.ID, ask)
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.Refused(refusal(ada.CreateRole(made.ID, ask)), "MANAGED_ROLE_CONFLICT")
 		ada.AddsRoleAs(made, other)
 	}},
 	{Name: "a rotation while CONNECT is withdrawn opens nothing until the owner grants it again", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
-		s.OK(s.ByHand.Withdraw(made, role.Username))
+		s.OK(s.OnServer.Withdraw(made, role.Username))
 		ada.Rotates(made, role, "rotate-1")
 		fresh := ada.Reveals(made, role).Login()
 		s.bothOut(fresh)
-		s.OK(s.ByHand.Owner(made, "GRANT CONNECT ON DATABASE "+quoted(made.Name)+" TO "+quoted(role.Username)))
+		s.OK(s.OnServer.Owner(made, "GRANT CONNECT ON DATABASE "+quoted(made.Name)+" TO "+quoted(role.Username)))
 		for _, way := range []Login{fresh, fresh.ByTransaction()} {
 			s.Eventually("it gets in", func() bool { // each entry of the pooler waits a second after a log-in that failed
 				session, err := s.Connect(way)
@@ -73,21 +66,19 @@ var grantingConnect = []Scenario{
 		s.bothOut(login)
 	}},
 	{Name: "a role whose CONNECT is withdrawn can be shown, revoked and deleted", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
-		for what, end := range map[string]func(Role){
-			"revoked": func(r Role) { ada.Revokes(made, r) },
-			"deleted": func(r Role) { ada.Deletes(made, r) },
-			"removed": func(r Role) {
+		ada, made := s.Owner()
+		for what, end := range map[string]func(wire.Role){
+			"revoked": func(r wire.Role) { ada.Revokes(made, r) },
+			"deleted": func(r wire.Role) { ada.Deletes(made, r) },
+			"removed": func(r wire.Role) {
 				ada.Revokes(made, r)
-				gone, err := ada.RemoveRole(made.ID, r.RoleID)
-				s.OK(err)
+				gone := must(ada.Roles.Remove(ctx, made.ID, r.RoleID))(s)
 				s.That(gone.Status == "removed", "it is %+v", gone)
 			},
 		} {
 			role, login := ada.AddsLogin(made, what, "read_only")
 			held := s.bothIn(login)
-			s.OK(s.ByHand.Withdraw(made, role.Username))
+			s.OK(s.OnServer.Withdraw(made, role.Username))
 			s.That(ada.Reveals(made, role).Login() == login, "another password is shown")
 			end(role)
 			s.closed(held...)
@@ -102,7 +93,7 @@ var grantingConnect = []Scenario{
 		made := ada.Creates("orders")
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		held := s.bothIn(login)
-		s.OK(s.ByHand.Withdraw(made, role.Username))
+		s.OK(s.OnServer.Withdraw(made, role.Username))
 		s.OK(s.Clock.Advance(day))
 		s.isExpired(ada, made, role)
 		s.closed(held...)
@@ -112,33 +103,32 @@ var grantingConnect = []Scenario{
 }
 
 // withdrawsDuringSetup has somebody ask for the first role of a database, and the owner withdraw its CONNECT meanwhile.
-func (s *Stage) withdrawsDuringSetup(c *Customer, db Created) (NewRole, Hints) {
+func (s *Stage) withdrawsDuringSetup(c *Customer, db Created) (NewRole, wire.GrantRequired) {
 	s.Helper()
 	username := usernameOf(db, 1)
-	end, err := s.ByHand.WithdrawAtOnce(db, username)
-	s.OK(err)
+	end := must(s.OnServer.WithdrawAtOnce(db, username))(s)
 	ask := NewRole{DisplayName: "Held up", AccessProfile: "read_only", ConnectionLimit: 2, IdempotencyKey: "held up"}
-	_, err = c.CreateRole(db.ID, ask)
+	_, err := c.CreateRole(db.ID, ask)
 	s.OK(end())
 	r := s.Refused(err, "CONNECT_GRANT_REQUIRED")
-	s.That(r.DatabaseName == db.Name && r.Username == username && r.GrantSQL != "", "it tells %+v", r.Hints)
-	return ask, r.Hints
+	told := r.GrantRequired
+	s.That(told != nil && told.DatabaseName == db.Name && told.Username == username && told.GrantSQL != "", "it tells %+v", told)
+	return ask, *told
 }
 
 // halfMade is the only role of a database, whose setup was held up.
-func (c *Customer) halfMade(db Created) Role {
+func (c *Customer) halfMade(db Created) wire.Role {
 	c.stage.Helper()
-	list, err := c.Roles(db.ID, false)
-	c.stage.OK(err)
+	list := must(c.Roles.List(ctx, db.ID))(c.stage)
 	c.stage.That(len(list) == 1 && (list[0].Status == "sql_ready" || list[0].Status == "reserved"), "the list is %+v", list)
-	return list[0]
+	return list[0].Role
 }
 
 // tryReady does what needs a role that is ready.
-func (s *Stage) tryReady(c *Customer, db Created, r Role) map[string]error {
+func (s *Stage) tryReady(c *Customer, db Created, r wire.Role) map[string]error {
 	errs := map[string]error{}
-	for _, what := range []string{"reveal", "rotate", "revoke"} {
-		errs[what] = s.tryOne(c, db, r, what)
+	for _, what := range []RoleKind{"reveal", "rotate", "revoke"} {
+		errs[string(what)] = s.tryOne(c, db, r, what)
 	}
 	return errs
 }

@@ -3,12 +3,14 @@ package spec
 import (
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 var deletingRoles = []Scenario{
 	{Name: "a deleted role is shut out, gone from the server and the list, and nobody else is disturbed", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		_, neighbour := ada.AddsLogin(made, "Jobs", "read_only")
 		held, others := s.bothIn(login), s.bothIn(neighbour)
@@ -23,53 +25,46 @@ var deletingRoles = []Scenario{
 		ada.Deletes(made, role)
 	}},
 	{Name: "a revoked role is removed by either way", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		one, two := ada.AddsRole(made, "one", "custom"), ada.AddsRole(made, "two", "custom")
-		_, err := ada.RemoveRole(made.ID, one.RoleID)
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.Refused(refusal(ada.Roles.Remove(ctx, made.ID, one.RoleID)), "MANAGED_ROLE_CONFLICT")
 		ada.Revokes(made, one)
-		gone, err := ada.RemoveRole(made.ID, one.RoleID)
-		s.OK(err)
-		s.That(gone == Removal{RoleID: one.RoleID, Status: "removed"}, "it is %+v", gone)
+		gone := must(ada.Roles.Remove(ctx, made.ID, one.RoleID))(s)
+		s.That(gone == wire.RoleRemoval{RoleID: one.RoleID, Status: "removed"}, "it is %+v", gone)
 		ada.Revokes(made, two)
 		ada.Deletes(made, two)
 		s.That(len(ada.ListsRoles(made)) == 0, "the list is %+v", ada.ListsRoles(made))
 	}},
 	{Name: "a grant of the owner keeps a role, revoked, until it is taken back", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
-		s.OK(s.ByHand.Entangle(made, role.Username, 2))
+		s.OK(s.OnServer.Entangle(made, role.Username, 2))
 		held := s.bothIn(login)
 		for range 2 {
 			_, err := ada.DeleteRole(made.ID, role.RoleID)
-			r := s.Refused(err, "ROLE_DEPENDENCIES")
-			s.That(len(r.Dependencies) == 2 && r.Truncated != nil && !*r.Truncated, "it tells %+v", r.Hints)
-			for _, d := range r.Dependencies {
+			told := s.dependencies(err)
+			s.That(len(told.Dependencies) == 2 && !told.Truncated, "it tells %+v", told)
+			for _, d := range told.Dependencies {
 				s.That(d.Kind == "grant" && d.ObjectType == "table" && d.Schema == "public" && d.Name != "" && d.Identity != "", "%+v", d)
 			}
 			s.That(ada.FindsRole(made, role).Status == "revoked", "it is %s", ada.FindsRole(made, role).Status)
 		}
 		s.closed(held...)
 		s.bothOut(login)
-		_, err := ada.RemoveRole(made.ID, role.RoleID)
-		r := s.Refused(err, "ROLE_DEPENDENCIES")
-		s.That(r.Dependencies == nil && r.Truncated == nil, "the short way tells %+v", r.Hints)
-		s.OK(s.ByHand.Disentangle(made, role.Username))
-		gone, err := ada.RemoveRole(made.ID, role.RoleID)
-		s.OK(err)
+		r := s.Refused(refusal(ada.Roles.Remove(ctx, made.ID, role.RoleID)), "ROLE_DEPENDENCIES")
+		s.That(r.Dependencies == nil, "the short way tells %+v", r.Dependencies)
+		s.OK(s.OnServer.Disentangle(made, role.Username))
+		gone := must(ada.Roles.Remove(ctx, made.ID, role.RoleID))(s)
 		s.That(gone.Status == "removed", "it is %+v", gone)
 	}},
 	{Name: "of many dependencies twenty are told, and that there are more", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "custom")
-		s.OK(s.ByHand.Entangle(made, role.Username, 21))
+		s.OK(s.OnServer.Entangle(made, role.Username, 21))
 		_, err := ada.DeleteRole(made.ID, role.RoleID)
-		r := s.Refused(err, "ROLE_DEPENDENCIES")
-		s.That(len(r.Dependencies) == 20 && r.Truncated != nil && *r.Truncated, "it tells %d", len(r.Dependencies))
-		s.OK(s.ByHand.Disentangle(made, role.Username))
+		told := s.dependencies(err)
+		s.That(len(told.Dependencies) == 20 && told.Truncated, "it tells %d", len(told.Dependencies))
+		s.OK(s.OnServer.Disentangle(made, role.Username))
 		ada.Deletes(made, role)
 	}},
 	{Name: "what depends on a role in another database of the account is told without its name; in a stranger's it does not count",
@@ -77,12 +72,12 @@ var deletingRoles = []Scenario{
 			ada, eve := s.Customer("pro"), s.Customer("pro")
 			made, other, foreign := ada.Creates("orders"), ada.Creates("other"), eve.Creates("foreign")
 			role := ada.AddsRole(made, "Reports", "custom")
-			s.OK(s.ByHand.Entangle(foreign, role.Username, 1))
-			s.OK(s.ByHand.Entangle(other, role.Username, 1))
+			s.OK(s.OnServer.Entangle(foreign, role.Username, 1))
+			s.OK(s.OnServer.Entangle(other, role.Username, 1))
 			_, err := ada.DeleteRole(made.ID, role.RoleID)
-			r := s.Refused(err, "ROLE_DEPENDENCIES")
-			s.That(len(r.Dependencies) == 1 && r.Dependencies[0].Kind == "other_database", "it tells %+v", r.Hints)
-			s.OK(s.ByHand.Disentangle(other, role.Username))
+			told := s.dependencies(err)
+			s.That(len(told.Dependencies) == 1 && told.Dependencies[0].Kind == "other_database", "it tells %+v", told)
+			s.OK(s.OnServer.Disentangle(other, role.Username))
 			ada.Deletes(made, role)
 			s.That(!slices.ContainsFunc(s.serverObjects(), func(o string) bool { return strings.HasSuffix(o, role.Username) }),
 				"the server still has %s", role.Username)
@@ -90,8 +85,7 @@ var deletingRoles = []Scenario{
 		}},
 	{Name: "whatever a role owns or is named in keeps it, and only the owner drops any of that", Needs: []Ability{RunsRealSQL},
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			role, login := ada.AddsLogin(made, "Jobs", "custom")
 			name := role.Username
 			_, err := s.SQL.Run(made.Login(),
@@ -100,10 +94,9 @@ var deletingRoles = []Scenario{
 				"ALTER DEFAULT PRIVILEGES IN SCHEMA jobs GRANT SELECT ON TABLES TO "+name,
 				"CREATE FUNCTION double(n int) RETURNS int LANGUAGE sql RETURN n * 2", "GRANT EXECUTE ON FUNCTION double TO "+name)
 			s.OK(err)
-			_, err = s.SQL.Run(login, "CREATE TABLE jobs.own (id int)", "INSERT INTO jobs.own VALUES (42)")
-			s.OK(err)
+			must(s.SQL.Run(login, "CREATE TABLE jobs.own (id int)", "INSERT INTO jobs.own VALUES (42)"))(s)
 			_, err = ada.DeleteRole(made.ID, role.RoleID)
-			told := s.Refused(err, "ROLE_DEPENDENCIES").Dependencies
+			told := s.dependencies(err).Dependencies
 			s.tells(told, "owned_object", "table", "jobs", "own")
 			s.tells(told, "grant", "schema", "", "jobs")
 			s.tells(told, "grant", "function", "public", "double")
@@ -123,8 +116,16 @@ var deletingRoles = []Scenario{
 		}},
 }
 
+// dependencies are what a refused removal tells.
+func (s *Stage) dependencies(err error) wire.Dependencies {
+	s.Helper()
+	told := s.Refused(err, "ROLE_DEPENDENCIES").Dependencies
+	s.That(told != nil, "it tells nothing")
+	return *told
+}
+
 // tells fails the story unless a dependency is on the list.
-func (s *Stage) tells(told []Dependency, kind, objectType, schema, name string) {
+func (s *Stage) tells(told []Dependency, kind role.DependencyKind, objectType, schema, name string) {
 	s.Helper()
 	s.That(slices.ContainsFunc(told, func(d Dependency) bool {
 		return d.Kind == kind && d.ObjectType == objectType && d.Schema == schema && strings.Contains(d.Name, name) && d.Identity != ""

@@ -3,6 +3,8 @@ package spec
 import (
 	"slices"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 var expiringRoles = []Scenario{
@@ -22,11 +24,10 @@ var expiringRoles = []Scenario{
 			s.isExpired(ada, made, role)
 			s.closed(held...)
 			s.bothOut(login)
-			for _, kind := range []string{"reveal", "rotate"} {
+			for _, kind := range []RoleKind{"reveal", "rotate"} {
 				s.Refused(s.tryOne(ada, made, role, kind), "MANAGED_ROLE_CONFLICT")
 			}
-			_, err := ada.RenameRole(made.ID, role.RoleID, "Renamed")
-			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+			s.Refused(refusal(ada.RenameRole(made.ID, role.RoleID, "Renamed")), "MANAGED_ROLE_CONFLICT")
 		}},
 	{Name: "a credential is over when its time has come, be the service behind or not", Alone: true, Needs: []Ability{MovesTime},
 		Play: func(s *Stage) {
@@ -36,7 +37,7 @@ var expiringRoles = []Scenario{
 			role, login := ada.AddsLogin(made, "Reports", "read_only")
 			s.OK(s.Batch.Stop())
 			s.OK(s.Clock.Advance(day))
-			for _, kind := range []string{"reveal", "rotate"} {
+			for _, kind := range []RoleKind{"reveal", "rotate"} {
 				s.Refused(s.tryOne(ada, made, role, kind), "MANAGED_ROLE_CONFLICT")
 			}
 			s.OK(s.Batch.Start())
@@ -86,19 +87,18 @@ var expiringRoles = []Scenario{
 			role, old := ada.AddsLogin(made, "Reports", "read_only")
 			held := s.bothIn(old)
 			s.losesAgent()
-			begun, err := ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
-			s.OK(err)
+			begun := must(ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1"))(s)
 			s.That(begun.Status == "pending", "the change is %+v", begun)
 			s.OK(s.Clock.Advance(2 * day))
 			s.OK(s.Agent.Start())
 			s.isExpired(ada, made, role)
 			s.closed(held...)
 			s.bothOut(old)
-			done, err := ada.API.RoleChange(made.ID, role.RoleID, begun.OperationID)
+			done, err := ada.Roles.GetChange(ctx, made.ID, role.RoleID, begun.OperationID)
 			s.OK(err)
 			s.That(done.Status == "completed" && done.CredentialGeneration == 2, "the change is %+v", done)
 			s.Refused(s.tryOne(ada, made, role, "reveal"), "MANAGED_ROLE_CONFLICT")
-			var other Role
+			var other wire.Role
 			s.Eventually("the database takes another role", func() bool {
 				other, err = ada.CreateRole(made.ID, NewRole{
 					DisplayName: "Jobs", AccessProfile: "custom", ConnectionLimit: 2, IdempotencyKey: "jobs",
@@ -115,23 +115,19 @@ var expiringRoles = []Scenario{
 			made := ada.Creates("orders")
 			ask := NewRole{DisplayName: "Reports", AccessProfile: "read_only", ConnectionLimit: 2, IdempotencyKey: "deploy-1"}
 			s.losesAgent()
-			_, err := ada.CreateRole(made.ID, ask)
-			s.Refused(err, "AGENT_ERROR")
+			s.Refused(refusal(ada.CreateRole(made.ID, ask)), "AGENT_ERROR")
 			half := ada.halfMade(made)
 			s.OK(s.Agent.Start())
 			s.OK(s.Clock.Advance(day))
-			_, err = ada.CreateRole(made.ID, ask)
-			s.Refused(err, "MANAGED_ROLE_CONFLICT")
-			_, err = ada.PrepareRole(made.ID, half.RoleID)
-			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+			s.Refused(refusal(ada.CreateRole(made.ID, ask)), "MANAGED_ROLE_CONFLICT")
+			s.Refused(refusal(ada.Roles.Prepare(ctx, made.ID, half.RoleID)), "MANAGED_ROLE_CONFLICT")
 			ada.Deletes(made, half)
 			again := ask
 			again.IdempotencyKey = "deploy-2"
 			s.bothIn(ada.Reveals(made, ada.AddsRoleAs(made, again)).Login())
 		}},
 	{Name: "without a validity no password ever ends", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "custom")
 		s.That(role.CredentialExpiresAt == nil, "it expires at %v", role.CredentialExpiresAt)
 		s.OK(s.Clock.Advance(1000 * day))
@@ -143,23 +139,22 @@ var expiringRoles = []Scenario{
 func withinMinute(t, of time.Time) bool { return t.Sub(of).Abs() <= time.Minute }
 
 // isExpired waits until the service has shut an expired role out.
-func (s *Stage) isExpired(c *Customer, db Created, r Role) {
+func (s *Stage) isExpired(c *Customer, db Created, r wire.Role) {
 	s.Helper()
 	s.Eventually("the role is expired and nothing is pending", func() bool {
-		list, err := c.Roles(db.ID, false)
-		s.OK(err)
-		return slices.ContainsFunc(list, func(o Role) bool {
+		list := must(c.Roles.List(ctx, db.ID))(s)
+		return slices.ContainsFunc(list, func(o wire.ListedRole) bool {
 			return o.RoleID == r.RoleID && o.Status == "expired" && o.OperationID == nil
 		})
 	})
 }
 
 // tryOne reveals or changes a role.
-func (s *Stage) tryOne(c *Customer, db Created, r Role, what string) (err error) {
+func (s *Stage) tryOne(c *Customer, db Created, r wire.Role, what RoleKind) (err error) {
 	if what == "reveal" {
-		_, err = c.RevealRole(db.ID, r.RoleID)
+		_, err = c.Roles.Reveal(ctx, db.ID, r.RoleID)
 		return err
 	}
-	_, err = c.ChangeRole(db.ID, r.RoleID, what, "try "+what+" "+r.RoleID)
+	_, err = c.ChangeRole(db.ID, r.RoleID, what, "try "+string(what)+" "+string(r.RoleID))
 	return err
 }

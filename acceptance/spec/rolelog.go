@@ -3,16 +3,17 @@ package spec
 import (
 	"slices"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/audit"
 )
 
 var recordingRoles = []Scenario{
 	{Name: "the activity log tells who did what with a role and with a login, and no secret", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "read_only")
 		secrets := []string{made.Password, ada.Key.Text, ada.Reveals(made, role).Password}
-		_, err := ada.RenameRole(made.ID, role.RoleID, "Monthly")
-		s.OK(err)
+		must(ada.RenameRole(made.ID, role.RoleID, "Monthly"))(s)
 		ada.Rotates(made, role, "rotate-1")
 		secrets = append(secrets, ada.Reveals(made, role).Password)
 		ada.Revokes(made, role)
@@ -20,28 +21,27 @@ var recordingRoles = []Scenario{
 		secrets = append(secrets, ada.RevealsLogin(made, "runtime").Password, ada.RotatesLogin(made, "owner", "owner-1").Password)
 
 		log := ada.ReadsActivity(made.ID)
-		var actions []string
+		var actions []audit.Action
 		for _, e := range log {
 			actions = append(actions, e.Action)
-			s.That(e.Actor == "key:pgh_"+ada.Key.ID, "%s was done by %s", e.Action, e.Actor)
+			s.That(e.Actor == ada.actor(), "%s was done by %s", e.Action, e.Actor)
 			if e.Action != "database.created" {
-				s.That(e.Details["roleId"] == role.RoleID || e.Details["login"] != "", "%s was done with %v", e.Action, e.Details)
+				s.That(e.Details["roleId"] == string(role.RoleID) || e.Details["login"] != "", "%s was done with %v", e.Action, e.Details)
 			}
 		}
-		s.inOrder(log, actions, []string{
+		s.inOrder(log, actions, []audit.Action{
 			"database.created", "role.created", "role.revealed", "role.renamed", "role.rotated", "role.revealed", "role.revoked",
 			"role.removed", "login.revealed", "login.rotated", "login.revealed",
 		})
 		s.noSecretIn(log, secrets...)
 	}},
 	{Name: "what was proven of a rotation stands in the log", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		s.bothIn(login)
 		ada.Rotates(made, role, "rotate-1")
 		log := ada.ReadsActivity(made.ID)
-		i := slices.IndexFunc(log, func(e Activity) bool { return e.Action == "role.rotated" })
+		i := slices.IndexFunc(log, func(e wire.Activity) bool { return e.Action == "role.rotated" })
 		s.That(i >= 0, "the log is %+v", log)
 		for _, proven := range []string{"noneLeft", "oldRefused", "newAccepted"} {
 			s.That(log[i].Details[proven] == "true", "%s: the entry is %+v", proven, log[i])
@@ -56,7 +56,7 @@ var recordingRoles = []Scenario{
 		s.OK(s.Clock.Advance(time.Hour))
 		s.isExpired(ada, made, role)
 		log := ada.ReadsActivity(made.ID)
-		i := slices.IndexFunc(log, func(e Activity) bool { return e.Action == "role.expired" })
-		s.That(i >= 0 && log[i].Actor == "system" && log[i].Details["roleId"] == role.RoleID, "the log is %+v", log)
+		i := slices.IndexFunc(log, func(e wire.Activity) bool { return e.Action == "role.expired" })
+		s.That(i >= 0 && log[i].Actor == "system" && log[i].Details["roleId"] == string(role.RoleID), "the log is %+v", log)
 	}},
 }

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 var repeatingRoles = []Scenario{
 	{Name: "a repeated request with the same key gets the same role", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask := NewRole{DisplayName: "  Reports ", AccessProfile: "read_only", ConnectionLimit: 3, IdempotencyKey: "deploy-1"}
 		first := ada.AddsRoleAs(made, ask)
 		ask.DisplayName = "Reports"
@@ -18,8 +19,7 @@ var repeatingRoles = []Scenario{
 		s.That(len(ada.ListsRoles(made)) == 1, "the list is %+v", ada.ListsRoles(made))
 	}},
 	{Name: "the same key with another request is a conflict", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask := NewRole{DisplayName: "Reports", AccessProfile: "read_only", ConnectionLimit: 3, IdempotencyKey: "deploy-1"}
 		ada.AddsRoleAs(made, ask)
 		for _, change := range []func(*NewRole){
@@ -29,18 +29,15 @@ var repeatingRoles = []Scenario{
 		} {
 			other := ask
 			change(&other)
-			_, err := ada.CreateRole(made.ID, other)
-			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+			s.Refused(refusal(ada.CreateRole(made.ID, other)), "MANAGED_ROLE_CONFLICT")
 		}
 		s.That(len(ada.ListsRoles(made)) == 1, "the list is %+v", ada.ListsRoles(made))
 	}},
 	{Name: "the key of a removed role makes no other", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "deploy-1"}
 		ada.Deletes(made, ada.AddsRoleAs(made, ask))
-		_, err := ada.CreateRole(made.ID, ask)
-		s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		s.Refused(refusal(ada.CreateRole(made.ID, ask)), "MANAGED_ROLE_CONFLICT")
 		s.That(len(ada.ListsRoles(made)) == 0, "the list is %+v", ada.ListsRoles(made))
 		ask.IdempotencyKey = "deploy-2"
 		ada.AddsRoleAs(made, ask)
@@ -52,25 +49,21 @@ var repeatingRoles = []Scenario{
 		s.That(ada.AddsRoleAs(one, ask).RoleID != ada.AddsRoleAs(other, ask).RoleID, "they share a role")
 	}},
 	{Name: "a key has 1-200 characters and is not one of the service's own", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1}
 		for _, bad := range []string{"", strings.Repeat("k", 201), "service-internal-delete-1"} {
 			ask.IdempotencyKey = bad
-			_, err := ada.CreateRole(made.ID, ask)
-			s.Refused(err, "VALIDATION_ERROR", "Idempotency-Key")
-			_, err = ada.ChangeRole(made.ID, nobodysID, "rotate", bad)
-			s.Refused(err, "VALIDATION_ERROR", "Idempotency-Key")
+			s.Refused(refusal(ada.CreateRole(made.ID, ask)), "VALIDATION_ERROR", "Idempotency-Key")
+			s.Refused(refusal(ada.ChangeRole(made.ID, nobodysID, "rotate", bad)), "VALIDATION_ERROR", "Idempotency-Key")
 		}
 		ask.IdempotencyKey = strings.Repeat("k", 200)
 		role := ada.AddsRoleAs(made, ask)
 		ada.Rotates(made, role, strings.Repeat("r", 200))
 	}},
 	{Name: "40 requests at once with one key make one role and answer alike", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask := NewRole{DisplayName: "Reports", AccessProfile: "read_only", ConnectionLimit: 3, IdempotencyKey: "deploy-1"}
-		answers := make([]Role, 40)
+		answers := make([]wire.Role, 40)
 		errs := s.atOnce(len(answers), func(i int) (err error) {
 			answers[i], err = s.Hosts[i%len(s.Hosts)](ada.Key.Text).CreateRole(made.ID, ask)
 			return err
@@ -83,8 +76,7 @@ var repeatingRoles = []Scenario{
 		s.bothIn(ada.Reveals(made, answers[0]).Login())
 	}},
 	{Name: "of 200 different requests at once with one key one wins", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		const bodies = 6
 		var keys []string // a key of the API takes only so many requests a minute
 		for range 5 {
@@ -95,7 +87,7 @@ var repeatingRoles = []Scenario{
 				DisplayName: nth("Reports", i%2), AccessProfile: "read_only", ConnectionLimit: 2 + i%3, IdempotencyKey: "deploy-1",
 			}
 		}
-		answers := make([]Role, 200)
+		answers := make([]wire.Role, 200)
 		errs := s.atOnce(len(answers), func(i int) (err error) {
 			answers[i], err = s.Hosts[i%len(s.Hosts)](keys[i/2%len(keys)]).CreateRole(made.ID, ask(i))
 			return err
@@ -113,11 +105,10 @@ var repeatingRoles = []Scenario{
 			s.That(answers[i].RoleID == list[0].RoleID && answers[i].Status == "ready", "%+v; the list has %+v", answers[i], list[0])
 		}
 		s.That(won >= len(errs)/bodies, "%d requests had the body that won", won)
-		s.bothIn(ada.Reveals(made, list[0]).Login())
+		s.bothIn(ada.Reveals(made, list[0].Role).Login())
 	}},
 	{Name: "of many who want a role at once each gets one or hears of the conflict, and can ask again", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		ask := func(i int) NewRole {
 			key := fmt.Sprint("role-", i)
 			return NewRole{DisplayName: key, AccessProfile: "custom", ConnectionLimit: 2, IdempotencyKey: key}

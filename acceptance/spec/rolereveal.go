@@ -1,11 +1,16 @@
 package spec
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
+)
 
 var revealingRoles = []Scenario{
 	{Name: "a password is told with all that a log-in needs, and the log says who asked", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "read_only")
 		before := len(ada.ReadsActivity(made.ID))
 		shown := ada.Reveals(made, role)
@@ -15,21 +20,20 @@ var revealingRoles = []Scenario{
 
 		log := ada.ReadsActivity(made.ID)
 		s.That(len(log) == before+2, "two looks left %d entries", len(log)-before)
-		s.That(s.looks(ada, log, "roleId", role.RoleID) == 2, "the log is %+v", log)
+		s.That(s.looks(ada, log, "roleId", string(role.RoleID)) == 2, "the log is %+v", log)
 		s.noSecretIn(log, shown.Password)
 	}},
 	{Name: "nothing but the credentials tells a password", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "read_only")
 		old := ada.Reveals(made, role).Password
 		change := ada.Rotates(made, role, "rotate-1")
 		secrets := []string{old, ada.Reveals(made, role).Password}
 		for _, path := range []string{
 			"", "/activity", "/custom-roles", "/custom-roles?includeRevoked=true", "/managed-roles",
-			"/custom-roles/" + role.RoleID + "/changes/" + change.OperationID,
+			"/custom-roles/" + string(role.RoleID) + "/changes/" + string(change.OperationID),
 		} {
-			answer := s.sends(Request{Method: "GET", Path: "/api/v1/databases/" + made.ID + path, Key: ada.Key.Text})
+			answer := s.sends(Request{Method: "GET", Path: made.path(path), Key: ada.Key.Text})
 			s.That(answer.Status == 200, "%s: %d %s", path, answer.Status, answer.Body)
 			for _, secret := range secrets {
 				s.That(!strings.Contains(string(answer.Body), secret), "%q tells a password", path)
@@ -37,14 +41,13 @@ var revealingRoles = []Scenario{
 		}
 	}},
 	{Name: "a password that was changed past the service is not shown; a rotation repairs that", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		own := login
 		own.Password = strings.Repeat("own", 12)
-		s.OK(s.ByHand.SetPassword(login, own.Password))
+		s.OK(s.OnServer.SetPassword(login, own.Password))
 		before := len(ada.ReadsActivity(made.ID))
-		_, err := ada.RevealRole(made.ID, role.RoleID)
+		_, err := ada.Roles.Reveal(ctx, made.ID, role.RoleID)
 		s.says(s.Refused(err, "MANAGED_ROLE_CONFLICT"), "changed on the server", "rotation repairs")
 		s.That(len(ada.ReadsActivity(made.ID)) == before, "it stands in the log all the same")
 		ada.Rotates(made, role, "repair-1")
@@ -53,15 +56,13 @@ var revealingRoles = []Scenario{
 		s.bothIn(ada.Reveals(made, role).Login())
 	}},
 	{Name: "a role that is gone from the server is neither shown nor rotated, and can be deleted", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "custom")
-		s.OK(s.ByHand.DropLogin(made, role.Username))
+		s.OK(s.OnServer.DropLogin(made, role.Username))
 		before := len(ada.ReadsActivity(made.ID))
-		_, err := ada.RevealRole(made.ID, role.RoleID)
-		s.says(s.Refused(err, "MANAGED_ROLE_CONFLICT"), "server has no", "login")
+		s.says(s.Refused(refusal(ada.Roles.Reveal(ctx, made.ID, role.RoleID)), "MANAGED_ROLE_CONFLICT"), "server has no", "login")
 		s.That(len(ada.ReadsActivity(made.ID)) == before, "it stands in the log all the same")
-		_, err = ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
+		_, err := ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
 		s.says(s.Refused(err, "MANAGED_ROLE_CONFLICT"), "server has no", "login")
 		ada.AddsRole(made, "Next", "custom")
 		ada.Deletes(made, role)
@@ -71,23 +72,20 @@ var revealingRoles = []Scenario{
 		made, other := ada.Creates("orders"), ada.Creates("other")
 		role := ada.AddsRole(other, "Reports", "custom")
 		change := ada.Rotates(other, role, "rotate-1")
-		for _, id := range []string{nobodysID, role.RoleID} {
-			for what, err := range s.tryRole(ada, made, id) {
+		for _, r := range []id.RoleID{nobodysID, role.RoleID} {
+			for what, err := range s.tryRole(ada, made, r) {
 				s.Log(what)
 				s.Refused(err, "ROLE_NOT_FOUND")
 			}
 		}
 		mine := ada.AddsRole(made, "Mine", "custom")
-		for _, operation := range []string{nobodysID, change.OperationID} {
-			_, err := ada.API.RoleChange(made.ID, mine.RoleID, operation)
-			s.Refused(err, "OPERATION_NOT_FOUND")
-			_, err = ada.ReplayChange(made.ID, mine.RoleID, operation)
-			s.Refused(err, "OPERATION_NOT_FOUND")
+		for _, operation := range []id.OperationID{nobodysID, change.OperationID} {
+			s.Refused(refusal(ada.Roles.GetChange(ctx, made.ID, mine.RoleID, operation)), "OPERATION_NOT_FOUND")
+			s.Refused(refusal(ada.ReplayChange(made.ID, mine.RoleID, operation)), "OPERATION_NOT_FOUND")
 		}
 	}},
 	{Name: "a removed role is as if it had never been, but to its removal", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "custom")
 		ada.Deletes(made, role)
 		for what, err := range s.tryReady(ada, made, role) {
@@ -95,14 +93,13 @@ var revealingRoles = []Scenario{
 			s.Refused(err, "ROLE_NOT_FOUND")
 		}
 		ada.Deletes(made, role)
-		again, err := ada.RemoveRole(made.ID, role.RoleID)
-		s.OK(err)
+		again := must(ada.Roles.Remove(ctx, made.ID, role.RoleID))(s)
 		s.That(again.Status == "removed", "it is %+v", again)
 	}},
 }
 
 // says fails the story unless a refusal's message has all of these words.
-func (s *Stage) says(r *Refusal, words ...string) {
+func (s *Stage) says(r *apiclient.Error, words ...string) {
 	s.Helper()
 	for _, w := range words {
 		s.That(strings.Contains(r.Message, w), "%q does not say %q", r.Message, w)
@@ -110,9 +107,9 @@ func (s *Stage) says(r *Refusal, words ...string) {
 }
 
 // looks counts a customer's looks at the password of a role or a login.
-func (s *Stage) looks(c *Customer, log []Activity, of, name string) (n int) {
+func (s *Stage) looks(c *Customer, log []wire.Activity, of, name string) (n int) {
 	for _, e := range log {
-		if strings.HasSuffix(e.Action, ".revealed") && e.Actor == "key:pgh_"+c.Key.ID && e.Details[of] == name {
+		if strings.HasSuffix(string(e.Action), ".revealed") && e.Actor == c.actor() && e.Details[of] == name {
 			n++
 		}
 	}
@@ -120,12 +117,12 @@ func (s *Stage) looks(c *Customer, log []Activity, of, name string) (n int) {
 }
 
 // tryRole does everything that there is to do with one role.
-func (s *Stage) tryRole(c *Customer, db Created, id string) map[string]error {
-	errs := s.tryReady(c, db, Role{RoleID: id})
-	_, errs["prepare"] = c.PrepareRole(db.ID, id)
-	_, errs["admit"] = c.AdmitRole(db.ID, id)
-	_, errs["rename"] = c.RenameRole(db.ID, id, "Renamed")
-	_, errs["delete"] = c.DeleteRole(db.ID, id)
-	_, errs["remove"] = c.RemoveRole(db.ID, id)
+func (s *Stage) tryRole(c *Customer, db Created, r id.RoleID) map[string]error {
+	errs := s.tryReady(c, db, wire.Role{RoleID: r})
+	_, errs["prepare"] = c.Roles.Prepare(ctx, db.ID, r)
+	_, errs["admit"] = c.Roles.Admit(ctx, db.ID, r)
+	_, errs["rename"] = c.RenameRole(db.ID, r, "Renamed")
+	_, errs["delete"] = c.DeleteRole(db.ID, r)
+	_, errs["remove"] = c.Roles.Remove(ctx, db.ID, r)
 	return errs
 }

@@ -2,8 +2,7 @@ package spec
 
 var revokingRoles = []Scenario{
 	{Name: "a revoked role is shut out at once, and keeps its slot, its tables and its name", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		_, neighbour := ada.AddsLogin(made, "Jobs", "read_only")
 		held, others := s.bothIn(login), s.bothIn(neighbour)
@@ -21,8 +20,7 @@ var revokingRoles = []Scenario{
 		}
 	}},
 	{Name: "a database that is stopped and started lets its roles in again, but no revoked one", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		revoked, old := ada.AddsLogin(made, "Old", "read_only")
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		ada.Revokes(made, revoked)
@@ -39,8 +37,7 @@ var revokingRoles = []Scenario{
 		s.bothOut(old)
 	}},
 	{Name: "on a stopped database roles are revoked and deleted, and stay out when it is started", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		revoked, first := ada.AddsLogin(made, "First", "read_only")
 		deleted, second := ada.AddsLogin(made, "Second", "read_write")
 		_, third := ada.AddsLogin(made, "Third", "custom")

@@ -3,80 +3,74 @@ package spec
 import (
 	"fmt"
 	"slices"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 // AddsRole makes an additional role with three connections: ten such roles are all that a database of plan pro takes.
-func (c *Customer) AddsRole(db Created, name, profile string) Role {
+func (c *Customer) AddsRole(db Created, name, profile string) wire.Role {
 	c.stage.Helper()
 	return c.AddsRoleAs(db, NewRole{DisplayName: name, AccessProfile: profile, ConnectionLimit: 3, IdempotencyKey: "add " + name})
 }
 
 // AddsRoleAs makes an additional role as asked for.
-func (c *Customer) AddsRoleAs(db Created, n NewRole) Role {
+func (c *Customer) AddsRoleAs(db Created, n NewRole) wire.Role {
 	c.stage.Helper()
-	made, err := c.CreateRole(db.ID, n)
-	c.stage.OK(err)
-	return made
+	return must(c.CreateRole(db.ID, n))(c.stage)
 }
 
 // AddsLogin makes an additional role and learns its password.
-func (c *Customer) AddsLogin(db Created, name, profile string) (Role, Login) {
+func (c *Customer) AddsLogin(db Created, name, profile string) (wire.Role, Login) {
 	c.stage.Helper()
 	made := c.AddsRole(db, name, profile)
 	return made, c.Reveals(db, made).Login()
 }
 
 // Reveals returns a role with its password.
-func (c *Customer) Reveals(db Created, r Role) Credential {
+func (c *Customer) Reveals(db Created, r wire.Role) Credential {
 	c.stage.Helper()
-	revealed, err := c.RevealRole(db.ID, r.RoleID)
-	c.stage.OK(err)
-	return revealed
+	return Credential{must(c.Roles.Reveal(ctx, db.ID, r.RoleID))(c.stage)}
 }
 
 // ListsRoles returns every role that is not removed.
-func (c *Customer) ListsRoles(db Created) []Role {
+func (c *Customer) ListsRoles(db Created) []wire.ListedRole {
 	c.stage.Helper()
-	list, err := c.Roles(db.ID, true)
-	c.stage.OK(err)
-	return list
+	return must(c.Roles.ListAll(ctx, db.ID))(c.stage)
 }
 
 // FindsRole returns a role as the list shows it.
-func (c *Customer) FindsRole(db Created, r Role) Role {
+func (c *Customer) FindsRole(db Created, r wire.Role) wire.ListedRole {
 	c.stage.Helper()
 	list := c.ListsRoles(db)
-	i := slices.IndexFunc(list, func(other Role) bool { return other.RoleID == r.RoleID })
+	i := slices.IndexFunc(list, func(other wire.ListedRole) bool { return other.RoleID == r.RoleID })
 	c.stage.That(i >= 0, "role %s is not listed", r.DisplayName)
 	return list[i]
 }
 
 // Rotates gives a role a new password, and sees it done.
-func (c *Customer) Rotates(db Created, r Role, key string) RoleChange {
+func (c *Customer) Rotates(db Created, r wire.Role, key string) wire.RoleChange {
 	c.stage.Helper()
 	return c.changes(db, r, "rotate", key)
 }
 
 // Revokes takes a role's password away, and sees it done.
-func (c *Customer) Revokes(db Created, r Role) RoleChange {
+func (c *Customer) Revokes(db Created, r wire.Role) wire.RoleChange {
 	c.stage.Helper()
-	return c.changes(db, r, "revoke", "revoke "+r.RoleID)
+	return c.changes(db, r, "revoke", "revoke "+string(r.RoleID))
 }
 
-func (c *Customer) changes(db Created, r Role, kind, key string) RoleChange {
+func (c *Customer) changes(db Created, r wire.Role, kind RoleKind, key string) wire.RoleChange {
 	c.stage.Helper()
-	done, err := c.ChangeRole(db.ID, r.RoleID, kind, key)
-	c.stage.OK(err)
+	done := must(c.ChangeRole(db.ID, r.RoleID, kind, key))(c.stage)
 	c.stage.That(done.Status == "completed", "the change is %+v", done)
 	return done
 }
 
 // Deletes removes a role for good.
-func (c *Customer) Deletes(db Created, r Role) {
+func (c *Customer) Deletes(db Created, r wire.Role) {
 	c.stage.Helper()
-	gone, err := c.DeleteRole(db.ID, r.RoleID)
-	c.stage.OK(err)
-	c.stage.That(gone == Removal{RoleID: r.RoleID, Status: "removed"}, "the removal is %+v", gone)
+	gone := must(c.DeleteRole(db.ID, r.RoleID))(c.stage)
+	c.stage.That(gone == wire.RoleRemoval{RoleID: r.RoleID, Status: "removed"}, "the removal is %+v", gone)
 }
 
 // ByTransaction is the same log-in through the second entry.
@@ -118,7 +112,7 @@ func (s *Stage) open(sessions ...Session) {
 func nth(word string, n int) string { return fmt.Sprintf("%s %d", word, n) }
 
 // usernames are those of roles, in the order of a list.
-func usernames(list []Role) (names []string) {
+func usernames(list []wire.ListedRole) (names []string) {
 	for _, r := range list {
 		names = append(names, r.Username)
 	}

@@ -3,6 +3,8 @@ package spec
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // roleFields are those of a role in every answer that has one.
@@ -58,11 +60,10 @@ var talkingRoles = []Scenario{
 		}},
 	{Name: "what must be confirmed is confirmed with true, and the list is asked with true or nothing",
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			role, login := ada.AddsLogin(made, "Reports", "custom")
 			open := s.bothIn(login)
-			talk, one := s.talksOf(ada, made), "/custom-roles/"+role.RoleID
+			talk, one := s.talksOf(ada, made), "/custom-roles/"+string(role.RoleID)
 			for _, c := range []struct{ path, body, field string }{
 				{one + "/changes", `{"kind":"rotate","confirmDisconnect":false}`, "confirmDisconnect"},
 				{one + "/changes", `{"kind":"rotate"}`, "confirmDisconnect"},
@@ -71,32 +72,32 @@ var talkingRoles = []Scenario{
 				{one + "/changes/" + nobodysID, `{"confirmDisconnect":false}`, "confirmDisconnect"},
 				{"/managed-roles/owner/rotate", `{"confirmDisconnect":false}`, "confirmDisconnect"},
 			} {
-				s.Refused(ReadRefusal(talk.asks("POST", c.path, c.body)), "VALIDATION_ERROR", c.field)
+				s.Refused(talk.asks("POST", c.path, c.body).refusal(), "VALIDATION_ERROR", c.field)
 			}
 			for _, query := range []string{"false", "1", "", "TRUE"} {
 				answer := talk.asks("GET", "/custom-roles?includeRevoked="+query, "")
-				s.Refused(ReadRefusal(answer), "VALIDATION_ERROR", "includeRevoked")
+				s.Refused(answer.refusal(), "VALIDATION_ERROR", "includeRevoked")
 			}
 			s.open(open...)
 			s.bothIn(login)
 		}},
 	{Name: "IDs are lowercase UUIDs, and routes without a body take none", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "custom")
 		talk := s.talksOf(ada, made)
-		for _, id := range []string{strings.ToUpper(role.RoleID), compact(role.RoleID), "1", "{" + role.RoleID + "}"} {
+		own := string(role.RoleID)
+		for _, id := range []string{strings.ToUpper(own), compact(own), "1", "{" + own + "}"} {
 			for _, step := range []string{"credentials", "prepare", "admit"} {
-				s.Refused(ReadRefusal(talk.asks("POST", "/custom-roles/"+id+"/"+step, "")), "VALIDATION_ERROR", "roleId")
+				s.Refused(talk.asks("POST", "/custom-roles/"+id+"/"+step, "").refusal(), "VALIDATION_ERROR", "roleId")
 			}
 		}
 		for _, path := range []string{"/credentials", "/prepare", "/admit"} {
-			s.Refused(ReadRefusal(talk.asks("POST", "/custom-roles/"+role.RoleID+path, `{}`)), "VALIDATION_ERROR")
+			s.Refused(talk.asks("POST", "/custom-roles/"+own+path, `{}`).refusal(), "VALIDATION_ERROR")
 		}
-		s.Refused(ReadRefusal(talk.asks("DELETE", "/custom-roles/"+role.RoleID, `{}`)), "VALIDATION_ERROR")
+		s.Refused(talk.asks("DELETE", "/custom-roles/"+own, `{}`).refusal(), "VALIDATION_ERROR")
 		upper := made
-		upper.ID = strings.ToUpper(made.ID)
-		s.Refused(ReadRefusal(s.talksOf(ada, upper).asks("GET", "/custom-roles", "")), "VALIDATION_ERROR", "id")
+		upper.ID = id.DatabaseID(strings.ToUpper(string(made.ID)))
+		s.Refused(s.talksOf(ada, upper).asks("GET", "/custom-roles", "").refusal(), "VALIDATION_ERROR", "id")
 	}},
 }
 
@@ -113,7 +114,7 @@ type talks struct {
 }
 
 func (s *Stage) talksOf(c *Customer, db Created) *talks {
-	return &talks{s: s, c: c, path: "/api/v1/databases/" + db.ID, key: "talk"}
+	return &talks{s: s, c: c, path: db.path(""), key: "talk"}
 }
 
 // asks sends a request with an idempotency key, and fails the story where the answer may be stored.

@@ -8,8 +8,7 @@ var keepingSecrets = []Scenario{
 		for range 2 {
 			s.OK(s.Operator.RotateSecrets())
 			for _, host := range s.Hosts {
-				again, err := host(ada.Key.Text).CreateDatabase(ask)
-				s.OK(err)
+				again := must(host(ada.Key.Text).CreateDatabase(ask))(s)
 				s.That(again.Password == made.Password, "the replay has another password")
 			}
 			s.Connects(ada.Creates("later").Login())
@@ -19,14 +18,12 @@ var keepingSecrets = []Scenario{
 	}},
 	{Name: "the passwords of roles and of unfinished rotations outlive the key that they were encrypted with", Alone: true,
 		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			made := ada.Creates("orders")
+			ada, made := s.Owner()
 			role, old := ada.AddsLogin(made, "Reports", "read_only")
 			still, login := ada.AddsLogin(made, "Jobs", "read_only")
 			runtime := ada.RevealsLogin(made, "runtime").LogIn()
 			s.losesAgent()
-			begun, err := ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
-			s.OK(err)
+			begun := must(ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1"))(s)
 			s.That(begun.Status == "pending", "the change is %+v", begun)
 			for range 2 {
 				s.OK(s.Operator.RotateSecrets())

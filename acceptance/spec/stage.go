@@ -8,6 +8,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // Stage is where a scenario plays: a world, and the test that fails when the story goes another way.
@@ -38,6 +41,15 @@ func (s *Stage) OK(err error) {
 	}
 }
 
+// finally does something when the story ends, however it ends.
+func (s *Stage) finally(do func() error) {
+	s.Cleanup(func() {
+		if err := do(); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
 // Eventually waits until something is so.
 func (s *Stage) Eventually(what string, so func() bool) {
 	s.Helper()
@@ -49,21 +61,27 @@ func (s *Stage) Eventually(what string, so func() bool) {
 }
 
 // Refused fails the story unless the service refused with that code and, where fields are given, because of exactly these.
-func (s *Stage) Refused(err error, code string, fields ...string) *Refusal {
+func (s *Stage) Refused(err error, code fault.Code, fields ...string) *apiclient.Error {
 	s.Helper()
-	var r *Refusal
+	var r *apiclient.Error
 	switch {
 	case err == nil:
 		s.Fatalf("went through; want %s", code)
-	case !asRefusal(err, &r) || r.Code != code:
+	case !errors.As(err, &r) || r.Code != code:
 		s.Fatalf("got %v; want %s", err, code)
-	case len(fields) > 0 && !slices.Equal(r.Fields, fields):
+	}
+	var wrong []string
+	for _, d := range r.Details {
+		wrong = append(wrong, d.Field)
+	}
+	if len(fields) > 0 && !slices.Equal(wrong, fields) {
 		s.Fatalf("got %v; want %s because of %v", err, code, fields)
 	}
 	return r
 }
 
-func asRefusal(err error, r **Refusal) bool { return errors.As(err, r) }
+// refusal is the error of a call.
+func refusal[T any](_ T, err error) error { return err }
 
 // Name makes a database name that nobody else uses.
 func (s *Stage) Name(word string) string { return word + "-" + strings.ToLower(rand.Text()[:10]) }
@@ -82,8 +100,7 @@ func (s *Stage) atOnce(n int, do func(i int) error) []error {
 // Connects opens a connection, which ends with the story.
 func (s *Stage) Connects(l Login) Session {
 	s.Helper()
-	session, err := s.Connect(l)
-	s.OK(err)
+	session := must(s.Connect(l))(s)
 	s.Cleanup(session.Close)
 	return session
 }
@@ -96,6 +113,3 @@ func (s *Stage) ShutOut(l Login) {
 		s.Fatalf("%s got in to %s from %s", l.Username, l.Database, l.From)
 	}
 }
-
-// Text makes a pointer for a field that can be null.
-func Text(v string) *string { return &v }

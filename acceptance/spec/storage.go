@@ -2,21 +2,17 @@ package spec
 
 var runningOutOfRoom = []Scenario{
 	{Name: "without room a backup is refused at once, and works again when there is room", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.fillsUp()
-		_, err := ada.StartBackup(made.ID)
-		s.Refused(err, "BACKUP_STORAGE_FULL")
-		list, err := ada.Operations(made.ID, Page{})
-		s.OK(err)
-		s.That(len(list.Data) == 0, "something was queued: %+v", list.Data)
+		s.Refused(refusal(ada.Backups.Start(ctx, made.ID)), "BACKUP_STORAGE_FULL")
+		list := ada.ListsOperations(made.ID)
+		s.That(len(list) == 0, "something was queued: %+v", list)
 
 		s.OK(s.Agent.SetFull(false))
 		ada.FinishesBackup(made.ID)
 	}},
 	{Name: "a queued backup that finds no room any more fails and leaves nothing", Alone: true, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.Creates("orders")
+		ada, made := s.Owner()
 		s.stopsBatch()
 		queued := ada.BacksUp(made.ID)
 		s.fillsUp()
@@ -34,9 +30,5 @@ var runningOutOfRoom = []Scenario{
 func (s *Stage) fillsUp() {
 	s.Helper()
 	s.OK(s.Agent.SetFull(true))
-	s.Cleanup(func() {
-		if err := s.Agent.SetFull(false); err != nil {
-			s.Error(err)
-		}
-	})
+	s.finally(func() error { return s.Agent.SetFull(false) })
 }

@@ -3,13 +3,21 @@ package spec
 import (
 	"net/netip"
 	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/fakes/inbox"
 )
 
 // World is a running service, as its operator, its customers and the customers' applications see it.
 type World struct {
 	Operator Operator
-	// Hosts are the API hosts of the service: at least two, which share all state. Each returns a client for a key.
-	Hosts []func(key string) API
+	// Hosts are the API hosts of the service: at least two, which share all state. Each returns a client for a key, with a proxy
+	// before the host that tells it an address of the client's own, unless a request names one in the header ForwardedFor.
+	Hosts []func(key string) Client
+	// Routes is the table of routes.
+	Routes []Route
 	// Connect logs in to a database as an application does: with TLS, through the pooler.
 	Connect func(l Login) (Session, error)
 	// Restore loads a backup file into a bare PostgreSQL and returns the notes that it finds there.
@@ -22,25 +30,37 @@ type World struct {
 	HoldBackup func(db Created) (release func(), err error)
 	// Spoil puts something into the database that cannot be restored from a backup.
 	Spoil func(db Created) error
-	// ByHand is what is done on the server without the service.
-	ByHand ByHand
+	// OnServer is what is done on the server without the service.
+	OnServer OnServer
 	// Agent is the agent on the only database server.
 	Agent Agent
 	// Writes is how many changing requests a key may make per minute.
 	Writes int
-	// Wire is one of the hosts, for requests that no client sends.
-	Wire Wire
 
 	// A driver may lack the following; they are nil then, and the matrix gives the reason.
 
-	Clock  Clock
-	Faults Faults
+	Clock Clock
+	// Faults are failures between the service and its database server.
+	Faults *fakeagent.Server
 	SQL    SQL
 	// Outages make parts of the service fail.
 	Outages Outages
-	// Receivers get the webhooks of finished operations.
-	Receivers Receivers
+	// Receivers get the webhooks of finished operations. Every URL of a public host name has one.
+	Receivers *inbox.Inbox
 }
+
+// ForwardedFor is the header in which the service's proxy tells a client's address.
+const ForwardedFor = "X-Forwarded-For"
+
+// Route is one row of the table of routes, without what only the service needs to know.
+type Route struct {
+	Method, Path string
+	FullAccount  bool   // full-account keys only
+	Target       string // what the first parameter names: "database", "operation", "webhook" or ""
+	JSON         bool   // takes a JSON body
+}
+
+func (r Route) String() string { return r.Method + " " + r.Path }
 
 // Ability is something that only some drivers can do.
 type Ability string
@@ -70,12 +90,12 @@ type Operator interface {
 	// SetQuota changes how many databases an account may have.
 	SetQuota(a Account, databases int) error
 	// NewKey makes an API key: of full access, or of the given databases only.
-	NewKey(a Account, databases ...string) (Key, error)
+	NewKey(a Account, databases ...id.DatabaseID) (Key, error)
 	// ReplaceKey gives a key a new text.
 	ReplaceKey(k Key) (Key, error)
 	RevokeKey(k Key) error
-	// MakeMember gives the user of an account a role on another account's database.
-	MakeMember(database string, of Account, role string) error
+	// MakeMember gives a user a role on another account's database.
+	MakeMember(of id.DatabaseID, user id.UserID, role account.Standing) error
 	// NewCIKey makes a preview CI key.
 	NewCIKey(a Account) (Key, error)
 	SetMaintenance(on bool) error
@@ -88,15 +108,15 @@ type Operator interface {
 	// out of use again.
 	AddDeadServer() (retire func() error, err error)
 	// EndChange ends a pending change of a login, and returns what was found at the login.
-	EndChange(database, change, reason string) (found string, err error)
+	EndChange(of id.DatabaseID, change id.OperationID, reason string) (found string, err error)
 	// MakeForeign puts a database on the server that the service did not make.
 	MakeForeign(name string) error
 	// ServerObjects returns the names of the databases and logins that exist on the database server.
 	ServerObjects() ([]string, error)
 }
 
-// ByHand is what owners of databases, their applications and the operator do on the database server without the service.
-type ByHand interface {
+// OnServer is what owners of databases, their applications and the operator do on the database server without the service.
+type OnServer interface {
 	// Withdraw has the owner revoke CONNECT from a role.
 	Withdraw(db Created, username string) error
 	// WithdrawAtOnce has the owner withdraw CONNECT as soon as the role exists, in the middle of its setup, which does not get
@@ -117,10 +137,16 @@ type ByHand interface {
 }
 
 // Account is a customer's account and the user who owns it.
-type Account struct{ ID, UserID string }
+type Account struct {
+	ID     id.AccountID
+	UserID id.UserID
+}
 
 // Key is an API key; Text is what requests carry.
-type Key struct{ ID, Text string }
+type Key struct {
+	ID   id.KeyID
+	Text string
+}
 
 // Login is an attempt to connect to a database.
 type Login struct {
@@ -163,14 +189,6 @@ type Agent interface {
 type Clock interface {
 	Advance(d time.Duration) error
 	Now() time.Time
-}
-
-// Faults are failures between the service and its database server.
-type Faults interface {
-	// LoseReplies makes the agent carry out the next n commands but lose the answers.
-	LoseReplies(n int)
-	// OldAgent takes away the routes that an agent of an early version lacks.
-	OldAgent(on bool)
 }
 
 // Outages make a part of the service fail without warning, and bring it back.

@@ -11,17 +11,17 @@ import (
 	"github.com/pgherd/pgherd/acceptance/spec"
 )
 
-// hand implements spec.ByHand on PostgreSQL itself.
-type hand struct{ apps applications }
+// onServer implements spec.OnServer on PostgreSQL itself.
+type onServer struct{ apps applications }
 
-// Owner implements spec.ByHand.
-func (h hand) Owner(db spec.Created, statement string) error {
+// Owner implements spec.OnServer.
+func (h onServer) Owner(db spec.Created, statement string) error {
 	_, err := h.apps.Run(db.Login(), statement)
 	return err
 }
 
-// Withdraw implements spec.ByHand.
-func (h hand) Withdraw(db spec.Created, username string) error {
+// Withdraw implements spec.OnServer.
+func (h onServer) Withdraw(db spec.Created, username string) error {
 	return h.Owner(db, "REVOKE CONNECT ON DATABASE "+pq.QuoteIdentifier(db.Name)+" FROM "+pq.QuoteIdentifier(username))
 }
 
@@ -45,8 +45,8 @@ const holdSetups = `
 	CREATE TRIGGER hold_setup BEFORE UPDATE ON roles FOR EACH ROW WHEN (OLD.status = 'reserved' AND NEW.status = 'sql_ready')
 		EXECUTE FUNCTION hold_setup()`
 
-// WithdrawAtOnce implements spec.ByHand: the setup is held between the preparation of the role and its admission.
-func (h hand) WithdrawAtOnce(db spec.Created, username string) (end func() error, err error) {
+// WithdrawAtOnce implements spec.OnServer: the setup is held between the preparation of the role and its admission.
+func (h onServer) WithdrawAtOnce(db spec.Created, username string) (end func() error, err error) {
 	metadata, err := sql.Open("postgres", h.apps.r.MetadataURL())
 	if err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (h hand) WithdrawAtOnce(db spec.Created, username string) (end func() error
 	}, nil
 }
 
-// Entangle implements spec.ByHand.
-func (h hand) Entangle(in spec.Created, username string, tables int) error {
+// Entangle implements spec.OnServer.
+func (h onServer) Entangle(in spec.Created, username string, tables int) error {
 	var statements []string
 	for n := range tables {
 		table := fmt.Sprintf("public.tangle_%d", n)
@@ -84,8 +84,8 @@ func (h hand) Entangle(in spec.Created, username string, tables int) error {
 	return err
 }
 
-// Disentangle implements spec.ByHand.
-func (h hand) Disentangle(in spec.Created, _ string) error {
+// Disentangle implements spec.OnServer.
+func (h onServer) Disentangle(in spec.Created, _ string) error {
 	tables, err := h.apps.Run(in.Login(), "SELECT relname FROM pg_class WHERE relname LIKE 'tangle\\_%' AND relkind = 'r'")
 	for _, table := range tables {
 		err = errors.Join(err, h.Owner(in, "DROP TABLE public."+pq.QuoteIdentifier(table)))
@@ -93,14 +93,14 @@ func (h hand) Disentangle(in spec.Created, _ string) error {
 	return err
 }
 
-// SetPassword implements spec.ByHand.
-func (h hand) SetPassword(l spec.Login, password string) error {
+// SetPassword implements spec.OnServer.
+func (h onServer) SetPassword(l spec.Login, password string) error {
 	_, err := h.apps.Run(l, "ALTER ROLE "+pq.QuoteIdentifier(l.Username)+" PASSWORD "+pq.QuoteLiteral(password))
 	return err
 }
 
-// Obstruct implements spec.ByHand.
-func (h hand) Obstruct(username string, on bool) error {
+// Obstruct implements spec.OnServer.
+func (h onServer) Obstruct(username string, on bool) error {
 	statement := "GRANT %s TO pgherd_agent WITH ADMIN TRUE, INHERIT TRUE, SET TRUE"
 	if on {
 		statement = "REVOKE ADMIN OPTION FOR %s FROM pgherd_agent CASCADE"
@@ -109,8 +109,8 @@ func (h hand) Obstruct(username string, on bool) error {
 	return err
 }
 
-// DropLogin implements spec.ByHand. Only the owner can take CONNECT back, who gave it: DROP OWNED does not.
-func (h hand) DropLogin(in spec.Created, username string) error {
+// DropLogin implements spec.OnServer. Only the owner can take CONNECT back, who gave it: DROP OWNED does not.
+func (h onServer) DropLogin(in spec.Created, username string) error {
 	if err := h.Withdraw(in, username); err != nil {
 		return err
 	}

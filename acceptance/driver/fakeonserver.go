@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
-// fakeHand implements spec.ByHand on the fake server.
-type fakeHand struct{ server *fakeagent.Server }
+// fakeOnServer implements spec.OnServer on the fake server.
+type fakeOnServer struct{ server *fakeagent.Server }
 
 var errNoLogin = errors.New("the server has no such login")
 
@@ -22,13 +22,13 @@ func done(found bool) error {
 	return nil
 }
 
-// Withdraw implements spec.ByHand.
-func (h fakeHand) Withdraw(_ spec.Created, username string) error {
+// Withdraw implements spec.OnServer.
+func (h fakeOnServer) Withdraw(_ spec.Created, username string) error {
 	return done(h.server.SetConnect(username, false))
 }
 
-// WithdrawAtOnce implements spec.ByHand: between the preparation of the role and its admission.
-func (h fakeHand) WithdrawAtOnce(_ spec.Created, username string) (end func() error, err error) {
+// WithdrawAtOnce implements spec.OnServer: between the preparation of the role and its admission.
+func (h fakeOnServer) WithdrawAtOnce(_ spec.Created, username string) (end func() error, err error) {
 	h.server.OnCall(func(_ context.Context, c fakeagent.Call) fakeagent.Fault {
 		if c.Method == "AdmitRole" && c.Username == username {
 			h.server.SetConnect(username, false)
@@ -38,8 +38,8 @@ func (h fakeHand) WithdrawAtOnce(_ spec.Created, username string) (end func() er
 	return func() error { h.server.OnCall(nil); return nil }, nil
 }
 
-// Owner implements spec.ByHand. The fake knows one statement.
-func (h fakeHand) Owner(db spec.Created, statement string) error {
+// Owner implements spec.OnServer. The fake knows one statement.
+func (h fakeOnServer) Owner(db spec.Created, statement string) error {
 	var name, username string
 	if _, err := fmt.Sscanf(statement, "GRANT CONNECT ON DATABASE %q TO %q", &name, &username); err != nil || name != db.Name {
 		return fmt.Errorf("the owner of %s cannot run %s", db.Name, statement)
@@ -47,8 +47,8 @@ func (h fakeHand) Owner(db spec.Created, statement string) error {
 	return done(h.server.SetConnect(username, true))
 }
 
-// Entangle implements spec.ByHand.
-func (h fakeHand) Entangle(in spec.Created, username string, tables int) error {
+// Entangle implements spec.OnServer.
+func (h fakeOnServer) Entangle(in spec.Created, username string, tables int) error {
 	for n := range tables {
 		name := fmt.Sprintf("tangle_%d", n)
 		if !h.server.AddDependencyIn(in.Name, username, role.Dependency{
@@ -60,25 +60,25 @@ func (h fakeHand) Entangle(in spec.Created, username string, tables int) error {
 	return nil
 }
 
-// Disentangle implements spec.ByHand.
-func (h fakeHand) Disentangle(_ spec.Created, username string) error {
+// Disentangle implements spec.OnServer.
+func (h fakeOnServer) Disentangle(_ spec.Created, username string) error {
 	return done(h.server.DropDependencies(username))
 }
 
-// SetPassword implements spec.ByHand.
-func (h fakeHand) SetPassword(l spec.Login, password string) error {
+// SetPassword implements spec.OnServer.
+func (h fakeOnServer) SetPassword(l spec.Login, password string) error {
 	if !h.server.CanLogIn(l.From, l.Database, l.Username, l.Password) {
 		return fakeagent.ErrLogInRefused
 	}
 	return done(h.server.DriftPassword(l.Username, password))
 }
 
-// Obstruct implements spec.ByHand.
-func (h fakeHand) Obstruct(username string, on bool) error {
+// Obstruct implements spec.OnServer.
+func (h fakeOnServer) Obstruct(username string, on bool) error {
 	return done(h.server.Obstruct(username, on))
 }
 
-// DropLogin implements spec.ByHand.
-func (h fakeHand) DropLogin(_ spec.Created, username string) error {
+// DropLogin implements spec.OnServer.
+func (h fakeOnServer) DropLogin(_ spec.Created, username string) error {
 	return done(h.server.DropLogin(username))
 }
