@@ -33,8 +33,7 @@ var matrix = []row{
 		spec.HasOutages:  noProcesses,
 	}},
 	{name: "stack", world: driver.Stack, shared: true, lacks: map[spec.Ability]string{
-		spec.MovesTime:    "its processes go by the machine's clock, which no test moves",
-		spec.BreaksThings: "its agent is the real one, of this version, and answers all that it does",
+		spec.MovesTime: "its processes go by the machine's clock, which no test moves",
 		spec.HasReceivers: "it sends to public addresses only, as in production, and no test has a receiver at one; package webhooks " +
 			"has real receivers and the development host",
 	}},

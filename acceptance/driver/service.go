@@ -93,7 +93,7 @@ func (s *service) world() spec.World {
 	return spec.World{
 		Routes: routes(), Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
 		HoldBackup: s.holdBackup, Spoil: s.spoil, OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
-		Clock: fakeTime{s}, Faults: s.agent, Receivers: s.inbox,
+		Clock: fakeTime{s}, Receivers: s.inbox,
 	}
 }
 

@@ -98,28 +98,6 @@ var losingTheAgent = []Scenario{
 		s.That(done.Status == "succeeded", "it ended as %s: %+v", done.Status, done.Error)
 		s.holds(ada.Downloads(made.ID, ada.ListsBackups(made.ID)[0].Filename), "kept")
 	}},
-	{Name: "an answer of the agent that is lost makes no second database", Alone: true, Needs: []Ability{BreaksThings},
-		Play: func(s *Stage) {
-			ada := s.Customer("pro")
-			ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
-			s.Faults.LoseReplies(1)
-			s.Refused(refusal(ada.CreateDatabase(ask)), "AGENT_ERROR")
-			s.Eventually("the database is made in the background", func() bool {
-				all := ada.SeesAll()
-				return len(all) == 1 && ada.Sees(all[0]).Status == "active"
-			})
-			s.Connects(ada.CreatesAs(ask).Login())
-			s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
-		}},
-	{Name: "an old agent that lacks the backup routes makes download and delete unavailable", Alone: true,
-		Needs: []Ability{BreaksThings}, Play: func(s *Stage) {
-			ada, made := s.Owner()
-			backup := ada.FinishesBackup(made.ID)
-			s.Faults.SetOldAgent(true)
-			s.Cleanup(func() { s.Faults.SetOldAgent(false) })
-			s.Refused(refusal(ada.DownloadBackup(made.ID, backup)), "AGENT_ROUTE_UNAVAILABLE")
-			s.Refused(ada.Backups.Delete(ctx, made.ID, backup), "AGENT_ROUTE_UNAVAILABLE")
-		}},
 }
 
 // losesAgent stops the agent until the story starts it again, or ends.

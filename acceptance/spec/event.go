@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"time"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -35,58 +34,6 @@ var hearing = []Scenario{
 				s.That(len(s.Receivers.Requests(w.URL)) == 0, "an event went to a wrong endpoint")
 			}
 			s.Hears(all, 1)
-		}},
-	{Name: "a canceled and a failed backup are events, too", Needs: []Ability{HasReceivers}, Play: func(s *Stage) {
-		ada, made := s.Owner()
-		hook := ada.Hooks(s.receiver(), made.ID)
-		s.OK(s.Batch.Stop())
-		must(ada.Operations.Cancel(ctx, ada.BacksUp(made.ID).ID))(s)
-		s.Pass(glance)
-		s.That(len(s.Receivers.Requests(hook.URL)) == 0, "the event came while the batch host was stopped")
-		s.OK(s.Batch.Start())
-		s.That(s.reads(s.Hears(hook, 1)[0]).Event == "backup.canceled", "it is another event")
-		s.OK(s.Spoil(made))
-		ada.Follows(ada.BacksUp(made.ID))
-		failed := s.reads(s.Hears(hook, 2)[1])
-		s.That(failed.Event == "backup.failed" && failed.Data.Error != nil && failed.Data.Error.Code == "BACKUP_NOT_VERIFIED",
-			"it is %+v", failed)
-	}},
-	{Name: "a receiver that fails gets the event again, and a new secret holds for that, too",
-		Needs: []Ability{HasReceivers, MovesTime}, Play: func(s *Stage) {
-			ada, made := s.Owner()
-			hook := ada.Hooks(s.receiver(), "")
-			s.Receivers.On(hook.URL, inbox.Status(500))
-			ada.FinishesBackup(made.ID)
-			first := s.Hears(hook, 1)[0]
-			s.Eventually("the failure is counted", func() bool { return ada.ListsWebhooks()[0].ConsecutiveFailures == 1 })
-			rotated := must(ada.Webhooks.Rotate(ctx, hook.ID))(s)
-			s.Receivers.On(hook.URL, inbox.Status(200))
-			s.OK(s.Clock.Advance(40 * time.Second))
-			second := s.Hears(hook, 2)[1]
-			s.That(second.EventID == first.EventID && string(second.Body) == string(first.Body), "it is another event")
-			s.That(signedWith(first, hook.Secret) && signedWith(second, rotated.Secret) && !signedWith(second, hook.Secret),
-				"the old secret signs after the rotation")
-		}},
-	{Name: "an endpoint that fails ten times is disabled, until its secret is rotated",
-		Needs: []Ability{HasReceivers, MovesTime}, Play: func(s *Stage) {
-			ada, made := s.Owner()
-			hook := ada.Hooks(s.receiver(), "")
-			s.Receivers.On(hook.URL, inbox.Status(302))
-			for n := 1; n <= 10; n++ {
-				if n%5 == 1 {
-					ada.FinishesBackup(made.ID)
-				}
-				s.Hears(hook, n)
-				s.Eventually("the failure is counted", func() bool { return ada.ListsWebhooks()[0].ConsecutiveFailures == n })
-				shown := ada.ListsWebhooks()[0]
-				s.That(shown.Enabled == (n < 10) && (shown.DisabledAt == nil) == shown.Enabled, "after %d failures: %+v", n, shown)
-				s.OK(s.Clock.Advance(5 * time.Minute))
-			}
-			must(ada.Webhooks.Rotate(ctx, hook.ID))(s)
-			s.Receivers.On(hook.URL, inbox.Status(204))
-			ada.FinishesBackup(made.ID)
-			s.Hears(hook, 11)
-			s.That(ada.ListsWebhooks()[0].ConsecutiveFailures == 0, "failures are counted after a success")
 		}},
 	{Name: "a test event can be sent, its attempts be read, and an event be sent once more",
 		Needs: []Ability{HasReceivers}, Play: func(s *Stage) {

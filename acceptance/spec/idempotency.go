@@ -1,10 +1,6 @@
 package spec
 
-import (
-	"strings"
-
-	"github.com/pgherd/pgherd/core/database"
-)
+import "github.com/pgherd/pgherd/core/database"
 
 var repeating = []Scenario{
 	{Name: "a repeated request with the same key gets the same database and password", Play: func(s *Stage) {
@@ -44,24 +40,12 @@ var repeating = []Scenario{
 		}
 		s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
 	}},
-	{Name: "two customers may choose the same key", Play: func(s *Stage) {
-		one := s.Customer("pro").CreatesAs(NewDatabase{Name: s.Name("a"), DisplayName: "A", IdempotencyKey: "same"})
-		two := s.Customer("pro").CreatesAs(NewDatabase{Name: s.Name("b"), DisplayName: "B", IdempotencyKey: "same"})
-		s.That(one.ID != two.ID, "they share a database")
-	}},
 	{Name: "a refused request does not use its key up", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		s.OK(s.Operator.SetQuota(ada.Account, 0))
 		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
 		s.Refused(refusal(ada.CreateDatabase(ask)), "PLAN_LIMIT")
 		s.OK(s.Operator.SetQuota(ada.Account, 1))
-		ada.CreatesAs(ask)
-	}},
-	{Name: "a key has 1-200 characters", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: strings.Repeat("k", 201)}
-		s.Refused(refusal(ada.CreateDatabase(ask)), "VALIDATION_ERROR", "Idempotency-Key")
-		ask.IdempotencyKey = strings.Repeat("k", 200)
 		ada.CreatesAs(ask)
 	}},
 	{Name: "200 requests at once with one key make one database and answer alike", Play: func(s *Stage) {

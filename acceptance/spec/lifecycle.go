@@ -78,12 +78,6 @@ var startingAndStopping = []Scenario{
 		ada.Sets(made.ID, "stop", "stopped")
 		ada.Sets(made.ID, "stop", "stopped")
 	}},
-	{Name: "a stopped database cannot be restarted", Play: func(s *Stage) {
-		ada, made := s.Owner()
-		ada.Sets(made.ID, "stop", "stopped")
-		s.Refused(refusal(ada.SetLifecycle(made.ID, "restart")), "DATABASE_STATE_CONFLICT")
-		s.ShutOut(made.Login())
-	}},
 	{Name: "a key for selected databases starts a stopped one", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		ada.Sets(made.ID, "stop", "stopped")

@@ -75,25 +75,6 @@ var naming = []Scenario{
 		s.That(len(bob.SeesAll()) == 0, "bob sees %v", bob.SeesAll())
 		s.Connects(made.Login())
 	}},
-	{Name: "two customers who want one name at once: one gets it", Play: func(s *Stage) {
-		crowd := []*Customer{s.Customer("pro"), s.Customer("pro"), s.Customer("pro"), s.Customer("pro")}
-		ask := NewDatabase{Name: s.Name("wanted"), DisplayName: "D"}
-		errs := s.atOnce(len(crowd), func(i int) error {
-			_, err := crowd[i].CreateDatabase(ask)
-			return err
-		})
-		made := 0
-		for i, err := range errs {
-			if err == nil {
-				made++
-				s.That(len(crowd[i].SeesAll()) == 1, "the winner sees %v", crowd[i].SeesAll())
-				continue
-			}
-			s.Refused(err, "VALIDATION_ERROR", "name")
-			s.That(len(crowd[i].SeesAll()) == 0, "a loser sees %v", crowd[i].SeesAll())
-		}
-		s.That(made == 1, "%d got it", made)
-	}},
 	{Name: "a name that something else on the server has is taken; that stays as it is, and nothing is left", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		s.OK(s.Operator.SetQuota(ada.Account, 1))

@@ -54,21 +54,6 @@ var scheduling = []Scenario{
 		})
 		s.That(ended, "the log says %+v", log[0])
 	}},
-	{Name: "days that were missed are made up by one backup", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made := ada.CreatesAs(NewDatabase{Name: s.Name("shop"), DisplayName: "Shop", ScheduledBackup: "daily"})
-		s.OK(s.Clock.Advance(5 * day))
-		s.followsAll(ada, made.ID)
-		s.Pass(2 * time.Second)
-		s.followsAll(ada, made.ID)
-		s.That(len(ada.ListsBackups(made.ID)) == 1, "%d backups were taken", len(ada.ListsBackups(made.ID)))
-	}},
-	{Name: "a database without a schedule is not backed up", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
-		ada, made := s.Owner()
-		s.OK(s.Clock.Advance(3 * day))
-		list := ada.ListsOperations(made.ID)
-		s.That(len(list) == 0, "operations came from nowhere: %+v", list)
-	}},
 }
 
 // followsAll waits for the end of every operation of a database.

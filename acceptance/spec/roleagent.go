@@ -131,38 +131,6 @@ var interruptingRoles = []Scenario{
 		s.OK(s.Agent.Start())
 		ada.Reveals(made, role)
 	}},
-	{Name: "answers that are lost make no second role, no second rotation and no half removal", Alone: true,
-		Needs: []Ability{BreaksThings}, Play: func(s *Stage) {
-			ada, made := s.Owner()
-			ask := NewRole{DisplayName: "Reports", AccessProfile: "read_only", ConnectionLimit: 2, IdempotencyKey: "deploy-1"}
-			for range 2 { // to prepare, then to admit
-				s.Faults.LoseReplies(1)
-				s.Refused(refusal(ada.CreateRole(made.ID, ask)), "AGENT_ERROR")
-			}
-			role := ada.AddsRoleAs(made, ask)
-			s.That(role.Ordinal == 1 && len(ada.ListsRoles(made)) == 1, "the list is %+v", ada.ListsRoles(made))
-			old := ada.Reveals(made, role).Login()
-
-			s.Faults.LoseReplies(1)
-			begun := must(ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1"))(s)
-			s.That(begun.Status == "pending", "it is %+v", begun)
-			s.completes(ada, made, role, begun)
-			s.bothOut(old)
-			fresh := ada.Reveals(made, role)
-			s.That(fresh.CredentialGeneration == 2, "it is %+v", fresh.Role)
-			s.bothIn(fresh.Login())
-
-			for _, phase := range []string{"revoke", "remove"} {
-				s.Faults.LoseReplies(1)
-				gone := must(ada.DeleteRole(made.ID, role.RoleID))(s)
-				s.That(gone.Status == "pending" && gone.Phase == phase, "it is %+v", gone)
-				if phase == "revoke" {
-					shut := must(ada.ReplayChange(made.ID, role.RoleID, gone.OperationID))(s)
-					s.That(shut.Status == "completed" && shut.Kind == "revoke", "it is %+v", shut)
-				}
-			}
-			ada.Deletes(made, role)
-		}},
 }
 
 // unfinished fails the story unless a pending change shows in the list, and keeps every other change and the lifecycle away.

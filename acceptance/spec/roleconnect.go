@@ -87,19 +87,6 @@ var grantingConnect = []Scenario{
 		list := ada.ListsRoles(made)
 		s.That(len(list) == 1 && list[0].DisplayName == "revoked" && list[0].Status == "revoked", "the list is %+v", list)
 	}},
-	{Name: "a role whose CONNECT is withdrawn expires", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		s.OK(s.Operator.SetCredentialValidity(ada.Account, day))
-		made := ada.Creates("orders")
-		role, login := ada.AddsLogin(made, "Reports", "read_only")
-		held := s.bothIn(login)
-		s.OK(s.OnServer.Withdraw(made, role.Username))
-		s.OK(s.Clock.Advance(day))
-		s.isExpired(ada, made, role)
-		s.closed(held...)
-		s.bothOut(login)
-		ada.Deletes(made, role)
-	}},
 }
 
 // withdrawsDuringSetup has somebody ask for the first role of a database, and the owner withdraw its CONNECT meanwhile.

@@ -19,22 +19,6 @@ var limitingRoles = []Scenario{
 		s.That(more.Ordinal == 11 && more.Username == usernameOf(made, 11), "it is %+v", more)
 		s.Connects(ada.Reveals(made, more).Login())
 	}},
-	{Name: "the roles of a database share half of its connections, revoked ones too", Play: func(s *Stage) {
-		ada := s.Customer("pro") // whose databases have 60 connections
-		made := ada.Creates("orders")
-		ask := func(key string, limit int) NewRole {
-			return NewRole{DisplayName: key, AccessProfile: "custom", ConnectionLimit: limit, IdempotencyKey: key}
-		}
-		s.Refused(refusal(ada.CreateRole(made.ID, ask("all", 31))), "VALIDATION_ERROR", "connectionLimit")
-		most := ada.AddsRoleAs(made, ask("most", 29))
-		s.Refused(refusal(ada.CreateRole(made.ID, ask("two", 2))), "VALIDATION_ERROR", "connectionLimit")
-		ada.AddsRoleAs(made, ask("one", 1))
-		ada.Revokes(made, most)
-		s.Refused(refusal(ada.CreateRole(made.ID, ask("two", 2))), "VALIDATION_ERROR", "connectionLimit")
-		ada.Deletes(made, most)
-		ada.AddsRoleAs(made, ask("two", 2))
-		ada.AddsRoleAs(made, ask("rest", 27))
-	}},
 	{Name: "a role has as many connections of its own as it was given", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role := ada.AddsRoleAs(made, NewRole{DisplayName: "R", AccessProfile: "custom", ConnectionLimit: 3, IdempotencyKey: "k"})

@@ -3,7 +3,6 @@ package spec
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
@@ -41,24 +40,6 @@ var repeatingRoles = []Scenario{
 		s.That(len(ada.ListsRoles(made)) == 0, "the list is %+v", ada.ListsRoles(made))
 		ask.IdempotencyKey = "deploy-2"
 		ada.AddsRoleAs(made, ask)
-	}},
-	{Name: "two databases may use the same key and the same name", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		one, other := ada.Creates("one"), ada.Creates("other")
-		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "same"}
-		s.That(ada.AddsRoleAs(one, ask).RoleID != ada.AddsRoleAs(other, ask).RoleID, "they share a role")
-	}},
-	{Name: "a key has 1-200 characters and is not one of the service's own", Play: func(s *Stage) {
-		ada, made := s.Owner()
-		ask := NewRole{DisplayName: "Reports", AccessProfile: "custom", ConnectionLimit: 1}
-		for _, bad := range []string{"", strings.Repeat("k", 201), "service-internal-delete-1"} {
-			ask.IdempotencyKey = bad
-			s.Refused(refusal(ada.CreateRole(made.ID, ask)), "VALIDATION_ERROR", "Idempotency-Key")
-			s.Refused(refusal(ada.ChangeRole(made.ID, nobodysID, "rotate", bad)), "VALIDATION_ERROR", "Idempotency-Key")
-		}
-		ask.IdempotencyKey = strings.Repeat("k", 200)
-		role := ada.AddsRoleAs(made, ask)
-		ada.Rotates(made, role, strings.Repeat("r", 200))
 	}},
 	{Name: "40 requests at once with one key make one role and answer alike", Play: func(s *Stage) {
 		ada, made := s.Owner()

@@ -67,23 +67,6 @@ var revealingRoles = []Scenario{
 		ada.AddsRole(made, "Next", "custom")
 		ada.Deletes(made, role)
 	}},
-	{Name: "roles and changes that are not there are not found, of another database either", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		made, other := ada.Creates("orders"), ada.Creates("other")
-		role := ada.AddsRole(other, "Reports", "custom")
-		change := ada.Rotates(other, role, "rotate-1")
-		for _, r := range []id.RoleID{nobodysID, role.RoleID} {
-			for what, err := range s.tryRole(ada, made, r) {
-				s.Log(what)
-				s.Refused(err, "ROLE_NOT_FOUND")
-			}
-		}
-		mine := ada.AddsRole(made, "Mine", "custom")
-		for _, operation := range []id.OperationID{nobodysID, change.OperationID} {
-			s.Refused(refusal(ada.Roles.GetChange(ctx, made.ID, mine.RoleID, operation)), "OPERATION_NOT_FOUND")
-			s.Refused(refusal(ada.ReplayChange(made.ID, mine.RoleID, operation)), "OPERATION_NOT_FOUND")
-		}
-	}},
 	{Name: "a removed role is as if it had never been, but to its removal", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "custom")

@@ -39,47 +39,6 @@ var keepingWebhooks = []Scenario{
 		back := ada.ListsWebhooks()[1]
 		s.That(again.Enabled && back.Enabled && back.DisabledAt == nil && back.ConsecutiveFailures == 0, "%+v", back)
 	}},
-	{Name: "an endpoint is for a database of one's own, and nobody else sees it", Play: func(s *Stage) {
-		ada, mallory := s.Customer("pro"), s.Customer("pro")
-		made := ada.Creates("orders")
-		for _, of := range []id.DatabaseID{made.ID, nobodysID} {
-			s.Refused(refusal(mallory.CreateWebhook(quietURL, of)), "INVALID_WEBHOOK_ENDPOINT", "databaseId")
-		}
-		hook := ada.Hooks(quietURL, made.ID)
-		for _, of := range []id.WebhookID{hook.ID, nobodysID} {
-			for what, err := range tryHook(mallory, of) {
-				s.Log(what)
-				s.Refused(err, "WEBHOOK_NOT_FOUND")
-			}
-		}
-		s.That(len(mallory.ListsWebhooks()) == 0, "mallory sees it")
-		selected := s.WithKey(ada.Account, made.ID)
-		errs := tryHook(selected, hook.ID)
-		_, errs["list"] = selected.Webhooks.List(ctx, apiclient.Page{})
-		_, errs["create"] = selected.CreateWebhook(quietURL, made.ID)
-		for what, err := range errs {
-			s.Log(what)
-			s.Refused(err, "KEY_SCOPE_DENIED")
-		}
-		s.That(ada.ListsWebhooks()[0].Enabled, "somebody else disabled it")
-	}},
-	{Name: "fifty endpoints are enabled at most", Play: func(s *Stage) {
-		ada := s.Customer("business")
-		const most = 50
-		errs := s.atOnce(most+3, func(int) error { _, err := ada.CreateWebhook(quietURL, ""); return err })
-		refused := 0
-		for _, err := range errs {
-			if err != nil {
-				s.Refused(err, "INVALID_WEBHOOK_ENDPOINT")
-				refused++
-			}
-		}
-		list := ada.ListsWebhooks()
-		s.That(refused == 3 && len(list) == most, "%d were refused, %d are listed", refused, len(list))
-		s.OK(ada.Webhooks.Disable(ctx, list[0].ID))
-		ada.Hooks(quietURL, "")
-		s.Refused(refusal(ada.Webhooks.Rotate(ctx, list[0].ID)), "INVALID_WEBHOOK_ENDPOINT")
-	}},
 	{Name: "what is done to an endpoint is in the log of its database, and no secret is", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		hook := ada.Hooks(quietURL+"/path?token=abc", made.ID)
@@ -144,17 +103,6 @@ func (s *Stage) secretive(one, other wire.WebhookSecret) {
 		s.That(strings.HasPrefix(w.Secret, "whsec_") && len(w.Secret) >= len("whsec_")+32, "no signing secret in %s", w.ID)
 	}
 	s.That(one.Secret != other.Secret, "two secrets are one")
-}
-
-// tryHook does everything that there is to do with one endpoint.
-func tryHook(c *Customer, hook id.WebhookID) map[string]error {
-	errs := map[string]error{}
-	_, errs["rotate"] = c.Webhooks.Rotate(ctx, hook)
-	errs["disable"] = c.Webhooks.Disable(ctx, hook)
-	_, errs["test"] = c.Webhooks.Test(ctx, hook)
-	_, errs["list attempts"] = c.Webhooks.Attempts(ctx, hook, apiclient.Page{})
-	_, errs["redeliver"] = c.Webhooks.Redeliver(ctx, hook, nobodysID)
-	return errs
 }
 
 // that fails the story unless an answer has the status, the members outside, and in its data exactly the given fields.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/fakes/inbox"
 )
 
@@ -40,9 +39,7 @@ type World struct {
 	// A driver may lack the following; they are nil then, and the matrix gives the reason.
 
 	Clock Clock
-	// Faults are failures between the service and its database server.
-	Faults *fakeagent.Server
-	SQL    SQL
+	SQL   SQL
 	// Outages make parts of the service fail.
 	Outages Outages
 	// Receivers get the webhooks of finished operations. Every URL of a public host name has one.
@@ -68,7 +65,6 @@ type Ability string
 // The abilities.
 const (
 	MovesTime    Ability = "moves time"    // Clock
-	BreaksThings Ability = "breaks things" // Faults
 	RunsRealSQL  Ability = "runs real SQL" // SQL
 	HasOutages   Ability = "has outages"   // Outages
 	HasReceivers Ability = "has receivers" // Receivers
@@ -77,8 +73,7 @@ const (
 // Abilities returns the optional abilities that the world has.
 func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
-		MovesTime: w.Clock != nil, BreaksThings: w.Faults != nil, RunsRealSQL: w.SQL != nil,
-		HasOutages: w.Outages != nil, HasReceivers: w.Receivers != nil,
+		MovesTime: w.Clock != nil, RunsRealSQL: w.SQL != nil, HasOutages: w.Outages != nil, HasReceivers: w.Receivers != nil,
 	}
 }
 
