@@ -2,19 +2,20 @@ package crash_test
 
 import (
 	"database/sql"
-	"net/http"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // guest is a database with a customer connected to it.
 type guest struct {
 	user *user
-	db   databaseAnswer
+	db   wire.CreatedDatabase
 	conn *sql.DB // one connection
 }
 
@@ -26,13 +27,27 @@ func newGuest(t *testing.T, w *world, name string) guest {
 	return g
 }
 
-func (g guest) path(rest string) string { return "/databases/" + g.db.ID + rest }
+// set starts, stops or restarts the database.
+func (g guest) set(t *testing.T, api *stack.Host, action database.Event) {
+	t.Helper()
+	noError(t, g.trySet(t, api, action))
+}
+
+func (g guest) trySet(t *testing.T, api *stack.Host, action database.Event) error {
+	t.Helper()
+	_, err := g.user.at(api).Databases.SetLifecycle(soon(t), g.db.ID, wire.SetLifecycle{Action: action})
+	return err
+}
+
+func (g guest) status(t *testing.T, api *stack.Host) database.Status {
+	t.Helper()
+	return must(g.user.at(api).Databases.Get(soon(t), g.db.ID))(t).Status
+}
 
 // stay opens a connection that the customer keeps.
 func (g guest) stay(t *testing.T) *sql.Conn {
 	t.Helper()
-	conn, err := g.conn.Conn(soon(t))
-	noError(t, err)
+	conn := must(g.conn.Conn(soon(t)))(t)
 	t.Cleanup(func() { _ = conn.Close() }) // it may have been ended
 	noError(t, conn.PingContext(soon(t)))
 	return conn
@@ -55,29 +70,27 @@ func (g guest) comesIn(t *testing.T, w *world) error {
 
 // lifecycleFlow starts, stops or restarts a database.
 type lifecycleFlow struct {
-	action string
+	action database.Event
 	guest
 	before *sql.Conn
 }
 
 func (f *lifecycleFlow) ready(t *testing.T, w *world) {
-	f.guest = newGuest(t, w, f.action)
+	f.guest = newGuest(t, w, string(f.action))
 	f.before = f.stay(t)
 	if f.action == "start" {
-		f.user.do(t, w.api, http.MethodPost, f.path("/lifecycle"), "", map[string]string{"action": "stop"}).is(t, http.StatusOK)
+		f.set(t, w.api, "stop")
 	}
 }
 
 func (f *lifecycleFlow) act(t *testing.T, _ *world, api *stack.Host) {
-	a, err := f.user.try(soon(t), api, http.MethodPost, f.path("/lifecycle"), "", map[string]string{"action": f.action})
-	mayHaveFailed(t, a, err, http.StatusOK)
+	mayHaveFailed(t, f.trySet(t, api, f.action))
 }
 
 func (f *lifecycleFlow) check(t *testing.T, w *world, api *stack.Host) {
-	want := map[string]string{"start": "active", "stop": "stopped", "restart": "active"}[f.action]
-	a := f.user.do(t, api, http.MethodGet, f.path(""), "", nil)
-	if got := read[databaseAnswer](t, a.is(t, http.StatusOK)); got.Status != want {
-		t.Errorf("after %s it is %s", f.action, got.Status)
+	want := map[database.Event]database.Status{"start": "active", "stop": "stopped", "restart": "active"}[f.action]
+	if got := f.status(t, api); got != want {
+		t.Errorf("after %s it is %s", f.action, got)
 	}
 	isEnded(t, f.before)
 	if err := f.comesIn(t, w); (err == nil) != (want == "active") {
@@ -91,16 +104,16 @@ func openingAndClosing() []killing {
 		crash.AccessAdmitted, crash.AccessGateClosed, crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded,
 		crash.AccessReply,
 	}
-	for _, action := range []string{"stop", "restart", "start"} {
+	for _, action := range []database.Event{"stop", "restart", "start"} {
 		points := all
 		if action == "start" { // nobody is inside
 			points = []string{crash.AccessAdmitted, crash.AccessReply}
 		}
 		for _, p := range points {
-			cases = append(cases, killing{inAgent, []string{p}, action, &lifecycleFlow{action: action}})
+			cases = append(cases, killing{inAgent, []string{p}, string(action), &lifecycleFlow{action: action}})
 		}
 		for _, p := range append(around(databases.KindLifecycle, "access", "succeeded"), work.Reserved(databases.KindLifecycle)) {
-			cases = append(cases, killing{inAPI, []string{p}, action, &lifecycleFlow{action: action}})
+			cases = append(cases, killing{inAPI, []string{p}, string(action), &lifecycleFlow{action: action}})
 		}
 	}
 	return cases
@@ -109,11 +122,27 @@ func openingAndClosing() []killing {
 // elsewhere is a network that no customer of these tests comes from.
 const elsewhere = "192.0.2.0/24"
 
+// addNetwork adds an entry to the allowlist.
+func (g guest) addNetwork(t *testing.T, api *stack.Host, cidr string) (wire.AllowlistEntry, error) {
+	t.Helper()
+	return g.user.at(api).Allowlist.Add(soon(t), g.db.ID, wire.AddAllowlistEntry{CIDR: cidr})
+}
+
+func (g guest) removeNetwork(t *testing.T, api *stack.Host, e wire.AllowlistEntry) error {
+	t.Helper()
+	return g.user.at(api).Allowlist.Remove(soon(t), g.db.ID, e.ID)
+}
+
+func (g guest) networks(t *testing.T, api *stack.Host) []wire.AllowlistEntry {
+	t.Helper()
+	return must(g.user.at(api).Allowlist.List(soon(t), g.db.ID))(t)
+}
+
 // allowFlow adds the first network to an allowlist, which shuts everybody else out, or removes the last.
 type allowFlow struct {
 	remove bool
 	guest
-	entry  string
+	entry  wire.AllowlistEntry
 	before *sql.Conn
 }
 
@@ -121,24 +150,21 @@ func (f *allowFlow) ready(t *testing.T, w *world) {
 	f.guest = newGuest(t, w, "allow")
 	f.before = f.stay(t)
 	if f.remove {
-		a := f.user.do(t, w.api, http.MethodPost, f.path("/network/allowlist"), "", map[string]string{"cidr": elsewhere})
-		f.entry = read[struct{ Data struct{ ID string } }](t, a.is(t, http.StatusCreated)).Data.ID
+		f.entry = must(f.addNetwork(t, w.api, elsewhere))(t)
 	}
 }
 
 func (f *allowFlow) act(t *testing.T, _ *world, api *stack.Host) {
 	if f.remove {
-		a, err := f.user.try(soon(t), api, http.MethodDelete, f.path("/network/allowlist/"+f.entry), "", nil)
-		mayHaveFailed(t, a, err, http.StatusNoContent)
+		mayHaveFailed(t, f.removeNetwork(t, api, f.entry))
 		return
 	}
-	a, err := f.user.try(soon(t), api, http.MethodPost, f.path("/network/allowlist"), "", map[string]string{"cidr": elsewhere})
-	mayHaveFailed(t, a, err, http.StatusCreated)
+	_, err := f.addNetwork(t, api, elsewhere)
+	mayHaveFailed(t, err)
 }
 
 func (f *allowFlow) check(t *testing.T, w *world, api *stack.Host) {
-	list := f.user.do(t, api, http.MethodGet, f.path("/network/allowlist"), "", nil)
-	entries := read[struct{ Data []struct{ CIDR string } }](t, list.is(t, http.StatusOK)).Data
+	entries := f.networks(t, api)
 	if open := len(entries) == 0; open != f.remove {
 		t.Errorf("the list is %v", entries)
 	}

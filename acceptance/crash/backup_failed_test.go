@@ -1,7 +1,6 @@
 package crash_test
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
@@ -19,8 +18,7 @@ type hopelessFlow struct{ guest }
 
 func (f *hopelessFlow) ready(t *testing.T, w *world) {
 	f.guest = newLoadedGuest(t, w, "hopeless")
-	_, err := f.conn.ExecContext(soon(t), unverifiable)
-	noError(t, err)
+	must(f.conn.ExecContext(soon(t), unverifiable))(t)
 }
 
 func (f *hopelessFlow) act(t *testing.T, _ *world, api *stack.Host) { f.backUp(t, api) }
@@ -33,17 +31,15 @@ func (f *hopelessFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if list := f.backups(t, api); len(list) != 0 {
 		t.Errorf("backups: %+v", list)
 	}
-	_, err := f.conn.ExecContext(soon(t), "DROP TABLE trapped")
-	noError(t, err)
+	must(f.conn.ExecContext(soon(t), "DROP TABLE trapped"))(t)
 	f.startBackup(t, api)
 	w.quiet(t)
 	list := f.backups(t, api)
 	if len(list) != 1 || list[0].VerifiedAt == nil {
 		t.Fatalf("backups after the next: %+v", list)
 	}
-	for _, action := range []string{"stop", "start"} {
-		f.user.do(t, api, http.MethodPost, f.path("/lifecycle"), "", map[string]string{"action": action}).is(t, http.StatusOK)
-	}
+	f.set(t, api, "stop")
+	f.set(t, api, "start")
 }
 
 func failingBackups() []killing {

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +15,14 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -32,97 +35,88 @@ const (
 func newLoadedGuest(t *testing.T, w *world, name string) guest {
 	t.Helper()
 	g := newGuest(t, w, name)
-	_, err := g.conn.ExecContext(soon(t), load)
-	noError(t, err)
+	must(g.conn.ExecContext(soon(t), load))(t)
 	return g
 }
 
 // holdUp keeps every dump of the database waiting until release.
 func (g guest) holdUp(t *testing.T) (release func()) {
 	t.Helper()
-	tx, err := g.conn.Begin()
-	noError(t, err)
-	_, err = tx.ExecContext(soon(t), "LOCK TABLE item IN ACCESS EXCLUSIVE MODE")
-	noError(t, err)
+	tx := must(g.conn.Begin())(t)
+	must(tx.ExecContext(soon(t), "LOCK TABLE item IN ACCESS EXCLUSIVE MODE"))(t)
 	return func() { noError(t, tx.Rollback()) }
-}
-
-type operationAnswer struct {
-	ID, Type, Status, Stage string
-	Error                   *struct{ Code, Message string }
 }
 
 // backUp asks for a backup. The answer may be lost.
 func (g guest) backUp(t *testing.T, api *stack.Host) {
 	t.Helper()
-	a, err := g.user.try(soon(t), api, http.MethodPost, g.path("/backups"), "", nil)
-	mayHaveFailed(t, a, err, http.StatusAccepted)
+	_, err := g.user.at(api).Backups.Start(soon(t), g.db.ID)
+	mayHaveFailed(t, err)
 }
 
 // startBackup asks for a backup and returns its operation.
-func (g guest) startBackup(t *testing.T, api *stack.Host) operationAnswer {
+func (g guest) startBackup(t *testing.T, api *stack.Host) wire.Operation {
 	t.Helper()
-	a := g.user.do(t, api, http.MethodPost, g.path("/backups"), "", nil).is(t, http.StatusAccepted)
-	return read[struct{ Operation operationAnswer }](t, a).Operation
+	return must(g.user.at(api).Backups.Start(soon(t), g.db.ID))(t).Operation
 }
 
-func (g guest) operation(t *testing.T, api *stack.Host, id string) operationAnswer {
+func (g guest) operation(t *testing.T, api *stack.Host, of id.OperationID) wire.Operation {
 	t.Helper()
-	return read[operationAnswer](t, g.user.do(t, api, http.MethodGet, "/operations/"+id, "", nil).is(t, http.StatusOK))
+	return must(g.user.at(api).Operations.Get(soon(t), of))(t)
 }
 
 // operations are those of the database, newest first.
-func (g guest) operations(t *testing.T, api *stack.Host) []operationAnswer {
+func (g guest) operations(t *testing.T, api *stack.Host) []wire.Operation {
 	t.Helper()
-	a := g.user.do(t, api, http.MethodGet, g.path("/operations"), "", nil).is(t, http.StatusOK)
-	return read[struct{ Data []operationAnswer }](t, a).Data
+	return must(g.user.at(api).Operations.List(soon(t), g.db.ID, apiclient.Page{}))(t).Data
 }
 
 // atWork waits until the agent works on a backup.
-func (w *world) atWork(t *testing.T, o operationAnswer) {
+func (w *world) atWork(t *testing.T, o wire.Operation) {
 	t.Helper()
 	const query = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1)"
 	eventually(t, "the agent works on the backup", func() (begun bool, why string) {
-		err := w.server.QueryRowContext(t.Context(), query, "pgherd-backup-"+o.ID).Scan(&begun)
+		err := w.server.QueryRowContext(t.Context(), query, "pgherd-backup-"+string(o.ID)).Scan(&begun)
 		return begun, fmt.Sprint("no session of it ", err)
 	})
 }
 
-type backupAnswer struct {
-	Filename   string
-	VerifiedAt *string
+func (g guest) backups(t *testing.T, api *stack.Host) []wire.Backup {
+	t.Helper()
+	return must(g.user.at(api).Backups.List(soon(t), g.db.ID, apiclient.Page{}))(t).Data
 }
 
-func (g guest) backups(t *testing.T, api *stack.Host) []backupAnswer {
+// download opens a backup file, which is closed with the test.
+func (g guest) download(t *testing.T, api *stack.Host, b wire.Backup) (*apiclient.Download, error) {
 	t.Helper()
-	a := g.user.do(t, api, http.MethodGet, g.path("/backups"), "", nil).is(t, http.StatusOK)
-	return read[struct{ Data []backupAnswer }](t, a).Data
+	file, err := g.user.at(api).Backups.Download(soon(t), g.db.ID, b.Filename)
+	if err == nil {
+		t.Cleanup(func() { _ = file.Close() }) // it was read
+	}
+	return file, err
 }
 
 // restores downloads a backup, restores it into a bare cluster with psql, and compares.
-func (g guest) restores(t *testing.T, w *world, api *stack.Host, b backupAnswer) {
+func (g guest) restores(t *testing.T, w *world, api *stack.Host, b wire.Backup) {
 	t.Helper()
-	file := g.user.do(t, api, http.MethodGet, g.path("/backups/"+b.Filename), "", nil).is(t, http.StatusOK)
+	file := must(g.download(t, api, b))(t)
 	target := "restore_" + strings.ReplaceAll(g.db.Name, "-", "_")
 	admin := stacktest.Open(t, w.Metadata.URL("postgres"))
-	_, err := admin.ExecContext(soon(t), "CREATE DATABASE "+target+" TEMPLATE template0")
-	noError(t, err)
-	noError(t, restore(soon(t), w, target, file.text))
-	copied, err := sql.Open("postgres", w.Metadata.URL(target))
-	noError(t, err)
+	must(admin.ExecContext(soon(t), "CREATE DATABASE "+target+" TEMPLATE template0"))(t)
+	noError(t, restore(soon(t), w, target, file))
+	copied := must(sql.Open("postgres", w.Metadata.URL(target)))(t)
 	var want, got string
 	noError(t, g.conn.QueryRowContext(soon(t), sumOfRows).Scan(&want))
 	if err := copied.QueryRowContext(soon(t), sumOfRows).Scan(&got); err != nil || got != want {
 		t.Errorf("the restored rows are %s, want %s: %v", got, want, err)
 	}
 	noError(t, copied.Close())
-	_, err = admin.ExecContext(soon(t), "DROP DATABASE "+target)
-	noError(t, err)
+	must(admin.ExecContext(soon(t), "DROP DATABASE "+target))(t)
 }
 
 // restore runs a backup file into a database of the cluster that has the metadata: it knows none of the roles.
-func restore(ctx context.Context, w *world, target string, file []byte) error {
-	text, err := gzip.NewReader(strings.NewReader(string(file)))
+func restore(ctx context.Context, w *world, target string, file io.Reader) error {
+	text, err := gzip.NewReader(file)
 	if err != nil {
 		return err
 	}
@@ -181,7 +175,7 @@ func (f *cancelFlow) act(t *testing.T, w *world, api *stack.Host) {
 	t.Cleanup(f.holdUp(t)) // to the end of the test: a canceled backup does not wait for its dump
 	o := f.startBackup(t, api)
 	w.atWork(t, o)
-	f.user.do(t, api, http.MethodPost, "/operations/"+o.ID+"/cancel", "", nil).is(t, http.StatusAccepted)
+	must(f.user.at(api).Operations.Cancel(soon(t), o.ID))(t)
 }
 
 func (f *cancelFlow) check(t *testing.T, _ *world, api *stack.Host) {
@@ -197,7 +191,7 @@ func (f *cancelFlow) check(t *testing.T, _ *world, api *stack.Host) {
 type eraseFlow struct {
 	expire bool
 	guest
-	backup backupAnswer
+	backup wire.Backup
 }
 
 func (f *eraseFlow) ready(t *testing.T, w *world) {
@@ -210,22 +204,20 @@ func (f *eraseFlow) ready(t *testing.T, w *world) {
 func (f *eraseFlow) act(t *testing.T, w *world, api *stack.Host) {
 	if f.expire {
 		const query = "UPDATE backups SET expires_at = created_at WHERE database_id = $1"
-		_, err := w.meta.ExecContext(soon(t), query, f.db.ID)
-		noError(t, err)
+		must(w.meta.ExecContext(soon(t), query, f.db.ID))(t)
 		return
 	}
-	a, err := f.user.try(soon(t), api, http.MethodDelete, f.path("/backups/"+f.backup.Filename), "", nil)
-	mayHaveFailed(t, a, err, http.StatusNoContent)
+	mayHaveFailed(t, f.user.at(api).Backups.Delete(soon(t), f.db.ID, f.backup.Filename))
 }
 
 func (f *eraseFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if list := f.backups(t, api); len(list) != 0 {
 		t.Errorf("backups: %+v", list)
 	}
-	for _, method := range []string{http.MethodGet, http.MethodDelete} {
-		f.user.do(t, api, method, f.path("/backups/"+f.backup.Filename), "", nil).is(t, http.StatusNotFound)
-	}
-	if _, err := os.Stat(filepath.Join(w.BackupDir(), f.db.ID, f.backup.Filename)); !os.IsNotExist(err) {
+	_, err := f.download(t, api, f.backup)
+	refused(t, "its download", err, fault.BackupNotFound)
+	refused(t, "its deletion", f.user.at(api).Backups.Delete(soon(t), f.db.ID, f.backup.Filename), fault.BackupNotFound)
+	if _, err := os.Stat(filepath.Join(w.BackupDir(), string(f.db.ID), string(f.backup.Filename))); !os.IsNotExist(err) {
 		t.Errorf("the file: %v", err)
 	}
 	f.startBackup(t, api) // and a next one is possible

@@ -1,42 +1,45 @@
 package crash_test
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // request is a create with an Idempotency-Key, of an account that may have two databases.
 type request struct {
 	user *user
-	key  string
-	body createBody
+	key  apiclient.Option
+	body wire.CreateDatabase
 }
 
-func newRequest(t *testing.T, w *world, model string) request {
+func newRequest(t *testing.T, w *world, model database.RoleModel) request {
 	t.Helper()
 	name := newName("new")
-	return request{user: w.newUser(t, 2), key: "key of " + name, body: createBody{Name: name, DisplayName: "New", RoleModel: model}}
+	return request{
+		user: w.newUser(t, 2), key: apiclient.IdempotencyKey("key of " + name),
+		body: wire.CreateDatabase{Name: name, DisplayName: "New", RoleModel: &model},
+	}
 }
 
-func (r request) send(t *testing.T, api *stack.Host) (answer, error) {
+func (r request) send(t *testing.T, api *stack.Host) (wire.CreatedDatabase, error) {
 	t.Helper()
-	return r.user.try(soon(t), api, http.MethodPost, "/databases", r.key, r.body)
+	return r.user.at(api).Databases.Create(soon(t), r.body, r.key)
 }
 
 // mayHaveFailed accepts what a caller may hear when somebody dies: the outcome, nothing, or that it is not confirmed yet.
-func mayHaveFailed(t *testing.T, a answer, err error, success int) {
+func mayHaveFailed(t *testing.T, err error) {
 	t.Helper()
-	switch {
-	case errors.Is(err, errNoAnswer), err == nil && a.status == success, err == nil && a.code() == "AGENT_ERROR":
-	default:
-		t.Errorf("the caller was told %d %s, %v", a.status, a.text, err)
+	if code := codeOf(err); code != "" && code != fault.AgentError {
+		t.Errorf("the caller was told %v", err)
 	}
 }
 
@@ -47,36 +50,30 @@ func (r request) fills(t *testing.T, api *stack.Host, existing int) {
 		r.user.create(t, api, newName("fill"))
 	}
 	one := newName("excess")
-	a := r.user.do(t, api, http.MethodPost, "/databases", "", createBody{Name: one, DisplayName: one})
-	if a.status != http.StatusForbidden || a.code() != "PLAN_LIMIT" {
-		t.Errorf("one more than the quota: %d %s", a.status, a.text)
-	}
+	_, err := r.user.at(api).Databases.Create(soon(t), wire.CreateDatabase{Name: one, DisplayName: one})
+	refused(t, "one more than the quota", err, fault.PlanLimit)
 }
 
 // createFlow makes a database, which must come to be whatever happens.
 type createFlow struct {
-	model string
+	model database.RoleModel
 	request
 }
 
 func (f *createFlow) ready(t *testing.T, w *world) { f.request = newRequest(t, w, f.model) }
 
 func (f *createFlow) act(t *testing.T, _ *world, api *stack.Host) {
-	a, err := f.send(t, api)
-	mayHaveFailed(t, a, err, http.StatusCreated)
+	_, err := f.send(t, api)
+	mayHaveFailed(t, err)
 }
 
 func (f *createFlow) check(t *testing.T, w *world, api *stack.Host) {
-	a, err := f.send(t, api)
-	noError(t, err)
-	made := read[databaseAnswer](t, a.is(t, http.StatusCreated))
+	made := must(f.send(t, api))(t)
 	if made.Status != "active" || made.Name != f.body.Name {
 		t.Errorf("%s is %s", made.Name, made.Status)
 	}
 	w.logsIn(t, made)
-	again, err := f.send(t, w.api)
-	noError(t, err)
-	if second := read[databaseAnswer](t, again.is(t, http.StatusCreated)); second != made {
+	if second := must(f.send(t, w.api))(t); second != made {
 		t.Error("another replay is answered differently")
 	}
 	f.fills(t, api, 1)
@@ -97,8 +94,7 @@ func (f *refusedFlow) ready(t *testing.T, w *world) {
 
 func (f *refusedFlow) squat(t *testing.T, w *world) {
 	t.Helper()
-	_, err := w.server.ExecContext(soon(t), `CREATE DATABASE "`+f.body.Name+`" TEMPLATE template0`)
-	noError(t, err)
+	must(w.server.ExecContext(soon(t), `CREATE DATABASE "`+f.body.Name+`" TEMPLATE template0`))(t)
 	w.foreign[f.body.Name] = true
 }
 
@@ -109,18 +105,17 @@ func (f *refusedFlow) between(t *testing.T, w *world) {
 }
 
 func (f *refusedFlow) act(t *testing.T, _ *world, api *stack.Host) {
-	if a, err := f.send(t, api); err == nil && a.status == http.StatusCreated {
+	if _, err := f.send(t, api); err == nil {
 		t.Error("a database was made over something that is none of ours")
 	}
 }
 
 func (f *refusedFlow) check(t *testing.T, w *world, api *stack.Host) {
-	a, err := f.send(t, api)
-	if err != nil || a.status < 400 {
-		t.Errorf("the replay of a refused create: %d %s, %v", a.status, a.text, err)
+	_, err := f.send(t, api)
+	if codeOf(err) == "" {
+		t.Errorf("the replay of a refused create: %v", err)
 	}
-	_, err = w.server.ExecContext(soon(t), `DROP DATABASE "`+f.body.Name+`"`)
-	noError(t, err)
+	must(w.server.ExecContext(soon(t), `DROP DATABASE "`+f.body.Name+`"`))(t)
 	delete(w.foreign, f.body.Name)
 	w.logsIn(t, f.user.create(t, api, f.body.Name)) // the name is free, and nothing of the first attempt is in the way
 	f.fills(t, api, 1)
@@ -142,15 +137,14 @@ func (f *movedFlow) ready(t *testing.T, w *world) {
 
 func (f *movedFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.createFlow.check(t, w, api)
-	_, err := w.Admin(soon(t), "server", "disable", "--server", f.dead)
-	noError(t, err)
+	must(w.Admin(soon(t), "server", "disable", "--server", f.dead))(t)
 }
 
 func creating() []killing {
 	var cases []killing
-	for _, model := range []string{"managed", "single_login"} {
+	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
 		add := func(in part, points ...string) {
-			cases = append(cases, killing{in, points, model, &createFlow{model: model}})
+			cases = append(cases, killing{in, points, string(model), &createFlow{model: model}})
 		}
 		add(inAPI, work.Reserved(databases.KindCreate))
 		for _, p := range around(databases.KindCreate, "ensure", "succeeded") {

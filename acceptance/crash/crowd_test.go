@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // Whoever repeats a request while the first is still at work, even on another host, gets the same database.
@@ -18,9 +20,9 @@ func TestOneKeyMakesOneDatabase(t *testing.T) {
 	w := startStack(t)
 	other, err := w.StartAPI(soon(t), "")
 	noError(t, err)
-	r := newRequest(t, w, "managed")
+	r := newRequest(t, w, database.Managed)
 	const requests = 200
-	answers := make([]answer, requests)
+	answers := make([]wire.CreatedDatabase, requests)
 	var crowd sync.WaitGroup
 	for i := range requests {
 		host := []*stack.Host{w.api, other}[i%2]
@@ -33,11 +35,11 @@ func TestOneKeyMakesOneDatabase(t *testing.T) {
 	}
 	crowd.Wait()
 	for _, a := range answers {
-		if a.status != http.StatusCreated || !bytes.Equal(a.text, answers[0].text) {
-			t.Fatalf("one was told %d %s, another %d %s", answers[0].status, answers[0].text, a.status, a.text)
+		if a != answers[0] {
+			t.Fatalf("one was told %+v, another %+v", answers[0], a)
 		}
 	}
-	w.logsIn(t, read[databaseAnswer](t, answers[0]))
+	w.logsIn(t, answers[0])
 	w.settled(t)
 	if known := w.databases(t); len(known) != 1 {
 		t.Errorf("there are %d databases", len(known))
@@ -51,8 +53,7 @@ func TestTwoBatchHostsRunNothingTwice(t *testing.T) {
 	w := startStack(t)
 	const databases = 16
 	u := w.newUser(t, databases)
-	other, err := w.StartBatch(soon(t), "")
-	noError(t, err)
+	other := must(w.StartBatch(soon(t), ""))(t)
 	var crowd sync.WaitGroup
 	for range databases {
 		crowd.Go(func() {
@@ -89,8 +90,7 @@ func TestTwoBatchHostsRunNothingTwice(t *testing.T) {
 // logged lists the operations of which a host has logged an event.
 func logged(t *testing.T, p *stack.Process, event, kind string) (operations []string) {
 	t.Helper()
-	text, err := p.Log()
-	noError(t, err)
+	text := must(p.Log())(t)
 	for line := range bytes.Lines(text) {
 		var entry struct {
 			Msg, OperationID, Kind string
@@ -113,7 +113,7 @@ func (w *world) records(t *testing.T) string {
 }
 
 // awaitEpoch waits until the operation is claimed for the given time.
-func (w *world) awaitEpoch(t *testing.T, operation string, epoch int) {
+func (w *world) awaitEpoch(t *testing.T, operation id.OperationID, epoch int) {
 	t.Helper()
 	eventually(t, "another worker takes the operation", func() (bool, string) {
 		var now int

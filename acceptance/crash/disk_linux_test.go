@@ -11,8 +11,7 @@ import (
 // smallDisk gives backups a file system of a few megabytes, where this user may mount one, and says how to make it large.
 func smallDisk(t *testing.T) (change func(*stack.Options), grow func(t *testing.T), ok bool) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pgherd-disk-")
-	noError(t, err)
+	dir := must(os.MkdirTemp("", "pgherd-disk-"))(t)
 	t.Cleanup(func() { noError(t, os.RemoveAll(dir)) })
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=18m"); err != nil {
 		return nil, nil, false

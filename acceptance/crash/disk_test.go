@@ -20,9 +20,7 @@ func TestDiskFullDuringADump(t *testing.T) {
 	w := startStack(t, change)
 	if grow == nil {
 		noError(t, w.agent.Stop(soon(t)))
-		var err error
-		w.agent, err = w.LaunchAgentWithFileLimit(fileLimit)
-		noError(t, err)
+		w.agent = must(w.LaunchAgentWithFileLimit(fileLimit))(t)
 		noError(t, w.AwaitAgent(soon(t), w.agent))
 		grow = func(t *testing.T) {
 			noError(t, w.agent.Stop(soon(t)))
@@ -30,8 +28,7 @@ func TestDiskFullDuringADump(t *testing.T) {
 		}
 	}
 	g := newLoadedGuest(t, w, "full")
-	_, err := g.conn.ExecContext(soon(t), incompressible)
-	noError(t, err)
+	must(g.conn.ExecContext(soon(t), incompressible))(t)
 	o := g.startBackup(t, w.api)
 	w.settled(t)
 	o = g.operation(t, w.api, o.ID)

@@ -2,31 +2,19 @@ package crash_test
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/pgherd/pgherd/core/fault"
 )
-
-// addNetwork adds an entry to the allowlist, and returns its ID.
-func (g guest) addNetwork(t *testing.T, w *world, cidr string) string {
-	t.Helper()
-	a := g.user.do(t, w.api, http.MethodPost, g.path("/network/allowlist"), "", map[string]string{"cidr": cidr})
-	return read[struct{ Data struct{ ID string } }](t, a.is(t, http.StatusCreated)).Data.ID
-}
-
-func (g guest) removeNetwork(t *testing.T, w *world, entry string) answer {
-	t.Helper()
-	return g.user.do(t, w.api, http.MethodDelete, g.path("/network/allowlist/"+entry), "", nil)
-}
 
 // admits checks that PgBouncer's rules for a database are what its record says.
 func (g guest) admits(t *testing.T, w *world, want ...string) {
 	t.Helper()
 	var recorded, found []string
-	list := g.user.do(t, w.api, http.MethodGet, g.path("/network/allowlist"), "", nil).is(t, http.StatusOK)
-	for _, e := range read[struct{ Data []struct{ CIDR string } }](t, list).Data {
+	for _, e := range g.networks(t, w.api) {
 		recorded = append(recorded, e.CIDR)
 	}
 	var rules string
@@ -35,8 +23,7 @@ func (g guest) admits(t *testing.T, w *world, want ...string) {
 			rules = row[1]
 		}
 	}
-	text, err := os.ReadFile(rules)
-	noError(t, err)
+	text := must(os.ReadFile(rules))(t)
 	rule := regexp.MustCompile(`(?m)^hostssl "` + regexp.QuoteMeta(g.db.Name) + `",.* (\S+) scram-sha-256$`)
 	for _, m := range rule.FindAllStringSubmatch(string(text), -1) {
 		found = append(found, m[1])
@@ -60,18 +47,14 @@ func TestAllowlistWhileThePoolerIsAway(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
 	g := newGuest(t, w, "hba")
-	here := g.addNetwork(t, w, hereOnly)
-	g.addNetwork(t, w, elsewhere)
+	here := must(g.addNetwork(t, w.api, hereOnly))(t)
+	must(g.addNetwork(t, w.api, elsewhere))(t)
 	noError(t, g.comesIn(t, w))
 
 	noError(t, w.Pooler.Kill())
-	if a := g.removeNetwork(t, w, here); a.code() != "AGENT_ERROR" {
-		t.Errorf("a removal that nobody enforces yet: %d %s", a.status, a.text)
-	}
-	a := g.user.do(t, w.api, http.MethodPost, g.path("/network/allowlist"), "", map[string]string{"cidr": anotherSite})
-	if a.code() != "AGENT_ERROR" {
-		t.Errorf("an entry that nobody enforces yet: %d %s", a.status, a.text)
-	}
+	refused(t, "a removal that nobody enforces yet", g.removeNetwork(t, w.api, here), fault.AgentError)
+	_, err := g.addNetwork(t, w.api, anotherSite)
+	refused(t, "an entry that nobody enforces yet", err, fault.AgentError)
 	noError(t, w.Pooler.Start(t.Context()))
 	w.settled(t)
 	g.admits(t, w, elsewhere, anotherSite)
@@ -86,22 +69,20 @@ func TestRestoredMetadata(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
 	g, bystander := newGuest(t, w, "back"), newGuest(t, w, "bystander")
-	g.addNetwork(t, w, elsewhere)
-	here := g.addNetwork(t, w, hereOnly)
-	bystander.addNetwork(t, w, hereOnly)
+	must(g.addNetwork(t, w.api, elsewhere))(t)
+	here := must(g.addNetwork(t, w.api, hereOnly))(t)
+	must(bystander.addNetwork(t, w.api, hereOnly))(t)
 	run := func(statements string) {
 		t.Helper()
-		_, err := w.meta.ExecContext(soon(t), statements)
-		noError(t, err)
+		must(w.meta.ExecContext(soon(t), statements))(t)
 	}
 	run(`CREATE SCHEMA saved; CREATE TABLE saved.databases AS TABLE databases;
 		CREATE TABLE saved.allowlist_entries AS TABLE allowlist_entries`)
-	g.removeNetwork(t, w, here).is(t, http.StatusNoContent)
+	noError(t, g.removeNetwork(t, w.api, here))
 	for range 2 {
-		g.removeNetwork(t, w, g.addNetwork(t, w, anotherSite)).is(t, http.StatusNoContent)
-		for _, action := range []string{"stop", "start"} {
-			g.user.do(t, w.api, http.MethodPost, g.path("/lifecycle"), "", map[string]string{"action": action}).is(t, http.StatusOK)
-		}
+		noError(t, g.removeNetwork(t, w.api, must(g.addNetwork(t, w.api, anotherSite))(t)))
+		g.set(t, w.api, "stop")
+		g.set(t, w.api, "start")
 	}
 	if g.comesIn(t, w) == nil {
 		t.Error("the removed network still has access")
@@ -117,13 +98,13 @@ func TestRestoredMetadata(t *testing.T) {
 	bystander.admits(t, w, hereOnly)
 	noError(t, g.comesIn(t, w))
 
-	g.user.do(t, w.api, http.MethodPost, g.path("/lifecycle"), "", map[string]string{"action": "stop"}).is(t, http.StatusOK)
+	g.set(t, w.api, "stop")
 	if g.comesIn(t, w) == nil {
 		t.Error("a stopped database lets its customer in")
 	}
-	g.user.do(t, w.api, http.MethodPost, g.path("/lifecycle"), "", map[string]string{"action": "start"}).is(t, http.StatusOK)
+	g.set(t, w.api, "start")
 	noError(t, g.comesIn(t, w))
-	g.removeNetwork(t, w, here).is(t, http.StatusNoContent)
+	noError(t, g.removeNetwork(t, w.api, here))
 	g.admits(t, w, elsewhere)
 	w.quiet(t)
 }

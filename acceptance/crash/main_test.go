@@ -28,8 +28,15 @@ func TestMain(m *testing.M) {
 // leaseHold is short, because tests wait for leases to end.
 const leaseHold = 2 * time.Second
 
-// patience bounds every single wait: it is long for a busy machine, and only a failing test waits for its end.
-const patience = time.Minute
+const patience = stacktest.Patience
+
+var (
+	noError    = stacktest.NoError
+	soon       = stacktest.Soon
+	eventually = stacktest.Eventually
+)
+
+func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }
 
 // startStack runs a stack of the test's own.
 func startStack(t *testing.T, change ...func(*stack.Options)) *world {
@@ -41,11 +48,4 @@ func startStack(t *testing.T, change ...func(*stack.Options)) *world {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	return newWorld(t, stacktest.Start(ctx, t, program, options))
-}
-
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -84,8 +84,7 @@ func (k killing) run(t *testing.T, w *world) {
 // killAPI kills a host of the case's own, which runs beside the others, and starts it again.
 func (k killing) killAPI(t *testing.T, w *world) *stack.Host {
 	t.Helper()
-	host, err := w.StartAPI(soon(t), k.points[0])
-	noError(t, err)
+	host := must(w.StartAPI(soon(t), k.points[0]))(t)
 	k.flow.act(t, w, host)
 	dies(t, host.Process, k.points[0])
 	noError(t, host.Restart(soon(t), ""))
@@ -114,9 +113,7 @@ func (k killing) killAgent(t *testing.T, w *world) {
 		if more, ok := k.flow.(interrupted); ok && i > 0 {
 			more.between(t, w)
 		}
-		var err error
-		w.agent, err = w.LaunchAgent(point)
-		noError(t, err)
+		w.agent = must(w.LaunchAgent(point))(t)
 		if i == 0 {
 			noError(t, w.AwaitAgent(soon(t), w.agent))
 			k.flow.act(t, w, w.api)
@@ -129,9 +126,7 @@ func (k killing) killAgent(t *testing.T, w *world) {
 // restartAgent starts an agent where none runs.
 func (w *world) restartAgent(t testing.TB, extra ...string) {
 	t.Helper()
-	var err error
-	w.agent, err = w.LaunchAgent("", extra...)
-	noError(t, err)
+	w.agent = must(w.LaunchAgent("", extra...))(t)
 	noError(t, w.AwaitAgent(soon(t), w.agent))
 }
 

@@ -1,13 +1,14 @@
 package crash_test
 
 import (
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
@@ -20,8 +21,7 @@ func TestAKeysLimitOverThreeHosts(t *testing.T) {
 	u := w.newUser(t, 1)
 	var hosts []*stack.Host
 	for range 3 {
-		host, err := w.StartAPI(soon(t), "", "--rate-limits", "read=400/1h")
-		noError(t, err)
+		host := must(w.StartAPI(soon(t), "", "--rate-limits", "read=400/1h"))(t)
 		hosts = append(hosts, host)
 	}
 	began := time.Now()
@@ -31,14 +31,12 @@ func TestAKeysLimitOverThreeHosts(t *testing.T) {
 		for i := range 4 * len(hosts) {
 			crowd.Go(func() {
 				for range each {
-					a, err := u.try(soon(t), hosts[i%len(hosts)], http.MethodGet, "/databases", "", nil)
+					_, err := u.at(hosts[i%len(hosts)]).Databases.List(soon(t), apiclient.Page{})
 					switch {
-					case err != nil:
-						t.Error(err)
-					case a.status == http.StatusOK:
+					case err == nil:
 						let.Add(1)
-					case a.status != http.StatusTooManyRequests:
-						t.Errorf("%d %s", a.status, a.text)
+					case codeOf(err) != fault.RateLimited:
+						t.Error(err)
 					}
 				}
 			})

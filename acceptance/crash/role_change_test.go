@@ -2,22 +2,24 @@ package crash_test
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // changeFlow rotates or revokes the password of a role while a customer is connected with it.
 type changeFlow struct {
-	kind      string // rotate or revoke
-	expired   bool   // the validity has ended before
-	withdrawn bool   // the owner has taken CONNECT back before
+	kind      role.Kind // rotation or revocation
+	expired   bool      // the validity has ended before
+	withdrawn bool      // the owner has taken CONNECT back before
 	*shared
-	role roleAnswer
+	role wire.RevealedRole
 	key  string
 	held held
 }
@@ -25,7 +27,7 @@ type changeFlow struct {
 func (f *changeFlow) ready(t *testing.T, w *world) {
 	f.open(t, w)
 	f.role, f.key = f.makeRole(t, w), newName("key")
-	f.held = w.hold(t, f.role.login())
+	f.held = w.hold(t, loginOf(f.role))
 	if f.expired {
 		f.expire(t, w, f.role)
 	}
@@ -34,34 +36,37 @@ func (f *changeFlow) ready(t *testing.T, w *world) {
 	}
 }
 
-func (f *changeFlow) request() (path string, body changeBody) {
-	return f.rolePath(f.role.RoleID, "/changes"), changeBody{Kind: f.kind, ConfirmDisconnect: true}
+func (f *changeFlow) send(t *testing.T, api *stack.Host) (wire.RoleChange, error) {
+	t.Helper()
+	return f.change(soon(t), api, f.role.RoleID, f.key, f.kind)
 }
 
 func (f *changeFlow) act(t *testing.T, _ *world, api *stack.Host) {
-	path, body := f.request()
-	a, err := f.user.try(soon(t), api, http.MethodPost, path, f.key, body)
-	mayBePending(t, a, err)
+	_, err := f.send(t, api)
+	mayHaveFailed(t, err)
 }
 
 func (f *changeFlow) leave(t *testing.T, w *world) {
-	path, body := f.request()
-	w.away(t, func() { f.user.do(t, w.api, http.MethodPost, path, f.key, body).is(t, http.StatusAccepted) })
+	w.away(t, func() {
+		begun, err := f.send(t, w.api)
+		isPending(t, begun.Status, err)
+	})
 	w.hurry(t)
 }
 
 func (f *changeFlow) repeat(t *testing.T, w *world) {
-	path, body := f.request()
-	f.user.insists(t, w.api, http.MethodPost, path, f.key, body).is(t, http.StatusOK)
+	noError(t, persists(soon(t), func() (pending bool, err error) {
+		change, err := f.send(t, w.api)
+		return change.Status == role.Pending, err
+	}))
 }
 
 func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	done := f.completed(t, w, api)
-	if f.kind == "revoke" {
-		if a := f.tryReveal(t, api, f.role.RoleID); a.code() != "MANAGED_ROLE_CONFLICT" {
-			t.Errorf("a revoked role shows its password: %d %s", a.status, a.text)
-		}
-		f.held.shut(t, w, f.role.login())
+	if f.kind == role.Revocation {
+		_, err := f.tryReveal(t, api, f.role.RoleID)
+		refused(t, "the password of a revoked role", err, fault.ManagedRoleConflict)
+		f.held.shut(t, w, loginOf(f.role))
 		return
 	}
 	now := f.reveal(t, api, f.role.RoleID)
@@ -69,26 +74,28 @@ func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 		t.Errorf("the password is of generation %d, the change made %d", now.CredentialGeneration, done.CredentialGeneration)
 	}
 	if f.withdrawn {
-		f.held.shut(t, w, f.role.login())
+		f.held.shut(t, w, loginOf(f.role))
 		f.finds(t, w, now)
 	} else {
-		f.held.replaced(t, w, f.role.login(), now.login())
+		f.held.replaced(t, w, loginOf(f.role), loginOf(now))
 	}
 	f.works(t, w, now)
 	f.completed(t, w, api)
-	sameText(t, "the credential", now, f.reveal(t, w.api, f.role.RoleID))
+	if again := f.reveal(t, w.api, f.role.RoleID); again.Password != now.Password || again.Role != now.Role {
+		t.Error("the credential differs from one answer to the next")
+	}
 }
 
 // connect is what the owner of the database runs to give CONNECT to a role or to take it back.
-func (h *shared) connect(verb, preposition string, r roleAnswer) string {
+func (h *shared) connect(verb, preposition string, r wire.RevealedRole) string {
 	return fmt.Sprintf("%s CONNECT ON DATABASE %s %s %s", verb, pq.QuoteIdentifier(h.db.Name), preposition, r.Username)
 }
 
 // finds fails the test unless a role without CONNECT stays out until its owner gives it back.
-func (h *shared) finds(t *testing.T, w *world, r roleAnswer) {
+func (h *shared) finds(t *testing.T, w *world, r wire.RevealedRole) {
 	t.Helper()
 	out := func() (ways []string, last error) {
-		for way, db := range w.ways(t, r.login()) {
+		for way, db := range w.ways(t, loginOf(r)) {
 			if err := db.PingContext(soon(t)); err != nil {
 				ways, last = append(ways, way), err
 			}
@@ -107,24 +114,21 @@ func (h *shared) finds(t *testing.T, w *world, r roleAnswer) {
 }
 
 // completed asks again for the change, and for another with the same key, and returns it as it is listed.
-func (f *changeFlow) completed(t *testing.T, w *world, api *stack.Host) changeAnswer {
+func (f *changeFlow) completed(t *testing.T, w *world, api *stack.Host) wire.RoleChange {
 	t.Helper()
-	path, body := f.request()
-	replay := f.user.do(t, api, http.MethodPost, path, f.key, body).is(t, http.StatusOK)
-	done := read[changeAnswer](t, replay)
-	want := f.role.CredentialGeneration
-	if f.kind == "rotate" {
-		want++
+	done := must(f.send(t, api))(t)
+	want, other := f.role.CredentialGeneration, role.Rotation
+	if f.kind == role.Rotation {
+		want, other = want+1, role.Revocation
 	}
-	if done.Kind != f.kind || done.Status != "completed" || done.CredentialGeneration != want {
-		t.Errorf("the change is %s, want generation %d", replay.text, want)
+	if done.Kind != f.kind || done.Status != role.Completed || done.CredentialGeneration != want {
+		t.Errorf("the change is %+v, want generation %d", done, want)
 	}
-	listed := f.user.do(t, w.api, http.MethodGet, path+"/"+done.OperationID, "", nil).is(t, http.StatusOK)
-	sameText(t, "the change", done, read[changeAnswer](t, listed))
-	other := changeBody{Kind: map[string]string{"rotate": "revoke", "revoke": "rotate"}[f.kind], ConfirmDisconnect: true}
-	if a := f.user.do(t, api, http.MethodPost, path, f.key, other); a.code() != "MANAGED_ROLE_CONFLICT" {
-		t.Errorf("another change with the same key: %d %s", a.status, a.text)
+	if listed := must(f.user.at(w.api).Roles.GetChange(soon(t), f.db.ID, f.role.RoleID, done.OperationID))(t); listed != done {
+		t.Errorf("the change differs from one answer to the next: %+v, %+v", done, listed)
 	}
+	_, err := f.change(soon(t), api, f.role.RoleID, f.key, other)
+	refused(t, "another change with the same key", err, fault.ManagedRoleConflict)
 	return done
 }
 
@@ -136,13 +140,14 @@ var changePoints = []string{
 
 func changingRoles(h *shared) []killing {
 	var cases []killing
-	for _, kind := range []string{"rotate", "revoke"} {
-		for _, p := range pointsOf("role." + kind) {
-			cases = append(cases, killing{inAPI, []string{p}, kind, &changeFlow{kind: kind, shared: h}})
-			cases = append(cases, killing{inBatch, []string{p}, kind + " in batch", &changeFlow{kind: kind, shared: h}})
+	for _, kind := range []role.Kind{role.Rotation, role.Revocation} {
+		what := string(kind)
+		for _, p := range pointsOf("role." + what) {
+			cases = append(cases, killing{inAPI, []string{p}, what, &changeFlow{kind: kind, shared: h}})
+			cases = append(cases, killing{inBatch, []string{p}, what + " in batch", &changeFlow{kind: kind, shared: h}})
 		}
 		for _, p := range changePoints {
-			cases = append(cases, killing{inAgent, []string{p}, kind, &changeFlow{kind: kind, shared: h}})
+			cases = append(cases, killing{inAgent, []string{p}, what, &changeFlow{kind: kind, shared: h}})
 		}
 	}
 	return cases
@@ -150,11 +155,11 @@ func changingRoles(h *shared) []killing {
 
 // changingShutOutRoles is about roles that their owner has shut out by withdrawing CONNECT.
 func changingShutOutRoles(h *shared) []killing {
-	rotate := func() flow { return &changeFlow{kind: "rotate", withdrawn: true, shared: h} }
+	change := func(kind role.Kind) flow { return &changeFlow{kind: kind, withdrawn: true, shared: h} }
 	return []killing{
-		{inAgent, []string{crash.ChangeSet}, "rotate without CONNECT", rotate()},
-		{inAgent, []string{crash.ChangeProved}, "rotate without CONNECT", rotate()},
-		{inAgent, []string{crash.ChangeEnded}, "revoke without CONNECT", &changeFlow{kind: "revoke", withdrawn: true, shared: h}},
+		{inAgent, []string{crash.ChangeSet}, "rotate without CONNECT", change(role.Rotation)},
+		{inAgent, []string{crash.ChangeProved}, "rotate without CONNECT", change(role.Rotation)},
+		{inAgent, []string{crash.ChangeEnded}, "revoke without CONNECT", change(role.Revocation)},
 		{inAgent, []string{crash.ChangeEnded}, "expire without CONNECT", &expireFlow{withdrawn: true, shared: h}},
 	}
 }
@@ -164,7 +169,7 @@ func revokingExpiredRoles(h *shared) []killing {
 	var cases []killing
 	add := func(in part, points []string) {
 		for _, p := range points {
-			f := &changeFlow{kind: "revoke", expired: true, shared: h}
+			f := &changeFlow{kind: role.Revocation, expired: true, shared: h}
 			cases = append(cases, killing{in, []string{p}, "revoke expired in " + string(in), f})
 		}
 	}
@@ -178,14 +183,14 @@ func revokingExpiredRoles(h *shared) []killing {
 type expireFlow struct {
 	withdrawn bool // the owner has taken CONNECT back before
 	*shared
-	role roleAnswer
+	role wire.RevealedRole
 	held held
 }
 
 func (f *expireFlow) ready(t *testing.T, w *world) {
 	f.open(t, w)
 	f.role = f.makeRole(t, w)
-	f.held = w.hold(t, f.role.login())
+	f.held = w.hold(t, loginOf(f.role))
 	if f.withdrawn {
 		f.asOwner(t, w, f.connect("REVOKE", "FROM", f.role))
 	}
@@ -199,18 +204,17 @@ func (f *expireFlow) act(t *testing.T, w *world, _ *stack.Host) {
 func (f *expireFlow) leave(t *testing.T, w *world) { f.pass(t, w, f.role) }
 
 // pass lets the time pass that the password of a role is good for.
-func (h *shared) pass(t *testing.T, w *world, r roleAnswer) {
+func (h *shared) pass(t *testing.T, w *world, r wire.RevealedRole) {
 	t.Helper()
 	const query = "UPDATE roles SET credential_expires_at = created_at WHERE id = $1 AND credential_expires_at > created_at"
-	done, err := w.meta.ExecContext(soon(t), query, r.RoleID)
-	noError(t, err)
+	done := must(w.meta.ExecContext(soon(t), query, r.RoleID))(t)
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
 		t.Fatalf("the role's password has no end: %v", err)
 	}
 }
 
 // expire waits until the batch host has ended a role's validity.
-func (h *shared) expire(t *testing.T, w *world, r roleAnswer) {
+func (h *shared) expire(t *testing.T, w *world, r wire.RevealedRole) {
 	t.Helper()
 	h.pass(t, w, r)
 	w.look(t)
@@ -229,15 +233,11 @@ func (f *expireFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if r, found := f.find(t, api, f.role.DisplayName); !found || r.Status != "expired" || r.CredentialGeneration != 1 {
 		t.Errorf("the role is %+v", r)
 	}
-	if a := f.tryReveal(t, api, f.role.RoleID); a.code() != "MANAGED_ROLE_CONFLICT" {
-		t.Errorf("an expired password is shown: %d %s", a.status, a.text)
-	}
-	body := changeBody{Kind: "rotate", ConfirmDisconnect: true}
-	a := f.user.do(t, api, http.MethodPost, f.rolePath(f.role.RoleID, "/changes"), newName("key"), body)
-	if a.code() != "MANAGED_ROLE_CONFLICT" {
-		t.Errorf("an expired password is rotated: %d %s", a.status, a.text)
-	}
-	f.held.shut(t, w, f.role.login())
+	_, err := f.tryReveal(t, api, f.role.RoleID)
+	refused(t, "an expired password", err, fault.ManagedRoleConflict)
+	_, err = f.change(soon(t), api, f.role.RoleID, newName("key"), role.Rotation)
+	refused(t, "its rotation", err, fault.ManagedRoleConflict)
+	f.held.shut(t, w, loginOf(f.role))
 	f.remove(t, w, f.role.RoleID)
 }
 

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
-	"net/url"
 	"slices"
 	"syscall"
 	"testing"
@@ -17,12 +16,14 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // login is a name with a password at a database.
 type login struct{ database, username, password string }
 
-func (r roleAnswer) login() login { return login{r.Database, r.Username, r.Password} }
+func loginOf(r wire.RevealedRole) login { return login{r.Database, r.Username, r.Password} }
 
 func (l login) with(password string) login {
 	l.password = password
@@ -36,11 +37,7 @@ func (w *world) ways(t testing.TB, l login) map[string]*sql.DB {
 	direct := stacktest.Open(t, w.Server.URLFor(l.username, l.password, l.database))
 	direct.SetMaxOpenConns(1)
 	pooled := func(entry string) *sql.DB {
-		u := url.URL{
-			Scheme: "postgres", User: url.UserPassword(l.username, l.password), Host: w.PoolerAddress(), Path: "/" + entry,
-			RawQuery: "sslmode=verify-full",
-		}
-		return w.customer(t, u.String())
+		return openOne(t, w.PoolerURL(entry, l.username, l.password))
 	}
 	return map[string]*sql.DB{
 		"directly": direct, "by session": pooled(l.database), "by transaction": pooled(l.database + ".transaction"),
@@ -84,8 +81,7 @@ func (w *world) hold(t testing.TB, l login) held {
 	all := func() map[string]*sql.Conn {
 		conns := map[string]*sql.Conn{}
 		for way, db := range w.ways(t, l) {
-			conn, err := db.Conn(soon(t))
-			noError(t, err)
+			conn := must(db.Conn(soon(t)))(t)
 			t.Cleanup(func() { _ = conn.Close() }) // it has been ended
 			noError(t, conn.PingContext(soon(t)))
 			conns[way] = conn
@@ -146,13 +142,11 @@ func (h held) shut(t testing.TB, w *world, before login) {
 }
 
 // notYet fails the test where a role that is not ready shows its password.
-func (h *shared) notYet(t testing.TB, api *stack.Host, r roleAnswer) {
+func (h *shared) notYet(t *testing.T, api *stack.Host, r wire.ListedRole) {
 	t.Helper()
 	if r.Status == "ready" {
 		return
 	}
-	a := h.user.do(t, api, "POST", h.rolePath(r.RoleID, "/credentials"), "", nil)
-	if a.code() != "MANAGED_ROLE_CONFLICT" {
-		t.Errorf("the password of a role that is %s: %d %s", r.Status, a.status, a.text)
-	}
+	_, err := h.tryReveal(t, api, r.RoleID)
+	refused(t, "the password of a role that is "+string(r.Status), err, fault.ManagedRoleConflict)
 }

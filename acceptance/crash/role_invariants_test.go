@@ -49,7 +49,7 @@ func (w *world) additionalRoles(t testing.TB) map[string][]roleRow {
 	standing := map[string][]roleRow{}
 	for _, row := range rows(t, w.meta, query) {
 		r := roleRow{row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8]}
-		atRest := []string{string(role.Ready), string(role.Revoked), string(role.Expired), w.unfinished[r.id]}
+		atRest := []string{string(role.Ready), string(role.Revoked), string(role.Expired), string(w.unfinished[id.RoleID(r.id)])}
 		if !slices.Contains(atRest, r.status) || row[9] != "" {
 			t.Errorf("role %s is %s with change %q although nobody works on it", r.username, r.status, row[9])
 		}
@@ -155,8 +155,7 @@ func (w *world) shownLimits(t testing.TB) map[string]string {
 // poolerLines are the lines of logins of the files that PgBouncer would start with.
 func (w *world) poolerLines(t testing.TB) (lines []string) {
 	t.Helper()
-	main, err := os.ReadFile(filepath.Join(w.PoolerDir(), "pgbouncer.ini"))
-	noError(t, err)
+	main := must(os.ReadFile(filepath.Join(w.PoolerDir(), "pgbouncer.ini")))(t)
 	for line := range strings.Lines(string(main)) {
 		file, included := strings.CutPrefix(strings.TrimSpace(line), "%include ")
 		if !included || !strings.Contains(file, "users-") {

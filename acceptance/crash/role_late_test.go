@@ -1,18 +1,20 @@
 package crash_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
-	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -26,8 +28,7 @@ type line struct {
 
 func newLine(t *testing.T, target string) *line {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() }) // the test is over
 	l := &line{url: "https://" + listener.Addr().String(), target: strings.TrimPrefix(target, "https://")}
 	go func() {
@@ -80,11 +81,11 @@ type late struct {
 	// ready makes what the request needs.
 	ready func(t *testing.T, s *sleeper)
 	// request is what the host is asked that then sleeps; its command is held up.
-	request func(t *testing.T, s *sleeper, host *stack.Host) (answer, error)
+	request func(t *testing.T, s *sleeper, host *stack.Host) error
 	// meanwhile is what others do.
 	meanwhile func(t *testing.T, s *sleeper)
-	// told is the status of the answer that the request has in the end.
-	told int
+	// told is the code with which the request is refused in the end; empty where it is done.
+	told fault.Code
 }
 
 // sleeper is the scene of one late request.
@@ -93,8 +94,8 @@ type sleeper struct {
 	w       *world
 	host    *stack.Host
 	line    *line
-	role    roleAnswer
-	body    roleBody
+	role    wire.RevealedRole
+	body    wire.CreateRole
 	current login // what gets in at the end; without a password where nobody does
 	dead    []login
 }
@@ -105,42 +106,49 @@ func (s *sleeper) changed(password string) {
 	s.current = s.current.with(password)
 }
 
-func (s *sleeper) ask(t *testing.T, host *stack.Host, key, kind string) (answer, error) {
+var errPending = errors.New("it is pending")
+
+// finished is an error also where the work is pending.
+func finished(status role.ChangeStatus, err error) error {
+	if err == nil && status != role.Completed {
+		err = errPending
+	}
+	return err
+}
+
+func (s *sleeper) ask(t *testing.T, host *stack.Host, key string, kind role.Kind) error {
 	t.Helper()
-	body := changeBody{Kind: kind, ConfirmDisconnect: true}
-	return s.user.try(soon(t), host, http.MethodPost, s.rolePath(s.role.RoleID, "/changes"), key, body)
+	change, err := s.change(soon(t), host, s.role.RoleID, key, kind)
+	return finished(change.Status, err)
 }
 
 // finish has another host carry out a change.
-func (s *sleeper) finish(t *testing.T, key, kind string) {
+func (s *sleeper) finish(t *testing.T, key string, kind role.Kind) {
 	t.Helper()
-	a, err := s.ask(t, s.w.api, key, kind)
-	noError(t, err)
-	a.is(t, http.StatusOK)
-	if kind == "revoke" {
+	noError(t, s.ask(t, s.w.api, key, kind))
+	if kind == role.Revocation {
 		s.changed("")
 		return
 	}
 	s.changed(s.reveal(t, s.w.api, s.role.RoleID).Password)
 }
 
-func (s *sleeper) rotateRuntime(t *testing.T, host *stack.Host, key string) (answer, error) {
+func (s *sleeper) rotateRuntime(t *testing.T, host *stack.Host, key string) error {
 	t.Helper()
-	return s.user.try(soon(t), host, http.MethodPost, s.path("/managed-roles/runtime/rotate"), key, disconnect)
+	rotation, err := s.rotateLogin(t, host, database.RuntimeLogin, key)
+	return finished(rotation.Status, err)
 }
 
 func (s *sleeper) finishRuntime(t *testing.T, key string) {
 	t.Helper()
-	a, err := s.rotateRuntime(t, s.w.api, key)
-	noError(t, err)
-	a.is(t, http.StatusOK)
-	s.changed(s.runtime(t).Password)
+	noError(t, s.rotateRuntime(t, s.w.api, key))
+	s.changed(s.runtime(t).password)
 }
 
-func (s *sleeper) runtime(t *testing.T) roleAnswer {
+func (s *sleeper) runtime(t *testing.T) login {
 	t.Helper()
-	a := s.user.do(t, s.w.api, http.MethodPost, s.path("/managed-roles/runtime/credentials"), "", nil)
-	return read[roleAnswer](t, a.is(t, http.StatusOK))
+	r := must(s.user.at(s.w.api).Logins.Reveal(soon(t), s.db.ID, database.RuntimeLogin))(t)
+	return login{r.Database, r.Username, r.Password}
 }
 
 // halfMade leaves a role that only has to be admitted.
@@ -149,82 +157,81 @@ func halfMade(t *testing.T, s *sleeper) {
 	half := stepFlow{step: "admit", makeRoleFlow: makeRoleFlow{shared: s.shared}}
 	half.ready(t, s.w)
 	delete(s.w.unfinished, half.role.RoleID)
-	s.role, s.body = half.role, half.body
+	s.role.Role, s.body = half.role.Role, half.body
 }
 
-func (s *sleeper) admit(t *testing.T, host *stack.Host) (answer, error) {
+func admit(t *testing.T, s *sleeper, host *stack.Host) error {
 	t.Helper()
-	return s.user.try(soon(t), host, http.MethodPost, s.rolePath(s.role.RoleID, "/admit"), "", nil)
-}
-
-func askAdmission(t *testing.T, s *sleeper, host *stack.Host) (answer, error) {
-	t.Helper()
-	return s.admit(t, host)
+	_, err := s.user.at(host).Roles.Admit(soon(t), s.db.ID, s.role.RoleID)
+	return err
 }
 
 func madeRole(t *testing.T, s *sleeper) {
 	t.Helper()
 	s.role = s.makeRole(t, s.w)
-	s.current = s.role.login()
+	s.current = loginOf(s.role)
 }
 
-func askFor(kind string) func(*testing.T, *sleeper, *stack.Host) (answer, error) {
-	return func(t *testing.T, s *sleeper, host *stack.Host) (answer, error) {
-		t.Helper()
-		return s.ask(t, host, "held "+s.role.RoleID, kind)
-	}
+func (s *sleeper) key() string { return "held " + string(s.role.RoleID) }
+
+func askRotation(t *testing.T, s *sleeper, host *stack.Host) error {
+	t.Helper()
+	return s.ask(t, host, s.key(), role.Rotation)
 }
 
 var lateRequests = []late{
-	{"rotation, then another", madeRole, askFor("rotate"), func(t *testing.T, s *sleeper) {
-		s.finish(t, "held "+s.role.RoleID, "rotate")
-		s.finish(t, newName("later"), "rotate")
-	}, http.StatusOK},
-	{"rotation, then a revocation", madeRole, askFor("rotate"), func(t *testing.T, s *sleeper) {
-		s.finish(t, "held "+s.role.RoleID, "rotate")
-		s.finish(t, newName("later"), "revoke")
-	}, http.StatusOK},
-	{"rotation, then a removal", madeRole, askFor("rotate"), func(t *testing.T, s *sleeper) {
-		s.finish(t, "held "+s.role.RoleID, "rotate")
+	{"rotation, then another", madeRole, askRotation, func(t *testing.T, s *sleeper) {
+		s.finish(t, s.key(), role.Rotation)
+		s.finish(t, newName("later"), role.Rotation)
+	}, ""},
+	{"rotation, then a revocation", madeRole, askRotation, func(t *testing.T, s *sleeper) {
+		s.finish(t, s.key(), role.Rotation)
+		s.finish(t, newName("later"), role.Revocation)
+	}, ""},
+	{"rotation, then a removal", madeRole, askRotation, func(t *testing.T, s *sleeper) {
+		s.finish(t, s.key(), role.Rotation)
 		s.remove(t, s.w, s.role.RoleID)
 		s.changed("")
-	}, http.StatusOK},
-	{"removal, then a new role", madeRole, func(t *testing.T, s *sleeper, host *stack.Host) (answer, error) {
-		return s.user.try(soon(t), host, http.MethodPost, s.rolePath(s.role.RoleID, "/delete"), "", confirmed)
+	}, ""},
+	{"removal, then a new role", madeRole, func(t *testing.T, s *sleeper, host *stack.Host) error {
+		got, err := s.tryDelete(t, host, s.role.RoleID)
+		if got.Status == "pending" {
+			err = errPending
+		}
+		return err
 	}, func(t *testing.T, s *sleeper) {
 		s.remove(t, s.w, s.role.RoleID)
 		s.changed("")
-		s.current = s.makeRole(t, s.w).login()
-	}, http.StatusOK},
+		s.current = loginOf(s.makeRole(t, s.w))
+	}, ""},
 	{"rotation of runtime, then another", func(t *testing.T, s *sleeper) {
-		s.current = s.runtime(t).login()
-	}, func(t *testing.T, s *sleeper, host *stack.Host) (answer, error) {
+		s.current = s.runtime(t)
+	}, func(t *testing.T, s *sleeper, host *stack.Host) error {
 		return s.rotateRuntime(t, host, "held")
 	}, func(t *testing.T, s *sleeper) {
 		s.finishRuntime(t, "held")
 		s.finishRuntime(t, newName("later"))
-	}, http.StatusOK},
+	}, ""},
 	{"preparation, then a removal", func(_ *testing.T, s *sleeper) {
 		s.body = newRole()
-	}, func(t *testing.T, s *sleeper, host *stack.Host) (answer, error) {
-		return s.user.try(soon(t), host, http.MethodPost, s.path("/custom-roles"), s.body.DisplayName, s.body)
+	}, func(t *testing.T, s *sleeper, host *stack.Host) error {
+		_, err := s.tryMake(t, host, s.body)
+		return err
 	}, func(t *testing.T, s *sleeper) {
 		r, found := s.find(t, s.w.api, s.body.DisplayName)
 		if !found || r.Status != "reserved" {
 			t.Fatalf("the role is %+v", r)
 		}
 		s.remove(t, s.w, r.RoleID)
-	}, http.StatusNotFound},
-	{"admission, then a removal", halfMade, askAdmission, func(t *testing.T, s *sleeper) {
+	}, fault.RoleNotFound},
+	{"admission, then a removal", halfMade, admit, func(t *testing.T, s *sleeper) {
 		s.remove(t, s.w, s.role.RoleID)
-	}, http.StatusNotFound},
-	{"admission, then a revocation", halfMade, askAdmission, func(t *testing.T, s *sleeper) {
-		a, err := s.admit(t, s.w.api)
-		noError(t, err)
-		a.is(t, http.StatusOK)
-		s.current = s.reveal(t, s.w.api, s.role.RoleID).login()
-		s.finish(t, newName("later"), "revoke")
-	}, http.StatusConflict},
+	}, fault.RoleNotFound},
+	{"admission, then a revocation", halfMade, admit, func(t *testing.T, s *sleeper) {
+		noError(t, admit(t, s, s.w.api))
+		s.current = loginOf(s.reveal(t, s.w.api, s.role.RoleID))
+		s.finish(t, newName("later"), role.Revocation)
+	}, fault.ManagedRoleConflict},
 }
 
 // A host that slept over the end of its work, and over what came after, changes nothing when it wakes; nor does its command
@@ -232,8 +239,7 @@ var lateRequests = []late{
 func TestLateRequestsUndoNothing(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
-	host, err := w.StartAPI(soon(t), "")
-	noError(t, err)
+	host := must(w.StartAPI(soon(t), ""))(t)
 	h, l := &shared{}, newLine(t, w.AgentURL())
 	for _, c := range lateRequests {
 		done := t.Run(c.name, func(t *testing.T) {
@@ -250,15 +256,14 @@ func (c late) run(t *testing.T, s *sleeper) {
 	w := s.w
 	c.ready(t, s)
 	s.routed(t, s.line.url)
-	h := *s.shared
-	h.user.do(t, s.host, http.MethodPost, h.path("/managed-roles/readonly/rotate"), newName("first"), disconnect).
-		is(t, http.StatusOK) // a command, so that a connection is open that carries another
+	rotation, err := s.rotateLogin(t, s.host, database.ReadonlyLogin, newName("first"))
+	isDone(t, rotation.Status, err) // a command, so that a connection is open that carries another
 	s.line.gate.Lock()
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		if a, err := c.request(t, s, s.host); err != nil || a.status != c.told {
-			t.Errorf("who asked the sleeper was told %d %s, %v", a.status, a.text, err)
+		if err := c.request(t, s, s.host); codeOf(err) != c.told || c.told == "" && err != nil {
+			t.Errorf("who asked the sleeper was told %v", err)
 		}
 	}()
 	eventually(t, "the command is on its way", func() (bool, string) { return s.line.waiting.Load() > 0, "nothing came" })
@@ -289,8 +294,7 @@ func (c late) run(t *testing.T, s *sleeper) {
 // routed makes the control plane reach the agent at a URL from now on.
 func (s *sleeper) routed(t *testing.T, url string) {
 	t.Helper()
-	_, err := s.w.meta.ExecContext(soon(t), "UPDATE servers SET agent_url = $1", url)
-	noError(t, err)
+	must(s.w.meta.ExecContext(soon(t), "UPDATE servers SET agent_url = $1", url))(t)
 }
 
 // isStale fails the test unless the agent refuses an earlier generation's change of the login that gets in.
@@ -298,7 +302,7 @@ func (s *sleeper) isStale(t *testing.T) {
 	t.Helper()
 	const password = "of an earlier generation"
 	_, err := ports.Do(soon(t), s.w.client(t), ports.Fence{OperationID: "44444444-4444-4444-8444-444444444444"}, command.ChangeLogin{
-		DatabaseID: id.DatabaseID(s.db.ID), Username: s.current.username, Generation: 1, Want: role.Rotation,
+		DatabaseID: s.db.ID, Username: s.current.username, Generation: 1, Want: role.Rotation,
 		CredentialGeneration: 9, Verifier: credential.Verifier(password, [16]byte{}, credential.Iterations),
 		NewPassword: password,
 	})
@@ -311,8 +315,7 @@ func (s *sleeper) isStale(t *testing.T) {
 // commands counts those that the agent has heard.
 func (w *world) commands(t *testing.T) int {
 	t.Helper()
-	text, err := w.agent.Log()
-	noError(t, err)
+	text := must(w.agent.Log())(t)
 	return strings.Count(string(text), `"msg":"request","kind":"login.`)
 }
 

@@ -2,17 +2,19 @@ package crash_test
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // makeRoleFlow makes a role, whose request is repeated until it is answered.
 type makeRoleFlow struct {
 	*shared
-	body roleBody
+	body wire.CreateRole
 }
 
 func (f *makeRoleFlow) ready(t *testing.T, w *world) {
@@ -21,17 +23,17 @@ func (f *makeRoleFlow) ready(t *testing.T, w *world) {
 }
 
 func (f *makeRoleFlow) act(t *testing.T, _ *world, api *stack.Host) {
-	a, err := f.user.try(soon(t), api, http.MethodPost, f.path("/custom-roles"), f.body.DisplayName, f.body)
-	mayHaveFailed(t, a, err, http.StatusOK)
+	_, err := f.tryMake(t, api, f.body)
+	mayHaveFailed(t, err)
 }
 
 func (f *makeRoleFlow) repeat(t *testing.T, w *world) {
 	f.notYet(t, w.api, f.begun(t, w))
-	f.again(t, w).is(t, http.StatusOK)
+	must(f.again(t, w))(t)
 }
 
 // begun is the role as the death has left it.
-func (f *makeRoleFlow) begun(t *testing.T, w *world) roleAnswer {
+func (f *makeRoleFlow) begun(t *testing.T, w *world) wire.ListedRole {
 	t.Helper()
 	r, found := f.find(t, w.api, f.body.DisplayName)
 	if !found {
@@ -40,13 +42,17 @@ func (f *makeRoleFlow) begun(t *testing.T, w *world) roleAnswer {
 	return r
 }
 
-func (f *makeRoleFlow) again(t *testing.T, w *world) answer {
+func (f *makeRoleFlow) again(t *testing.T, w *world) (made wire.Role, err error) {
 	t.Helper()
-	return f.user.insists(t, w.api, http.MethodPost, f.path("/custom-roles"), f.body.DisplayName, f.body)
+	err = persists(soon(t), func() (pending bool, err error) {
+		made, err = f.tryMake(t, w.api, f.body)
+		return false, err
+	})
+	return made, err
 }
 
 func (f *makeRoleFlow) check(t *testing.T, w *world, api *stack.Host) {
-	made := read[roleAnswer](t, f.again(t, w).is(t, http.StatusOK))
+	made := must(f.again(t, w))(t)
 	if made.Status != "ready" || made.CredentialGeneration != 1 {
 		t.Errorf("the role is %+v", made)
 	}
@@ -55,12 +61,11 @@ func (f *makeRoleFlow) check(t *testing.T, w *world, api *stack.Host) {
 		t.Errorf("the role shall connect to %s", at)
 	}
 	f.works(t, w, shown)
-	w.staysOut(t, "another password", shown.login().with("other"))
+	w.staysOut(t, "another password", loginOf(shown).with("other"))
 	f.remove(t, w, made.RoleID)
-	w.staysOut(t, "the password after the removal", shown.login())
-	if a := f.again(t, w); a.code() != "MANAGED_ROLE_CONFLICT" {
-		t.Errorf("the request whose role was removed: %d %s", a.status, a.text)
-	}
+	w.staysOut(t, "the password after the removal", loginOf(shown))
+	_, err := f.again(t, w)
+	refused(t, "the request whose role was removed", err, fault.ManagedRoleConflict)
 }
 
 // droppedRoleFlow makes a role too, but who asked for it removes it instead of asking again.
@@ -73,9 +78,8 @@ func (f *droppedRoleFlow) repeat(t *testing.T, w *world) {
 }
 
 func (f *droppedRoleFlow) check(t *testing.T, w *world, api *stack.Host) {
-	if a := f.again(t, w); a.code() != "MANAGED_ROLE_CONFLICT" {
-		t.Errorf("the request whose role was removed: %d %s", a.status, a.text)
-	}
+	_, err := f.again(t, w)
+	refused(t, "the request whose role was removed", err, fault.ManagedRoleConflict)
 	if r, found := f.find(t, api, f.body.DisplayName); found {
 		t.Errorf("the role is still listed as %s", r.Status)
 	}
@@ -85,51 +89,44 @@ func (f *droppedRoleFlow) check(t *testing.T, w *world, api *stack.Host) {
 type stepFlow struct {
 	step string // prepare or admit
 	makeRoleFlow
-	role roleAnswer
+	role wire.ListedRole
 }
 
 func (f *stepFlow) ready(t *testing.T, w *world) {
 	f.makeRoleFlow.ready(t, w)
-	w.away(t, func() { f.act0(t, w) })
+	w.away(t, func() {
+		_, err := f.tryMake(t, w.api, f.body)
+		refused(t, "a role without the agent", err, fault.AgentError)
+	})
 	f.role = f.begun(t, w)
 	if f.step == "admit" {
-		f.user.do(t, w.api, http.MethodPost, f.rolePath(f.role.RoleID, "/prepare"), "", nil).is(t, http.StatusAccepted)
+		must(f.user.at(w.api).Roles.Prepare(soon(t), f.db.ID, f.role.RoleID))(t)
 		f.role = f.begun(t, w)
 	}
 	w.unfinished[f.role.RoleID] = f.role.Status
 	w.settled(t)
 }
 
-// act0 is the request that cannot reach the agent.
-func (f *stepFlow) act0(t *testing.T, w *world) {
+func (f *stepFlow) send(t *testing.T, api *stack.Host) (wire.RoleSetup, error) {
 	t.Helper()
-	a := f.user.do(t, w.api, http.MethodPost, f.path("/custom-roles"), f.body.DisplayName, f.body)
-	if a.code() != "AGENT_ERROR" {
-		t.Fatalf("a role is made without the agent: %d %s", a.status, a.text)
+	roles := f.user.at(api).Roles
+	if f.step == "prepare" {
+		return roles.Prepare(soon(t), f.db.ID, f.role.RoleID)
 	}
+	return roles.Admit(soon(t), f.db.ID, f.role.RoleID)
 }
-
-func (f *stepFlow) request() string { return f.rolePath(f.role.RoleID, "/"+f.step) }
 
 func (f *stepFlow) act(t *testing.T, _ *world, api *stack.Host) {
-	a, err := f.user.try(soon(t), api, http.MethodPost, f.request(), "", nil)
-	mayHaveFailed(t, a, err, f.success())
-}
-
-func (f *stepFlow) success() int {
-	if f.step == "prepare" {
-		return http.StatusAccepted
-	}
-	return http.StatusOK
+	_, err := f.send(t, api)
+	mayHaveFailed(t, err)
 }
 
 func (f *stepFlow) repeat(t *testing.T, w *world) {
 	f.notYet(t, w.api, f.begun(t, w))
 	for range 2 {
-		a := f.user.do(t, w.api, http.MethodPost, f.request(), "", nil).is(t, f.success())
-		f.role.Status = read[roleAnswer](t, a).Status
+		f.role.Status = must(f.send(t, w.api))(t).Status
 	}
-	if want := map[string]string{"prepare": "sql_ready", "admit": "ready"}[f.step]; f.role.Status != want {
+	if want := map[string]role.Status{"prepare": role.SQLReady, "admit": role.Ready}[f.step]; f.role.Status != want {
 		t.Errorf("after %s the role is %s", f.step, f.role.Status)
 	}
 	w.unfinished[f.role.RoleID] = f.role.Status

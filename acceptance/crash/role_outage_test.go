@@ -2,13 +2,13 @@ package crash_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -16,7 +16,7 @@ import (
 type rotor struct {
 	shared
 	w         *world
-	role      roleAnswer
+	role      wire.RevealedRole
 	held      held
 	passwords []string // the last one is in force
 }
@@ -26,7 +26,7 @@ func newRotor(t *testing.T, w *world, u *user) *rotor {
 	r := &rotor{shared: shared{user: u}, w: w}
 	r.open(t, w)
 	r.role = r.makeRole(t, w)
-	r.held = w.hold(t, r.role.login())
+	r.held = w.hold(t, loginOf(r.role))
 	r.passwords = []string{r.role.Password}
 	return r
 }
@@ -34,46 +34,35 @@ func newRotor(t *testing.T, w *world, u *user) *rotor {
 // turn rotates once, with one key until that is done, and asks for the new password.
 func (r *rotor) turn(ctx context.Context) error {
 	want := int64(len(r.passwords) + 1)
-	body := changeBody{Kind: "rotate", ConfirmDisconnect: true}
-	key := fmt.Sprint("turn ", want)
-	a, err := r.user.persists(ctx, r.w.api, http.MethodPost, r.rolePath(r.role.RoleID, "/changes"), key, body)
-	if err != nil {
-		return err
+	var done wire.RoleChange
+	err := persists(ctx, func() (pending bool, err error) {
+		done, err = r.change(ctx, r.w.api, r.role.RoleID, fmt.Sprint("turn ", want), role.Rotation)
+		return done.Status == role.Pending, err
+	})
+	if err != nil || done.Status != role.Completed || done.CredentialGeneration != want {
+		return fmt.Errorf("rotation to generation %d: %+v, %w", want, done, err)
 	}
-	if c, err := readChange(a); err != nil || c.Status != "completed" || c.CredentialGeneration != want {
-		return fmt.Errorf("rotation to generation %d: %d %s", want, a.status, a.text)
-	}
-	a, err = r.user.persists(ctx, r.w.api, http.MethodPost, r.rolePath(r.role.RoleID, "/credentials"), "", nil)
-	if err != nil {
-		return err
-	}
-	shown, err := readRole(a)
+	var shown wire.RevealedRole
+	err = persists(ctx, func() (pending bool, err error) {
+		shown, err = r.user.at(r.w.api).Roles.Reveal(ctx, r.db.ID, r.role.RoleID)
+		return false, err
+	})
 	if err != nil || shown.CredentialGeneration != want || shown.Password == "" {
-		return fmt.Errorf("password of generation %d: %d, %v", want, a.status, err)
+		return fmt.Errorf("password of generation %d: %d, %w", want, shown.CredentialGeneration, err)
 	}
 	r.passwords = append(r.passwords, shown.Password)
 	return nil
-}
-
-func readChange(a answer) (c changeAnswer, err error) {
-	err = json.Unmarshal(a.text, &c)
-	return c, err
-}
-
-func readRole(a answer) (r roleAnswer, err error) {
-	err = json.Unmarshal(a.text, &r)
-	return r, err
 }
 
 // check sees that only the last password is any good.
 func (r *rotor) check(t *testing.T) {
 	t.Helper()
 	last := len(r.passwords) - 1
-	r.held.replaced(t, r.w, r.role.login(), r.role.login().with(r.passwords[last]))
+	r.held.replaced(t, r.w, loginOf(r.role), loginOf(r.role).with(r.passwords[last]))
 	for _, old := range r.passwords[max(1, last-4):last] {
-		r.w.staysOut(t, "a password of before", r.role.login().with(old))
+		r.w.staysOut(t, "a password of before", loginOf(r.role).with(old))
 	}
-	r.w.getsIn(t, r.role.login().with(r.passwords[last]))
+	r.w.getsIn(t, loginOf(r.role).with(r.passwords[last]))
 }
 
 // outage is something that goes away in the middle of rotations.
@@ -192,7 +181,7 @@ func (o outage) run(t *testing.T, w *world, u *user) {
 // connections are dead.
 func (r *rotor) isLetIn(t *testing.T) {
 	t.Helper()
-	l := r.role.login().with(r.passwords[len(r.passwords)-1])
+	l := loginOf(r.role).with(r.passwords[len(r.passwords)-1])
 	eventually(t, "the role is let in", func() (bool, string) {
 		for way, db := range r.w.ways(t, l) {
 			_, err := db.ExecContext(soon(t), "SELECT 1")

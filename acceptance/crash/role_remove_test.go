@@ -1,12 +1,14 @@
 package crash_test
 
 import (
-	"net/http"
 	"slices"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // removeFlow removes a role, of whatever status, while a customer is connected with it.
@@ -14,7 +16,7 @@ type removeFlow struct {
 	from string // ready, revoked, expired or sql_ready
 	bait *bait  // depends on the role, which stays; nil for a role that goes
 	*shared
-	role roleAnswer
+	role wire.RevealedRole
 	held held
 }
 
@@ -33,11 +35,11 @@ func (f *removeFlow) ready(t *testing.T, w *world) {
 		half := stepFlow{step: "admit", makeRoleFlow: makeRoleFlow{shared: f.shared}}
 		half.ready(t, w)
 		delete(w.unfinished, half.role.RoleID)
-		f.role = half.role
+		f.role.Role = half.role.Role
 		return
 	}
 	f.role = f.makeRole(t, w)
-	f.held = w.hold(t, f.role.login())
+	f.held = w.hold(t, loginOf(f.role))
 	if f.bait != nil {
 		f.asOwner(t, w, f.bait.make+f.role.Username)
 	}
@@ -50,23 +52,25 @@ func (f *removeFlow) ready(t *testing.T, w *world) {
 }
 
 // send asks for the removal: a revoked role has a request of its own.
-func (f *removeFlow) request() (method, path string, body any) {
+func (f *removeFlow) send(t *testing.T, api *stack.Host) (wire.RoleRemoval, error) {
+	t.Helper()
 	if f.from == "revoked" {
-		return http.MethodDelete, f.rolePath(f.role.RoleID, ""), nil
+		return f.user.at(api).Roles.Remove(soon(t), f.db.ID, f.role.RoleID)
 	}
-	return http.MethodPost, f.rolePath(f.role.RoleID, "/delete"), confirmed
+	return f.tryDelete(t, api, f.role.RoleID)
 }
 
 func (f *removeFlow) act(t *testing.T, _ *world, api *stack.Host) {
-	method, path, body := f.request()
-	if a, err := f.user.try(soon(t), api, method, path, "", body); f.bait == nil {
-		mayBePending(t, a, err)
+	if _, err := f.send(t, api); f.bait == nil {
+		mayHaveFailed(t, err)
 	}
 }
 
 func (f *removeFlow) leave(t *testing.T, w *world) {
-	method, path, body := f.request()
-	w.away(t, func() { f.user.do(t, w.api, method, path, "", body).is(t, http.StatusAccepted) })
+	w.away(t, func() {
+		begun, err := f.send(t, w.api)
+		isPending(t, role.ChangeStatus(begun.Status), err)
+	})
 	w.hurry(t)
 }
 
@@ -75,23 +79,20 @@ func (f *removeFlow) repeat(t *testing.T, w *world) { f.again(t, w) }
 // again repeats the request until it has its last answer, and looks whether that is right.
 func (f *removeFlow) again(t *testing.T, w *world) {
 	t.Helper()
-	method, path, body := f.request()
-	a := f.user.insists(t, w.api, method, path, "", body)
+	got, err := insistsOnRemoval(t, func() (wire.RoleRemoval, error) { return f.send(t, w.api) })
 	if f.bait != nil {
-		if a.status != http.StatusConflict || a.code() != "ROLE_DEPENDENCIES" {
-			t.Errorf("the removal of a role on which something depends: %d %s", a.status, a.text)
-		}
+		refused(t, "the removal of a role on which something depends", err, fault.RoleDependencies)
 		return
 	}
-	if got := read[removalAnswer](t, a.is(t, http.StatusOK)); got.Status != "removed" || got.RoleID != f.role.RoleID {
-		t.Errorf("the removal: %s", a.text)
+	if err != nil || got.Status != "removed" || got.RoleID != f.role.RoleID {
+		t.Errorf("the removal: %+v, %v", got, err)
 	}
 }
 
 func (f *removeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.again(t, w)
 	if f.from != "sql_ready" {
-		f.held.shut(t, w, f.role.login())
+		f.held.shut(t, w, loginOf(f.role))
 	}
 	if f.bait != nil {
 		if r, found := f.find(t, api, f.role.DisplayName); !found || r.Status != "revoked" {
@@ -104,9 +105,8 @@ func (f *removeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if r, found := f.find(t, api, f.role.DisplayName); found {
 		t.Errorf("a removed role is listed as %s", r.Status)
 	}
-	if a := f.tryReveal(t, api, f.role.RoleID); a.code() != "ROLE_NOT_FOUND" {
-		t.Errorf("the password of a removed role: %d %s", a.status, a.text)
-	}
+	_, err := f.tryReveal(t, api, f.role.RoleID)
+	refused(t, "the password of a removed role", err, fault.RoleNotFound)
 	f.again(t, w)
 }
 

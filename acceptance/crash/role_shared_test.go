@@ -2,9 +2,7 @@ package crash_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -13,13 +11,18 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // shared is the database that the cases of one stack add roles to. They share it: whatever befalls one role must leave the others
 // alone, and the generations of the role set go on from one case to the next.
 type shared struct {
 	user *user
-	db   databaseAnswer
+	db   wire.CreatedDatabase
 	// validity is how long passwords are good, as the operator's command takes it; empty for ever.
 	validity string
 }
@@ -33,8 +36,7 @@ func (h *shared) open(t *testing.T, w *world) {
 	if h.user == nil {
 		h.user = w.newUser(t, 50)
 		if h.validity != "" {
-			_, err := w.Admin(soon(t), "account", "set", "--account", h.user.ID, "--credential-validity", h.validity)
-			noError(t, err)
+			must(w.Admin(soon(t), "account", "set", "--account", h.user.ID, "--credential-validity", h.validity))(t)
 		}
 	}
 	if h.db.ID == "" || len(h.list(t, w.api)) >= most {
@@ -48,23 +50,22 @@ const sharedTable = "CREATE TABLE item (n int); INSERT INTO item VALUES (1)"
 
 func (h *shared) asOwner(t *testing.T, w *world, statements string) {
 	t.Helper()
-	_, err := w.customer(t, h.db.ConnectionString).ExecContext(soon(t), statements)
-	noError(t, err)
+	must(w.customer(t, h.db.ConnectionString).ExecContext(soon(t), statements))(t)
 }
 
 // uses says for each profile which statements its roles may run, and which they may not.
-var uses = map[string]map[string]bool{
-	"read_only":  {"SELECT n FROM public.item": true, "INSERT INTO public.item VALUES (2)": false},
-	"read_write": {"SELECT n FROM public.item": true, "INSERT INTO public.item VALUES (2)": true, "TRUNCATE public.item": false},
-	"custom":     {"SELECT n FROM public.item": false, "SELECT 1": true},
+var uses = map[role.AccessProfile]map[string]bool{
+	role.ReadOnly:  {"SELECT n FROM public.item": true, "INSERT INTO public.item VALUES (2)": false},
+	role.ReadWrite: {"SELECT n FROM public.item": true, "INSERT INTO public.item VALUES (2)": true, "TRUNCATE public.item": false},
+	role.Custom:    {"SELECT n FROM public.item": false, "SELECT 1": true},
 }
 
 // works fails the test unless a role gets in and may do exactly what its profile says.
-func (h *shared) works(t *testing.T, w *world, r roleAnswer) {
+func (h *shared) works(t *testing.T, w *world, r wire.RevealedRole) {
 	t.Helper()
-	w.getsIn(t, r.login())
+	w.getsIn(t, loginOf(r))
 	for statement, may := range uses[r.AccessProfile] {
-		for way, db := range w.ways(t, r.login()) {
+		for way, db := range w.ways(t, loginOf(r)) {
 			_, err := db.ExecContext(soon(t), statement)
 			var refusal *pq.Error
 			refused := errors.As(err, &refusal) && refusal.Code == "42501"
@@ -76,131 +77,133 @@ func (h *shared) works(t *testing.T, w *world, r roleAnswer) {
 	}
 }
 
-func (h *shared) path(rest string) string { return "/databases/" + h.db.ID + rest }
-
-// roleAnswer is a role as the API tells of it. The last fields are those of its credentials.
-type roleAnswer struct {
-	RoleID, Username, DisplayName, Status, AccessProfile string
-	CredentialGeneration                                 int64
-
-	Host, Database, Password string
-	Port                     int
-}
-
-type rolesAnswer struct{ Roles []roleAnswer }
-
-// list returns the roles that stand, revoked ones too.
-func (h *shared) list(t *testing.T, api *stack.Host) []roleAnswer {
+// list returns the roles that are not removed.
+func (h *shared) list(t *testing.T, api *stack.Host) []wire.ListedRole {
 	t.Helper()
-	a := h.user.do(t, api, http.MethodGet, h.path("/custom-roles?includeRevoked=true"), "", nil)
-	return read[rolesAnswer](t, a.is(t, http.StatusOK)).Roles
+	return must(h.user.at(api).Roles.ListAll(soon(t), h.db.ID))(t)
 }
 
-// find returns the role with a label, and false where none stands.
-func (h *shared) find(t *testing.T, api *stack.Host, name string) (roleAnswer, bool) {
+// find returns the role with a label, and false where there is none.
+func (h *shared) find(t *testing.T, api *stack.Host, name string) (wire.ListedRole, bool) {
 	t.Helper()
 	for _, r := range h.list(t, api) {
 		if r.DisplayName == name {
 			return r, true
 		}
 	}
-	return roleAnswer{}, false
-}
-
-type roleBody struct {
-	DisplayName     string `json:"displayName"`
-	AccessProfile   string `json:"accessProfile"`
-	ConnectionLimit int    `json:"connectionLimit"`
+	return wire.ListedRole{}, false
 }
 
 // roleLimit leaves room for the connections that a case holds.
 const roleLimit = 10
 
-var profiles = []string{"read_only", "read_write", "custom"}
+var profiles = []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom}
 
 var profileNumber atomic.Int64
 
 // newRole is the body of a request that no other case sends. The profiles take turns.
-func newRole() roleBody {
+func newRole() wire.CreateRole {
 	profile := profiles[int(profileNumber.Add(1))%len(profiles)]
-	return roleBody{DisplayName: newName("role"), AccessProfile: profile, ConnectionLimit: roleLimit}
+	return wire.CreateRole{DisplayName: newName("role"), AccessProfile: profile, ConnectionLimit: roleLimit}
+}
+
+// tryMake asks for a role, with a key that is its label.
+func (h *shared) tryMake(t *testing.T, api *stack.Host, body wire.CreateRole) (wire.Role, error) {
+	t.Helper()
+	return h.user.at(api).Roles.Create(soon(t), h.db.ID, body, apiclient.IdempotencyKey(body.DisplayName))
 }
 
 // makeRole makes a role that must come to be, and returns it with its password.
-func (h *shared) makeRole(t *testing.T, w *world) roleAnswer {
+func (h *shared) makeRole(t *testing.T, w *world) wire.RevealedRole {
 	t.Helper()
-	body := newRole()
-	a := h.user.do(t, w.api, http.MethodPost, h.path("/custom-roles"), body.DisplayName, body)
-	return h.reveal(t, w.api, read[roleAnswer](t, a.is(t, http.StatusOK)).RoleID)
-}
-
-func (h *shared) rolePath(roleID, rest string) string {
-	return h.path("/custom-roles/" + roleID + rest)
+	return h.reveal(t, w.api, must(h.tryMake(t, w.api, newRole()))(t).RoleID)
 }
 
 // reveal returns a role with its password.
-func (h *shared) reveal(t *testing.T, api *stack.Host, roleID string) roleAnswer {
+func (h *shared) reveal(t *testing.T, api *stack.Host, of id.RoleID) wire.RevealedRole {
 	t.Helper()
-	return read[roleAnswer](t, h.tryReveal(t, api, roleID).is(t, http.StatusOK))
+	return must(h.tryReveal(t, api, of))(t)
 }
 
-func (h *shared) tryReveal(t *testing.T, api *stack.Host, roleID string) answer {
+func (h *shared) tryReveal(t *testing.T, api *stack.Host, of id.RoleID) (wire.RevealedRole, error) {
 	t.Helper()
-	return h.user.do(t, api, http.MethodPost, h.rolePath(roleID, "/credentials"), "", nil)
+	return h.user.at(api).Roles.Reveal(soon(t), h.db.ID, of)
 }
 
-// revoke ends a role's log-in.
-func (h *shared) revoke(t *testing.T, w *world, roleID string) {
-	t.Helper()
-	body := changeBody{Kind: "revoke", ConfirmDisconnect: true}
-	h.user.do(t, w.api, http.MethodPost, h.rolePath(roleID, "/changes"), newName("key"), body).is(t, http.StatusOK)
+// change asks for a change of a role.
+func (h *shared) change(
+	ctx context.Context, api *stack.Host, of id.RoleID, key string, kind role.Kind,
+) (wire.RoleChange, error) {
+	body := wire.ChangeRole{Kind: kind, ConfirmDisconnect: true}
+	return h.user.at(api).Roles.Change(ctx, h.db.ID, of, body, apiclient.IdempotencyKey(key))
 }
 
-// remove removes a role that must go.
-func (h *shared) remove(t *testing.T, w *world, roleID string) {
+// rotateLogin asks for a new password of a login that came with the database.
+func (h *shared) rotateLogin(t *testing.T, api *stack.Host, which database.Login, key string) (wire.LoginRotation, error) {
 	t.Helper()
-	a := h.user.insists(t, w.api, http.MethodPost, h.rolePath(roleID, "/delete"), "", confirmed)
-	if got := read[removalAnswer](t, a.is(t, http.StatusOK)); got.Status != "removed" || got.RoleID != roleID {
-		t.Errorf("the removal: %s", a.text)
+	disconnect := wire.Disconnect{ConfirmDisconnect: true}
+	return h.user.at(api).Logins.Rotate(soon(t), h.db.ID, which, disconnect, apiclient.IdempotencyKey(key))
+}
+
+// isDone fails the test unless a change was answered with its completion.
+func isDone(t *testing.T, status role.ChangeStatus, err error) {
+	t.Helper()
+	if err != nil || status != role.Completed {
+		t.Fatalf("the change is %s: %v", status, err)
 	}
 }
 
-var confirmed = map[string]bool{"confirm": true}
-
-// changeBody asks for a change of a role, and without a kind for the rotation of a login that came with the database.
-type changeBody struct {
-	Kind              string `json:"kind,omitempty"`
-	ConfirmDisconnect bool   `json:"confirmDisconnect"`
-}
-
-// changeAnswer is a change as the API tells of it. Password is that of a rotated owner.
-type changeAnswer struct {
-	OperationID, Kind, Status, Password string
-	CredentialGeneration                int64
-}
-
-// removalAnswer is how far a removal has come.
-type removalAnswer struct{ RoleID, Status, Phase, OperationID string }
-
-// insists sends a request again and again, as a client may, while it is answered 202 or that the server did not confirm it.
-func (u *user) insists(t *testing.T, host *stack.Host, method, path, key string, body any) answer {
+// isPending fails the test unless a change was answered as pending.
+func isPending(t *testing.T, status role.ChangeStatus, err error) {
 	t.Helper()
-	a, err := u.persists(soon(t), host, method, path, key, body)
-	noError(t, err)
-	return a
+	if err != nil || status != role.Pending {
+		t.Fatalf("the change is %s: %v", status, err)
+	}
 }
 
-// persists is insists for whoever runs beside the test.
-func (u *user) persists(ctx context.Context, host *stack.Host, method, path, key string, body any) (answer, error) {
+// revoke ends a role's log-in.
+func (h *shared) revoke(t *testing.T, w *world, of id.RoleID) {
+	t.Helper()
+	done, err := h.change(soon(t), w.api, of, newName("key"), role.Revocation)
+	isDone(t, done.Status, err)
+}
+
+func (h *shared) tryDelete(t *testing.T, api *stack.Host, of id.RoleID) (wire.RoleRemoval, error) {
+	t.Helper()
+	return h.user.at(api).Roles.Delete(soon(t), h.db.ID, of, wire.DeleteRole{Confirm: true})
+}
+
+// remove removes a role that must go.
+func (h *shared) remove(t *testing.T, w *world, of id.RoleID) {
+	t.Helper()
+	got, err := insistsOnRemoval(t, func() (wire.RoleRemoval, error) { return h.tryDelete(t, w.api, of) })
+	if err != nil || got != (wire.RoleRemoval{RoleID: of, Status: "removed"}) {
+		t.Errorf("the removal: %+v, %v", got, err)
+	}
+}
+
+// insistsOnRemoval repeats the request for a removal until it has its last answer.
+func insistsOnRemoval(t *testing.T, request func() (wire.RoleRemoval, error)) (got wire.RoleRemoval, err error) {
+	t.Helper()
+	err = persists(soon(t), func() (pending bool, err error) {
+		got, err = request()
+		return got.Status == "pending", err
+	})
+	return got, err
+}
+
+// persists sends a request again and again, as a client may, while its work is pending or the server did not confirm it.
+func persists(ctx context.Context, request func() (pending bool, err error)) error {
 	for {
-		a, err := u.try(ctx, host, method, path, key, body)
-		again := a.status == http.StatusAccepted || a.status >= http.StatusInternalServerError && a.code() != ""
-		if err != nil || !again {
-			return a, err
+		pending, err := request()
+		var refusal *apiclient.Error
+		unconfirmed := errors.As(err, &refusal) && refusal.Status >= http.StatusInternalServerError && refusal.Code != ""
+		if !pending && !unconfirmed {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return a, fmt.Errorf("%w after %d %s", ctx.Err(), a.status, a.text)
+			return errors.Join(ctx.Err(), err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -210,8 +213,7 @@ func (u *user) persists(ctx context.Context, host *stack.Host, method, path, key
 func (w *world) away(t *testing.T, request func()) {
 	t.Helper()
 	move := func(url string) {
-		_, err := w.meta.ExecContext(soon(t), "UPDATE servers SET agent_url = $1", url)
-		noError(t, err)
+		must(w.meta.ExecContext(soon(t), "UPDATE servers SET agent_url = $1", url))(t)
 	}
 	move("https://127.0.0.1:1") // nobody listens there
 	request()
@@ -221,8 +223,7 @@ func (w *world) away(t *testing.T, request func()) {
 // hurry ends the time that a pending change leaves to the request which began it.
 func (w *world) hurry(t *testing.T) {
 	t.Helper()
-	_, err := w.meta.ExecContext(soon(t), "UPDATE role_changes SET not_before = created_at WHERE status = 'pending'")
-	noError(t, err)
+	must(w.meta.ExecContext(soon(t), "UPDATE role_changes SET not_before = created_at WHERE status = 'pending'"))(t)
 }
 
 // look has the batch host look for work now: it does so when it starts, and then every few seconds.
@@ -230,25 +231,4 @@ func (w *world) look(t *testing.T) {
 	t.Helper()
 	noError(t, w.batch.Stop(soon(t)))
 	noError(t, w.batch.Restart(soon(t), ""))
-}
-
-// mayBePending accepts what a caller may hear of a change when somebody dies over it: that it is done or pending, or nothing.
-func mayBePending(t *testing.T, a answer, err error) {
-	t.Helper()
-	if err == nil && a.status == http.StatusAccepted {
-		return
-	}
-	mayHaveFailed(t, a, err, http.StatusOK)
-}
-
-// sameText fails the test where two answers differ.
-func sameText(t *testing.T, what string, a, b any) {
-	t.Helper()
-	first, err := json.Marshal(a)
-	noError(t, err)
-	second, err := json.Marshal(b)
-	noError(t, err)
-	if string(first) != string(second) {
-		t.Error(fmt.Sprint(what, " differs from one answer to the next"))
-	}
 }

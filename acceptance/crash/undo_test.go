@@ -1,13 +1,14 @@
 package crash_test
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // refusedStop stops a database, and PostgreSQL refuses that after the gates were closed and the clients ended: one of the
@@ -20,28 +21,23 @@ type refusedStop struct {
 // ready makes a revoked role the obstacle: only shutting the database touches it, opening does not.
 func (f *refusedStop) ready(t *testing.T, w *world) {
 	f.guest = newGuest(t, w, "stuck")
-	body := newRole()
-	made := read[roleAnswer](t, f.user.do(t, w.api, http.MethodPost, f.path("/custom-roles"), body.DisplayName, body).is(t, 200))
-	f.user.do(t, w.api, http.MethodPost, f.path("/custom-roles/"+made.RoleID+"/changes"), "revoke-1",
-		changeBody{Kind: "revoke", ConfirmDisconnect: true}).is(t, http.StatusOK)
+	h := &shared{user: f.user, db: f.db}
+	made := h.makeRole(t, w)
+	h.revoke(t, w, made.RoleID)
 	f.obstacle = made.Username
 	f.elevate(t, w, "SUPERUSER")
 }
 
 func (f *refusedStop) elevate(t *testing.T, w *world, word string) {
 	t.Helper()
-	_, err := w.server.ExecContext(soon(t), "ALTER ROLE "+pq.QuoteIdentifier(f.obstacle)+" "+word)
-	noError(t, err)
-}
-
-func (f *refusedStop) stop(t *testing.T, api *stack.Host) (answer, error) {
-	t.Helper()
-	return f.user.try(soon(t), api, http.MethodPost, f.path("/lifecycle"), "", map[string]string{"action": "stop"})
+	must(w.server.ExecContext(soon(t), "ALTER ROLE "+pq.QuoteIdentifier(f.obstacle)+" "+word))(t)
 }
 
 func (f *refusedStop) act(t *testing.T, _ *world, api *stack.Host) {
-	a, err := f.stop(t, api)
-	mayHaveFailed(t, a, err, 0)
+	err := f.trySet(t, api, "stop")
+	if mayHaveFailed(t, err); err == nil {
+		t.Error("a stop is done that PostgreSQL refuses")
+	}
 }
 
 // check sees the database as it was, and stops it once nothing is in the way.
@@ -49,20 +45,13 @@ func (f *refusedStop) check(t *testing.T, w *world, api *stack.Host) {
 	f.is(t, api, "active")
 	noError(t, f.comesIn(t, w))
 	f.elevate(t, w, "NOSUPERUSER")
-	a, err := f.stop(t, api)
-	noError(t, err)
-	a.is(t, http.StatusOK)
+	f.set(t, api, "stop")
 	if f.comesIn(t, w) == nil {
 		t.Error("a customer gets in to a stopped database")
 	}
 }
 
-func (f *refusedStop) status(t *testing.T, api *stack.Host) string {
-	t.Helper()
-	return read[databaseAnswer](t, f.user.do(t, api, http.MethodGet, f.path(""), "", nil).is(t, http.StatusOK)).Status
-}
-
-func (f *refusedStop) is(t *testing.T, api *stack.Host, want string) {
+func (f *refusedStop) is(t *testing.T, api *stack.Host, want database.Status) {
 	t.Helper()
 	if got := f.status(t, api); got != want {
 		t.Errorf("the database is %s; want %s", got, want)
@@ -96,7 +85,7 @@ func (f *stuckStop) check(t *testing.T, w *world, api *stack.Host) {
 	if status := f.status(t, api); (f.comesIn(t, w) == nil) != (status == "active") {
 		t.Errorf("the database is %s, and customers get in or not against that", status)
 	}
-	f.user.do(t, api, http.MethodPost, f.path("/lifecycle"), "", map[string]string{"action": "start"}).is(t, http.StatusOK)
+	f.set(t, api, "start")
 	noError(t, f.comesIn(t, w))
 }
 
@@ -108,11 +97,7 @@ func TestARefusedStopIsUndone(t *testing.T) {
 	f := &refusedStop{guest: newGuest(t, w, "stuck")}
 	f.obstacle = f.db.Username
 	f.elevate(t, w, "SUPERUSER")
-	a, err := f.stop(t, w.api)
-	noError(t, err)
-	if a.code() != "AGENT_ERROR" {
-		t.Errorf("answer %d: %s", a.status, a.text)
-	}
+	refused(t, "the stop", f.trySet(t, w.api, "stop"), fault.AgentError)
 	f.is(t, w.api, "error")
 	if f.comesIn(t, w) == nil {
 		t.Error("a customer gets in, so that the database might be shown as active")
@@ -120,7 +105,7 @@ func TestARefusedStopIsUndone(t *testing.T) {
 	f.elevate(t, w, "NOSUPERUSER")
 	eventually(t, "undone", func() (bool, string) {
 		status := f.status(t, w.api)
-		return status == "active", status
+		return status == "active", string(status)
 	})
 	f.check(t, w, w.api)
 }
