@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi"
@@ -32,13 +34,42 @@ func client(url string, transport http.RoundTripper) func(key string) spec.Clien
 // routes is the table of routes of every API host.
 func routes() (rows []spec.Route) {
 	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
-		row := spec.Route{Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, JSON: r.Body.IsJSON()}
+		row := spec.Route{Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount}
+		if r.Body.IsJSON() {
+			row.Body = exampleBody(document().Paths.Value(r.Path).GetOperation(r.Method))
+		}
 		if r.Target != nil {
 			row.Target = r.Target.Name
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// exampleBody has every field of a request's body, with the values of the OpenAPI document.
+func exampleBody(o *openapi3.Operation) []byte {
+	body := map[string]any{}
+	for name, property := range o.RequestBody.Value.Content["application/json"].Schema.Value.Properties {
+		body[name] = example(property.Value)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // it came from JSON
+	}
+	return text
+}
+
+// example is a value that a schema takes.
+func example(s *openapi3.Schema) any {
+	switch {
+	case len(s.AnyOf) > 0:
+		return example(s.AnyOf[0].Value)
+	case len(s.Examples) > 0:
+		return s.Examples[0]
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	}
+	return true // a confirmation
 }
 
 // proxy plays the part of the service's proxy, which passes on the client's address. It looks at answers about roles: none may be

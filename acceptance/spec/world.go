@@ -54,7 +54,7 @@ type Route struct {
 	Method, Path string
 	FullAccount  bool   // full-account keys only
 	Target       string // what the first parameter names: "database", "operation", "webhook" or ""
-	JSON         bool   // takes a JSON body
+	Body         []byte // one with every field that the route takes, as JSON; nil where it takes none
 }
 
 func (r Route) String() string { return r.Method + " " + r.Path }
