@@ -45,40 +45,36 @@ func measurePooler(ctx context.Context, b *bench) ([]row, error) {
 // poolerChanges changes one of 5,000 databases with 30,000 logins, over and over: each change renders every file, writes it,
 // reloads, and reads back that PgBouncer goes by it.
 func (b *bench) poolerChanges(ctx context.Context, p *pooler.Pooler, state pooler.State) ([]row, error) {
-	var took []time.Duration
-	err := b.withPooler(ctx, p, state, func(*cluster.Pooler) error {
-		for n := range b.runs*changesPerRun + 1 {
-			state.Entries[n].Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-			began := time.Now()
-			if err := p.Apply(ctx, state); err != nil {
-				return err
-			}
-			took = append(took, time.Since(began))
-		}
-		return nil
+	return b.timePooler(ctx, p, state, "render, write, reload and read back", mostForAChange, func(_ *cluster.Pooler, n int) error {
+		state.Entries[n].Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+		return p.Apply(ctx, state)
 	})
-	if err != nil {
-		return nil, err
-	}
-	ours := median(took[1:])
-	return []row{{
-		measure: fmt.Sprintf("render, write, reload and read back %d databases, %d logins (median of %d)", manyDatabases,
-			manyDatabases*loginsOfEach, len(took)-1),
-		ours: span(ours).String(), limit: "< " + span(mostForAChange).String(), met: ours < mostForAChange,
-	}}, nil
 }
 
 // poolerRestarts ends PgBouncer at once, and starts it again: for that long nobody can log in.
 func (b *bench) poolerRestarts(ctx context.Context, p *pooler.Pooler, state pooler.State) ([]row, error) {
+	return b.timePooler(ctx, p, state, "restart of PgBouncer with", mostForARestart, func(running *cluster.Pooler, _ int) error {
+		began := time.Now()
+		if err := running.Restart(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		for p.Ping(ctx) != nil && time.Since(began) < mostForARestart {
+			time.Sleep(time.Millisecond)
+		}
+		return nil
+	})
+}
+
+// timePooler does something with a PgBouncer that has started with a state, over and over. The first time does not count.
+func (b *bench) timePooler(
+	ctx context.Context, p *pooler.Pooler, state pooler.State, what string, most time.Duration, do func(*cluster.Pooler, int) error,
+) ([]row, error) {
 	var took []time.Duration
 	err := b.withPooler(ctx, p, state, func(running *cluster.Pooler) error {
-		for range b.runs*changesPerRun + 1 {
+		for n := range b.runs*changesPerRun + 1 {
 			began := time.Now()
-			if err := running.Restart(context.WithoutCancel(ctx)); err != nil {
+			if err := do(running, n); err != nil {
 				return err
-			}
-			for p.Ping(ctx) != nil && time.Since(began) < mostForARestart {
-				time.Sleep(time.Millisecond)
 			}
 			took = append(took, time.Since(began))
 		}
@@ -89,9 +85,8 @@ func (b *bench) poolerRestarts(ctx context.Context, p *pooler.Pooler, state pool
 	}
 	ours := median(took[1:])
 	return []row{{
-		measure: fmt.Sprintf("restart of PgBouncer with %d databases, %d logins (median of %d)", manyDatabases,
-			manyDatabases*loginsOfEach, len(took)-1),
-		ours: span(ours).String(), limit: "< " + span(mostForARestart).String(), met: ours < mostForARestart,
+		measure: fmt.Sprintf("%s %d databases, %d logins (median of %d)", what, manyDatabases, manyDatabases*loginsOfEach, len(took)-1),
+		ours:    span(ours).String(), limit: "< " + span(most).String(), met: ours < most,
 	}}, nil
 }
 

@@ -32,8 +32,7 @@ func finish(t *testing.T, s AgentStand, fence ports.Fence, spec command.Backup) 
 	t.Helper()
 	ctx, before := bounded(t), 0
 	for ctx.Err() == nil {
-		report, err := ports.Do(ctx, s.Agent, fence, spec)
-		noError(t, err)
+		report := must(ports.Do(ctx, s.Agent, fence, spec))(t)
 		if report.Progress < before || report.Progress > 100 {
 			t.Errorf("progress went from %d to %d", before, report.Progress)
 		}
@@ -69,20 +68,16 @@ func backupUnverified(t *testing.T, s AgentStand) {
 // wantFile checks that the file is what the report says, and a whole dump.
 func wantFile(t *testing.T, s AgentStand, spec command.Backup, report command.BackupReport) {
 	t.Helper()
-	file, err := s.Agent.Open(bounded(t), command.OpenBackup{DatabaseID: spec.DatabaseID, Filename: spec.Filename})
-	noError(t, err)
+	file := must(s.Agent.Open(bounded(t), command.OpenBackup{DatabaseID: spec.DatabaseID, Filename: spec.Filename}))(t)
 	defer file.Body.Close()
-	stored, err := io.ReadAll(file.Body)
-	noError(t, err)
+	stored := must(io.ReadAll(file.Body))(t)
 	sum := sha256.Sum256(stored)
 	if n := int64(len(stored)); n != file.Size || n != report.SizeBytes || hex.EncodeToString(sum[:]) != report.ChecksumSHA256 {
 		t.Errorf("%d bytes with SHA-256 %x, announced as %d, reported as %d with %s",
 			n, sum, file.Size, report.SizeBytes, report.ChecksumSHA256)
 	}
-	z, err := gzip.NewReader(bytes.NewReader(stored))
-	noError(t, err)
-	text, err := io.ReadAll(z)
-	noError(t, err)
+	z := must(gzip.NewReader(bytes.NewReader(stored)))(t)
+	text := must(io.ReadAll(z))(t)
 	if !strings.Contains(string(text), "PostgreSQL database dump complete") {
 		t.Errorf("the file is no whole dump: it has %d bytes of SQL", len(text))
 	}
@@ -100,28 +95,24 @@ func wantNoFile(t *testing.T, s AgentStand, db id.DatabaseID, filename backup.Fi
 func backupAgain(t *testing.T, s AgentStand) {
 	fence, spec, report := backedUp(t, s, true)
 	fence.Epoch++
-	again, err := ports.Do(bounded(t), s.Agent, fence, spec)
-	noError(t, err)
+	again := must(ports.Do(bounded(t), s.Agent, fence, spec))(t)
 	if !reflect.DeepEqual(again, report) {
 		t.Errorf("first %+v, then %+v", report, again)
 	}
 	fence.Epoch--
-	_, err = ports.Do(bounded(t), s.Agent, fence, spec)
-	wantReason(t, err, command.ReasonFenced)
+	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, spec)), command.ReasonFenced)
 }
 
 func backupConflict(t *testing.T, s AgentStand) {
 	fence, spec, _ := backedUp(t, s, false)
 	spec.Filename = "20261121_065348.sql.gz"
-	_, err := ports.Do(bounded(t), s.Agent, fence, spec)
-	wantReason(t, err, command.ReasonConflict)
+	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, spec)), command.ReasonConflict)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 }
 
 func backupOfNothing(t *testing.T, s AgentStand) {
 	spec := command.Backup{DatabaseID: newID[id.DatabaseID](), Filename: backupName}
-	_, err := ports.Do(bounded(t), s.Agent, newFence(), spec)
-	wantReason(t, err, command.ReasonNotFound)
+	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), spec)), command.ReasonNotFound)
 	wantReason(t, ask(bounded(t), s.Agent, command.RoomForBackup{DatabaseID: spec.DatabaseID}), command.ReasonNotFound)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 }
@@ -131,16 +122,14 @@ func backupClosed(t *testing.T, s AgentStand) {
 	db, _ := made(t, s)
 	noError(t, ask(bounded(t), s.Agent, command.RoomForBackup{DatabaseID: db.DatabaseID}))
 	fence, spec := newFence(), command.Backup{DatabaseID: db.DatabaseID, Filename: backupName, Verify: true}
-	_, err := ports.Do(bounded(t), s.Agent, fence, spec)
-	noError(t, err)
+	must(ports.Do(bounded(t), s.Agent, fence, spec))(t)
 	if err := ports.Close(bounded(t), s.Agent, fence); command.RefusedFor(err, command.ReasonCompleted) {
 		wantFile(t, s, spec, finish(t, s, fence, spec))
 		return
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ports.Do(bounded(t), s.Agent, fence, spec)
-	wantReason(t, err, command.ReasonClosed)
+	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, spec)), command.ReasonClosed)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 	if second := finish(t, s, newFence(), spec); second.State != command.BackupDone {
 		t.Errorf("the next backup: %+v", second)

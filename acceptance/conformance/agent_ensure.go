@@ -196,11 +196,10 @@ func closeCompleteDatabase(t *testing.T, s AgentStand) {
 
 func sizeOfDatabase(t *testing.T, s AgentStand) {
 	spec, _ := made(t, s)
-	size, err := ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: spec.DatabaseID})
-	noError(t, err)
+	size := must(ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: spec.DatabaseID}))(t)
 	if size.Bytes < 1<<20 {
 		t.Errorf("an empty database of PostgreSQL has some megabytes, not %d bytes", size.Bytes)
 	}
-	_, err = ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: newID[id.DatabaseID]()})
+	_, err := ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: newID[id.DatabaseID]()})
 	wantReason(t, err, command.ReasonNotFound)
 }

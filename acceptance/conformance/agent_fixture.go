@@ -60,8 +60,7 @@ func made(t *testing.T, s AgentStand) (command.EnsureDatabase, ports.Fence) {
 
 // ask is ports.Ask for a question without an answer.
 func ask(ctx context.Context, a ports.Agent, q command.Asking[command.None]) error {
-	_, err := ports.Ask(ctx, a, q)
-	return err
+	return refusal(ports.Ask(ctx, a, q))
 }
 
 func noError(t *testing.T, err error) {
@@ -70,6 +69,18 @@ func noError(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// must is the result of a step that has to go well.
+func must[T any](result T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		noError(t, err)
+		return result
+	}
+}
+
+// refusal is the error of a call.
+func refusal[T any](_ T, err error) error { return err }
 
 func wantReason(t *testing.T, err error, reason command.Reason) {
 	t.Helper()
@@ -125,8 +136,7 @@ func wantLogIn(t *testing.T, v ServerView, spec command.EnsureDatabase, want boo
 func logIn(t *testing.T, v ServerView, spec command.EnsureDatabase) CustomerSession {
 	t.Helper()
 	l := spec.Logins[0]
-	session, err := v.LogIn(spec.Name, l.Username, l.Password)
-	noError(t, err)
+	session := must(v.LogIn(spec.Name, l.Username, l.Password))(t)
 	t.Cleanup(session.Close)
 	if !session.Alive() {
 		t.Fatal("a fresh session is not alive")

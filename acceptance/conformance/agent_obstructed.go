@@ -12,12 +12,11 @@ import (
 // whatever is mended, and a new one succeeds then.
 func roleRotatedInVain(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
-	must(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
+	did(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
 	change, fresh := g.rotation()
 	fence := changeFence()
 	for range 2 {
-		_, err := ports.Do(bounded(t), g.Agent, fence, change)
-		wantReason(t, err, command.ReasonFailed)
+		wantReason(t, refusal(ports.Do(bounded(t), g.Agent, fence, change)), command.ReasonFailed)
 	}
 	g.wantCondition(t, g.login, command.LoginShut)
 	g.wantCondition(t, fresh, command.LoginDrifted)
@@ -27,9 +26,8 @@ func roleRotatedInVain(t *testing.T, s AgentStand) {
 	for range 2 {
 		noError(t, ports.Close(bounded(t), g.Agent, fence))
 	}
-	must(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
-	_, err := ports.Do(bounded(t), g.Agent, fence, change)
-	wantReason(t, err, command.ReasonClosed)
+	did(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
+	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, fence, change)), command.ReasonClosed)
 	next, other := g.rotation()
 	g.change(t, next)
 	g.wantIn(t, other, true)
@@ -38,13 +36,11 @@ func roleRotatedInVain(t *testing.T, s AgentStand) {
 func roleRemovedInVain(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	g.change(t, g.shutting(role.Revocation))
-	must(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
-	_, err := ports.Do(bounded(t), g.Agent, changeFence(), g.removal())
-	wantReason(t, err, command.ReasonFailed)
+	did(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
+	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), g.removal())), command.ReasonFailed)
 	g.wantCondition(t, g.login, command.LoginDrifted)
-	must(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
-	_, err = ports.Do(bounded(t), g.Agent, changeFence(), g.removal())
-	noError(t, err)
+	did(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
+	must(ports.Do(bounded(t), g.Agent, changeFence(), g.removal()))(t)
 	g.wantListed(t, false)
 }
 
@@ -53,14 +49,14 @@ func roleRemovedInVain(t *testing.T, s AgentStand) {
 func stoppedInVain(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	g.change(t, g.shutting(role.Revocation))
-	must(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
+	did(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
 	fence := newFence()
 	err := ports.Tell(bounded(t), g.Agent, fence, command.SetAccess{DatabaseID: g.spec.DatabaseID, Generation: 2, Disconnect: true})
 	wantReason(t, err, command.ReasonFailed)
 	wantLogIn(t, g.Server, g.spec, false)
 	noError(t, ports.Tell(bounded(t), g.Agent, fence, command.SetAccess{DatabaseID: g.spec.DatabaseID, Generation: 3, Open: true}))
 	wantLogIn(t, g.Server, g.spec, true)
-	must(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
+	did(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
 	g.setAccess(t, 4, false)
 	wantLogIn(t, g.Server, g.spec, false)
 }

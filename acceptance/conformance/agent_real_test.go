@@ -45,10 +45,9 @@ func startReal(t *testing.T) conformance.AgentStand {
 	t.Helper()
 	dir := t.TempDir()
 	pg := clustertest.New(t, nil)
-	ca, err := cluster.OpenCA(filepath.Join(dir, "ca"))
-	noError(t, err)
+	ca := must(cluster.OpenCA(filepath.Join(dir, "ca")))(t)
 	config := realConfig(t, dir, ca, pg)
-	_, err = setup.Init(t.Context(), setup.Options{
+	_, err := setup.Init(t.Context(), setup.Options{
 		DSN: pg.URL("postgres"), CredentialsFile: config.CredentialsFile, Versions: config.Versions, Languages: config.Languages,
 	})
 	noError(t, err)
@@ -56,30 +55,24 @@ func startReal(t *testing.T) conformance.AgentStand {
 
 	box := fakebox.New()
 	record := server.Server{ID: "33333333-3333-4333-8333-333333333333", AgentURL: url, CA: read(t, ca.CertFile())}
-	record.SealedSecret, err = box.Seal([]byte(config.Secret), record.SecretContext())
-	noError(t, err)
+	record.SealedSecret = must(box.Seal([]byte(config.Secret), record.SecretContext()))(t)
 	fleet := agentclient.New(box, agentclient.Options{})
 	t.Cleanup(fleet.Close)
-	client, err := fleet.Agent(record)
-	noError(t, err)
+	client := must(fleet.Agent(record))(t)
 	return conformance.AgentStand{Agent: client, Server: realServer{t: t, pg: pg, ca: ca.CertFile(), port: config.Pooler.ListenPort}}
 }
 
 func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) agent.Config {
 	t.Helper()
-	tools, err := toolchain.Find()
-	noError(t, err)
-	own, err := ca.Issue("agent", "127.0.0.1")
-	noError(t, err)
-	public, err := ca.Issue("pooler", "127.0.0.1")
-	noError(t, err)
+	tools := must(toolchain.Find())(t)
+	own := must(ca.Issue("agent", "127.0.0.1"))(t)
+	public := must(ca.Issue("pooler", "127.0.0.1"))(t)
 	port, err := cluster.FreePort("127.0.0.1")
 	noError(t, err)
 	settings := pooler.DefaultSettings()
 	settings.Dir, settings.ListenPort = filepath.Join(dir, "pooler"), port
 	settings.TLSCertFile, settings.TLSKeyFile = public.CertFile, public.KeyFile
-	settings.SocketDir, err = cluster.SocketDir(filepath.Join(dir, "sockets"))
-	noError(t, err)
+	settings.SocketDir = must(cluster.SocketDir(filepath.Join(dir, "sockets")))(t)
 	return agent.Config{
 		TLSCertFile: own.CertFile, TLSKeyFile: own.KeyFile, Secret: rand.Text(),
 		CredentialsFile: filepath.Join(dir, "credentials.json"),
@@ -92,10 +85,8 @@ func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) 
 // runAgent starts agent and PgBouncer, in the order that they need, and returns the agent's URL.
 func runAgent(t *testing.T, c agent.Config) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(t, err)
-	a, err := agent.New(c, agent.Deps{Listener: listener})
-	noError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	a := must(agent.New(c, agent.Deps{Listener: listener}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
@@ -121,8 +112,7 @@ func runAgent(t *testing.T, c agent.Config) string {
 
 func checkPooler(t *testing.T, c agent.Config) {
 	t.Helper()
-	secrets, err := setup.ReadCredentials(c.CredentialsFile)
-	noError(t, err)
+	secrets := must(setup.ReadCredentials(c.CredentialsFile))(t)
 	console, err := sql.Open("postgres", fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
 		c.Pooler.SocketDir, c.Pooler.ListenPort, setup.PoolerAdmin, secrets.PoolerAdminPassword))
 	noError(t, err)
@@ -132,11 +122,12 @@ func checkPooler(t *testing.T, c agent.Config) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	noError(t, err)
+	text := must(os.ReadFile(path))(t)
 	return string(text)
 }
 
 var noError = stacktest.NoError
+
+func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }
 
 var loopback = netip.MustParseAddr("127.0.0.1")

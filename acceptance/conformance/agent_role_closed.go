@@ -25,15 +25,13 @@ func roleClosed(t *testing.T, s AgentStand) {
 	g.wantCondition(t, g.login, command.LoginShut)
 	rotation, fresh := g.rotation()
 	fence := changeFence()
-	_, err := ports.Do(bounded(t), g.Agent, fence, rotation)
-	wantReason(t, err, command.ReasonDatabaseClosed)
+	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, fence, rotation)), command.ReasonDatabaseClosed)
 	g.wantIn(t, fresh, false)
 	g.setAccess(t, 5, true)
 	g.wantIn(t, g.login, true)
 	g.wantCondition(t, g.login, command.LoginInForce)
 
-	_, err = ports.Do(bounded(t), g.Agent, fence, rotation)
-	noError(t, err)
+	must(ports.Do(bounded(t), g.Agent, fence, rotation))(t)
 	g.wantIn(t, g.login, false)
 	g.wantIn(t, fresh, true)
 }

@@ -118,8 +118,7 @@ func (g *stage) shutting(kind role.Kind) command.ChangeLogin {
 
 func (g *stage) change(t *testing.T, c command.ChangeLogin) role.Proof {
 	t.Helper()
-	proof, err := ports.Do(bounded(t), g.Agent, changeFence(), c)
-	noError(t, err)
+	proof := must(ports.Do(bounded(t), g.Agent, changeFence(), c))(t)
 	return proof
 }
 
@@ -163,8 +162,7 @@ func (g *stage) sessions(t *testing.T, l command.Login) []CustomerSession {
 	t.Helper()
 	var open []CustomerSession
 	for _, entry := range []string{g.spec.Name, g.spec.Name + ".transaction"} {
-		session, err := g.Server.LogIn(entry, l.Username, l.Password)
-		noError(t, err)
+		session := must(g.Server.LogIn(entry, l.Username, l.Password))(t)
 		t.Cleanup(session.Close)
 		open = append(open, session)
 	}
@@ -180,8 +178,8 @@ func wantAlive(t *testing.T, sessions []CustomerSession, want bool) {
 	}
 }
 
-// must checks an act of the owner's or an operator's.
-func must(t *testing.T, done bool, act string) {
+// did checks an act of the owner's or an operator's.
+func did(t *testing.T, done bool, act string) {
 	t.Helper()
 	if !done {
 		t.Fatalf("%s failed", act)

@@ -17,8 +17,7 @@ func roleRotatedTooLate(t *testing.T, s AgentStand) {
 	rotation, late := g.rotation()
 	rotation.ValidUntil = fromNow(-time.Hour)
 	fence := changeFence()
-	proof, err := ports.Do(bounded(t), g.Agent, fence, rotation)
-	noError(t, err)
+	proof := must(ports.Do(bounded(t), g.Agent, fence, rotation))(t)
 	if !proof.Lapsed || !proof.NoneLeft || !proof.OldRefused || proof.NewAccepted || proof.ConnectMissing || proof.Absent {
 		t.Errorf("got %+v", proof)
 	}

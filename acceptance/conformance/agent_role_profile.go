@@ -21,10 +21,10 @@ func roleMay(t *testing.T, s AgentStand, profile role.AccessProfile, want ...str
 	t.Helper()
 	g := stageOf(t, s)
 	g.role.AccessProfile = profile
-	must(t, g.Server.Load(g.spec.Name, "CREATE TABLE early (n bigserial);\n"), "making a table")
+	did(t, g.Server.Load(g.spec.Name, "CREATE TABLE early (n bigserial);\n"), "making a table")
 	g.prepare(t)
 	g.admit(t)
-	must(t, g.Server.Load(g.spec.Name, "CREATE TABLE late (n bigserial);\n"), "making a table")
+	did(t, g.Server.Load(g.spec.Name, "CREATE TABLE late (n bigserial);\n"), "making a table")
 	for _, table := range []string{"early", "late"} {
 		for _, p := range privileges {
 			if got := g.Server.May(g.login.Username, p, table); got != slices.Contains(want, p) {

@@ -19,8 +19,7 @@ func (g *stage) removal(account ...id.DatabaseID) command.RemoveRole {
 
 func (g *stage) remove(t *testing.T, account ...id.DatabaseID) role.Dependencies {
 	t.Helper()
-	found, err := ports.Do(bounded(t), g.Agent, changeFence(), g.removal(account...))
-	noError(t, err)
+	found := must(ports.Do(bounded(t), g.Agent, changeFence(), g.removal(account...)))(t)
 	return found
 }
 
@@ -40,14 +39,13 @@ func roleRemoved(t *testing.T, s AgentStand) {
 	for _, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
 		g := stageOf(t, s)
 		g.role.AccessProfile = profile
-		must(t, g.Server.Load(g.spec.Name, "CREATE TABLE early (n bigserial);\n"), "making a table")
+		did(t, g.Server.Load(g.spec.Name, "CREATE TABLE early (n bigserial);\n"), "making a table")
 		g.prepare(t)
 		g.admit(t)
 		own, bystander := g.sessions(t, g.login), g.sessions(t, g.spec.Logins[0])
 		removal, fence := g.removal(), changeFence()
 		for range 2 { // the second time it is the same command
-			found, err := ports.Do(bounded(t), g.Agent, fence, removal)
-			noError(t, err)
+			found := must(ports.Do(bounded(t), g.Agent, fence, removal))(t)
 			g.wantGone(t, found)
 		}
 		wantAlive(t, own, false)
@@ -70,7 +68,7 @@ func roleRemovedAbsent(t *testing.T, s AgentStand) {
 	g.wantGone(t, g.remove(t))
 
 	g = admitted(t, s)
-	must(t, g.Server.DropLogin(g.login.Username), "dropping the login by hand")
+	did(t, g.Server.DropLogin(g.login.Username), "dropping the login by hand")
 	g.wantGone(t, g.remove(t))
 }
 
@@ -86,8 +84,7 @@ func roleKept(t *testing.T, s AgentStand, kind role.DependencyKind) {
 	sessions := g.sessions(t, g.login)
 	removal, fence := g.removal(), changeFence()
 	for range 2 { // the second time it is the same command
-		found, err := ports.Do(bounded(t), g.Agent, fence, removal)
-		noError(t, err)
+		found := must(ports.Do(bounded(t), g.Agent, fence, removal))(t)
 		wantDependency(t, found, kind, "kept")
 		g.wantListed(t, true)
 		g.wantIn(t, g.login, false)
@@ -95,7 +92,7 @@ func roleKept(t *testing.T, s AgentStand, kind role.DependencyKind) {
 	}
 	wantAlive(t, sessions, false)
 
-	must(t, g.Server.DropDependencies(g.login.Username), "removing what depends on the role")
+	did(t, g.Server.DropDependencies(g.login.Username), "removing what depends on the role")
 	g.wantIn(t, g.login, false)
 	g.wantGone(t, g.remove(t))
 }
@@ -104,7 +101,7 @@ func roleKept(t *testing.T, s AgentStand, kind role.DependencyKind) {
 func (g *stage) depend(t *testing.T, in command.EnsureDatabase, kind role.DependencyKind, name string) {
 	t.Helper()
 	d := role.Dependency{Kind: kind, ObjectType: "table", Schema: "public", Name: name, Identity: "public." + name}
-	must(t, g.Server.AddDependencyIn(in.Name, g.login.Username, d), "making a dependency")
+	did(t, g.Server.AddDependencyIn(in.Name, g.login.Username, d), "making a dependency")
 }
 
 func wantDependency(t *testing.T, found role.Dependencies, kind role.DependencyKind, name string) {
@@ -130,7 +127,7 @@ func roleKeptByMany(t *testing.T, s AgentStand) {
 		}
 	}
 	g.wantListed(t, true)
-	must(t, g.Server.DropDependencies(g.login.Username), "removing what depends on the role")
+	did(t, g.Server.DropDependencies(g.login.Username), "removing what depends on the role")
 	g.wantGone(t, g.remove(t))
 }
 

@@ -39,8 +39,7 @@ func roleRotatedAgain(t *testing.T, s AgentStand) {
 	g.sessions(t, g.login)
 	rotation, fresh := g.rotation()
 	fence := changeFence()
-	first, err := ports.Do(bounded(t), g.Agent, fence, rotation)
-	noError(t, err)
+	first := must(ports.Do(bounded(t), g.Agent, fence, rotation))(t)
 	sessions := g.sessions(t, fresh)
 	again, err := ports.Do(bounded(t), g.Agent, fence, rotation)
 	if err != nil || again != first {
@@ -50,8 +49,7 @@ func roleRotatedAgain(t *testing.T, s AgentStand) {
 
 	other := rotation
 	other.Verifier = newLogin("", g.login.Username).Verifier
-	_, err = ports.Do(bounded(t), g.Agent, fence, other)
-	wantReason(t, err, command.ReasonConflict)
+	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, fence, other)), command.ReasonConflict)
 	wantAlive(t, sessions, true)
 	g.wantIn(t, fresh, true)
 }
@@ -92,7 +90,7 @@ func roleRotatedTwice(t *testing.T, s AgentStand) {
 func roleRotatedAfterDrift(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	drifted := newLogin("", g.login.Username)
-	must(t, g.Server.DriftPassword(drifted.Username, drifted.Password), "changing the password by hand")
+	did(t, g.Server.DriftPassword(drifted.Username, drifted.Password), "changing the password by hand")
 	g.wantIn(t, drifted, true)
 	g.wantCondition(t, g.login, command.LoginDrifted)
 	sessions := g.sessions(t, drifted)
@@ -107,16 +105,14 @@ func roleRotatedAfterDrift(t *testing.T, s AgentStand) {
 func roleRotatedAbsent(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	rotation, _ := g.rotation()
-	_, err := ports.Do(bounded(t), g.Agent, changeFence(), rotation)
-	wantReason(t, err, command.ReasonNotFound)
+	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), rotation)), command.ReasonNotFound)
 	g.wantListed(t, false)
 
 	g = admitted(t, s)
-	must(t, g.Server.DropLogin(g.login.Username), "dropping the login by hand")
+	did(t, g.Server.DropLogin(g.login.Username), "dropping the login by hand")
 	g.wantCondition(t, g.login, command.LoginAbsent)
 	rotation, _ = g.rotation()
-	_, err = ports.Do(bounded(t), g.Agent, changeFence(), rotation)
-	wantReason(t, err, command.ReasonNotFound)
+	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), rotation)), command.ReasonNotFound)
 	g.wantListed(t, false)
 }
 

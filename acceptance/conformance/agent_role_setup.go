@@ -63,13 +63,13 @@ func roleConflict(t *testing.T, s AgentStand) {
 func roleNeedsConnect(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	g.prepare(t)
-	must(t, g.Server.SetConnect(g.login.Username, false), "withdrawing CONNECT")
+	did(t, g.Server.SetConnect(g.login.Username, false), "withdrawing CONNECT")
 	for range 2 {
 		wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonConnectRequired)
 		g.wantIn(t, g.login, false)
 		g.prepare(t) // does not grant what the owner took back
 	}
-	must(t, g.Server.SetConnect(g.login.Username, true), "granting CONNECT")
+	did(t, g.Server.SetConnect(g.login.Username, true), "granting CONNECT")
 	g.wantIn(t, g.login, false) // the owner opens no login
 	g.admit(t)
 	g.wantIn(t, g.login, true)
@@ -77,7 +77,7 @@ func roleNeedsConnect(t *testing.T, s AgentStand) {
 
 func roleLosesConnect(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
-	must(t, g.Server.SetConnect(g.login.Username, false), "withdrawing CONNECT")
+	did(t, g.Server.SetConnect(g.login.Username, false), "withdrawing CONNECT")
 	if g.Server.LogInDirectly(g.spec.Name, g.login.Username, g.login.Password) {
 		t.Error("a login without CONNECT gets in")
 	}
@@ -86,7 +86,7 @@ func roleLosesConnect(t *testing.T, s AgentStand) {
 	if !proof.NewAccepted || !proof.ConnectMissing || !proof.OldRefused || !proof.NoneLeft || proof.Absent {
 		t.Errorf("got %+v", proof)
 	}
-	must(t, g.Server.SetConnect(g.login.Username, true), "granting CONNECT")
+	did(t, g.Server.SetConnect(g.login.Username, true), "granting CONNECT")
 	for _, entry := range []string{g.spec.Name, g.spec.Name + ".transaction"} { // a pooler tries a server again after a while
 		eventually(t, func() bool { return g.entered(entry, fresh) }, "the new password does not get in at %s", entry)
 	}
@@ -116,8 +116,7 @@ func roleOfNothing(t *testing.T, s AgentStand) {
 	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, nothing), command.ReasonNotFound)
 	rotation, _ := g.rotation()
 	rotation.DatabaseID, rotation.Username = nothing.DatabaseID, nothing.Username
-	_, err := ports.Do(bounded(t), g.Agent, changeFence(), rotation)
-	wantReason(t, err, command.ReasonNotFound)
+	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), rotation)), command.ReasonNotFound)
 }
 
 func roleLimit(t *testing.T, s AgentStand) {
@@ -125,8 +124,7 @@ func roleLimit(t *testing.T, s AgentStand) {
 	g.role.ConnectionLimit = 1
 	g.prepare(t)
 	g.admit(t)
-	held, err := g.Server.LogIn(g.spec.Name, g.login.Username, g.login.Password)
-	noError(t, err)
+	held := must(g.Server.LogIn(g.spec.Name, g.login.Username, g.login.Password))(t)
 	if second, err := g.Server.LogIn(g.spec.Name, g.login.Username, g.login.Password); err == nil {
 		second.Close()
 		t.Error("a login with a limit of 1 has two connections")

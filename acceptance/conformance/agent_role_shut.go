@@ -17,8 +17,7 @@ func roleShut(t *testing.T, s AgentStand, kind role.Kind, want command.LoginCond
 	g := admitted(t, s)
 	own, bystander := g.sessions(t, g.login), g.sessions(t, g.spec.Logins[0])
 	change, fence := g.shutting(kind), changeFence()
-	first, err := ports.Do(bounded(t), g.Agent, fence, change)
-	noError(t, err)
+	first := must(ports.Do(bounded(t), g.Agent, fence, change))(t)
 	if !first.NoneLeft || !first.OldRefused || first.NewAccepted || first.Absent || first.ClientsClosed < len(own) {
 		t.Errorf("got %+v", first)
 	}
@@ -47,7 +46,7 @@ func roleRevokedAfterExpiry(t *testing.T, s AgentStand) {
 func roleRevokedAfterDrift(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	drifted := newLogin("", g.login.Username)
-	must(t, g.Server.DriftPassword(drifted.Username, drifted.Password), "changing the password by hand")
+	did(t, g.Server.DriftPassword(drifted.Username, drifted.Password), "changing the password by hand")
 	sessions := g.sessions(t, drifted)
 	g.change(t, g.shutting(role.Revocation))
 	wantAlive(t, sessions, false)

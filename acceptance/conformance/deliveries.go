@@ -35,7 +35,7 @@ func newDelivery(e webhook.Endpoint, now time.Time) webhook.Delivery {
 }
 
 func addDeliveries(ds ...webhook.Delivery) transaction {
-	return func(ctx context.Context, tx ports.Tx) error { return tx.Deliveries().Add(ctx, ds) }
+	return writing(ports.Tx.Deliveries, ports.Deliveries.Add, ds)
 }
 
 // addDelivery stores a delivery after change.
@@ -50,7 +50,7 @@ func (w *world) addDelivery(e webhook.Endpoint, change ...func(*webhook.Delivery
 }
 
 func saveDelivery(d webhook.Delivery, a *webhook.Attempt) transaction {
-	return func(ctx context.Context, tx ports.Tx) error { return tx.Deliveries().SaveLeased(ctx, d, a) }
+	return writing2(ports.Tx.Deliveries, ports.Deliveries.SaveLeased, d, a)
 }
 
 func getDelivery(w *world, of id.DeliveryID) webhook.Delivery {

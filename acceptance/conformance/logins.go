@@ -98,7 +98,4 @@ func loginIsReplaced(w *world) {
 	ghost = l
 	ghost.DatabaseID = newID[id.DatabaseID]()
 	w.refused("a login of no database", ports.ErrNoRow, replacing(ghost))
-	if err := w.Store.View(w.Context(), replacing(l)); !sameError(err, ports.ErrReadOnly) {
-		w.Errorf("replacing in a view: %v", err)
-	}
 }

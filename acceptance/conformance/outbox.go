@@ -30,9 +30,7 @@ func (w *world) event(minute int) ports.OutboxEvent {
 	}
 }
 
-func addEvent(e ports.OutboxEvent) transaction {
-	return func(ctx context.Context, tx ports.Tx) error { return tx.Outbox().Add(ctx, e) }
-}
+func addEvent(e ports.OutboxEvent) transaction { return writing(ports.Tx.Outbox, ports.Outbox.Add, e) }
 
 func eventIsKept(w *world) {
 	second, first := w.event(2), w.event(1)

@@ -24,7 +24,6 @@ func Roles(t *testing.T, m Metadata) {
 		{"credentials do not expire while a change is pending", rolesWaitForAChange},
 		{"credentials do not expire while an operation other than a backup is open", rolesWaitForAnOperation},
 		{"a stored password is nobody else's", rolePasswordIsCopied},
-		{"a view writes no role", rolesAreNotViewed},
 		{"one of many makers gets the next ordinal", nextOrdinalIsTakenOnce},
 	})
 }
@@ -52,13 +51,9 @@ func (w *world) addRole(db id.DatabaseID, ordinal int, change ...func(*role.Role
 	return r
 }
 
-func addingRole(r role.Role) transaction {
-	return func(ctx context.Context, tx ports.Tx) error { return tx.Roles().Add(ctx, r) }
-}
+func addingRole(r role.Role) transaction { return writing(ports.Tx.Roles, ports.Roles.Add, r) }
 
-func savingRole(r role.Role) transaction {
-	return func(ctx context.Context, tx ports.Tx) error { return tx.Roles().Save(ctx, r) }
-}
+func savingRole(r role.Role) transaction { return writing(ports.Tx.Roles, ports.Roles.Save, r) }
 
 func (w *world) storedRole(db id.DatabaseID, of id.RoleID) role.Role {
 	w.Helper()
@@ -218,19 +213,6 @@ func rolePasswordIsCopied(w *world) {
 	w.update(savingRole(saved))
 	saved.Sealed[0] = 'x'
 	w.equal("after saved bytes changed", string(w.storedRole(db, r.ID).Sealed), "new")
-}
-
-func rolesAreNotViewed(w *world) {
-	db := w.addDatabase("shop").ID
-	r := w.addRole(db, 1)
-	for what, write := range map[string]transaction{
-		"adding": addingRole(roleOf(db, 2)), "saving": savingRole(in(role.Removed, r)),
-	} {
-		if err := w.Store.View(w.Context(), write); !sameError(err, ports.ErrReadOnly) {
-			w.Errorf("%s in a view: %v", what, err)
-		}
-	}
-	w.equal("what is stored", w.listedRoles(db), []role.Role{r})
 }
 
 // nextOrdinalIsTakenOnce makes roles side by side as the use case does: under the lock, with the database's next ordinal.

@@ -125,10 +125,6 @@ func roomiestIsPicked(w *world) {
 	third := w.addServer("third", 1)
 	w.saveServer(third, func(s *server.Server) { s.Enabled = false })
 	w.picks("with only a disabled server empty", "")
-	err := w.Store.View(w.Context(), reading(ports.Tx.Servers, ports.Servers.Pick, ports.Placement{Now: epoch}))
-	if !sameError(err, ports.ErrReadOnly) {
-		w.Errorf("a pick that nothing holds: %v", err)
-	}
 }
 
 // connectionsAreCounted fills a server with databases of several caps, the last place with one that fits exactly.

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -102,6 +103,8 @@ func viewCannotWrite(w *world) {
 	o := w.addWork(r.ID)
 	e := w.addEndpoint()
 	d := w.addDelivery(e)
+	added, c := w.addRole(r.ID, 1), changeOf(r.ID)
+	w.update(addingChange(c))
 	for name, write := range map[string]transaction{
 		"AddUser":      writing(ports.Tx.Accounts, ports.Accounts.AddUser, w.user),
 		"LockForQuota": reading(ports.Tx.Accounts, ports.Accounts.LockForQuota, w.account.ID),
@@ -117,6 +120,12 @@ func viewCannotWrite(w *world) {
 			_, _, err := tx.Idempotency().Claim(ctx, idempotency.Record{AccountID: w.account.ID})
 			return err
 		},
+		"Replace login":  writing(ports.Tx.Logins, ports.Logins.Replace, ownerOf(r.ID)),
+		"Add role":       addingRole(roleOf(r.ID, 2)),
+		"Save role":      savingRole(in(role.Removed, added)),
+		"Add change":     addingChange(changeOf(r.ID).Ended(role.Completed, epoch)),
+		"Save change":    savingChange(c.Ended(role.Completed, epoch)),
+		"Pick":           reading(ports.Tx.Servers, ports.Servers.Pick, ports.Placement{Now: epoch}),
 		"Add server":     writing(ports.Tx.Servers, ports.Servers.Add, server.Server{}),
 		"SetMaintenance": writing(ports.Tx.Switches, ports.Switches.SetMaintenance, true),
 		"Replace": writing2(ports.Tx.SealedValues, ports.SealedValues.Replace,

@@ -44,7 +44,7 @@ func (w *world) addEndpoint(change ...func(*webhook.Endpoint)) webhook.Endpoint 
 }
 
 func saveEndpoint(e webhook.Endpoint) transaction {
-	return func(ctx context.Context, tx ports.Tx) error { return tx.Webhooks().Save(ctx, e) }
+	return writing(ports.Tx.Webhooks, ports.Webhooks.Save, e)
 }
 
 func getEndpoint(w *world, of id.WebhookID) webhook.Endpoint {
