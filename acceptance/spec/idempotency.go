@@ -48,28 +48,4 @@ var repeating = []Scenario{
 		s.OK(s.Operator.SetQuota(ada.Account, 1))
 		ada.CreatesAs(ask)
 	}},
-	{Name: "200 requests at once with one key make one database and answer alike", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: "deploy-1"}
-		answers := s.allAsk(ada, ask, 200)
-		for _, a := range answers {
-			s.That(a == answers[0], "one answer is\n%+v\nanother\n%+v", a, answers[0])
-		}
-		s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
-		s.Connects(answers[0].Login())
-	}},
-}
-
-// allAsk sends the same request n times at once, to all hosts.
-func (s *Stage) allAsk(c *Customer, ask NewDatabase, n int) []Created {
-	s.Helper()
-	answers := make([]Created, n)
-	errs := s.atOnce(n, func(i int) (err error) {
-		answers[i], err = s.Hosts[i%len(s.Hosts)](c.Key.Text).CreateDatabase(ask)
-		return err
-	})
-	for _, err := range errs {
-		s.OK(err)
-	}
-	return answers
 }

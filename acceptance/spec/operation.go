@@ -57,42 +57,6 @@ var operating = []Scenario{
 		ada.Follows(queued)
 		ada.Sets(made.ID, "stop", "stopped")
 	}},
-	{Name: "many backups at once are each made once", Play: func(s *Stage) {
-		ada := s.Customer("pro")
-		var all []Created
-		for range 5 {
-			all = append(all, ada.Creates("orders"))
-		}
-		errs := s.atOnce(3*len(all), func(i int) error {
-			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).Backups.Start(ctx, all[i%len(all)].ID)
-			return err
-		})
-		started := 0
-		for _, err := range errs {
-			if err == nil {
-				started++
-				continue
-			}
-			s.Refused(err, "DATABASE_STATE_CONFLICT")
-		}
-		listed, finished := 0, 0
-		for _, db := range all {
-			operations := ada.ListsOperations(db.ID)
-			for _, o := range operations {
-				listed++
-				s.That(ada.Follows(o).Status == "succeeded", "a backup is %s", ada.Follows(o).Status)
-			}
-			s.That(len(ada.ListsBackups(db.ID)) == len(operations), "%d files of %d backups",
-				len(ada.ListsBackups(db.ID)), len(operations))
-			for _, e := range ada.ReadsActivity(db.ID) {
-				if e.Action == "backup.finished" {
-					finished++
-				}
-			}
-		}
-		s.That(started >= len(all) && listed == started && finished == started,
-			"%d were started, %d are listed and %d were finished", started, listed, finished)
-	}},
 	{Name: "the operations of a database are listed newest first, the service's own are not", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		ada.Sets(made.ID, "restart", "active")

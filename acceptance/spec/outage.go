@@ -2,10 +2,8 @@ package spec
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/core/backup"
@@ -63,25 +61,6 @@ var losingParts = []Scenario{
 			})
 			ada.FinishesBackup(made.ID)
 		}},
-	{Name: "a restart of the metadata database under load loses nothing and doubles nothing", Alone: true,
-		Needs: []Ability{HasOutages}, Play: func(s *Stage) {
-			ada := s.Customer("business")
-			var asks []NewDatabase
-			for i := range 12 {
-				asks = append(asks, NewDatabase{Name: s.Name("load"), DisplayName: "L", IdempotencyKey: fmt.Sprint("load-", i)})
-			}
-			s.loadWhile(ada, asks, func() {
-				s.loses(s.Outages.Metadata)
-				s.OK(s.Outages.Metadata(false))
-			})
-			for _, ask := range asks {
-				s.Connects(s.createsInTheEnd(ada, ask).Login())
-			}
-			s.That(len(ada.SeesAll()) == len(asks), "%d databases exist; want %d", len(ada.SeesAll()), len(asks))
-			s.OK(s.Operator.SetQuota(ada.Account, len(asks)+1))
-			ada.Creates("one-more")
-			s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: s.Name("too-many"), DisplayName: "D"})), "PLAN_LIMIT")
-		}},
 }
 
 // loses takes a part of the service away until the story brings it back, or ends.
@@ -127,23 +106,5 @@ func (s *Stage) mayPass(err error) {
 	s.Helper()
 	if r := (*apiclient.Error)(nil); !errors.As(err, &r) || r.Code != "AGENT_ERROR" && r.Code != "INTERNAL_ERROR" {
 		s.Fatalf("got %v; want AGENT_ERROR or INTERNAL_ERROR", err)
-	}
-}
-
-// loadWhile sends all requests, on all hosts, while something happens. What comes of them is looked at later.
-func (s *Stage) loadWhile(c *Customer, asks []NewDatabase, happens func()) {
-	s.Helper()
-	var all sync.WaitGroup
-	errs := make([]error, len(asks))
-	for i, ask := range asks {
-		host := s.Hosts[i%len(s.Hosts)](c.Key.Text)
-		all.Go(func() { _, errs[i] = host.CreateDatabase(ask) })
-	}
-	happens()
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			s.mayPass(err)
-		}
 	}
 }

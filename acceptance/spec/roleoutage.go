@@ -31,25 +31,4 @@ var losingPartsOfRoles = []Scenario{
 				s.bothIn(ada.Reveals(half, later).Login())
 			}
 		}},
-	{Name: "a restart of the metadata database loses no rotation and applies none twice", Alone: true, Needs: []Ability{HasOutages},
-		Play: func(s *Stage) {
-			ada, made := s.Owner()
-			role, old := ada.AddsLogin(made, "Reports", "read_only")
-			answered := make(chan error, 1)
-			go func() {
-				_, err := ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
-				answered <- err
-			}()
-			s.loses(s.Outages.Metadata)
-			s.OK(s.Outages.Metadata(false))
-			s.Logf("the request was answered with %v", <-answered)
-			s.Eventually("the same request is answered, and done", func() bool {
-				done, err := ada.ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
-				return err == nil && done.Status == "completed"
-			})
-			s.bothOut(old)
-			fresh := ada.Reveals(made, role)
-			s.That(fresh.CredentialGeneration == 2, "it is %+v", fresh.Role)
-			s.bothIn(fresh.Login())
-		}},
 }

@@ -3,8 +3,6 @@ package spec
 import (
 	"fmt"
 	"slices"
-
-	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 var repeatingRoles = []Scenario{
@@ -40,53 +38,6 @@ var repeatingRoles = []Scenario{
 		s.That(len(ada.ListsRoles(made)) == 0, "the list is %+v", ada.ListsRoles(made))
 		ask.IdempotencyKey = "deploy-2"
 		ada.AddsRoleAs(made, ask)
-	}},
-	{Name: "40 requests at once with one key make one role and answer alike", Play: func(s *Stage) {
-		ada, made := s.Owner()
-		ask := NewRole{DisplayName: "Reports", AccessProfile: "read_only", ConnectionLimit: 3, IdempotencyKey: "deploy-1"}
-		answers := make([]wire.Role, 40)
-		errs := s.atOnce(len(answers), func(i int) (err error) {
-			answers[i], err = s.Hosts[i%len(s.Hosts)](ada.Key.Text).CreateRole(made.ID, ask)
-			return err
-		})
-		for i, err := range errs {
-			s.OK(err)
-			s.That(answers[i] == answers[0], "one answer is\n%+v\nanother\n%+v", answers[i], answers[0])
-		}
-		s.That(len(ada.ListsRoles(made)) == 1, "the list is %+v", ada.ListsRoles(made))
-		s.bothIn(ada.Reveals(made, answers[0]).Login())
-	}},
-	{Name: "of 200 different requests at once with one key one wins", Play: func(s *Stage) {
-		ada, made := s.Owner()
-		const bodies = 6
-		var keys []string // a key of the API takes only so many requests a minute
-		for range 5 {
-			keys = append(keys, s.WithKey(ada.Account).Key.Text)
-		}
-		ask := func(i int) NewRole {
-			return NewRole{
-				DisplayName: nth("Reports", i%2), AccessProfile: "read_only", ConnectionLimit: 2 + i%3, IdempotencyKey: "deploy-1",
-			}
-		}
-		answers := make([]wire.Role, 200)
-		errs := s.atOnce(len(answers), func(i int) (err error) {
-			answers[i], err = s.Hosts[i%len(s.Hosts)](keys[i/2%len(keys)]).CreateRole(made.ID, ask(i))
-			return err
-		})
-		list := ada.ListsRoles(made)
-		s.That(len(list) == 1, "the list is %+v", list)
-		won := 0
-		for i, err := range errs {
-			if n := ask(i); n.DisplayName != list[0].DisplayName || n.ConnectionLimit != list[0].ConnectionLimit {
-				s.Refused(err, "MANAGED_ROLE_CONFLICT")
-				continue
-			}
-			s.OK(err)
-			won++
-			s.That(answers[i].RoleID == list[0].RoleID && answers[i].Status == "ready", "%+v; the list has %+v", answers[i], list[0])
-		}
-		s.That(won >= len(errs)/bodies, "%d requests had the body that won", won)
-		s.bothIn(ada.Reveals(made, list[0].Role).Login())
 	}},
 	{Name: "of many who want a role at once each gets one or hears of the conflict, and can ask again", Play: func(s *Stage) {
 		ada, made := s.Owner()
