@@ -38,7 +38,7 @@ var abuses = []abuse{
 // mallory is the customer who does it, with an account of its own for each abuse.
 type mallory struct {
 	*customer
-	held any // what stillOn needs of begin
+	seen any // what stillOn needs of begin
 }
 
 func newMallory(t *testing.T, w *world, a abuse) *mallory {

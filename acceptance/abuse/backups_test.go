@@ -31,7 +31,7 @@ func hangVerifications(t *testing.T, m *mallory) {
 	for ctx := soon(t); m.hangingCopies(t) < share; time.Sleep(50 * time.Millisecond) {
 		noError(t, ctx.Err())
 	}
-	m.held = share
+	m.seen = share
 }
 
 // hangingDatabases makes some whose backups hang in their copy.
@@ -89,8 +89,8 @@ func (m *mallory) cancelBackup(t *testing.T, of id.OperationID) {
 
 // stillHanging counts the copies.
 func stillHanging(t *testing.T, m *mallory) {
-	if copies := m.hangingCopies(t); copies != m.held {
-		t.Errorf("%d copies hang, want %d", copies, m.held)
+	if copies := m.hangingCopies(t); copies != m.seen {
+		t.Errorf("%d copies hang, want %d", copies, m.seen)
 	}
 }
 

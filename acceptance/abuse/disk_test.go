@@ -26,11 +26,11 @@ func sortMuch(t *testing.T, m *mallory) {
 			wait(ctx, sortPause)
 		}
 	})
-	m.held = ended
+	m.seen = ended
 }
 
 func sortsEnded(t *testing.T, m *mallory) {
-	if m.held.(*atomic.Int64).Load() == 0 {
+	if m.seen.(*atomic.Int64).Load() == 0 {
 		t.Error("no sort was ended")
 	}
 }

@@ -33,13 +33,13 @@ func stallDownloads(t *testing.T, m *mallory) {
 	for deadline := time.Now().Add(settling); begun.Load()+refused.Load() < tries && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	m.held = []*atomic.Int64{begun, refused}
+	m.seen = []*atomic.Int64{begun, refused}
 }
 
 // fewDownloads is what an account may have at a time.
 func fewDownloads(t *testing.T, m *mallory) {
 	const places = 4
-	counts := m.held.([]*atomic.Int64)
+	counts := m.seen.([]*atomic.Int64)
 	if begun, refused := counts[0].Load(), counts[1].Load(); begun != places || refused == 0 {
 		t.Errorf("%d downloads have begun and %d were refused; an account has %d", begun, refused, places)
 	}

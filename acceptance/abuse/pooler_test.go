@@ -37,7 +37,7 @@ func fillPooler(t *testing.T, m *mallory) {
 	for deadline := time.Now().Add(patience); open.Load() < wanted/2 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	m.held = open
+	m.seen = open
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -49,7 +49,7 @@ func wait(ctx context.Context, d time.Duration) {
 
 // clientsEnded fails where the abuse was none: it must have held more than half of all places.
 func clientsEnded(t *testing.T, m *mallory) {
-	if open := m.held.(*atomic.Int64).Load(); open < 200 {
+	if open := m.seen.(*atomic.Int64).Load(); open < 200 {
 		t.Errorf("only %d clients are open", open)
 	}
 }

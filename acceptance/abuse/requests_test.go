@@ -32,11 +32,11 @@ func tryKeys(t *testing.T, m *mallory) {
 	for deadline := time.Now().Add(patience); limited.Load() == 0 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	m.held = limited
+	m.seen = limited
 }
 
 func shutOut(t *testing.T, m *mallory) {
-	if m.held.(*atomic.Int64).Load() == 0 {
+	if m.seen.(*atomic.Int64).Load() == 0 {
 		t.Error("the address was never shut out")
 	}
 }
@@ -55,13 +55,13 @@ func fillAPI(t *testing.T, m *mallory) {
 			closed.Add(1)
 		}()
 	}
-	m.held = closed
+	m.seen = closed
 }
 
 // fewConnections is what one address may have.
 func fewConnections(t *testing.T, m *mallory) {
 	const wanted, most = 1000, 256
-	if closed := m.held.(*atomic.Int64).Load(); closed < wanted-most {
+	if closed := m.seen.(*atomic.Int64).Load(); closed < wanted-most {
 		t.Errorf("%d of %d connections from one address were closed, and %d may stay", closed, wanted, most)
 	}
 }
@@ -79,12 +79,12 @@ func readLongLists(t *testing.T, m *mallory) {
 		}
 		wait(ctx, 100*time.Millisecond)
 	})
-	m.held = longest
+	m.seen = longest
 }
 
 func shortPages(t *testing.T, m *mallory) {
 	const page = 100
-	if longest := m.held.(*atomic.Int64).Load(); longest != page {
+	if longest := m.seen.(*atomic.Int64).Load(); longest != page {
 		t.Errorf("a page had %d entries, not %d", longest, page)
 	}
 }

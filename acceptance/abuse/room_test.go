@@ -22,7 +22,7 @@ func needMuchRoom(t *testing.T, m *mallory) {
 	all := m.hangingDatabases(t, "hanging-large", large)
 	m.enlarge(t, all)
 	m.hang(t, all[0])
-	m.held = m.startBackups(t, all[1:])
+	m.seen = m.startBackups(t, all[1:])
 	ledger := stacktest.Open(t, m.Server.URL(setup.MaintenanceDatabase))
 	const query = `SELECT count(DISTINCT operation_id) FROM ledger.reservation`
 	for ctx, asked := soon(t), 0; asked < share; time.Sleep(50 * time.Millisecond) {
@@ -56,7 +56,7 @@ func oneHasRoom(t *testing.T, m *mallory) {
 	if copies := m.hangingCopies(t); copies != 1 {
 		t.Errorf("%d copies are made at a time, and there is room for one", copies)
 	}
-	for _, waiting := range m.held.([]wire.Operation) {
+	for _, waiting := range m.seen.([]wire.Operation) {
 		o := must(m.Operations.Get(soon(t), waiting.ID))(t)
 		if o.Status != operation.Running || o.Stage != "queued" {
 			t.Errorf("a backup that waits for room is %s (%s): %+v", o.Status, o.Stage, o.Error)

@@ -43,12 +43,12 @@ func blockRotations(t *testing.T, m *mallory) {
 			wait(ctx, rotationPause)
 		})
 	}
-	m.held = done
+	m.seen = done
 }
 
 // rotationsGoOn fails where a rotation waits for as long as somebody is in its way.
 func rotationsGoOn(t *testing.T, m *mallory) {
-	if m.held.(*atomic.Int64).Load() == 0 {
+	if m.seen.(*atomic.Int64).Load() == 0 {
 		t.Error("none of the blocked rotations has come through")
 	}
 }

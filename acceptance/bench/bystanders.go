@@ -81,9 +81,9 @@ type bystander struct {
 	was  sight
 }
 
-// sight is what a client sees of its own server connection. Held is the number of a row in its temporary table, or its open
+// sight is what a client sees of its own server connection. Own is the number of a row in its temporary table, or its open
 // transaction.
-type sight struct{ backend, held int64 }
+type sight struct{ backend, own int64 }
 
 const (
 	ownTable       = "SELECT pg_backend_pid(), n FROM mine"
@@ -159,7 +159,7 @@ func (y *bystander) begin(ctx context.Context, n int) (err error) {
 }
 
 func (y *bystander) look(ctx context.Context) (s sight, err error) {
-	return s, y.conn.QueryRowContext(ctx, y.mark).Scan(&s.backend, &s.held)
+	return s, y.conn.QueryRowContext(ctx, y.mark).Scan(&s.backend, &s.own)
 }
 
 // leave ends the client, and what it holds with it.

@@ -10,12 +10,12 @@ const pairsPerRun = 5
 
 // measureCreate makes databases through the API and by hand.
 func measureCreate(ctx context.Context, b *bench) ([]row, error) {
-	h, err := newHand(ctx, b)
+	h, err := newPlainSQL(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	defer h.close()
-	t, err := inTurn(b.runs*pairsPerRun, b.making(ctx, h.throughAPI, "api"), b.making(ctx, h.byHand, "hand"))
+	t, err := inTurn(b.runs*pairsPerRun, b.making(ctx, h.throughAPI, "api"), b.making(ctx, h.withSQL, "hand"))
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ const (
 
 // measureRoleCreate makes roles through the API and by hand. What was made is removed between the measurements.
 func measureRoleCreate(ctx context.Context, b *bench) (_ []row, err error) {
-	h, err := newRoleHand(ctx, b, "roles-made")
+	h, err := newPlainRoles(ctx, b, "roles-made")
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +52,12 @@ func measureRoleCreate(ctx context.Context, b *bench) (_ []row, err error) {
 // measureRotate changes the password of a role through the API, and that of another by hand: while nobody is connected, and
 // while a client of the role holds a connection through the pooler. Both are judged.
 func measureRotate(ctx context.Context, b *bench) (_ []row, err error) {
-	h, err := newRoleHand(ctx, b, "roles-rotated")
+	h, err := newPlainRoles(ctx, b, "roles-rotated")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	r := rotations{roleHand: h, now: newSecret("password number 0")}
+	r := rotations{plainRoles: h, now: newSecret("password number 0")}
 	if r.made, err = b.client.createRole(ctx, h.db.ID, "rotated"); err != nil {
 		return nil, err
 	}
@@ -84,13 +84,13 @@ const rotatedByHand = "rotated_by_hand"
 
 // rotations are those of two roles, one of the API's and one made by hand.
 type rotations struct {
-	*roleHand
+	*plainRoles
 	made    wire.Role
 	before  secret // of the role that was made by hand
 	now     secret
 	secrets int     // how many it has had
 	client  *sql.DB // open while a password is changed, with the one connection
-	held    *sql.Conn
+	conn    *sql.Conn
 }
 
 func (r *rotations) ours(ctx context.Context) func(int) error {
@@ -129,10 +129,10 @@ func (r *rotations) open(ctx context.Context, who customer) (err error) {
 	if r.client, err = r.pooled(who); err != nil {
 		return err
 	}
-	if r.held, err = r.client.Conn(ctx); err != nil {
+	if r.conn, err = r.client.Conn(ctx); err != nil {
 		return err
 	}
-	return r.held.PingContext(ctx)
+	return r.conn.PingContext(ctx)
 }
 
 // dead demands that the open client was ended: by a server that says so, or by whoever closed it. A client that waits in the
@@ -141,8 +141,8 @@ func (r *rotations) dead(ctx context.Context) func(int) error {
 	return func(int) error {
 		brief, cancel := context.WithTimeout(ctx, endTime)
 		defer cancel()
-		_, err := r.held.ExecContext(brief, "SELECT 1")
-		_ = r.held.Close() // it may have been closed already
+		_, err := r.conn.ExecContext(brief, "SELECT 1")
+		_ = r.conn.Close() // it may have been closed already
 		if closed := r.client.Close(); brief.Err() != nil || !isEnd(err) {
 			return errors.Join(errNotEnded, err, closed)
 		}

@@ -19,15 +19,15 @@ type changeFlow struct {
 	expired   bool      // the validity has ended before
 	withdrawn bool      // the owner has taken CONNECT back before
 	*shared
-	role wire.RevealedRole
-	key  string
-	held held
+	role    wire.RevealedRole
+	key     string
+	clients clients
 }
 
 func (f *changeFlow) ready(t *testing.T, w *world) {
 	f.open(t, w)
 	f.role, f.key = f.makeRole(t, w), newName("key")
-	f.held = w.hold(t, loginOf(f.role))
+	f.clients = w.openClients(t, loginOf(f.role))
 	if f.expired {
 		f.expire(t, w, f.role)
 	}
@@ -66,7 +66,7 @@ func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	if f.kind == role.Revocation {
 		_, err := f.tryReveal(t, api, f.role.RoleID)
 		refused(t, "the password of a revoked role", err, fault.ManagedRoleConflict)
-		f.held.shut(t, w, loginOf(f.role))
+		f.clients.shut(t, w, loginOf(f.role))
 		return
 	}
 	now := f.reveal(t, api, f.role.RoleID)
@@ -74,10 +74,10 @@ func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 		t.Errorf("the password is of generation %d, the change made %d", now.CredentialGeneration, done.CredentialGeneration)
 	}
 	if f.withdrawn {
-		f.held.shut(t, w, loginOf(f.role))
+		f.clients.shut(t, w, loginOf(f.role))
 		f.finds(t, w, now)
 	} else {
-		f.held.replaced(t, w, loginOf(f.role), loginOf(now))
+		f.clients.replaced(t, w, loginOf(f.role), loginOf(now))
 	}
 	f.works(t, w, now)
 	f.completed(t, w, api)
@@ -183,14 +183,14 @@ func revokingExpiredRoles(h *shared) []killing {
 type expireFlow struct {
 	withdrawn bool // the owner has taken CONNECT back before
 	*shared
-	role wire.RevealedRole
-	held held
+	role    wire.RevealedRole
+	clients clients
 }
 
 func (f *expireFlow) ready(t *testing.T, w *world) {
 	f.open(t, w)
 	f.role = f.makeRole(t, w)
-	f.held = w.hold(t, loginOf(f.role))
+	f.clients = w.openClients(t, loginOf(f.role))
 	if f.withdrawn {
 		f.asOwner(t, w, f.connect("REVOKE", "FROM", f.role))
 	}
@@ -237,7 +237,7 @@ func (f *expireFlow) check(t *testing.T, w *world, api *stack.Host) {
 	refused(t, "an expired password", err, fault.ManagedRoleConflict)
 	_, err = f.change(soon(t), api, f.role.RoleID, newName("key"), role.Rotation)
 	refused(t, "its rotation", err, fault.ManagedRoleConflict)
-	f.held.shut(t, w, loginOf(f.role))
+	f.clients.shut(t, w, loginOf(f.role))
 	f.remove(t, w, f.role.RoleID)
 }
 

@@ -72,11 +72,11 @@ func (w *world) staysOut(t testing.TB, what string, l login) {
 	}
 }
 
-// held are connections of one login that stay open over what happens, by every way. A client of the pooler could come back to
+// clients are connections of one login that stay open over what happens, by every way. A client of the pooler could come back to
 // life with the next log-in: so the late ones are not looked at before that.
-type held struct{ early, late map[string]*sql.Conn }
+type clients struct{ early, late map[string]*sql.Conn }
 
-func (w *world) hold(t testing.TB, l login) held {
+func (w *world) openClients(t testing.TB, l login) clients {
 	t.Helper()
 	all := func() map[string]*sql.Conn {
 		conns := map[string]*sql.Conn{}
@@ -88,7 +88,7 @@ func (w *world) hold(t testing.TB, l login) held {
 		}
 		return conns
 	}
-	return held{all(), all()}
+	return clients{all(), all()}
 }
 
 // brief is how long a connection has to tell that it was ended. A client that merely waits in the pooler's queue does so for
@@ -121,24 +121,24 @@ func isEnd(err error) bool {
 }
 
 // replaced fails the test unless the new password gets in, and the old one and every connection made with it are dead.
-func (h held) replaced(t testing.TB, w *world, before, now login) {
+func (c clients) replaced(t testing.TB, w *world, before, now login) {
 	t.Helper()
 	if before.password == now.password || now.password == "" {
 		t.Fatal("there is no new password")
 	}
-	ended(t, h.early)
+	ended(t, c.early)
 	w.getsIn(t, now)
-	ended(t, h.late)
+	ended(t, c.late)
 	w.staysOut(t, "the old password", before)
 	w.getsIn(t, now)
 }
 
 // shut fails the test unless the password and every connection made with it are dead.
-func (h held) shut(t testing.TB, w *world, before login) {
+func (c clients) shut(t testing.TB, w *world, before login) {
 	t.Helper()
-	ended(t, h.early)
+	ended(t, c.early)
 	w.staysOut(t, "a password of before", before)
-	ended(t, h.late)
+	ended(t, c.late)
 }
 
 // notYet fails the test where a role that is not ready shows its password.

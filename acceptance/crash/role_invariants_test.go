@@ -46,7 +46,7 @@ func (w *world) additionalRoles(t testing.TB) map[string][]roleRow {
 	const query = `SELECT database_id, id, username, status, access_profile, connection_limit::text, verifier,
 		credential_generation::text, CASE status WHEN 'ready' THEN extract(epoch FROM credential_expires_at)::text END,
 		change_id::text FROM roles WHERE status <> 'removed'`
-	standing := map[string][]roleRow{}
+	present := map[string][]roleRow{}
 	for _, row := range rows(t, w.meta, query) {
 		r := roleRow{row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8]}
 		atRest := []string{string(role.Ready), string(role.Revoked), string(role.Expired), string(w.unfinished[id.RoleID(r.id)])}
@@ -54,10 +54,10 @@ func (w *world) additionalRoles(t testing.TB) map[string][]roleRow {
 			t.Errorf("role %s is %s with change %q although nobody works on it", r.username, r.status, row[9])
 		}
 		if r.status != string(role.Reserved) || marked[r.username] {
-			standing[row[0]] = append(standing[row[0]], r)
+			present[row[0]] = append(present[row[0]], r)
 		}
 	}
-	return standing
+	return present
 }
 
 // checkLogins compares each login on the server with the metadata: password, end of validity, limit, group, row of the ledger.
@@ -86,8 +86,8 @@ func (w *world) checkLogins(t testing.TB, known []databaseRow) {
 	const marks = `SELECT name, part, enabled::text, greatest(credential_generation, 1)::text FROM ledger.role
 		WHERE part IN ('owner', 'runtime', 'readonly', 'additional')`
 	for _, row := range rows(t, w.maintenance, marks) {
-		has, standing := passwords[row[0]]
-		if !standing {
+		has, present := passwords[row[0]]
+		if !present {
 			continue // which checkServer tells
 		}
 		if row[1] != "additional" {

@@ -172,7 +172,7 @@ func madeRole(t *testing.T, s *sleeper) {
 	s.current = loginOf(s.role)
 }
 
-func (s *sleeper) key() string { return "held " + string(s.role.RoleID) }
+func (s *sleeper) key() string { return "late " + string(s.role.RoleID) }
 
 func askRotation(t *testing.T, s *sleeper, host *stack.Host) error {
 	t.Helper()
@@ -207,9 +207,9 @@ var lateRequests = []late{
 	{"rotation of runtime, then another", func(t *testing.T, s *sleeper) {
 		s.current = s.runtime(t)
 	}, func(t *testing.T, s *sleeper, host *stack.Host) error {
-		return s.rotateRuntime(t, host, "held")
+		return s.rotateRuntime(t, host, "late")
 	}, func(t *testing.T, s *sleeper) {
-		s.finishRuntime(t, "held")
+		s.finishRuntime(t, "late")
 		s.finishRuntime(t, newName("later"))
 	}, ""},
 	{"preparation, then a removal", func(_ *testing.T, s *sleeper) {
@@ -271,14 +271,14 @@ func (c late) run(t *testing.T, s *sleeper) {
 	s.routed(t, w.AgentURL())
 	c.meanwhile(t, s)
 	w.settled(t)
-	before, heard := w.standing(t), w.commands(t)
+	before, heard := w.allOfLogins(t), w.commands(t)
 	noError(t, s.host.Thaw())
 	s.line.gate.Unlock()
 	<-told
 	if now := w.commands(t); now != heard+1 {
 		t.Errorf("the agent has heard %d commands after the sleep", now-heard)
 	}
-	if after := w.standing(t); after != before {
+	if after := w.allOfLogins(t); after != before {
 		t.Errorf("the sleeper changed\n%s\nto\n%s", before, after)
 	}
 	w.settled(t)
@@ -319,8 +319,8 @@ func (w *world) commands(t *testing.T) int {
 	return strings.Count(string(text), `"msg":"request","kind":"login.`)
 }
 
-// standing is all that metadata, ledger and servers say of logins.
-func (w *world) standing(t *testing.T) string {
+// allOfLogins is all that metadata, ledger and servers say of logins.
+func (w *world) allOfLogins(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprint(w.records(t),
 		rows(t, w.meta, `SELECT (SELECT json_agg(r ORDER BY id) FROM roles r)::text,

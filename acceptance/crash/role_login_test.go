@@ -13,11 +13,11 @@ import (
 type loginFlow struct {
 	which database.Login
 	*shared
-	before login
-	made   int64 // credential generation
-	key    string
-	held   held
-	told   []string // passwords of the owner that answers have carried
+	before  login
+	made    int64 // credential generation
+	key     string
+	clients clients
+	told    []string // passwords of the owner that answers have carried
 }
 
 func (f *loginFlow) ready(t *testing.T, w *world) {
@@ -31,7 +31,7 @@ func (f *loginFlow) ready(t *testing.T, w *world) {
 	if f.which != database.OwnerLogin {
 		f.before.password = f.shown(t, w.api).Password
 	}
-	f.held = w.hold(t, f.before)
+	f.clients = w.openClients(t, f.before)
 }
 
 func (f *loginFlow) shown(t *testing.T, api *stack.Host) wire.RevealedLogin {
@@ -92,7 +92,7 @@ func (f *loginFlow) check(t *testing.T, w *world, api *stack.Host) {
 	default:
 		t.Fatalf("%d answers told the owner's password", len(f.told))
 	}
-	f.held.replaced(t, w, f.before, f.before.with(now))
+	f.clients.replaced(t, w, f.before, f.before.with(now))
 	f.again(t, w.api)
 }
 

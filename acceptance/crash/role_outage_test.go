@@ -17,7 +17,7 @@ type rotor struct {
 	shared
 	w         *world
 	role      wire.RevealedRole
-	held      held
+	clients   clients
 	passwords []string // the last one is in force
 }
 
@@ -26,7 +26,7 @@ func newRotor(t *testing.T, w *world, u *user) *rotor {
 	r := &rotor{shared: shared{user: u}, w: w}
 	r.open(t, w)
 	r.role = r.makeRole(t, w)
-	r.held = w.hold(t, loginOf(r.role))
+	r.clients = w.openClients(t, loginOf(r.role))
 	r.passwords = []string{r.role.Password}
 	return r
 }
@@ -58,7 +58,7 @@ func (r *rotor) turn(ctx context.Context) error {
 func (r *rotor) check(t *testing.T) {
 	t.Helper()
 	last := len(r.passwords) - 1
-	r.held.replaced(t, r.w, loginOf(r.role), loginOf(r.role).with(r.passwords[last]))
+	r.clients.replaced(t, r.w, loginOf(r.role), loginOf(r.role).with(r.passwords[last]))
 	for _, old := range r.passwords[max(1, last-4):last] {
 		r.w.staysOut(t, "a password of before", loginOf(r.role).with(old))
 	}

@@ -16,8 +16,8 @@ type removeFlow struct {
 	from string // ready, revoked, expired or sql_ready
 	bait *bait  // depends on the role, which stays; nil for a role that goes
 	*shared
-	role wire.RevealedRole
-	held held
+	role    wire.RevealedRole
+	clients clients
 }
 
 // bait is something that depends on a role, and how the owner of the database makes it and takes it back.
@@ -39,7 +39,7 @@ func (f *removeFlow) ready(t *testing.T, w *world) {
 		return
 	}
 	f.role = f.makeRole(t, w)
-	f.held = w.hold(t, loginOf(f.role))
+	f.clients = w.openClients(t, loginOf(f.role))
 	if f.bait != nil {
 		f.asOwner(t, w, f.bait.make+f.role.Username)
 	}
@@ -92,7 +92,7 @@ func (f *removeFlow) again(t *testing.T, w *world) {
 func (f *removeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.again(t, w)
 	if f.from != "sql_ready" {
-		f.held.shut(t, w, loginOf(f.role))
+		f.clients.shut(t, w, loginOf(f.role))
 	}
 	if f.bait != nil {
 		if r, found := f.find(t, api, f.role.DisplayName); !found || r.Status != "revoked" {

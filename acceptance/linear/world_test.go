@@ -108,7 +108,7 @@ func newWorld(t *testing.T, seed uint64, s setting) *world {
 	}
 	w.rounds = w.planes[2].Rounds
 	w.planes = w.planes[:2]
-	w.furnish(fleet)
+	w.makeDatabase(fleet)
 	return w
 }
 
@@ -117,8 +117,8 @@ func inMemory() (ports.Store, ports.Admissions) {
 	return store, store
 }
 
-// furnish makes the server, the account and the database.
-func (w *world) furnish(fleet *fakeagent.Fleet) {
+// makeDatabase makes the server, the account and the database.
+func (w *world) makeDatabase(fleet *fakeagent.Fleet) {
 	w.t.Helper()
 	first := w.planes[0]
 	machine := must(first.Operator.AddServer(w.ctx, operator.NewServer{

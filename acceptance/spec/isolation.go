@@ -29,7 +29,7 @@ var isolating = []Scenario{
 	{Name: "on every route, in every place, a foreign ID and a missing ID get the same bytes",
 		Play: func(s *Stage) {
 			ada, mallory := s.Customer("pro"), s.Customer("pro")
-			foreign, home := ada.furnishes(), mallory.Creates("orders")
+			foreign, home := ada.makesOneOfEach(), mallory.Creates("orders")
 			own := map[string]string{ // all that other things lie in
 				"database": string(home.ID), "{roleId}": string(mallory.AddsRole(home, "Reports", "custom").RoleID),
 				"webhook": string(mallory.Hooks(quietURL, home.ID).ID),
@@ -102,9 +102,9 @@ var nobodys = map[string]string{
 	"{roleId}": nobodysID, "{operationId}": nobodysID, "{filename}": "20260101_000000.sql.gz",
 }
 
-// furnishes makes something of every kind, and returns the IDs by parameter. The endpoint has heard of nothing where there are no
-// receivers: no scenario sends anything to a real address.
-func (c *Customer) furnishes() map[string]string {
+// makesOneOfEach makes something of every kind, and returns the IDs by parameter. The endpoint has heard of nothing where there
+// are no receivers: no scenario sends anything to a real address.
+func (c *Customer) makesOneOfEach() map[string]string {
 	c.stage.Helper()
 	made := c.Creates("orders")
 	role, url := c.AddsRole(made, "Reports", "custom"), quietURL

@@ -77,11 +77,11 @@ var grantingConnect = []Scenario{
 			},
 		} {
 			role, login := ada.AddsLogin(made, what, "read_only")
-			held := s.bothIn(login)
+			sessions := s.bothIn(login)
 			s.OK(s.OnServer.Withdraw(made, role.Username))
 			s.That(ada.Reveals(made, role).Login() == login, "another password is shown")
 			end(role)
-			s.closed(held...)
+			s.closed(sessions...)
 			s.bothOut(login)
 		}
 		list := ada.ListsRoles(made)

@@ -13,10 +13,10 @@ var deletingRoles = []Scenario{
 		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		_, neighbour := ada.AddsLogin(made, "Jobs", "read_only")
-		held, others := s.bothIn(login), s.bothIn(neighbour)
+		sessions, others := s.bothIn(login), s.bothIn(neighbour)
 		s.That(slices.Contains(s.serverObjects(), "login "+role.Username), "the server does not have it")
 		ada.Deletes(made, role)
-		s.closed(held...)
+		s.closed(sessions...)
 		s.bothOut(login)
 		s.open(others...)
 		s.That(!slices.ContainsFunc(s.serverObjects(), func(o string) bool { return strings.HasSuffix(o, role.Username) }),
@@ -39,7 +39,7 @@ var deletingRoles = []Scenario{
 		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		s.OK(s.OnServer.Entangle(made, role.Username, 2))
-		held := s.bothIn(login)
+		sessions := s.bothIn(login)
 		for range 2 {
 			_, err := ada.DeleteRole(made.ID, role.RoleID)
 			told := s.dependencies(err)
@@ -49,7 +49,7 @@ var deletingRoles = []Scenario{
 			}
 			s.That(ada.FindsRole(made, role).Status == "revoked", "it is %s", ada.FindsRole(made, role).Status)
 		}
-		s.closed(held...)
+		s.closed(sessions...)
 		s.bothOut(login)
 		r := s.Refused(refusal(ada.Roles.Remove(ctx, made.ID, role.RoleID)), "ROLE_DEPENDENCIES")
 		s.That(r.Dependencies == nil, "the short way tells %+v", r.Dependencies)

@@ -16,13 +16,13 @@ var expiringRoles = []Scenario{
 			role, login := ada.AddsLogin(made, "Reports", "read_only")
 			s.That(role.CredentialExpiresAt != nil && withinMinute(*role.CredentialExpiresAt, s.Clock.Now().Add(30*day)),
 				"it expires at %v", role.CredentialExpiresAt)
-			held := s.bothIn(login)
+			sessions := s.bothIn(login)
 			s.OK(s.Clock.Advance(30*day - time.Hour))
-			s.open(held...)
+			s.open(sessions...)
 			s.bothIn(login)
 			s.OK(s.Clock.Advance(time.Hour + time.Minute))
 			s.isExpired(ada, made, role)
-			s.closed(held...)
+			s.closed(sessions...)
 			s.bothOut(login)
 			for _, kind := range []RoleKind{"reveal", "rotate"} {
 				s.Refused(s.tryOne(ada, made, role, kind), "MANAGED_ROLE_CONFLICT")

@@ -11,13 +11,13 @@ var rotatingRoles = []Scenario{
 		ada, made := s.Owner()
 		role, old := ada.AddsLogin(made, "Reports", "read_only")
 		_, neighbour := ada.AddsLogin(made, "Jobs", "read_only")
-		held := s.bothIn(old)
+		sessions := s.bothIn(old)
 		others := slices.Concat(s.bothIn(neighbour), s.bothIn(made.Login()))
 
 		change := ada.Rotates(made, role, "rotate-1")
 		s.That(change.Kind == "rotate" && change.RoleID == role.RoleID && change.Profile == "custom" && change.OperationID != "" &&
 			change.CredentialGeneration == role.CredentialGeneration+1, "the change is %+v", change)
-		s.closed(held...)
+		s.closed(sessions...)
 		s.bothOut(old)
 		fresh := ada.Reveals(made, role)
 		s.That(fresh.Password != old.Password && fresh.CredentialGeneration == 2, "it is %+v", fresh.Role)

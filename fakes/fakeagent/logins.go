@@ -41,8 +41,8 @@ func (d *databaseState) admits(username, password string) bool {
 	return found && d.open && l.open && !l.lapsed && l.connect && credential.Matches(l.verifier, password)
 }
 
-// held counts the sessions of a login that keep a connection of the pooler's for themselves.
-func (d *databaseState) held(username string) (n int) {
+// connections counts the sessions of a login that keep a connection of the pooler's for themselves.
+func (d *databaseState) connections(username string) (n int) {
 	for c := range d.sessions {
 		if c.username == username && !c.shared {
 			n++

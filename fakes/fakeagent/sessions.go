@@ -29,7 +29,7 @@ func (s *Server) Connect(from netip.Addr, database, username, password string) (
 	if d == nil || !admits(d.networks, from) || !d.admits(username, password) {
 		return nil, ErrLogInRefused
 	}
-	if l := d.logins[username]; l.limit > 0 && d.held(username) >= l.limit {
+	if l := d.logins[username]; l.limit > 0 && d.connections(username) >= l.limit {
 		return nil, ErrLogInRefused
 	}
 	session := &Session{server: s, in: d, from: from, username: username, shared: shared}

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// What follows is done on the server by others than the agent: by the owner of a database, or by an operator's hand. Each
+// What follows is done on the server by others than the agent: by the owner of a database, or by an operator. Each
 // function reports whether there is such a login, and changes nothing where there is none.
 
 // SetConnect has the owner grant CONNECT to a login, or withdraw it. Open sessions stay.

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// roleHand makes and changes additional roles of one database with plain SQL and PgBouncer's console, as the same logins as the
+// plainRoles makes and changes additional roles of one database with plain SQL and PgBouncer's console, as the same logins as the
 // agent's, on the same servers. What counts as its time is what cannot be left out; each statement is sent after the other, over
 // connections that are open already, and the log-ins go the same ways as the agent's, without TLS.
 //
@@ -27,20 +27,20 @@ import (
 // What does not count: passwords and verifiers are computed before. It records nothing anywhere, writes no file for PgBouncer and
 // does not look whether that goes by them, waits neither for log-ins that are under way nor for sessions that PostgreSQL does not
 // show yet, and does not look again, once the password has changed, who came in with the old one.
-type roleHand struct {
-	*hand
+type plainRoles struct {
+	*plainSQL
 	bench   *bench
 	db      wire.CreatedDatabase
 	names   database.Names
 	console *sql.DB
 }
 
-func newRoleHand(ctx context.Context, b *bench, name string) (*roleHand, error) {
-	plain, err := newHand(ctx, b)
+func newPlainRoles(ctx context.Context, b *bench, name string) (*plainRoles, error) {
+	plain, err := newPlainSQL(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	h := &roleHand{hand: plain, bench: b}
+	h := &plainRoles{plainSQL: plain, bench: b}
 	if h.db, err = b.client.create(ctx, name); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
@@ -56,8 +56,8 @@ func newRoleHand(ctx context.Context, b *bench, name string) (*roleHand, error) 
 	return h, nil
 }
 
-func (h *roleHand) close() error {
-	h.hand.close()
+func (h *plainRoles) close() error {
+	h.plainSQL.close()
 	if h.console != nil {
 		return h.console.Close()
 	}
@@ -72,7 +72,7 @@ func newSecret(text string) secret {
 }
 
 // createRole makes a role of the profile read_only.
-func (h *roleHand) createRole(ctx context.Context, role string, s secret) error {
+func (h *plainRoles) createRole(ctx context.Context, role string, s secret) error {
 	name, gate := ident(role), pq.QuoteLiteral(role)
 	err := transact(ctx, h.agent, []string{
 		fmt.Sprintf("CREATE ROLE %s NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS "+
@@ -97,7 +97,7 @@ func (h *roleHand) createRole(ctx context.Context, role string, s secret) error 
 }
 
 // rotateRole leaves the role with another password.
-func (h *roleHand) rotateRole(ctx context.Context, role string, before, after secret) error {
+func (h *plainRoles) rotateRole(ctx context.Context, role string, before, after secret) error {
 	name, gate := ident(role), pq.QuoteLiteral(role)
 	if err := run(ctx, h.agent, "UPDATE pooler.gate SET open = false WHERE login = "+gate); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (h *roleHand) rotateRole(ctx context.Context, role string, before, after se
 }
 
 // killClients closes the clients of a login until PgBouncer shows none.
-func (h *roleHand) killClients(ctx context.Context, role string) error {
+func (h *plainRoles) killClients(ctx context.Context, role string) error {
 	for {
 		clients, err := clientsOf(ctx, h.console, role)
 		if err != nil || len(clients) == 0 {
@@ -161,7 +161,7 @@ func clientsOf(ctx context.Context, console *sql.DB, role string) (ids []string,
 }
 
 // endSessions terminates the sessions of a login until PostgreSQL shows none.
-func (h *roleHand) endSessions(ctx context.Context, role string) error {
+func (h *plainRoles) endSessions(ctx context.Context, role string) error {
 	const query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = $1"
 	for {
 		var n int
@@ -173,11 +173,11 @@ func (h *roleHand) endSessions(ctx context.Context, role string) error {
 }
 
 // directly and pooled are the ways in, none of them open yet: at PostgreSQL, and through PgBouncer's socket.
-func (h *roleHand) directly(who customer) (*sql.DB, error) {
+func (h *plainRoles) directly(who customer) (*sql.DB, error) {
 	return sql.Open("postgres", h.bench.stack.Server.URLFor(who.Username, who.Password, h.db.Name))
 }
 
-func (h *roleHand) pooled(who customer) (*sql.DB, error) {
+func (h *plainRoles) pooled(who customer) (*sql.DB, error) {
 	dsn, err := h.bench.stack.ConsoleDSN()
 	if err != nil {
 		return nil, err
@@ -186,11 +186,11 @@ func (h *roleHand) pooled(who customer) (*sql.DB, error) {
 	return sql.Open("postgres", fmt.Sprintf("%s dbname='%s' user='%s' password='%s'", dsn, h.db.Name, who.Username, who.Password))
 }
 
-func (h *roleHand) getsIn(ctx context.Context, role string, s secret) error {
+func (h *plainRoles) getsIn(ctx context.Context, role string, s secret) error {
 	return h.logIn(ctx, role, s, func(err error) error { return err })
 }
 
-func (h *roleHand) staysOut(ctx context.Context, role string, s secret) error {
+func (h *plainRoles) staysOut(ctx context.Context, role string, s secret) error {
 	return h.logIn(ctx, role, s, func(err error) error {
 		var refusal *pq.Error
 		if errors.As(err, &refusal) {
@@ -203,7 +203,7 @@ func (h *roleHand) staysOut(ctx context.Context, role string, s secret) error {
 var errAdmitted = errors.New("not refused")
 
 // logIn tries each way and hands what became of it to judge.
-func (h *roleHand) logIn(ctx context.Context, role string, s secret, judge func(error) error) error {
+func (h *plainRoles) logIn(ctx context.Context, role string, s secret, judge func(error) error) error {
 	for _, way := range []func(customer) (*sql.DB, error){h.directly, h.pooled} {
 		db, err := way(customer{Username: role, Password: s.text})
 		if err != nil {
@@ -218,7 +218,7 @@ func (h *roleHand) logIn(ctx context.Context, role string, s secret, judge func(
 }
 
 // drop removes a role that was made by hand.
-func (h *roleHand) drop(ctx context.Context, role string) error {
+func (h *plainRoles) drop(ctx context.Context, role string) error {
 	name := ident(role)
 	return errors.Join(
 		run(ctx, h.maintenance, "DELETE FROM pooler.gate WHERE login = "+pq.QuoteLiteral(role)),

@@ -16,12 +16,12 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// hand makes databases with plain SQL, as the same login as the agent's and on the same server. What counts as its time: all six
-// roles with verifiers in one transaction, CREATE DATABASE from template0 under a temporary name, the rights inside it in one
+// plainSQL makes databases as the same login as the agent's and on the same server, with SQL alone. What counts as its time: all
+// six roles with verifiers in one transaction, CREATE DATABASE from template0 under a temporary name, the rights inside it in one
 // transaction over a connection opened for that, and grants, limit and rename in one transaction. The statements are sent one
 // after the other, over one connection that is open already. What does not count: verifiers are computed before. It records
 // nothing anywhere, tells PgBouncer nothing, and proves no log-in.
-type hand struct {
+type plainSQL struct {
 	agent       *sql.DB // one connection, to the maintenance database
 	super       *sql.DB // drops, between the measurements
 	maintenance *sql.DB
@@ -30,13 +30,13 @@ type hand struct {
 	verifier    string
 }
 
-func newHand(ctx context.Context, b *bench) (*hand, error) {
+func newPlainSQL(ctx context.Context, b *bench) (*plainSQL, error) {
 	secrets, err := setup.ReadCredentials(b.stack.CredentialsFile())
 	if err != nil {
 		return nil, err
 	}
 	server := b.stack.Server
-	h := &hand{
+	h := &plainSQL{
 		inside: func(database string) string {
 			return server.URLFor(setup.AgentLogin, secrets.AgentPassword, url.PathEscape(database))
 		},
@@ -60,14 +60,14 @@ func newHand(ctx context.Context, b *bench) (*hand, error) {
 	return h, nil
 }
 
-func (h *hand) close() {
+func (h *plainSQL) close() {
 	for _, db := range []*sql.DB{h.agent, h.super, h.maintenance, h.metadata} {
 		_ = db.Close() // nothing was written that is still needed
 	}
 }
 
 // throughAPI is a maker.
-func (h *hand) throughAPI(ctx context.Context, b *bench, name string) (func(context.Context) error, error) {
+func (h *plainSQL) throughAPI(ctx context.Context, b *bench, name string) (func(context.Context) error, error) {
 	made, err := b.client.create(ctx, name)
 	if err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func (h *hand) throughAPI(ctx context.Context, b *bench, name string) (func(cont
 	}, nil
 }
 
-// byHand is a maker.
-func (h *hand) byHand(ctx context.Context, _ *bench, name string) (func(context.Context) error, error) {
+// withSQL is a maker.
+func (h *plainSQL) withSQL(ctx context.Context, _ *bench, name string) (func(context.Context) error, error) {
 	names := database.RoleNames(id.DatabaseID(uuid.NewString()), name)
 	temporary := "tmp_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	for _, step := range []func() error{
@@ -101,7 +101,7 @@ func (h *hand) byHand(ctx context.Context, _ *bench, name string) (func(context.
 	return func(ctx context.Context) error { return h.drop(ctx, name, names) }, nil
 }
 
-func (h *hand) harden(ctx context.Context, temporary string, n database.Names) error {
+func (h *plainSQL) harden(ctx context.Context, temporary string, n database.Names) error {
 	db, err := sql.Open("postgres", h.inside(temporary))
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (h *hand) harden(ctx context.Context, temporary string, n database.Names) e
 	return errors.Join(transact(ctx, db, rights(temporary, n)), db.Close())
 }
 
-func (h *hand) roles(n database.Names) []string {
+func (h *plainSQL) roles(n database.Names) []string {
 	const plain = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
 	var s []string
 	for _, name := range []string{n.Holder, n.ReadGroup, n.WriteGroup} {
@@ -151,7 +151,7 @@ func finish(temporary string, n database.Names) []string {
 }
 
 // drop removes a database and its roles. The database's name is its owner's.
-func (h *hand) drop(ctx context.Context, name string, n database.Names) error {
+func (h *plainSQL) drop(ctx context.Context, name string, n database.Names) error {
 	if err := run(ctx, h.super, "DROP DATABASE "+ident(name)+" WITH (FORCE)"); err != nil {
 		return err
 	}
