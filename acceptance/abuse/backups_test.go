@@ -25,13 +25,17 @@ const (
 const endsWithin = 10 * time.Second
 
 // hangVerifications starts more backups that hang in their copy than the agent has slots: half of these are the account's.
-func hangVerifications(t *testing.T, m *mallory) {
+func hangVerifications(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	const many, share = jobs.DefaultSlots + 2, jobs.DefaultSlots / 2
 	m.startBackups(t, m.hangingDatabases(t, "hanging", many))
 	for ctx := soon(t); m.hangingCopies(t) < share; time.Sleep(50 * time.Millisecond) {
 		noError(t, ctx.Err())
 	}
-	m.seen = share
+	return func(t *testing.T) {
+		if copies := m.hangingCopies(t); copies != share {
+			t.Errorf("%d copies hang, want %d", copies, share)
+		}
+	}
 }
 
 // hangingDatabases makes some whose backups hang in their copy.
@@ -84,13 +88,6 @@ func (m *mallory) cancelBackup(t *testing.T, of id.OperationID) {
 	}
 	if took := time.Since(began); took > endsWithin {
 		t.Errorf("a canceled backup ended after %s, later than %s", took.Round(time.Millisecond), endsWithin)
-	}
-}
-
-// stillHanging counts the copies.
-func stillHanging(t *testing.T, m *mallory) {
-	if copies := m.hangingCopies(t); copies != m.seen {
-		t.Errorf("%d copies hang, want %d", copies, m.seen)
 	}
 }
 

@@ -41,8 +41,7 @@ func (w *world) newCustomer(t testing.TB, name, from string) *customer {
 // with is a client with another key, from the same address.
 func (c *customer) with(t testing.TB, key string) *apiclient.Client {
 	t.Helper()
-	client := must(stack.Client(c.api.URL, key, c.through))(t)
-	return client
+	return must(stack.Client(c.api.URL, key, c.through))(t)
 }
 
 func (c *customer) create(ctx context.Context, name string) (wire.CreatedDatabase, error) {

@@ -15,7 +15,7 @@ const sortPause = time.Second
 const muchToSort = `SELECT repeat(md5(n::text), 30) FROM generate_series(1, 1000000) n ORDER BY 1 LIMIT 1 OFFSET 900000`
 
 // sortMuch sorts more than a session may put on disk, over and over.
-func sortMuch(t *testing.T, m *mallory) {
+func sortMuch(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	d := m.database(t, "sorts")
 	ended := new(atomic.Int64)
 	db := m.at(t, d.Name, d.Username, d.Password)
@@ -26,11 +26,9 @@ func sortMuch(t *testing.T, m *mallory) {
 			wait(ctx, sortPause)
 		}
 	})
-	m.seen = ended
-}
-
-func sortsEnded(t *testing.T, m *mallory) {
-	if m.seen.(*atomic.Int64).Load() == 0 {
-		t.Error("no sort was ended")
+	return func(t *testing.T) {
+		if ended.Load() == 0 {
+			t.Error("no sort was ended")
+		}
 	}
 }

@@ -39,10 +39,10 @@ func TestBystander(t *testing.T) {
 	for _, a := range abuses {
 		t.Run(a.name, func(t *testing.T) {
 			m := newMallory(t, w, a)
-			a.begin(t, m)
+			stillOn := a.begin(t, m)
 			results.add(a, b.round(t, often))
-			if a.stillOn != nil {
-				a.stillOn(t, m)
+			if stillOn != nil {
+				stillOn(t)
 			}
 		})
 		b.round(t, one) // whatever the abuse left behind

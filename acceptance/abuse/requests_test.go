@@ -2,7 +2,6 @@ package abuse_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,20 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
 // tryKeys sends keys that do not exist, from the bystander's own address.
-func tryKeys(t *testing.T, m *mallory) {
+func tryKeys(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	from := m.world.newCustomer(t, "neighbour", "127.0.0.2")
 	limited, n := new(atomic.Int64), 0
 	again(t, func(ctx context.Context) {
 		n++
 		key, _ := account.NewKey(account.AccountKey, fmt.Sprintf("%040d", n))
 		_, err := from.with(t, key).Databases.List(ctx, apiclient.Page{})
-		if refused := (*apiclient.Error)(nil); errors.As(err, &refused) && refused.Code == fault.RateLimited {
+		if stacktest.Code(err) == fault.RateLimited {
 			limited.Add(1)
 		}
 		wait(ctx, 5*time.Millisecond)
@@ -32,17 +32,15 @@ func tryKeys(t *testing.T, m *mallory) {
 	for deadline := time.Now().Add(patience); limited.Load() == 0 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	m.seen = limited
-}
-
-func shutOut(t *testing.T, m *mallory) {
-	if m.seen.(*atomic.Int64).Load() == 0 {
-		t.Error("the address was never shut out")
+	return func(t *testing.T) {
+		if limited.Load() == 0 {
+			t.Error("the address was never shut out")
+		}
 	}
 }
 
 // fillAPI opens a thousand connections, each with half a request.
-func fillAPI(t *testing.T, m *mallory) {
+func fillAPI(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	const wanted = 1000
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.9")}, Timeout: patience}
 	closed := new(atomic.Int64)
@@ -55,19 +53,17 @@ func fillAPI(t *testing.T, m *mallory) {
 			closed.Add(1)
 		}()
 	}
-	m.seen = closed
-}
-
-// fewConnections is what one address may have.
-func fewConnections(t *testing.T, m *mallory) {
-	const wanted, most = 1000, 256
-	if closed := m.seen.(*atomic.Int64).Load(); closed < wanted-most {
-		t.Errorf("%d of %d connections from one address were closed, and %d may stay", closed, wanted, most)
+	// One address may have so many.
+	return func(t *testing.T) {
+		const most = 256
+		if closed := closed.Load(); closed < wanted-most {
+			t.Errorf("%d of %d connections from one address were closed, and %d may stay", closed, wanted, most)
+		}
 	}
 }
 
 // readLongLists asks for a list of 50,000 entries without a limit, as often as the default limits let one key.
-func readLongLists(t *testing.T, m *mallory) {
+func readLongLists(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	d := m.database(t, "lists")
 	const fill = `INSERT INTO audit_entries SELECT (json_populate_record(a, json_build_object('id', gen_random_uuid()))).*
 		FROM (SELECT a FROM audit_entries a WHERE database_id = $1 LIMIT 1) one, generate_series(1, 50000)`
@@ -79,12 +75,10 @@ func readLongLists(t *testing.T, m *mallory) {
 		}
 		wait(ctx, 100*time.Millisecond)
 	})
-	m.seen = longest
-}
-
-func shortPages(t *testing.T, m *mallory) {
-	const page = 100
-	if longest := m.seen.(*atomic.Int64).Load(); longest != page {
-		t.Errorf("a page had %d entries, not %d", longest, page)
+	return func(t *testing.T) {
+		const page = 100
+		if longest := longest.Load(); longest != page {
+			t.Errorf("a page had %d entries, not %d", longest, page)
+		}
 	}
 }

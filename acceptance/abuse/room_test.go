@@ -17,16 +17,28 @@ import (
 // needMuchRoom starts backups whose verifications together need more room than PostgreSQL's disk has: there is enough for one at
 // a time. The first hangs in its copy, so that the second waits for room all along, and the third for one of the agent's slots.
 // The bystander's backups have the other slots: they are small and pass those that wait.
-func needMuchRoom(t *testing.T, m *mallory) {
+func needMuchRoom(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	const large, share = 3, jobs.DefaultSlots / 2
 	all := m.hangingDatabases(t, "hanging-large", large)
 	m.enlarge(t, all)
 	m.hang(t, all[0])
-	m.seen = m.startBackups(t, all[1:])
+	others := m.startBackups(t, all[1:])
 	ledger := stacktest.Open(t, m.Server.URL(setup.MaintenanceDatabase))
 	const query = `SELECT count(DISTINCT operation_id) FROM ledger.reservation`
 	for ctx, asked := soon(t), 0; asked < share; time.Sleep(50 * time.Millisecond) {
 		noError(t, ledger.QueryRowContext(ctx, query).Scan(&asked))
+	}
+	// No more backups may be verified at a time than the disk has room for.
+	return func(t *testing.T) {
+		if copies := m.hangingCopies(t); copies != 1 {
+			t.Errorf("%d copies are made at a time, and there is room for one", copies)
+		}
+		for _, waiting := range others {
+			o := must(m.Operations.Get(soon(t), waiting.ID))(t)
+			if o.Status != operation.Running || o.Stage != "queued" {
+				t.Errorf("a backup that waits for room is %s (%s): %+v", o.Status, o.Stage, o.Error)
+			}
+		}
 	}
 }
 
@@ -48,18 +60,5 @@ func (m *mallory) enlarge(t *testing.T, databases []wire.CreatedDatabase) {
 		file := must(os.Create(filepath.Join(path, "large")))(t)
 		noError(t, file.Truncate(size))
 		noError(t, file.Close())
-	}
-}
-
-// oneHasRoom fails where more backups are verified at a time than the disk has room for.
-func oneHasRoom(t *testing.T, m *mallory) {
-	if copies := m.hangingCopies(t); copies != 1 {
-		t.Errorf("%d copies are made at a time, and there is room for one", copies)
-	}
-	for _, waiting := range m.seen.([]wire.Operation) {
-		o := must(m.Operations.Get(soon(t), waiting.ID))(t)
-		if o.Status != operation.Running || o.Stage != "queued" {
-			t.Errorf("a backup that waits for room is %s (%s): %+v", o.Status, o.Stage, o.Error)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/jobs"
 )
@@ -15,7 +16,7 @@ const startsWithin = 15 * time.Second
 
 // grantBeforeStart grants things to the logins of backups that are running, in a transaction that stays open and in others, and
 // then the agent is killed and started.
-func grantBeforeStart(t *testing.T, m *mallory) {
+func grantBeforeStart(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	const hanging = jobs.DefaultSlots / 2 // all that an account gets
 	all := m.hangingDatabases(t, "hanging-start", hanging)
 	m.hang(t, all...)
@@ -30,20 +31,14 @@ func grantBeforeStart(t *testing.T, m *mallory) {
 	if took := time.Since(began); took > startsWithin {
 		t.Errorf("the agent took %s to start, longer than %s", took.Round(time.Millisecond), startsWithin)
 	}
+	return nil
 }
 
 // backupLogins are those that the agent has made for dumps and copies.
-func (m *mallory) backupLogins(t *testing.T) (names []string) {
+func (m *mallory) backupLogins(t *testing.T) []string {
 	t.Helper()
-	rows, err := m.superuser(t).QueryContext(soon(t), "SELECT quote_ident(rolname) FROM pg_roles WHERE rolname ~ '^(dump|verify)_'")
-	noError(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		noError(t, rows.Scan(&name))
-		names = append(names, name)
-	}
-	noError(t, rows.Err())
+	const query = "SELECT quote_ident(rolname) FROM pg_roles WHERE rolname ~ '^(dump|verify)_'"
+	names := must(stack.Column(soon(t), m.superuser(t), query))(t)
 	if len(names) == 0 {
 		t.Fatal("no backup is running")
 	}

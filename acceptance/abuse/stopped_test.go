@@ -23,7 +23,7 @@ const waitingWork = `WITH made AS (
 	FROM made`
 
 // stopServer has a second server whose agent is stopped, with much to do on it: a hundred backups, and as many allowlists.
-func stopServer(t *testing.T, m *mallory) {
+func stopServer(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	second := stacktest.Start(ctx, t, program, stack.Options{})
@@ -33,6 +33,7 @@ func stopServer(t *testing.T, m *mallory) {
 	t.Cleanup(func() { noError(t, second.FirstAgent().Thaw()) })
 	must(m.metadata(t).ExecContext(ctx, waitingWork, m.account, 100))(t)
 	t.Cleanup(func() { m.forgetWaiting(t) })
+	return func(t *testing.T) { expiresInTime(t, m) }
 }
 
 // forgetWaiting lets the stack go on without the second server.

@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
@@ -135,29 +137,13 @@ func (h *plainRoles) killClients(ctx context.Context, role string) error {
 
 // clientsOf returns the IDs that PgBouncer knows the clients of a login by.
 func clientsOf(ctx context.Context, console *sql.DB, role string) (ids []string, err error) {
-	rows, err := console.QueryContext(ctx, "SHOW CLIENTS")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	row, into := make(map[string]*sql.NullString), make([]any, len(columns))
-	for i, name := range columns {
-		row[name] = new(sql.NullString)
-		into[i] = row[name]
-	}
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			return nil, err
-		}
-		if row["user"].String == role {
-			ids = append(ids, row["id"].String)
+	names, clients, err := stack.Rows(ctx, console, "SHOW CLIENTS")
+	for _, c := range clients {
+		if c[slices.Index(names, "user")] == role {
+			ids = append(ids, c[slices.Index(names, "id")])
 		}
 	}
-	return ids, rows.Err()
+	return ids, err
 }
 
 // endSessions terminates the sessions of a login until PostgreSQL shows none.

@@ -13,6 +13,7 @@ import (
 	_ "github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/conformance"
+	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -55,20 +56,9 @@ func (s realServer) AccountOf(db id.DatabaseID) id.AccountID {
 
 func (s realServer) names(query string) []string {
 	s.t.Helper()
-	db, err := sql.Open("postgres", s.pg.URL("postgres"))
-	noError(s.t, err)
+	db := must(sql.Open("postgres", s.pg.URL("postgres")))(s.t)
 	defer db.Close()
-	rows, err := db.Query(query)
-	noError(s.t, err)
-	defer rows.Close()
-	var names []string
-	for rows.Next() {
-		var name string
-		noError(s.t, rows.Scan(&name))
-		names = append(names, name)
-	}
-	noError(s.t, rows.Err())
-	return names
+	return must(stack.Column(context.Background(), db, query))(s.t)
 }
 
 // LogIn goes as far as a first query: only then PgBouncer has a connection to PostgreSQL.

@@ -118,8 +118,7 @@ func (g *stage) shutting(kind role.Kind) command.ChangeLogin {
 
 func (g *stage) change(t *testing.T, c command.ChangeLogin) role.Proof {
 	t.Helper()
-	proof := must(ports.Do(bounded(t), g.Agent, changeFence(), c))(t)
-	return proof
+	return must(ports.Do(bounded(t), g.Agent, changeFence(), c))(t)
 }
 
 func (g *stage) setAccess(t *testing.T, generation int64, open bool) {

@@ -19,8 +19,7 @@ func (g *stage) removal(account ...id.DatabaseID) command.RemoveRole {
 
 func (g *stage) remove(t *testing.T, account ...id.DatabaseID) role.Dependencies {
 	t.Helper()
-	found := must(ports.Do(bounded(t), g.Agent, changeFence(), g.removal(account...)))(t)
-	return found
+	return must(ports.Do(bounded(t), g.Agent, changeFence(), g.removal(account...)))(t)
 }
 
 // wantGone checks that a removal found nothing, and that the role is no more.

@@ -1,7 +1,6 @@
 package crash_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -251,46 +251,15 @@ func (w *world) same(t testing.TB, what string, want map[string]bool, found []st
 
 func column(t testing.TB, db *sql.DB, query string) []string {
 	t.Helper()
-	var first []string
-	for _, row := range rows(t, db, query) {
-		first = append(first, row[0])
-	}
-	return first
+	return must(stack.Column(t.Context(), db, query))(t)
 }
 
 // rows runs a query without arguments, which PgBouncer's console understands too.
 func rows(t testing.TB, db *sql.DB, query string) [][]string {
 	t.Helper()
-	_, found, err := table(t.Context(), db, query)
+	_, found, err := stack.Rows(t.Context(), db, query)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return found
-}
-
-// table is what a query returns, with the names of its columns. NULL is the empty text.
-func table(ctx context.Context, db *sql.DB, query string) (names []string, found [][]string, err error) {
-	r, err := db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer r.Close()
-	if names, err = r.Columns(); err != nil {
-		return nil, nil, err
-	}
-	for r.Next() {
-		values, targets := make([]sql.NullString, len(names)), make([]any, len(names))
-		for i := range values {
-			targets[i] = &values[i]
-		}
-		if err := r.Scan(targets...); err != nil {
-			return nil, nil, err
-		}
-		row := make([]string, len(names))
-		for i, v := range values {
-			row[i] = v.String
-		}
-		found = append(found, row)
-	}
-	return names, found, r.Err()
 }

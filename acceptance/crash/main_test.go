@@ -34,6 +34,8 @@ var (
 	noError    = stacktest.NoError
 	soon       = stacktest.Soon
 	eventually = stacktest.Eventually
+	codeOf     = stacktest.Code
+	refused    = stacktest.Refused
 )
 
 func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -143,7 +144,7 @@ func (w *world) checkLimits(t testing.TB, known []databaseRow) {
 // shownLimits are the limits of logins that PgBouncer goes by. It never forgets one that was removed.
 func (w *world) shownLimits(t testing.TB) map[string]string {
 	t.Helper()
-	names, found, err := table(t.Context(), w.console, "SHOW USERS")
+	names, found, err := stack.Rows(t.Context(), w.console, "SHOW USERS")
 	noError(t, err)
 	limits := map[string]string{}
 	for _, row := range found {

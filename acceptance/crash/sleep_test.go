@@ -28,8 +28,7 @@ func (w *world) client(t *testing.T) ports.Agent {
 	record.SealedSecret = must(box.Seal([]byte(w.AgentSecret()), record.SecretContext()))(t)
 	fleet := agentclient.New(box, agentclient.Options{})
 	t.Cleanup(fleet.Close)
-	agent := must(fleet.Agent(record))(t)
-	return agent
+	return must(fleet.Agent(record))(t)
 }
 
 // isFenced fails the test unless the agent refuses a worker of an earlier epoch.

@@ -2,7 +2,6 @@ package crash_test
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,7 +13,6 @@ import (
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -71,23 +69,6 @@ func (u *user) at(host *stack.Host) *apiclient.Client {
 		panic(err) // there is no such host
 	}
 	return client
-}
-
-// codeOf is the code with which a request was refused; empty where it was not, or where nobody answered.
-func codeOf(err error) fault.Code {
-	var refusal *apiclient.Error
-	if errors.As(err, &refusal) {
-		return refusal.Code
-	}
-	return ""
-}
-
-// refused fails the test unless a request was refused with the code.
-func refused(t testing.TB, what string, err error, code fault.Code) {
-	t.Helper()
-	if codeOf(err) != code {
-		t.Errorf("%s: %v, want %s", what, err, code)
-	}
 }
 
 // create makes a database that must come to be.

@@ -18,6 +18,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/acceptance/stack"
 )
 
 // applications connect to the real service.
@@ -96,7 +97,7 @@ func (s session) Write(notes ...string) error {
 func (s session) Say(statement string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	return firstColumn(ctx, s.connection, statement)
+	return stack.Column(ctx, s.connection, statement)
 }
 
 // Alive implements spec.Session.
@@ -222,39 +223,9 @@ func statementsOn(pool *sql.DB, limit time.Duration, statements ...string) (rows
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	for _, statement := range statements {
-		if rows, err = firstColumn(ctx, pool, statement); err != nil {
+		if rows, err = stack.Column(ctx, pool, statement); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
-}
-
-// asked is a pool or one connection of it.
-type asked interface {
-	QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
-}
-
-func firstColumn(ctx context.Context, pool asked, statement string) (values []string, err error) {
-	rows, err := pool.QueryContext(ctx, statement)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
-		row := make([]any, max(1, len(columns)))
-		var first sql.NullString
-		row[0] = &first
-		for i := range row[1:] {
-			row[1+i] = new(any)
-		}
-		if err := rows.Scan(row...); err != nil {
-			return nil, err
-		}
-		values = append(values, first.String)
-	}
-	return values, rows.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -47,7 +48,7 @@ func TestPrivateAddressesAreRefusedAtEveryAttempt(t *testing.T) {
 	w.Flags = nil
 	noError(t, w.Restart(soon(t), ""))
 	_, err := w.api(t).Webhooks.Create(soon(t), wire.CreateWebhook{URL: w.receiver.URL + path})
-	refused(t, err, fault.InvalidWebhookEndpoint)
+	stacktest.Refused(t, "the request", err, fault.InvalidWebhookEndpoint)
 	w.backUp(t, d)
 	a := w.awaitAttempts(t, e, 1)
 	if a.StatusCode != nil || a.Error == nil || !strings.Contains(*a.Error, "the URL cannot be used") || a.Status != "pending" {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -42,7 +43,7 @@ func TestRetriesDisableRotateRedeliver(t *testing.T) {
 	}
 	first := w.attempts(t, e)[9]
 	_, err := w.api(t).Webhooks.Redeliver(soon(t), e.ID, first.DeliveryID)
-	refused(t, err, fault.InvalidWebhookEndpoint)
+	stacktest.Refused(t, "the request", err, fault.InvalidWebhookEndpoint)
 
 	rotated := w.rotate(t, e)
 	now = w.listed(t, e)

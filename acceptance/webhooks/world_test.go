@@ -7,7 +7,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -22,7 +21,6 @@ import (
 	"github.com/pgherd/pgherd/acceptance/webhooks"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
@@ -85,17 +83,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 // api is what the owner calls.
 func (w *world) api(t testing.TB) *apiclient.Client {
 	t.Helper()
-	c := must(stack.Client(w.URL, w.Facts["PGHERD_API_KEY"], nil))(t)
-	return c
-}
-
-// refused fails the test unless the API has refused with the code.
-func refused(t testing.TB, err error, code fault.Code) {
-	t.Helper()
-	var e *apiclient.Error
-	if !errors.As(err, &e) || e.Code != code {
-		t.Errorf("refused with %v, want %s", err, code)
-	}
+	return must(stack.Client(w.URL, w.Facts["PGHERD_API_KEY"], nil))(t)
 }
 
 // advance moves the host's clock.
@@ -126,8 +114,7 @@ func (w *world) register(t testing.TB, path string, of id.DatabaseID) wire.Webho
 
 func (w *world) rotate(t testing.TB, e wire.WebhookSecret) wire.WebhookSecret {
 	t.Helper()
-	rotated := must(w.api(t).Webhooks.Rotate(soon(t), e.ID))(t)
-	return rotated
+	return must(w.api(t).Webhooks.Rotate(soon(t), e.ID))(t)
 }
 
 // disable is DELETE.
@@ -152,8 +139,7 @@ func (w *world) listed(t testing.TB, e wire.WebhookSecret) wire.Webhook {
 // attempts are those at an endpoint, newest first.
 func (w *world) attempts(t testing.TB, e wire.WebhookSecret) []wire.DeliveryAttempt {
 	t.Helper()
-	page := must(w.api(t).Webhooks.Attempts(soon(t), e.ID, apiclient.Page{}))(t)
-	return page.Data
+	return must(w.api(t).Webhooks.Attempts(soon(t), e.ID, apiclient.Page{}))(t).Data
 }
 
 // awaitAttempts waits until so many attempts at an endpoint are recorded, and returns the newest.
@@ -191,20 +177,17 @@ func signed(r webhooks.Received, secret string) bool {
 
 func (w *world) createDatabase(t testing.TB, name string) wire.CreatedDatabase {
 	t.Helper()
-	made := must(w.api(t).Databases.Create(soon(t), wire.CreateDatabase{Name: name, DisplayName: name}))(t)
-	return made
+	return must(w.api(t).Databases.Create(soon(t), wire.CreateDatabase{Name: name, DisplayName: name}))(t)
 }
 
 func (w *world) startBackup(t testing.TB, d wire.CreatedDatabase) wire.Operation {
 	t.Helper()
-	started := must(w.api(t).Backups.Start(soon(t), d.ID))(t)
-	return started.Operation
+	return must(w.api(t).Backups.Start(soon(t), d.ID))(t).Operation
 }
 
 func (w *world) operation(t testing.TB, of id.OperationID) wire.Operation {
 	t.Helper()
-	o := must(w.api(t).Operations.Get(soon(t), of))(t)
-	return o
+	return must(w.api(t).Operations.Get(soon(t), of))(t)
 }
 
 // ended waits until an operation has the status.

@@ -4,6 +4,7 @@ package stacktest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
@@ -62,6 +65,23 @@ func Must[T any](result T, err error) func(testing.TB) T {
 		t.Helper()
 		NoError(t, err)
 		return result
+	}
+}
+
+// Code is that with which a request was refused; empty where it was not, or where nobody answered.
+func Code(err error) fault.Code {
+	var refusal *apiclient.Error
+	if errors.As(err, &refusal) {
+		return refusal.Code
+	}
+	return ""
+}
+
+// Refused fails the test unless a request was refused with the code.
+func Refused(t testing.TB, what string, err error, code fault.Code) {
+	t.Helper()
+	if Code(err) != code {
+		t.Errorf("%s: %v, want %s", what, err, code)
 	}
 }
 
