@@ -12,38 +12,30 @@ import (
 type accounts struct{ session }
 
 func (a accounts) AddUser(ctx context.Context, u account.User) error {
-	s, err := a.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if s.users.any(func(other account.User) bool { return other.Email == u.Email }) {
-		return a.refuse(fault.Invalid("email", "is in use"))
-	}
-	s.users.put(s.txid, u.ID, u)
-	return nil
+	return a.write(ctx, func(s *state) error {
+		if s.users.any(func(other account.User) bool { return other.Email == u.Email }) {
+			return a.refuse(fault.Invalid("email", "is in use"))
+		}
+		s.users.put(s.txid, u.ID, u)
+		return nil
+	})
 }
 
 func (a accounts) Add(ctx context.Context, row account.Account) error {
-	s, err := a.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, ok := s.users.get(row.OwnerID); !ok {
-		return a.refuse(ports.ErrNoRow)
-	}
-	if s.accounts.any(func(other account.Account) bool { return other.OwnerID == row.OwnerID }) {
-		return a.refuse(fault.Invalid("owner", "owns an account already"))
-	}
-	s.accounts.put(s.txid, row.ID, row)
-	return nil
+	return a.write(ctx, func(s *state) error {
+		if _, ok := s.users.get(row.OwnerID); !ok {
+			return a.refuse(ports.ErrNoRow)
+		}
+		if s.accounts.any(func(other account.Account) bool { return other.OwnerID == row.OwnerID }) {
+			return a.refuse(fault.Invalid("owner", "owns an account already"))
+		}
+		s.accounts.put(s.txid, row.ID, row)
+		return nil
+	})
 }
 
 func (a accounts) Get(ctx context.Context, of id.AccountID) (account.Account, error) {
-	s, err := a.reading(ctx)
-	if err != nil {
-		return account.Account{}, err
-	}
-	return found(s.accounts.get(of))
+	return read(ctx, a.session, func(s *state) (account.Account, error) { return found(s.accounts.get(of)) })
 }
 
 func (a accounts) LockForQuota(ctx context.Context, of id.AccountID) (account.Account, error) {
@@ -54,35 +46,31 @@ func (a accounts) LockForQuota(ctx context.Context, of id.AccountID) (account.Ac
 }
 
 func (a accounts) Save(ctx context.Context, row account.Account) error {
-	s, err := a.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.accounts.get(row.ID)
-	if !ok {
-		return ports.ErrNoRow
-	}
-	stored.Plan, stored.Overrides = row.Plan, row.Overrides
-	s.accounts.put(s.txid, row.ID, stored)
-	return nil
+	return a.write(ctx, func(s *state) error {
+		stored, ok := s.accounts.get(row.ID)
+		if !ok {
+			return ports.ErrNoRow
+		}
+		stored.Plan, stored.Overrides = row.Plan, row.Overrides
+		s.accounts.put(s.txid, row.ID, stored)
+		return nil
+	})
 }
 
 func (a accounts) SetMember(ctx context.Context, m ports.Membership) error {
-	s, err := a.writing(ctx)
-	if err != nil {
-		return err
-	}
-	_, userKnown := s.users.get(m.UserID)
-	_, databaseKnown := s.databases.get(m.DatabaseID)
-	if !userKnown || !databaseKnown {
-		return a.refuse(ports.ErrNoRow)
-	}
-	key := membershipKey{m.DatabaseID, m.UserID}
-	if stored, ok := s.memberships.get(key); ok {
-		m.ID = stored.ID
-	}
-	s.memberships.put(s.txid, key, m)
-	return nil
+	return a.write(ctx, func(s *state) error {
+		_, userKnown := s.users.get(m.UserID)
+		_, databaseKnown := s.databases.get(m.DatabaseID)
+		if !userKnown || !databaseKnown {
+			return a.refuse(ports.ErrNoRow)
+		}
+		key := membershipKey{m.DatabaseID, m.UserID}
+		if stored, ok := s.memberships.get(key); ok {
+			m.ID = stored.ID
+		}
+		s.memberships.put(s.txid, key, m)
+		return nil
+	})
 }
 
 // found turns a missing row into ErrNoRow.

@@ -13,24 +13,20 @@ import (
 type auditEntries struct{ session }
 
 func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
-	s, err := a.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, taken := s.audit.get(e.ID); taken {
-		return a.refuse(errors.New("an audit entry of that ID exists"))
-	}
-	e.Details = maps.Clone(e.Details)
-	s.audit.put(s.txid, e.ID, e)
-	return nil
+	return a.write(ctx, func(s *state) error {
+		if _, taken := s.audit.get(e.ID); taken {
+			return a.refuse(errors.New("an audit entry of that ID exists"))
+		}
+		e.Details = maps.Clone(e.Details)
+		s.audit.put(s.txid, e.ID, e)
+		return nil
+	})
 }
 
 func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
-	s, err := a.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := s.audit.having(func(e audit.Entry) bool { return e.DatabaseID == db }, nil)
-	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
-	return pagedByID(list, p, position, -1)
+	return read(ctx, a.session, func(s *state) ([]audit.Entry, error) {
+		list := s.audit.having(func(e audit.Entry) bool { return e.DatabaseID == db }, nil)
+		position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
+		return pagedByID(list, p, position, -1)
+	})
 }

@@ -16,114 +16,100 @@ import (
 type backups struct{ session }
 
 func (b backups) Add(ctx context.Context, row backup.Backup) error {
-	s, err := b.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if s.backups.any(func(other backup.Backup) bool { return other.OperationID == row.OperationID }) {
+	return b.write(ctx, func(s *state) error {
+		if s.backups.any(func(other backup.Backup) bool { return other.OperationID == row.OperationID }) {
+			return nil
+		}
+		key := backupKey{row.DatabaseID, row.Filename}
+		if _, ok := s.databases.get(row.DatabaseID); !ok {
+			return b.refuse(ports.ErrNoRow)
+		}
+		if _, taken := s.backups.get(key); taken {
+			return b.refuse(fault.New(fault.BackupConflict, "a backup of that name exists"))
+		}
+		s.backups.put(s.txid, key, row)
 		return nil
-	}
-	key := backupKey{row.DatabaseID, row.Filename}
-	if _, ok := s.databases.get(row.DatabaseID); !ok {
-		return b.refuse(ports.ErrNoRow)
-	}
-	if _, taken := s.backups.get(key); taken {
-		return b.refuse(fault.New(fault.BackupConflict, "a backup of that name exists"))
-	}
-	s.backups.put(s.txid, key, row)
-	return nil
+	})
 }
 
 func (b backups) Get(ctx context.Context, db id.DatabaseID, filename backup.Filename) (backup.Backup, error) {
-	s, err := b.reading(ctx)
-	if err != nil {
-		return backup.Backup{}, err
-	}
-	row, ok := s.backups.get(backupKey{db, filename})
-	return found(row, ok && row.DeletingAt == nil)
+	return read(ctx, b.session, func(s *state) (backup.Backup, error) {
+		row, ok := s.backups.get(backupKey{db, filename})
+		return found(row, ok && row.DeletingAt == nil)
+	})
 }
 
 func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]backup.Backup, error) {
-	s, err := b.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if p.After != nil {
-		if _, err := backup.ParseFilename(p.After.ID); err != nil {
-			return nil, errCursor()
+	return read(ctx, b.session, func(s *state) ([]backup.Backup, error) {
+		if p.After != nil {
+			if _, err := backup.ParseFilename(p.After.ID); err != nil {
+				return nil, errCursor()
+			}
 		}
-	}
-	kept := func(row backup.Backup) bool { return row.DatabaseID == db && row.DeletingAt == nil }
-	position := func(row backup.Backup) ports.Position {
-		return ports.Position{At: row.CreatedAt, ID: string(row.Filename)}
-	}
-	return paged(s.backups.having(kept, nil), p, position, -1), nil
+		kept := func(row backup.Backup) bool { return row.DatabaseID == db && row.DeletingAt == nil }
+		position := func(row backup.Backup) ports.Position {
+			return ports.Position{At: row.CreatedAt, ID: string(row.Filename)}
+		}
+		return paged(s.backups.having(kept, nil), p, position, -1), nil
+	})
 }
 
 func (b backups) Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename, error) {
-	s, err := b.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var names []backup.Filename
-	for key := range s.backups.byKey {
-		if key.database == db {
-			names = append(names, key.filename)
+	return read(ctx, b.session, func(s *state) ([]backup.Filename, error) {
+		var names []backup.Filename
+		for key := range s.backups.byKey {
+			if key.database == db {
+				names = append(names, key.filename)
+			}
 		}
-	}
-	for _, o := range s.operations.byKey {
-		promised, err := operation.Decode[operation.BackupInput](o.Input)
-		if isOpenOn(db)(o) && err == nil && promised.Filename != "" {
-			names = append(names, backup.Filename(promised.Filename))
+		for _, o := range s.operations.byKey {
+			promised, err := operation.Decode[operation.BackupInput](o.Input)
+			if isOpenOn(db)(o) && err == nil && promised.Filename != "" {
+				names = append(names, backup.Filename(promised.Filename))
+			}
 		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+		slices.Sort(names)
+		return slices.Compact(names), nil
+	})
 }
 
 func (b backups) MarkDeleting(
 	ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time,
 ) (backup.Backup, error) {
-	s, err := b.writing(ctx)
-	if err != nil {
-		return backup.Backup{}, err
-	}
-	key := backupKey{db, filename}
-	row, ok := s.backups.get(key)
-	if !ok {
-		return backup.Backup{}, ports.ErrNoRow
-	}
-	if row.DeletingAt == nil {
-		row.DeletingAt = &now
-	}
-	s.backups.put(s.txid, key, row)
-	return row, nil
+	return write(ctx, b.session, func(s *state) (backup.Backup, error) {
+		key := backupKey{db, filename}
+		row, ok := s.backups.get(key)
+		if !ok {
+			return backup.Backup{}, ports.ErrNoRow
+		}
+		if row.DeletingAt == nil {
+			row.DeletingAt = &now
+		}
+		s.backups.put(s.txid, key, row)
+		return row, nil
+	})
 }
 
 func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error {
-	s, err := b.writing(ctx)
-	if err != nil {
-		return err
-	}
-	s.backups.delete(s.txid, backupKey{db, filename})
-	return nil
+	return b.write(ctx, func(s *state) error {
+		s.backups.delete(s.txid, backupKey{db, filename})
+		return nil
+	})
 }
 
 func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.DoomedBackup, error) {
-	s, err := b.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	doomed := func(row backup.Backup) bool { return row.DeletingAt != nil || row.Expired(now) }
-	rows := s.backups.having(doomed, func(a, b backup.Backup) int {
-		return cmp.Or(end(a).Compare(end(b)), cmp.Compare(a.DatabaseID, b.DatabaseID), cmp.Compare(a.Filename, b.Filename))
+	return read(ctx, b.session, func(s *state) ([]ports.DoomedBackup, error) {
+		doomed := func(row backup.Backup) bool { return row.DeletingAt != nil || row.Expired(now) }
+		rows := s.backups.having(doomed, func(a, b backup.Backup) int {
+			return cmp.Or(end(a).Compare(end(b)), cmp.Compare(a.DatabaseID, b.DatabaseID), cmp.Compare(a.Filename, b.Filename))
+		})
+		var list []ports.DoomedBackup
+		for _, row := range first(rows, limit) {
+			of, _ := s.databases.get(row.DatabaseID)
+			list = append(list, ports.DoomedBackup{Backup: row, ServerID: of.ServerID, AccountID: of.AccountID})
+		}
+		return list, nil
 	})
-	var list []ports.DoomedBackup
-	for _, row := range first(rows, limit) {
-		of, _ := s.databases.get(row.DatabaseID)
-		list = append(list, ports.DoomedBackup{Backup: row, ServerID: of.ServerID, AccountID: of.AccountID})
-	}
-	return list, nil
 }
 
 // end is when a doomed backup was to go: the earlier of its expiry and its mark.

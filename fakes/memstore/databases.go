@@ -18,21 +18,19 @@ import (
 type databases struct{ session }
 
 func (d databases) Add(ctx context.Context, r database.Record) error {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return err
-	}
-	_, accountKnown := s.accounts.get(r.AccountID)
-	_, serverKnown := s.servers.get(r.ServerID)
-	same := func(other database.Record) bool { return other.ServerID == r.ServerID && other.Name == r.Name }
-	switch {
-	case !accountKnown || !serverKnown:
-		return d.refuse(ports.ErrNoRow)
-	case s.databases.any(same):
-		return d.refuse(database.ErrNameTaken())
-	}
-	s.databases.put(s.txid, r.ID, r)
-	return nil
+	return d.write(ctx, func(s *state) error {
+		_, accountKnown := s.accounts.get(r.AccountID)
+		_, serverKnown := s.servers.get(r.ServerID)
+		same := func(other database.Record) bool { return other.ServerID == r.ServerID && other.Name == r.Name }
+		switch {
+		case !accountKnown || !serverKnown:
+			return d.refuse(ports.ErrNoRow)
+		case s.databases.any(same):
+			return d.refuse(database.ErrNameTaken())
+		}
+		s.databases.put(s.txid, r.ID, r)
+		return nil
+	})
 }
 
 // record adds host and port, which are those of the server.
@@ -73,14 +71,12 @@ func (d databases) Reach(
 }
 
 func (d databases) Visible(ctx context.Context, v ports.Viewer, p ports.Page) ([]database.Record, error) {
-	s, err := d.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seen := func(r database.Record) bool { _, ok := s.standing(v, r); return ok }
-	list := s.records(seen, nil)
-	position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
-	return pagedByID(list, p, position, 1)
+	return read(ctx, d.session, func(s *state) ([]database.Record, error) {
+		seen := func(r database.Record) bool { _, ok := s.standing(v, r); return ok }
+		list := s.records(seen, nil)
+		position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
+		return pagedByID(list, p, position, 1)
+	})
 }
 
 func (s *state) records(match func(database.Record) bool, order func(a, b database.Record) int) []database.Record {
@@ -92,20 +88,16 @@ func (s *state) records(match func(database.Record) bool, order func(a, b databa
 }
 
 func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record, error) {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return database.Record{}, err
-	}
-	r, err := found(s.databases.get(db))
-	return s.record(r), err
+	return write(ctx, d.session, func(s *state) (database.Record, error) {
+		r, err := found(s.databases.get(db))
+		return s.record(r), err
+	})
 }
 
 func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {
-	s, err := d.reading(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return s.count(func(r database.Record) bool { return r.AccountID == of }), nil
+	return read(ctx, d.session, func(s *state) (int, error) {
+		return s.count(func(r database.Record) bool { return r.AccountID == of }), nil
+	})
 }
 
 func (s *state) count(match func(database.Record) bool) int {
@@ -119,60 +111,54 @@ func (s *state) count(match func(database.Record) bool) int {
 }
 
 func (d databases) Save(ctx context.Context, r database.Record) error {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.databases.get(r.ID)
-	if !ok {
-		return ports.ErrNoRow
-	}
-	r.AccountID, r.ServerID, r.Name = stored.AccountID, stored.ServerID, stored.Name
-	r.RoleModel, r.CreatedAt = stored.RoleModel, stored.CreatedAt
-	s.databases.put(s.txid, r.ID, r)
-	return nil
+	return d.write(ctx, func(s *state) error {
+		stored, ok := s.databases.get(r.ID)
+		if !ok {
+			return ports.ErrNoRow
+		}
+		r.AccountID, r.ServerID, r.Name = stored.AccountID, stored.ServerID, stored.Name
+		r.RoleModel, r.CreatedAt = stored.RoleModel, stored.CreatedAt
+		s.databases.put(s.txid, r.ID, r)
+		return nil
+	})
 }
 
 func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, ok := s.databases.get(db); !ok {
-		return ports.ErrNoRow
-	}
-	s.databases.delete(s.txid, db)
-	s.logins.remove(s.txid, func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })
-	s.roles.remove(s.txid, func(_ id.RoleID, r role.Role) bool { return r.DatabaseID == db })
-	s.roleChanges.remove(s.txid, func(_ id.OperationID, c role.Change) bool { return c.DatabaseID == db })
-	s.allowlist.remove(s.txid, func(_ id.AllowlistEntryID, e database.AllowlistEntry) bool { return e.DatabaseID == db })
-	s.memberships.remove(s.txid, func(k membershipKey, _ ports.Membership) bool { return k.database == db })
-	s.bindings.remove(s.txid, func(b, _ binding) bool { return b.database == db })
-	s.enrolments.remove(s.txid, func(e, _ enrolment) bool { return e.database == db })
-	s.requests.remove(s.txid, func(_ requestKey, r idempotency.Record) bool { return r.ResourceID == string(db) })
-	return nil
+	return d.write(ctx, func(s *state) error {
+		if _, ok := s.databases.get(db); !ok {
+			return ports.ErrNoRow
+		}
+		s.databases.delete(s.txid, db)
+		s.logins.remove(s.txid, func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })
+		s.roles.remove(s.txid, func(_ id.RoleID, r role.Role) bool { return r.DatabaseID == db })
+		s.roleChanges.remove(s.txid, func(_ id.OperationID, c role.Change) bool { return c.DatabaseID == db })
+		s.allowlist.remove(s.txid, func(_ id.AllowlistEntryID, e database.AllowlistEntry) bool { return e.DatabaseID == db })
+		s.memberships.remove(s.txid, func(k membershipKey, _ ports.Membership) bool { return k.database == db })
+		s.bindings.remove(s.txid, func(b, _ binding) bool { return b.database == db })
+		s.enrolments.remove(s.txid, func(e, _ enrolment) bool { return e.database == db })
+		s.requests.remove(s.txid, func(_ requestKey, r idempotency.Record) bool { return r.ResourceID == string(db) })
+		return nil
+	})
 }
 
 func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, limit int) ([]database.Record, error) {
-	s, err := d.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	usable := []database.Status{database.Active, database.Stopped}
-	switch what {
-	case ports.DueBackup:
-		due := func(r database.Record) bool {
-			return slices.Contains(usable, r.Status) && r.NextBackupAt != nil && !r.NextBackupAt.After(now) &&
-				!s.operations.any(isOpenOn(r.ID))
+	return read(ctx, d.session, func(s *state) ([]database.Record, error) {
+		usable := []database.Status{database.Active, database.Stopped}
+		switch what {
+		case ports.DueBackup:
+			due := func(r database.Record) bool {
+				return slices.Contains(usable, r.Status) && r.NextBackupAt != nil && !r.NextBackupAt.After(now) &&
+					!s.operations.any(isOpenOn(r.ID))
+			}
+			return first(s.records(due, func(a, b database.Record) int {
+				return byTime(*a.NextBackupAt, string(a.ID), *b.NextBackupAt, string(b.ID))
+			}), limit), nil
+		case ports.DueAllowlist:
+			due := func(r database.Record) bool {
+				return slices.Contains(usable, r.Status) && r.AllowlistApplied < r.AllowlistGeneration
+			}
+			return first(s.records(due, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }), limit), nil
 		}
-		return first(s.records(due, func(a, b database.Record) int {
-			return byTime(*a.NextBackupAt, string(a.ID), *b.NextBackupAt, string(b.ID))
-		}), limit), nil
-	case ports.DueAllowlist:
-		due := func(r database.Record) bool {
-			return slices.Contains(usable, r.Status) && r.AllowlistApplied < r.AllowlistGeneration
-		}
-		return first(s.records(due, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }), limit), nil
-	}
-	return nil, fmt.Errorf("nothing is known to be due as %q", what)
+		return nil, fmt.Errorf("nothing is known to be due as %q", what)
+	})
 }

@@ -15,16 +15,14 @@ import (
 type deliveries struct{ session }
 
 func (d deliveries) Add(ctx context.Context, ds []webhook.Delivery) error {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range ds {
-		if err := d.add(s, row); err != nil {
-			return d.refuse(err)
+	return d.write(ctx, func(s *state) error {
+		for _, row := range ds {
+			if err := d.add(s, row); err != nil {
+				return d.refuse(err)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (d deliveries) add(s *state, row webhook.Delivery) error {
@@ -48,86 +46,74 @@ func (d deliveries) add(s *state, row webhook.Delivery) error {
 }
 
 func (d deliveries) Lock(ctx context.Context, of id.DeliveryID) (webhook.Delivery, error) {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return webhook.Delivery{}, err
-	}
-	return found(s.deliveries.get(of))
+	return write(ctx, d.session, func(s *state) (webhook.Delivery, error) { return found(s.deliveries.get(of)) })
 }
 
 func (d deliveries) SaveLeased(ctx context.Context, row webhook.Delivery, a *webhook.Attempt) error {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.deliveries.get(row.ID)
-	if !ok || stored.Epoch != row.Epoch {
-		return ports.ErrLeaseLost
-	}
-	stored.Status, stored.Used, stored.Total, stored.FinishedAt = row.Status, row.Used, row.Total, row.FinishedAt
-	stored.Lease = row.Lease
-	s.deliveries.put(s.txid, row.ID, stored)
-	d.tx.announced = d.tx.announced || row.Status == webhook.Pending && row.Used == 0
-	if a == nil {
+	return d.write(ctx, func(s *state) error {
+		stored, ok := s.deliveries.get(row.ID)
+		if !ok || stored.Epoch != row.Epoch {
+			return ports.ErrLeaseLost
+		}
+		stored.Status, stored.Used, stored.Total, stored.FinishedAt = row.Status, row.Used, row.Total, row.FinishedAt
+		stored.Lease = row.Lease
+		s.deliveries.put(s.txid, row.ID, stored)
+		d.tx.announced = d.tx.announced || row.Status == webhook.Pending && row.Used == 0
+		if a == nil {
+			return nil
+		}
+		key := attemptKey{a.DeliveryID, a.Number}
+		if _, recorded := s.attempts.get(key); recorded {
+			return d.refuse(errors.New("the attempt is recorded already"))
+		}
+		s.attempts.put(s.txid, key, ports.WebhookAttempt{Attempt: *a})
 		return nil
-	}
-	key := attemptKey{a.DeliveryID, a.Number}
-	if _, recorded := s.attempts.get(key); recorded {
-		return d.refuse(errors.New("the attempt is recorded already"))
-	}
-	s.attempts.put(s.txid, key, ports.WebhookAttempt{Attempt: *a})
-	return nil
+	})
 }
 
 func (d deliveries) Abandon(ctx context.Context, w id.WebhookID, now time.Time) error {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range s.deliveries.byKey {
-		if row.WebhookID == w && row.Status == webhook.Pending {
-			s.deliveries.put(s.txid, row.ID, row.Abandoned(now))
+	return d.write(ctx, func(s *state) error {
+		for _, row := range s.deliveries.byKey {
+			if row.WebhookID == w && row.Status == webhook.Pending {
+				s.deliveries.put(s.txid, row.ID, row.Abandoned(now))
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (d deliveries) Attempts(ctx context.Context, w id.WebhookID, p ports.Page) ([]ports.WebhookAttempt, error) {
-	s, err := d.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	at := func(a ports.WebhookAttempt) bool { return s.deliveries.byKey[a.DeliveryID].WebhookID == w }
-	list := s.attempts.having(at, func(a, b ports.WebhookAttempt) int {
-		return cmp.Compare(b.Number, a.Number)
+	return read(ctx, d.session, func(s *state) ([]ports.WebhookAttempt, error) {
+		at := func(a ports.WebhookAttempt) bool { return s.deliveries.byKey[a.DeliveryID].WebhookID == w }
+		list := s.attempts.having(at, func(a, b ports.WebhookAttempt) int {
+			return cmp.Compare(b.Number, a.Number)
+		})
+		for i := range list {
+			of := s.deliveries.byKey[list[i].DeliveryID]
+			list[i].EventID, list[i].Event, list[i].Status = of.EventID, of.Event, of.Status
+		}
+		position := func(a ports.WebhookAttempt) ports.Position { return ports.Position{At: a.At, ID: string(a.DeliveryID)} }
+		return pagedByID(list, p, position, -1)
 	})
-	for i := range list {
-		of := s.deliveries.byKey[list[i].DeliveryID]
-		list[i].EventID, list[i].Event, list[i].Status = of.EventID, of.Event, of.Status
-	}
-	position := func(a ports.WebhookAttempt) ports.Position { return ports.Position{At: a.At, ID: string(a.DeliveryID)} }
-	return pagedByID(list, p, position, -1)
 }
 
 func (d deliveries) Backlog(ctx context.Context) (ports.WebhookBacklog, error) {
-	s, err := d.reading(ctx)
-	if err != nil {
-		return ports.WebhookBacklog{}, err
-	}
-	var b ports.WebhookBacklog
-	add := func(since time.Time) {
-		b.Open++
-		if b.Oldest == nil || since.Before(*b.Oldest) {
-			b.Oldest = &since
+	return read(ctx, d.session, func(s *state) (ports.WebhookBacklog, error) {
+		var b ports.WebhookBacklog
+		add := func(since time.Time) {
+			b.Open++
+			if b.Oldest == nil || since.Before(*b.Oldest) {
+				b.Oldest = &since
+			}
 		}
-	}
-	for _, row := range s.deliveries.byKey {
-		if !row.Status.Final() && s.webhooks.byKey[row.WebhookID].Status() == webhook.Enabled {
-			add(row.CreatedAt)
+		for _, row := range s.deliveries.byKey {
+			if !row.Status.Final() && s.webhooks.byKey[row.WebhookID].Status() == webhook.Enabled {
+				add(row.CreatedAt)
+			}
 		}
-	}
-	for _, e := range s.waitingEvents() {
-		add(e.CreatedAt)
-	}
-	return b, nil
+		for _, e := range s.waitingEvents() {
+			add(e.CreatedAt)
+		}
+		return b, nil
+	})
 }

@@ -21,26 +21,24 @@ type candidate struct {
 func (d deliveries) ClaimNext(
 	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int,
 ) (webhook.Delivery, error) {
-	s, err := d.writing(ctx)
-	if err != nil {
-		return webhook.Delivery{}, err
-	}
-	var next candidate
-	for _, c := range s.candidates(now) {
-		if c.found && c.held < perEndpoint && (!next.found || fairer(c, next)) {
-			next = c
+	return write(ctx, d.session, func(s *state) (webhook.Delivery, error) {
+		var next candidate
+		for _, c := range s.candidates(now) {
+			if c.found && c.held < perEndpoint && (!next.found || fairer(c, next)) {
+				next = c
+			}
 		}
-	}
-	if !next.found {
-		return webhook.Delivery{}, ports.ErrNoRow
-	}
-	claimed := next.Claimed(owner, now, hold)
-	s.deliveries.put(s.txid, claimed.ID, claimed)
-	served, _ := s.webhooks.get(claimed.WebhookID)
-	s.turns++
-	served.turn = s.turns
-	s.webhooks.put(s.txid, served.ID, served)
-	return claimed, nil
+		if !next.found {
+			return webhook.Delivery{}, ports.ErrNoRow
+		}
+		claimed := next.Claimed(owner, now, hold)
+		s.deliveries.put(s.txid, claimed.ID, claimed)
+		served, _ := s.webhooks.get(claimed.WebhookID)
+		s.turns++
+		served.turn = s.turns
+		s.webhooks.put(s.txid, served.ID, served)
+		return claimed, nil
+	})
 }
 
 // candidates has an entry for every enabled endpoint with deliveries that are not final.

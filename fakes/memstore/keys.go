@@ -16,22 +16,20 @@ var errKeyIDTaken = errors.New("a key of that ID exists")
 type keys struct{ session }
 
 func (k keys) Add(ctx context.Context, key account.Key, databases []id.DatabaseID) error {
-	s, err := k.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, taken := s.keys.get(key.ID); taken {
-		return k.refuse(errKeyIDTaken)
-	}
-	if !s.mayHave(key, databases) {
-		return k.refuse(ports.ErrNoRow)
-	}
-	key.Hash = bytes.Clone(key.Hash)
-	s.keys.put(s.txid, key.ID, key)
-	for _, db := range databases {
-		s.bindings.put(s.txid, binding{key.ID, db}, binding{key.ID, db})
-	}
-	return nil
+	return k.write(ctx, func(s *state) error {
+		if _, taken := s.keys.get(key.ID); taken {
+			return k.refuse(errKeyIDTaken)
+		}
+		if !s.mayHave(key, databases) {
+			return k.refuse(ports.ErrNoRow)
+		}
+		key.Hash = bytes.Clone(key.Hash)
+		s.keys.put(s.txid, key.ID, key)
+		for _, db := range databases {
+			s.bindings.put(s.txid, binding{key.ID, db}, binding{key.ID, db})
+		}
+		return nil
+	})
 }
 
 // mayHave reports whether everything that a key refers to exists.
@@ -48,84 +46,70 @@ func (s *state) mayHave(key account.Key, databases []id.DatabaseID) bool {
 }
 
 func (k keys) Get(ctx context.Context, key id.KeyID) (account.Key, error) {
-	s, err := k.reading(ctx)
-	if err != nil {
-		return account.Key{}, err
-	}
-	row, err := found(s.keys.get(key))
-	return k.store.withLastUse(row), err
+	return read(ctx, k.session, func(s *state) (account.Key, error) {
+		row, err := found(s.keys.get(key))
+		return k.store.withLastUse(row), err
+	})
 }
 
 func (k keys) List(ctx context.Context, of id.AccountID) ([]account.Key, error) {
-	s, err := k.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := s.keys.having(func(key account.Key) bool { return key.AccountID == of }, func(a, b account.Key) int {
-		return -byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
+	return read(ctx, k.session, func(s *state) ([]account.Key, error) {
+		list := s.keys.having(func(key account.Key) bool { return key.AccountID == of }, func(a, b account.Key) int {
+			return -byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
+		})
+		return each(list, k.store.withLastUse), nil
 	})
-	return each(list, k.store.withLastUse), nil
 }
 
 func (k keys) Replace(ctx context.Context, old id.KeyID, key account.Key) error {
-	s, err := k.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.keys.get(old)
-	if !ok {
-		return ports.ErrNoRow
-	}
-	if _, taken := s.keys.get(key.ID); taken && key.ID != old {
-		return k.refuse(errKeyIDTaken)
-	}
-	stored = k.store.withLastUse(stored)
-	stored.ID, stored.Hash = key.ID, bytes.Clone(key.Hash)
-	s.keys.delete(s.txid, old)
-	s.keys.put(s.txid, key.ID, stored)
-	for _, b := range s.bindings.having(func(b binding) bool { return b.key == old }, byDatabase) {
-		s.bindings.put(s.txid, binding{key.ID, b.database}, binding{key.ID, b.database})
-	}
-	s.bindings.remove(s.txid, func(b, _ binding) bool { return b.key == old && b.key != key.ID })
-	return nil
+	return k.write(ctx, func(s *state) error {
+		stored, ok := s.keys.get(old)
+		if !ok {
+			return ports.ErrNoRow
+		}
+		if _, taken := s.keys.get(key.ID); taken && key.ID != old {
+			return k.refuse(errKeyIDTaken)
+		}
+		stored = k.store.withLastUse(stored)
+		stored.ID, stored.Hash = key.ID, bytes.Clone(key.Hash)
+		s.keys.delete(s.txid, old)
+		s.keys.put(s.txid, key.ID, stored)
+		for _, b := range s.bindings.having(func(b binding) bool { return b.key == old }, byDatabase) {
+			s.bindings.put(s.txid, binding{key.ID, b.database}, binding{key.ID, b.database})
+		}
+		s.bindings.remove(s.txid, func(b, _ binding) bool { return b.key == old && b.key != key.ID })
+		return nil
+	})
 }
 
 func byDatabase(a, b binding) int { return bytes.Compare([]byte(a.database), []byte(b.database)) }
 
 func (k keys) Revoke(ctx context.Context, key account.Key) error {
-	s, err := k.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.keys.get(key.ID)
-	if !ok {
-		return ports.ErrNoRow
-	}
-	stored.RevokedAt = key.RevokedAt
-	s.keys.put(s.txid, key.ID, stored)
-	return nil
+	return k.write(ctx, func(s *state) error {
+		stored, ok := s.keys.get(key.ID)
+		if !ok {
+			return ports.ErrNoRow
+		}
+		stored.RevokedAt = key.RevokedAt
+		s.keys.put(s.txid, key.ID, stored)
+		return nil
+	})
 }
 
 func (k keys) AddNamespace(ctx context.Context, n account.Namespace) error {
-	s, err := k.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, ok := s.accounts.get(n.AccountID); !ok {
-		return k.refuse(ports.ErrNoRow)
-	}
-	same := func(other account.Namespace) bool { return other.AccountID == n.AccountID && other.Name == n.Name }
-	if s.namespaces.any(same) {
-		return k.refuse(fault.Invalid("name", "is in use"))
-	}
-	s.namespaces.put(s.txid, n.ID, n)
-	return nil
+	return k.write(ctx, func(s *state) error {
+		if _, ok := s.accounts.get(n.AccountID); !ok {
+			return k.refuse(ports.ErrNoRow)
+		}
+		same := func(other account.Namespace) bool { return other.AccountID == n.AccountID && other.Name == n.Name }
+		if s.namespaces.any(same) {
+			return k.refuse(fault.Invalid("name", "is in use"))
+		}
+		s.namespaces.put(s.txid, n.ID, n)
+		return nil
+	})
 }
 
 func (k keys) Namespace(ctx context.Context, namespace id.NamespaceID) (account.Namespace, error) {
-	s, err := k.reading(ctx)
-	if err != nil {
-		return account.Namespace{}, err
-	}
-	return found(s.namespaces.get(namespace))
+	return read(ctx, k.session, func(s *state) (account.Namespace, error) { return found(s.namespaces.get(namespace)) })
 }

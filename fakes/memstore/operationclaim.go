@@ -23,27 +23,25 @@ func laneOf(op operation.Operation) operationLane {
 }
 
 func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (operation.Operation, error) {
-	s, err := o.writing(ctx)
-	if err != nil {
-		return operation.Operation{}, err
-	}
-	mine := func(op operation.Operation) bool {
-		if c.Only != "" {
-			op.NotBefore = c.Now
-			return op.ID == c.Only && op.Claimable(c.Now) && slices.Contains(c.Kinds, op.Kind)
+	return write(ctx, o.session, func(s *state) (operation.Operation, error) {
+		mine := func(op operation.Operation) bool {
+			if c.Only != "" {
+				op.NotBefore = c.Now
+				return op.ID == c.Only && op.Claimable(c.Now) && slices.Contains(c.Kinds, op.Kind)
+			}
+			return op.Claimable(c.Now) && slices.Contains(c.Kinds, op.Kind) &&
+				!slices.Contains(c.NotOf, op.AccountID) && !slices.Contains(c.NotOn, op.ServerID)
 		}
-		return op.Claimable(c.Now) && slices.Contains(c.Kinds, op.Kind) &&
-			!slices.Contains(c.NotOf, op.AccountID) && !slices.Contains(c.NotOn, op.ServerID)
-	}
-	waiting := s.operations.having(mine, s.fairer)
-	if len(waiting) == 0 {
-		return operation.Operation{}, ports.ErrNoRow
-	}
-	claimed := waiting[0].Claimed(c.Owner, c.Now, c.Hold)
-	s.operations.put(s.txid, claimed.ID, claimed)
-	s.turns++
-	s.operationLanes.put(s.txid, laneOf(claimed), s.turns)
-	return claimed, nil
+		waiting := s.operations.having(mine, s.fairer)
+		if len(waiting) == 0 {
+			return operation.Operation{}, ports.ErrNoRow
+		}
+		claimed := waiting[0].Claimed(c.Owner, c.Now, c.Hold)
+		s.operations.put(s.txid, claimed.ID, claimed)
+		s.turns++
+		s.operationLanes.put(s.txid, laneOf(claimed), s.turns)
+		return claimed, nil
+	})
 }
 
 // fairer puts first the account, and then the lane, that was last served before the other, and of one lane what has waited

@@ -19,25 +19,23 @@ func isOpenOn(db id.DatabaseID) func(operation.Operation) bool {
 }
 
 func (o operations) Add(ctx context.Context, op operation.Operation) error {
-	s, err := o.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, taken := s.operations.get(op.ID); taken {
-		return o.refuse(errors.New("an operation of that ID exists"))
-	}
-	if _, ok := s.accounts.get(op.AccountID); !ok {
-		return o.refuse(ports.ErrNoRow)
-	}
-	if !op.Status.Final() && s.operations.any(isOpenOn(op.DatabaseID)) {
-		return o.refuse(fault.New(fault.DatabaseStateConflict, "another operation of the database is open"))
-	}
-	if of, ok := s.databases.get(op.DatabaseID); ok && op.ServerID == "" {
-		op.ServerID = of.ServerID
-	}
-	s.operations.put(s.txid, op.ID, kept(op))
-	o.tx.queued = true
-	return nil
+	return o.write(ctx, func(s *state) error {
+		if _, taken := s.operations.get(op.ID); taken {
+			return o.refuse(errors.New("an operation of that ID exists"))
+		}
+		if _, ok := s.accounts.get(op.AccountID); !ok {
+			return o.refuse(ports.ErrNoRow)
+		}
+		if !op.Status.Final() && s.operations.any(isOpenOn(op.DatabaseID)) {
+			return o.refuse(fault.New(fault.DatabaseStateConflict, "another operation of the database is open"))
+		}
+		if of, ok := s.databases.get(op.DatabaseID); ok && op.ServerID == "" {
+			op.ServerID = of.ServerID
+		}
+		s.operations.put(s.txid, op.ID, kept(op))
+		o.tx.queued = true
+		return nil
+	})
 }
 
 // kept is the operation as a store keeps it: with its own bytes, and nil for an empty text.
@@ -53,11 +51,7 @@ func kept(op operation.Operation) operation.Operation {
 }
 
 func (o operations) Get(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	s, err := o.reading(ctx)
-	if err != nil {
-		return operation.Operation{}, err
-	}
-	return found(s.operations.get(op))
+	return read(ctx, o.session, func(s *state) (operation.Operation, error) { return found(s.operations.get(op)) })
 }
 
 func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Operation, error) {
@@ -68,62 +62,54 @@ func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Oper
 }
 
 func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error) {
-	s, err := o.reading(ctx)
-	if err != nil {
-		return operation.Operation{}, err
-	}
-	for _, op := range s.operations.byKey {
-		if isOpenOn(db)(op) {
-			return op, nil
+	return read(ctx, o.session, func(s *state) (operation.Operation, error) {
+		for _, op := range s.operations.byKey {
+			if isOpenOn(db)(op) {
+				return op, nil
+			}
 		}
-	}
-	return operation.Operation{}, ports.ErrNoRow
+		return operation.Operation{}, ports.ErrNoRow
+	})
 }
 
 func (o operations) List(
 	ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p ports.Page,
 ) ([]operation.Operation, error) {
-	s, err := o.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	shown := func(op operation.Operation) bool { return op.DatabaseID == db && slices.Contains(kinds, op.Kind) }
-	position := func(op operation.Operation) ports.Position {
-		return ports.Position{At: op.CreatedAt, ID: string(op.ID)}
-	}
-	return pagedByID(s.operations.having(shown, nil), p, position, -1)
+	return read(ctx, o.session, func(s *state) ([]operation.Operation, error) {
+		shown := func(op operation.Operation) bool { return op.DatabaseID == db && slices.Contains(kinds, op.Kind) }
+		position := func(op operation.Operation) ports.Position {
+			return ports.Position{At: op.CreatedAt, ID: string(op.ID)}
+		}
+		return pagedByID(s.operations.having(shown, nil), p, position, -1)
+	})
 }
 
 func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {
-	s, err := o.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.operations.get(op.ID)
-	if !ok || stored.Epoch != op.Epoch || stored.Status.Final() {
-		return ports.ErrLeaseLost
-	}
-	next := kept(op)
-	next.AccountID, next.DatabaseID, next.ServerID, next.Kind = stored.AccountID, stored.DatabaseID, stored.ServerID, stored.Kind
-	next.Actor, next.RequestID, next.CreatedAt = stored.Actor, stored.RequestID, stored.CreatedAt
-	next.CancelRequested = stored.CancelRequested || op.CancelRequested
-	s.operations.put(s.txid, op.ID, next)
-	return nil
+	return o.write(ctx, func(s *state) error {
+		stored, ok := s.operations.get(op.ID)
+		if !ok || stored.Epoch != op.Epoch || stored.Status.Final() {
+			return ports.ErrLeaseLost
+		}
+		next := kept(op)
+		next.AccountID, next.DatabaseID, next.ServerID, next.Kind = stored.AccountID, stored.DatabaseID, stored.ServerID, stored.Kind
+		next.Actor, next.RequestID, next.CreatedAt = stored.Actor, stored.RequestID, stored.CreatedAt
+		next.CancelRequested = stored.CancelRequested || op.CancelRequested
+		s.operations.put(s.txid, op.ID, next)
+		return nil
+	})
 }
 
 func (o operations) RequestCancel(ctx context.Context, op operation.Operation) error {
-	s, err := o.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.operations.get(op.ID)
-	if !ok || stored.Status.Final() {
-		return ports.ErrNoRow
-	}
-	stored.CancelRequested = stored.CancelRequested || op.CancelRequested
-	if stored.Status == operation.Queued {
-		stored.Status, stored.Stage, stored.FinishedAt = op.Status, op.Stage, op.FinishedAt
-	}
-	s.operations.put(s.txid, op.ID, stored)
-	return nil
+	return o.write(ctx, func(s *state) error {
+		stored, ok := s.operations.get(op.ID)
+		if !ok || stored.Status.Final() {
+			return ports.ErrNoRow
+		}
+		stored.CancelRequested = stored.CancelRequested || op.CancelRequested
+		if stored.Status == operation.Queued {
+			stored.Status, stored.Stage, stored.FinishedAt = op.Status, op.Stage, op.FinishedAt
+		}
+		s.operations.put(s.txid, op.ID, stored)
+		return nil
+	})
 }

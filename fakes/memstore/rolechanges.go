@@ -16,24 +16,22 @@ import (
 type roleChanges struct{ session }
 
 func (c roleChanges) Add(ctx context.Context, added role.Change) error {
-	s, err := c.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, ok := s.databases.get(added.DatabaseID); !ok {
-		return c.refuse(ports.ErrNoRow)
-	}
-	inTheWay := s.roleChanges.any(func(other role.Change) bool {
-		return other.ID == added.ID ||
-			other.DatabaseID == added.DatabaseID && (other.Open() && added.Open() || other.Key == added.Key)
+	return c.write(ctx, func(s *state) error {
+		if _, ok := s.databases.get(added.DatabaseID); !ok {
+			return c.refuse(ports.ErrNoRow)
+		}
+		inTheWay := s.roleChanges.any(func(other role.Change) bool {
+			return other.ID == added.ID ||
+				other.DatabaseID == added.DatabaseID && (other.Open() && added.Open() || other.Key == added.Key)
+		})
+		if inTheWay {
+			return c.refuse(fault.New(fault.ManagedRoleConflict, "another change of the database's logins is unfinished"))
+		}
+		if _, ok := s.roles.get(added.RoleID); added.RoleID != "" && !ok {
+			return c.refuse(ports.ErrNoRow)
+		}
+		return c.put(s, added)
 	})
-	if inTheWay {
-		return c.refuse(fault.New(fault.ManagedRoleConflict, "another change of the database's logins is unfinished"))
-	}
-	if _, ok := s.roles.get(added.RoleID); added.RoleID != "" && !ok {
-		return c.refuse(ports.ErrNoRow)
-	}
-	return c.put(s, added)
 }
 
 // put stores a row that keeps its promises: it is of a role or of a login, has an end exactly where it has ended, and a password
@@ -54,12 +52,10 @@ func ownChange(c role.Change) role.Change {
 }
 
 func (c roleChanges) Get(ctx context.Context, db id.DatabaseID, change id.OperationID) (role.Change, error) {
-	s, err := c.reading(ctx)
-	if err != nil {
-		return role.Change{}, err
-	}
-	stored, ok := s.roleChanges.get(change)
-	return found(ownChange(stored), ok && stored.DatabaseID == db)
+	return read(ctx, c.session, func(s *state) (role.Change, error) {
+		stored, ok := s.roleChanges.get(change)
+		return found(ownChange(stored), ok && stored.DatabaseID == db)
+	})
 }
 
 func (c roleChanges) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Change, error) {
@@ -87,50 +83,42 @@ func byNotBefore(a, b role.Change) int {
 }
 
 func (c roleChanges) Save(ctx context.Context, changed role.Change) error {
-	s, err := c.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.roleChanges.get(changed.ID)
-	if !ok || stored.DatabaseID != changed.DatabaseID {
-		return ports.ErrNoRow
-	}
-	stored.Status, stored.Verifier, stored.Sealed = changed.Status, changed.Verifier, changed.Sealed
-	stored.Generation, stored.CredentialGeneration = changed.Generation, changed.CredentialGeneration
-	stored.Revealed, stored.EndedAt = changed.Revealed, changed.EndedAt
-	stored.Attempts, stored.NotBefore, stored.Refusal = changed.Attempts, changed.NotBefore, changed.Refusal
-	return c.put(s, stored)
+	return c.write(ctx, func(s *state) error {
+		stored, ok := s.roleChanges.get(changed.ID)
+		if !ok || stored.DatabaseID != changed.DatabaseID {
+			return ports.ErrNoRow
+		}
+		stored.Status, stored.Verifier, stored.Sealed = changed.Status, changed.Verifier, changed.Sealed
+		stored.Generation, stored.CredentialGeneration = changed.Generation, changed.CredentialGeneration
+		stored.Revealed, stored.EndedAt = changed.Revealed, changed.EndedAt
+		stored.Attempts, stored.NotBefore, stored.Refusal = changed.Attempts, changed.NotBefore, changed.Refusal
+		return c.put(s, stored)
+	})
 }
 
 func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports.DueChange, error) {
-	s, err := c.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	due := func(c role.Change) bool { return c.Open() && !c.NotBefore.After(now) }
-	var list []ports.DueChange
-	for _, c := range first(s.roleChanges.having(due, byNotBefore), limit) {
-		of, _ := s.databases.get(c.DatabaseID)
-		list = append(list, ports.DueChange{ID: c.ID, DatabaseID: c.DatabaseID, ServerID: of.ServerID, AccountID: of.AccountID})
-	}
-	return list, nil
+	return read(ctx, c.session, func(s *state) ([]ports.DueChange, error) {
+		due := func(c role.Change) bool { return c.Open() && !c.NotBefore.After(now) }
+		var list []ports.DueChange
+		for _, c := range first(s.roleChanges.having(due, byNotBefore), limit) {
+			of, _ := s.databases.get(c.DatabaseID)
+			list = append(list, ports.DueChange{ID: c.ID, DatabaseID: c.DatabaseID, ServerID: of.ServerID, AccountID: of.AccountID})
+		}
+		return list, nil
+	})
 }
 
 func (c roleChanges) List(ctx context.Context, db id.DatabaseID) ([]role.Change, error) {
-	s, err := c.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := s.roleChanges.having(func(c role.Change) bool { return c.DatabaseID == db }, func(a, b role.Change) int {
-		return byTime(b.CreatedAt, string(b.ID), a.CreatedAt, string(a.ID))
+	return read(ctx, c.session, func(s *state) ([]role.Change, error) {
+		list := s.roleChanges.having(func(c role.Change) bool { return c.DatabaseID == db }, func(a, b role.Change) int {
+			return byTime(b.CreatedAt, string(b.ID), a.CreatedAt, string(a.ID))
+		})
+		return each(list, ownChange), nil
 	})
-	return each(list, ownChange), nil
 }
 
 func (c roleChanges) Stuck(ctx context.Context) (int, error) {
-	s, err := c.reading(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return len(s.roleChanges.having(func(c role.Change) bool { return c.Open() && c.Refusal != "" }, byNotBefore)), nil
+	return read(ctx, c.session, func(s *state) (int, error) {
+		return len(s.roleChanges.having(func(c role.Change) bool { return c.Open() && c.Refusal != "" }, byNotBefore)), nil
+	})
 }

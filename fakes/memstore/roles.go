@@ -19,21 +19,19 @@ import (
 type roles struct{ session }
 
 func (r roles) Add(ctx context.Context, added role.Role) error {
-	s, err := r.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, ok := s.databases.get(added.DatabaseID); !ok {
-		return r.refuse(ports.ErrNoRow)
-	}
-	used := s.roles.any(func(other role.Role) bool {
-		return other.ID == added.ID || other.Username == added.Username ||
-			other.DatabaseID == added.DatabaseID && (other.Ordinal == added.Ordinal || other.Key == added.Key)
+	return r.write(ctx, func(s *state) error {
+		if _, ok := s.databases.get(added.DatabaseID); !ok {
+			return r.refuse(ports.ErrNoRow)
+		}
+		used := s.roles.any(func(other role.Role) bool {
+			return other.ID == added.ID || other.Username == added.Username ||
+				other.DatabaseID == added.DatabaseID && (other.Ordinal == added.Ordinal || other.Key == added.Key)
+		})
+		if used {
+			return r.refuse(errors.New("the role, its ordinal, its key or its username exists"))
+		}
+		return r.put(s, added)
 	})
-	if used {
-		return r.refuse(errors.New("the role, its ordinal, its key or its username exists"))
-	}
-	return r.put(s, added)
 }
 
 // put stores a row that keeps its promise: it has a password exactly while it is neither revoked nor removed.
@@ -53,64 +51,54 @@ func ownRole(r role.Role) role.Role {
 }
 
 func (r roles) Get(ctx context.Context, db id.DatabaseID, of id.RoleID) (role.Role, error) {
-	s, err := r.reading(ctx)
-	if err != nil {
-		return role.Role{}, err
-	}
-	stored, ok := s.roles.get(of)
-	return found(ownRole(stored), ok && stored.DatabaseID == db)
+	return read(ctx, r.session, func(s *state) (role.Role, error) {
+		stored, ok := s.roles.get(of)
+		return found(ownRole(stored), ok && stored.DatabaseID == db)
+	})
 }
 
 func (r roles) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Role, error) {
-	s, err := r.reading(ctx)
-	if err != nil {
-		return role.Role{}, err
-	}
-	list := s.roles.having(func(r role.Role) bool { return r.DatabaseID == db && r.Key == key }, byOrdinal)
-	if len(list) == 0 {
-		return role.Role{}, ports.ErrNoRow
-	}
-	return ownRole(list[0]), nil
+	return read(ctx, r.session, func(s *state) (role.Role, error) {
+		list := s.roles.having(func(r role.Role) bool { return r.DatabaseID == db && r.Key == key }, byOrdinal)
+		if len(list) == 0 {
+			return role.Role{}, ports.ErrNoRow
+		}
+		return ownRole(list[0]), nil
+	})
 }
 
 func byOrdinal(a, b role.Role) int { return cmp.Compare(a.Ordinal, b.Ordinal) }
 
 func (r roles) List(ctx context.Context, db id.DatabaseID) ([]role.Role, error) {
-	s, err := r.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := s.roles.having(func(r role.Role) bool { return r.DatabaseID == db && r.Status != role.Removed }, byOrdinal)
-	return each(list, ownRole), nil
+	return read(ctx, r.session, func(s *state) ([]role.Role, error) {
+		list := s.roles.having(func(r role.Role) bool { return r.DatabaseID == db && r.Status != role.Removed }, byOrdinal)
+		return each(list, ownRole), nil
+	})
 }
 
 func (r roles) Save(ctx context.Context, changed role.Role) error {
-	s, err := r.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.roles.get(changed.ID)
-	if !ok || stored.DatabaseID != changed.DatabaseID {
-		return ports.ErrNoRow
-	}
-	changed.Ordinal, changed.Username, changed.AccessProfile = stored.Ordinal, stored.Username, stored.AccessProfile
-	changed.ConnectionLimit, changed.CreatedAt, changed.Key = stored.ConnectionLimit, stored.CreatedAt, stored.Key
-	changed.Fingerprint, changed.SetupID = stored.Fingerprint, stored.SetupID
-	return r.put(s, changed)
+	return r.write(ctx, func(s *state) error {
+		stored, ok := s.roles.get(changed.ID)
+		if !ok || stored.DatabaseID != changed.DatabaseID {
+			return ports.ErrNoRow
+		}
+		changed.Ordinal, changed.Username, changed.AccessProfile = stored.Ordinal, stored.Username, stored.AccessProfile
+		changed.ConnectionLimit, changed.CreatedAt, changed.Key = stored.ConnectionLimit, stored.CreatedAt, stored.Key
+		changed.Fingerprint, changed.SetupID = stored.Fingerprint, stored.SetupID
+		return r.put(s, changed)
+	})
 }
 
 func (r roles) Expiring(ctx context.Context, now time.Time, beside []operation.Kind, limit int) ([]role.Role, error) {
-	s, err := r.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	over := func(r role.Role) bool {
-		return r.Status == role.Ready && r.CredentialExpired(now) && s.rolesMayChange(r.DatabaseID, beside)
-	}
-	list := s.roles.having(over, func(a, b role.Role) int {
-		return byTime(*a.CredentialExpiresAt, string(a.ID), *b.CredentialExpiresAt, string(b.ID))
+	return read(ctx, r.session, func(s *state) ([]role.Role, error) {
+		over := func(r role.Role) bool {
+			return r.Status == role.Ready && r.CredentialExpired(now) && s.rolesMayChange(r.DatabaseID, beside)
+		}
+		list := s.roles.having(over, func(a, b role.Role) int {
+			return byTime(*a.CredentialExpiresAt, string(a.ID), *b.CredentialExpiresAt, string(b.ID))
+		})
+		return each(first(list, limit), ownRole), nil
 	})
-	return each(first(list, limit), ownRole), nil
 }
 
 // rolesMayChange reports whether nothing keeps the roles of a database from being changed.

@@ -61,29 +61,25 @@ func (s *state) sealed() (list []sealed) {
 }
 
 func (v sealedValues) Next(ctx context.Context, after string, limit int) ([]ports.SealedValue, error) {
-	s, err := v.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var values []ports.SealedValue
-	for _, row := range s.sealed() {
-		if row.Ref > after {
-			values = append(values, row.SealedValue)
+	return read(ctx, v.session, func(s *state) ([]ports.SealedValue, error) {
+		var values []ports.SealedValue
+		for _, row := range s.sealed() {
+			if row.Ref > after {
+				values = append(values, row.SealedValue)
+			}
 		}
-	}
-	slices.SortFunc(values, func(a, b ports.SealedValue) int { return cmp.Compare(a.Ref, b.Ref) })
-	return first(values, limit), nil
+		slices.SortFunc(values, func(a, b ports.SealedValue) int { return cmp.Compare(a.Ref, b.Ref) })
+		return first(values, limit), nil
+	})
 }
 
 func (v sealedValues) Replace(ctx context.Context, value ports.SealedValue, with []byte) error {
-	s, err := v.writing(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range s.sealed() {
-		if row.Ref == value.Ref && bytes.Equal(row.Sealed, value.Sealed) {
-			row.put(s, bytes.Clone(with))
+	return v.write(ctx, func(s *state) error {
+		for _, row := range s.sealed() {
+			if row.Ref == value.Ref && bytes.Equal(row.Sealed, value.Sealed) {
+				row.put(s, bytes.Clone(with))
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }

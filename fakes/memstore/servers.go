@@ -16,11 +16,7 @@ import (
 type servers struct{ session }
 
 func (v servers) Add(ctx context.Context, row server.Server) error {
-	s, err := v.writing(ctx)
-	if err != nil {
-		return err
-	}
-	return v.put(s, row)
+	return v.write(ctx, func(s *state) error { return v.put(s, row) })
 }
 
 // put keeps names apart.
@@ -34,45 +30,37 @@ func (v servers) put(s *state, row server.Server) error {
 }
 
 func (v servers) Get(ctx context.Context, of id.ServerID) (server.Server, error) {
-	s, err := v.reading(ctx)
-	if err != nil {
-		return server.Server{}, err
-	}
-	return found(s.servers.get(of))
+	return read(ctx, v.session, func(s *state) (server.Server, error) { return found(s.servers.get(of)) })
 }
 
 func byName(a, b server.Server) int { return cmp.Compare(a.Name, b.Name) }
 
 func (v servers) List(ctx context.Context) ([]server.Server, error) {
-	s, err := v.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.servers.having(func(server.Server) bool { return true }, byName), nil
+	return read(ctx, v.session, func(s *state) ([]server.Server, error) {
+		return s.servers.having(func(server.Server) bool { return true }, byName), nil
+	})
 }
 
 func (v servers) Pick(ctx context.Context, p ports.Placement) (server.Server, error) {
-	s, err := v.writing(ctx)
-	if err != nil {
-		return server.Server{}, err
-	}
-	free := func(row server.Server) int {
-		return row.Capacity - s.count(func(r database.Record) bool { return r.ServerID == row.ID })
-	}
-	after := func(row server.Server) int {
-		if row.Avoided(p.Now) {
-			return 1
+	return write(ctx, v.session, func(s *state) (server.Server, error) {
+		free := func(row server.Server) int {
+			return row.Capacity - s.count(func(r database.Record) bool { return r.ServerID == row.ID })
 		}
-		return 0
-	}
-	roomy := s.servers.having(func(row server.Server) bool { return s.admits(row, p) && free(row) > 0 },
-		func(a, b server.Server) int {
-			return cmp.Or(cmp.Compare(after(a), after(b)), cmp.Compare(free(b), free(a)), byName(a, b))
-		})
-	if len(roomy) == 0 {
-		return server.Server{}, ports.ErrNoRow
-	}
-	return roomy[0], nil
+		after := func(row server.Server) int {
+			if row.Avoided(p.Now) {
+				return 1
+			}
+			return 0
+		}
+		roomy := s.servers.having(func(row server.Server) bool { return s.admits(row, p) && free(row) > 0 },
+			func(a, b server.Server) int {
+				return cmp.Or(cmp.Compare(after(a), after(b)), cmp.Compare(free(b), free(a)), byName(a, b))
+			})
+		if len(roomy) == 0 {
+			return server.Server{}, ports.ErrNoRow
+		}
+		return roomy[0], nil
+	})
 }
 
 // admits is what the placement demands of a server beside its capacity.
@@ -89,68 +77,60 @@ func (s *state) admits(row server.Server, p ports.Placement) bool {
 }
 
 func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {
-	s, err := v.writing(ctx)
-	if err != nil {
-		return err
-	}
-	r, ok := s.databases.get(db)
-	_, known := s.servers.get(to)
-	switch {
-	case !ok || !known:
-		return v.refuse(ports.ErrNoRow)
-	case s.databases.any(func(other database.Record) bool {
-		return other.ServerID == to && other.Name == r.Name && other.ID != db
-	}):
-		return v.refuse(database.ErrNameTaken())
-	}
-	r.ServerID = to
-	s.databases.put(s.txid, db, r)
-	for _, op := range s.operations.byKey {
-		if isOpenOn(db)(op) {
-			op.ServerID = to
-			s.operations.put(s.txid, op.ID, op)
+	return v.write(ctx, func(s *state) error {
+		r, ok := s.databases.get(db)
+		_, known := s.servers.get(to)
+		switch {
+		case !ok || !known:
+			return v.refuse(ports.ErrNoRow)
+		case s.databases.any(func(other database.Record) bool {
+			return other.ServerID == to && other.Name == r.Name && other.ID != db
+		}):
+			return v.refuse(database.ErrNameTaken())
 		}
-	}
-	return nil
+		r.ServerID = to
+		s.databases.put(s.txid, db, r)
+		for _, op := range s.operations.byKey {
+			if isOpenOn(db)(op) {
+				op.ServerID = to
+				s.operations.put(s.txid, op.ID, op)
+			}
+		}
+		return nil
+	})
 }
 
 func (v servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) error {
-	s, err := v.writing(ctx)
-	if err != nil {
-		return err
-	}
-	row, ok := s.servers.get(of)
-	if !ok {
-		return ports.ErrNoRow
-	}
-	row.AvoidedUntil = until
-	s.servers.put(s.txid, of, row)
-	return nil
+	return v.write(ctx, func(s *state) error {
+		row, ok := s.servers.get(of)
+		if !ok {
+			return ports.ErrNoRow
+		}
+		row.AvoidedUntil = until
+		s.servers.put(s.txid, of, row)
+		return nil
+	})
 }
 
 func (v servers) Save(ctx context.Context, row server.Server) error {
-	s, err := v.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.servers.get(row.ID)
-	if !ok {
-		return ports.ErrNoRow
-	}
-	row.CreatedAt, row.AvoidedUntil = stored.CreatedAt, stored.AvoidedUntil
-	return v.put(s, row)
+	return v.write(ctx, func(s *state) error {
+		stored, ok := s.servers.get(row.ID)
+		if !ok {
+			return ports.ErrNoRow
+		}
+		row.CreatedAt, row.AvoidedUntil = stored.CreatedAt, stored.AvoidedUntil
+		return v.put(s, row)
+	})
 }
 
 func (v servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]database.Ownership, error) {
-	s, err := v.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var list []database.Ownership
-	for _, r := range s.records(func(r database.Record) bool {
-		return r.ServerID == of && (r.Status == database.Active || r.Status == database.Stopped)
-	}, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }) {
-		list = append(list, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
-	}
-	return list, nil
+	return read(ctx, v.session, func(s *state) ([]database.Ownership, error) {
+		var list []database.Ownership
+		for _, r := range s.records(func(r database.Record) bool {
+			return r.ServerID == of && (r.Status == database.Active || r.Status == database.Stopped)
+		}, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }) {
+			list = append(list, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
+		}
+		return list, nil
+	})
 }

@@ -127,6 +127,33 @@ func (s session) writing(ctx context.Context) (*state, error) {
 	return s.reading(ctx)
 }
 
+// read runs a statement that reads.
+func read[T any](ctx context.Context, s session, statement func(*state) (T, error)) (none T, _ error) {
+	state, err := s.reading(ctx)
+	if err != nil {
+		return none, err
+	}
+	return statement(state)
+}
+
+// write runs a statement that writes, and has a result.
+func write[T any](ctx context.Context, s session, statement func(*state) (T, error)) (none T, _ error) {
+	state, err := s.writing(ctx)
+	if err != nil {
+		return none, err
+	}
+	return statement(state)
+}
+
+// write runs a statement that writes.
+func (s session) write(ctx context.Context, statement func(*state) error) error {
+	state, err := s.writing(ctx)
+	if err != nil {
+		return err
+	}
+	return statement(state)
+}
+
 // refuse ends the transaction, as a broken constraint does.
 func (s session) refuse(err error) error {
 	s.tx.ended = ErrEnded

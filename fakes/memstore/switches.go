@@ -38,15 +38,13 @@ func set[K comparable](s *state, r *rows[K, K], key K, on bool) {
 }
 
 func (w switches) Enroll(ctx context.Context, db id.DatabaseID, route string) error {
-	s, err := w.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, ok := s.databases.get(db); !ok {
-		return w.refuse(ports.ErrNoRow)
-	}
-	set(s, &s.enrolments, enrolment{db, route}, true)
-	return nil
+	return w.write(ctx, func(s *state) error {
+		if _, ok := s.databases.get(db); !ok {
+			return w.refuse(ports.ErrNoRow)
+		}
+		set(s, &s.enrolments, enrolment{db, route}, true)
+		return nil
+	})
 }
 
 func (w switches) Unenroll(ctx context.Context, db id.DatabaseID, route string) error {
@@ -73,22 +71,18 @@ func (w switches) Grants(ctx context.Context, db id.DatabaseID) (g rollout.Grant
 }
 
 func (w switches) SetAutoEnroll(ctx context.Context, of id.AccountID, on bool) error {
-	s, err := w.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, ok := s.accounts.get(of); on && !ok {
-		return w.refuse(ports.ErrNoRow)
-	}
-	set(s, &s.autoEnroll, of, on)
-	return nil
+	return w.write(ctx, func(s *state) error {
+		if _, ok := s.accounts.get(of); on && !ok {
+			return w.refuse(ports.ErrNoRow)
+		}
+		set(s, &s.autoEnroll, of, on)
+		return nil
+	})
 }
 
 func (w switches) AutoEnroll(ctx context.Context, of id.AccountID) (bool, error) {
-	s, err := w.reading(ctx)
-	if err != nil {
-		return false, err
-	}
-	_, ok := s.autoEnroll.get(of)
-	return ok, nil
+	return read(ctx, w.session, func(s *state) (bool, error) {
+		_, ok := s.autoEnroll.get(of)
+		return ok, nil
+	})
 }

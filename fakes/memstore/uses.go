@@ -19,27 +19,23 @@ type useKey struct {
 }
 
 func (u uses) Add(ctx context.Context, row operation.Use) error {
-	s, err := u.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, ok := s.operations.get(row.OperationID); !ok {
-		return u.refuse(ports.ErrNoRow)
-	}
-	s.uses.put(s.txid, useKey{row.OperationID, row.DatabaseID, row.Backup}, row)
-	return nil
+	return u.write(ctx, func(s *state) error {
+		if _, ok := s.operations.get(row.OperationID); !ok {
+			return u.refuse(ports.ErrNoRow)
+		}
+		s.uses.put(s.txid, useKey{row.OperationID, row.DatabaseID, row.Backup}, row)
+		return nil
+	})
 }
 
 func (u uses) Of(ctx context.Context, db id.DatabaseID) ([]operation.Use, error) {
-	s, err := u.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	of := func(row operation.Use) bool {
-		by, _ := s.operations.get(row.OperationID)
-		return row.DatabaseID == db && !by.Status.Final()
-	}
-	return s.uses.having(of, func(a, b operation.Use) int {
-		return cmp.Or(cmp.Compare(a.OperationID, b.OperationID), cmp.Compare(a.Backup, b.Backup))
-	}), nil
+	return read(ctx, u.session, func(s *state) ([]operation.Use, error) {
+		of := func(row operation.Use) bool {
+			by, _ := s.operations.get(row.OperationID)
+			return row.DatabaseID == db && !by.Status.Final()
+		}
+		return s.uses.having(of, func(a, b operation.Use) int {
+			return cmp.Or(cmp.Compare(a.OperationID, b.OperationID), cmp.Compare(a.Backup, b.Backup))
+		}), nil
+	})
 }

@@ -13,50 +13,42 @@ import (
 type webhooks struct{ session }
 
 func (w webhooks) Add(ctx context.Context, e webhook.Endpoint) error {
-	s, err := w.writing(ctx)
-	if err != nil {
-		return err
-	}
-	if _, taken := s.webhooks.get(e.ID); taken {
-		return w.refuse(errors.New("an endpoint of that ID exists"))
-	}
-	if _, ok := s.accounts.get(e.AccountID); !ok {
-		return w.refuse(ports.ErrNoRow)
-	}
-	e.SealedSecret = bytes.Clone(e.SealedSecret)
-	s.webhooks.put(s.txid, e.ID, lane{Endpoint: e})
-	return nil
+	return w.write(ctx, func(s *state) error {
+		if _, taken := s.webhooks.get(e.ID); taken {
+			return w.refuse(errors.New("an endpoint of that ID exists"))
+		}
+		if _, ok := s.accounts.get(e.AccountID); !ok {
+			return w.refuse(ports.ErrNoRow)
+		}
+		e.SealedSecret = bytes.Clone(e.SealedSecret)
+		s.webhooks.put(s.txid, e.ID, lane{Endpoint: e})
+		return nil
+	})
 }
 
 func (w webhooks) Get(ctx context.Context, account id.AccountID, of id.WebhookID) (webhook.Endpoint, error) {
-	s, err := w.reading(ctx)
-	if err != nil {
-		return webhook.Endpoint{}, err
-	}
-	stored, ok := s.webhooks.get(of)
-	if !ok || stored.AccountID != account {
-		return webhook.Endpoint{}, ports.ErrNoRow
-	}
-	return stored.Endpoint, nil
+	return read(ctx, w.session, func(s *state) (webhook.Endpoint, error) {
+		stored, ok := s.webhooks.get(of)
+		if !ok || stored.AccountID != account {
+			return webhook.Endpoint{}, ports.ErrNoRow
+		}
+		return stored.Endpoint, nil
+	})
 }
 
 func (w webhooks) Lock(ctx context.Context, of id.WebhookID) (webhook.Endpoint, error) {
-	s, err := w.writing(ctx)
-	if err != nil {
-		return webhook.Endpoint{}, err
-	}
-	stored, err := found(s.webhooks.get(of))
-	return stored.Endpoint, err
+	return write(ctx, w.session, func(s *state) (webhook.Endpoint, error) {
+		stored, err := found(s.webhooks.get(of))
+		return stored.Endpoint, err
+	})
 }
 
 func (w webhooks) List(ctx context.Context, account id.AccountID, p ports.Page) ([]webhook.Endpoint, error) {
-	s, err := w.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := s.endpoints(func(e webhook.Endpoint) bool { return e.AccountID == account })
-	position := func(e webhook.Endpoint) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} }
-	return pagedByID(list, p, position, 1)
+	return read(ctx, w.session, func(s *state) ([]webhook.Endpoint, error) {
+		list := s.endpoints(func(e webhook.Endpoint) bool { return e.AccountID == account })
+		position := func(e webhook.Endpoint) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} }
+		return pagedByID(list, p, position, 1)
+	})
 }
 
 // endpoints are the matching ones, oldest first.
@@ -72,37 +64,31 @@ func (s *state) endpoints(match func(webhook.Endpoint) bool) []webhook.Endpoint 
 }
 
 func (w webhooks) LockEnabled(ctx context.Context, account id.AccountID) (int, error) {
-	s, err := w.writing(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if _, ok := s.accounts.get(account); !ok {
-		return 0, ports.ErrNoRow
-	}
-	return len(s.endpoints(func(e webhook.Endpoint) bool {
-		return e.AccountID == account && e.Status() == webhook.Enabled
-	})), nil
+	return write(ctx, w.session, func(s *state) (int, error) {
+		if _, ok := s.accounts.get(account); !ok {
+			return 0, ports.ErrNoRow
+		}
+		return len(s.endpoints(func(e webhook.Endpoint) bool {
+			return e.AccountID == account && e.Status() == webhook.Enabled
+		})), nil
+	})
 }
 
 func (w webhooks) Wanting(ctx context.Context, account id.AccountID, db id.DatabaseID) ([]webhook.Endpoint, error) {
-	s, err := w.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.endpoints(func(e webhook.Endpoint) bool { return e.Wants(account, db) }), nil
+	return read(ctx, w.session, func(s *state) ([]webhook.Endpoint, error) {
+		return s.endpoints(func(e webhook.Endpoint) bool { return e.Wants(account, db) }), nil
+	})
 }
 
 func (w webhooks) Save(ctx context.Context, e webhook.Endpoint) error {
-	s, err := w.writing(ctx)
-	if err != nil {
-		return err
-	}
-	stored, ok := s.webhooks.get(e.ID)
-	if !ok {
-		return ports.ErrNoRow
-	}
-	stored.SealedSecret, stored.ConsecutiveFailures = bytes.Clone(e.SealedSecret), e.ConsecutiveFailures
-	stored.DisabledAt, stored.UpdatedAt = e.DisabledAt, e.UpdatedAt
-	s.webhooks.put(s.txid, e.ID, stored)
-	return nil
+	return w.write(ctx, func(s *state) error {
+		stored, ok := s.webhooks.get(e.ID)
+		if !ok {
+			return ports.ErrNoRow
+		}
+		stored.SealedSecret, stored.ConsecutiveFailures = bytes.Clone(e.SealedSecret), e.ConsecutiveFailures
+		stored.DisabledAt, stored.UpdatedAt = e.DisabledAt, e.UpdatedAt
+		s.webhooks.put(s.txid, e.ID, stored)
+		return nil
+	})
 }
