@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"reflect"
+
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
@@ -27,7 +29,7 @@ var namingRoles = []Scenario{
 		s.That(renamed == wire.RoleLabel{RoleID: role.RoleID, DisplayName: "Monthly reports"}, "the answer is %+v", renamed)
 		want := role
 		want.DisplayName, want.Generation = "Monthly reports", ada.FindsRole(made, role).Generation
-		s.That(ada.FindsRole(made, role).Role == want, "it is now\n%+v\nand was\n%+v", ada.FindsRole(made, role), role)
+		s.That(reflect.DeepEqual(ada.FindsRole(made, role).Role, want), "it is now\n%+v\nand was\n%+v", ada.FindsRole(made, role), role)
 		s.open(open...)
 		s.That(ada.Reveals(made, role).Login() == login, "the rename changed the log-in")
 		must(ada.RenameRole(made.ID, role.RoleID, "Monthly reports"))(s)
