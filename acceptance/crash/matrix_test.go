@@ -215,15 +215,21 @@ func around(k operation.Kind, names ...string) (points []string) {
 	return points
 }
 
-// kindPoints are those of every kind of operation that is registered.
-func kindPoints(t *testing.T) []string {
+// kinds is an engine with every kind of operation that the program has, which runs none.
+func kinds(t testing.TB) *work.Engine {
 	t.Helper()
 	clock, store := fakeclock.New(), memstore.New()
 	cp, err := controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fakeagent.New(clock), Clock: clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
 	}, controlplane.Config{})
 	noError(t, err)
-	return slices.DeleteFunc(cp.Work.Points(), func(p string) bool {
+	return cp.Work
+}
+
+// kindPoints are those of every kind of operation.
+func kindPoints(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(kinds(t).Points(), func(p string) bool {
 		// Nobody knows then whether the dead server was reached, so the creation waits until that answers. The core's own tests
 		// kill there, and have it come back.
 		return p == work.Before(databases.KindCreate, "moved")
