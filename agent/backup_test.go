@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -125,32 +124,6 @@ func TestFullStorageIsRefused(t *testing.T) {
 	}
 	s.wantBackup(t, w.backup(newUUID(), backupName, false), command.BackupFailed, command.ReasonStorageFull)
 	s.noFiles(t, w)
-}
-
-func TestCrashWhileBackingUp(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
-	maker := s.child(t, "")
-	w := s.filledDatabase(t)
-	maker.kill()
-	for _, point := range pointsOf("backup") {
-		if point == crash.BackupFailed { // of a backup that fails; see TestCrashBeforeAFailedBackupIsRemoved
-			continue
-		}
-		t.Run(point, func(t *testing.T) {
-			c := w.backup(newUUID(), backupName, true)
-			victim := s.child(t, point)
-			victim.diesOver(t, s, c)
-			s.child(t, "")
-			report := s.backedUp(t, c)
-			if report.State != command.BackupDone || report.VerifiedAt == nil {
-				t.Errorf("%+v", report)
-			}
-			s.noOrphans(t)
-			s.deleteFile(t, w)
-			s.noFiles(t, w)
-		})
-	}
 }
 
 func TestCrashWhileBackingUpThenClose(t *testing.T) {

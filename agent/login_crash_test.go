@@ -10,44 +10,16 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// interruption is what happens to a command at a point; crashed sends the command, and returns the agent that runs afterwards.
-type interruption struct {
-	name    string
-	on      func(testing.TB) *stack
-	crashed func(s *stack, t *testing.T, point string, c protocol.Command) *child
-}
-
-var interruptions = []interruption{
-	{"agent", crashStack, func(s *stack, t *testing.T, point string, c protocol.Command) *child {
-		s.crashAt(t, point, c)
-		return s.child(t, "")
-	}},
-	{"PostgreSQL", forgetfulStack, (*stack).serverCrash},
-}
-
-// eachPoint interrupts a command at every point of a flow, in every way, or in turn; then the agent gets it again.
+// eachPoint has PostgreSQL crash at every point of a flow, at which the agent stands still meanwhile; then the agent gets the
+// command again. That the agent dies there itself is in acceptance/crash.
 func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
 	t.Helper()
-	for n, i := range interruptions {
-		t.Run(i.name, func(t *testing.T) {
-			t.Parallel()
-			i.atEachPoint(t, n, flow, run)
-		})
-	}
-}
-
-func (i interruption) atEachPoint(
-	t *testing.T, number int, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)),
-) {
-	s := i.on(t)
+	s := forgetfulStack(t)
 	points := pointsOf(flow)
 	if len(points) == 0 {
 		t.Fatal("no such flow: ", flow)
 	}
-	for at, point := range points {
-		if !turn(at, number, len(interruptions)) {
-			continue
-		}
+	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			w := want(database.Managed)
 			running := s.child(t, "")
@@ -56,7 +28,7 @@ func (i interruption) atEachPoint(
 			run(t, s, w, func(c protocol.Command) {
 				t.Helper()
 				running.kill()
-				running = i.crashed(s, t, point, c)
+				running = s.serverCrash(t, point, c)
 				s.done(t, c)
 			})
 			s.noOrphans(t)
@@ -102,23 +74,20 @@ func TestCrashWhileRotating(t *testing.T) {
 // A login that is to be shut stays out from the moment where its gate was closed, whatever opens its database.
 func TestCrashWhileRevokingAndExpiring(t *testing.T) {
 	t.Parallel()
-	for want, condition := range map[role.Kind]command.LoginCondition{
-		role.Revocation: command.LoginDrifted, role.Expiry: command.LoginShut,
-	} {
-		t.Run(string(want), func(t *testing.T) {
-			t.Parallel()
-			eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-				l := s.opened(t, w.additional(1, role.ReadOnly))
-				conns := s.connectedAs(t, l)
-				crashed(l.shut(want, 2))
-				dead(t, l.username, conns)
-				s.done(t, w.access(2, false, true))
-				s.done(t, w.access(3, true, false))
-				s.getsInNowhere(t, string(want), l)
-				s.wantCondition(t, l, condition)
-			})
-		})
-	}
+	eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
+		revoked, expired := s.opened(t, w.additional(1, role.ReadOnly)), s.opened(t, w.additional(2, role.ReadOnly))
+		for kind, l := range map[role.Kind]loginOf{role.Revocation: revoked, role.Expiry: expired} {
+			conns := s.connectedAs(t, l)
+			crashed(l.shut(kind, 2))
+			dead(t, l.username, conns)
+		}
+		s.done(t, w.access(2, false, true))
+		s.done(t, w.access(3, true, false))
+		s.getsInNowhere(t, "revoked", revoked)
+		s.getsInNowhere(t, "expired", expired)
+		s.wantCondition(t, revoked, command.LoginDrifted)
+		s.wantCondition(t, expired, command.LoginShut)
+	})
 }
 
 func TestCrashWhileRemovingARole(t *testing.T) {
