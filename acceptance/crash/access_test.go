@@ -110,11 +110,13 @@ func openingAndClosing() []killing {
 			points = []string{crash.AccessAdmitted, crash.AccessReply}
 		}
 		for _, p := range points {
-			cases = append(cases, killing{inAgent, []string{p}, string(action), &lifecycleFlow{action: action}})
+			cases = append(cases, kill(inAgent, string(action), &lifecycleFlow{action: action}, p))
 		}
-		for _, p := range append(around(databases.KindLifecycle, "access", "succeeded"), work.Reserved(databases.KindLifecycle)) {
-			cases = append(cases, killing{inAPI, []string{p}, string(action), &lifecycleFlow{action: action}})
+		for _, p := range append(around(databases.KindLifecycle, "access"), work.Reserved(databases.KindLifecycle)) {
+			cases = append(cases, kill(inAPI, string(action), &lifecycleFlow{action: action}, p))
 		}
+		done := func() flow { return &lifecycleFlow{action: action} }
+		cases = append(cases, aroundCommits(inAPI, databases.KindLifecycle, string(action), done, "succeeded")...)
 	}
 	return cases
 }
@@ -179,10 +181,10 @@ func allowing() []killing {
 	for _, what := range []string{"add", "remove"} {
 		remove := what == "remove"
 		for _, p := range []string{crash.AllowlistStored, crash.AllowlistApplied, crash.AllowlistEvicted, crash.AllowlistReply} {
-			cases = append(cases, killing{inAgent, []string{p}, what, &allowFlow{remove: remove}})
+			cases = append(cases, kill(inAgent, what, &allowFlow{remove: remove}, p))
 		}
 		for _, p := range []string{databases.CrashAllowlistStored, databases.CrashAllowlistApplied} {
-			cases = append(cases, killing{inAPI, []string{p}, what, &allowFlow{remove: remove}})
+			cases = append(cases, kill(inAPI, what, &allowFlow{remove: remove}, p))
 		}
 	}
 	return cases

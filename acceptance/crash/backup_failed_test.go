@@ -44,11 +44,12 @@ func (f *hopelessFlow) check(t *testing.T, w *world, api *stack.Host) {
 
 func failingBackups() []killing {
 	const what = "backup that cannot be verified"
-	cases := []killing{{inAgent, []string{crash.BackupFailed}, what, &hopelessFlow{}}}
-	for _, p := range around(backups.Kind, "close", "failed") {
-		cases = append(cases, killing{inBatch, []string{p}, what, &hopelessFlow{}})
+	cases := []killing{kill(inAgent, what, &hopelessFlow{}, crash.BackupFailed)}
+	for _, p := range around(backups.Kind, "close") {
+		cases = append(cases, kill(inBatch, what, &hopelessFlow{}, p))
 	}
-	return cases
+	failed := func() flow { return &hopelessFlow{} }
+	return append(cases, aroundCommits(inBatch, backups.Kind, what, failed, "failed")...)
 }
 
 func TestKilledWhileABackupFails(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -227,20 +228,21 @@ func backingUp() []killing {
 	var cases []killing
 	add := func(in part, what string, f func() flow, points ...string) {
 		for _, p := range points {
-			cases = append(cases, killing{in, []string{p}, what, f()})
+			cases = append(cases, kill(in, what, f(), p))
 		}
 	}
-	plain := func() flow { return &backupFlow{} }
+	plain, cancel := func() flow { return &backupFlow{} }, func() flow { return &cancelFlow{} }
 	add(inAPI, "backup", plain, work.Reserved(backups.Kind))
-	add(inBatch, "backup", plain, around(backups.Kind, "backup", "succeeded")...)
+	add(inBatch, "backup", plain, around(backups.Kind, "backup")...)
 	add(inBatch, "slow backup", func() flow { return &backupFlow{slow: true} }, work.After(backups.Kind, "backup"))
-	add(inBatch, "cancel", func() flow { return &cancelFlow{} }, around(backups.Kind, "close", "canceled")...)
+	add(inBatch, "cancel", cancel, around(backups.Kind, "close")...)
 	add(inAPI, "delete", func() flow { return &eraseFlow{} }, backups.CrashDoomed, backups.CrashErased)
 	add(inBatch, "expire", func() flow { return &eraseFlow{expire: true} }, backups.CrashErased)
 	add(inAgent, "backup", plain, crash.BackupAdmitted, crash.BackupStarted, crash.BackupFinished, crash.BackupReply)
 	for _, p := range artifact.CrashPoints {
 		add(inAgent, "backup", plain, "agent."+p)
 	}
-	add(inAgent, "cancel", func() flow { return &cancelFlow{} }, crash.CloseRecorded, crash.CloseEmptied, crash.CloseReply)
-	return cases
+	add(inAgent, "cancel", cancel, crash.CloseRecorded, crash.CloseEmptied, crash.CloseReply)
+	return slices.Concat(cases, aroundCommits(inBatch, backups.Kind, "backup", plain, "succeeded"),
+		aroundCommits(inBatch, backups.Kind, "cancel", cancel, "canceled"))
 }

@@ -144,12 +144,14 @@ func creating() []killing {
 	var cases []killing
 	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
 		add := func(in part, points ...string) {
-			cases = append(cases, killing{in, points, string(model), &createFlow{model: model}})
+			cases = append(cases, kill(in, string(model), &createFlow{model: model}, points...))
 		}
 		add(inAPI, work.Reserved(databases.KindCreate))
-		for _, p := range around(databases.KindCreate, "ensure", "succeeded") {
+		for _, p := range around(databases.KindCreate, "ensure") {
 			add(inAPI, p)
 		}
+		made := func() flow { return &createFlow{model: model} }
+		cases = append(cases, aroundCommits(inAPI, databases.KindCreate, string(model), made, "succeeded")...)
 		for _, p := range []string{
 			crash.CreateAdmitted, crash.CreateLogins, crash.CreateDatabase, crash.CreateRights, crash.CreateRenamed,
 			crash.CreatePooled, crash.CreateProved, crash.CreateReply,
@@ -157,21 +159,21 @@ func creating() []killing {
 			add(inAgent, p)
 		}
 	}
-	cases = append(cases, killing{
-		inAPI, []string{work.After(databases.KindCreate, "moved")}, "beside a dead server",
-		&movedFlow{createFlow: createFlow{model: "managed"}},
-	})
-	for _, p := range around(databases.KindCreate, "clearing", "close", "failed") {
-		cases = append(cases, killing{inAPI, []string{p}, "name taken", &refusedFlow{}})
+	cases = append(cases, kill(inAPI, "beside a dead server", &movedFlow{createFlow: createFlow{model: "managed"}},
+		work.After(databases.KindCreate, "moved")))
+	for _, p := range around(databases.KindCreate, "close") {
+		cases = append(cases, kill(inAPI, "name taken", &refusedFlow{}, p))
 	}
+	refused := func() flow { return &refusedFlow{} }
+	cases = append(cases, aroundCommits(inAPI, databases.KindCreate, "name taken", refused, "clearing", "failed")...)
 	for _, p := range []string{crash.CloseRecorded, crash.CloseReply} {
-		cases = append(cases, killing{inAgent, []string{p}, "name taken", &refusedFlow{}})
+		cases = append(cases, kill(inAgent, "name taken", &refusedFlow{}, p))
 	}
 	for _, p := range []string{crash.CloseRecorded, crash.CloseEmptied, crash.CloseDropped, crash.CloseUndone, crash.CloseReply} {
-		cases = append(cases, killing{inAgent, []string{crash.CreateDatabase, p}, "name taken late", &refusedFlow{late: true}})
+		cases = append(cases, kill(inAgent, "name taken late", &refusedFlow{late: true}, crash.CreateDatabase, p))
 	}
 	for _, p := range []string{crash.StartNamed, crash.StartEnded, crash.StartLocked} {
-		cases = append(cases, killing{inAgent, []string{crash.CreateRights, p}, "managed", &createFlow{model: "managed"}})
+		cases = append(cases, kill(inAgent, "managed", &createFlow{model: "managed"}, crash.CreateRights, p))
 	}
 	return cases
 }

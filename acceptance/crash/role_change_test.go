@@ -144,11 +144,11 @@ func changingRoles(h *shared) []killing {
 	for _, kind := range []role.Kind{role.Rotation, role.Revocation} {
 		what := string(kind)
 		for _, p := range pointsOf("role." + what) {
-			cases = append(cases, killing{inAPI, []string{p}, what, &changeFlow{kind: kind, shared: h}})
-			cases = append(cases, killing{inBatch, []string{p}, what + " in batch", &changeFlow{kind: kind, shared: h}})
+			cases = append(cases, kill(inAPI, what, &changeFlow{kind: kind, shared: h}, p))
+			cases = append(cases, kill(inBatch, what+" in batch", &changeFlow{kind: kind, shared: h}, p))
 		}
 		for _, p := range changePoints {
-			cases = append(cases, killing{inAgent, []string{p}, what, &changeFlow{kind: kind, shared: h}})
+			cases = append(cases, kill(inAgent, what, &changeFlow{kind: kind, shared: h}, p))
 		}
 	}
 	return cases
@@ -158,10 +158,10 @@ func changingRoles(h *shared) []killing {
 func changingShutOutRoles(h *shared) []killing {
 	change := func(kind role.Kind) flow { return &changeFlow{kind: kind, withdrawn: true, shared: h} }
 	return []killing{
-		{inAgent, []string{crash.ChangeSet}, "rotate without CONNECT", change(role.Rotation)},
-		{inAgent, []string{crash.ChangeProved}, "rotate without CONNECT", change(role.Rotation)},
-		{inAgent, []string{crash.ChangeEnded}, "revoke without CONNECT", change(role.Revocation)},
-		{inAgent, []string{crash.ChangeEnded}, "expire without CONNECT", &expireFlow{withdrawn: true, shared: h}},
+		kill(inAgent, "rotate without CONNECT", change(role.Rotation), crash.ChangeSet),
+		kill(inAgent, "rotate without CONNECT", change(role.Rotation), crash.ChangeProved),
+		kill(inAgent, "revoke without CONNECT", change(role.Revocation), crash.ChangeEnded),
+		kill(inAgent, "expire without CONNECT", &expireFlow{withdrawn: true, shared: h}, crash.ChangeEnded),
 	}
 }
 
@@ -171,7 +171,7 @@ func revokingExpiredRoles(h *shared) []killing {
 	add := func(in part, points []string) {
 		for _, p := range points {
 			f := &changeFlow{kind: role.Revocation, expired: true, shared: h}
-			cases = append(cases, killing{in, []string{p}, "revoke expired in " + string(in), f})
+			cases = append(cases, kill(in, "revoke expired in "+string(in), f, p))
 		}
 	}
 	add(inAPI, pointsOf("role.revoke"))
@@ -245,10 +245,10 @@ func (f *expireFlow) check(t *testing.T, w *world, api *stack.Host) {
 func expiringRoles(h *shared) []killing {
 	var cases []killing
 	for _, p := range pointsOf("role.expire") {
-		cases = append(cases, killing{inBatch, []string{p}, "expire", &expireFlow{shared: h}})
+		cases = append(cases, kill(inBatch, "expire", &expireFlow{shared: h}, p))
 	}
 	for _, p := range changePoints {
-		cases = append(cases, killing{inAgent, []string{p}, "expire", &expireFlow{shared: h}})
+		cases = append(cases, kill(inAgent, "expire", &expireFlow{shared: h}, p))
 	}
 	return cases
 }

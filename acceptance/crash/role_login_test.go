@@ -99,14 +99,14 @@ func (f *loginFlow) check(t *testing.T, w *world, api *stack.Host) {
 func rotatingLogins(h *shared) []killing {
 	var cases []killing
 	for _, p := range pointsOf("role.rotate") {
-		cases = append(cases, killing{inAPI, []string{p}, "owner", &loginFlow{which: database.OwnerLogin, shared: h}})
-		cases = append(cases, killing{inAPI, []string{p}, "runtime", &loginFlow{which: database.RuntimeLogin, shared: h}})
-		cases = append(cases, killing{inBatch, []string{p}, "owner in batch", &loginFlow{which: database.OwnerLogin, shared: h}})
-		cases = append(cases, killing{inBatch, []string{p}, "readonly in batch", &loginFlow{which: database.ReadonlyLogin, shared: h}})
+		cases = append(cases, kill(inAPI, "owner", &loginFlow{which: database.OwnerLogin, shared: h}, p))
+		cases = append(cases, kill(inAPI, "runtime", &loginFlow{which: database.RuntimeLogin, shared: h}, p))
+		cases = append(cases, kill(inBatch, "owner in batch", &loginFlow{which: database.OwnerLogin, shared: h}, p))
+		cases = append(cases, kill(inBatch, "readonly in batch", &loginFlow{which: database.ReadonlyLogin, shared: h}, p))
 	}
 	for i, p := range changePoints {
 		which := database.Managed.Logins()[i%3]
-		cases = append(cases, killing{inAgent, []string{p}, string(which), &loginFlow{which: which, shared: h}})
+		cases = append(cases, kill(inAgent, string(which), &loginFlow{which: which, shared: h}, p))
 	}
 	return cases
 }

@@ -140,20 +140,20 @@ func (f *stepFlow) check(t *testing.T, w *world, api *stack.Host) {
 func makingRoles(h *shared) []killing {
 	var cases []killing
 	for _, p := range pointsOf("role.prepare", "role.admit") {
-		cases = append(cases, killing{inAPI, []string{p}, "made", &makeRoleFlow{shared: h}})
-		cases = append(cases, killing{inAPI, []string{p}, "dropped", &droppedRoleFlow{makeRoleFlow{shared: h}}})
+		cases = append(cases, kill(inAPI, "made", &makeRoleFlow{shared: h}, p))
+		cases = append(cases, kill(inAPI, "dropped", &droppedRoleFlow{makeRoleFlow{shared: h}}, p))
 	}
 	for _, step := range []string{"prepare", "admit"} {
 		for _, p := range pointsOf("role." + step) {
-			cases = append(cases, killing{inAPI, []string{p}, "step", &stepFlow{step: step, makeRoleFlow: makeRoleFlow{shared: h}}})
+			cases = append(cases, kill(inAPI, "step", &stepFlow{step: step, makeRoleFlow: makeRoleFlow{shared: h}}, p))
 		}
 	}
 	for _, p := range []string{
 		crash.PrepareAdmitted, crash.PrepareMade, crash.PreparePooled, crash.PrepareReply,
 		crash.OpenAdmitted, crash.OpenOpened, crash.OpenProved, crash.OpenReply,
 	} {
-		cases = append(cases, killing{inAgent, []string{p}, "made", &makeRoleFlow{shared: h}})
-		cases = append(cases, killing{inAgent, []string{p}, "dropped", &droppedRoleFlow{makeRoleFlow{shared: h}}})
+		cases = append(cases, kill(inAgent, "made", &makeRoleFlow{shared: h}, p))
+		cases = append(cases, kill(inAgent, "dropped", &droppedRoleFlow{makeRoleFlow{shared: h}}, p))
 	}
 	return cases
 }

@@ -119,7 +119,7 @@ func removingRoles(h *shared) []killing {
 				f.bait = baits[i%len(baits)]
 				what += ", kept"
 			}
-			cases = append(cases, killing{in, []string{p}, what, f})
+			cases = append(cases, kill(in, what, f, p))
 		}
 	}
 	add(inAPI, "ready", false, pointsOf("role.delete", "role.remove")...)

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/lib/pq"
@@ -60,13 +61,13 @@ func (f *refusedStop) is(t *testing.T, api *stack.Host, want database.Status) {
 
 func undoing() []killing {
 	var cases []killing
-	for _, p := range around(databases.KindLifecycle, "undoing", "generation", "undo", "close", "failed") {
-		cases = append(cases, killing{inAPI, []string{p}, "refused stop", &refusedStop{}})
+	for _, p := range around(databases.KindLifecycle, "undo", "close") {
+		cases = append(cases, kill(inAPI, "refused stop", &refusedStop{}, p))
 	}
-	for _, p := range around(databases.KindLifecycle, "lost") {
-		cases = append(cases, killing{inAPI, []string{p}, "stop and undoing refused", &stuckStop{}})
-	}
-	return cases
+	refused, stuck := func() flow { return &refusedStop{} }, func() flow { return &stuckStop{} }
+	return slices.Concat(cases,
+		aroundCommits(inAPI, databases.KindLifecycle, "refused stop", refused, "undoing", "generation", "failed"),
+		aroundCommits(inAPI, databases.KindLifecycle, "stop and undoing refused", stuck, "lost"))
 }
 
 // stuckStop is a refused stop that cannot be undone until an administrator has removed the obstacle.
