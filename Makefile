@@ -4,13 +4,16 @@ GO ?= go
 # The race detector is used where goroutines share state; the other packages run about twice as fast without it.
 RACE ?= -race
 RACE_PACKAGES := ./agent ./agent/... ./adapters/... ./core/controlplane/... ./fakes/... ./hosts/...
-# The longest goes first: as many packages are tested at a time as there are cores.
+# The longest goes first.
 PLAIN_PACKAGES = ./acceptance/crash $(shell $(GO) list ./core/... ./ports/... ./acceptance/... | grep -v /core/controlplane)
 # The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
 HISTORIES := -run 'Linearizable|OneKey' ./acceptance/linear
-# One case of a crash at each point. (With -short, property tests would be shorter too.)
+# One case of a crash at each point, or of all around a kind's commits. (With -short, property tests would be shorter too.)
 SAMPLED := PGHERD_CRASHES=sampled
 TEST_TIMEOUT ?= 15m
+# Tests mostly wait for processes: more packages are tested at a time than there are cores. Vet is part of "make lint".
+PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+TESTS = $(GO) test -timeout $(TEST_TIMEOUT) -vet=off -p $(PACKAGES)
 GOLANGCI := .toolchain/golangci-lint
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
 RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse --short=7 HEAD).json
@@ -30,9 +33,9 @@ run: build toolchain ## run a whole pgherd on this machine until Ctrl-C; its sta
 	@exec bin/pgherd dev
 
 test: toolchain ## run the tests, including those on the real stack; of a crash at each point, one case ("make crash" has all)
-	$(SAMPLED) $(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
-	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(HISTORIES)
-	$(SAMPLED) $(GO) test -timeout $(TEST_TIMEOUT) $(PLAIN_PACKAGES)
+	$(SAMPLED) $(TESTS) $(RACE) $(RACE_PACKAGES)
+	$(TESTS) $(RACE) $(HISTORIES)
+	$(SAMPLED) $(TESTS) $(PLAIN_PACKAGES)
 
 crash: toolchain ## kill at each point in every case that there is
 	$(GO) test $(RACE) -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent

@@ -50,7 +50,10 @@ func TestMain(m *testing.M) {
 
 func TestMatrix(t *testing.T) {
 	for _, r := range matrix {
-		t.Run(r.name, r.play)
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			r.play(t)
+		})
 	}
 }
 
