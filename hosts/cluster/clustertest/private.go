@@ -18,6 +18,13 @@ import (
 func NewPrivate(t testing.TB) (pg *cluster.Postgres, extensions string) {
 	t.Helper()
 	o := options(t.TempDir(), nil)
+	made, err := cluster.Run(t.Context(), o) // by the usual program: of each other one, a template would be made and kept
+	if err == nil {
+		err = made.Stop(t.Context(), cluster.Fast)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	o.Tools, extensions = PrivateTools(t)
 	return start(t, o), extensions
 }
