@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
@@ -66,6 +67,6 @@ func startWorld(t *testing.T) *world {
 	return w
 }
 
-var noError = stacktest.NoError
+var noError = check.NoError
 
-func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }
+func must[T any](result T, err error) func(testing.TB) T { return check.Must(result, err) }

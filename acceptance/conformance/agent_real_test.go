@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/conformance"
-	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/languages"
@@ -126,8 +126,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-var noError = stacktest.NoError
+var noError = check.NoError
 
-func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }
+func must[T any](result T, err error) func(testing.TB) T { return check.Must(result, err) }
 
 var loopback = netip.MustParseAddr("127.0.0.1")

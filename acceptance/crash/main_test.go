@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
@@ -31,14 +32,14 @@ const leaseHold = 2 * time.Second
 const patience = stacktest.Patience
 
 var (
-	noError    = stacktest.NoError
+	noError    = check.NoError
 	soon       = stacktest.Soon
 	eventually = stacktest.Eventually
 	codeOf     = stacktest.Code
 	refused    = stacktest.Refused
 )
 
-func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }
+func must[T any](result T, err error) func(testing.TB) T { return check.Must(result, err) }
 
 // startStack runs a stack of the test's own.
 func startStack(t *testing.T, change ...func(*stack.Options)) *world {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
@@ -174,17 +175,6 @@ func (w *world) settle() {
 	}
 }
 
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var ok = check.NoError
 
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		ok(t, err)
-		return v
-	}
-}
+func must[T any](v T, err error) func(testing.TB) T { return check.Must(v, err) }

@@ -16,6 +16,7 @@ import (
 
 	_ "github.com/lib/pq" // the driver "postgres"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/acceptance/webhooks"
@@ -32,11 +33,11 @@ func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 const patience = stacktest.Patience
 
 var (
-	noError = stacktest.NoError
+	noError = check.NoError
 	soon    = stacktest.Soon
 )
 
-func must[T any](result T, err error) func(testing.TB) T { return stacktest.Must(result, err) }
+func must[T any](result T, err error) func(testing.TB) T { return check.Must(result, err) }
 
 // world is a development host, a receiver that it may reach, and the owner's key.
 type world struct {

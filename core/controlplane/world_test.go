@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -206,20 +207,9 @@ func (w *world) events() []string {
 	return names
 }
 
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var ok = check.NoError
 
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		ok(t, err)
-		return v
-	}
-}
+func must[T any](v T, err error) func(testing.TB) T { return check.Must(v, err) }
 
 // errOf drops what else a use case returns.
 func errOf[T any](_ T, err error) error { return err }

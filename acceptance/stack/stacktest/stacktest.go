@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/core/fault"
@@ -22,8 +23,8 @@ func Start(ctx context.Context, t testing.TB, program *stack.Program, o stack.Op
 	t.Helper()
 	o.Dir, o.Binary, o.TemplateDir = Dir(t), Binary(t, program), clustertest.TemplateDir()
 	s, err := stack.Start(ctx, o)
-	t.Cleanup(func() { NoError(t, s.Stop()) })
-	NoError(t, err)
+	t.Cleanup(func() { check.NoError(t, s.Stop()) })
+	check.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			showLogs(t, o.Dir)
@@ -36,9 +37,9 @@ func Start(ctx context.Context, t testing.TB, program *stack.Program, o stack.Op
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pgherd-stack-")
-	NoError(t, err)
-	t.Cleanup(func() { NoError(t, os.RemoveAll(dir)) })
-	NoError(t, os.Chmod(dir, 0o755))
+	check.NoError(t, err)
+	t.Cleanup(func() { check.NoError(t, os.RemoveAll(dir)) })
+	check.NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -46,7 +47,7 @@ func Dir(t testing.TB) string {
 func Binary(t testing.TB, program *stack.Program) string {
 	t.Helper()
 	path, err := program.Path()
-	NoError(t, err)
+	check.NoError(t, err)
 	return path
 }
 
@@ -54,18 +55,9 @@ func Binary(t testing.TB, program *stack.Program) string {
 func Open(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("postgres", dsn)
-	NoError(t, err)
-	t.Cleanup(func() { NoError(t, db.Close()) })
+	check.NoError(t, err)
+	t.Cleanup(func() { check.NoError(t, db.Close()) })
 	return db
-}
-
-// Must is the result of a step that has to go well.
-func Must[T any](result T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		NoError(t, err)
-		return result
-	}
 }
 
 // Code is that with which a request was refused; empty where it was not, or where nobody answered.
@@ -91,17 +83,17 @@ func showLogs(t testing.TB, dir string) {
 	t.Helper()
 	const parts, most = 5, 2000
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
-	NoError(t, err)
+	check.NoError(t, err)
 	written := map[string]time.Time{}
 	for _, file := range files {
 		info, err := os.Stat(file)
-		NoError(t, err)
+		check.NoError(t, err)
 		written[file] = info.ModTime()
 	}
 	slices.SortFunc(files, func(a, b string) int { return written[b].Compare(written[a]) })
 	for _, file := range files[:min(parts, len(files))] {
 		text, err := os.ReadFile(file)
-		NoError(t, err)
+		check.NoError(t, err)
 		at := written[file].Format(time.TimeOnly)
 		t.Logf("%s, last written to at %s:\n%s", filepath.Base(file), at, text[max(0, len(text)-most):])
 	}
@@ -129,13 +121,5 @@ func Eventually(t testing.TB, what string, condition func() (ok bool, why string
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %s: %s", what, Patience, why)
 		}
-	}
-}
-
-// NoError ends the test where there is an error.
-func NoError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
