@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/artifact"
 )
 
@@ -21,6 +22,7 @@ func TestWhatBackupsHaveLeftDoesNotFillTheLog(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		a.sweepBackups(ctx)
+		check.NoError(t, nowhere.Close())
 		if n := said.FilterMessage("what backups have left is not removed").Len(); n < 8 || n > 10 {
 			t.Errorf("said %d times in ten minutes", n)
 		}
