@@ -60,6 +60,9 @@ func (c *claim) release(ctx context.Context, purpose room.Purpose) error {
 // reserve waits until there is room for everything that the backup still has to make. It takes all at once: two that each wait
 // for what the other has would wait for ever.
 func (c *claim) reserve(ctx context.Context) error {
+	if err := c.release(ctx, ""); err != nil { // what an earlier attempt could not give back
+		return err
+	}
 	needs, err := c.needs(ctx)
 	if err != nil || len(needs) == 0 {
 		return err

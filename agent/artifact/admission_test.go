@@ -230,6 +230,9 @@ func TestAResumedVerificationNeedsRoomForItsCopy(t *testing.T) {
 		t.Errorf("without room: %v", err)
 	}
 	d.free.Store(roomFor)
+	clustertest.Exec(t, w.Cluster.URL("postgres"), fmt.Sprintf( // PostgreSQL was down when the dump ended
+		`INSERT INTO ledger.reservation (operation_id, purpose, disk, bytes, waiting) VALUES ('%s', 'dump', 7, %d, false)`,
+		operationID, int64(1)<<40))
 	var purposes string
 	w.agent.Crash = func(point string) {
 		if point == "backup.reserved" {

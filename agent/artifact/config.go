@@ -14,6 +14,7 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/artifact/room"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -97,13 +98,13 @@ func sessionName(op id.OperationID) string { return sessionPrefix + string(op) }
 
 // open returns a pool of one database for the sessions of one operation. The caller closes it.
 func (c *Config) open(database string, op id.OperationID) (*sql.DB, error) {
-	return c.openAs(sessionName(op), database)
+	return c.openAs(sessionName(op), database, "")
 }
 
-func (c *Config) openAs(session, database string) (*sql.DB, error) {
+func (c *Config) openAs(session, database, options string) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(pq.Config{
 		Host: c.Host, Port: uint16(c.Port), User: c.User, Password: c.Password, Database: database,
-		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: session, Options: sessionOptions,
+		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: session, Options: sessionOptions + options,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -160,9 +161,15 @@ func New(cfg Config, files *store.Store) *Backuper {
 // Close closes the Backuper's connection.
 func (b *Backuper) Close() error { return b.reservations.close() }
 
-// ForgetReservations removes those of a predecessor, of whose backups none runs any more. A starting agent calls it after
-// EndPredecessor.
-func (b *Backuper) ForgetReservations(ctx context.Context) error { return b.reservations.forget(ctx) }
+// ForgetReservations removes those of a predecessor, of whose backups none runs any more. What is kept stays. A starting agent
+// calls it after EndPredecessor.
+func (b *Backuper) ForgetReservations(ctx context.Context) error {
+	files, err := b.store.Disk()
+	if err != nil {
+		return err
+	}
+	return b.reservations.takeOver(ctx, room.Disk(files.ID))
+}
 
 // CrashPoints names the moments at which tests crash a backup, in their order.
 var CrashPoints = []string{

@@ -121,7 +121,7 @@ func (i *isolated) drop(ctx context.Context, crash func(string)) error {
 func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.Duration, crash func(string)) error {
 	forget := `DELETE FROM ledger.copy WHERE name = ` + pq.QuoteLiteral(name)
 	found, err := copyMark.exists(ctx, admin, name)
-	if err == nil && !found { // whoever administers the server has dropped it
+	if err == nil && !found { // an administrator has dropped it, or its row was entered while it was dropped
 		_, err = admin.ExecContext(ctx, forget)
 		return err
 	}

@@ -25,7 +25,7 @@ type Kept struct {
 // until Release; or until its time, for whoever does not come back.
 func (b *Backuper) Keep(ctx context.Context, k Kept) error {
 	return b.reservations.decide(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `SET LOCAL synchronous_commit = on`); err != nil {
+		if _, err := tx.ExecContext(ctx, synced); err != nil {
 			return fmt.Errorf("keep a reservation: %w", err)
 		}
 		all, err := list(ctx, tx)
@@ -36,10 +36,14 @@ func (b *Backuper) Keep(ctx context.Context, k Kept) error {
 		if err != nil {
 			return err
 		}
+		spare, err := b.spare()
+		if err != nil {
+			return err
+		}
 		asks := room.Reservation{
 			Claimant: k.Claimant, Purpose: k.Purpose, Disk: room.Disk(files.ID), Bytes: k.Bytes, Used: k.Used, Waiting: true,
 		}
-		if !leaves(all, asks, files.Free) {
+		if !leaves(all, asks, spare) {
 			return store.ErrFull
 		}
 		asks.Waiting = false
@@ -52,17 +56,24 @@ func (b *Backuper) Keep(ctx context.Context, k Kept) error {
 	})
 }
 
-// leaves reports whether all others leave the room that is asked for. Who asks for no more than was reserved is not asked again.
-func leaves(all []room.Reservation, asks room.Reservation, free int64) bool {
+// leaves reports whether all others leave the room that is asked for, those that wait for theirs too. Whoever asks for no more
+// than was reserved has it.
+func leaves(all []room.Reservation, asks room.Reservation, spare room.Spare) bool {
 	same := func(r room.Reservation) bool { return r.Claimant == asks.Claimant && r.Purpose == asks.Purpose }
 	if i := slices.IndexFunc(all, same); i >= 0 && all[i].Disk == asks.Disk && all[i].Bytes >= asks.Bytes {
 		return true
 	}
 	all = append(slices.DeleteFunc(all, same), asks)
-	return room.Decide(all, asks.Claimant, room.Spare{asks.Disk: free}) == room.Admitted
+	return room.Decide(all, asks.Claimant, spare) == room.Admitted
 }
 
 // Release ends what Keep has reserved for a claimant.
 func (b *Backuper) Release(ctx context.Context, of room.Claimant) error {
-	return b.reservations.remove(ctx, of, "")
+	return b.reservations.decide(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, synced); err != nil {
+			return fmt.Errorf("release a reservation: %w", err)
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM ledger.reservation WHERE operation_id = $1 AND kept_until IS NOT NULL`, string(of))
+		return err
+	})
 }

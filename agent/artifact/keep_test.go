@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/room"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // upload is what is kept for an upload of so many bytes.
@@ -34,6 +35,7 @@ func TestKeptRoomOutlivesWhoeverAskedForIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("beside it")
+	clustertest.Exec(t, w.Cluster.URL("postgres"), `UPDATE ledger.reservation SET disk = 99`) // as after one of the machine
 	w.cramped(roomFor, quick)
 	refused("after a restart of the agent")
 	if err := w.Cluster.Restart(t.Context(), cluster.Immediate); err != nil {

@@ -34,7 +34,7 @@ const (
 
 func newReservations(c Config) *reservations {
 	return &reservations{running: map[id.OperationID]bool{}, open: sync.OnceValues(func() (*sql.DB, error) {
-		db, err := c.openAs(reservationSession, c.Maintenance)
+		db, err := c.openAs(reservationSession, c.Maintenance, notSynced)
 		if err == nil {
 			db.SetMaxOpenConns(1) // for short transactions of the few jobs of a server
 			db.SetConnMaxIdleTime(reservationTime)
@@ -46,9 +46,24 @@ func newReservations(c Config) *reservations {
 // reservationSession is the application_name of the one connection. It is of no backup.
 const reservationSession = "pgherd-reservations"
 
+// notSynced has nothing wait for the disk: what a crash of PostgreSQL loses is asked for again. Keep and Release wait.
+const (
+	notSynced = " -c synchronous_commit=off"
+	synced    = `SET LOCAL synchronous_commit = on`
+)
+
 // forget removes what means nothing, such as what a predecessor reserved.
 func (r *reservations) forget(ctx context.Context) error {
 	return r.decide(ctx, func(*sql.Tx) error { return nil })
+}
+
+// takeOver is forget at the start of an agent. What is kept is on the disk of the backup files, whose number can be another one
+// since the machine was started.
+func (r *reservations) takeOver(ctx context.Context, files room.Disk) error {
+	return r.decide(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE ledger.reservation SET disk = $1 WHERE kept_until IS NOT NULL`, int64(files))
+		return err
+	})
 }
 
 func (r *reservations) close() error {
@@ -95,10 +110,6 @@ func (r *reservations) decide(ctx context.Context, fn func(tx *sql.Tx) error) er
 		return fmt.Errorf("reservations: %w", err)
 	}
 	defer tx.Rollback()
-	// Nothing waits for the disk: a crash of PostgreSQL ends what has room.
-	if _, err := tx.ExecContext(ctx, `SET LOCAL synchronous_commit = off`); err != nil {
-		return fmt.Errorf("reservations: %w", err)
-	}
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, reservationLock); err != nil {
 		return fmt.Errorf("reservations: %w", err)
 	}

@@ -36,8 +36,10 @@ const (
 	ownerlessDumps = `SELECT rolname, substr(rolname, length('` + setup.DumpPrefix + `') + 1)::uuid::text FROM pg_roles
 		WHERE rolname ~ '^` + setup.DumpPrefix + `[0-9a-f]{32}$'
 			AND shobj_description(oid, 'pg_authid') = '` + string(dumpMark) + `' || rolname ORDER BY 1`
-	unwantedCopies = `SELECT c.name, c.operation_id FROM ledger.copy c WHERE NOT c.until_closed OR NOT EXISTS (
-		SELECT FROM ledger.operation o WHERE o.id = c.operation_id AND NOT o.closed) ORDER BY 1`
+	unwantedCopies = `SELECT c.name, c.operation_id FROM ledger.copy c LEFT JOIN pg_roles r ON r.rolname = c.name
+		WHERE (NOT c.until_closed OR NOT EXISTS (
+			SELECT FROM ledger.operation o WHERE o.id = c.operation_id AND NOT o.closed))
+		AND (r.oid IS NULL OR shobj_description(r.oid, 'pg_authid') = '` + string(copyMark) + `' || r.rolname) ORDER BY 1`
 )
 
 // adopt enters the copies that agents of earlier versions have made, for verifications. One that is dropped meanwhile can leave
