@@ -77,7 +77,7 @@ func (a *Allowlist) change(
 		return err
 	}
 	defer release()
-	err = a.plane.UpdateDatabase(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = a.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if _, err := record.Status.Decide(database.Configure); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (a *Allowlist) change(
 		return a.plane.Audit(ctx, tx, record, r.Caller().Actor(), what, audit.Details{"cidr": entry.CIDR})
 	})
 	if err != nil {
-		return plane.NotFound(err, plane.ErrDatabaseNotFound())
+		return err
 	}
 	a.plane.Crash(CrashAllowlistStored)
 	if err := a.pushAllowlist(ctx, r.Record().ID); err != nil {

@@ -34,6 +34,19 @@ func (p *Plane) UpdateDatabase(
 	})
 }
 
+// UpdateReached is UpdateDatabase for whoever was asked about the database: DATABASE_NOT_FOUND where there is none any more.
+func (p *Plane) UpdateReached(
+	ctx context.Context, db id.DatabaseID, fn func(ctx context.Context, tx ports.Tx, locked database.Record) error,
+) error {
+	return p.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		locked, err := tx.Databases().Lock(ctx, db)
+		if err != nil {
+			return NotFound(err, ErrDatabaseNotFound())
+		}
+		return fn(ctx, tx, locked)
+	})
+}
+
 // Log tells the operator something that is not a step of an operation.
 func (p *Plane) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
 	p.Journal.Log(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})

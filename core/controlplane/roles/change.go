@@ -107,7 +107,7 @@ func (r *Roles) ReplayChange(
 	}
 	defer release()
 	var job changeJob
-	err = r.plane.UpdateDatabase(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = r.plane.UpdateReached(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		c, err := publicChange(ctx, tx, record.ID, of, change)
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func (r *Roles) ReplayChange(
 		return err
 	})
 	if err != nil {
-		return role.Change{}, plane.NotFound(err, plane.ErrDatabaseNotFound())
+		return role.Change{}, err
 	}
 	return r.answerChange(ctx, job, false)
 }

@@ -20,23 +20,23 @@ import (
 type changeJob struct {
 	record  database.Record
 	change  role.Change
-	current login
+	current currentLogin
 }
 
-// login is a login with its current password, which is encrypted and bound to context, and empty if it has none.
-type login struct {
+// currentLogin is a login with its current password, which is encrypted and bound to context, and empty if it has none.
+type currentLogin struct {
 	username, verifier string
 	generation         int64 // of its credential
 	sealed             []byte
 	context            string
 }
 
-func loginOfRole(r role.Role) login {
-	return login{r.Username, r.Verifier, r.CredentialGeneration, r.Sealed, r.SecretContext()}
+func loginOfRole(r role.Role) currentLogin {
+	return currentLogin{r.Username, r.Verifier, r.CredentialGeneration, r.Sealed, r.SecretContext()}
 }
 
-func loginOfDatabase(l ports.LoginSecret) login {
-	return login{l.Username, l.Verifier, l.Generation, l.Sealed, l.Context()}
+func loginOfDatabase(l ports.LoginSecret) currentLogin {
+	return currentLogin{l.Username, l.Verifier, l.Generation, l.Sealed, l.Context()}
 }
 
 // intent is a change that is wanted: its kind and key, and who wants it. A rotation has its new password.
@@ -84,7 +84,7 @@ func (d *driver) changeRole(
 
 // addChange commits the intent to change a login, which it names.
 func (d *driver) addChange(
-	ctx context.Context, tx ports.Tx, record database.Record, want intent, current login,
+	ctx context.Context, tx ports.Tx, record database.Record, want intent, current currentLogin,
 ) (changeJob, error) {
 	record.RoleGeneration++
 	if err := tx.Databases().Save(ctx, record); err != nil {

@@ -105,7 +105,7 @@ func (r *Roles) sendSetup(
 
 // surpassSetup moves a role that is being created past the agent's generations, unless another process has done so.
 func (r *Roles) surpassSetup(ctx context.Context, j setup, refusal error) (moved role.Role, err error) {
-	err = r.plane.UpdateDatabase(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, record database.Record) (err error) {
+	err = r.plane.UpdateReached(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, record database.Record) (err error) {
 		moved, err = livingRole(ctx, tx, j.record.ID, j.role.ID)
 		switch {
 		case err != nil:
@@ -122,7 +122,7 @@ func (r *Roles) surpassSetup(ctx context.Context, j setup, refusal error) (moved
 		}
 		return tx.Roles().Save(ctx, moved)
 	})
-	return moved, plane.NotFound(err, plane.ErrDatabaseNotFound())
+	return moved, err
 }
 
 func errNotThisRole(cause error, j setup) error {

@@ -7,7 +7,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -18,7 +17,7 @@ import (
 
 // secret is a login whose password may be shown, with what the activity log says of it.
 type secret struct {
-	login
+	currentLogin
 	details audit.Details
 }
 
@@ -43,7 +42,7 @@ func (d *driver) reveal(
 	if password, err = d.unseal(seen.sealed, seen.context); err != nil {
 		return record, "", err
 	}
-	err = d.plane.UpdateDatabase(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = d.plane.UpdateReached(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		record = locked
 		now, err := read(ctx, tx)
 		switch {
@@ -55,7 +54,7 @@ func (d *driver) reveal(
 		return d.plane.Audit(ctx, tx, record, reached.Caller().Actor(), what, now.details)
 	})
 	if err != nil {
-		return record, "", plane.NotFound(err, plane.ErrDatabaseNotFound())
+		return record, "", err
 	}
 	return record, password, nil
 }

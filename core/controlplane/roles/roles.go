@@ -109,14 +109,13 @@ func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID
 func (d *driver) updateScene(
 	ctx context.Context, db id.DatabaseID, fn func(ctx context.Context, tx ports.Tx, s role.Scene) error,
 ) error {
-	err := d.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	return d.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		s, err := d.scene(ctx, tx, locked)
 		if err != nil {
 			return err
 		}
 		return fn(ctx, tx, s)
 	})
-	return plane.NotFound(err, plane.ErrDatabaseNotFound())
 }
 
 func (d *driver) scene(ctx context.Context, tx ports.Tx, locked database.Record) (s role.Scene, err error) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
@@ -58,14 +57,14 @@ func (r *Roles) tellSetup(ctx context.Context, j setup, step role.Event) error {
 	if err != nil {
 		return err
 	}
-	var password string
+	var password []byte
 	if step == role.Admit {
-		if password, err = r.unseal(j.role.Sealed, j.role.SecretContext()); err != nil {
+		if password, err = r.plane.Secrets.Open(j.role.Sealed, j.role.SecretContext()); err != nil {
 			return err
 		}
 	}
 	return r.sendSetup(ctx, agent, j, func(of role.Role) error {
-		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, setupCommand(step, of, password))
+		return ports.Tell(ctx, agent, ports.Fence{OperationID: of.SetupID}, setupCommand(step, of, string(password)))
 	})
 }
 
@@ -87,7 +86,7 @@ func setupCommand(step role.Event, of role.Role, password string) command.Return
 func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup, error) {
 	ctx, cancel := r.plane.Settling(ctx)
 	defer cancel()
-	err := r.plane.UpdateDatabase(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+	err := r.plane.UpdateReached(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
 		j.record = locked
 		if j.role, err = livingRole(ctx, tx, j.record.ID, j.role.ID); err != nil {
 			return err
@@ -108,7 +107,7 @@ func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup,
 		}
 		return r.plane.Audit(ctx, tx, j.record, j.actor, audit.RoleCreated, createdDetails(j.role))
 	})
-	return j, plane.NotFound(err, plane.ErrDatabaseNotFound())
+	return j, err
 }
 
 func createdDetails(r role.Role) audit.Details {

@@ -19,7 +19,7 @@ const idlePoll = time.Second
 // of the latter two means half of all, and at least one.
 type Workers struct{ All, PerAccount, PerServer int }
 
-// Run claims operations and runs their steps until the context ends. It returns when all leases in hand have been returned:
+// Run claims operations and runs their steps until the context ends. It returns when all its leases have been returned:
 // another worker can claim unfinished work at once.
 func (e *Engine) Run(ctx context.Context, n ports.Notifier, w Workers) {
 	e.load.limit(w)
@@ -79,7 +79,7 @@ func (e *Engine) bounded(ctx context.Context, o operation.Operation) {
 	e.load.answered(o.ServerID, !errors.Is(stepping.Err(), context.DeadlineExceeded))
 }
 
-// claim takes the operation whose turn it is, and counts it as in hand until leave is called.
+// claim takes the operation whose turn it is, and counts it as load until leave is called.
 func (e *Engine) claim(ctx context.Context) (o operation.Operation, leave func(), err error) {
 	accounts, servers := e.load.full()
 	if o, err = e.take(ctx, ports.OperationClaim{NotOf: accounts, NotOn: servers}); err != nil {
