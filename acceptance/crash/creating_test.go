@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -38,7 +39,8 @@ func (r request) send(t *testing.T, api *stack.Host) (wire.CreatedDatabase, erro
 // mayHaveFailed accepts what a caller may hear when somebody dies: the outcome, nothing, or that it is not confirmed yet.
 func mayHaveFailed(t *testing.T, err error) {
 	t.Helper()
-	if code := codeOf(err); code != "" && code != fault.AgentError {
+	var told *apiclient.Error
+	if errors.As(err, &told) && told.Code != fault.AgentError {
 		t.Errorf("the caller was told %v", err)
 	}
 }

@@ -37,6 +37,12 @@ func TestDailyBackups(t *testing.T) {
 	for _, b := range w.backups(r) {
 		equal(t, "trigger", b.Trigger, backup.Scheduled)
 	}
+	w.clock.Advance(5 * 24 * time.Hour)
+	for range 3 { // the days that were missed are made up by one
+		ok(t, w.Rounds.Once(w.ctx))
+		w.runAll()
+	}
+	equal(t, "backups after missed days", len(w.backups(r)), 4)
 }
 
 // runAll works until nothing is due within half a second.

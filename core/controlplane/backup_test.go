@@ -333,3 +333,13 @@ func TestTwoWorkersDoNothingTwice(t *testing.T) {
 	equal(t, "events", len(w.events()), 5)
 	equal(t, "commands to the agent", w.server.Calls("Backup"), 15) // three steps each
 }
+
+func TestOldAgentHandsNothingOut(t *testing.T) {
+	w := newWorld(t)
+	r, _ := w.started()
+	w.work(w.ControlPlane)
+	name := w.backups(r)[0].Filename
+	w.server.SetOldAgent(true)
+	refused(t, errOf(w.Backups.Open(w.ctx, r, name)), fault.AgentRouteUnavailable)
+	refused(t, w.Backups.Delete(w.ctx, r, name), fault.AgentRouteUnavailable)
+}

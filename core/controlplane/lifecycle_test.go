@@ -31,6 +31,7 @@ func TestStoppedTwice(t *testing.T) {
 	for range 2 {
 		equal(t, "status", must(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop))(t), database.Stopped)
 	}
+	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Restart)), fault.DatabaseStateConflict)
 	equal(t, "commands", w.server.Calls("SetAccess"), 1)
 	equal(t, "stops in the log", count(w.activity(db), audit.DatabaseStopped), 1)
 }

@@ -135,3 +135,10 @@ func TestOwnersPasswordThatCannotBeDecrypted(t *testing.T) {
 	equal(t, "of which change", reveals[0]["operationId"], string(shown.ID))
 	equal(t, "shown again", must(w.rotateLogin(database.OwnerLogin, "key"))(t).Password, "")
 }
+
+func TestRevealOfADriftedLogin(t *testing.T) {
+	w := newRoleWorld(t)
+	w.server.DriftPassword(database.RoleNames(w.db, "").Runtime, "mine")
+	refused(t, errOf(w.ManagedLogins.Reveal(w.ctx, w.here(), database.RuntimeLogin)), fault.ManagedRoleConflict)
+	equal(t, "reveals in the log", len(w.details(audit.LoginRevealed)), 0)
+}

@@ -97,6 +97,20 @@ func TestWebhooksNeedAFullAccountKey(t *testing.T) {
 	refused(t, errOf(w.Webhooks.Create(w.ctx, narrow, receiver, &db)), fault.KeyScopeDenied)
 }
 
+// An endpoint is for a database of one's own, and what is refused shows nowhere.
+func TestWebhooksOfOthersDatabases(t *testing.T) {
+	w := newWorld(t)
+	db := w.made("shop").Record.ID
+	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
+	for _, foreign := range []id.DatabaseID{db, "99999999-8888-4777-8666-555555555555"} {
+		refused(t, errOf(w.Webhooks.Create(w.ctx, stranger, receiver, &foreign)), fault.InvalidWebhookEndpoint)
+	}
+	list, _, err := w.Webhooks.List(w.ctx, stranger, ports.Page{})
+	ok(t, err)
+	equal(t, "endpoints", len(list), 0)
+	equal(t, "entries in the log", len(w.hookLog(""))+len(w.hookLog(db)), 0)
+}
+
 // What waits for a disabled endpoint is given up; a rotation brings the endpoint back, and not what was given up.
 func TestDisableWebhook(t *testing.T) {
 	w := newWorld(t)
