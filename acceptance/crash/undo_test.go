@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/lib/pq"
@@ -63,12 +64,10 @@ func undoing() []killing {
 	for _, p := range around(databases.KindLifecycle, "undo", "close") {
 		cases = append(cases, kill(inAPI, "refused stop", &refusedStop{}, p))
 	}
-	for _, p := range around(databases.KindLifecycle, "lost") { // at which the core's tests do not kill
-		cases = append(cases, kill(inAPI, "stop and undoing refused", &stuckStop{}, p))
-	}
-	refused := func() flow { return &refusedStop{} }
-	return append(cases,
-		aroundCommits(inAPI, databases.KindLifecycle, "refused stop", refused, "undoing", "generation", "failed")...)
+	refused, stuck := func() flow { return &refusedStop{} }, func() flow { return &stuckStop{} }
+	return slices.Concat(cases,
+		aroundCommits(inAPI, databases.KindLifecycle, "refused stop", refused, "undoing", "generation", "failed"),
+		aroundCommits(inAPI, databases.KindLifecycle, "stop and undoing refused", stuck, "lost"))
 }
 
 // stuckStop is a refused stop that cannot be undone until an administrator has removed the obstacle.

@@ -111,6 +111,21 @@ func TestUndoingSurvivesEveryCrash(t *testing.T) {
 		})
 }
 
+// Undoing is refused for a while, so that access counts as lost meanwhile.
+func TestALossSurvivesEveryCrash(t *testing.T) {
+	killed(t, databases.KindLifecycle,
+		func(w *world) { w.made("shop"); w.refusesAccess(4, database.Stop) },
+		func(w *world, cp *controlplane.ControlPlane) {
+			_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
+		},
+		func(w *world) {
+			w.clock.Advance(2 * time.Minute)
+			w.work(w.ControlPlane)
+			equal(w.t, "logs in", w.logsIn(w.latest), w.only().Status == database.Active)
+			must(w.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop))(w.t)
+		})
+}
+
 // The process dies after the agent has closed the operation: it carries out no command of it any more, and none is needed.
 func TestUndoingGoesOnAfterItWasClosed(t *testing.T) {
 	w := newWorld(t)
