@@ -66,16 +66,16 @@ func (p *Pooler) Sync(ctx context.Context, read Read) error {
 	return wait(ctx, p.join(read, true))
 }
 
-// SyncSoon collects changes until none has come for quietTime, but no longer than SoonTime. PgBouncer is one thread: while it
+// SyncSoon collects changes until none has come for QuietTime, but no longer than SoonTime. PgBouncer is one thread: while it
 // reads the files of thousands of databases, it serves nobody.
 const (
-	quietTime = 500 * time.Millisecond
+	QuietTime = 500 * time.Millisecond
 	SoonTime  = 5 * time.Second
 )
 
 // SyncSoon is Sync for changes that nobody needs to wait for, as when a database is gone: PgBouncer uses the desired state within
 // SoonTime. Changes that come one soon after the other, and a Sync meanwhile, are one reload. One that fails is tried again.
-func (p *Pooler) SyncSoon(read Read) { p.syncAfter(quietTime, read) }
+func (p *Pooler) SyncSoon(read Read) { p.syncAfter(QuietTime, read) }
 
 func (p *Pooler) syncAfter(pause time.Duration, read Read) {
 	p.mu.Lock()
