@@ -17,7 +17,7 @@ import (
 
 // copyPurpose is what copies are made for.
 type copyPurpose struct {
-	name string // it begins the names of the copies
+	name string
 	// untilClosed says that a copy is wanted until its operation is closed. Any other is wanted by the attempt that has made it:
 	// the next one makes its own.
 	untilClosed bool
@@ -40,7 +40,10 @@ type isolated struct {
 	password string
 }
 
-func (i *isolated) name() string { return i.purpose.name + "_" + id.Compact(i.op) }
+// prefix begins the names of the copies, and the operation ends them.
+func (p copyPurpose) prefix() string { return p.name + "_" }
+
+func (i *isolated) name() string { return i.purpose.prefix() + id.Compact(i.op) }
 
 func (b *Backuper) copyFor(p copyPurpose, op id.OperationID, of id.DatabaseID, admin *sql.DB) *isolated {
 	return &isolated{cfg: &b.cfg, purpose: p, op: op, of: of, admin: admin}

@@ -3,7 +3,6 @@ package artifact
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"time"
 
@@ -24,10 +23,7 @@ type Kept struct {
 // that more is asked for than others leave, and changes nothing. The room is there over restarts of the agent and of PostgreSQL,
 // until Release; or until its time, for whoever does not come back.
 func (b *Backuper) Keep(ctx context.Context, k Kept) error {
-	return b.reservations.decide(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, synced); err != nil {
-			return fmt.Errorf("keep a reservation: %w", err)
-		}
+	return b.reservations.decideSynced(ctx, func(tx *sql.Tx) error {
 		all, err := list(ctx, tx)
 		if err != nil {
 			return err
@@ -69,10 +65,7 @@ func leaves(all []room.Reservation, asks room.Reservation, spare room.Spare) boo
 
 // Release ends what Keep has reserved for a claimant.
 func (b *Backuper) Release(ctx context.Context, of room.Claimant) error {
-	return b.reservations.decide(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, synced); err != nil {
-			return fmt.Errorf("release a reservation: %w", err)
-		}
+	return b.reservations.decideSynced(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM ledger.reservation WHERE operation_id = $1 AND kept_until IS NOT NULL`, string(of))
 		return err
 	})

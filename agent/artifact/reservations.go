@@ -47,10 +47,7 @@ func newReservations(c Config) *reservations {
 const reservationSession = "pgherd-reservations"
 
 // notSynced has nothing wait for the disk: what a crash of PostgreSQL loses is asked for again. Keep and Release wait.
-const (
-	notSynced = " -c synchronous_commit=off"
-	synced    = `SET LOCAL synchronous_commit = on`
-)
+const notSynced = " -c synchronous_commit=off"
 
 // forget removes what means nothing, such as what a predecessor reserved.
 func (r *reservations) forget(ctx context.Context) error {
@@ -123,6 +120,16 @@ func (r *reservations) decide(ctx context.Context, fn func(tx *sql.Tx) error) er
 		return err
 	}
 	return tx.Commit()
+}
+
+// decideSynced is decide that returns when what was decided outlives a crash of PostgreSQL.
+func (r *reservations) decideSynced(ctx context.Context, fn func(tx *sql.Tx) error) error {
+	return r.decide(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `SET LOCAL synchronous_commit = on`); err != nil {
+			return fmt.Errorf("reservations: %w", err)
+		}
+		return fn(tx)
+	})
 }
 
 // put writes a reservation. One that waits keeps its place, and one that is admitted its time.

@@ -45,9 +45,10 @@ const (
 // adopt enters the copies that agents of earlier versions have made, for verifications. One that is dropped meanwhile can leave
 // its row, which the next sweep removes.
 func adopt(ctx context.Context, admin *sql.DB) error {
+	prefix := verification.prefix()
 	_, err := admin.ExecContext(ctx, `INSERT INTO ledger.copy (name, purpose, operation_id, database_id, until_closed)
-		SELECT rolname, 'verify', substr(rolname, length('verify_') + 1)::uuid, '', false FROM pg_roles
-		WHERE rolname ~ '^verify_[0-9a-f]{32}$' AND shobj_description(oid, 'pg_authid') = '`+string(copyMark)+`' || rolname
+		SELECT rolname, '`+verification.name+`', substr(rolname, length('`+prefix+`') + 1)::uuid, '', false FROM pg_roles
+		WHERE rolname ~ '^`+prefix+`[0-9a-f]{32}$' AND shobj_description(oid, 'pg_authid') = '`+string(copyMark)+`' || rolname
 			AND NOT EXISTS (SELECT FROM ledger.copy WHERE name = rolname)
 		ON CONFLICT DO NOTHING`)
 	if err != nil {
