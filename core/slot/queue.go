@@ -11,7 +11,6 @@ import (
 type Queue struct {
 	mu    sync.Mutex
 	slots *Slots
-	asked int                       // and have not left
 	turns map[*Ticket]chan struct{} // of those that wait; closed when they hold a slot
 }
 
@@ -25,7 +24,6 @@ type Turn struct {
 	queue  *Queue
 	ticket *Ticket
 	came   chan struct{}
-	left   bool
 }
 
 // Ask asks for a slot, and does not wait for it. It returns nil where the account may not even wait. Whoever asks must Leave in
@@ -43,7 +41,6 @@ func (q *Queue) Ask(account id.AccountID, server id.ServerID) *Turn {
 	default:
 		return nil
 	}
-	q.asked++
 	return t
 }
 
@@ -72,11 +69,6 @@ func (t *Turn) Leave() {
 	q := t.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if t.left {
-		return
-	}
-	t.left = true
-	q.asked--
 	delete(q.turns, t.ticket)
 	for _, next := range q.slots.Leave(t.ticket) {
 		close(q.turns[next])
@@ -95,5 +87,5 @@ func (q *Queue) HasShare(account id.AccountID) bool {
 func (q *Queue) Count() (held, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.asked - len(q.turns), len(q.turns)
+	return q.slots.Count()
 }

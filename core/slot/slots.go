@@ -103,6 +103,14 @@ func (s *Slots) Leave(t *Ticket) (next []*Ticket) {
 // HasShare reports whether an account holds as many slots as it may.
 func (s *Slots) HasShare(account id.AccountID) bool { return s.held[account] >= s.limits.Share }
 
+// Count says how many slots are held, and how many wait for one.
+func (s *Slots) Count() (held, waiting int) {
+	for _, n := range s.taken {
+		held += n
+	}
+	return held, len(s.queue)
+}
+
 func (s *Slots) mayHold(t *Ticket) bool {
 	return !s.HasShare(t.Account) && (t.Server == Unplaced || s.taken[t.Server] < s.limits.PerServer)
 }
