@@ -36,11 +36,14 @@ func TestStoppedTwice(t *testing.T) {
 	equal(t, "stops in the log", count(w.activity(db), audit.DatabaseStopped), 1)
 }
 
+// stopped asks for the only database to be stopped. Whoever is asked may die over it.
+func stopped(w *world, cp *controlplane.ControlPlane) {
+	_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
+}
+
 func TestLifecycleSurvivesEveryCrash(t *testing.T) {
 	killed(t, databases.KindLifecycle, func(w *world) { w.made("shop") },
-		func(w *world, cp *controlplane.ControlPlane) {
-			_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
-		},
+		stopped,
 		func(w *world) {
 			equal(w.t, "status", w.only().Status, database.Stopped)
 			equal(w.t, "logs in", w.logsIn(w.latest), false)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -101,9 +100,7 @@ func TestUndoingPassesANewerGeneration(t *testing.T) {
 func TestUndoingSurvivesEveryCrash(t *testing.T) {
 	killed(t, databases.KindLifecycle,
 		func(w *world) { w.made("shop"); w.refusesAccess(1, database.Stop) },
-		func(w *world, cp *controlplane.ControlPlane) {
-			_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
-		},
+		stopped,
 		func(w *world) {
 			// A process that died before it had noted the refusal tries again, and then nothing is refused.
 			equal(w.t, "logs in", w.logsIn(w.latest), w.only().Status == database.Active)
@@ -115,9 +112,7 @@ func TestUndoingSurvivesEveryCrash(t *testing.T) {
 func TestALossSurvivesEveryCrash(t *testing.T) {
 	killed(t, databases.KindLifecycle,
 		func(w *world) { w.made("shop"); w.refusesAccess(4, database.Stop) },
-		func(w *world, cp *controlplane.ControlPlane) {
-			_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
-		},
+		stopped,
 		func(w *world) {
 			w.clock.Advance(2 * time.Minute)
 			w.work(w.ControlPlane)

@@ -66,11 +66,10 @@ func (d *Databases) Get(ctx context.Context, r access.Reached) (database.Record,
 		return record, nil
 	}
 	record.SizeBytes, record.SizedAt = size, &now
-	err = d.plane.UpdateDatabase(ctx, record.ID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+	return record, d.plane.UpdateReached(ctx, record.ID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		stored.SizeBytes, stored.SizedAt = size, &now
 		return tx.Databases().Save(ctx, stored)
 	})
-	return record, plane.NotFound(err, plane.ErrDatabaseNotFound())
 }
 
 func hasServerSide(s database.Status) bool { return s == database.Active || s == database.Stopped }
@@ -108,7 +107,7 @@ func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, e data
 	if err := r.Permit(account.Configure); err != nil {
 		return err
 	}
-	err := d.plane.UpdateDatabase(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	return d.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if _, err := record.Status.Decide(database.Configure); err != nil {
 			return err
 		}
@@ -122,5 +121,4 @@ func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, e data
 		}
 		return d.plane.Audit(ctx, tx, record, r.Caller().Actor(), audit.EnvironmentChanged, details)
 	})
-	return plane.NotFound(err, plane.ErrDatabaseNotFound())
 }

@@ -29,7 +29,7 @@ func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action d
 	defer release()
 	status, o, err := d.reserveLifecycle(ctx, r, action)
 	if err != nil || o == nil {
-		return status, plane.NotFound(err, plane.ErrDatabaseNotFound())
+		return status, err
 	}
 	if err := d.plane.Work.RunNow(ctx, *o, d.plane.CreateWait); err != nil {
 		return "", lifecycleError(err)
@@ -41,7 +41,7 @@ func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action d
 func (d *Databases) reserveLifecycle(
 	ctx context.Context, r access.Reached, action database.Event,
 ) (status database.Status, own *operation.Operation, err error) {
-	err = d.plane.UpdateDatabase(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = d.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		own = nil
 		cell, err := record.Status.Decide(action)
 		if err != nil {

@@ -21,27 +21,24 @@ func (p *Plane) Audit(
 	})
 }
 
+// LockedUpdate is what a transaction does that has locked a database.
+type LockedUpdate = func(ctx context.Context, tx ports.Tx, locked database.Record) error
+
 // UpdateDatabase runs fn in a transaction that has locked a database; ErrNoRow where there is none.
-func (p *Plane) UpdateDatabase(
-	ctx context.Context, db id.DatabaseID, fn func(ctx context.Context, tx ports.Tx, locked database.Record) error,
-) error {
-	return p.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		locked, err := tx.Databases().Lock(ctx, db)
-		if err != nil {
-			return err
-		}
-		return fn(ctx, tx, locked)
-	})
+func (p *Plane) UpdateDatabase(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
+	return p.updateLocked(ctx, db, ports.ErrNoRow, fn)
 }
 
 // UpdateReached is UpdateDatabase for whoever was asked about the database: DATABASE_NOT_FOUND where there is none any more.
-func (p *Plane) UpdateReached(
-	ctx context.Context, db id.DatabaseID, fn func(ctx context.Context, tx ports.Tx, locked database.Record) error,
-) error {
+func (p *Plane) UpdateReached(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
+	return p.updateLocked(ctx, db, ErrDatabaseNotFound(), fn)
+}
+
+func (p *Plane) updateLocked(ctx context.Context, db id.DatabaseID, missing error, fn LockedUpdate) error {
 	return p.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		locked, err := tx.Databases().Lock(ctx, db)
 		if err != nil {
-			return NotFound(err, ErrDatabaseNotFound())
+			return NotFound(err, missing)
 		}
 		return fn(ctx, tx, locked)
 	})
