@@ -36,13 +36,9 @@ func reading2[R, A, B, T any](of func(ports.Tx) R, call func(R, context.Context,
 }
 
 // read is what a call finds in a view.
-func read[R, A, T any](w *world, of func(ports.Tx) R, call func(R, context.Context, A) (T, error), a A) (got T) {
+func read[R, A, T any](w *world, of func(ports.Tx) R, call func(R, context.Context, A) (T, error), a A) T {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = call(of(tx), ctx, a)
-		return err
-	})
-	return got
+	return found(w.view, of, call, a)
 }
 
 func read2[R, A, B, T any](
@@ -57,9 +53,15 @@ func read2[R, A, B, T any](
 }
 
 // readLocked is what a call finds that locks it.
-func readLocked[R, A, T any](w *world, of func(ports.Tx) R, call func(R, context.Context, A) (T, error), a A) (got T) {
+func readLocked[R, A, T any](w *world, of func(ports.Tx) R, call func(R, context.Context, A) (T, error), a A) T {
 	w.Helper()
-	w.update(func(ctx context.Context, tx ports.Tx) (err error) {
+	return found(w.update, of, call, a)
+}
+
+func found[R, A, T any](
+	in func(transaction), of func(ports.Tx) R, call func(R, context.Context, A) (T, error), a A,
+) (got T) {
+	in(func(ctx context.Context, tx ports.Tx) (err error) {
 		got, err = call(of(tx), ctx, a)
 		return err
 	})
