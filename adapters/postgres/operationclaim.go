@@ -33,9 +33,9 @@ const fairestLane = `
 		LIMIT 1 FOR NO KEY UPDATE OF l SKIP LOCKED
 	)`
 
-// The operations of a lane are in the order of operations_due, named whole, so that no other index is taken for it.
-var (
-	claimOperation = written(fairestLane + `, first AS MATERIALIZED (
+// fromLane claims what has been due longest in a lane l. Its parameters are $1 now, $5 the owner and $6 the end of the lease. The
+// operations of a lane are in the order of operations_due, named whole, so that no other index is taken for it.
+var fromLane = `, first AS MATERIALIZED (
 			SELECT f.id FROM lane l CROSS JOIN LATERAL (
 				SELECT o.id FROM operations o WHERE ` + inLane + ` AND ` + waitingSince + ` <= $1
 				ORDER BY o.account_id, o.server_id, o.kind, ` + waitingSince + `, o.created_at, o.id
@@ -48,7 +48,13 @@ var (
 		SET status = 'running', lease_owner = $5, lease_epoch = t.lease_epoch + 1, lease_until = $6,
 			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $1)
 		FROM first WHERE t.id = first.id
-		RETURNING ` + operationTable.row("t"))
+		RETURNING ` + operationTable.row("t")
+
+var (
+	claimOperation = written(fairestLane + fromLane)
+	// A statement of its own, after the lane was locked: whoever had it before may have left operations.
+	claimInLane = written(`WITH lane AS MATERIALIZED (
+		SELECT l.* FROM operation_lanes l WHERE l.account_id = $2 AND l.server_id = $3 AND l.kind = $4)` + fromLane)
 	claimOne = written(`
 		UPDATE operations t
 		SET status = 'running', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4,
@@ -75,8 +81,9 @@ type lane struct {
 // laneRest is how long a lane is left alone in which another transaction holds all that is due.
 const laneRest = 50 * time.Millisecond
 
-// ClaimNext claims in one statement. Where the fairest lane turns out to have nothing for now, that is noted, and the next lane
-// is tried. Where other transactions hold all that are left, the claim is run again, and waits for none of them.
+// ClaimNext claims in one statement, unless others hold what it sees. Then a lane is locked and looked at alone; where it has
+// nothing for now, that is noted, and the next lane is tried. Where other transactions hold all lanes that are left, the claim is
+// run again, and waits for none of them.
 func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (operation.Operation, error) {
 	if c.Only != "" {
 		return plain(locked[operation.Operation](ctx, o.session, claimOne, c.Now, listed(c.Kinds), c.Owner, c.Now.Add(c.Hold), c.Only))
@@ -90,14 +97,19 @@ func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (oper
 		if _, err := locked[int](ctx, o.session, anyDue, fair...); err != nil {
 			return operation.Operation{}, err
 		}
-		exhausted, err := locked[lane](ctx, o.session, dueLane, fair...)
+		due, err := locked[lane](ctx, o.session, dueLane, fair...)
 		switch {
 		case errors.Is(err, ports.ErrNoRow):
 			return operation.Operation{}, errContended
 		case err != nil:
 			return operation.Operation{}, err
 		}
-		if err := o.leave(ctx, exhausted, c.Now.Add(laneRest)); err != nil {
+		claimed, err = plain(locked[operation.Operation](ctx, o.session, claimInLane,
+			c.Now, due.AccountID, due.ServerID, due.Kind, c.Owner, c.Now.Add(c.Hold)))
+		if !errors.Is(err, ports.ErrNoRow) {
+			return claimed, err
+		}
+		if err := o.leave(ctx, due, c.Now.Add(laneRest)); err != nil {
 			return operation.Operation{}, err
 		}
 	}
