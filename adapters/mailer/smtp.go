@@ -42,7 +42,7 @@ func (s *SMTP) Send(ctx context.Context, m message.Message) error {
 	if err := l.limit(s.Transaction); err != nil {
 		return err
 	}
-	if err := client.SendWithSMTPClient(session, out); err != nil && !out.IsDelivered() {
+	if err := client.SendWithSMTPClient(session, out); err != nil {
 		return transactionFailure(ctx, err)
 	}
 	// The mail is taken. A server that does not say goodbye must not delay its record.
