@@ -115,8 +115,8 @@ func (w *world) hides(t *testing.T, text string) {
 		var table string
 		noError(t, rows.Scan(&table))
 		var found bool
-		noError(t, w.meta.QueryRow("SELECT EXISTS (SELECT FROM "+table+" t WHERE t::text LIKE '%' || $1 || '%' OR t::text LIKE '%' || $2 || '%')",
-			text, hex.EncodeToString([]byte(text))).Scan(&found))
+		look := "SELECT EXISTS (SELECT FROM " + table + " t WHERE t::text LIKE '%' || $1 || '%' OR t::text LIKE '%' || $2 || '%')"
+		noError(t, w.meta.QueryRow(look, text, hex.EncodeToString([]byte(text))).Scan(&found))
 		if found {
 			t.Errorf("the table %s holds the token", table)
 		}

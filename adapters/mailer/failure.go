@@ -15,8 +15,8 @@ import (
 // maxText is how much of what a mail server says goes into a log.
 const maxText = 200
 
-// handshakeFailure is why there is no session. Nothing of the mail has been sent; what a server answers to a log-in may repeat the
-// password, so only its code is told.
+// handshakeFailure is why there is no session. Nothing of the mail has been sent; what a server answers to a log-in may repeat
+// the password, so only its code is told.
 func handshakeFailure(ctx context.Context, err error) error {
 	var answer *textproto.Error
 	if strings.HasPrefix(err.Error(), "SMTP AUTH failed") {

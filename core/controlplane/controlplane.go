@@ -26,7 +26,9 @@ type (
 // CrashPoints lists the points of every capability: each is a moment between two steps of a flow. Config.Crash is called there,
 // so that a test can kill the process and show that the next start continues the flow. Operations have their own; see
 // work.Engine.Points.
-var CrashPoints = slices.Concat(databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, webhooks.CrashPoints, mails.CrashPoints)
+var CrashPoints = slices.Concat(
+	databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, webhooks.CrashPoints, mails.CrashPoints,
+)
 
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {

@@ -10,10 +10,15 @@ import (
 )
 
 // may is what a role allows, in the words of the mail.
-var may = map[account.Standing]string{
-	account.Admin:     "You will be able to configure the database, its logins and its backups.",
-	account.Developer: "You will be able to see the database, and to make and delete its backups.",
-	account.Viewer:    "You will be able to see the database, and to download its backups.",
+func may(role account.Standing) string {
+	switch role {
+	case account.Admin:
+		return "You will be able to configure the database, its logins and its backups."
+	case account.Developer:
+		return "You will be able to see the database, and to make and delete its backups."
+	default:
+		return "You will be able to see the database, and to download its backups."
+	}
 }
 
 // Compose writes the mail, with the invitation's token. The names in it were chosen by customers: each is flattened.
@@ -21,7 +26,7 @@ func (m Mail) Compose(token string, page Link, now time.Time) Message {
 	inviter, database := flatten(m.Inviter, "Somebody"), flatten(m.Database, "a database")
 	c := content{
 		intro:  fmt.Sprintf("%s invites you to the PostgreSQL database “%s” as %s.", inviter, database, m.Role),
-		may:    may[m.Role],
+		may:    may(m.Role),
 		link:   page.with(token),
 		token:  token,
 		until:  "The invitation can be accepted once, until " + m.ExpiresAt.UTC().Format("2 January 2006, 15:04 UTC") + ".",

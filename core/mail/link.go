@@ -15,8 +15,8 @@ type Link struct{ before, after string }
 // tokenPlace is what a setting has in the place of the token.
 const tokenPlace = "{token}"
 
-// ParseLink reads the setting of the page: https, or http on this machine. Without a {token} the token becomes the fragment, which
-// no browser sends, so that no server's log has it.
+// ParseLink reads the setting of the page: https, or http on this machine. Without a {token} the token becomes the fragment,
+// which no browser sends, so that no server's log has it.
 func ParseLink(text string) (Link, error) {
 	before, after, placed := strings.Cut(text, tokenPlace)
 	if !placed {

@@ -1,5 +1,5 @@
-// Package mailbox implements ports.Mailer for tests and scenarios: nothing leaves the process. It keeps every mail, and answers as
-// configured.
+// Package mailbox implements ports.Mailer for tests and scenarios: nothing leaves the process. It keeps every mail, and answers
+// as configured.
 package mailbox
 
 import (

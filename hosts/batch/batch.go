@@ -1,5 +1,5 @@
-// Package batch is the host that carries out queued operations, sends webhooks and mails, and does periodic work. Any number of batch
-// hosts can run concurrently.
+// Package batch is the host that carries out queued operations, sends webhooks and mails, and does periodic work. Any number of
+// batch hosts can run concurrently.
 package batch
 
 import (

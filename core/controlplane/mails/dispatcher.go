@@ -14,9 +14,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Dispatcher sends mails: each at least once, in no guaranteed order. Any number of dispatchers, in any number of processes, share
-// the work: a mail is claimed under a lease, so none is lost when a dispatcher dies in the middle of an attempt, and one that
-// arrives twice has the same Message-ID.
+// Dispatcher sends mails: each at least once, in no guaranteed order. Any number of dispatchers, in any number of processes,
+// share the work: a mail is claimed under a lease, so none is lost when a dispatcher dies in the middle of an attempt, and one
+// that arrives twice has the same Message-ID.
 type Dispatcher struct{ plane *plane.Plane }
 
 // NewDispatcher makes the dispatcher; its Run has to be called where the process has a Mailer.
@@ -103,8 +103,8 @@ func (d *Dispatcher) send(ctx context.Context, claimed mail.Mail) error {
 // errGone means that the mail was withdrawn, or its database removed, during the attempt.
 var errGone = errors.New("the mail was withdrawn during the attempt")
 
-// settle stores the outcome of an attempt, and an activity entry where the mail is given up. It does so even when the dispatcher is
-// stopping, but takes no longer than a lease lasts: a hanging store must block neither a slot nor the process.
+// settle stores the outcome of an attempt, and an activity entry where the mail is given up. It does so even when the dispatcher
+// is stopping, but takes no longer than a lease lasts: a hanging store must block neither a slot nor the process.
 func (d *Dispatcher) settle(ctx context.Context, claimed mail.Mail, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mail.Hold)
 	defer cancel()
@@ -129,14 +129,21 @@ func (d *Dispatcher) settle(ctx context.Context, claimed mail.Mail, failure erro
 		return d.audit(ctx, tx, settled, outcome.Error)
 	})
 	if err == nil {
-		d.log(ctx, whatBecame[settled.Status], claimed, failure)
+		d.log(ctx, whatBecameOf(settled), claimed, failure)
 	}
 	return err
 }
 
-// whatBecame names the outcomes of an attempt in the journal.
-var whatBecame = map[mail.Status]string{
-	mail.Sent: "mail.delivered", mail.Pending: "mail.deferred", mail.Failed: "mail.failed",
+// whatBecameOf names the outcome of an attempt in the journal.
+func whatBecameOf(m mail.Mail) string {
+	switch m.Status {
+	case mail.Sent:
+		return "mail.delivered"
+	case mail.Failed:
+		return "mail.failed"
+	default:
+		return "mail.deferred"
+	}
 }
 
 // outcomeOf keeps of an error what a customer may know. The rest is the operator's, and in the journal.
