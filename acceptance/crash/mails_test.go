@@ -102,7 +102,8 @@ func (w *world) mail(t *testing.T, m id.MailID) (status mail.Status, sealed bool
 // leaseEnds lets the time pass for which the dead host holds a mail.
 func (w *world) leaseEnds(t *testing.T, m id.MailID) {
 	t.Helper()
-	must(w.meta.Exec("UPDATE mails SET lease_until = lease_until - $2 * interval '1 second' WHERE id = $1", m, mail.Hold.Seconds()))(t)
+	const pass = "UPDATE mails SET lease_until = lease_until - $2 * interval '1 second' WHERE id = $1"
+	must(w.meta.Exec(pass, m, mail.Hold.Seconds()))(t)
 }
 
 // hides fails the test where a text stands in any row of the metadata.

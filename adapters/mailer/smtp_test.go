@@ -360,7 +360,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		if _, err := mailer.NewSMTP(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), password) {
+		_, err := mailer.NewSMTP(o)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), password) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}

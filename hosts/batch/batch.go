@@ -69,6 +69,8 @@ func Module(s Settings) fx.Option {
 					cp.Mails.Run(ctx, n.Dispatchers())
 					return nil
 				}})
+			} else {
+				log.Info("no mail server is configured: this host sends no mails")
 			}
 			wiring.Attach(lc, stop, log, wiring.Part{Name: "rounds", Run: func(ctx context.Context) error {
 				cp.Rounds.Run(ctx)
