@@ -190,8 +190,8 @@ func TestConnectionsFail(t *testing.T) {
 		"a wrong password": {
 			mailserver.Options{User: "u", Password: "another"}, []func(*mailer.Options){as("u", password)}, "refuses the log-in (535)",
 		},
-		"no log-in offered":   {mailserver.Options{}, []func(*mailer.Options){as("u", password)}, "AUTH"},
-		"no STARTTLS":         {mailserver.Options{Plain: true}, nil, "STARTTLS"},
+		"no log-in offered": {mailserver.Options{}, []func(*mailer.Options){as("u", password)}, "AUTH"},
+		"no STARTTLS":       {mailserver.Options{Plain: true}, nil, "STARTTLS"},
 		"no STARTTLS, log-in": {
 			mailserver.Options{Plain: true, User: "u", Password: password}, []func(*mailer.Options){as("u", password)}, "STARTTLS",
 		},
@@ -209,14 +209,14 @@ func TestConnectionsFail(t *testing.T) {
 		"an unknown authority": {
 			mailserver.Options{}, []func(*mailer.Options){func(o *mailer.Options) { o.CA = nil }}, "unknown authority",
 		},
-		"hangs up at the sender":     {mailserver.Options{OnMail: mailserver.Drop}, nil, "MAIL FROM"},
-		"hangs up at the address":    {mailserver.Options{OnRcpt: mailserver.Drop}, nil, "RCPT TO"},
-		"hangs up in the data":       {mailserver.Options{OnData: mailserver.Drop}, nil, "DATA"},
+		"hangs up at the sender":  {mailserver.Options{OnMail: mailserver.Drop}, nil, "MAIL FROM"},
+		"hangs up at the address": {mailserver.Options{OnRcpt: mailserver.Drop}, nil, "RCPT TO"},
+		"hangs up in the data":    {mailserver.Options{OnData: mailserver.Drop}, nil, "DATA"},
 		"is silent at the beginning": {
 			mailserver.Options{OnConnect: mailserver.Hang(ended)}, []func(*mailer.Options){hurry}, "timeout",
 		},
-		"is silent at the address":   {mailserver.Options{OnRcpt: mailserver.Hang(ended)}, []func(*mailer.Options){hurry}, "RCPT TO"},
-		"is silent in the data":      {mailserver.Options{OnData: mailserver.Hang(ended)}, []func(*mailer.Options){hurry}, "DATA"},
+		"is silent at the address": {mailserver.Options{OnRcpt: mailserver.Hang(ended)}, []func(*mailer.Options){hurry}, "RCPT TO"},
+		"is silent in the data":    {mailserver.Options{OnData: mailserver.Hang(ended)}, []func(*mailer.Options){hurry}, "DATA"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
