@@ -65,6 +65,9 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 	if err := settings.RefuseDevelopmentOnly(); err != nil {
 		return err
 	}
+	if _, _, err := s.Mail.open(); err != nil {
+		return err
+	}
 	return settings.Require(cmd, "metadata-url", "keyring-file")
 }
 

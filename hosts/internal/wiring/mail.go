@@ -54,7 +54,10 @@ func (m Mail) open() (ports.Mailer, mail.Link, error) {
 		return nil, page, errors.New("--smtp-address and --mailbox-dir exclude each other")
 	case m.Dir != "":
 		folder, err := mailer.NewFolder(m.Dir)
-		return folder, page, err
+		if err != nil {
+			return nil, page, fmt.Errorf("--mailbox-dir: %w", err)
+		}
+		return folder, page, nil
 	case m.SMTP.Address == "":
 		return nil, page, nil
 	}
@@ -67,5 +70,8 @@ func (m Mail) open() (ports.Mailer, mail.Link, error) {
 		}
 	}
 	server, err := mailer.NewSMTP(options)
-	return server, page, err
+	if err != nil {
+		return nil, page, fmt.Errorf("the --smtp settings: %w", err)
+	}
+	return server, page, nil
 }
