@@ -41,6 +41,7 @@ const (
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
+	InvitationNotSent  Action = "invitation.mail_failed"
 )
 
 // Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".

@@ -29,8 +29,17 @@ const twoChanges = `
 		SELECT gen_random_uuid(), id, 'owner', 'u', 'revoke', 'pending', 'k', 1, 1, '', false, '', '', 'epoch', 1, 'epoch'
 		FROM databases`
 
-// The statements are those of a host from before the column of refusals.
-func TestStuckChangesAreCounted(t *testing.T) {
+// twoMails wait, and one was sent; one of those that wait is held.
+const twoMails = `
+	INSERT INTO mails (id, invitation_id, account_id, database_id, recipient, inviter, database_display, role, expires_at,
+		sealed_token, status, attempts, created_at, finished_at, lease_owner, lease_epoch, not_before)
+		SELECT gen_random_uuid(), gen_random_uuid(), d.account_id, d.id, 'bob@example.org', '', '', 'viewer', 'infinity',
+			CASE s WHEN 'sent' THEN NULL ELSE ''::bytea END, s, 0, 'epoch', CASE s WHEN 'sent' THEN 'epoch'::timestamptz END,
+			'', 0, 'epoch'
+		FROM databases d, unnest(ARRAY['pending', 'sending', 'sent']) s WHERE d.name = 'x'`
+
+// The first statements are those of a host from before the column of refusals.
+func TestStuckChangesAndMailsAreCounted(t *testing.T) {
 	db := clustertest.NewDatabase(t)
 	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
 	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
@@ -42,18 +51,29 @@ func TestStuckChangesAreCounted(t *testing.T) {
 	clustertest.Exec(t, db.URL,
 		"UPDATE role_changes SET refusal = 'refused' FROM databases d WHERE d.id = database_id AND d.name = 'x'")
 	counted(t, r, 1)
+	clustertest.Exec(t, db.URL, twoMails)
+	if got := gauge(t, r, "pgherd_mails_waiting"); got != 2 {
+		t.Errorf("%v mails wait; want 2", got)
+	}
+	if got := gauge(t, r, "pgherd_mails_oldest_waiting_seconds"); got < 1e9 {
+		t.Errorf("the oldest mail waits for %v s", got)
+	}
 }
 
 func counted(t *testing.T, r wiring.Registry, want float64) {
 	t.Helper()
-	families := check.Must(r.Gather())(t)
-	for _, f := range families {
-		if f.GetName() == "pgherd_role_changes_stuck" {
-			if got := f.GetMetric()[0].GetGauge().GetValue(); got != want {
-				t.Errorf("%v changes are stuck; want %v", got, want)
-			}
-			return
+	if got := gauge(t, r, "pgherd_role_changes_stuck"); got != want {
+		t.Errorf("%v changes are stuck; want %v", got, want)
+	}
+}
+
+func gauge(t *testing.T, r wiring.Registry, name string) float64 {
+	t.Helper()
+	for _, f := range check.Must(r.Gather())(t) {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
 		}
 	}
-	t.Error("there is no pgherd_role_changes_stuck")
+	t.Fatal("there is no " + name)
+	return 0
 }
