@@ -41,9 +41,17 @@ const (
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
+	MemberAdded        Action = "member.added"
+	MemberRoleChanged  Action = "member.role_changed"
+	MemberRemoved      Action = "member.removed"
+	InvitationCreated  Action = "invitation.created"
+	InvitationResent   Action = "invitation.resent"
+	InvitationRevoked  Action = "invitation.revoked"
+	InvitationAccepted Action = "invitation.accepted"
+	InvitationExpired  Action = "invitation.expired"
 )
 
-// Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".
+// Actor is who acted: "key:pgh_ABCDEFGH", "user:" and an ID, "operator" or "system".
 type Actor string
 
 // The actors without a key.
@@ -54,6 +62,9 @@ const (
 
 // ByKey names a key by its visible prefix.
 func ByKey(prefix string) Actor { return Actor("key:" + prefix) }
+
+// ByUser names a person who acted without a key.
+func ByUser(u id.UserID) Actor { return Actor("user:" + string(u)) }
 
 // Details hold strings only, so that an entry never changes its meaning.
 type Details map[string]string
