@@ -17,6 +17,7 @@
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule
+//	mail          invitation mails: their machine, lease, schedule, bounds and text
 //	audit         the activity log
 //	health        healthy or degraded
 //	command       what an agent can be told and asked: one type each, with its result and its JSON form

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
@@ -97,6 +98,14 @@ var deliveryStates = []meaning[webhook.DeliveryStatus]{
 	{webhook.Failed, "final: no attempt is left, or the endpoint was disabled"},
 }
 
+var mailStates = []meaning[mail.Status]{
+	{mail.Pending, "waits for its next attempt"},
+	{mail.Sending, "a dispatcher holds it under a lease"},
+	{mail.Sent, "final: the mail server has taken it; the token is erased"},
+	{mail.Failed, "final: refused for good, or no attempt is left; the token is erased"},
+	{mail.Withdrawn, "final: its invitation ended, or got another token; the token is erased"},
+}
+
 func TestGoldenStates(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# States and transitions\n\n" +
@@ -114,6 +123,7 @@ func TestGoldenStates(t *testing.T) {
 	section(t, &b, "Invitation", invitationStates, member.Statuses, member.Events, member.Transitions)
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses, webhook.Events, webhook.Transitions)
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses, webhook.DeliveryEvents, webhook.DeliveryTransitions)
+	section(t, &b, "Invitation mail", mailStates, mail.Statuses, mail.Events, mail.Transitions)
 	golden(t, "states.md", b.String())
 }
 

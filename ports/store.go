@@ -43,4 +43,5 @@ type Tx interface {
 	SealedValues() SealedValues
 	Webhooks() Webhooks
 	Deliveries() Deliveries
+	Mails() Mails
 }

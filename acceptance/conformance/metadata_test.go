@@ -54,6 +54,7 @@ func TestSealedValues(t *testing.T) { eachStore(t, conformance.SealedValues) }
 func TestWebhooks(t *testing.T)     { eachStore(t, conformance.Webhooks) }
 func TestDeliveries(t *testing.T)   { eachStore(t, conformance.Deliveries) }
 func TestDispatch(t *testing.T)     { eachStore(t, conformance.Dispatch) }
+func TestMails(t *testing.T)        { eachStore(t, conformance.Mails) }
 func TestAdmissions(t *testing.T)   { eachStore(t, conformance.Admissions) }
 func TestNotifier(t *testing.T)     { eachStore(t, conformance.Notifier) }
 

@@ -148,7 +148,14 @@ func viewCannotWrite(w *world) {
 		},
 		"Lock delivery": reading(ports.Tx.Deliveries, ports.Deliveries.Lock, d.ID),
 		"Save delivery": saveDelivery(d, nil),
-		"Abandon":       writing2(ports.Tx.Deliveries, ports.Deliveries.Abandon, e.ID, epoch),
+		"Add mail":      addMail(w.mail(r, epoch)),
+		"Save mail":     saveMail(w.mail(r, epoch)),
+		"Withdraw":      writing2(ports.Tx.Mails, ports.Mails.Withdraw, newID[id.InvitationID](), epoch),
+		"ClaimNext mail": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Mails().ClaimNext(ctx, "d", epoch, 1, 1)
+			return err
+		},
+		"Abandon": writing2(ports.Tx.Deliveries, ports.Deliveries.Abandon, e.ID, epoch),
 	} {
 		if err := w.Store.View(w.Context(), write); !errors.Is(err, ports.ErrReadOnly) {
 			w.Errorf("%s in a view: %v", name, err)

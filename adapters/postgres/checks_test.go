@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
@@ -39,6 +40,9 @@ var allowed = map[string][]string{
 	"role_changes.login":   texts(append([]database.Login{""}, database.Managed.Logins()...)...),
 
 	"webhook_deliveries.status": texts(webhook.DeliveryStatuses...),
+
+	"mails.status": texts(mail.Statuses...),
+	"mails.role":   texts(account.Admin, account.Developer, account.Viewer),
 }
 
 func texts[T ~string](values ...T) []string {

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -136,6 +137,7 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 		s.allowlist.remove(s.txid, func(_ id.AllowlistEntryID, e database.AllowlistEntry) bool { return e.DatabaseID == db })
 		s.memberships.remove(s.txid, func(k membershipKey, _ member.Membership) bool { return k.database == db })
 		s.invitations.remove(s.txid, func(_ id.InvitationID, i member.Invitation) bool { return i.DatabaseID == db })
+		s.mails.remove(s.txid, func(_ id.MailID, m mail.Mail) bool { return m.DatabaseID == db })
 		s.bindings.remove(s.txid, func(b, _ binding) bool { return b.database == db })
 		s.enrolments.remove(s.txid, func(e, _ enrolment) bool { return e.database == db })
 		s.requests.remove(s.txid, func(_ requestKey, r idempotency.Record) bool { return r.ResourceID == string(db) })

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
@@ -42,7 +43,9 @@ type state struct {
 	webhooks       rows[id.WebhookID, lane]
 	deliveries     rows[id.DeliveryID, webhook.Delivery]
 	attempts       rows[attemptKey, ports.WebhookAttempt]
-	turns          int64 // claims so far
+	mails          rows[id.MailID, mail.Mail]
+	mailLanes      rows[id.AccountID, int64] // the turn at which each was last served
+	turns          int64                     // claims so far
 	features       rows[string, string]
 	enrolments     rows[enrolment, enrolment]
 	autoEnroll     rows[id.AccountID, id.AccountID]

@@ -181,3 +181,4 @@ func (s session) Switches() ports.Switches         { return switches{s} }
 func (s session) SealedValues() ports.SealedValues { return sealedValues{s} }
 func (s session) Webhooks() ports.Webhooks         { return webhooks{s} }
 func (s session) Deliveries() ports.Deliveries     { return deliveries{s} }
+func (s session) Mails() ports.Mails               { return mails{s} }
