@@ -5,12 +5,13 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal, Sender and Passwords may be nil (without a Sender, webhooks are refused; without
-// Passwords, nobody new can accept an invitation); all others are required.
+// Ports are what the use cases need. Journal, Sender, Mailer and Passwords may be nil (without a Sender, webhooks are refused;
+// without a Mailer, invitations are; without Passwords, nobody new can accept one); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -20,6 +21,7 @@ type Ports struct {
 	Secrets    ports.SecretBox
 	Journal    ports.Journal
 	Sender     ports.WebhookSender
+	Mailer     ports.Mailer
 	Passwords  ports.Passwords
 }
 
@@ -31,6 +33,8 @@ type Config struct {
 	Limits map[ratelimit.Class]ratelimit.Limit
 	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
 	UnverifiedPlans []account.Plan
+	// InvitationPage is where invitations are accepted; by default none, and mails say how to accept by the API.
+	InvitationPage mail.Link
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default
 	// work.DefaultLeaseHold.
 	LeaseHold time.Duration
