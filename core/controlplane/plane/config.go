@@ -59,6 +59,8 @@ type Config struct {
 	// CallWait is how long a request waits until it may call an agent; by default 20 s, as RoleWait: that long is what others'
 	// calls about logins take at most.
 	CallWait time.Duration
+	// HashWait is how long a request waits until its password may be hashed; by default 5 s.
+	HashWait time.Duration
 	// Crash is called at each of the points that controlplane.CrashPoints and work.Engine.Points list, so that tests can kill the
 	// process there.
 	Crash func(point string)
@@ -88,6 +90,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.CallsPerAccount, 8)
 	defaultTo(&c.CallsPerServer, 32)
 	defaultTo(&c.CallWait, 20*time.Second)
+	defaultTo(&c.HashWait, 5*time.Second)
 	return c
 }
 
