@@ -26,7 +26,7 @@ var recording = []Scenario{
 		var actions []audit.Action
 		for _, e := range log {
 			actions = append(actions, e.Action)
-			s.That(e.Actor == ada.actor(), "%s was done by %s", e.Action, e.Actor)
+			s.That(ada.did(e), "%s was done by %s, %+v", e.Action, e.Actor, e.Person)
 			s.That(e.ID != "" && !e.At.IsZero(), "an entry without ID or time: %+v", e)
 		}
 		want := []audit.Action{
@@ -36,6 +36,19 @@ var recording = []Scenario{
 		s.inOrder(log, actions, want)
 		s.noSecretIn(log, made.Password, ada.Key.Text)
 	}},
+	{Name: "the activity log tells which of several people did what, whoever finished it and whatever became of the key",
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			bob := s.member(made, "admin")
+			bob.FinishesBackup(made.ID)
+			bob.Rotates(made, bob.AddsRole(made, "Reports", "read_only"), "rotate-1")
+			must(s.Operator.ReplaceKey(bob.Key))(s)
+			log := ada.ReadsActivity(made.ID)
+			s.That(len(log) == 5 && ada.did(log[4]), "the log is %+v", log)
+			for _, e := range log[:4] { // all but the creation
+				s.That(bob.did(e) && e.Person.Name == "Somebody", "%s was done by %s, %+v", e.Action, e.Actor, e.Person)
+			}
+		}},
 	{Name: "what one database's log says concerns no other database", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		one, other := ada.Creates("one"), ada.Creates("other")
@@ -45,8 +58,10 @@ var recording = []Scenario{
 	}},
 }
 
-// actor is the customer in an activity log.
-func (c *Customer) actor() audit.Actor { return audit.ByKey("pgh_" + string(c.Key.ID)) }
+// did reports whether an entry names the customer's key and its person.
+func (c *Customer) did(e wire.Activity) bool {
+	return e.Actor == "key:pgh_"+string(c.Key.ID) && e.Person != nil && e.Person.UserID == c.Account.UserID
+}
 
 // inOrder compares what happened. Entries of the same instant have no order among themselves.
 func (s *Stage) inOrder(log []wire.Activity, got, want []audit.Action) {

@@ -147,8 +147,8 @@ func TestLastUse(t *testing.T) {
 	w.admit(w.key)
 	ok(t, w.Access.FlushUsed(w.ctx))
 	list := must(w.Operator.Keys(w.ctx, w.account.ID))(t)
-	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.clock.Now()) || list[0].Hash != nil ||
-		w.caller.Key.Hash != nil {
+	if len(list) != 1 || list[0].What.LastUsedAt == nil || !list[0].What.LastUsedAt.Equal(w.clock.Now()) || list[0].What.Hash != nil ||
+		list[0].Person.ID != w.account.OwnerID || w.caller.Key.Hash != nil {
 		t.Errorf("%+v", list)
 	}
 }

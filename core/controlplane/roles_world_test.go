@@ -154,7 +154,7 @@ func (w *roleWorld) keep() {
 // entries are the details of the activity of one kind, oldest first.
 func (w *roleWorld) details(what audit.Action) (list []audit.Details) {
 	w.t.Helper()
-	for _, e := range must(w.Operator.Audit(w.ctx, w.db, ports.Page{}))(w.t) {
+	for _, e := range w.log(w.db) {
 		if e.Action == what {
 			list = append([]audit.Details{e.Details}, list...)
 		}

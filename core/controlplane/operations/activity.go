@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -16,16 +17,27 @@ type Activity struct{ plane *plane.Plane }
 // NewActivity makes the use cases.
 func NewActivity(p *plane.Plane) *Activity { return &Activity{plane: p} }
 
-// List returns the entries, newest first, and the position of the last one where there are more.
+// List returns the entries with those who acted, newest first, and the position of the last one where there are more.
 func (a *Activity) List(
 	ctx context.Context, r access.Reached, p ports.Page,
-) ([]audit.Entry, *ports.Position, error) {
+) ([]plane.By[audit.Entry], *ports.Position, error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
 	return plane.List(ctx, a.plane.Store, p,
-		func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} },
-		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {
-			return tx.Audit().List(ctx, r.Record().ID, p)
+		func(e plane.By[audit.Entry]) ports.Position {
+			return ports.Position{At: e.What.At, ID: string(e.What.ID)}
+		},
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]plane.By[audit.Entry], error) {
+			return Log(ctx, tx, r.Record().ID, p)
 		})
+}
+
+// Log reads the entries of a database, newest first, with those who acted.
+func Log(ctx context.Context, tx ports.Tx, db id.DatabaseID, p ports.Page) ([]plane.By[audit.Entry], error) {
+	list, err := tx.Audit().List(ctx, db, p)
+	if err != nil {
+		return nil, err
+	}
+	return plane.WithPersons(ctx, tx, list, func(e audit.Entry) id.UserID { return e.UserID })
 }

@@ -94,15 +94,18 @@ func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, key id.KeyID) (ac
 	return stored, plane.NotFound(err, fault.Invalid("key", "does not exist"))
 }
 
-// Keys lists the keys of an account, newest first, without their hashes.
-func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]account.Key, error) {
-	list, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]account.Key, error) {
-		return tx.Keys().List(ctx, a)
+// Keys lists the keys of an account with those who hold them, newest first, without their hashes.
+func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]plane.By[account.Key], error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[account.Key], error) {
+		list, err := tx.Keys().List(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			list[i].Hash = nil
+		}
+		return plane.WithPersons(ctx, tx, list, func(k account.Key) id.UserID { return k.UserID })
 	})
-	for i := range list {
-		list[i].Hash = nil
-	}
-	return list, err
 }
 
 // CreateNamespace makes a namespace for the previews of one pipeline.
