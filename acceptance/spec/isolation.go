@@ -106,14 +106,9 @@ var nobodys = map[string]string{
 // are no receivers: no scenario sends anything to a real address.
 func (c *Customer) makesOneOfEach() map[string]string {
 	c.stage.Helper()
-	made := c.Creates("orders")
-	role, url := c.AddsRole(made, "Reports", "custom"), quietURL
-	has := map[string]string{
-		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
-		"{filename}": string(c.FinishesBackup(made.ID)),
-		"operation":  string(c.ListsBackups(made.ID)[0].OperationID), "{deliveryId}": nobodysID,
-		"{roleId}": string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
-	}
+	made, url := c.Creates("orders"), quietURL
+	has := c.fills(made)
+	has["{deliveryId}"] = nobodysID
 	if c.stage.Receivers != nil {
 		url = c.stage.receiver()
 	}
@@ -123,6 +118,18 @@ func (c *Customer) makesOneOfEach() map[string]string {
 		has["{deliveryId}"] = string(must(c.Webhooks.Test(ctx, hook))(c.stage).DeliveryID)
 	}
 	return has
+}
+
+// fills makes something of every kind that belongs to a database, and returns the IDs by parameter.
+func (c *Customer) fills(made Created) map[string]string {
+	c.stage.Helper()
+	role := c.AddsRole(made, "Reports", "custom")
+	return map[string]string{
+		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
+		"{filename}": string(c.FinishesBackup(made.ID)),
+		"operation":  string(c.ListsBackups(made.ID)[0].OperationID),
+		"{roleId}":   string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
+	}
 }
 
 // named are the values of parameters.
