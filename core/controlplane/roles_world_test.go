@@ -59,15 +59,15 @@ func (w *roleWorld) member(standing account.Standing) access.Caller {
 	w.t.Helper()
 	a, user, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
 	ok(w.t, err)
-	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
-		AccountID: a.ID, Label: "m", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{w.db},
-	})
-	ok(w.t, err)
 	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Accounts().SetMember(ctx, ports.Membership{
 			ID: "0189abcd-ef01-4234-8567-89abcdef0123", DatabaseID: w.db, UserID: user.ID, Role: standing,
 		})
 	}))
+	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+		AccountID: a.ID, Label: "m", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{w.db},
+	})
+	ok(w.t, err)
 	return w.admit(key)
 }
 
