@@ -5,6 +5,7 @@
 //	id            typed identifiers
 //	machine       the shape of a state machine: a table in which every cell is written out
 //	account       plans, quotas, keys and scopes, who may do what
+//	member        the people of a database: members and invitations
 //	ratelimit     route classes, limits, and the pure decision of a shared bucket
 //	idempotency   what a key may look like, and when a request is the same request
 //	credential    SCRAM verifiers, generated passwords
@@ -16,6 +17,7 @@
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule
+//	mail          invitation mails: their machine, lease, schedule, bounds and text
 //	audit         the activity log
 //	health        healthy or degraded
 //	command       what an agent can be told and asked: one type each, with its result and its JSON form

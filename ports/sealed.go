@@ -14,7 +14,7 @@ type SealedValues interface {
 }
 
 // SealedValue is one encrypted value. Ref names its row ("change/<id>" of a pending rotation,
-// "login/<database>/<login>", "role/<id>", "server/<id>", "webhook/<id>"), Context is what it is bound to.
+// "login/<database>/<login>", "mail/<id>", "role/<id>", "server/<id>", "webhook/<id>"), Context is what it is bound to.
 type SealedValue struct {
 	Ref     string
 	Context string

@@ -26,7 +26,7 @@ type Host struct {
 	Store      ports.Store
 	Admissions ports.Admissions
 	Notifier   ports.Notifier
-	// Dispatchers wakes for events and deliveries of webhooks.
+	// Dispatchers wakes for events and deliveries of webhooks, and for mails.
 	Dispatchers ports.Notifier
 	// Events reads the whole outbox, oldest first, which no port does.
 	Events func(t *testing.T) []ports.OutboxEvent

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
@@ -26,7 +27,7 @@ func SealedValues(t *testing.T, m Metadata) {
 	})
 }
 
-// fillSealed stores two databases with two logins, a role and a pending rotation each, a second server and two endpoints.
+// fillSealed stores two databases with two logins, a role and a pending rotation each, a second server and two endpoints, and a mail of each database.
 func fillSealed(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
 	want = append(want,
@@ -38,6 +39,8 @@ func fillSealed(w *world) (want []ports.SealedValue) {
 		ref := "webhook/" + string(e.ID)
 		want = append(want, ports.SealedValue{Ref: ref, Context: webhook.SecretContext(e.ID), Sealed: e.SealedSecret})
 		r := w.addDatabase(numbered(i))
+		m := w.addMail(r, epoch)
+		want = append(want, ports.SealedValue{Ref: "mail/" + string(m.ID), Context: mail.SecretContext(m.ID), Sealed: m.SealedToken})
 		for _, login := range []database.Login{database.OwnerLogin, database.ReadonlyLogin} {
 			l := ownerOf(r.ID)
 			l.Login, l.Generation, l.Sealed = login, int64(i+1), []byte(login)

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
@@ -88,7 +89,7 @@ func (o fakeOperator) DropOldSecretKeys() error {
 // MakeMember implements spec.Operator.
 func (o fakeOperator) MakeMember(of id.DatabaseID, user id.UserID, role account.Standing) error {
 	return o.s.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().SetMember(ctx, ports.Membership{
+		return tx.Members().Set(ctx, member.Membership{
 			ID: id.FromBytes[id.MembershipID](o.s.entropy.UUID()), DatabaseID: of,
 			UserID: user, Role: role,
 		})

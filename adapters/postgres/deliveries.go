@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// dispatchChannel is where committed events and deliveries are announced; see Notifier.Dispatchers.
+// dispatchChannel is where committed events, deliveries and mails are announced; see Notifier.Dispatchers.
 const dispatchChannel = "pgherd_webhooks"
 
 var (

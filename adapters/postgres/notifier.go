@@ -58,7 +58,7 @@ func (n *Notifier) Close() (err error) {
 // Wake implements ports.Notifier: it wakes for operations.
 func (n *Notifier) Wake() (<-chan struct{}, func()) { return n.workers.Wake() }
 
-// Dispatchers wakes for events and deliveries of webhooks. It lasts as long as the Notifier.
+// Dispatchers wakes for events and deliveries of webhooks, and for mails. It lasts as long as the Notifier.
 func (n *Notifier) Dispatchers() ports.Notifier { return &n.dispatchers }
 
 // pass wakes all waiters for each notification, and for the nil that follows a reconnect, because notifications sent in between

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -15,6 +16,7 @@ var (
 	sealedChanges = define(roleChangeTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
 	sealedLogins  = define(loginTable.read().Where("(t.database_id, t.login) > (?, ?)").
 			OrderBy("t.database_id", "t.login").Suffix("LIMIT ?"))
+	sealedMails    = define(mailTable.read().Where("t.sealed_token IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
 	sealedRoles    = define(roleTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
 	sealedServers  = define(serverTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
 	sealedWebhooks = define(webhookTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
@@ -28,6 +30,7 @@ var (
 		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM roles WHERE id = $2) FOR NO KEY UPDATE) d
 		WHERE r.id = $2 AND r.database_id = d.id AND r.sealed = $3`)
 	resealLogin   = written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
+	resealMail    = written("UPDATE mails SET sealed_token = $1 WHERE id = $2 AND sealed_token = $3")
 	resealServer  = written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
 	resealWebhook = written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
 )
@@ -51,6 +54,9 @@ var sealedTables = []sealedRows{
 		ref := "login/" + string(l.DatabaseID) + "/" + string(l.Login)
 		return ports.SealedValue{Ref: ref, Context: l.Context(), Sealed: l.Sealed}
 	}), resealLogin},
+	{"mail", []string{firstUUID}, sealedIn(sealedMails, func(m mail.Mail) ports.SealedValue {
+		return ports.SealedValue{Ref: "mail/" + string(m.ID), Context: mail.SecretContext(m.ID), Sealed: m.SealedToken}
+	}), resealMail},
 	{"role", []string{firstUUID}, sealedIn(sealedRoles, func(r role.Role) ports.SealedValue {
 		return ports.SealedValue{Ref: "role/" + string(r.ID), Context: r.SecretContext(), Sealed: r.Sealed}
 	}), resealRole},

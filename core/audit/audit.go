@@ -41,13 +41,21 @@ const (
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
+	MemberAdded        Action = "member.added"
+	MemberRoleChanged  Action = "member.role_changed"
+	MemberRemoved      Action = "member.removed"
+	InvitationCreated  Action = "invitation.created"
+	InvitationResent   Action = "invitation.resent"
+	InvitationRevoked  Action = "invitation.revoked"
+	InvitationAccepted Action = "invitation.accepted"
+	InvitationExpired  Action = "invitation.expired"
 )
 
 // Actor is who acted, or on whose behalf the service did.
 type Actor struct {
-	Name string `db:"actor"` // "key:pgh_ABCDEFGH", "operator" or "system"
-	// UserID is the person whose key it was. A key that is replaced gets another prefix, so its name does not lead to the person
-	// for long. Empty: the operator, the service itself, or somebody on a host of a version that did not store persons.
+	Name string `db:"actor"` // "key:pgh_ABCDEFGH", "user:" and an ID, "operator" or "system"
+	// UserID is the person, for a key the one who holds it: a key that is replaced gets another prefix, so its name does not lead to
+	// the person for long. Empty: the operator, the service itself, or somebody on a host of a version that stored no persons.
 	UserID id.UserID `db:"user_id"`
 }
 
@@ -59,6 +67,9 @@ var (
 
 // ByKey is a person with a key, which is named by its visible prefix.
 func ByKey(prefix string, person id.UserID) Actor { return Actor{"key:" + prefix, person} }
+
+// ByUser is a person who acted without a key.
+func ByUser(person id.UserID) Actor { return Actor{"user:" + string(person), person} }
 
 // Details hold strings only, so that an entry never changes its meaning.
 type Details map[string]string

@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
@@ -60,7 +61,7 @@ func (w *roleWorld) member(standing account.Standing) access.Caller {
 	a, user, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
 	ok(w.t, err)
 	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().SetMember(ctx, ports.Membership{
+		return tx.Members().Set(ctx, member.Membership{
 			ID: "0189abcd-ef01-4234-8567-89abcdef0123", DatabaseID: w.db, UserID: user.ID, Role: standing,
 		})
 	}))

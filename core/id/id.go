@@ -15,6 +15,8 @@ type (
 	OperationID      string
 	AllowlistEntryID string
 	MembershipID     string
+	InvitationID     string
+	MailID           string
 	RoleID           string
 	WebhookID        string
 	DeliveryID       string

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -56,6 +57,14 @@ func (s *state) sealed() (list []sealed) {
 			w.SealedSecret = value
 			s.webhooks.put(s.txid, key, w)
 		})
+	}
+	for key, m := range s.mails.byKey {
+		if m.SealedToken != nil {
+			add("mail/"+string(m.ID), mail.SecretContext(m.ID), m.SealedToken, func(s *state, value []byte) {
+				m.SealedToken = value
+				s.mails.put(s.txid, key, m)
+			})
+		}
 	}
 	return list
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
@@ -24,7 +26,8 @@ type state struct {
 	bindings       rows[binding, binding]
 	servers        rows[id.ServerID, server.Server]
 	databases      rows[id.DatabaseID, database.Record]
-	memberships    rows[membershipKey, ports.Membership]
+	memberships    rows[membershipKey, member.Membership]
+	invitations    rows[id.InvitationID, member.Invitation]
 	logins         rows[loginKey, ports.LoginSecret]
 	roles          rows[id.RoleID, role.Role]
 	roleChanges    rows[id.OperationID, role.Change]
@@ -40,7 +43,9 @@ type state struct {
 	webhooks       rows[id.WebhookID, lane]
 	deliveries     rows[id.DeliveryID, webhook.Delivery]
 	attempts       rows[attemptKey, ports.WebhookAttempt]
-	turns          int64 // claims so far
+	mails          rows[id.MailID, mail.Mail]
+	mailLanes      rows[id.AccountID, int64] // the turn at which each was last served
+	turns          int64                     // claims so far
 	features       rows[string, string]
 	enrolments     rows[enrolment, enrolment]
 	autoEnroll     rows[id.AccountID, id.AccountID]

@@ -162,6 +162,8 @@ func (s session) refuse(err error) error {
 
 // The repositories of a transaction or a view.
 func (s session) Accounts() ports.Accounts         { return accounts{s} }
+func (s session) Members() ports.Members           { return members{s} }
+func (s session) Invitations() ports.Invitations   { return invitations{s} }
 func (s session) Keys() ports.Keys                 { return keys{s} }
 func (s session) Databases() ports.Databases       { return databases{s} }
 func (s session) Logins() ports.Logins             { return logins{s} }
@@ -179,3 +181,4 @@ func (s session) Switches() ports.Switches         { return switches{s} }
 func (s session) SealedValues() ports.SealedValues { return sealedValues{s} }
 func (s session) Webhooks() ports.Webhooks         { return webhooks{s} }
 func (s session) Deliveries() ports.Deliveries     { return deliveries{s} }
+func (s session) Mails() ports.Mails               { return mails{s} }

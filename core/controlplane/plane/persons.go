@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// By is something that somebody did, with the person; nil where nobody is known.
+// By is something that somebody did, with the person, but without the hash of the password; nil where nobody is known.
 type By[T any] struct {
 	What   T
 	Person *account.User
@@ -31,6 +31,7 @@ func WithPersons[T any](ctx context.Context, tx ports.Tx, list []T, by func(T) i
 			return nil, err
 		}
 		for _, u := range users {
+			u.PasswordHash = ""
 			asked[u.ID] = &u
 		}
 	}

@@ -1,0 +1,159 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type mails struct{ session }
+
+func (m mails) Add(ctx context.Context, row mail.Mail) error {
+	return m.write(ctx, func(s *state) error {
+		_, ofAccount := s.accounts.get(row.AccountID)
+		_, ofDatabase := s.databases.get(row.DatabaseID)
+		if !ofAccount || !ofDatabase {
+			return m.refuse(ports.ErrNoRow)
+		}
+		if _, taken := s.mails.get(row.ID); taken {
+			return m.refuse(errors.New("a mail of that ID exists"))
+		}
+		row.SealedToken = bytes.Clone(row.SealedToken)
+		s.mails.put(s.txid, row.ID, row)
+		m.tx.announced = true
+		return nil
+	})
+}
+
+func (m mails) Recent(
+	ctx context.Context, account id.AccountID, recipient string, since time.Time,
+) (mail.Recent, error) {
+	return read(ctx, m.session, func(s *state) (recent mail.Recent, _ error) {
+		for _, row := range s.mails.byKey {
+			if row.AccountID != account || !row.CreatedAt.After(since) {
+				continue
+			}
+			recent.OfAccount++
+			if strings.EqualFold(row.Recipient, recipient) {
+				recent.ToRecipient++
+			}
+		}
+		return recent, nil
+	})
+}
+
+func (m mails) Withdraw(ctx context.Context, i id.InvitationID, now time.Time) error {
+	return m.write(ctx, func(s *state) error {
+		for _, row := range s.mails.byKey {
+			if row.InvitationID != i {
+				continue
+			}
+			withdrawn, err := row.Withdrawn(now)
+			if err != nil {
+				return err
+			}
+			s.mails.put(s.txid, row.ID, withdrawn)
+		}
+		return nil
+	})
+}
+
+func (m mails) Lock(ctx context.Context, of id.MailID) (mail.Mail, error) {
+	return write(ctx, m.session, func(s *state) (mail.Mail, error) { return found(s.mails.get(of)) })
+}
+
+func (m mails) SaveLeased(ctx context.Context, row mail.Mail) error {
+	return m.write(ctx, func(s *state) error {
+		stored, ok := s.mails.get(row.ID)
+		if !ok || stored.Epoch != row.Epoch {
+			return ports.ErrLeaseLost
+		}
+		stored.SealedToken, stored.Status, stored.Attempts = bytes.Clone(row.SealedToken), row.Status, row.Attempts
+		stored.FinishedAt, stored.Lease = row.FinishedAt, row.Lease
+		s.mails.put(s.txid, row.ID, stored)
+		return nil
+	})
+}
+
+func (m mails) Forget(ctx context.Context, before time.Time, limit int) error {
+	return m.write(ctx, func(s *state) error {
+		ended := s.mails.having(func(row mail.Mail) bool {
+			return row.FinishedAt != nil && row.FinishedAt.Before(before)
+		}, func(a, b mail.Mail) int { return a.FinishedAt.Compare(*b.FinishedAt) })
+		for _, old := range first(ended, limit) {
+			s.mails.delete(s.txid, old.ID)
+		}
+		return nil
+	})
+}
+
+func (m mails) Backlog(ctx context.Context) (ports.MailBacklog, error) {
+	return read(ctx, m.session, func(s *state) (b ports.MailBacklog, _ error) {
+		for _, row := range s.mails.byKey {
+			if row.Status.Final() {
+				continue
+			}
+			b.Open++
+			if b.Oldest == nil || row.CreatedAt.Before(*b.Oldest) {
+				b.Oldest = &row.CreatedAt
+			}
+		}
+		return b, nil
+	})
+}
+
+func (m mails) ClaimNext(
+	ctx context.Context, owner string, now time.Time, hold time.Duration, perAccount int,
+) (mail.Mail, error) {
+	return write(ctx, m.session, func(s *state) (mail.Mail, error) {
+		held, due := map[id.AccountID]int{}, map[id.AccountID]mail.Mail{}
+		for _, row := range s.mails.byKey {
+			if row.UnderLease(now) {
+				held[row.AccountID]++
+			}
+			if longest, ok := due[row.AccountID]; row.Claimable(now) && (!ok || byMailDue(row, longest) < 0) {
+				due[row.AccountID] = row
+			}
+		}
+		var next *mail.Mail
+		for account, row := range due {
+			if held[account] < perAccount && (next == nil || s.fairerAccount(row, *next, held)) {
+				next = &row
+			}
+		}
+		if next == nil {
+			return mail.Mail{}, ports.ErrNoRow
+		}
+		claimed := next.Claimed(owner, now, hold)
+		s.mails.put(s.txid, claimed.ID, claimed)
+		s.turns++
+		s.mailLanes.put(s.txid, claimed.AccountID, s.turns)
+		return claimed, nil
+	})
+}
+
+// fairerAccount puts first the account with the fewest mails held, then the one that was last served before the other.
+func (s *state) fairerAccount(a, b mail.Mail, held map[id.AccountID]int) bool {
+	return cmp.Or(cmp.Compare(held[a.AccountID], held[b.AccountID]),
+		cmp.Compare(s.mailLanes.byKey[a.AccountID], s.mailLanes.byKey[b.AccountID]),
+		mailDueSince(a).Compare(mailDueSince(b)), cmp.Compare(a.AccountID, b.AccountID)) < 0
+}
+
+func byMailDue(a, b mail.Mail) int {
+	return cmp.Or(mailDueSince(a).Compare(mailDueSince(b)), byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)))
+}
+
+// mailDueSince is since when the mail may be claimed and nobody holds it.
+func mailDueSince(m mail.Mail) time.Time {
+	if m.Until != nil && m.Until.After(m.NotBefore) {
+		return *m.Until
+	}
+	return m.NotBefore
+}
