@@ -123,7 +123,8 @@ func (r Route) line() string { return strings.Replace(r.String(), "/api/v1", "",
 // for the state that others before have left.
 func (s *Stage) answersBy(who caller, r Route, a Answer) {
 	s.Helper()
-	right, missing, ok := takes[r.line()], fault.Code(strings.ToUpper(r.Target)+"_NOT_FOUND"), false
+	right, missing := takes[r.line()], fault.Code(strings.ToUpper(r.Target)+"_NOT_FOUND")
+	var ok bool
 	switch {
 	case right == "account" && who.selected:
 		ok = a.is("KEY_SCOPE_DENIED")
