@@ -23,6 +23,27 @@ var sharing = []Scenario{
 		both := s.WithKey(bob.Account, made.ID, home.ID)
 		s.That(len(both.SeesAll()) == 2, "with a key for both he sees %v", both.SeesAll())
 	}},
+	{Name: "a membership takes nothing from the member's own account and adds nothing to it", Play: func(s *Stage) {
+		_, made := s.Owner()
+		bob := s.Customer("pro")
+		s.OK(s.Operator.SetQuota(bob.Account, 1))
+		s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, "admin"))
+		bob.Creates("home")
+		s.Refused(refusal(bob.CreateWebhook(quietURL, made.ID)), "INVALID_WEBHOOK_ENDPOINT", "databaseId")
+		s.Refused(refusal(s.WithKey(bob.Account, made.ID).CreateWebhook(quietURL, made.ID)), "KEY_SCOPE_DENIED")
+	}},
+	{Name: "what a member does is told to the endpoints of the database's account, and never to the member's own",
+		Needs: []Ability{HasReceivers}, Play: func(s *Stage) {
+			ada, made := s.Owner()
+			bob := s.Customer("pro")
+			s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, "developer"))
+			hers, his := ada.Hooks(s.receiver(), ""), bob.Hooks(s.receiver(), "")
+			there := s.WithKey(bob.Account, made.ID)
+			there.FinishesBackup(made.ID)
+			s.Hears(hers, 1)
+			must(bob.Webhooks.Test(ctx, his.ID))(s)
+			s.Hears(his, 1) // the test alone
+		}},
 	{Name: "a key is for databases of its account and for those that its user is a member of, and for no other",
 		Play: func(s *Stage) {
 			_, made := s.Owner()

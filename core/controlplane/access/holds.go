@@ -3,15 +3,13 @@ package access
 import (
 	"context"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Holds looks again whether the caller may do an action on a database that was reached a while ago. DATABASE_NOT_FOUND: the key
-// was revoked or replaced, or no longer reaches the database. FORBIDDEN: the role has changed. Another error tells nothing about
-// the caller.
-func (r Reached) Holds(ctx context.Context, p *plane.Plane, a account.Action) error {
+// Holds looks again whether the caller may see a database that was reached a while ago. DATABASE_NOT_FOUND: the key was revoked or
+// replaced, or no longer reaches the database. Another error tells nothing about the caller.
+func (r Reached) Holds(ctx context.Context, p *plane.Plane) error {
 	found, err := p.Admissions.Find(ctx, r.caller.Key.ID)
 	if err == nil && found.Key.RevokedAt != nil {
 		err = ports.ErrNoRow
@@ -19,11 +17,8 @@ func (r Reached) Holds(ctx context.Context, p *plane.Plane, a account.Action) er
 	if err != nil {
 		return plane.NotFound(err, plane.ErrDatabaseNotFound())
 	}
-	again, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (Reached, error) {
+	_, err = ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (Reached, error) {
 		return r.Reach(ctx, tx, r.record.ID)
 	})
-	if err != nil {
-		return plane.NotFound(err, plane.ErrDatabaseNotFound())
-	}
-	return again.Permit(a)
+	return plane.NotFound(err, plane.ErrDatabaseNotFound())
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -30,15 +29,14 @@ func (b *Backups) entitled(ctx context.Context, r access.Reached, body io.ReadCl
 	return &entitledBody{ReadCloser: body, clock: clock, until: clock().Add(entitledFor), holds: func() error {
 		ctx, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
-		return r.Holds(ctx, b.plane, account.See)
+		return r.Holds(ctx, b.plane)
 	}}
 }
 
 // Read implements io.Reader.
 func (b *entitledBody) Read(p []byte) (int, error) {
 	if now := b.clock(); !now.Before(b.until) {
-		err := b.holds()
-		if fault.Has(err, fault.DatabaseNotFound) || fault.Has(err, fault.Forbidden) {
+		if err := b.holds(); fault.Has(err, fault.DatabaseNotFound) {
 			return 0, err
 		}
 		b.until = b.clock().Add(entitledFor)

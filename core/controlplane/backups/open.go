@@ -25,7 +25,7 @@ type Download struct {
 // Open streams a backup file. It counts against the caller's account, whose database it may not be. BACKUP_NOT_FOUND,
 // AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE. RATE_LIMITED: the account has Config.DownloadsPerAccount open. SERVER_BUSY: this process
 // has Config.DownloadsPerServer open from the database server, and none of them ended within Config.DownloadWait. Reading the
-// file ends with DATABASE_NOT_FOUND or FORBIDDEN soon after the caller may no longer do it.
+// file ends with DATABASE_NOT_FOUND soon after the caller may no longer do it.
 func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Filename) (d Download, err error) {
 	if err := r.Permit(account.See); err != nil {
 		return Download{}, err
