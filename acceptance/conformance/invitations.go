@@ -24,7 +24,8 @@ func Invitations(t *testing.T, m Metadata) {
 // invitation to a database, with a token of its own, that is not stored yet.
 func (w *world) invitation(db id.DatabaseID, email string) member.Invitation {
 	i := newID[id.InvitationID]()
-	return member.New(i, db, email, account.Viewer, member.HashOf(string(i)), epoch)
+	return member.Invitation{ID: i, AccountID: w.account.ID, DatabaseID: db, Email: email, Role: account.Viewer}.
+		Opened(member.HashOf(string(i)), epoch)
 }
 
 func (w *world) addInvitation(db id.DatabaseID, email string, change ...func(*member.Invitation)) member.Invitation {

@@ -17,6 +17,7 @@ const Kept = 30 * 24 * time.Hour
 // Invitation asks somebody who may not be a user yet to become a member of a database.
 type Invitation struct {
 	ID         id.InvitationID  `db:"id"`
+	AccountID  id.AccountID     `db:"account_id"` // that owns the database
 	DatabaseID id.DatabaseID    `db:"database_id"`
 	Email      string           `db:"email"` // as account.ValidateEmail returns it
 	Role       account.Standing `db:"role"`
@@ -27,12 +28,10 @@ type Invitation struct {
 	EndedAt    *time.Time       `db:"ended_at"` // when it was accepted, revoked or expired
 }
 
-// New makes an open invitation.
-func New(i id.InvitationID, db id.DatabaseID, email string, role account.Standing, token Hash, now time.Time) Invitation {
-	return Invitation{
-		ID: i, DatabaseID: db, Email: email, Role: role, TokenHash: token[:], Status: Open,
-		CreatedAt: now, ExpiresAt: now.Add(Validity),
-	}
+// Opened is a new invitation with its token, of which the fields before the token are given.
+func (i Invitation) Opened(token Hash, now time.Time) Invitation {
+	i.TokenHash, i.Status, i.CreatedAt, i.ExpiresAt = token[:], Open, now, now.Add(Validity)
+	return i
 }
 
 // At is the invitation as it is at a time: an open one whose token has run out is expired, whether or not that is stored yet.

@@ -22,7 +22,7 @@ func TestTransitions(t *testing.T) {
 }
 
 func invited() Invitation {
-	return New("i", "d", "bob@example.org", account.Viewer, HashOf("first"), start)
+	return Invitation{ID: "i", DatabaseID: "d", Email: "bob@example.org", Role: account.Viewer}.Opened(HashOf("first"), start)
 }
 
 func TestSevenDays(t *testing.T) {

@@ -20,7 +20,6 @@ const (
 	Unauthorized Class = "unauthorized" // per client address, not per key
 	Accept       Class = "accept"       // acceptances of invitations, per client address
 	Invite       Class = "invite"       // addresses that an account adds to databases, or sends an invitation again
-	Recipient    Class = "recipient"    // invitation mails to one address, of all accounts together
 )
 
 // Limit allows Count requests in each Period, and a burst of Count.
@@ -40,7 +39,6 @@ func Defaults() map[Class]Limit {
 		Unauthorized: {30, time.Minute},
 		Accept:       {20, time.Minute},
 		Invite:       {100, time.Hour},
-		Recipient:    {20, 24 * time.Hour},
 	}
 }
 

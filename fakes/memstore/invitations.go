@@ -73,7 +73,7 @@ func (i invitations) Save(ctx context.Context, row member.Invitation) error {
 		if !ok {
 			return ports.ErrNoRow
 		}
-		row.DatabaseID, row.Email, row.CreatedAt = stored.DatabaseID, stored.Email, stored.CreatedAt
+		row.AccountID, row.DatabaseID, row.Email, row.CreatedAt = stored.AccountID, stored.DatabaseID, stored.Email, stored.CreatedAt
 		return i.put(s, row)
 	})
 }

@@ -21,6 +21,7 @@ CREATE UNIQUE INDEX users_email_any_case ON users (lower(email COLLATE "C")) WHE
 
 CREATE TABLE invitations (
     id          uuid PRIMARY KEY,
+    account_id  uuid NOT NULL REFERENCES accounts,
     database_id uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
     email       text NOT NULL,
     role        text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),

@@ -9,8 +9,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal and Sender may be nil (without a Sender, webhooks are refused); all others are
-// required.
+// Ports are what the use cases need. Journal, Sender and Passwords may be nil (without a Sender, webhooks are refused; without
+// Passwords, nobody new can accept an invitation); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -20,6 +20,7 @@ type Ports struct {
 	Secrets    ports.SecretBox
 	Journal    ports.Journal
 	Sender     ports.WebhookSender
+	Passwords  ports.Passwords
 }
 
 // Config holds an installation's choices. The zero value of a field means its default.

@@ -34,6 +34,9 @@ func New(p Ports, c Config) (*Plane, error) {
 	if p.Sender == nil {
 		p.Sender = ports.NoWebhooks{}
 	}
+	if p.Passwords == nil {
+		p.Passwords = ports.NoPasswords{}
+	}
 	made := &Plane{Ports: p, Config: withDefaults(c, p.Entropy)}
 	made.Calls = newCalls(made.Config)
 	made.Work = work.New(work.Config{
