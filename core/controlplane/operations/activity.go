@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"maps"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -29,8 +30,22 @@ func (a *Activity) List(
 			return ports.Position{At: e.What.At, ID: string(e.What.ID)}
 		},
 		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]plane.By[audit.Entry], error) {
-			return Log(ctx, tx, r.Record().ID, p)
+			list, err := Log(ctx, tx, r.Record().ID, p)
+			if err == nil && r.Standing() != account.Owner {
+				hideAddresses(list)
+			}
+			return list, err
 		})
+}
+
+// hideAddresses leaves out the mail addresses of those who were invited, added or removed. Members see who acts, by name; the list
+// of people with their addresses is the owner's.
+func hideAddresses(list []plane.By[audit.Entry]) {
+	for i := range list {
+		details := maps.Clone(list[i].What.Details)
+		delete(details, "email")
+		list[i].What.Details = details
+	}
 }
 
 // Log reads the entries of a database, newest first, with those who acted.
