@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
 )
@@ -53,7 +54,7 @@ func newService(t testing.TB) *service {
 	s.fleet = fakeagent.New(s.clock)
 	ports := controlplane.Ports{
 		Store: store, Admissions: store, Fleet: s.fleet, Clock: s.clock, Entropy: s.entropy, Secrets: fakebox.New(),
-		Sender: s.inbox,
+		Sender: s.inbox, Passwords: fakepasswords.Hasher{},
 	}
 	for range apiHosts + 1 {
 		cp, err := controlplane.New(ports, controlplane.Config{Limits: limits})

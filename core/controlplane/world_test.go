@@ -27,6 +27,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
 	"github.com/pgherd/pgherd/ports"
@@ -69,7 +70,7 @@ func configured(t *testing.T, c controlplane.Config) *world {
 	w.fleet, w.inbox = fakeagent.New(w.clock), inbox.New(webhook.Policy{})
 	w.ports = controlplane.Ports{
 		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
-		Sender: w.inbox,
+		Sender: w.inbox, Passwords: fakepasswords.Hasher{},
 	}
 	w.ControlPlane = w.process(c)
 	w.machine = must(w.Operator.AddServer(w.ctx, operator.NewServer{

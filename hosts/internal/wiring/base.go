@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/passwords"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
@@ -137,7 +138,7 @@ func newControlPlane(
 	}
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box,
-		Journal: j, Sender: sender,
+		Journal: j, Sender: sender, Passwords: passwords.Hasher{},
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
 		Crash: CrashHook(),
