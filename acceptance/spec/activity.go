@@ -39,20 +39,32 @@ var recording = []Scenario{
 	{Name: "the activity log tells which of several people did what, whoever finished it and whatever became of the key",
 		Play: func(s *Stage) {
 			ada, made := s.Owner()
-			bob := s.member(made, "admin")
+			bob := ada.member(made, "admin")
 			bob.FinishesBackup(made.ID)
 			bob.Rotates(made, bob.AddsRole(made, "Reports", "read_only"), "rotate-1")
 			must(s.Operator.ReplaceKey(bob.Key))(s)
 			log := ada.ReadsActivity(made.ID)
-			s.That(len(log) == 5, "the log is %+v", log)
+			s.That(len(log) == 6, "the log is %+v", log)
 			for _, e := range log {
 				who := bob
-				if e.Action == audit.DatabaseCreated {
+				if e.Action == audit.DatabaseCreated || e.Action == audit.MemberAdded {
 					who = ada
 				}
 				s.That(who.did(e) && e.Person.Name == "Somebody", "%s was done by %s, %+v", e.Action, e.Actor, e.Person)
 			}
 		}},
+	{Name: "the activity log shows the mail addresses of people to the owner alone", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		bob := ada.member(made, "admin")
+		for _, c := range []struct {
+			who *Customer
+			has string
+		}{{ada, bob.Account.Email}, {bob, ""}} {
+			log := c.who.ReadsActivity(made.ID)
+			i := slices.IndexFunc(log, func(e wire.Activity) bool { return e.Action == audit.MemberAdded })
+			s.That(i >= 0 && log[i].Details["email"] == c.has && log[i].Details["role"] == "admin", "the log is %+v", log)
+		}
+	}},
 	{Name: "what one database's log says concerns no other database", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		one, other := ada.Creates("one"), ada.Creates("other")

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -13,7 +14,7 @@ var sharing = []Scenario{
 		ada, made := s.Owner()
 		bob := s.Customer("pro")
 		home := bob.Creates("home")
-		s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, "admin"))
+		ada.Admits(bob, made, "admin")
 		s.Refused(refusal(bob.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
 		s.That(slices.Equal(bob.SeesAll(), []id.DatabaseID{home.ID}), "bob sees %v", bob.SeesAll())
 		s.That(slices.Equal(ada.SeesAll(), []id.DatabaseID{made.ID}), "ada sees %v", ada.SeesAll())
@@ -24,10 +25,10 @@ var sharing = []Scenario{
 		s.That(len(both.SeesAll()) == 2, "with a key for both he sees %v", both.SeesAll())
 	}},
 	{Name: "a membership takes nothing from the member's own account and adds nothing to it", Play: func(s *Stage) {
-		_, made := s.Owner()
+		ada, made := s.Owner()
 		bob := s.Customer("pro")
 		s.OK(s.Operator.SetQuota(bob.Account, 1))
-		s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, "admin"))
+		ada.Admits(bob, made, "admin")
 		bob.Creates("home")
 		s.Refused(refusal(bob.CreateWebhook(quietURL, made.ID)), "INVALID_WEBHOOK_ENDPOINT", "databaseId")
 		s.Refused(refusal(s.WithKey(bob.Account, made.ID).CreateWebhook(quietURL, made.ID)), "KEY_SCOPE_DENIED")
@@ -36,7 +37,7 @@ var sharing = []Scenario{
 		Needs: []Ability{HasReceivers}, Play: func(s *Stage) {
 			ada, made := s.Owner()
 			bob := s.Customer("pro")
-			s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, "developer"))
+			ada.Admits(bob, made, "developer")
 			hers, his := ada.Hooks(s.receiver(), ""), bob.Hooks(s.receiver(), "")
 			there := s.WithKey(bob.Account, made.ID)
 			there.FinishesBackup(made.ID)
@@ -56,10 +57,18 @@ var sharing = []Scenario{
 		}},
 }
 
-// member is somebody with a standing on a database of another account, and a key for it.
-func (s *Stage) member(db Created, standing account.Standing) *Customer {
-	s.Helper()
-	bob := s.Customer("pro")
-	s.OK(s.Operator.MakeMember(db.ID, bob.Account.UserID, standing))
-	return s.WithKey(bob.Account, db.ID)
+// Admits makes somebody who has an account a member of a database.
+func (c *Customer) Admits(bob *Customer, to Created, role account.Standing) id.MembershipID {
+	c.stage.Helper()
+	joined := must(c.Members.Add(ctx, to.ID, wire.AddMember{Email: bob.Account.Email, Role: role}))(c.stage)
+	c.stage.That(joined.Kind == wire.KindMember && joined.UserID == bob.Account.UserID, "%+v", joined)
+	return id.MembershipID(joined.ID)
+}
+
+// member is somebody who is a member of a customer's database, with a key for it.
+func (c *Customer) member(of Created, role account.Standing) *Customer {
+	c.stage.Helper()
+	bob := c.stage.Customer("pro")
+	c.Admits(bob, of, role)
+	return c.stage.WithKey(bob.Account, of.ID)
 }

@@ -49,6 +49,13 @@ var takes = map[string]string{
 	"POST /databases/{id}/custom-roles/{roleId}/delete":                "configure",
 	"POST /databases/{id}/custom-roles/{roleId}/prepare":               "configure",
 	"POST /databases/{id}/custom-roles/{roleId}/admit":                 "configure",
+	"GET /databases/{id}/members":                                      "account",
+	"POST /databases/{id}/members":                                     "account",
+	"PATCH /databases/{id}/members/{membershipId}":                     "account",
+	"DELETE /databases/{id}/members/{membershipId}":                    "account",
+	"GET /databases/{id}/invitations":                                  "account",
+	"POST /databases/{id}/invitations/{invitationId}/resend":           "account",
+	"DELETE /databases/{id}/invitations/{invitationId}":                "account",
 	"GET /databases/{id}/managed-roles":                                "see",
 	"POST /databases/{id}/managed-roles/{login}/credentials":           "configure",
 	"POST /databases/{id}/managed-roles/{login}/rotate":                "configure",
@@ -87,11 +94,15 @@ func (s *Stage) everybody(ada *Customer, made Created, requests int) (all []call
 		all = append(all, c)
 	}
 	add("a stranger", "", s.Customer("pro").Account)
+	eve := s.Customer("pro")
+	membership := ada.Admits(eve, made, "admin")
+	add("an admin until now", "", eve.Account, made.ID)
+	s.OK(ada.Members.Remove(ctx, made.ID, membership))
 	for _, role := range []account.Standing{"viewer", "developer", "admin"} {
-		bob := s.Customer("pro").Account
-		s.OK(s.Operator.MakeMember(made.ID, bob.UserID, role))
-		add("the "+string(role)+" with a full-account key", "", bob)
-		add("the "+string(role), role, bob, made.ID)
+		bob := s.Customer("pro")
+		ada.Admits(bob, made, role)
+		add("the "+string(role)+" with a full-account key", "", bob.Account)
+		add("the "+string(role), role, bob.Account, made.ID)
 	}
 	add("the owner with a key for the database", "owner", ada.Account, made.ID)
 	add("the owner", "owner", ada.Account)
