@@ -21,6 +21,7 @@ type JournalEvent struct {
 	RoleID      id.RoleID
 	WebhookID   id.WebhookID
 	DeliveryID  id.DeliveryID
+	MailID      id.MailID
 	Kind        string
 	RequestID   string
 	Epoch       int64

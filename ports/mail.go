@@ -5,25 +5,33 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 )
 
 // Mailer makes single attempts to send a mail. It does not decide about retries.
 type Mailer interface {
+	// Check returns an error where no mail can ever be sent to an address: FEATURE_DISABLED where the installation sends none,
+	// VALIDATION_ERROR on "email" where the address is none that mail servers take. It asks no server.
+	Check(to string) error
 	// Send hands a mail over. An error that is a *mail.Refusal is permanent: the same mail will always be refused. Any other may
 	// be gone later; it may also mean that the mail was taken and the answer lost. No error contains the mail's text.
 	Send(ctx context.Context, m mail.Message) error
 }
 
-// ErrNoMail means that this installation has no way to send mails.
-var ErrNoMail = errors.New("this installation sends no mails")
-
 // NoMail is the mailer of an installation that sends no mails.
 type NoMail struct{}
 
-// Send returns ErrNoMail.
-func (NoMail) Send(context.Context, mail.Message) error { return ErrNoMail }
+// Check refuses with FEATURE_DISABLED.
+func (NoMail) Check(string) error {
+	return fault.New(fault.FeatureDisabled, "this installation sends no mails, so nobody can be invited; ask its operator")
+}
+
+// Send fails.
+func (NoMail) Send(context.Context, mail.Message) error {
+	return errors.New("this installation sends no mails")
+}
 
 // Mails keeps mails on their way. A mail goes with its database.
 type Mails interface {

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -20,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
 	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
+	"github.com/pgherd/pgherd/fakes/mailbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
 )
 
@@ -44,6 +46,7 @@ type service struct {
 	fleet   *fakeagent.Fleet
 	agent   *fakeagent.Server
 	inbox   *inbox.Inbox
+	mailbox *mailbox.Mailbox
 	entropy *fakeentropy.Entropy
 }
 
@@ -51,13 +54,17 @@ func newService(t testing.TB) *service {
 	t.Helper()
 	store := memstore.NewRerunning()
 	s := &service{store: store, clock: fakeclock.New(), entropy: fakeentropy.New(), inbox: inbox.New(webhook.Policy{})}
-	s.fleet = fakeagent.New(s.clock)
+	s.fleet, s.mailbox = fakeagent.New(s.clock), mailbox.New()
 	ports := controlplane.Ports{
 		Store: store, Admissions: store, Fleet: s.fleet, Clock: s.clock, Entropy: s.entropy, Secrets: fakebox.New(),
-		Sender: s.inbox, Passwords: fakepasswords.Hasher{},
+		Sender: s.inbox, Mailer: s.mailbox, Passwords: fakepasswords.Hasher{},
+	}
+	page, err := mail.ParseLink(spec.InvitationPage)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for range apiHosts + 1 {
-		cp, err := controlplane.New(ports, controlplane.Config{Limits: limits})
+		cp, err := controlplane.New(ports, controlplane.Config{Limits: limits, InvitationPage: page})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +101,7 @@ func (s *service) world() spec.World {
 	return spec.World{
 		Routes: routes(), Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
 		HoldBackup: s.holdBackup, Spoil: s.spoil, OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
-		Clock: fakeTime{s}, Receivers: s.inbox,
+		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox),
 	}
 }
 
@@ -153,6 +160,7 @@ func (b *fakeBatch) Start() error {
 	var running sync.WaitGroup
 	running.Go(func() { b.host.Work.Run(ctx, b.store, work.Workers{All: 2}) })
 	running.Go(func() { b.host.Dispatcher.Run(ctx, b.store.Dispatchers(), 4) })
+	running.Go(func() { b.host.Mails.Run(ctx, b.store.Dispatchers()) })
 	b.stop = func() { cancel(); running.Wait() }
 	return nil
 }

@@ -83,7 +83,7 @@ func startStack() error {
 	theStack.real = r
 	ctx, cancel := soon()
 	defer cancel()
-	o := stack.Options{Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir()}
+	o := stack.Options{Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir(), InvitationURL: spec.InvitationPage}
 	if o.Binary, err = stack.Build(ctx, dir); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (r *realService) world() spec.World {
 	w := spec.World{
 		Routes: routes(), Operator: realOperator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
 		HoldBackup: apps.holdBackup, Spoil: apps.spoil, OnServer: onServer{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
-		Outages: outages{r},
+		Outages: outages{r}, Mails: r.mails,
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, api := range r.apis {

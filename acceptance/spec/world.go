@@ -32,6 +32,8 @@ type World struct {
 	OnServer OnServer
 	// Agent is the agent on the only database server.
 	Agent Agent
+	// Mails returns the mails that an address has had, the oldest first.
+	Mails func(to string) ([]Mail, error)
 	// Writes is how many changing requests a key may make per minute.
 	Writes int
 

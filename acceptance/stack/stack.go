@@ -39,6 +39,8 @@ type Options struct {
 	BackupDir string
 	// Durable keeps fsync on, as an operator does: for measurements.
 	Durable bool
+	// InvitationURL is the page that mails name; where it is empty, the hosts send no mails.
+	InvitationURL string
 	// AgentFlags and InitFlags are more flags of "pgherd agent" and "pgherd agent init". They come last and win.
 	AgentFlags, InitFlags []string
 }
@@ -261,6 +263,9 @@ func (s *Stack) CAFile() string { return s.ca.CertFile() }
 // BackupDir is the agent's folder of backup files.
 func (s *Stack) BackupDir() string { return s.options.BackupDir }
 
+// MailboxDir is the folder that takes the mails.
+func (s *Stack) MailboxDir() string { return s.path("mailbox") }
+
 // PoolerDir is the folder of PgBouncer's files.
 func (s *Stack) PoolerDir() string { return s.path("pooler") }
 
@@ -317,6 +322,9 @@ func (s *Stack) environment() []string {
 		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.KeyringFile(),
 		"PGHERD_CREDENTIALS_FILE=" + s.CredentialsFile(), "PGHERD_AGENT_SECRET=" + s.agentSecret,
 		"PGHERD_ACCEPT_VERSIONS=" + strings.Join(s.accepted, ","),
+	}
+	if s.options.InvitationURL != "" {
+		env = append(env, "PGHERD_MAILBOX_DIR="+s.MailboxDir(), "PGHERD_INVITATION_URL="+s.options.InvitationURL)
 	}
 	if len(s.languages) > 0 {
 		env = append(env, "PGHERD_ACCEPT_LANGUAGES="+strings.Join(s.languages, ","))

@@ -49,6 +49,7 @@ const (
 	InvitationRevoked  Action = "invitation.revoked"
 	InvitationAccepted Action = "invitation.accepted"
 	InvitationExpired  Action = "invitation.expired"
+	InvitationNotSent  Action = "invitation.mail_failed"
 )
 
 // Actor is who acted, or on whose behalf the service did.

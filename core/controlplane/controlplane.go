@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -26,7 +27,7 @@ type (
 // CrashPoints lists the points of every capability: each is a moment between two steps of a flow. Config.Crash is called there,
 // so that a test can kill the process and show that the next start continues the flow. Operations have their own; see
 // work.Engine.Points.
-var CrashPoints = slices.Concat(databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, webhooks.CrashPoints)
+var CrashPoints = slices.Concat(databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, webhooks.CrashPoints, mails.CrashPoints)
 
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {
@@ -41,13 +42,14 @@ type ControlPlane struct {
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
 	Dispatcher    *webhooks.Dispatcher
+	Mails         *mails.Dispatcher
 	Work          *work.Engine
 	Rounds        *rounds.Runner
 	Operator      *operator.Operator
 }
 
-// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run and Rounds.Run and, with a
-// Sender, Dispatcher.Run.
+// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run and Rounds.Run, with a Sender
+// Dispatcher.Run, and with a Mailer Mails.Run.
 func New(p Ports, c Config) (*ControlPlane, error) {
 	shared, err := plane.New(p, c)
 	if err != nil {
@@ -65,6 +67,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),
 		Dispatcher:    webhooks.NewDispatcher(shared),
+		Mails:         mails.NewDispatcher(shared),
 		Work:          shared.Work,
 		Rounds:        shared.Rounds,
 		Operator:      operator.New(shared),

@@ -29,6 +29,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
 	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
+	"github.com/pgherd/pgherd/fakes/mailbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -42,6 +43,7 @@ type world struct {
 	store   *memstore.Store
 	fleet   *fakeagent.Fleet
 	inbox   *inbox.Inbox
+	mailbox *mailbox.Mailbox
 	clock   *fakeclock.Clock
 	ports   controlplane.Ports
 	machine server.Server
@@ -67,10 +69,10 @@ func newWorld(t *testing.T) *world { return configured(t, quick()) }
 func configured(t *testing.T, c controlplane.Config) *world {
 	t.Helper()
 	w := &world{t: t, ctx: t.Context(), store: memstore.NewRerunning(), clock: fakeclock.New()}
-	w.fleet, w.inbox = fakeagent.New(w.clock), inbox.New(webhook.Policy{})
+	w.fleet, w.inbox, w.mailbox = fakeagent.New(w.clock), inbox.New(webhook.Policy{}), mailbox.New()
 	w.ports = controlplane.Ports{
 		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
-		Sender: w.inbox, Passwords: fakepasswords.Hasher{},
+		Sender: w.inbox, Mailer: w.mailbox, Passwords: fakepasswords.Hasher{},
 	}
 	w.ControlPlane = w.process(c)
 	w.machine = must(w.Operator.AddServer(w.ctx, operator.NewServer{

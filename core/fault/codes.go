@@ -123,7 +123,7 @@ var Table = []Entry{
 	{AgentRouteUnavailable, 503, "backup deletion and download are unavailable until the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, or too many people accept invitations " +
 		"at the moment; retry later"},
-	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
+	{FeatureDisabled, 503, "additional roles are temporarily unavailable, or the installation sends no mails to invite people"},
 	{Maintenance, 503, "maintenance window; retry later"},
 	{BackupStorageFull, 507, "the server has no room for another backup"},
 	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},

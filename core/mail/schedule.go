@@ -2,8 +2,9 @@ package mail
 
 import "time"
 
-// Timeout bounds one attempt, from the look-up of the mail server's name to its answer to the whole mail.
-const Timeout = 30 * time.Second
+// Timeout bounds one attempt, from the look-up of the mail server's name to its answer to the whole mail. Mail servers may look
+// at a mail for long before they take it, and one that is given up too early arrives again and again.
+const Timeout = 90 * time.Second
 
 // Retention is how long a mail is kept after it became final: it has somebody's address, and shows what became of it.
 const Retention = 7 * 24 * time.Hour

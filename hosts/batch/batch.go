@@ -1,4 +1,4 @@
-// Package batch is the host that carries out queued operations, sends webhooks, and does periodic work. Any number of batch
+// Package batch is the host that carries out queued operations, sends webhooks and mails, and does periodic work. Any number of batch
 // hosts can run concurrently.
 package batch
 
@@ -31,7 +31,7 @@ func Command() *cobra.Command {
 	var s Settings
 	cmd := &cobra.Command{
 		Use:   "batch",
-		Short: "work on queued operations, webhooks, scheduled backups and retention",
+		Short: "work on queued operations, webhooks, mails, scheduled backups and retention",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.Check(cmd); err != nil {
@@ -64,6 +64,12 @@ func Module(s Settings) fx.Option {
 				cp.Dispatcher.Run(ctx, n.Dispatchers(), s.Deliveries)
 				return nil
 			}})
+			if s.Mail.Configured() {
+				wiring.Attach(lc, stop, log, wiring.Part{Name: "mails", Run: func(ctx context.Context) error {
+					cp.Mails.Run(ctx, n.Dispatchers())
+					return nil
+				}})
+			}
 			wiring.Attach(lc, stop, log, wiring.Part{Name: "rounds", Run: func(ctx context.Context) error {
 				cp.Rounds.Run(ctx)
 				return nil

@@ -38,6 +38,7 @@ func (s Settings) hosts(
 		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
 		Limits: api.TenTimes(ratelimit.Defaults()), DownloadsPerAccount: 10 * plane.DefaultDownloadsPerAccount,
 	}
+	base.Mail.Dir = s.mailbox()
 	if base.Webhooks, err = s.webhooks(); err != nil {
 		return nil, err
 	}

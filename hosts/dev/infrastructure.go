@@ -54,9 +54,6 @@ func (s Settings) startInfrastructure(
 	if g.agentSecret, err = keptSecret(s.agentSecretFile()); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(s.mailbox(), 0o700); err != nil {
-		return nil, err
-	}
 	// Ctrl-C stops the hosts first: PostgreSQL does not follow ctx.
 	g.postgres, err = cluster.Run(context.WithoutCancel(ctx), cluster.Options{
 		Dir: s.path("postgres"), Tools: tools, Port: s.PostgresPort, Settings: serverSettings,

@@ -4,7 +4,6 @@ package members
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -29,12 +28,9 @@ type Members struct {
 // time is served, so that no customer can keep the others' people waiting; few more may wait for it.
 var hashLimits = slot.Limits{PerAccount: 16, Share: 1, PerServer: 2}
 
-// hashWait is how long somebody waits for the turn.
-const hashWait = 5 * time.Second
-
 // New makes the use cases, and registers their periodic task.
 func New(p *plane.Plane) *Members {
-	m := &Members{plane: p, hashing: plane.NewGate(hashLimits, hashWait,
+	m := &Members{plane: p, hashing: plane.NewGate(hashLimits, p.HashWait,
 		"too many people accept invitations of this account at the moment; try again",
 		"too many people accept invitations at the moment; try again")}
 	m.registerRounds()

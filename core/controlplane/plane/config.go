@@ -5,12 +5,13 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal, Sender and Passwords may be nil (without a Sender, webhooks are refused; without
-// Passwords, nobody new can accept an invitation); all others are required.
+// Ports are what the use cases need. Journal, Sender, Mailer and Passwords may be nil (without a Sender, webhooks are refused;
+// without a Mailer, invitations are; without Passwords, nobody new can accept one); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -20,6 +21,7 @@ type Ports struct {
 	Secrets    ports.SecretBox
 	Journal    ports.Journal
 	Sender     ports.WebhookSender
+	Mailer     ports.Mailer
 	Passwords  ports.Passwords
 }
 
@@ -31,6 +33,8 @@ type Config struct {
 	Limits map[ratelimit.Class]ratelimit.Limit
 	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
 	UnverifiedPlans []account.Plan
+	// InvitationPage is where invitations are accepted; by default none, and mails say how to accept by the API.
+	InvitationPage mail.Link
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default
 	// work.DefaultLeaseHold.
 	LeaseHold time.Duration
@@ -55,6 +59,8 @@ type Config struct {
 	// CallWait is how long a request waits until it may call an agent; by default 20 s, as RoleWait: that long is what others'
 	// calls about logins take at most.
 	CallWait time.Duration
+	// HashWait is how long a request waits until its password may be hashed; by default 5 s.
+	HashWait time.Duration
 	// Crash is called at each of the points that controlplane.CrashPoints and work.Engine.Points list, so that tests can kill the
 	// process there.
 	Crash func(point string)
@@ -84,6 +90,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.CallsPerAccount, 8)
 	defaultTo(&c.CallsPerServer, 32)
 	defaultTo(&c.CallWait, 20*time.Second)
+	defaultTo(&c.HashWait, 5*time.Second)
 	return c
 }
 

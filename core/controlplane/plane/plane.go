@@ -37,6 +37,9 @@ func New(p Ports, c Config) (*Plane, error) {
 	if p.Passwords == nil {
 		p.Passwords = ports.NoPasswords{}
 	}
+	if p.Mailer == nil {
+		p.Mailer = ports.NoMail{}
+	}
 	made := &Plane{Ports: p, Config: withDefaults(c, p.Entropy)}
 	made.Calls = newCalls(made.Config)
 	made.Work = work.New(work.Config{

@@ -40,49 +40,19 @@ const (
 	fanOutBatch = 100
 	// claimers is how many deliveries one dispatcher claims concurrently.
 	claimers = 4
-	// dispatchPoll is how long a dispatcher waits before it looks again when nothing woke it.
-	dispatchPoll = 500 * time.Millisecond
 )
 
 // Run makes deliveries of events and attempts them, up to parallel at a time, until the context ends. It returns when the
 // running attempts have ended.
 func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
-	var underWay sync.WaitGroup
-	defer underWay.Wait()
-	slots, freed := make(chan struct{}, parallel), make(chan struct{}, 1)
-	start := func(claimed webhook.Delivery) {
-		underWay.Go(func() {
-			d.attempt(ctx, claimed)
-			<-slots
-			signal(freed)
-		})
-	}
-	underWay.Go(func() { whenWoken(ctx, n, nil, func() { d.fanOutAll(ctx) }) })
-	whenWoken(ctx, n, freed, func() { d.startAll(ctx, slots, start) })
-}
-
-// whenWoken calls work at once, and then whenever there may be something to do, until the context ends.
-func whenWoken(ctx context.Context, n ports.Notifier, also <-chan struct{}, work func()) {
-	wake, stop := n.Wake()
-	defer stop()
-	tick := time.NewTicker(dispatchPoll)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		work()
-		select {
-		case <-wake:
-		case <-also:
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // one is waiting to be heard already
-	}
+	var fanningOut sync.WaitGroup
+	defer fanningOut.Wait()
+	fanningOut.Go(func() { plane.WhenWoken(ctx, n, nil, func() { d.fanOutAll(ctx) }) })
+	plane.Dispatch(ctx, n, plane.Attempts[webhook.Delivery]{
+		Parallel: parallel, Claimers: claimers, Claim: d.claim, Attempt: d.attempt, Unreadable: func(err error) {
+			d.plane.Journal.Log(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
+		},
+	})
 }
 
 // fanOutAll makes deliveries of events until none is left.
@@ -96,41 +66,6 @@ func (d *Dispatcher) fanOutAll(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// startAll starts attempts until none is due or no slot is free. The first claim is made alone, so that an idle dispatcher
-// sends few queries; once there is work, claims run concurrently, because each waits for the disk.
-func (d *Dispatcher) startAll(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) {
-	if !d.startNext(ctx, slots, start) {
-		return
-	}
-	var claiming sync.WaitGroup
-	defer claiming.Wait()
-	for range claimers {
-		claiming.Go(func() {
-			for d.startNext(ctx, slots, start) {
-			}
-		})
-	}
-}
-
-// startNext starts one attempt and reports whether it did.
-func (d *Dispatcher) startNext(ctx context.Context, slots chan struct{}, start func(webhook.Delivery)) bool {
-	select {
-	case slots <- struct{}{}:
-	default:
-		return false
-	}
-	claimed, err := d.claim(ctx)
-	if err != nil {
-		<-slots
-		if !errors.Is(err, ports.ErrNoRow) && ctx.Err() == nil {
-			d.plane.Journal.Log(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
-		}
-		return false
-	}
-	start(claimed)
-	return true
 }
 
 // FanOut makes deliveries of events that have none yet, one for each enabled endpoint that wants the event, and returns how

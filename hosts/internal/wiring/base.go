@@ -35,6 +35,7 @@ type Settings struct {
 	UnverifiedPlans []string
 	// Webhooks is for the development host to change; every other host sends to public addresses only.
 	Webhooks webhooksender.Options
+	Mail     Mail
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	LeaseHold time.Duration
 	Limits    map[ratelimit.Class]ratelimit.Limit
@@ -50,6 +51,7 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&s.UnverifiedPlans, "unverified-plans", nil, "plans whose backups are not verified")
 	cmd.Flags().DurationVar(&s.LeaseHold, "lease-hold", work.DefaultLeaseHold,
 		"how long a worker may be silent before another takes its work; the same for all hosts")
+	s.Mail.Flags(cmd)
 	cmd.Flags().StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -128,6 +130,10 @@ func newControlPlane(
 	if err != nil {
 		return nil, err
 	}
+	mails, page, err := s.Mail.open()
+	if err != nil {
+		return nil, err
+	}
 	var unverified []account.Plan
 	for _, name := range s.UnverifiedPlans {
 		plan, err := account.ParsePlan(name)
@@ -138,10 +144,10 @@ func newControlPlane(
 	}
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box,
-		Journal: j, Sender: sender, Passwords: passwords.Hasher{},
+		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
-		Crash: CrashHook(),
+		InvitationPage: page, Crash: CrashHook(),
 	})
 }
 

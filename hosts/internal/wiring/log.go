@@ -61,7 +61,8 @@ func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
 	for _, f := range []struct{ name, value string }{
 		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"serverId", string(e.ServerID)},
 		{"roleId", string(e.RoleID)}, {"kind", e.Kind},
-		{"webhookId", string(e.WebhookID)}, {"deliveryId", string(e.DeliveryID)}, {"requestId", e.RequestID},
+		{"webhookId", string(e.WebhookID)}, {"deliveryId", string(e.DeliveryID)}, {"mailId", string(e.MailID)},
+		{"requestId", e.RequestID},
 	} {
 		if f.value != "" {
 			fields = append(fields, zap.String(f.name, f.value))

@@ -19,7 +19,8 @@ type stored struct {
 	read    func(ctx context.Context, tx ports.Tx) ([]float64, error) // a value for each
 }
 
-// MeasureStore adds to the metrics of a host what webhooks have yet to deliver, and how many changes of logins are stuck.
+// MeasureStore adds to the metrics of a host what webhooks have yet to deliver, which mails wait, and how many changes of logins
+// are stuck.
 func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error {
 	backlog := []*prometheus.Desc{
 		prometheus.NewDesc("pgherd_webhooks_undelivered", "Events and deliveries that wait to be delivered.", nil, nil),
@@ -28,14 +29,24 @@ func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error 
 	}
 	stuck := []*prometheus.Desc{prometheus.NewDesc("pgherd_role_changes_stuck",
 		"Pending changes of logins that their server refuses for good: each blocks its database until an operator acts.", nil, nil)}
+	mails := []*prometheus.Desc{
+		prometheus.NewDesc("pgherd_mails_waiting", "Mails that wait to be sent.", nil, nil),
+		prometheus.NewDesc("pgherd_mails_oldest_waiting_seconds", "Age of the oldest mail that waits; 0 when none does.", nil, nil),
+	}
+	age := func(oldest *time.Time) float64 {
+		if oldest == nil {
+			return 0
+		}
+		return max(0, clock.Now().Sub(*oldest).Seconds())
+	}
 	return errors.Join(
 		r.Register(stored{store, backlog, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
 			now, err := tx.Deliveries().Backlog(ctx)
-			age := 0.0
-			if now.Oldest != nil {
-				age = max(0, clock.Now().Sub(*now.Oldest).Seconds())
-			}
-			return []float64{float64(now.Open), age}, err
+			return []float64{float64(now.Open), age(now.Oldest)}, err
+		}}),
+		r.Register(stored{store, mails, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
+			now, err := tx.Mails().Backlog(ctx)
+			return []float64{float64(now.Open), age(now.Oldest)}, err
 		}}),
 		r.Register(stored{store, stuck, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
 			n, err := tx.RoleChanges().Stuck(ctx)

@@ -1,0 +1,167 @@
+// Package mails sends the mails of the outbox.
+package mails
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Dispatcher sends mails: each at least once, in no guaranteed order. Any number of dispatchers, in any number of processes, share
+// the work: a mail is claimed under a lease, so none is lost when a dispatcher dies in the middle of an attempt, and one that
+// arrives twice has the same Message-ID.
+type Dispatcher struct{ plane *plane.Plane }
+
+// NewDispatcher makes the dispatcher; its Run has to be called where the process has a Mailer.
+func NewDispatcher(p *plane.Plane) *Dispatcher {
+	d := &Dispatcher{plane: p}
+	rounds.Register(p.Rounds, rounds.Task{Name: "old mails", Every: plane.RoundEvery, Do: d.forgetMails})
+	return d
+}
+
+// forgetMails deletes mails that became final mail.Retention ago: each has somebody's address.
+func (d *Dispatcher) forgetMails(ctx context.Context) error {
+	return d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Mails().Forget(ctx, d.plane.Clock.Now().Add(-mail.Retention), plane.RoundBatch)
+	})
+}
+
+const (
+	// parallel is how many mails a dispatcher sends at a time: as many connections as a mail server commonly grants one client.
+	parallel = 8
+	// perAccount bounds how many of these are of one account, so that one that invites thousands delays mostly itself.
+	perAccount = 2
+)
+
+// Run sends mails until the context ends. It returns when the running attempts have ended.
+func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier) {
+	plane.Dispatch(ctx, n, plane.Attempts[mail.Mail]{
+		Parallel: parallel, Claimers: 1, Claim: d.claim, Attempt: d.attempt, Unreadable: func(err error) {
+			d.plane.Journal.Log(ctx, ports.JournalEvent{What: "mail.queue_unreadable", Err: err})
+		},
+	})
+}
+
+// RunNext claims one mail and makes its next attempt. It reports false when none was claimable.
+func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
+	claimed, err := d.claim(ctx)
+	if errors.Is(err, ports.ErrNoRow) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	d.attempt(ctx, claimed)
+	return true, nil
+}
+
+func (d *Dispatcher) claim(ctx context.Context) (claimed mail.Mail, err error) {
+	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		claimed, err = tx.Mails().ClaimNext(ctx, d.plane.Instance, d.plane.Clock.Now(), mail.Hold, perAccount)
+		return err
+	})
+	return claimed, err
+}
+
+// attempt makes one attempt and stores its outcome. Where the dispatcher stops before the outcome is known, or the outcome cannot
+// be stored, the lease ends and the attempt is repeated.
+func (d *Dispatcher) attempt(ctx context.Context, claimed mail.Mail) {
+	d.plane.Crash(CrashClaimed)
+	err := d.send(ctx, claimed)
+	if ctx.Err() != nil && err != nil {
+		return
+	}
+	if err == nil {
+		d.plane.Crash(CrashSent)
+	}
+	if unsettled := d.settle(ctx, claimed, err); unsettled != nil && !errors.Is(unsettled, errGone) {
+		d.log(ctx, "mail.unsettled", claimed, unsettled)
+	}
+}
+
+func (d *Dispatcher) send(ctx context.Context, claimed mail.Mail) error {
+	now := d.plane.Clock.Now()
+	if !now.Before(claimed.ExpiresAt) {
+		return &mail.Refusal{Reason: "the invitation expired before its mail could be sent"}
+	}
+	token, err := d.plane.Secrets.Open(claimed.SealedToken, mail.SecretContext(claimed.ID))
+	if err != nil {
+		return fmt.Errorf("the token cannot be decrypted: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, mail.Timeout)
+	defer cancel()
+	return d.plane.Mailer.Send(ctx, claimed.Compose(string(token), d.plane.InvitationPage, now))
+}
+
+// errGone means that the mail was withdrawn, or its database removed, during the attempt.
+var errGone = errors.New("the mail was withdrawn during the attempt")
+
+// settle stores the outcome of an attempt, and an activity entry where the mail is given up. It does so even when the dispatcher is
+// stopping, but takes no longer than a lease lasts: a hanging store must block neither a slot nor the process.
+func (d *Dispatcher) settle(ctx context.Context, claimed mail.Mail, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mail.Hold)
+	defer cancel()
+	outcome := outcomeOf(failure)
+	var settled mail.Mail
+	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := tx.Mails().Lock(ctx, claimed.ID)
+		switch {
+		case errors.Is(err, ports.ErrNoRow) || err == nil && stored.Status == mail.Withdrawn:
+			return errGone
+		case err != nil:
+			return err
+		case stored.Epoch != claimed.Epoch:
+			return ports.ErrLeaseLost
+		}
+		if settled, err = stored.Settle(outcome, d.plane.Clock.Now()); err != nil {
+			return err
+		}
+		if err := tx.Mails().SaveLeased(ctx, settled); err != nil || settled.Status != mail.Failed {
+			return err
+		}
+		return d.audit(ctx, tx, settled, outcome.Error)
+	})
+	if err == nil {
+		d.log(ctx, whatBecame[settled.Status], claimed, failure)
+	}
+	return err
+}
+
+// whatBecame names the outcomes of an attempt in the journal.
+var whatBecame = map[mail.Status]string{
+	mail.Sent: "mail.delivered", mail.Pending: "mail.deferred", mail.Failed: "mail.failed",
+}
+
+// outcomeOf keeps of an error what a customer may know. The rest is the operator's, and in the journal.
+func outcomeOf(failure error) mail.Outcome {
+	var refusal *mail.Refusal
+	switch {
+	case failure == nil:
+		return mail.Outcome{}
+	case errors.As(failure, &refusal):
+		return mail.Outcome{Error: refusal.Reason, Permanent: true}
+	}
+	return mail.Outcome{Error: "the mail could not be sent in several days of attempts"}
+}
+
+// audit tells the customer that nobody will get the mail. The invitation still names its address.
+func (d *Dispatcher) audit(ctx context.Context, tx ports.Tx, m mail.Mail, reason string) error {
+	return tx.Audit().Add(ctx, audit.Entry{
+		ID: plane.NewID[id.AuditID](d.plane.Entropy), At: d.plane.Clock.Now(), AccountID: m.AccountID, DatabaseID: m.DatabaseID,
+		Actor: audit.System, Action: audit.InvitationNotSent,
+		Details: audit.Details{"invitationId": string(m.InvitationID), "reason": reason},
+	})
+}
+
+func (d *Dispatcher) log(ctx context.Context, what string, m mail.Mail, err error) {
+	d.plane.Journal.Log(ctx, ports.JournalEvent{
+		What: what, Kind: "invitation", DatabaseID: m.DatabaseID, MailID: m.ID, Epoch: m.Epoch, Err: err,
+	})
+}

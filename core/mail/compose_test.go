@@ -1,0 +1,143 @@
+package mail
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+const token = "s3cr3tT0ken"
+
+func composed(t testing.TB, page string, change func(*Mail)) Message {
+	t.Helper()
+	var link Link
+	if page != "" {
+		link = check.Must(ParseLink(page))(t)
+	}
+	m := pending()
+	if change != nil {
+		change(&m)
+	}
+	return m.Compose(token, link, began)
+}
+
+func TestMailSaysWhatTheRecipientNeeds(t *testing.T) {
+	m := composed(t, "https://app.example.org/join", nil)
+	for _, text := range []string{m.Text, m.HTML} {
+		for _, want := range []string{
+			"Ada", "Shop", "viewer", "https://app.example.org/join#token=" + token, "29 November 2026, 09:00 UTC", "ignore this mail",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in\n%s", want, text)
+			}
+		}
+	}
+	if m.Subject != "Ada invites you to the database “Shop”" || m.To != "bob@example.org" || m.At != began || m.ID != "m" {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestMailWithoutAPageSaysHowToAccept(t *testing.T) {
+	m := composed(t, "", nil)
+	for _, text := range []string{m.Text, m.HTML} {
+		if !strings.Contains(text, token) || !strings.Contains(text, "POST /api/v1/invitations/accept") {
+			t.Errorf("nobody can accept with\n%s", text)
+		}
+	}
+	if strings.Contains(m.HTML, "href") {
+		t.Errorf("a link to nowhere in\n%s", m.HTML)
+	}
+}
+
+func TestSubjectHasNoToken(t *testing.T) {
+	for _, page := range []string{"", "https://app.example.org/{token}"} {
+		if m := composed(t, page, nil); strings.Contains(m.Subject, token) {
+			t.Error(m.Subject)
+		}
+	}
+}
+
+// linkable is what mail programs make links of.
+var linkable = regexp.MustCompile(`(?i)[a-z]+:/|//|www\.\S|\S+@\S+|[\p{L}\p{N}-]+[.。．｡][\p{L}]{2,}`)
+
+// Whatever a customer's names are, the mail has the lines that it has with harmless ones, no markup and no link but its own.
+func TestNamesAddNothingButText(t *testing.T) {
+	const page = "https://app.example.org/join"
+	plain := composed(t, page, nil)
+	names := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z.:/@<>"'&\r\n\t ]{0,300}`), rapid.SampledFrom([]string{
+		"", "\u202egro.live", "Your bank\r\n\r\nhttps://evil.example/login", "<a href=https://evil.example>Shop</a>", "evil.example",
+		"www.evil.example", "mail eve@evil.example", "javascript:alert(1)", "evil。example", "a\u2028b\u0085c\x00d", "\xff\xfe.org",
+		strings.Repeat("long ", 100), "evil\u00ad.example", "x\u200b.example", `"><script>`, "&lt;b&gt;",
+	}))
+	rapid.Check(t, func(t *rapid.T) {
+		inviter, database := names.Draw(t, "inviter"), names.Draw(t, "database")
+		m := pending()
+		m.Inviter, m.Database = inviter, database
+		link, err := ParseLink(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := m.Compose(token, link, began)
+		if strings.Count(got.Text, "\n") != strings.Count(plain.Text, "\n") || strings.ContainsAny(got.Subject, "\r\n") {
+			t.Fatalf("a name adds lines:\n%s", got.Text)
+		}
+		if strings.Count(got.HTML, "<") != strings.Count(plain.HTML, "<") || strings.Count(got.HTML, `"`) != strings.Count(plain.HTML, `"`) {
+			t.Fatalf("a name adds markup:\n%s", got.HTML)
+		}
+		first, _, _ := strings.Cut(got.Text, "\n")
+		if found := linkable.FindString(first); found != "" {
+			t.Fatalf("a name adds the link %q:\n%s", found, first)
+		}
+		if utf8.RuneCountInString(first) > 2*maxName+80 || !utf8.ValidString(first) {
+			t.Fatalf("a name is too long, or no text:\n%s", first)
+		}
+	})
+}
+
+func TestParseLink(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://app.example.org/join":           "https://app.example.org/join#token=T",
+		"https://app.example.org":                "https://app.example.org#token=T",
+		"https://app.example.org/i/{token}?a=b":  "https://app.example.org/i/T?a=b",
+		"https://app.example.org/#/join/{token}": "https://app.example.org/#/join/T",
+		"http://localhost:3000/join":             "http://localhost:3000/join#token=T",
+		"http://127.0.0.1/join":                  "http://127.0.0.1/join#token=T",
+	} {
+		link, err := ParseLink(text)
+		if err != nil || link.with("T") != want {
+			t.Errorf("%s: %q, %v", text, link.with("T"), err)
+		}
+	}
+	for _, text := range []string{
+		"", "app.example.org/join", "http://app.example.org/join", "ftp://app.example.org", "https:///join", "https://u:p@app.example.org",
+		"https://app.example.org/#join", "https://app.example.org/{token}/{token}", "https://{token}.example.org/", "{token}",
+		"https://app.example.org\n/", "javascript://localhost/{token}",
+	} {
+		if _, err := ParseLink(text); !fault.Has(err, fault.ValidationError) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestCheckRecipient(t *testing.T) {
+	for _, good := range []string{"a@b", "first.last+tag@sub.example", "o'brien@example.org", strings.Repeat("a", 64) + "@example.org"} {
+		if err := CheckRecipient(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{
+		"", "a", "@b", "a@", "a@b@c", "a b@c", "a@b\r\nBcc: eve@example.org", "a@b\nRCPT TO:<eve@example.org>", "Bob <a@b>", "<a@b>",
+		`"a b"@c`, `"a@evil.example> ORCPT=x"@c`, "a@b, c@d", "a@b;c@d", "(x)a@b", "a@[127.0.0.1]", "ünï@example.org",
+		"a@exämple.org", "a@b\x00", "a@b\x7f", strings.Repeat("a", 65) + "@example.org", "a@" + strings.Repeat("b", 260),
+	} {
+		if err := CheckRecipient(bad); !fault.Has(err, fault.ValidationError) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
