@@ -11,6 +11,8 @@ import (
 type Accounts interface {
 	// AddUser stores a user. An email address that is already in use, in whatever case, is VALIDATION_ERROR on "email".
 	AddUser(ctx context.Context, u account.User) error
+	// Users returns the users with the given IDs, in any order. One that does not exist is left out.
+	Users(ctx context.Context, users []id.UserID) ([]account.User, error)
 	// Add stores an account of an existing user, who owns no other.
 	Add(ctx context.Context, a account.Account) error
 	// Get returns an account; ErrNoRow when there is none.

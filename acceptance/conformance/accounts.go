@@ -16,6 +16,7 @@ func Accounts(t *testing.T, m Metadata) {
 		{"an account comes back as it was stored", accountComesBack},
 		{"mail addresses and owners are unique", accountsAreUnique},
 		{"an account needs its user", accountNeedsUser},
+		{"several users are found at once", usersAreFoundAtOnce},
 		{"counting and adding are one step", quotaHolds},
 		{"a user is found by ID and by address", usersAreFound},
 	})
@@ -58,6 +59,26 @@ func accountNeedsUser(w *world) {
 			ID: newID[id.AccountID](), OwnerID: newID[id.UserID](), Plan: account.Free, CreatedAt: epoch,
 		})
 	})
+}
+
+func usersAreFoundAtOnce(w *world) {
+	bob, _ := w.addAccount("bob@example.com")
+	w.addAccount("eve@example.com")
+	nobody := newID[id.UserID]()
+	for _, c := range []struct {
+		ask  []id.UserID
+		want map[id.UserID]account.User
+	}{
+		{nil, map[id.UserID]account.User{}},
+		{[]id.UserID{nobody}, map[id.UserID]account.User{}},
+		{[]id.UserID{w.user.ID, nobody, bob.ID}, map[id.UserID]account.User{w.user.ID: w.user, bob.ID: bob}},
+	} {
+		got := map[id.UserID]account.User{}
+		for _, u := range read(w, ports.Tx.Accounts, ports.Accounts.Users, c.ask) {
+			got[u.ID] = u
+		}
+		w.equal("the users", got, c.want)
+	}
 }
 
 func quotaHolds(w *world) {

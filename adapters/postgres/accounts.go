@@ -19,6 +19,7 @@ var (
 
 var (
 	addUser     = define(userTable.insert())
+	getUsers    = define(userTable.read().Where("t.id = ANY(?)"))
 	addAccount  = define(accountTable.insert())
 	getAccount  = define(accountTable.read().Where("t.id = ?"))
 	lockAccount = define(accountTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
@@ -31,6 +32,10 @@ type accounts struct{ session }
 
 func (a accounts) AddUser(ctx context.Context, u account.User) error {
 	return a.write(ctx, addUser, userTable.values(u)...)
+}
+
+func (a accounts) Users(ctx context.Context, users []id.UserID) ([]account.User, error) {
+	return all[account.User](ctx, a.session, getUsers, listed(users))
 }
 
 func (a accounts) Add(ctx context.Context, row account.Account) error {

@@ -192,11 +192,23 @@ func (w *world) operation(op id.OperationID) operation.Operation {
 	return must(w.Operator.Operation(w.ctx, op))(w.t)
 }
 
+// log is the activity log of a database, newest first. Whoever has a key is named.
+func (w *world) log(db id.DatabaseID) (entries []audit.Entry) {
+	w.t.Helper()
+	for _, by := range must(w.Operator.Audit(w.ctx, db, ports.Page{}))(w.t) {
+		if withKey := strings.HasPrefix(by.What.Actor.Name, "key:"); withKey != (by.Person != nil) {
+			w.t.Errorf("%s was done by %v, %v", by.What.Action, by.What.Actor, by.Person)
+		}
+		entries = append(entries, by.What)
+	}
+	return entries
+}
+
 // activity is the activity log of a database, oldest first.
 func (w *world) activity(db id.DatabaseID) []audit.Action {
 	w.t.Helper()
 	var actions []audit.Action
-	for _, e := range must(w.Operator.Audit(w.ctx, db, ports.Page{}))(w.t) {
+	for _, e := range w.log(db) {
 		actions = append([]audit.Action{e.Action}, actions...)
 	}
 	return actions

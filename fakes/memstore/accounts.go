@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -19,6 +20,12 @@ func (a accounts) AddUser(ctx context.Context, u account.User) error {
 		}
 		s.users.put(s.txid, u.ID, u)
 		return nil
+	})
+}
+
+func (a accounts) Users(ctx context.Context, users []id.UserID) ([]account.User, error) {
+	return read(ctx, a.session, func(s *state) ([]account.User, error) {
+		return s.users.having(func(u account.User) bool { return slices.Contains(users, u.ID) }, nil), nil
 	})
 }
 

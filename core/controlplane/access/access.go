@@ -70,7 +70,7 @@ type Caller struct {
 func (c Caller) Known() bool { return c.Key.ID != "" }
 
 // Actor is the caller's name in the activity log.
-func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix()) }
+func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix(), c.Key.UserID) }
 
 // Origin is the caller as the origin of an operation.
 func (c Caller) Origin() work.Origin { return work.Origin{Actor: c.Actor(), RequestID: c.RequestID} }
