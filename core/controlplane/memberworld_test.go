@@ -138,7 +138,7 @@ func (s *shared) peopleAre(want ...string) {
 func (s *shared) details() (list []map[string]string) {
 	s.t.Helper()
 	for _, e := range must(s.Operator.Audit(s.ctx, s.db.Record().ID, ports.Page{}))(s.t) {
-		list = append(list, e.Details)
+		list = append(list, e.What.Details)
 	}
 	return list
 }
