@@ -46,6 +46,7 @@ var rooms = []room{
 	{"adapters/dashboard/...", wiringOrSQL},
 	{"adapters/secretbox/...", wiringOrSQL},
 	{"adapters/mailer/...", wiringOrSQL},
+	{"adapters/passwords/...", effects},
 	{"adapters/webhooksender/...", wiringOrSQL},
 	{"hosts/dev/...", nil},
 	{"hosts/pgherd/...", nil}, // It holds the dev host as one of its subcommands.

@@ -5,6 +5,7 @@
 //	id            typed identifiers
 //	machine       the shape of a state machine: a table in which every cell is written out
 //	account       plans, quotas, keys and scopes, who may do what
+//	member        the people of a database: members and invitations
 //	ratelimit     route classes, limits, and the pure decision of a shared bucket
 //	idempotency   what a key may look like, and when a request is the same request
 //	credential    SCRAM verifiers, generated passwords

@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -78,6 +79,13 @@ var changeStates = []meaning[role.ChangeStatus]{
 	{role.Refused, "final: nothing was changed, because of dependencies or because the server refuses; or an operator has ended it"},
 }
 
+var invitationStates = []meaning[member.Status]{
+	{member.Open, "its token can be used for 7 days"},
+	{member.Accepted, "final: the invited person is a member"},
+	{member.Revoked, "final: the owner has deleted it, or added the person without it"},
+	{member.Expired, "nobody used its token in time; it stays listed for 30 days and can be sent again"},
+}
+
 var endpointStates = []meaning[webhook.Status]{
 	{webhook.Enabled, "gets the events of its databases"},
 	{webhook.Disabled, "stays listed and gets nothing, until its secret is rotated"},
@@ -112,6 +120,7 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
 	section(t, &b, "Change of a login", changeStates, role.ChangeStatuses, role.ChangeEvents, role.ChangeTransitions)
+	section(t, &b, "Invitation", invitationStates, member.Statuses, member.Events, member.Transitions)
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses, webhook.Events, webhook.Transitions)
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses, webhook.DeliveryEvents, webhook.DeliveryTransitions)
 	section(t, &b, "Invitation mail", mailStates, mail.Statuses, mail.Events, mail.Transitions)

@@ -7,10 +7,12 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Accounts keeps people, accounts and memberships.
+// Accounts keeps people and accounts.
 type Accounts interface {
-	// AddUser stores a user. An email address that is already in use is VALIDATION_ERROR on "email".
+	// AddUser stores a user. An email address that is already in use, in whatever case, is VALIDATION_ERROR on "email".
 	AddUser(ctx context.Context, u account.User) error
+	// Users returns the users with the given IDs, in any order. One that does not exist is left out.
+	Users(ctx context.Context, users []id.UserID) ([]account.User, error)
 	// Add stores an account of an existing user, who owns no other.
 	Add(ctx context.Context, a account.Account) error
 	// Get returns an account; ErrNoRow when there is none.
@@ -19,16 +21,10 @@ type Accounts interface {
 	LockForQuota(ctx context.Context, account id.AccountID) (account.Account, error)
 	// Save writes plan and overrides.
 	Save(ctx context.Context, a account.Account) error
-	// SetMember makes a user a member of a database, or changes the role.
-	SetMember(ctx context.Context, m Membership) error
-}
-
-// Membership is a user's role on another account's database.
-type Membership struct {
-	ID         id.MembershipID  `db:"id"`
-	DatabaseID id.DatabaseID    `db:"database_id"`
-	UserID     id.UserID        `db:"user_id"`
-	Role       account.Standing `db:"role"`
+	// User returns a user; ErrNoRow when there is none.
+	User(ctx context.Context, user id.UserID) (account.User, error)
+	// UserByEmail returns the user with an address, without regard to case; ErrNoRow when there is none.
+	UserByEmail(ctx context.Context, email string) (account.User, error)
 }
 
 // Keys keeps API keys: hashes and visible prefixes, never secrets.

@@ -46,6 +46,8 @@ type Placement struct {
 type Switches interface {
 	// SetMaintenance opens or ends the maintenance window.
 	SetMaintenance(ctx context.Context, on bool) error
+	// Maintenance reports whether a maintenance window is open.
+	Maintenance(ctx context.Context) (bool, error)
 	// SetFeature turns a feature on or off.
 	SetFeature(ctx context.Context, name string, on bool) error
 	// Enroll admits one database to one limited-rollout route; Unenroll takes that back.

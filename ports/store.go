@@ -24,6 +24,8 @@ func Read[T any](ctx context.Context, s Store, fn func(ctx context.Context, tx T
 // Tx hands out the repositories. Writing through a Tx of View is an error.
 type Tx interface {
 	Accounts() Accounts
+	Members() Members
+	Invitations() Invitations
 	Keys() Keys
 	Databases() Databases
 	Logins() Logins

@@ -16,8 +16,9 @@ func Accounts(t *testing.T, m Metadata) {
 		{"an account comes back as it was stored", accountComesBack},
 		{"mail addresses and owners are unique", accountsAreUnique},
 		{"an account needs its user", accountNeedsUser},
+		{"several users are found at once", usersAreFoundAtOnce},
 		{"counting and adding are one step", quotaHolds},
-		{"a membership is set once and changed", membershipChanges},
+		{"a user is found by ID and by address", usersAreFound},
 	})
 }
 
@@ -40,11 +41,11 @@ func accountComesBack(w *world) {
 }
 
 func accountsAreUnique(w *world) {
-	w.refused("a mail address that is in use", invalid("email"), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().AddUser(ctx, account.User{
-			ID: newID[id.UserID](), Email: w.user.Email, Name: "Other", CreatedAt: epoch,
-		})
-	})
+	for _, email := range []string{w.user.Email, "Ada@Example.Com"} {
+		w.refused("a mail address that is in use", invalid("email"), writing(ports.Tx.Accounts, ports.Accounts.AddUser, account.User{
+			ID: newID[id.UserID](), Email: email, Name: "Other", CreatedAt: epoch,
+		}))
+	}
 	w.refused("a second account of one user", invalid("owner"), func(ctx context.Context, tx ports.Tx) error {
 		return tx.Accounts().Add(ctx, account.Account{
 			ID: newID[id.AccountID](), OwnerID: w.user.ID, Plan: account.Free, CreatedAt: epoch,
@@ -58,6 +59,26 @@ func accountNeedsUser(w *world) {
 			ID: newID[id.AccountID](), OwnerID: newID[id.UserID](), Plan: account.Free, CreatedAt: epoch,
 		})
 	})
+}
+
+func usersAreFoundAtOnce(w *world) {
+	bob, _ := w.addAccount("bob@example.com")
+	w.addAccount("eve@example.com")
+	nobody := newID[id.UserID]()
+	for _, c := range []struct {
+		ask  []id.UserID
+		want map[id.UserID]account.User
+	}{
+		{nil, map[id.UserID]account.User{}},
+		{[]id.UserID{nobody}, map[id.UserID]account.User{}},
+		{[]id.UserID{w.user.ID, nobody, bob.ID}, map[id.UserID]account.User{w.user.ID: w.user, bob.ID: bob}},
+	} {
+		got := map[id.UserID]account.User{}
+		for _, u := range read(w, ports.Tx.Accounts, ports.Accounts.Users, c.ask) {
+			got[u.ID] = u
+		}
+		w.equal("the users", got, c.want)
+	}
 }
 
 func quotaHolds(w *world) {
@@ -81,25 +102,18 @@ func quotaHolds(w *world) {
 	})
 }
 
-func membershipChanges(w *world) {
-	r := w.addDatabase("shop")
-	other, theirs := w.addAccount("bob@example.com")
-	key := w.addKey(account.SelectedDatabases, theirs, r.ID)
-	viewer := ports.Viewer{AccountID: theirs.ID, UserID: other.ID, KeyID: key.ID, Scope: account.SelectedDatabases}
-	for _, role := range []account.Standing{account.Viewer, account.Admin, account.Developer} {
-		m := ports.Membership{ID: newID[id.MembershipID](), DatabaseID: r.ID, UserID: other.ID, Role: role}
-		w.update(writing(ports.Tx.Accounts, ports.Accounts.SetMember, m))
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			_, standing, err := tx.Databases().Reach(ctx, viewer, r.ID)
-			w.equal("the member's standing", standing, role)
-			return err
-		})
+func usersAreFound(w *world) {
+	u := account.User{
+		ID: newID[id.UserID](), Email: "Bob.Ü@Example.COM", Name: "Bob", CreatedAt: epoch, PasswordHash: "$argon2id$v=19$...",
 	}
-	nowhere := ports.Membership{ID: newID[id.MembershipID](), UserID: other.ID, Role: account.Admin}
-	nobody := nowhere
-	nowhere.DatabaseID = newID[id.DatabaseID]()
-	nobody.DatabaseID, nobody.UserID = r.ID, newID[id.UserID]()
-	for what, m := range map[string]ports.Membership{"a member of no database": nowhere, "a member who is nobody": nobody} {
-		w.refused(what, ports.ErrNoRow, writing(ports.Tx.Accounts, ports.Accounts.SetMember, m))
+	w.update(writing(ports.Tx.Accounts, ports.Accounts.AddUser, u))
+	w.equal("the user", read(w, ports.Tx.Accounts, ports.Accounts.User, u.ID), u)
+	for _, email := range []string{"Bob.Ü@Example.COM", "bob.Ü@example.com", "BOB.Ü@EXAMPLE.com"} {
+		w.equal("the user of "+email, read(w, ports.Tx.Accounts, ports.Accounts.UserByEmail, email), u)
+	}
+	w.equal("a user without a password", read(w, ports.Tx.Accounts, ports.Accounts.UserByEmail, w.user.Email), w.user)
+	w.missing("nobody", reading(ports.Tx.Accounts, ports.Accounts.User, newID[id.UserID]()))
+	for _, email := range []string{"", "bob", "%", "bob.ü@example.co_"} {
+		w.missing(email, reading(ports.Tx.Accounts, ports.Accounts.UserByEmail, email))
 	}
 }

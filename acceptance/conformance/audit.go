@@ -21,7 +21,7 @@ func Audit(t *testing.T, m Metadata) {
 func (w *world) entry(db id.DatabaseID, minute int) audit.Entry {
 	return audit.Entry{
 		ID: newID[id.AuditID](), At: minutes(minute), AccountID: w.account.ID, DatabaseID: db,
-		Actor: audit.ByKey("pgh_ABCDEFGH"), Action: audit.EnvironmentChanged,
+		Actor: audit.ByKey("pgh_ABCDEFGH", newID[id.UserID]()), Action: audit.EnvironmentChanged,
 		Details: audit.Details{"from": "", "to": "production", "<&>": "ü\n\"\\"},
 	}
 }
@@ -51,9 +51,9 @@ func auditOfNoDatabase(w *world) {
 	w.addEntryOfLog(e)
 	db := newID[id.DatabaseID]()
 	bare := w.entry(db, 0)
-	bare.AccountID, bare.Details = "", nil
+	bare.AccountID, bare.Actor, bare.Details = "", audit.System, nil
 	w.addEntryOfLog(bare)
-	w.equal("an entry of no account and without details",
+	w.equal("an entry of no account, of nobody and without details",
 		read2(w, ports.Tx.Audit, ports.Audit.List, db, ports.Page{}), []audit.Entry{bare})
 }
 

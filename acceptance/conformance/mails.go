@@ -193,7 +193,7 @@ func recentMailsAreCounted(w *world) {
 		got, err = tx.Mails().Recent(ctx, w.account.ID, "Bob@example.COM", minutes(1))
 		return err
 	})
-	w.equal("recent mails", got, mail.Recent{ToRecipient: 2, OfAccount: 3})
+	w.equal("recent mails", got, mail.Recent{ToRecipient: 2, OfAccount: 3, Together: 3})
 }
 
 func mailClaimIsTheCores(w *world) {

@@ -32,6 +32,8 @@ func eachStore(t *testing.T, suite func(*testing.T, conformance.Metadata)) {
 
 func TestStore(t *testing.T)        { eachStore(t, conformance.Store) }
 func TestAccounts(t *testing.T)     { eachStore(t, conformance.Accounts) }
+func TestMembers(t *testing.T)      { eachStore(t, conformance.Members) }
+func TestInvitations(t *testing.T)  { eachStore(t, conformance.Invitations) }
 func TestKeys(t *testing.T)         { eachStore(t, conformance.Keys) }
 func TestDatabases(t *testing.T)    { eachStore(t, conformance.Databases) }
 func TestVisibility(t *testing.T)   { eachStore(t, conformance.Visibility) }

@@ -39,7 +39,7 @@ func changeOf(db id.DatabaseID) role.Change {
 		ID: newID[id.OperationID](), DatabaseID: db, Login: database.RuntimeLogin, Username: "pgh_rt", Kind: role.Rotation,
 		Status: role.Pending, Key: idempotency.Key(newID[id.OperationID]()), Generation: 3, CredentialGeneration: 2,
 		Verifier: "SCRAM-SHA-256$4096:c2FsdA==$c3RvcmVk:c2VydmVy", Sealed: []byte{0, 255, '\\', '\'', 10}, ExpiresAt: &end,
-		Actor: audit.Actor("key:pgh_ABCDEFGH"), RequestID: "request-1", CreatedAt: epoch, NotBefore: minutes(1),
+		Actor: audit.ByKey("pgh_ABCDEFGH", newID[id.UserID]()), RequestID: "request-1", CreatedAt: epoch, NotBefore: minutes(1),
 	}
 }
 

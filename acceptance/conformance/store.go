@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -106,16 +107,22 @@ func viewCannotWrite(w *world) {
 	added, c := w.addRole(r.ID, 1), changeOf(r.ID)
 	w.update(addingChange(c))
 	for name, write := range map[string]transaction{
-		"AddUser":      writing(ports.Tx.Accounts, ports.Accounts.AddUser, w.user),
-		"LockForQuota": reading(ports.Tx.Accounts, ports.Accounts.LockForQuota, w.account.ID),
-		"Add database": writing(ports.Tx.Databases, ports.Databases.Add, w.record("x-1")),
-		"Lock":         reading(ports.Tx.Databases, ports.Databases.Lock, r.ID),
-		"Save":         writing(ports.Tx.Databases, ports.Databases.Save, r),
-		"Remove":       writing(ports.Tx.Databases, ports.Databases.Remove, r.ID),
-		"Add audit":    writing(ports.Tx.Audit, ports.Audit.Add, audit.Entry{ID: newID[id.AuditID]()}),
-		"ClaimNext":    reading(ports.Tx.Operations, ports.Operations.ClaimNext, ports.OperationClaim{Owner: "w", Now: epoch, Hold: 1}),
-		"Lock work":    reading(ports.Tx.Operations, ports.Operations.Lock, o.ID),
-		"SaveLeased":   writing(ports.Tx.Operations, ports.Operations.SaveLeased, o),
+		"AddUser":         writing(ports.Tx.Accounts, ports.Accounts.AddUser, w.user),
+		"LockForQuota":    reading(ports.Tx.Accounts, ports.Accounts.LockForQuota, w.account.ID),
+		"Set member":      writing(ports.Tx.Members, ports.Members.Set, member.Membership{DatabaseID: r.ID, UserID: w.user.ID}),
+		"Remove member":   writing(ports.Tx.Members, ports.Members.Remove, member.Membership{DatabaseID: r.ID}),
+		"Add invitation":  writing(ports.Tx.Invitations, ports.Invitations.Add, w.invitation(r.ID, "x@example.com")),
+		"Save invitation": writing(ports.Tx.Invitations, ports.Invitations.Save, w.invitation(r.ID, "x@example.com")),
+		"Forget":          writing2(ports.Tx.Invitations, ports.Invitations.Forget, epoch, 1),
+		"Add database":    writing(ports.Tx.Databases, ports.Databases.Add, w.record("x-1")),
+		"Lock":            reading(ports.Tx.Databases, ports.Databases.Lock, r.ID),
+		"Save":            writing(ports.Tx.Databases, ports.Databases.Save, r),
+		"Remove":          writing(ports.Tx.Databases, ports.Databases.Remove, r.ID),
+		"Add audit":       writing(ports.Tx.Audit, ports.Audit.Add, audit.Entry{ID: newID[id.AuditID]()}),
+		"ClaimNext": reading(ports.Tx.Operations, ports.Operations.ClaimNext,
+			ports.OperationClaim{Owner: "w", Now: epoch, Hold: 1}),
+		"Lock work":  reading(ports.Tx.Operations, ports.Operations.Lock, o.ID),
+		"SaveLeased": writing(ports.Tx.Operations, ports.Operations.SaveLeased, o),
 		"Claim": func(ctx context.Context, tx ports.Tx) error {
 			_, _, err := tx.Idempotency().Claim(ctx, idempotency.Record{AccountID: w.account.ID})
 			return err

@@ -10,9 +10,10 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Switches is the suite of ports.Switches; the maintenance window shows in Admissions.
+// Switches is the suite of ports.Switches. The maintenance window shows in Admissions, too.
 func Switches(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
+		{"a maintenance window is open or not", maintenanceSwitches},
 		{"features are on or off", featuresSwitch},
 		{"a database is enrolled route by route", enrolmentsSwitch},
 		{"new databases of an account may be enrolled by themselves", autoEnrolSwitches},
@@ -32,6 +33,17 @@ func (w *world) granted(db id.DatabaseID, features, enrolments string) {
 		w.equal("enrolments", strings.Join(got.Enrolments, " "), enrolments)
 		return err
 	})
+}
+
+func maintenanceSwitches(w *world) {
+	for _, on := range []bool{false, true, true, false} {
+		w.update(writing(ports.Tx.Switches, ports.Switches.SetMaintenance, on))
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Switches().Maintenance(ctx)
+			w.equal("the window", got, on)
+			return err
+		})
+	}
 }
 
 func featuresSwitch(w *world) {

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -64,7 +65,7 @@ func viewersSee(w *world) {
 
 	// Ada is a member of Bob's shared database, and her key is bound to it and, wrongly, to his other one.
 	w.update(func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().SetMember(ctx, ports.Membership{
+		return tx.Members().Set(ctx, member.Membership{
 			ID: newID[id.MembershipID](), DatabaseID: shared.ID, UserID: w.user.ID, Role: account.Developer,
 		})
 	})

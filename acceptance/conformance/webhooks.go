@@ -28,7 +28,7 @@ func Webhooks(t *testing.T, m Metadata) {
 func (w *world) endpoint() webhook.Endpoint {
 	return webhook.Endpoint{
 		ID: newID[id.WebhookID](), AccountID: w.account.ID, URL: "https://hooks.example.com/pgherd?a=%20b",
-		SealedSecret: []byte{0, 1, 255}, CreatedAt: epoch, UpdatedAt: epoch,
+		SealedSecret: []byte{0, 1, 255}, CreatedAt: epoch, CreatedBy: w.user.ID, UpdatedAt: epoch,
 	}
 }
 
@@ -56,8 +56,8 @@ func endpointComesBack(w *world) {
 	all := w.addEndpoint()
 	w.equal("of all databases", getEndpoint(w, all.ID), all)
 	db := newID[id.DatabaseID]()
-	e := w.addEndpoint(func(e *webhook.Endpoint) { e.DatabaseID = &db })
-	w.equal("of one database", getEndpoint(w, e.ID), e)
+	e := w.addEndpoint(func(e *webhook.Endpoint) { e.DatabaseID, e.CreatedBy = &db, "" })
+	w.equal("of one database, by nobody known", getEndpoint(w, e.ID), e)
 	e = e.Failed(false, minutes(1)).DisabledByUser(minutes(2))
 	e.SealedSecret = []byte("another")
 	w.update(saveEndpoint(e))
@@ -73,6 +73,7 @@ func endpointIdentityStays(w *world) {
 	e := w.addEndpoint()
 	changed, db := e, newID[id.DatabaseID]()
 	changed.AccountID, changed.DatabaseID, changed.URL, changed.CreatedAt = theirs.ID, &db, "https://elsewhere.example", minutes(9)
+	changed.CreatedBy = theirs.OwnerID
 	w.update(saveEndpoint(changed))
 	w.equal("what cannot change", getEndpoint(w, e.ID), e)
 	w.refused("saving what does not exist", ports.ErrNoRow, saveEndpoint(w.endpoint()))

@@ -34,7 +34,7 @@ func client(url string, transport http.RoundTripper) func(key string) spec.Clien
 // routes is the table of routes of every API host.
 func routes() (rows []spec.Route) {
 	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
-		row := spec.Route{Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount}
+		row := spec.Route{Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, Public: r.Key == httpapi.Public}
 		if r.Body.IsJSON() {
 			row.Body = exampleBody(document().Paths.Value(r.Path).GetOperation(r.Method))
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // fakeOperator calls the operator's use cases.
@@ -32,7 +31,7 @@ func (o fakeOperator) NewAccount(plan string) (spec.Account, error) {
 	a, u, err := o.use().CreateAccount(context.Background(), operator.NewAccount{
 		Email: email, Name: "Somebody", Plan: account.Plan(plan),
 	})
-	return spec.Account{ID: a.ID, UserID: u.ID}, err
+	return spec.Account{ID: a.ID, UserID: u.ID, Email: email}, err
 }
 
 // SetQuota implements spec.Operator.
@@ -83,16 +82,6 @@ func (o fakeOperator) RotateSecrets() error {
 // DropOldSecretKeys implements spec.Operator.
 func (o fakeOperator) DropOldSecretKeys() error {
 	return o.use().EachSealed(context.Background(), func([]byte) error { return nil })
-}
-
-// MakeMember implements spec.Operator.
-func (o fakeOperator) MakeMember(of id.DatabaseID, user id.UserID, role account.Standing) error {
-	return o.s.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().SetMember(ctx, ports.Membership{
-			ID: id.FromBytes[id.MembershipID](o.s.entropy.UUID()), DatabaseID: of,
-			UserID: user, Role: role,
-		})
-	})
 }
 
 // SetMaintenance implements spec.Operator.

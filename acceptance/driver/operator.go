@@ -10,7 +10,6 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/spec"
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -29,7 +28,7 @@ func (o realOperator) NewAccount(plan string) (spec.Account, error) {
 	email := strings.ToLower(rand.Text()) + "@example.org"
 	made, err := o.admin("account", "create", "--email", email, "--name", "Somebody", "--plan", plan)
 	return spec.Account{
-		ID: id.AccountID(fmt.Sprint(made["accountId"])), UserID: id.UserID(fmt.Sprint(made["userId"])),
+		ID: id.AccountID(fmt.Sprint(made["accountId"])), UserID: id.UserID(fmt.Sprint(made["userId"])), Email: email,
 	}, err
 }
 
@@ -113,14 +112,6 @@ func (o realOperator) SetFeature(name string, on bool) error {
 // SetCredentialValidity implements spec.Operator.
 func (o realOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
 	_, err := o.admin("account", "set", "--account", string(a.ID), "--credential-validity", d.String())
-	return err
-}
-
-// MakeMember implements spec.Operator. There is no command for it: members are invited through the API, which has no routes for
-// that yet.
-func (o realOperator) MakeMember(of id.DatabaseID, user id.UserID, role account.Standing) error {
-	_, err := query(o.r.MetadataURL(), statementTime, fmt.Sprintf(
-		"INSERT INTO memberships (id, database_id, user_id, role) VALUES (gen_random_uuid(), '%s', '%s', '%s')", of, user, role))
 	return err
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/mailbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
@@ -56,7 +57,7 @@ func newService(t testing.TB) *service {
 	s.fleet, s.mailbox = fakeagent.New(s.clock), mailbox.New()
 	ports := controlplane.Ports{
 		Store: store, Admissions: store, Fleet: s.fleet, Clock: s.clock, Entropy: s.entropy, Secrets: fakebox.New(),
-		Sender: s.inbox, Mailer: s.mailbox,
+		Sender: s.inbox, Mailer: s.mailbox, Passwords: fakepasswords.Hasher{},
 	}
 	page, err := mail.ParseLink(spec.InvitationPage)
 	if err != nil {

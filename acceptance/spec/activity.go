@@ -26,7 +26,7 @@ var recording = []Scenario{
 		var actions []audit.Action
 		for _, e := range log {
 			actions = append(actions, e.Action)
-			s.That(e.Actor == ada.actor(), "%s was done by %s", e.Action, e.Actor)
+			s.That(ada.did(e), "%s was done by %s, %+v", e.Action, e.Actor, e.Person)
 			s.That(e.ID != "" && !e.At.IsZero(), "an entry without ID or time: %+v", e)
 		}
 		want := []audit.Action{
@@ -35,6 +35,35 @@ var recording = []Scenario{
 		}
 		s.inOrder(log, actions, want)
 		s.noSecretIn(log, made.Password, ada.Key.Text)
+	}},
+	{Name: "the activity log tells which of several people did what, whoever finished it and whatever became of the key",
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			bob := ada.member(made, "admin")
+			bob.FinishesBackup(made.ID)
+			bob.Rotates(made, bob.AddsRole(made, "Reports", "read_only"), "rotate-1")
+			must(s.Operator.ReplaceKey(bob.Key))(s)
+			log := ada.ReadsActivity(made.ID)
+			s.That(len(log) == 6, "the log is %+v", log)
+			for _, e := range log {
+				who := bob
+				if e.Action == audit.DatabaseCreated || e.Action == audit.MemberAdded {
+					who = ada
+				}
+				s.That(who.did(e) && e.Person.Name == "Somebody", "%s was done by %s, %+v", e.Action, e.Actor, e.Person)
+			}
+		}},
+	{Name: "the activity log shows the mail addresses of people to the owner alone", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		bob := ada.member(made, "admin")
+		for _, c := range []struct {
+			who *Customer
+			has string
+		}{{ada, bob.Account.Email}, {bob, ""}} {
+			log := c.who.ReadsActivity(made.ID)
+			i := slices.IndexFunc(log, func(e wire.Activity) bool { return e.Action == audit.MemberAdded })
+			s.That(i >= 0 && log[i].Details["email"] == c.has && log[i].Details["role"] == "admin", "the log is %+v", log)
+		}
 	}},
 	{Name: "what one database's log says concerns no other database", Play: func(s *Stage) {
 		ada := s.Customer("pro")
@@ -45,8 +74,10 @@ var recording = []Scenario{
 	}},
 }
 
-// actor is the customer in an activity log.
-func (c *Customer) actor() audit.Actor { return audit.ByKey("pgh_" + string(c.Key.ID)) }
+// did reports whether an entry names the customer's key and its person.
+func (c *Customer) did(e wire.Activity) bool {
+	return e.Actor == "key:pgh_"+string(c.Key.ID) && e.Person != nil && e.Person.UserID == c.Account.UserID
+}
 
 // inOrder compares what happened. Entries of the same instant have no order among themselves.
 func (s *Stage) inOrder(log []wire.Activity, got, want []audit.Action) {

@@ -103,10 +103,15 @@ func (c *Customer) Follows(o wire.Operation) wire.Operation {
 // FinishesBackup takes a backup and returns the name of its file.
 func (c *Customer) FinishesBackup(of id.DatabaseID) backup.Filename {
 	c.stage.Helper()
-	o := c.Follows(c.BacksUp(of))
-	c.stage.That(o.Status == "succeeded", "the backup is %s: %+v", o.Status, o.Error)
+	return c.stage.fileOf(c.Follows(c.BacksUp(of)))
+}
+
+// fileOf is the name of the file that a backup has made.
+func (s *Stage) fileOf(o wire.Operation) backup.Filename {
+	s.Helper()
+	s.That(o.Status == "succeeded", "the backup is %s: %+v", o.Status, o.Error)
 	var r operation.BackupResult
-	c.stage.OK(json.Unmarshal(*o.Result, &r))
+	s.OK(json.Unmarshal(*o.Result, &r))
 	return backup.Filename(r.Filename)
 }
 

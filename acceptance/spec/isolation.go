@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
 var isolating = []Scenario{
@@ -14,7 +16,7 @@ var isolating = []Scenario{
 			ada, made := s.Owner()
 			revoked := s.WithKey(ada.Account)
 			s.OK(s.Operator.RevokeKey(revoked.Key))
-			for _, route := range s.Routes {
+			for _, route := range s.keyed() {
 				var first Answer
 				for i, key := range []string{"", ada.Key.Text[:len(ada.Key.Text)-1] + "!", "pgh_AAAAAAAA_x", revoked.Key.Text} {
 					answer := s.sends(s.request(route, string(made.ID), nobodysID, key))
@@ -50,7 +52,7 @@ var isolating = []Scenario{
 		inside, outside := ada.Creates("inside"), ada.Creates("outside")
 		work := ada.Follows(ada.BacksUp(outside.ID))
 		selected := s.WithKey(ada.Account, inside.ID)
-		for _, route := range s.Routes {
+		for _, route := range s.keyed() {
 			id := string(outside.ID)
 			if route.Target == "operation" {
 				id = string(work.ID)
@@ -67,6 +69,11 @@ var isolating = []Scenario{
 			s.sameAnswer(route, s.sends(s.request(route, nobodysID, nobodysID, selected.Key.Text)), answer)
 		}
 	}},
+}
+
+// keyed are the routes that need a key.
+func (s *Stage) keyed() []Route {
+	return slices.DeleteFunc(slices.Clone(s.Routes), func(r Route) bool { return r.Public })
 }
 
 // targeted are the routes that name something.
@@ -99,21 +106,17 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 // nobodys are IDs of things that are not there, by parameter.
 var nobodys = map[string]string{
 	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
-	"{roleId}": nobodysID, "{operationId}": nobodysID, "{filename}": "20260101_000000.sql.gz",
+	"{roleId}": nobodysID, "{operationId}": nobodysID, "{membershipId}": nobodysID, "{invitationId}": nobodysID,
+	"{filename}": "20260101_000000.sql.gz",
 }
 
 // makesOneOfEach makes something of every kind, and returns the IDs by parameter. The endpoint has heard of nothing where there
 // are no receivers: no scenario sends anything to a real address.
 func (c *Customer) makesOneOfEach() map[string]string {
 	c.stage.Helper()
-	made := c.Creates("orders")
-	role, url := c.AddsRole(made, "Reports", "custom"), quietURL
-	has := map[string]string{
-		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
-		"{filename}": string(c.FinishesBackup(made.ID)),
-		"operation":  string(c.ListsBackups(made.ID)[0].OperationID), "{deliveryId}": nobodysID,
-		"{roleId}": string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
-	}
+	made, url := c.Creates("orders"), quietURL
+	has := c.fills(made)
+	has["{deliveryId}"] = nobodysID
 	if c.stage.Receivers != nil {
 		url = c.stage.receiver()
 	}
@@ -123,6 +126,21 @@ func (c *Customer) makesOneOfEach() map[string]string {
 		has["{deliveryId}"] = string(must(c.Webhooks.Test(ctx, hook))(c.stage).DeliveryID)
 	}
 	return has
+}
+
+// fills makes something of every kind that belongs to a database, and returns the IDs by parameter.
+func (c *Customer) fills(made Created) map[string]string {
+	c.stage.Helper()
+	role := c.AddsRole(made, "Reports", "custom")
+	bob, invited := c.stage.Customer("pro"), wire.AddMember{Email: c.stage.address(), Role: "viewer"}
+	return map[string]string{
+		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
+		"{filename}": string(c.FinishesBackup(made.ID)),
+		"operation":  string(c.ListsBackups(made.ID)[0].OperationID),
+		"{roleId}":   string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
+		"{membershipId}": string(c.Admits(bob, made, "viewer")),
+		"{invitationId}": must(c.Members.Add(ctx, made.ID, invited))(c.stage).ID,
+	}
 }
 
 // named are the values of parameters.

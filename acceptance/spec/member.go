@@ -1,102 +1,74 @@
 package spec
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
-	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// rights is who may do what with a database of somebody else.
-var rights = map[account.Standing]map[string]bool{
-	"admin":     {"see": true, "back up": true, "configure": true},
-	"developer": {"see": true, "back up": true},
-	"viewer":    {"see": true},
-}
-
 var sharing = []Scenario{
-	{Name: "a member does with a selected-database key what the role allows", Play: func(s *Stage) {
+	{Name: "a member finds the database with a key for it, and never with one for the own account", Play: func(s *Stage) {
 		ada, made := s.Owner()
-		file := ada.FinishesBackup(made.ID)
-		for _, role := range slices.Sorted(maps.Keys(rights)) {
-			bob := s.Customer("pro")
-			s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, role))
-			s.useRights(s.WithKey(bob.Account, made.ID), made, file, role)
-		}
-	}},
-	{Name: "a membership adds nothing to a full-access key, and a key nothing without membership", Play: func(s *Stage) {
-		ada, bob, eve := s.Customer("pro"), s.Customer("pro"), s.Customer("pro")
-		made := ada.Creates("orders")
-		s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, "admin"))
+		bob := s.Customer("pro")
+		home := bob.Creates("home")
+		ada.Admits(bob, made, "admin")
 		s.Refused(refusal(bob.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
-		s.That(len(bob.SeesAll()) == 0, "bob sees %v", bob.SeesAll())
+		s.That(slices.Equal(bob.SeesAll(), []id.DatabaseID{home.ID}), "bob sees %v", bob.SeesAll())
+		s.That(slices.Equal(ada.SeesAll(), []id.DatabaseID{made.ID}), "ada sees %v", ada.SeesAll())
 
-		bound := s.WithKey(eve.Account, made.ID)
-		s.Refused(refusal(bound.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
-		s.That(len(bound.SeesAll()) == 0, "eve sees %v", bound.SeesAll())
+		there := s.WithKey(bob.Account, made.ID)
+		s.That(slices.Equal(there.SeesAll(), []id.DatabaseID{made.ID}), "with a key for it he sees %v", there.SeesAll())
+		both := s.WithKey(bob.Account, made.ID, home.ID)
+		s.That(len(both.SeesAll()) == 2, "with a key for both he sees %v", both.SeesAll())
 	}},
+	{Name: "a membership takes nothing from the member's own account and adds nothing to it", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		bob := s.Customer("pro")
+		s.OK(s.Operator.SetQuota(bob.Account, 1))
+		ada.Admits(bob, made, "admin")
+		bob.Creates("home")
+		s.Refused(refusal(bob.CreateWebhook(quietURL, made.ID)), "INVALID_WEBHOOK_ENDPOINT", "databaseId")
+		s.Refused(refusal(s.WithKey(bob.Account, made.ID).CreateWebhook(quietURL, made.ID)), "KEY_SCOPE_DENIED")
+	}},
+	{Name: "what a member does is told to the endpoints of the database's account, and never to the member's own",
+		Needs: []Ability{HasReceivers}, Play: func(s *Stage) {
+			ada, made := s.Owner()
+			bob := s.Customer("pro")
+			ada.Admits(bob, made, "developer")
+			hers, his := ada.Hooks(s.receiver(), ""), bob.Hooks(s.receiver(), "")
+			there := s.WithKey(bob.Account, made.ID)
+			there.FinishesBackup(made.ID)
+			s.Hears(hers, 1)
+			must(bob.Webhooks.Test(ctx, his.ID))(s)
+			s.Hears(his, 1) // the test alone
+		}},
+	{Name: "a key is for databases of its account and for those that its user is a member of, and for no other",
+		Play: func(s *Stage) {
+			_, made := s.Owner()
+			eve := s.Customer("pro")
+			own := eve.Creates("own")
+			for _, databases := range [][]id.DatabaseID{{made.ID}, {own.ID, made.ID}, {nobodysID}} {
+				_, err := s.Operator.NewKey(eve.Account, databases...)
+				s.That(err != nil && strings.Contains(err.Error(), "database: "), "a key for %v: %v", databases, err)
+			}
+		}},
 }
 
-// useRights does everything that a member could do, and wants exactly what the role allows.
-func (s *Stage) useRights(bob *Customer, made Created, file backup.Filename, role account.Standing) {
-	s.Helper()
-	want := func(right, what string, err error) {
-		s.Helper()
-		s.Logf("a %s tries to %s", role, what)
-		if rights[role][right] {
-			s.OK(err)
-			return
-		}
-		s.Refused(err, "FORBIDDEN")
-	}
-	_, err := bob.Databases.Get(ctx, made.ID)
-	want("see", "read the database", err)
-	want("see", "find it in the list", s.lists(bob, made.ID))
-	_, err = bob.Allowlist.List(ctx, made.ID)
-	want("see", "read the allowlist", err)
-	_, err = bob.DownloadBackup(made.ID, file)
-	want("see", "download a backup", err)
-	_, err = bob.Activity.List(ctx, made.ID, apiclient.Page{})
-	want("see", "read the activity log", err)
-
-	started, err := bob.Backups.Start(ctx, made.ID)
-	want("back up", "start a backup", err)
-	if err == nil {
-		done := bob.Follows(started.Operation)
-		want("back up", "delete a backup", bob.Backups.Delete(ctx, made.ID, s.fileOf(bob, made.ID, done.ID)))
-	} else {
-		want("back up", "delete a backup", bob.Backups.Delete(ctx, made.ID, file))
-	}
-
-	_, err = bob.SetEnvironment(made.ID, new(database.Staging))
-	want("configure", "change the label", err)
-	_, err = bob.SetLifecycle(made.ID, "restart")
-	want("configure", "restart the database", err)
-	entry, err := bob.AddToAllowlist(made.ID, "127.0.0.0/8", string(role))
-	want("configure", "allow a network", err)
-	if err == nil {
-		want("configure", "take a network off", bob.Allowlist.Remove(ctx, made.ID, entry.ID))
-	}
-	s.Refused(refusal(bob.CreateDatabase(NewDatabase{Name: s.Name("own"), DisplayName: "D"})), "KEY_SCOPE_DENIED")
+// Admits makes somebody who has an account a member of a database.
+func (c *Customer) Admits(bob *Customer, to Created, role account.Standing) id.MembershipID {
+	c.stage.Helper()
+	joined := must(c.Members.Add(ctx, to.ID, wire.AddMember{Email: bob.Account.Email, Role: role}))(c.stage)
+	c.stage.That(joined.Kind == wire.KindMember && joined.UserID == bob.Account.UserID, "%+v", joined)
+	return id.MembershipID(joined.ID)
 }
 
-func (s *Stage) lists(c *Customer, of id.DatabaseID) error {
-	s.Helper()
-	s.That(slices.Equal(c.SeesAll(), []id.DatabaseID{of}), "the list is %v", c.SeesAll())
-	return nil
-}
-
-func (s *Stage) fileOf(c *Customer, of id.DatabaseID, operation id.OperationID) backup.Filename {
-	s.Helper()
-	for _, b := range c.ListsBackups(of) {
-		if b.OperationID == operation {
-			return b.Filename
-		}
-	}
-	s.Fatalf("operation %s left no backup", operation)
-	return ""
+// member is somebody who is a member of a customer's database, with a key for it.
+func (c *Customer) member(of Created, role account.Standing) *Customer {
+	c.stage.Helper()
+	bob := c.stage.Customer("pro")
+	c.Admits(bob, of, role)
+	return c.stage.WithKey(bob.Account, of.ID)
 }

@@ -10,7 +10,7 @@ var checking = []Scenario{
 		ada, eve, bob := s.Customer("pro"), s.Customer("free"), s.Customer("pro")
 		made := ada.Creates("orders")
 		selected := s.WithKey(ada.Account, made.ID)
-		s.OK(s.Operator.MakeMember(made.ID, bob.Account.UserID, "viewer"))
+		ada.Admits(bob, made, "viewer")
 		viewer := s.WithKey(bob.Account, made.ID)
 		ada.Sets(made.ID, "stop", "stopped")
 
@@ -41,7 +41,7 @@ var checking = []Scenario{
 	{Name: "a preview CI key works on no route of accounts", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		ci := must(s.Operator.NewCIKey(ada.Account))(s)
-		for _, route := range s.Routes {
+		for _, route := range s.keyed() {
 			s.Refused(s.sends(s.request(route, string(made.ID), nobodysID, ci.Text)).refusal(), "KEY_SCOPE_DENIED")
 		}
 	}},

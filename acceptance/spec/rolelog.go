@@ -24,7 +24,7 @@ var recordingRoles = []Scenario{
 		var actions []audit.Action
 		for _, e := range log {
 			actions = append(actions, e.Action)
-			s.That(e.Actor == ada.actor(), "%s was done by %s", e.Action, e.Actor)
+			s.That(ada.did(e), "%s was done by %s, %+v", e.Action, e.Actor, e.Person)
 			if e.Action != "database.created" {
 				s.That(e.Details["roleId"] == string(role.RoleID) || e.Details["login"] != "", "%s was done with %v", e.Action, e.Details)
 			}
@@ -57,6 +57,7 @@ var recordingRoles = []Scenario{
 		s.isExpired(ada, made, role)
 		log := ada.ReadsActivity(made.ID)
 		i := slices.IndexFunc(log, func(e wire.Activity) bool { return e.Action == "role.expired" })
-		s.That(i >= 0 && log[i].Actor == "system" && log[i].Details["roleId"] == string(role.RoleID), "the log is %+v", log)
+		s.That(i >= 0 && log[i].Actor == "system" && log[i].Person == nil, "the log is %+v", log)
+		s.That(log[i].Details["roleId"] == string(role.RoleID), "the log is %+v", log)
 	}},
 }

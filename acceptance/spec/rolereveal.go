@@ -92,7 +92,7 @@ func (s *Stage) says(r *apiclient.Error, words ...string) {
 // looks counts a customer's looks at the password of a role or a login.
 func (s *Stage) looks(c *Customer, log []wire.Activity, of, name string) (n int) {
 	for _, e := range log {
-		if strings.HasSuffix(string(e.Action), ".revealed") && e.Actor == c.actor() && e.Details[of] == name {
+		if strings.HasSuffix(string(e.Action), ".revealed") && c.did(e) && e.Details[of] == name {
 			n++
 		}
 	}

@@ -19,7 +19,8 @@ func Scenarios() []Scenario {
 		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping),
 		of("allowlist", allowlisting), of("activity", recording), of("backup", backingUp), of("retention", retaining),
 		of("schedule", scheduling), of("storage", runningOutOfRoom), of("agent", losingTheAgent),
-		of("operation", operating), of("member", sharing), of("key", changingKeys), of("rate", limiting),
+		of("operation", operating), of("member", sharing), of("members", inviting), of("right", permitting),
+		of("key", changingKeys), of("rate", limiting),
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),
 		of("order", checking), of("body", reading), of("owner", owning), of("secret", keepingSecrets), of("outage", losingParts),
 		of("webhook", keepingWebhooks), of("event", hearing),
@@ -28,7 +29,7 @@ func Scenarios() []Scenario {
 		of("role-reveal", revealingRoles), of("role-rotate", rotatingRoles), of("role-revoke", revokingRoles),
 		of("role-delete", deletingRoles), of("role-expire", expiringRoles), of("role-agent", interruptingRoles),
 		of("role-refused", refusingRoles),
-		of("role-right", sharingRoles), of("role-login", keepingLogins), of("role-wire", talkingRoles),
+		of("role-off", switchingRolesOff), of("role-login", keepingLogins), of("role-wire", talkingRoles),
 		of("role-log", recordingRoles), of("role-outage", losingPartsOfRoles),
 	)
 }

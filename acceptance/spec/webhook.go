@@ -33,6 +33,7 @@ var keepingWebhooks = []Scenario{
 		}
 		list := ada.ListsWebhooks()
 		s.That(len(list) == 2 && list[0].ID == one.ID && list[1].ID == two.ID, "the list is %+v", list)
+		s.That(list[0].CreatedBy.UserID == ada.Account.UserID && list[0].CreatedBy.Name == "Somebody", "%+v", list[0].CreatedBy)
 		s.That(list[0].Enabled && list[0].DisabledAt == nil && !list[1].Enabled && list[1].DisabledAt != nil, "%+v", list)
 
 		again := must(ada.Webhooks.Rotate(ctx, two.ID))(s)
@@ -71,7 +72,8 @@ var keepingWebhooks = []Scenario{
 		var all struct{ Data []json.RawMessage }
 		s.OK(json.Unmarshal(list.Body, &all))
 		s.That(list.Status == 200 && len(all.Data) == 1, "%d %s", list.Status, list.Body)
-		s.fields(all.Data[0], "id", "databaseId", "url", "enabled", "consecutiveFailures", "disabledAt", "createdAt", "updatedAt")
+		s.fields(all.Data[0], "id", "databaseId", "url", "enabled", "consecutiveFailures", "disabledAt", "createdAt",
+			"createdBy", "updatedAt")
 	}},
 }
 

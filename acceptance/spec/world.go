@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/inbox"
 )
@@ -55,6 +54,7 @@ const ForwardedFor = "X-Forwarded-For"
 type Route struct {
 	Method, Path string
 	FullAccount  bool   // full-account keys only
+	Public       bool   // no key at all
 	Target       string // what the first parameter names: "database", "operation", "webhook" or ""
 	Body         []byte // one with every field that the route takes, as JSON; nil where it takes none
 }
@@ -91,8 +91,6 @@ type Operator interface {
 	// ReplaceKey gives a key a new text.
 	ReplaceKey(k Key) (Key, error)
 	RevokeKey(k Key) error
-	// MakeMember gives a user a role on another account's database.
-	MakeMember(of id.DatabaseID, user id.UserID, role account.Standing) error
 	// NewCIKey makes a preview CI key.
 	NewCIKey(a Account) (Key, error)
 	SetMaintenance(on bool) error
@@ -137,6 +135,7 @@ type OnServer interface {
 type Account struct {
 	ID     id.AccountID
 	UserID id.UserID
+	Email  string
 }
 
 // Key is an API key; Text is what requests carry.

@@ -42,6 +42,7 @@ type Client struct {
 	Webhooks   Webhooks
 	Roles      Roles
 	Logins     Logins
+	Members    Members
 
 	base      string
 	authorize func(http.Header) // a function, so that no dump of the client shows the key
@@ -82,7 +83,7 @@ func New(c Config) (*Client, error) {
 func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
-	c.Roles, c.Logins = Roles{c}, Logins{c}
+	c.Roles, c.Logins, c.Members = Roles{c}, Logins{c}, Members{c}
 }
 
 func checkURL(text string) (base string, err error) {

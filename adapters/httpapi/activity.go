@@ -7,11 +7,22 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-func viewActivity(e audit.Entry) wire.Activity {
-	return wire.Activity{ID: e.ID, At: instant(e.At), Actor: e.Actor, Action: e.Action, Details: e.Details}
+func viewActivity(by plane.By[audit.Entry]) wire.Activity {
+	e := by.What
+	return wire.Activity{
+		ID: e.ID, At: instant(e.At), Actor: e.Actor.Name, Person: viewPerson(by.Person), Action: e.Action, Details: e.Details,
+	}
+}
+
+func viewPerson(u *account.User) *wire.Person {
+	if u == nil {
+		return nil
+	}
+	return &wire.Person{UserID: u.ID, Name: u.Name}
 }
 
 type activityRoutes struct{ use *operations.Activity }

@@ -15,6 +15,9 @@ type Gatekeeper interface {
 	// key's class as well as for too many unauthorised attempts of one client address. With RATE_LIMITED the Admission's
 	// Rate is filled in too, and for a valid key all of it.
 	Admit(ctx context.Context, k access.Attempt) (access.Admission, error)
+	// AdmitAddress is for a route without a key: it takes one request out of the bucket of the client's address. It returns
+	// RATE_LIMITED, or MAINTENANCE; the Admission's Rate is filled in.
+	AdmitAddress(ctx context.Context, k access.Attempt) (access.Admission, error)
 	// Reach finds what a path names within the caller's reach, before the body is read. It returns, in this order, the
 	// 404 of the target's kind, the refusal of a closed gate, and FORBIDDEN. What it found is handed to
 	// the handler, so that nothing is looked up twice.

@@ -48,6 +48,7 @@ type doorman struct {
 	mu          sync.Mutex
 	knocks      []access.Attempt
 	maintenance bool
+	crowded     bool // no address has a request left
 	callers     map[string]access.Caller
 }
 
@@ -90,6 +91,23 @@ func (d *doorman) Admit(_ context.Context, k access.Attempt) (access.Admission, 
 		e.RetryAfter = 2300 * time.Millisecond
 		a.Rate = ratelimit.Decision{Limit: 600, Reset: time.Minute}
 		return a, e
+	}
+	return a, nil
+}
+
+// AdmitAddress has one bucket for all addresses.
+func (d *doorman) AdmitAddress(_ context.Context, k access.Attempt) (access.Admission, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.knocks = append(d.knocks, k)
+	if d.crowded {
+		e := fault.New(fault.RateLimited, "too many requests")
+		e.RetryAfter = 2300 * time.Millisecond
+		return access.Admission{Rate: ratelimit.Decision{Limit: 20, Reset: time.Minute}}, e
+	}
+	a := access.Admission{Rate: ratelimit.Decision{Allowed: true, Limit: 20, Remaining: 19, Reset: time.Second}}
+	if d.maintenance {
+		return a, access.ErrMaintenance()
 	}
 	return a, nil
 }

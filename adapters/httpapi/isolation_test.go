@@ -206,3 +206,39 @@ func TestEveryJSONRouteIsStrict(t *testing.T) {
 		}
 	})
 }
+
+// A route without a key that has a class is limited by client address, then closed for maintenance, before its body is looked at.
+func TestEveryPublicRouteKeepsItsOrder(t *testing.T) {
+	st := open(t, func(c *Config) { c.Routes = append(c.Routes, Routes(&controlplane.ControlPlane{})...) })
+	checked := 0
+	for i := range st.routes {
+		route := &st.routes[i]
+		if route.Key != Public || route.Class == "" {
+			continue
+		}
+		checked++
+		t.Run(route.Method+" "+route.Path, func(t *testing.T) {
+			wrong := head(route.Method, route.Path, "", "Content-Length: 99999999")
+			st.gate.crowded, st.gate.maintenance = true, true
+			r := st.ask(t, wrong)
+			r.expect(t, 429, fault.RateLimited)
+			if h := r.Header; h.Get("Retry-After") != "3" || h.Get(headerRateLimit) != "20" {
+				t.Errorf("headers %v", h)
+			}
+			st.gate.crowded = false
+			st.ask(t, wrong).expect(t, 503, fault.Maintenance)
+			st.gate.maintenance = false
+			r = st.ask(t, wrong)
+			r.expect(t, 415, fault.UnsupportedMediaType)
+			if knock := st.gate.last(); knock.Class != route.Class || knock.Key != "" || !knock.Client.IsValid() {
+				t.Errorf("it was admitted as %+v", knock)
+			}
+			if r.Header.Get(headerRateRemaining) != "19" {
+				t.Errorf("headers %v", r.Header)
+			}
+		})
+	}
+	if checked == 0 {
+		t.Error("there is no such route")
+	}
+}

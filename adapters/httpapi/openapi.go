@@ -10,7 +10,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/idempotency"
-	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 // DescriptionPath serves the OpenAPI 3.1 document of all routes, without a key.
@@ -27,7 +26,7 @@ func withDescription(table []Route) ([]Route, error) {
 func describing(text jsonText) Route {
 	return Route{
 		Name: "getDescription", Summary: "Get this OpenAPI document", Tag: Tag{"Description", "What the API offers"},
-		Method: http.MethodGet, Path: DescriptionPath, Class: ratelimit.Read, Key: Public,
+		Method: http.MethodGet, Path: DescriptionPath, Key: Public,
 		Answers: documented(http.StatusOK, map[string]any{}),
 		Handle:  func(*Request) (Answer, error) { return OK(text), nil },
 	}
@@ -210,7 +209,7 @@ func (d *description) answers(route *Route) (object, error) {
 // answerHeaders are the headers of successful answers.
 var answerHeaders = object{
 	headerRequestID:     object{"description": "The request's ID, as in the service's log", "schema": object{"type": "string"}},
-	headerRateLimit:     object{"description": "Size of the key's bucket", "schema": object{"type": "integer"}},
+	headerRateLimit:     object{"description": "Size of the key's or the address's bucket", "schema": object{"type": "integer"}},
 	headerRateRemaining: object{"description": "Requests that are left in the bucket", "schema": object{"type": "integer"}},
 	headerRateReset:     object{"description": "Seconds until the bucket is full", "schema": object{"type": "integer"}},
 }
@@ -218,7 +217,7 @@ var answerHeaders = object{
 func (route *Route) headers() object {
 	all := object{}
 	for name := range answerHeaders {
-		if route.Key != Public || name == headerRequestID {
+		if route.Class != "" || name == headerRequestID {
 			all[name] = object{"$ref": "#/components/headers/" + name}
 		}
 	}

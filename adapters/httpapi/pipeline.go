@@ -37,11 +37,24 @@ func (s *Server) serveRoute(r *Request) error {
 	return r.send(answer)
 }
 
+// admitAddress is all that is asked before a route without a key, where it has a class: the rate of the client's address, and
+// maintenance.
+func (s *Server) admitAddress(r *Request) error {
+	if r.route.Class == "" {
+		return nil
+	}
+	admission, err := s.gate.AdmitAddress(r.ctx, access.Attempt{Class: r.route.Class, Client: r.Client, RequestID: r.ID})
+	if admission.Rate.Limit > 0 {
+		writeRate(&r.raw.Response.Header, admission.Rate)
+	}
+	return err
+}
+
 // admit is everything that needs only the key.
 func (s *Server) admit(r *Request) error {
 	route := r.route
 	if route.Key == Public {
-		return nil
+		return s.admitAddress(r)
 	}
 	admission, err := s.gate.Admit(r.ctx, access.Attempt{
 		Key:   bearer(r.raw.Request.Header.Peek(fasthttp.HeaderAuthorization)),
@@ -61,7 +74,7 @@ func (s *Server) admit(r *Request) error {
 		return err
 	}
 	if admission.Maintenance {
-		return fault.New(fault.Maintenance, "the service is in a maintenance window; retry later")
+		return access.ErrMaintenance()
 	}
 	return nil
 }

@@ -22,6 +22,9 @@ func (route *Route) refusable() []fault.Code {
 	if route.Key != Public {
 		codes = append(codes, fault.Unauthorized, fault.RateLimited, fault.KeyScopeDenied, fault.Maintenance, route.planRefusal())
 	}
+	if route.Key == Public && route.Class != "" {
+		codes = append(codes, fault.RateLimited, fault.Maintenance)
+	}
 	if route.Body.IsJSON() {
 		codes = append(codes, fault.InvalidJSON, fault.UnsupportedMediaType, fault.LengthRequired, fault.PayloadTooLarge)
 	}

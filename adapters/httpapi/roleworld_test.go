@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/fakes/fakebox"
@@ -72,7 +73,7 @@ func (w *roleWorld) customer(email string, scope account.Scope, dbs ...id.Databa
 	check.NoError(w.t, err)
 	for _, db := range dbs {
 		check.NoError(w.t, w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
-			return tx.Accounts().SetMember(ctx, ports.Membership{
+			return tx.Members().Set(ctx, member.Membership{
 				ID: id.FromBytes[id.MembershipID](w.entropy.UUID()), DatabaseID: db, UserID: user.ID, Role: account.Viewer,
 			})
 		}))

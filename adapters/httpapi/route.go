@@ -20,8 +20,10 @@ type Route struct {
 
 	Method string // upper case
 	Path   string // with {parameters}; filename is a backup file name, login a managed login, any other one a UUID
-	Class  ratelimit.Class
-	Key    KeyClass
+	// Class is whose bucket of the key a request is taken out of. A route without a key has buckets by client address, or no class
+	// and no limit.
+	Class ratelimit.Class
+	Key   KeyClass
 	// PlanRefusal is the code for an account whose plan has no API access; PLAN_API_ACCESS_REQUIRED where empty.
 	PlanRefusal fault.Code
 

@@ -15,6 +15,7 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 		{Tag{"Backups", "Backup files of a database"}, backupRoutes{uc.Backups}.routes()},
 		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
 		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},
+		{Tag{"Members", "People who may use a database beside its owner, and invitations"}, memberRoutes{uc.Members}.routes()},
 		{Tag{"Webhooks", "Endpoints that are sent signed events"}, webhookRoutes{uc.Webhooks}.routes()},
 		{Tag{"Additional roles", "Further logins of a database, each with its own password"}, customRoles{uc.Roles}.routes()},
 		{Tag{"Managed logins", "The logins that were created with a database"}, managedRoles{uc.ManagedLogins}.routes()},

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -12,11 +13,12 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-func viewEndpoint(e webhook.Endpoint) wire.Webhook {
+func viewEndpoint(by plane.By[webhook.Endpoint]) wire.Webhook {
+	e := by.What
 	return wire.Webhook{
 		ID: e.ID, DatabaseID: e.DatabaseID, URL: e.URL, Enabled: e.Status() == webhook.Enabled,
 		ConsecutiveFailures: e.ConsecutiveFailures, DisabledAt: instantOrNull(e.DisabledAt),
-		CreatedAt: instant(e.CreatedAt), UpdatedAt: instant(e.UpdatedAt),
+		CreatedAt: instant(e.CreatedAt), CreatedBy: viewPerson(by.Person), UpdatedAt: instant(e.UpdatedAt),
 	}
 }
 

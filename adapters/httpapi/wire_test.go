@@ -8,9 +8,11 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
@@ -58,8 +60,15 @@ func TestWireShapes(t *testing.T) {
 				`"expiresAt":null,"roleManifest":false}`},
 		{viewEntry(database.AllowlistEntry{ID: foreignID, CIDR: "10.0.0.0/8", CreatedAt: at}),
 			`{"id":"` + foreignID + `","cidr":"10.0.0.0/8","description":"","createdAt":"2026-03-01T11:30:00Z"}`},
-		{viewActivity(audit.Entry{ID: foreignID, At: at, Actor: audit.ByKey("pgh_k"), Action: audit.DatabaseCreated}),
-			`{"id":"` + foreignID + `","at":"2026-03-01T11:30:00Z","actor":"key:pgh_k","action":"database.created","details":{}}`},
+		{viewActivity(plane.By[audit.Entry]{
+			What:   audit.Entry{ID: foreignID, At: at, Actor: audit.ByKey("pgh_k", foreignID), Action: audit.DatabaseCreated},
+			Person: &account.User{ID: foreignID, Email: "ada@example.org", Name: "Ada"},
+		}), `{"id":"` + foreignID + `","at":"2026-03-01T11:30:00Z","actor":"key:pgh_k",` +
+			`"person":{"userId":"` + foreignID + `","name":"Ada"},"action":"database.created","details":{}}`},
+		{viewActivity(plane.By[audit.Entry]{
+			What: audit.Entry{ID: foreignID, At: at, Actor: audit.System, Action: audit.BackupExpired},
+		}), `{"id":"` + foreignID + `","at":"2026-03-01T11:30:00Z","actor":"system","person":null,` +
+			`"action":"backup.expired","details":{}}`},
 	} {
 		text, err := json.Marshal(c.view)
 		if err != nil {

@@ -9,9 +9,8 @@ import (
 )
 
 var (
-	userTable       = tableOf[account.User]("users")
-	accountTable    = tableOf[account.Account]("accounts")
-	membershipTable = tableOf[ports.Membership]("memberships")
+	userTable    = tableOf[account.User]("users")
+	accountTable = tableOf[account.Account]("accounts")
 
 	accountChanges = []string{
 		"plan", "max_databases", "connection_cap", "backup_days", "verify_backups", "credential_validity",
@@ -20,17 +19,23 @@ var (
 
 var (
 	addUser     = define(userTable.insert())
+	getUsers    = define(userTable.read().Where("t.id = ANY(?)"))
 	addAccount  = define(accountTable.insert())
 	getAccount  = define(accountTable.read().Where("t.id = ?"))
 	lockAccount = define(accountTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
 	saveAccount = define(accountTable.update(accountChanges, "id = ?"))
-	setMember   = define(membershipTable.insert().Suffix("ON CONFLICT (database_id, user_id) DO UPDATE SET role = excluded.role"))
+	getUser     = define(userTable.read().Where("t.id = ?"))
+	userByEmail = define(userTable.read().Where(`lower(t.email COLLATE "C") = lower(? COLLATE "C") AND NOT t.email_shadowed`))
 )
 
 type accounts struct{ session }
 
 func (a accounts) AddUser(ctx context.Context, u account.User) error {
 	return a.write(ctx, addUser, userTable.values(u)...)
+}
+
+func (a accounts) Users(ctx context.Context, users []id.UserID) ([]account.User, error) {
+	return all[account.User](ctx, a.session, getUsers, listed(users))
 }
 
 func (a accounts) Add(ctx context.Context, row account.Account) error {
@@ -49,6 +54,10 @@ func (a accounts) Save(ctx context.Context, row account.Account) error {
 	return a.mustChange(ctx, ports.ErrNoRow, saveAccount, append(valuesOf(row, accountChanges), row.ID)...)
 }
 
-func (a accounts) SetMember(ctx context.Context, m ports.Membership) error {
-	return a.write(ctx, setMember, membershipTable.values(m)...)
+func (a accounts) User(ctx context.Context, user id.UserID) (account.User, error) {
+	return one[account.User](ctx, a.session, getUser, user)
+}
+
+func (a accounts) UserByEmail(ctx context.Context, email string) (account.User, error) {
+	return one[account.User](ctx, a.session, userByEmail, email)
 }

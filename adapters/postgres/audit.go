@@ -12,16 +12,16 @@ import (
 
 // auditRow is an entry as its table has it.
 type auditRow struct {
-	ID         id.AuditID      `db:"id"`
-	At         time.Time       `db:"at"`
-	AccountID  id.AccountID    `db:"account_id"`
-	DatabaseID id.DatabaseID   `db:"database_id"`
-	Actor      audit.Actor     `db:"actor"`
-	Action     audit.Action    `db:"action"`
-	Details    json.RawMessage `db:"details"`
+	ID         id.AuditID    `db:"id"`
+	At         time.Time     `db:"at"`
+	AccountID  id.AccountID  `db:"account_id"`
+	DatabaseID id.DatabaseID `db:"database_id"`
+	audit.Actor
+	Action  audit.Action    `db:"action"`
+	Details json.RawMessage `db:"details"`
 }
 
-var auditTable = tableOf[auditRow]("audit_entries").withOptional("account_id", "database_id")
+var auditTable = tableOf[auditRow]("audit_entries").withOptional("account_id", "database_id", "user_id")
 
 var (
 	addAudit  = define(auditTable.insert())

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -20,7 +21,9 @@ var allowed = map[string][]string{
 	"accounts.plan":         texts(account.Free, account.Pro, account.Business),
 	"api_keys.kind":         texts(account.AccountKey, account.CIKey),
 	"api_keys.scope":        texts(account.FullAccount, account.SelectedDatabases),
-	"memberships.role":      texts(account.Admin, account.Developer, account.Viewer),
+	"memberships.role":      texts(member.Roles...),
+	"invitations.role":      texts(member.Roles...),
+	"invitations.status":    texts(member.Statuses...),
 	"databases.status":      texts(database.Statuses...),
 	"databases.role_model":  texts(database.Managed, database.SingleLogin),
 	"databases.schedule":    texts(database.NoSchedule, database.Daily),

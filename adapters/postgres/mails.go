@@ -21,8 +21,10 @@ var (
 	addMail     = define(mailTable.insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')"))
 	addMailLane = written("INSERT INTO mail_lanes (account_id, turn) VALUES ($1, 0) ON CONFLICT DO NOTHING")
 	recentMails = written(`
-		SELECT count(*) AS of_account, count(*) FILTER (WHERE lower(recipient) = lower($2)) AS to_recipient
-		FROM mails WHERE account_id = $1 AND created_at > $3`)
+		SELECT count(*) FILTER (WHERE account_id = $1) AS of_account,
+			count(*) FILTER (WHERE account_id = $1 AND lower(recipient) = lower($2)) AS to_recipient,
+			count(*) FILTER (WHERE lower(recipient) = lower($2)) AS together
+		FROM mails WHERE (account_id = $1 OR lower(recipient) = lower($2)) AND created_at > $3`)
 	withdrawMails = written(`
 		UPDATE mails SET status = 'withdrawn', finished_at = $2, sealed_token = NULL, lease_owner = '', lease_until = NULL,
 			lease_epoch = lease_epoch + CASE status WHEN 'sending' THEN 1 ELSE 0 END

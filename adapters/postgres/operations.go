@@ -15,7 +15,7 @@ import (
 const queueChannel = "pgherd_operations"
 
 var (
-	operationTable = tableOf[operation.Operation]("operations").withOptional("server_id")
+	operationTable = tableOf[operation.Operation]("operations").withOptional("server_id", "user_id")
 
 	operationChanges = []string{
 		"status", "stage", "progress", "input", "result", "error_code", "error_text", "started_at", "finished_at",

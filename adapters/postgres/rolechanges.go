@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	roleChangeTable   = tableOf[role.Change]("role_changes").withOptional("role_id")
+	roleChangeTable   = tableOf[role.Change]("role_changes").withOptional("role_id", "user_id")
 	roleChangeChanged = []string{
 		"status", "generation", "credential_generation", "verifier", "sealed", "revealed", "ended_at", "attempts", "not_before",
 		"refusal",

@@ -13,11 +13,12 @@ var (
 	setMaintenance = written(`
 		INSERT INTO switches (name, enabled) VALUES ('maintenance', $1)
 		ON CONFLICT (name) DO UPDATE SET enabled = excluded.enabled`)
-	featureOn  = written("INSERT INTO features (name) VALUES ($1) ON CONFLICT DO NOTHING")
-	featureOff = written("DELETE FROM features WHERE name = $1")
-	enroll     = written("INSERT INTO enrolments (database_id, route) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-	unenroll   = written("DELETE FROM enrolments WHERE database_id = $1 AND route = $2")
-	grants     = written(`
+	maintenance = written("SELECT EXISTS (SELECT FROM switches WHERE name = 'maintenance' AND enabled)")
+	featureOn   = written("INSERT INTO features (name) VALUES ($1) ON CONFLICT DO NOTHING")
+	featureOff  = written("DELETE FROM features WHERE name = $1")
+	enroll      = written("INSERT INTO enrolments (database_id, route) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+	unenroll    = written("DELETE FROM enrolments WHERE database_id = $1 AND route = $2")
+	grants      = written(`
 		SELECT ARRAY(SELECT name FROM features ORDER BY name) AS features,
 			ARRAY(SELECT route FROM enrolments WHERE database_id = NULLIF($1, '')::uuid ORDER BY route COLLATE "C") AS enrolments`)
 	autoEnrollOn  = written("INSERT INTO auto_enrolments (account_id) VALUES ($1) ON CONFLICT DO NOTHING")
@@ -29,6 +30,10 @@ type switches struct{ session }
 
 func (s switches) SetMaintenance(ctx context.Context, on bool) error {
 	return s.write(ctx, setMaintenance, on)
+}
+
+func (s switches) Maintenance(ctx context.Context) (bool, error) {
+	return one[bool](ctx, s.session, maintenance)
 }
 
 func (s switches) SetFeature(ctx context.Context, name string, on bool) error {

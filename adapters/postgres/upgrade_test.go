@@ -12,6 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
@@ -87,4 +88,34 @@ func TestOpenOperationsOutliveAnUpgrade(t *testing.T) {
 	if got := claimed(time.Unix(180, 0).UTC()); got != "4" {
 		t.Errorf("claimed of what came later: %q", got)
 	}
+}
+
+// TestAddressesThatDifferInCase upgrades a store in which addresses were written by hand: of several that are the same without
+// regard to case, the oldest user has the address, and nobody else can take it, neither here nor on a host from before.
+func TestAddressesThatDifferInCase(t *testing.T) {
+	db := clustertest.NewDatabase(t)
+	provider := check.Must(goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations")))(t)
+	check.Must(provider.UpTo(t.Context(), 7))(t)
+	add := func(n int, email string, day int) string {
+		return fmt.Sprintf(`INSERT INTO users (id, email, name, created_at)
+			VALUES ('00000000-0000-4000-8000-%012d', '%s', 'N', '2026-01-%02d')`, n, email, day)
+	}
+	clustertest.Exec(t, db.URL, add(1, "ada@example.org", 3), add(2, "Ada@Example.org", 1), add(3, "ADA@example.org", 2),
+		add(4, "Bob@example.org", 1))
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
+	store := open(t, db)
+	for email, want := range map[string]int{"ada@example.org": 2, "bob@example.org": 4} {
+		u, err := ports.Read(t.Context(), store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
+			return tx.Accounts().UserByEmail(ctx, email)
+		})
+		if err != nil || u.ID != id.UserID(fmt.Sprintf("00000000-0000-4000-8000-%012d", want)) {
+			t.Errorf("%s is %+v, %v", email, u, err)
+		}
+	}
+	for n, email := range []string{"aDa@example.org", "bob@example.org"} {
+		if _, err := db.Open(t).Exec(add(n+5, email, 4)); err == nil {
+			t.Errorf("%s was taken once more", email)
+		}
+	}
+	clustertest.Exec(t, db.URL, add(9, "eve@example.org", 4))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	webhookTable = tableOf[webhook.Endpoint]("webhook_endpoints")
+	webhookTable = tableOf[webhook.Endpoint]("webhook_endpoints").withOptional("created_by")
 
 	webhookChanges = []string{"sealed_secret", "consecutive_failures", "disabled_at", "updated_at"}
 )

@@ -37,5 +37,5 @@ func Permit(s Standing, a Action) error {
 	if Permissions[a][s] {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "a %s of this database may not do this", s)
+	return fault.New(fault.Forbidden, "the role %s on this database does not allow this", s)
 }

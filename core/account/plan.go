@@ -97,6 +97,8 @@ type User struct {
 	Email     string    `db:"email"`
 	Name      string    `db:"name"`
 	CreatedAt time.Time `db:"created_at"`
+	// PasswordHash is as ports.Passwords makes it; empty for somebody who has no password.
+	PasswordHash string `db:"password_hash"`
 }
 
 // Quotas returns the plan's bounds with the operator's exceptions applied.

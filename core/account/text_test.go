@@ -1,6 +1,7 @@
 package account
 
 import (
+	"net/mail"
 	"strings"
 	"testing"
 	"unicode"
@@ -38,6 +39,7 @@ func TestValidateEmail(t *testing.T) {
 	bad := []string{
 		"", "@", "a@", "@b", "a", "a@b@c", "a b@c", "a@b c", "a@b\r\nBcc: c@d", "a\x00@b", "a@\u2003b", "\xff@b",
 		"Someone <a@b>", "<a@b>", "a,b@c", "a;b@c", "a@b,c", "a:b@c", `"a"@b`, `a\@b`, "a(b)@c", "a@[127.0.0.1]",
+		"a@b\u202e", "a\u200b@b", strings.Repeat("é", 130) + "@b",
 		".a@b", "a.@b", "a..b@c", "a@.b", "a@b.", "a@b..c", strings.Repeat("a", 253) + "@b",
 	}
 	for _, in := range bad {
@@ -63,4 +65,43 @@ func TestEmailIsCanonical(t *testing.T) {
 			t.Fatalf("%q", out)
 		}
 	})
+}
+
+// What is accepted is a bare address to the standard library, too, and to nobody a header, a list or a name with an address.
+func FuzzValidateEmail(f *testing.F) {
+	for _, seed := range []string{
+		"a@b", " Someone@Example.ORG ", "ünï@exämple.org", "first.last+tag@sub.example",
+		"a@b\r\nBcc: c@d", "a@b\nc", "Someone <a@b>", "<a@b>", "a@b, c@d", "a@b;c@d", `"a b"@c`, "a@b (c)", "a@[127.0.0.1]",
+		"group:a@b;", "a\x00@b", "a@b\u202e", "a\u200b@b", "=?utf-8?q?a?=@b", "İ@b", strings.Repeat("é", 200) + "@b",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		address, err := ValidateEmail(text)
+		if err != nil {
+			return
+		}
+		parsed, err := mail.ParseAddress(address)
+		if err != nil || parsed.Name != "" || parsed.Address != address {
+			t.Errorf("%q: to net/mail it is %+v, %v", address, parsed, err)
+		}
+		again, err := ValidateEmail(strings.ToUpper(address))
+		if len(address) > 254 || strings.ContainsAny(address, "\r\n\x00 ,;<>\"") || strings.Count(address, "@") != 1 {
+			t.Errorf("%q is accepted", address)
+		}
+		if strings.ToLower(strings.ToUpper(address)) == address && (err != nil || again != address) {
+			t.Errorf("%q becomes %q in upper case, %v", address, again, err)
+		}
+	})
+}
+
+func TestValidatePassword(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"": false, "1234567": false, "12345678": true, "        ": true, strings.Repeat("é", 200): true,
+		strings.Repeat("é", 201): false, "\xff2345678": false,
+	} {
+		if err := ValidatePassword(text); (err == nil) != ok || err != nil && strings.Contains(err.Error(), "345") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 }

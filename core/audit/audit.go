@@ -41,20 +41,36 @@ const (
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
+	MemberAdded        Action = "member.added"
+	MemberRoleChanged  Action = "member.role_changed"
+	MemberRemoved      Action = "member.removed"
+	InvitationCreated  Action = "invitation.created"
+	InvitationResent   Action = "invitation.resent"
+	InvitationRevoked  Action = "invitation.revoked"
+	InvitationAccepted Action = "invitation.accepted"
+	InvitationExpired  Action = "invitation.expired"
 	InvitationNotSent  Action = "invitation.mail_failed"
 )
 
-// Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".
-type Actor string
+// Actor is who acted, or on whose behalf the service did.
+type Actor struct {
+	Name string `db:"actor"` // "key:pgh_ABCDEFGH", "user:" and an ID, "operator" or "system"
+	// UserID is the person, for a key the one who holds it: a key that is replaced gets another prefix, so its name does not lead to
+	// the person for long. Empty: the operator, the service itself, or somebody on a host of a version that stored no persons.
+	UserID id.UserID `db:"user_id"`
+}
 
 // The actors without a key.
-const (
-	Operator Actor = "operator"
-	System   Actor = "system"
+var (
+	Operator = Actor{Name: "operator"}
+	System   = Actor{Name: "system"}
 )
 
-// ByKey names a key by its visible prefix.
-func ByKey(prefix string) Actor { return Actor("key:" + prefix) }
+// ByKey is a person with a key, which is named by its visible prefix.
+func ByKey(prefix string, person id.UserID) Actor { return Actor{"key:" + prefix, person} }
+
+// ByUser is a person who acted without a key.
+func ByUser(person id.UserID) Actor { return Actor{"user:" + string(person), person} }
 
 // Details hold strings only, so that an entry never changes its meaning.
 type Details map[string]string
@@ -65,7 +81,7 @@ type Entry struct {
 	At         time.Time
 	AccountID  id.AccountID
 	DatabaseID id.DatabaseID // empty for entries about no database
-	Actor      Actor
-	Action     Action
-	Details    Details
+	Actor
+	Action  Action
+	Details Details
 }

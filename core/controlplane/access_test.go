@@ -147,10 +147,12 @@ func TestLastUse(t *testing.T) {
 	w.admit(w.key)
 	ok(t, w.Access.FlushUsed(w.ctx))
 	list := must(w.Operator.Keys(w.ctx, w.account.ID))(t)
-	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.clock.Now()) || list[0].Hash != nil ||
-		w.caller.Key.Hash != nil {
+	equal(t, "keys", len(list), 1)
+	key := list[0].What
+	if key.LastUsedAt == nil || !key.LastUsedAt.Equal(w.clock.Now()) || key.Hash != nil || w.caller.Key.Hash != nil {
 		t.Errorf("%+v", list)
 	}
+	equal(t, "who holds it", list[0].Person.ID, w.account.OwnerID)
 }
 
 // A Caller and a Reached that nobody made reach nothing.

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
+	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
@@ -35,6 +36,7 @@ type ControlPlane struct {
 	Access        *access.Access
 	Databases     *databases.Databases
 	Allowlist     *databases.Allowlist
+	Members       *members.Members
 	Roles         *roles.Roles
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
@@ -59,6 +61,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Access:        access.New(shared),
 		Databases:     databases.New(shared),
 		Allowlist:     databases.NewAllowlist(shared),
+		Members:       members.New(shared),
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       backups.New(shared),

@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
@@ -59,15 +60,15 @@ func (w *roleWorld) member(standing account.Standing) access.Caller {
 	w.t.Helper()
 	a, user, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: "m@example.org", Name: "M", Plan: account.Pro})
 	ok(w.t, err)
+	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Members().Set(ctx, member.Membership{
+			ID: "0189abcd-ef01-4234-8567-89abcdef0123", DatabaseID: w.db, UserID: user.ID, Role: standing,
+		})
+	}))
 	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
 		AccountID: a.ID, Label: "m", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{w.db},
 	})
 	ok(w.t, err)
-	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().SetMember(ctx, ports.Membership{
-			ID: "0189abcd-ef01-4234-8567-89abcdef0123", DatabaseID: w.db, UserID: user.ID, Role: standing,
-		})
-	}))
 	return w.admit(key)
 }
 
@@ -154,7 +155,7 @@ func (w *roleWorld) keep() {
 // entries are the details of the activity of one kind, oldest first.
 func (w *roleWorld) details(what audit.Action) (list []audit.Details) {
 	w.t.Helper()
-	for _, e := range must(w.Operator.Audit(w.ctx, w.db, ports.Page{}))(w.t) {
+	for _, e := range w.log(w.db) {
 		if e.Action == what {
 			list = append([]audit.Details{e.Details}, list...)
 		}

@@ -68,9 +68,10 @@ func TestListWebhooks(t *testing.T) {
 	for {
 		list, next, err := w.Webhooks.List(w.ctx, w.caller, p)
 		ok(t, err)
-		for _, e := range list {
-			got = append(got, e.ID)
-			equal(t, "disabled", e.DisabledAt != nil, true)
+		for _, by := range list {
+			got = append(got, by.What.ID)
+			equal(t, "disabled", by.What.DisabledAt != nil, true)
+			equal(t, "made by", by.Person.ID, w.account.OwnerID)
 		}
 		if p.After = next; next == nil {
 			break

@@ -69,7 +69,7 @@ func (w *world) dispatch(cp *controlplane.ControlPlane) {
 func (w *world) hookLog(db id.DatabaseID) (entries []audit.Entry) {
 	w.t.Helper()
 	about := map[audit.Action]bool{audit.WebhookCreated: true, audit.WebhookRotated: true, audit.WebhookDisabled: true}
-	for _, e := range must(w.Operator.Audit(w.ctx, db, ports.Page{}))(w.t) {
+	for _, e := range w.log(db) {
 		if about[e.Action] {
 			entries = append([]audit.Entry{e}, entries...)
 		}

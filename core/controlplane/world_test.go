@@ -27,6 +27,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/mailbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
@@ -71,7 +72,7 @@ func configured(t *testing.T, c controlplane.Config) *world {
 	w.fleet, w.inbox, w.mailbox = fakeagent.New(w.clock), inbox.New(webhook.Policy{}), mailbox.New()
 	w.ports = controlplane.Ports{
 		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
-		Sender: w.inbox, Mailer: w.mailbox,
+		Sender: w.inbox, Mailer: w.mailbox, Passwords: fakepasswords.Hasher{},
 	}
 	w.ControlPlane = w.process(c)
 	w.machine = must(w.Operator.AddServer(w.ctx, operator.NewServer{
@@ -191,11 +192,23 @@ func (w *world) operation(op id.OperationID) operation.Operation {
 	return must(w.Operator.Operation(w.ctx, op))(w.t)
 }
 
+// log is the activity log of a database, newest first. Whoever has a key is named.
+func (w *world) log(db id.DatabaseID) (entries []audit.Entry) {
+	w.t.Helper()
+	for _, by := range must(w.Operator.Audit(w.ctx, db, ports.Page{}))(w.t) {
+		if withKey := strings.HasPrefix(by.What.Actor.Name, "key:"); withKey != (by.Person != nil) {
+			w.t.Errorf("%s was done by %v, %v", by.What.Action, by.What.Actor, by.Person)
+		}
+		entries = append(entries, by.What)
+	}
+	return entries
+}
+
 // activity is the activity log of a database, oldest first.
 func (w *world) activity(db id.DatabaseID) []audit.Action {
 	w.t.Helper()
 	var actions []audit.Action
-	for _, e := range must(w.Operator.Audit(w.ctx, db, ports.Page{}))(w.t) {
+	for _, e := range w.log(db) {
 		actions = append([]audit.Action{e.Action}, actions...)
 	}
 	return actions

@@ -7,18 +7,20 @@ import (
 )
 
 // The mails that an account may cause within Window. Without these bounds a customer fills a stranger's mailbox, and the
-// installation's mail server is soon taken for a sender of spam. They hold by account, so that no customer can use up the mails
-// that another may send.
+// installation's mail server is soon taken for a sender of spam. An account has a part of what one address gets from all, so that
+// no customer can use up the mails that another may send.
 const (
 	Window       = 24 * time.Hour
-	MaxRecipient = 5   // to one address
-	MaxAccount   = 200 // to all addresses
+	MaxRecipient = 5   // of one account to one address
+	MaxAccount   = 200 // of one account to all addresses
+	MaxTogether  = 25  // of all accounts to one address
 )
 
-// Recent is how many mails of an account were added within Window, withdrawn ones too.
+// Recent is how many mails were added within Window, withdrawn ones too.
 type Recent struct {
-	ToRecipient int `db:"to_recipient"`
-	OfAccount   int `db:"of_account"`
+	ToRecipient int `db:"to_recipient"` // of the account to the address
+	OfAccount   int `db:"of_account"`   // of the account
+	Together    int `db:"together"`     // of all accounts to the address
 }
 
 // Admit returns RATE_LIMITED where an account that has caused so many mails may not cause another to the same address.
@@ -28,6 +30,8 @@ func (r Recent) Admit() error {
 		return tooMany("this address was sent %d invitations in the last 24 hours; wait before you send another", MaxRecipient)
 	case r.OfAccount >= MaxAccount:
 		return tooMany("the account has sent %d invitations in the last 24 hours; wait before you send another", MaxAccount)
+	case r.Together >= MaxTogether:
+		return tooMany("%d invitations were sent to this address in the last 24 hours; wait before you send another", MaxTogether)
 	}
 	return nil
 }

@@ -25,11 +25,11 @@ type Operation struct {
 	Result     json.RawMessage `db:"result"`     // null until it has succeeded
 	ErrorCode  fault.Code      `db:"error_code"` // empty unless it failed
 	ErrorText  string          `db:"error_text"`
-	Actor      audit.Actor     `db:"actor"`
-	RequestID  string          `db:"request_id"` // of the request that asked for it
-	CreatedAt  time.Time       `db:"created_at"`
-	StartedAt  *time.Time      `db:"started_at"`
-	FinishedAt *time.Time      `db:"finished_at"`
+	audit.Actor
+	RequestID  string     `db:"request_id"` // of the request that asked for it
+	CreatedAt  time.Time  `db:"created_at"`
+	StartedAt  *time.Time `db:"started_at"`
+	FinishedAt *time.Time `db:"finished_at"`
 
 	CancelRequested bool `db:"cancel_requested"`
 	Lease

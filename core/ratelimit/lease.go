@@ -14,9 +14,17 @@ type Lease struct {
 	Used  int       // requests that it has let in
 }
 
-// Leased reports whether requests of the class may be decided by leases. Those of few and dear requests may not: each asks the
-// bucket.
-func (c Class) Leased() bool { return c != Reservation && c != Unauthorized }
+// Leased reports whether requests of the class may be decided by leases. Those of few and dear requests may not, nor those that
+// are not counted by key: each asks the bucket.
+func (c Class) Leased() bool {
+	switch c {
+	case Reservation, Unauthorized, Accept, Invite:
+		return false
+	case Read, Write, Create, Reveal:
+		return true
+	}
+	return false
+}
 
 // Begin makes a lease of what was granted, and decides the request that it was asked for.
 func Begin(l Limit, g Grant, now time.Time) (Lease, Decision) {

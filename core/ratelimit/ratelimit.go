@@ -18,6 +18,8 @@ const (
 	Reveal       Class = "reveal"
 	Reservation  Class = "reservation"  // managed restores, retries included
 	Unauthorized Class = "unauthorized" // per client address, not per key
+	Accept       Class = "accept"       // acceptances of invitations, per client address
+	Invite       Class = "invite"       // addresses that an account adds to databases, or sends an invitation again
 )
 
 // Limit allows Count requests in each Period, and a burst of Count.
@@ -35,6 +37,8 @@ func Defaults() map[Class]Limit {
 		Reveal:       {60, time.Minute},
 		Reservation:  {6, time.Hour},
 		Unauthorized: {30, time.Minute},
+		Accept:       {20, time.Minute},
+		Invite:       {100, time.Hour},
 	}
 }
 

@@ -13,7 +13,7 @@ var start = time.Date(2026, 1, 5, 9, 30, 0, 0, time.UTC)
 func TestDefaults(t *testing.T) {
 	want := map[Class]Limit{
 		Read: {600, time.Minute}, Write: {120, time.Minute}, Create: {30, time.Minute}, Reveal: {60, time.Minute},
-		Reservation: {6, time.Hour}, Unauthorized: {30, time.Minute},
+		Reservation: {6, time.Hour}, Unauthorized: {30, time.Minute}, Accept: {20, time.Minute}, Invite: {100, time.Hour},
 	}
 	got := Defaults()
 	if len(got) != len(want) {

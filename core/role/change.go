@@ -73,10 +73,10 @@ type Change struct {
 	// Revealed records that an answer has carried the owner's new password; no other answer will.
 	Revealed bool `db:"revealed"`
 
-	Actor     audit.Actor `db:"actor"`
-	RequestID string      `db:"request_id"`
-	CreatedAt time.Time   `db:"created_at"`
-	EndedAt   *time.Time  `db:"ended_at"`
+	audit.Actor
+	RequestID string     `db:"request_id"`
+	CreatedAt time.Time  `db:"created_at"`
+	EndedAt   *time.Time `db:"ended_at"`
 
 	// Attempts counts the attempts with unknown outcome; the batch host makes the next one no earlier than NotBefore.
 	Attempts  int       `db:"attempts"`

@@ -20,6 +20,7 @@ type Endpoint struct {
 	ConsecutiveFailures int            `db:"consecutive_failures"` // failed attempts since the last success or rotation
 	DisabledAt          *time.Time     `db:"disabled_at"`          // nil while it is enabled
 	CreatedAt           time.Time      `db:"created_at"`
+	CreatedBy           id.UserID      `db:"created_by"` // empty for one that a host of a version without persons made
 	UpdatedAt           time.Time      `db:"updated_at"` // the last rotation, disabling or creation
 }
 

@@ -2,6 +2,8 @@ package memstore
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
@@ -13,11 +15,17 @@ type accounts struct{ session }
 
 func (a accounts) AddUser(ctx context.Context, u account.User) error {
 	return a.write(ctx, func(s *state) error {
-		if s.users.any(func(other account.User) bool { return other.Email == u.Email }) {
+		if s.users.any(hasEmail(u.Email)) {
 			return a.refuse(fault.Invalid("email", "is in use"))
 		}
 		s.users.put(s.txid, u.ID, u)
 		return nil
+	})
+}
+
+func (a accounts) Users(ctx context.Context, users []id.UserID) ([]account.User, error) {
+	return read(ctx, a.session, func(s *state) ([]account.User, error) {
+		return s.users.having(func(u account.User) bool { return slices.Contains(users, u.ID) }, nil), nil
 	})
 }
 
@@ -57,20 +65,23 @@ func (a accounts) Save(ctx context.Context, row account.Account) error {
 	})
 }
 
-func (a accounts) SetMember(ctx context.Context, m ports.Membership) error {
-	return a.write(ctx, func(s *state) error {
-		_, userKnown := s.users.get(m.UserID)
-		_, databaseKnown := s.databases.get(m.DatabaseID)
-		if !userKnown || !databaseKnown {
-			return a.refuse(ports.ErrNoRow)
+func (a accounts) User(ctx context.Context, user id.UserID) (account.User, error) {
+	return read(ctx, a.session, func(s *state) (account.User, error) { return found(s.users.get(user)) })
+}
+
+func (a accounts) UserByEmail(ctx context.Context, email string) (account.User, error) {
+	return read(ctx, a.session, func(s *state) (account.User, error) {
+		list := s.users.having(hasEmail(email), nil)
+		if len(list) == 0 {
+			return account.User{}, ports.ErrNoRow
 		}
-		key := membershipKey{m.DatabaseID, m.UserID}
-		if stored, ok := s.memberships.get(key); ok {
-			m.ID = stored.ID
-		}
-		s.memberships.put(s.txid, key, m)
-		return nil
+		return list[0], nil
 	})
+}
+
+// hasEmail compares addresses without regard to case.
+func hasEmail(email string) func(account.User) bool {
+	return func(u account.User) bool { return strings.EqualFold(u.Email, email) }
 }
 
 // found turns a missing row into ErrNoRow.

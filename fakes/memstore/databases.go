@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -134,7 +135,8 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 		s.roles.remove(s.txid, func(_ id.RoleID, r role.Role) bool { return r.DatabaseID == db })
 		s.roleChanges.remove(s.txid, func(_ id.OperationID, c role.Change) bool { return c.DatabaseID == db })
 		s.allowlist.remove(s.txid, func(_ id.AllowlistEntryID, e database.AllowlistEntry) bool { return e.DatabaseID == db })
-		s.memberships.remove(s.txid, func(k membershipKey, _ ports.Membership) bool { return k.database == db })
+		s.memberships.remove(s.txid, func(k membershipKey, _ member.Membership) bool { return k.database == db })
+		s.invitations.remove(s.txid, func(_ id.InvitationID, i member.Invitation) bool { return i.DatabaseID == db })
 		s.mails.remove(s.txid, func(_ id.MailID, m mail.Mail) bool { return m.DatabaseID == db })
 		s.bindings.remove(s.txid, func(b, _ binding) bool { return b.database == db })
 		s.enrolments.remove(s.txid, func(e, _ enrolment) bool { return e.database == db })

@@ -37,11 +37,18 @@ func (m mails) Recent(
 ) (mail.Recent, error) {
 	return read(ctx, m.session, func(s *state) (recent mail.Recent, _ error) {
 		for _, row := range s.mails.byKey {
-			if row.AccountID != account || !row.CreatedAt.After(since) {
+			same := strings.EqualFold(row.Recipient, recipient)
+			if !row.CreatedAt.After(since) {
+				continue
+			}
+			if same {
+				recent.Together++
+			}
+			if row.AccountID != account {
 				continue
 			}
 			recent.OfAccount++
-			if strings.EqualFold(row.Recipient, recipient) {
+			if same {
 				recent.ToRecipient++
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
@@ -25,7 +26,8 @@ type state struct {
 	bindings       rows[binding, binding]
 	servers        rows[id.ServerID, server.Server]
 	databases      rows[id.DatabaseID, database.Record]
-	memberships    rows[membershipKey, ports.Membership]
+	memberships    rows[membershipKey, member.Membership]
+	invitations    rows[id.InvitationID, member.Invitation]
 	logins         rows[loginKey, ports.LoginSecret]
 	roles          rows[id.RoleID, role.Role]
 	roleChanges    rows[id.OperationID, role.Change]

@@ -162,6 +162,8 @@ func (s session) refuse(err error) error {
 
 // The repositories of a transaction or a view.
 func (s session) Accounts() ports.Accounts         { return accounts{s} }
+func (s session) Members() ports.Members           { return members{s} }
+func (s session) Invitations() ports.Invitations   { return invitations{s} }
 func (s session) Keys() ports.Keys                 { return keys{s} }
 func (s session) Databases() ports.Databases       { return databases{s} }
 func (s session) Logins() ports.Logins             { return logins{s} }

@@ -20,6 +20,10 @@ func (w switches) SetMaintenance(ctx context.Context, on bool) error {
 	return err
 }
 
+func (w switches) Maintenance(ctx context.Context) (bool, error) {
+	return read(ctx, w.session, func(s *state) (bool, error) { return s.maintenance, nil })
+}
+
 func (w switches) SetFeature(ctx context.Context, name string, on bool) error {
 	s, err := w.writing(ctx)
 	if err == nil {

@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -72,12 +74,20 @@ func (m *metadata) audit() *cobra.Command {
 	return group("audit", "the activity log", m.ofDatabase("list", "list the activity of a database, newest first",
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID, p ports.Page) (output, error) {
 			found, err := o.Audit(ctx, db, p)
-			return tableOf(found, func(e audit.Entry) row {
-				return row{
-					{"id", e.ID}, {"at", stamp(&e.At)}, {"actor", e.Actor}, {"action", e.Action}, {"details", e.Details},
-				}
+			return tableOf(found, func(by plane.By[audit.Entry]) row {
+				e := by.What
+				shown := row{{"id", e.ID}, {"at", stamp(&e.At)}, {"actor", e.Actor.Name}, {"action", e.Action}, {"details", e.Details}}
+				return append(shown, personRow(by.Person)...)
 			}), err
 		}))
+}
+
+// personRow are the fields that name a person, without values where nobody is known.
+func personRow(u *account.User) row {
+	if u == nil {
+		return row{{"userId", nil}, {"email", nil}}
+	}
+	return row{{"userId", u.ID}, {"email", u.Email}}
 }
 
 // ofDatabase is a list command about one database.

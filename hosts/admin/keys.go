@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -100,11 +101,13 @@ func (m *metadata) keyList() *cobra.Command {
 	})
 }
 
-func keyRow(k account.Key) row {
-	return row{
+func keyRow(by plane.By[account.Key]) row {
+	k := by.What
+	shown := row{
 		{"keyId", k.ID}, {"prefix", k.Prefix()}, {"label", k.Label}, {"scope", k.Scope},
 		{"createdAt", stamp(&k.CreatedAt)}, {"lastUsedAt", stamp(k.LastUsedAt)}, {"revokedAt", stamp(k.RevokedAt)},
 	}
+	return append(shown, personRow(by.Person)...)
 }
 
 func (m *metadata) namespace() *cobra.Command {

@@ -8,7 +8,8 @@ import (
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
-// Webhook is a webhook endpoint as the list shows it. DatabaseID is null where it hears of every database of the account.
+// Webhook is a webhook endpoint as the list shows it. DatabaseID is null where it hears of every database of the account,
+// CreatedBy where nobody knows any more.
 type Webhook struct {
 	ID                  id.WebhookID   `json:"id"`
 	DatabaseID          *id.DatabaseID `json:"databaseId"`
@@ -17,6 +18,7 @@ type Webhook struct {
 	ConsecutiveFailures int            `json:"consecutiveFailures" example:"0"`
 	DisabledAt          *time.Time     `json:"disabledAt"`
 	CreatedAt           time.Time      `json:"createdAt"`
+	CreatedBy           *Person        `json:"createdBy"`
 	UpdatedAt           time.Time      `json:"updatedAt"`
 }
 

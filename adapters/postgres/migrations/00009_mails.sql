@@ -29,6 +29,7 @@ CREATE TABLE mails (
 CREATE INDEX mails_of_invitation ON mails (invitation_id);
 CREATE INDEX mails_of_database ON mails (database_id);
 CREATE INDEX mails_recent ON mails (account_id, created_at);
+CREATE INDEX mails_of_recipient ON mails (lower(recipient), created_at);
 -- What has been due longest of each account: a mail is due since it may be claimed and nobody holds it.
 CREATE INDEX mails_due ON mails (account_id, greatest(not_before, lease_until), created_at, id)
     WHERE status IN ('pending', 'sending');

@@ -70,7 +70,7 @@ type Caller struct {
 func (c Caller) Known() bool { return c.Key.ID != "" }
 
 // Actor is the caller's name in the activity log.
-func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix()) }
+func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix(), c.Key.UserID) }
 
 // Origin is the caller as the origin of an operation.
 func (c Caller) Origin() work.Origin { return work.Origin{Actor: c.Actor(), RequestID: c.RequestID} }
@@ -98,8 +98,8 @@ func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 		return a.turnAway(ctx, k.Client)
 	}
 	now := a.plane.Clock.Now()
-	if d, shut := a.shutOut(ratelimit.Source(k.Client), now); shut && !a.recent.has(credential.Hash, now) {
-		return a.tooMany(d)
+	if d, shut := a.shutOut(byKey, k.Client, now); shut && !a.recent.has(credential.Hash, now) {
+		return tooMany(d)
 	}
 	found, decision, err := a.find(ctx, credential, k.Class)
 	unknown := errors.Is(err, ports.ErrNoRow)
@@ -129,34 +129,6 @@ func (a *Access) letIn(found ports.Admission, d ratelimit.Decision, now time.Tim
 	a.used[key.ID] = now
 	a.mu.Unlock()
 	return admission, nil
-}
-
-// turnAway counts an unauthorised attempt. An address without attempts left is refused from memory until its bucket has room
-// again, so that a flood does not load the store. Only a refusal for the rate tells the state of the bucket.
-func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, error) {
-	now, source := a.plane.Clock.Now(), ratelimit.Source(client)
-	if d, shut := a.shutOut(source, now); shut {
-		return a.tooMany(d)
-	}
-	d, err := a.plane.Admissions.Take(ctx, "address/"+source, a.plane.Limits[ratelimit.Unauthorized], now)
-	switch {
-	case err != nil:
-		return Admission{}, err
-	case !d.Allowed:
-		a.shut.remember(source, now.Add(d.RetryAfter), now)
-		return a.tooMany(d)
-	}
-	return Admission{}, account.ErrUnauthorized()
-}
-
-// shutOut reports whether an address is known to have no attempts left, and then the state of its bucket.
-func (a *Access) shutOut(source string, now time.Time) (ratelimit.Decision, bool) {
-	until, shut := a.shut.until(source, now)
-	return ratelimit.RefusedUntil(a.plane.Limits[ratelimit.Unauthorized], until, now), shut
-}
-
-func (a *Access) tooMany(d ratelimit.Decision) (Admission, error) {
-	return Admission{Rate: d}, rateLimited(d, "too many unauthorized attempts")
 }
 
 func rateLimited(d ratelimit.Decision, format string, args ...any) error {

@@ -24,7 +24,8 @@ type Download struct {
 
 // Open streams a backup file. It counts against the caller's account, whose database it may not be. BACKUP_NOT_FOUND,
 // AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE. RATE_LIMITED: the account has Config.DownloadsPerAccount open. SERVER_BUSY: this process
-// has Config.DownloadsPerServer open from the database server, and none of them ended within Config.DownloadWait.
+// has Config.DownloadsPerServer open from the database server, and none of them ended within Config.DownloadWait. Reading the
+// file ends with DATABASE_NOT_FOUND soon after the caller may no longer do it.
 func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Filename) (d Download, err error) {
 	if err := r.Permit(account.See); err != nil {
 		return Download{}, err
@@ -48,7 +49,7 @@ func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Fi
 	if err != nil {
 		return Download{}, err
 	}
-	d.File = ports.File{Body: slottedBody{file.Body, release}, Size: file.Size}
+	d.File = ports.File{Body: slottedBody{b.entitled(ctx, r, file.Body), release}, Size: file.Size}
 	return d, nil
 }
 

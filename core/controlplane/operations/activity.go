@@ -2,11 +2,13 @@ package operations
 
 import (
 	"context"
+	"maps"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -16,16 +18,41 @@ type Activity struct{ plane *plane.Plane }
 // NewActivity makes the use cases.
 func NewActivity(p *plane.Plane) *Activity { return &Activity{plane: p} }
 
-// List returns the entries, newest first, and the position of the last one where there are more.
+// List returns the entries with those who acted, newest first, and the position of the last one where there are more.
 func (a *Activity) List(
 	ctx context.Context, r access.Reached, p ports.Page,
-) ([]audit.Entry, *ports.Position, error) {
+) ([]plane.By[audit.Entry], *ports.Position, error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
 	return plane.List(ctx, a.plane.Store, p,
-		func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} },
-		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {
-			return tx.Audit().List(ctx, r.Record().ID, p)
+		func(e plane.By[audit.Entry]) ports.Position {
+			return ports.Position{At: e.What.At, ID: string(e.What.ID)}
+		},
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]plane.By[audit.Entry], error) {
+			list, err := Log(ctx, tx, r.Record().ID, p)
+			if err == nil && r.Standing() != account.Owner {
+				hideAddresses(list)
+			}
+			return list, err
 		})
+}
+
+// hideAddresses leaves out the mail addresses of those who were invited, added or removed. Members see who acts, by name; the list
+// of people with their addresses is the owner's.
+func hideAddresses(list []plane.By[audit.Entry]) {
+	for i := range list {
+		details := maps.Clone(list[i].What.Details)
+		delete(details, "email")
+		list[i].What.Details = details
+	}
+}
+
+// Log reads the entries of a database, newest first, with those who acted.
+func Log(ctx context.Context, tx ports.Tx, db id.DatabaseID, p ports.Page) ([]plane.By[audit.Entry], error) {
+	list, err := tx.Audit().List(ctx, db, p)
+	if err != nil {
+		return nil, err
+	}
+	return plane.WithPersons(ctx, tx, list, func(e audit.Entry) id.UserID { return e.UserID })
 }

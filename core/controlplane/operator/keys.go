@@ -18,8 +18,9 @@ type NewKey struct {
 	Databases []id.DatabaseID
 }
 
-// CreateKey makes a key and returns its text, which cannot be retrieved later. VALIDATION_ERROR on "label", "scope", "account"
-// or "database", with an empty text.
+// CreateKey makes a key of the account's owner and returns its text, which cannot be retrieved later. It is for databases of the
+// account, and for those of others on which the owner is a member. VALIDATION_ERROR on "label", "scope", "account" or "database",
+// with an empty text.
 func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, text string, err error) {
 	label, err := account.ValidateLabel(n.Label)
 	if err != nil {
@@ -38,12 +39,28 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
 		}
 		key = o.newKey(credential, a, label, n.Scope)
-		return plane.NotFound(tx.Keys().Add(ctx, key, n.Databases), fault.Invalid("database", "does not exist"))
+		if err := tx.Keys().Add(ctx, key, n.Databases); err != nil {
+			return plane.NotFound(err, fault.Invalid("database", "does not exist"))
+		}
+		return reachesAll(ctx, tx, key, n.Databases)
 	})
 	if err != nil {
 		return account.Key{}, "", err
 	}
 	return key, text, nil
+}
+
+// reachesAll looks at the databases of a new key as the key will. One that it could not reach today it might tomorrow, when its
+// user becomes a member there, without anybody thinking of it again.
+func reachesAll(ctx context.Context, tx ports.Tx, k account.Key, databases []id.DatabaseID) error {
+	viewer := ports.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope}
+	for _, db := range databases {
+		if _, _, err := tx.Databases().Reach(ctx, viewer, db); err != nil {
+			return plane.NotFound(err, fault.Invalid("database", "%s is not one of the account's, its owner is no member of it, or it is "+
+				"being deleted", db))
+		}
+	}
+	return nil
 }
 
 func (o *Operator) newKey(c account.Credential, a account.Account, label string, s account.Scope) account.Key {
@@ -94,15 +111,18 @@ func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, key id.KeyID) (ac
 	return stored, plane.NotFound(err, fault.Invalid("key", "does not exist"))
 }
 
-// Keys lists the keys of an account, newest first, without their hashes.
-func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]account.Key, error) {
-	list, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]account.Key, error) {
-		return tx.Keys().List(ctx, a)
+// Keys lists the keys of an account with those who hold them, newest first, without their hashes.
+func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]plane.By[account.Key], error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[account.Key], error) {
+		list, err := tx.Keys().List(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			list[i].Hash = nil
+		}
+		return plane.WithPersons(ctx, tx, list, func(k account.Key) id.UserID { return k.UserID })
 	})
-	for i := range list {
-		list[i].Hash = nil
-	}
-	return list, err
 }
 
 // CreateNamespace makes a namespace for the previews of one pipeline.

@@ -130,9 +130,9 @@ func (o *Operator) SetMaintenance(ctx context.Context, on bool) error {
 }
 
 // Audit lists the activity of any database, newest first.
-func (o *Operator) Audit(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]audit.Entry, error) {
-		return tx.Audit().List(ctx, db, p)
+func (o *Operator) Audit(ctx context.Context, db id.DatabaseID, p ports.Page) ([]plane.By[audit.Entry], error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[audit.Entry], error) {
+		return operations.Log(ctx, tx, db, p)
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal, Sender and Mailer may be nil (without a Sender, webhooks are refused; without a
-// Mailer, invitations are); all others are required.
+// Ports are what the use cases need. Journal, Sender, Mailer and Passwords may be nil (without a Sender, webhooks are refused;
+// without a Mailer, invitations are; without Passwords, nobody new can accept one); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -22,6 +22,7 @@ type Ports struct {
 	Journal    ports.Journal
 	Sender     ports.WebhookSender
 	Mailer     ports.Mailer
+	Passwords  ports.Passwords
 }
 
 // Config holds an installation's choices. The zero value of a field means its default.
@@ -58,6 +59,8 @@ type Config struct {
 	// CallWait is how long a request waits until it may call an agent; by default 20 s, as RoleWait: that long is what others'
 	// calls about logins take at most.
 	CallWait time.Duration
+	// HashWait is how long a request waits until its password may be hashed; by default 5 s.
+	HashWait time.Duration
 	// Crash is called at each of the points that controlplane.CrashPoints and work.Engine.Points list, so that tests can kill the
 	// process there.
 	Crash func(point string)
@@ -87,6 +90,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.CallsPerAccount, 8)
 	defaultTo(&c.CallsPerServer, 32)
 	defaultTo(&c.CallWait, 20*time.Second)
+	defaultTo(&c.HashWait, 5*time.Second)
 	return c
 }
 

@@ -34,6 +34,9 @@ func New(p Ports, c Config) (*Plane, error) {
 	if p.Sender == nil {
 		p.Sender = ports.NoWebhooks{}
 	}
+	if p.Passwords == nil {
+		p.Passwords = ports.NoPasswords{}
+	}
 	if p.Mailer == nil {
 		p.Mailer = ports.NoMail{}
 	}

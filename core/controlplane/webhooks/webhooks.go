@@ -53,18 +53,24 @@ type SecretEndpoint struct {
 	Secret   string
 }
 
-// List returns the account's endpoints, disabled ones too, oldest first, and the position of the last one where there are
-// more. KEY_SCOPE_DENIED.
+// List returns the account's endpoints with those who made them, disabled ones too, oldest first, and the position of the last
+// one where there are more. KEY_SCOPE_DENIED.
 func (w *Webhooks) List(
 	ctx context.Context, c access.Caller, p ports.Page,
-) ([]webhook.Endpoint, *ports.Position, error) {
+) ([]plane.By[webhook.Endpoint], *ports.Position, error) {
 	if err := c.RequireFullAccount(); err != nil {
 		return nil, nil, err
 	}
 	return plane.List(ctx, w.plane.Store, p,
-		func(e webhook.Endpoint) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} },
-		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]webhook.Endpoint, error) {
-			return tx.Webhooks().List(ctx, c.Account.ID, p)
+		func(e plane.By[webhook.Endpoint]) ports.Position {
+			return ports.Position{At: e.What.CreatedAt, ID: string(e.What.ID)}
+		},
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]plane.By[webhook.Endpoint], error) {
+			list, err := tx.Webhooks().List(ctx, c.Account.ID, p)
+			if err != nil {
+				return nil, err
+			}
+			return plane.WithPersons(ctx, tx, list, func(e webhook.Endpoint) id.UserID { return e.CreatedBy })
 		})
 }
 
@@ -82,7 +88,7 @@ func (w *Webhooks) Create(ctx context.Context, c access.Caller, rawURL string, d
 	now := w.plane.Clock.Now()
 	e := webhook.Endpoint{
 		ID: plane.NewID[id.WebhookID](w.plane.Entropy), AccountID: c.Account.ID, DatabaseID: db, URL: target.URL,
-		CreatedAt: now, UpdatedAt: now,
+		CreatedAt: now, CreatedBy: c.Key.UserID, UpdatedAt: now,
 	}
 	secret, sealed, err := w.newSecret(e.ID)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -86,7 +87,7 @@ func (w *world) newServer(name string) id.ServerID {
 func (w *world) queued(a id.AccountID, s id.ServerID, name string) operation.Operation {
 	w.t.Helper()
 	r := database.Record{ID: newID[id.DatabaseID](w), AccountID: a, ServerID: s, Name: name, Status: database.Active}
-	o := w.Queued(r, digging, operation.Encode(depth{Metres: 3}), work.Origin{Actor: "key:pgh_ABCDEFGH", RequestID: "r"})
+	o := w.Queued(r, digging, operation.Encode(depth{Metres: 3}), work.Origin{Actor: audit.System, RequestID: "r"})
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Databases().Add(ctx, r), tx.Operations().Add(ctx, o))
 	})

@@ -1,0 +1,156 @@
+package spec
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// rights is who may do what with a database, as the decisions have it (section 2).
+var rights = map[string][]account.Standing{
+	"see":       {"owner", "admin", "developer", "viewer"},
+	"back up":   {"owner", "admin", "developer"},
+	"configure": {"owner", "admin"},
+	"own":       {"owner"},
+	"account":   {"owner"}, // with a full-account key only
+}
+
+// takes is the right that each route about a database takes. It is written after the decisions, and not made of the table of
+// routes: a route that is new there needs a line here.
+var takes = map[string]string{
+	"GET /databases/{id}":                                              "see",
+	"PATCH /databases/{id}/environment":                                "configure",
+	"POST /databases/{id}/lifecycle":                                   "configure",
+	"GET /databases/{id}/network/allowlist":                            "see",
+	"POST /databases/{id}/network/allowlist":                           "configure",
+	"DELETE /databases/{id}/network/allowlist/{entryId}":               "configure",
+	"GET /databases/{id}/backups":                                      "see",
+	"POST /databases/{id}/backups":                                     "back up",
+	"GET /databases/{id}/backups/{filename}":                           "see",
+	"DELETE /databases/{id}/backups/{filename}":                        "back up",
+	"GET /databases/{id}/operations":                                   "see",
+	"GET /operations/{id}":                                             "see",
+	"POST /operations/{id}/cancel":                                     "back up", // of a backup
+	"GET /databases/{id}/activity":                                     "see",
+	"GET /databases/{id}/custom-roles":                                 "see",
+	"POST /databases/{id}/custom-roles":                                "configure",
+	"PATCH /databases/{id}/custom-roles/{roleId}":                      "configure",
+	"DELETE /databases/{id}/custom-roles/{roleId}":                     "configure",
+	"POST /databases/{id}/custom-roles/{roleId}/credentials":           "configure",
+	"POST /databases/{id}/custom-roles/{roleId}/changes":               "configure",
+	"GET /databases/{id}/custom-roles/{roleId}/changes/{operationId}":  "configure",
+	"POST /databases/{id}/custom-roles/{roleId}/changes/{operationId}": "configure",
+	"POST /databases/{id}/custom-roles/{roleId}/delete":                "configure",
+	"POST /databases/{id}/custom-roles/{roleId}/prepare":               "configure",
+	"POST /databases/{id}/custom-roles/{roleId}/admit":                 "configure",
+	"GET /databases/{id}/members":                                      "account",
+	"POST /databases/{id}/members":                                     "account",
+	"PATCH /databases/{id}/members/{membershipId}":                     "account",
+	"DELETE /databases/{id}/members/{membershipId}":                    "account",
+	"GET /databases/{id}/invitations":                                  "account",
+	"POST /databases/{id}/invitations/{invitationId}/resend":           "account",
+	"DELETE /databases/{id}/invitations/{invitationId}":                "account",
+	"GET /databases/{id}/managed-roles":                                "see",
+	"POST /databases/{id}/managed-roles/{login}/credentials":           "configure",
+	"POST /databases/{id}/managed-roles/{login}/rotate":                "configure",
+}
+
+var permitting = []Scenario{
+	{Name: "on every route, everybody does with a database what their role allows, and nothing else", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		has, routes := ada.fills(made), s.ofDatabases()
+		for _, who := range s.everybody(ada, made, len(routes)) {
+			for i, route := range routes {
+				request := s.fill(route, who.keys[i/s.Writes], named(route.parameters(), has))
+				s.answersBy(who, route, s.sends(request))
+			}
+		}
+	}},
+}
+
+// caller is somebody who asks for something about one database.
+type caller struct {
+	name     string
+	standing account.Standing // that the keys give on the database; empty where they give none
+	selected bool             // the keys are for that database, not for the whole account
+	keys     []string         // as many as the requests need
+}
+
+// everybody is who may ask for something about a database, with keys for so many requests. Those who may least come first: the
+// owner, at the end, may do what leaves nothing for others.
+func (s *Stage) everybody(ada *Customer, made Created, requests int) (all []caller) {
+	s.Helper()
+	add := func(name string, standing account.Standing, of Account, databases ...id.DatabaseID) {
+		c := caller{name: name, standing: standing, selected: len(databases) > 0}
+		for range (requests-1)/s.Writes + 1 {
+			c.keys = append(c.keys, s.WithKey(of, databases...).Key.Text)
+		}
+		all = append(all, c)
+	}
+	add("a stranger", "", s.Customer("pro").Account)
+	eve := s.Customer("pro")
+	membership := ada.Admits(eve, made, "admin")
+	add("an admin until now", "", eve.Account, made.ID)
+	s.OK(ada.Members.Remove(ctx, made.ID, membership))
+	for _, role := range []account.Standing{"viewer", "developer", "admin"} {
+		bob := s.Customer("pro")
+		ada.Admits(bob, made, role)
+		add("the "+string(role)+" with a full-account key", "", bob.Account)
+		add("the "+string(role), role, bob.Account, made.ID)
+	}
+	add("the owner with a key for the database", "owner", ada.Account, made.ID)
+	add("the owner", "owner", ada.Account)
+	return all
+}
+
+// ofDatabases are the routes about a database, or about something that belongs to one.
+func (s *Stage) ofDatabases() (routes []Route) {
+	s.Helper()
+	left := maps.Clone(takes)
+	for _, r := range s.targeted() {
+		if r.Target == "webhook" {
+			continue // belongs to the account
+		}
+		right := takes[r.line()]
+		s.That(right != "", "no line here tells the right that %s takes", r)
+		s.That((right == "account") == r.FullAccount, "%s takes the right %q; full-account keys only: %t", r, right, r.FullAccount)
+		routes = append(routes, r)
+		delete(left, r.line())
+	}
+	s.That(len(left) == 0, "there are no routes %v", left)
+	return routes
+}
+
+// line is the route in takes.
+func (r Route) line() string { return strings.Replace(r.String(), "/api/v1", "", 1) }
+
+// answersBy fails the story where an answer is not what the caller's right makes of it. What gets past the right may still fail
+// for the state that others before have left.
+func (s *Stage) answersBy(who caller, r Route, a Answer) {
+	s.Helper()
+	right, missing := takes[r.line()], fault.Code(strings.ToUpper(r.Target)+"_NOT_FOUND")
+	var ok bool
+	switch {
+	case right == "account" && who.selected:
+		ok = a.is("KEY_SCOPE_DENIED")
+	case who.standing == "":
+		ok = a.is(missing)
+	case !slices.Contains(rights[right], who.standing):
+		ok = a.is("FORBIDDEN")
+	default:
+		ok = slices.Contains([]int{200, 201, 202, 204, 400, 404, 409}, a.Status) && !a.is(missing)
+	}
+	s.That(ok, "%s: %s is %d: %s", who.name, r, a.Status, a.Body)
+}
+
+// is reports whether a request was refused with exactly that code and its status.
+func (a Answer) is(code fault.Code) bool {
+	var e *apiclient.Error
+	return errors.As(a.refusal(), &e) && e.Code == code && e.Status == code.Status()
+}

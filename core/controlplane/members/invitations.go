@@ -1,0 +1,133 @@
+package members
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Resend gives an invitation that is open or expired a new token and seven new days, and mails it; the old token is worth
+// nothing, and its mail is withdrawn where it was not sent yet. INVITATION_NOT_FOUND; RATE_LIMITED, MEMBER_CONFLICT and
+// DATABASE_STATE_CONFLICT as for Add; further errors as for List.
+func (m *Members) Resend(ctx context.Context, r access.Reached, of id.InvitationID) (again member.Invitation, err error) {
+	if err := m.mayInvite(ctx, r); err != nil {
+		return again, err
+	}
+	letter, err := m.newLetter()
+	if err != nil {
+		return again, err
+	}
+	err = m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
+		if _, err := db.Status.Decide(database.Configure); err != nil {
+			return err
+		}
+		stored, err := tx.Invitations().Get(ctx, db.ID, of)
+		if err != nil {
+			return plane.NotFound(err, member.ErrNotFound())
+		}
+		again, err = m.resend(ctx, tx, r, db, stored, stored.Role, letter)
+		return err
+	})
+	return again, err
+}
+
+// resend stores the invitation with another token. One that has expired needs room again.
+func (m *Members) resend(
+	ctx context.Context, tx ports.Tx, r access.Reached, db database.Record, i member.Invitation, role account.Standing, l letter,
+) (member.Invitation, error) {
+	now := m.plane.Clock.Now()
+	again, err := i.Resent(role, l.token, now)
+	if err != nil {
+		return i, err
+	}
+	if i.At(now).Status != member.Open {
+		people, invited, err := peopleOf(ctx, tx, db.ID)
+		if err != nil {
+			return i, err
+		}
+		if err := member.AdmitInvitation(people, invited, now); err != nil {
+			return i, err
+		}
+	}
+	if err := tx.Invitations().Save(ctx, again); err != nil {
+		return i, plane.NotFound(err, member.ErrNotFound())
+	}
+	if err := m.post(ctx, tx, db, again, l); err != nil {
+		return i, err
+	}
+	return again, m.audit(ctx, tx, r.Caller().Actor(), db, audit.InvitationResent, again)
+}
+
+// Revoke deletes an invitation: its token is worth nothing, and its mail is withdrawn where it was not sent yet.
+// INVITATION_NOT_FOUND; further errors as for List.
+func (m *Members) Revoke(ctx context.Context, r access.Reached, of id.InvitationID) error {
+	return m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
+		i, err := tx.Invitations().Get(ctx, db.ID, of)
+		if err != nil {
+			return plane.NotFound(err, member.ErrNotFound())
+		}
+		return m.revoke(ctx, tx, r, db, i)
+	})
+}
+
+func (m *Members) revoke(ctx context.Context, tx ports.Tx, r access.Reached, db database.Record, i member.Invitation) error {
+	revoked, err := i.Revoked(m.plane.Clock.Now())
+	if err != nil {
+		return err
+	}
+	if err := m.end(ctx, tx, revoked); err != nil {
+		return err
+	}
+	return m.audit(ctx, tx, r.Caller().Actor(), db, audit.InvitationRevoked, revoked)
+}
+
+// end stores an invitation that has ended, and withdraws its mail.
+func (m *Members) end(ctx context.Context, tx ports.Tx, i member.Invitation) error {
+	if err := tx.Invitations().Save(ctx, i); err != nil {
+		return plane.NotFound(err, member.ErrNotFound())
+	}
+	return tx.Mails().Withdraw(ctx, i.ID, m.plane.Clock.Now())
+}
+
+// registerRounds stores the end of invitations whose time is over, and forgets those that ended long ago. Nothing waits for it:
+// a token that has run out is refused all the same.
+func (m *Members) registerRounds() {
+	rounds.Register(m.plane.Rounds, rounds.Task{Name: "invitations", Every: plane.RoundEvery, Do: func(ctx context.Context) error {
+		now := m.plane.Clock.Now()
+		overdue, err := ports.Read(ctx, m.plane.Store, func(ctx context.Context, tx ports.Tx) ([]member.Invitation, error) {
+			return tx.Invitations().Overdue(ctx, now, plane.RoundBatch)
+		})
+		for _, i := range overdue {
+			err = errors.Join(err, m.plane.UnlessSettled(ctx, "invitation.overdue", i.DatabaseID, m.expire(ctx, i)))
+		}
+		return errors.Join(err, m.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+			return tx.Invitations().Forget(ctx, now.Add(-member.Kept), plane.RoundBatch)
+		}))
+	}})
+}
+
+func (m *Members) expire(ctx context.Context, overdue member.Invitation) error {
+	return m.plane.UpdateDatabase(ctx, overdue.DatabaseID, func(ctx context.Context, tx ports.Tx, db database.Record) error {
+		i, err := tx.Invitations().Get(ctx, db.ID, overdue.ID)
+		if err != nil {
+			return err
+		}
+		expired := i.At(m.plane.Clock.Now())
+		if i.Status != member.Open || expired.Status != member.Expired {
+			return plane.ErrSettled
+		}
+		if err := m.end(ctx, tx, expired); err != nil {
+			return err
+		}
+		return m.audit(ctx, tx, audit.System, db, audit.InvitationExpired, expired)
+	})
+}
