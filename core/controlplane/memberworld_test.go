@@ -14,7 +14,6 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/fakes/fakepasswords"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // shared is a world with a database, and how its owner reaches it.
@@ -137,7 +136,7 @@ func (s *shared) peopleAre(want ...string) {
 // details of all activity entries of the database.
 func (s *shared) details() (list []map[string]string) {
 	s.t.Helper()
-	for _, e := range must(s.Operator.Audit(s.ctx, s.db.Record().ID, ports.Page{}))(s.t) {
+	for _, e := range s.log(s.db.Record().ID) {
 		list = append(list, e.Details)
 	}
 	return list
