@@ -75,7 +75,7 @@ func (s *Stage) refusesBadBodies(c *Customer, route Route, id string) {
 	s.refusesOtherTypes(s.WithKey(c.Account), route, good)
 	for _, bad := range badBodies {
 		r := good
-		r.Body = []byte(bad.from(string(good.Body)))
+		r.From, r.Body = s.someAddress(), []byte(bad.from(string(good.Body)))
 		answer := s.sends(r)
 		s.Logf("%s with %s", route, bad.what)
 		s.Refused(answer.refusal(), bad.code)
@@ -116,7 +116,7 @@ func (s *Stage) refusesOtherTypes(c *Customer, route Route, good Request) {
 			wrong[name] = json.RawMessage(other)
 			text := must(json.Marshal(wrong))(s)
 			r := good
-			r.Key, r.Body = c.Key.Text, text
+			r.Key, r.From, r.Body = c.Key.Text, s.someAddress(), text
 			s.Logf("%s with %s: %s", route, name, other)
 			s.Refused(s.sends(r).refusal(), "VALIDATION_ERROR", name)
 		}

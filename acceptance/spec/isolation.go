@@ -132,7 +132,7 @@ func (c *Customer) makesOneOfEach() map[string]string {
 func (c *Customer) fills(made Created) map[string]string {
 	c.stage.Helper()
 	role := c.AddsRole(made, "Reports", "custom")
-	bob, invited := c.stage.Customer("pro"), wire.AddMember{Email: c.stage.Name("guest") + "@example.org", Role: "viewer"}
+	bob, invited := c.stage.Customer("pro"), wire.AddMember{Email: c.stage.address(), Role: "viewer"}
 	return map[string]string{
 		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
 		"{filename}": string(c.FinishesBackup(made.ID)),

@@ -63,8 +63,8 @@ func (w *world) mailEnded(m mail.Mail, status mail.Status) {
 // mailLog is what the activity log says of mails that were given up.
 func (w *world) mailLog(db id.DatabaseID) (reasons []string) {
 	w.t.Helper()
-	for _, e := range w.log(db) {
-		if e.Action == audit.InvitationNotSent {
+	for _, by := range must(w.Operator.Audit(w.ctx, db, ports.Page{}))(w.t) {
+		if e := by.What; e.Action == audit.InvitationNotSent {
 			equal(w.t, "actor", e.Actor, audit.System)
 			reasons = append(reasons, e.Details["reason"])
 		}

@@ -95,6 +95,7 @@ func TestTokensThatAreWorthNothing(t *testing.T) {
 	w := newShared(t)
 	old := w.invited("bob@example.org", account.Viewer)
 	current := w.invited("bob@example.org", account.Admin) // as by resend
+	w.clock.Advance(time.Second)
 	withdrawn := w.invited("eve@example.org", account.Viewer)
 	list := must(w.Members.Invitations(w.ctx, w.db))(t)
 	equal(t, "invitations", len(list), 2)

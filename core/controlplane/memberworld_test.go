@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/fakes/fakepasswords"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // shared is a world with a database, and how its owner reaches it.
@@ -136,8 +137,8 @@ func (s *shared) peopleAre(want ...string) {
 // details of all activity entries of the database.
 func (s *shared) details() (list []map[string]string) {
 	s.t.Helper()
-	for _, e := range s.log(s.db.Record().ID) {
-		list = append(list, e.Details)
+	for _, e := range must(s.Operator.Audit(s.ctx, s.db.Record().ID, ports.Page{}))(s.t) {
+		list = append(list, e.What.Details)
 	}
 	return list
 }
