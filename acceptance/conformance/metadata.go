@@ -115,7 +115,8 @@ func (w *world) work(db id.DatabaseID) operation.Operation {
 	return operation.Operation{
 		ID: newID[id.OperationID](), AccountID: w.account.ID, DatabaseID: db, ServerID: w.server.ID, Kind: "backup",
 		Status: operation.Queued, Stage: operation.StageQueued, Input: []byte(`{"filename": "20260105_093000.sql.gz",  "verify":true}`),
-		Actor: audit.ByKey("pgh_ABCDEFGH", w.user.ID), RequestID: "request-1", CreatedAt: epoch, Lease: operation.Lease{NotBefore: epoch},
+		Actor: audit.ByKey("pgh_ABCDEFGH", w.user.ID), RequestID: "request-1", CreatedAt: epoch,
+		Lease: operation.Lease{NotBefore: epoch},
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 // inviting is two processes on one metadata database, and an owner's databases.
 type inviting struct {
 	*testing.T
+	store     ports.Store
 	processes [2]*controlplane.ControlPlane
 	mails     *mailbox.Mailbox
 	databases []access.Reached
@@ -40,10 +41,9 @@ func newInviting(t *testing.T, databases int) *inviting {
 	db := migrated(t)
 	w := &inviting{T: t, mails: mailbox.New()}
 	clock, entropy, box := fakeclock.New(), fakeentropy.New(), fakebox.New()
-	var store ports.Store
 	for i := range w.processes {
 		opened := open(t, db)
-		store = opened
+		w.store = opened
 		w.processes[i] = check.Must(controlplane.New(controlplane.Ports{
 			Store: opened, Admissions: opened, Fleet: fakeagent.New(clock), Clock: clock, Entropy: entropy, Secrets: box,
 			Mailer: w.mails, Passwords: fakepasswords.Hasher{},
@@ -65,7 +65,7 @@ func newInviting(t *testing.T, databases int) *inviting {
 			DisplayName: "Shop", RoleModel: database.Managed, Schedule: database.NoSchedule, Status: database.Active,
 			CreatedAt: clock.Now(),
 		}
-		check.NoError(t, store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, r) }))
+		check.NoError(t, w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, r) }))
 		admitted := check.Must(w.processes[0].Access.Admit(t.Context(), access.Attempt{
 			Key: key, Class: ratelimit.Read, Client: netip.MustParseAddr("192.0.2.1"),
 		}))(t)

@@ -105,7 +105,8 @@ func TestAnOperatorMakesAccountsAndKeys(t *testing.T) {
 	c.refuses("is revoked", "key", "revoke", "--key="+text(t, replaced, "keyId"))
 
 	out, err := c.run("key", "list", "--account="+account, "--json")
-	if err != nil || !strings.Contains(out, `"lastUsedAt":null`) || strings.Contains(out, `"revokedAt":null`) {
+	if err != nil || !strings.Contains(out, `"lastUsedAt":null`) || strings.Contains(out, `"revokedAt":null`) ||
+		!strings.Contains(out, `"email":"a@example.com"`) {
 		t.Errorf("key list --json: %v\n%s", err, out)
 	}
 	out, err = c.run("key", "list", "--account="+account)

@@ -7,8 +7,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Holds looks again whether the caller may see a database that was reached a while ago. DATABASE_NOT_FOUND: the key was revoked or
-// replaced, or no longer reaches the database. Another error tells nothing about the caller.
+// Holds looks again whether the caller may see a database that was reached a while ago. DATABASE_NOT_FOUND: the key was revoked
+// or replaced, or no longer reaches the database. Another error tells nothing about the caller.
 func (r Reached) Holds(ctx context.Context, p *plane.Plane) error {
 	found, err := p.Admissions.Find(ctx, r.caller.Key.ID)
 	if err == nil && found.Key.RevokedAt != nil {

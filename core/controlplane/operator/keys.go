@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
@@ -51,10 +52,13 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 }
 
 // reachesAll looks at the databases of a new key as the key will. One that it could not reach today it might tomorrow, when its
-// user becomes a member there, without anybody thinking of it again.
+// user becomes a member there, without anybody thinking of it again. Their locks keep memberships as they are meanwhile.
 func reachesAll(ctx context.Context, tx ports.Tx, k account.Key, databases []id.DatabaseID) error {
 	viewer := ports.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope}
-	for _, db := range databases {
+	for _, db := range slices.Sorted(slices.Values(databases)) {
+		if _, err := tx.Databases().Lock(ctx, db); err != nil {
+			return err
+		}
 		if _, _, err := tx.Databases().Reach(ctx, viewer, db); err != nil {
 			return plane.NotFound(err, fault.Invalid("database", "%s is not one of the account's, its owner is no member of it, or it is "+
 				"being deleted", db))
