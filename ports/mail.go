@@ -12,7 +12,7 @@ import (
 
 // Mailer makes single attempts to send a mail. It does not decide about retries.
 type Mailer interface {
-	// Check returns an error where no mail can ever be sent to an address: FEATURE_DISABLED where the installation sends none,
+	// Check returns an error where no mail can ever be sent to an address: FEATURE_NOT_AVAILABLE where the installation sends none,
 	// VALIDATION_ERROR on "email" where the address is none that mail servers take. It asks no server.
 	Check(to string) error
 	// Send hands a mail over. An error that is a *mail.Refusal is permanent: the same mail will always be refused. Any other may
@@ -23,9 +23,9 @@ type Mailer interface {
 // NoMail is the mailer of an installation that sends no mails.
 type NoMail struct{}
 
-// Check refuses with FEATURE_DISABLED.
+// Check refuses with FEATURE_NOT_AVAILABLE.
 func (NoMail) Check(string) error {
-	return fault.New(fault.FeatureDisabled, "this installation sends no mails, so nobody can be invited; ask its operator")
+	return fault.New(fault.FeatureNotAvailable, "this installation sends no mails, so nobody can be invited; ask its operator")
 }
 
 // Send fails.

@@ -55,7 +55,7 @@ func (m memberRoutes) routes() []Route {
 		letter  = invited + "/{invitationId}"
 	)
 	mailing := []fault.Code{
-		fault.MemberConflict, fault.DatabaseStateConflict, fault.RateLimited, fault.FeatureDisabled,
+		fault.MemberConflict, fault.DatabaseStateConflict, fault.RateLimited, fault.FeatureNotAvailable,
 	}
 	rows := []Route{
 		{

@@ -16,8 +16,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// TestSlowMailClaimsKeepTheCap lets claims take long, because very many accounts have mails. While one is looking, another mail of
-// the account that comes first arrives, is due even longer, and is claimed: the slow claim must not go by what it counted.
+// TestSlowMailClaimsKeepTheCap lets claims take long, because very many accounts have mails. While one is looking, another mail
+// of the account that comes first arrives, is due even longer, and is claimed: the slow claim must not go by what it counted.
 func TestSlowMailClaimsKeepTheCap(t *testing.T) {
 	db := migrated(t)
 	populate(t, db, 1)

@@ -218,6 +218,6 @@ func TestOldMailsAreForgotten(t *testing.T) {
 }
 
 func TestAnInstallationWithoutMailRefuses(t *testing.T) {
-	refused(t, ports.NoMail{}.Check(recipient), fault.FeatureDisabled)
+	refused(t, ports.NoMail{}.Check(recipient), fault.FeatureNotAvailable)
 	ok(t, mailbox.New().Check(recipient))
 }

@@ -263,7 +263,7 @@ func TestWithoutMailsOrPasswords(t *testing.T) {
 	bare := w.ports
 	bare.Mailer, bare.Passwords = nil, nil
 	cp := must(controlplane.New(bare, quick()))(t)
-	refused(t, errOf(cp.Members.Add(w.ctx, w.db, "eve@example.org", account.Viewer)), fault.FeatureDisabled)
+	refused(t, errOf(cp.Members.Add(w.ctx, w.db, "eve@example.org", account.Viewer)), fault.FeatureNotAvailable)
 	refused(t, errOf(cp.Members.Accept(w.ctx, newcomer(token))), fault.FeatureNotAvailable)
 	w.newAccount("eve@example.org", account.Free)
 	must(cp.Members.Add(w.ctx, w.db, "eve@example.org", account.Viewer))(t)

@@ -80,7 +80,8 @@ var Table = []Entry{
 	{PlanAPIAccessRequired, 403, "the account is not on a Pro or Business plan"},
 	{PlanLimit, 403, "the plan does not allow API access or more databases"},
 	{Forbidden, 403, "the caller may see this but not do it"},
-	{FeatureNotAvailable, 403, "limited-rollout or feature-gated route for a target that is not enrolled"},
+	{FeatureNotAvailable, 403, "limited-rollout or feature-gated route for a target that is not enrolled, or the installation sends no " +
+		"mails to invite people"},
 	{DatabaseNotFound, 404, "missing, not owned, or out of key scope"},
 	{BackupNotFound, 404, "the backup file does not exist"},
 	{DeletionBackupNotAvailable, 404, "no deletion backup is available for this database"},
@@ -123,7 +124,7 @@ var Table = []Entry{
 	{AgentRouteUnavailable, 503, "backup deletion and download are unavailable until the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, or too many people accept invitations " +
 		"at the moment; retry later"},
-	{FeatureDisabled, 503, "additional roles are temporarily unavailable, or the installation sends no mails to invite people"},
+	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
 	{BackupStorageFull, 507, "the server has no room for another backup"},
 	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},
