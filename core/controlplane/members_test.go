@@ -282,7 +282,13 @@ func TestHashingIsBounded(t *testing.T) {
 		go func() { ended <- errOf(w.Members.Accept(w.ctx, newcomer(token))) }()
 	}
 	for range 2 {
-		refused(t, <-ended, fault.RateLimited)
+		select {
+		case err := <-ended:
+			refused(t, err, fault.RateLimited)
+		case <-time.After(10 * time.Second):
+			close(w.hashing.gate)
+			t.Fatalf("%d passwords are being hashed", w.hashing.times.Load())
+		}
 	}
 	equal(t, "passwords hashed", w.hashing.times.Load(), int64(1))
 	close(w.hashing.gate)
