@@ -63,7 +63,9 @@ func newInviting(t *testing.T, databases int) *inviting {
 			DisplayName: "Shop", RoleModel: database.Managed, Schedule: database.NoSchedule, Status: database.Active,
 			CreatedAt: clock.Now(),
 		}
-		check.NoError(t, w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Add(ctx, r) }))
+		check.NoError(t, w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			return tx.Databases().Add(ctx, r)
+		}))
 		admitted := check.Must(w.processes[0].Access.Admit(t.Context(), access.Attempt{
 			Key: key, Class: ratelimit.Read, Client: netip.MustParseAddr("192.0.2.1"),
 		}))(t)
