@@ -75,8 +75,11 @@ func invitationComesBack(w *world) {
 
 func invitationsAreListed(w *world) {
 	r, other := w.addDatabase("shop"), w.addDatabase("other")
-	second := w.addInvitation(r.ID, "b@example.com", endedAs(member.Expired, 9), func(i *member.Invitation) { i.CreatedAt = minutes(2) })
-	first := w.addInvitation(r.ID, "a@example.com", func(i *member.Invitation) { i.CreatedAt = minutes(1) })
+	created := func(minute int) func(*member.Invitation) {
+		return func(i *member.Invitation) { i.CreatedAt = minutes(minute) }
+	}
+	second := w.addInvitation(r.ID, "b@example.com", endedAs(member.Expired, 9), created(2))
+	first := w.addInvitation(r.ID, "a@example.com", created(1))
 	w.addInvitation(r.ID, "c@example.com", endedAs(member.Accepted, 3))
 	w.addInvitation(r.ID, "d@example.com", endedAs(member.Revoked, 3))
 	theirs := w.addInvitation(other.ID, "a@example.com")

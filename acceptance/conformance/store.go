@@ -119,9 +119,10 @@ func viewCannotWrite(w *world) {
 		"Save":            writing(ports.Tx.Databases, ports.Databases.Save, r),
 		"Remove":          writing(ports.Tx.Databases, ports.Databases.Remove, r.ID),
 		"Add audit":       writing(ports.Tx.Audit, ports.Audit.Add, audit.Entry{ID: newID[id.AuditID]()}),
-		"ClaimNext":       reading(ports.Tx.Operations, ports.Operations.ClaimNext, ports.OperationClaim{Owner: "w", Now: epoch, Hold: 1}),
-		"Lock work":       reading(ports.Tx.Operations, ports.Operations.Lock, o.ID),
-		"SaveLeased":      writing(ports.Tx.Operations, ports.Operations.SaveLeased, o),
+		"ClaimNext": reading(ports.Tx.Operations, ports.Operations.ClaimNext,
+			ports.OperationClaim{Owner: "w", Now: epoch, Hold: 1}),
+		"Lock work":  reading(ports.Tx.Operations, ports.Operations.Lock, o.ID),
+		"SaveLeased": writing(ports.Tx.Operations, ports.Operations.SaveLeased, o),
 		"Claim": func(ctx context.Context, tx ports.Tx) error {
 			_, _, err := tx.Idempotency().Claim(ctx, idempotency.Record{AccountID: w.account.ID})
 			return err

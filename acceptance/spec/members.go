@@ -129,7 +129,9 @@ var inviting = []Scenario{
 	{Name: "the owner is no member, and no more than fifty invitations are open", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.Refused(refusal(ada.adds(made, strings.ToUpper(ada.Account.Email), "admin")), "MEMBER_CONFLICT")
-		for _, address := range []string{"", "bob", "a@b\r\nBcc: c@d", "Bob <bob@example.org>", "a@b,c@d", strings.Repeat("x", 254) + "@b"} {
+		for _, address := range []string{
+			"", "bob", "a@b\r\nBcc: c@d", "Bob <bob@example.org>", "a@b,c@d", strings.Repeat("x", 254) + "@b",
+		} {
 			s.Refused(refusal(ada.adds(made, address, "admin")), "VALIDATION_ERROR", "email")
 		}
 		for _, role := range []account.Standing{"", "owner", "Admin"} {

@@ -53,6 +53,6 @@ func (Hasher) Matches(hash, password string) bool {
 	case m > mostMemory || t == 0 || t > mostPasses || p == 0:
 		return false
 	}
-	again := argon2.IDKey([]byte(password), salt, t, m, p, uint32(len(sum))) //nolint:gosec // a hash is short
+	again := argon2.IDKey([]byte(password), salt, t, m, p, uint32(len(sum)))
 	return subtle.ConstantTimeCompare(sum, again) == 1
 }

@@ -22,7 +22,9 @@ func TestReference(t *testing.T) {
 	if !(Hasher{}).Matches(stored, "password") || (Hasher{}).Matches(stored, "Password") {
 		t.Error("the reference's hash does not match its password alone")
 	}
-	for _, broken := range []string{"m=4294967295,t=2,p=1", "m=65536,t=0,p=1", "m=65536,t=2,p=0", "m=65536,t=4000000000,p=1", "m=,t=,p="} {
+	for _, broken := range []string{
+		"m=4294967295,t=2,p=1", "m=65536,t=0,p=1", "m=65536,t=2,p=0", "m=65536,t=4000000000,p=1", "m=,t=,p=",
+	} {
 		if (Hasher{}).Matches(strings.Replace(stored, "m=65536,t=2,p=1", broken, 1), "password") {
 			t.Errorf("%s matches", broken)
 		}

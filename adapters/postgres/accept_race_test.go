@@ -50,7 +50,9 @@ func newInviting(t *testing.T, databases int) *inviting {
 		}, controlplane.Config{Instance: fmt.Sprint("process ", i)}))(t)
 	}
 	op := w.processes[0].Operator
-	owner, _, err := op.CreateAccount(t.Context(), operator.NewAccount{Email: "ada@example.org", Name: "Ada", Plan: account.Business})
+	owner, _, err := op.CreateAccount(t.Context(), operator.NewAccount{
+		Email: "ada@example.org", Name: "Ada", Plan: account.Business,
+	})
 	check.NoError(t, err)
 	server := check.Must(op.AddServer(t.Context(), operator.NewServer{
 		Name: "one", AgentURL: "https://agent:8090", Secret: "s", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 100,

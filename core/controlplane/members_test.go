@@ -288,3 +288,24 @@ func TestHashingIsBounded(t *testing.T) {
 	close(w.hashing.gate)
 	ok(t, <-ended)
 }
+
+// Many present one token at once: one password is hashed, and the others are told the same as always.
+func TestManyWithOneTokenHashOnce(t *testing.T) {
+	w := newShared(t)
+	token := w.invited("bob@example.org", account.Viewer)
+	ended := make(chan error)
+	const many = 8
+	for range many {
+		go func() { ended <- errOf(w.Members.Accept(w.ctx, newcomer(token))) }()
+	}
+	won := 0
+	for range many {
+		if err := <-ended; err == nil {
+			won++
+		} else {
+			refused(t, err, fault.InvitationNotFound)
+		}
+	}
+	equal(t, "acceptances", won, 1)
+	equal(t, "passwords hashed", w.hashing.times.Load(), int64(1))
+}

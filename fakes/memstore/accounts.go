@@ -81,7 +81,7 @@ func (a accounts) UserByEmail(ctx context.Context, email string) (account.User, 
 
 // hasEmail compares addresses without regard to case.
 func hasEmail(email string) func(account.User) bool {
-	return func(u account.User) bool { return strings.ToLower(u.Email) == strings.ToLower(email) }
+	return func(u account.User) bool { return strings.EqualFold(u.Email, email) }
 }
 
 // found turns a missing row into ErrNoRow.

@@ -54,8 +54,8 @@ const (
 	KindInvitation = "invitation"
 )
 
-// AddedMember is a member, whose UserID and Name are then set, or an invitation with Status and ExpiresAt; Kind tells which. ID is
-// that of the membership or of the invitation.
+// AddedMember is a member, whose UserID and Name are then set, or an invitation with Status and ExpiresAt; Kind tells which. ID
+// is that of the membership or of the invitation.
 type AddedMember struct {
 	Kind      string           `json:"kind" enum:"member,invitation" example:"invitation"`
 	ID        string           `json:"id" format:"uuid"`

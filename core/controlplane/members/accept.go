@@ -27,8 +27,8 @@ const hashServer id.ServerID = "this process"
 var errBecameUser = errors.New("the address is a user's by now")
 
 // Accept makes whoever holds the token of an invitation a member. For an address that is no user's it makes the user, and an
-// account of the user's own on the free plan. The token is looked up before anything else is done, and works once, also where many
-// present it at the same moment.
+// account of the user's own on the free plan. The token is looked up before anything else is done, and works once, also where
+// many present it at the same moment.
 //
 // INVITATION_NOT_FOUND, the same for a token that is unknown, used, replaced, withdrawn or expired. VALIDATION_ERROR on "name" or
 // "password". SERVER_BUSY, RATE_LIMITED: too many passwords are being hashed.
@@ -38,20 +38,13 @@ func (m *Members) Accept(ctx context.Context, a Acceptance) (member.Member, erro
 		return member.Member{}, member.ErrNotFound()
 	}
 	i, known, err := m.find(ctx, token)
-	if err != nil {
+	switch {
+	case err != nil:
 		return member.Member{}, err
+	case known:
+		return m.accept(ctx, i.DatabaseID, token, nil)
 	}
-	var person *account.User
-	if !known {
-		if person, err = m.newPerson(ctx, token, i, a); err != nil {
-			return member.Member{}, err
-		}
-	}
-	joined, err := m.accept(ctx, i.DatabaseID, token, person)
-	if errors.Is(err, errBecameUser) {
-		joined, err = m.accept(ctx, i.DatabaseID, token, person)
-	}
-	return joined, err
+	return m.acceptNew(ctx, token, i, a)
 }
 
 // find returns the open invitation of a token, and whether its address is a user's.
@@ -73,27 +66,35 @@ func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitat
 	return i, known, err
 }
 
-// newPerson is the user whom an acceptance makes; nil where somebody else has made one while this acceptance waited for its turn.
-func (m *Members) newPerson(
-	ctx context.Context, token member.Hash, i member.Invitation, a Acceptance,
-) (*account.User, error) {
+// acceptNew accepts for an address that is no user's. It holds its turn to hash until all is stored: of many who wait with one
+// token, the others find it used, and nobody's password is hashed for nothing.
+func (m *Members) acceptNew(ctx context.Context, token member.Hash, i member.Invitation, a Acceptance) (member.Member, error) {
 	name, err := newName(a)
 	if err != nil {
-		return nil, err
+		return member.Member{}, err
 	}
 	release, err := m.hashing.Enter(ctx, i.AccountID, hashServer)
 	if err != nil {
-		return nil, err
+		return member.Member{}, err
 	}
 	defer release()
-	// Of many who wait with one token, the first uses it; the others' passwords are hashed for nothing.
-	if _, known, err := m.find(ctx, token); err != nil || known {
-		return nil, err
+	switch _, known, err := m.find(ctx, token); {
+	case err != nil:
+		return member.Member{}, err
+	case known:
+		return m.accept(ctx, i.DatabaseID, token, nil)
 	}
 	hash, err := m.plane.Passwords.Hash(*a.Password, m.plane.Entropy.Salt())
-	return &account.User{
+	if err != nil {
+		return member.Member{}, err
+	}
+	joined, err := m.accept(ctx, i.DatabaseID, token, &account.User{
 		ID: plane.NewID[id.UserID](m.plane.Entropy), Email: i.Email, Name: name, PasswordHash: hash, CreatedAt: m.plane.Clock.Now(),
-	}, err
+	})
+	if errors.Is(err, errBecameUser) {
+		return m.accept(ctx, i.DatabaseID, token, nil)
+	}
+	return joined, err
 }
 
 // newName checks what a new person has to say.

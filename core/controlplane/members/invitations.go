@@ -15,8 +15,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Resend gives an invitation that is open or expired a new token and seven new days, and mails it; the old token is worth nothing,
-// and its mail is withdrawn where it was not sent yet. INVITATION_NOT_FOUND; RATE_LIMITED, MEMBER_CONFLICT and
+// Resend gives an invitation that is open or expired a new token and seven new days, and mails it; the old token is worth
+// nothing, and its mail is withdrawn where it was not sent yet. INVITATION_NOT_FOUND; RATE_LIMITED, MEMBER_CONFLICT and
 // DATABASE_STATE_CONFLICT as for Add; further errors as for List.
 func (m *Members) Resend(ctx context.Context, r access.Reached, of id.InvitationID) (again member.Invitation, err error) {
 	if err := m.mayInvite(ctx, r); err != nil {

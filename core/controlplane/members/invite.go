@@ -28,8 +28,7 @@ type Added struct {
 //
 // VALIDATION_ERROR on "email". RATE_LIMITED: the account adds too many addresses, or too many mails went to this one.
 // FEATURE_DISABLED: the installation sends no mails. MEMBER_CONFLICT: it is the owner's, or there is no room.
-// DATABASE_STATE_CONFLICT while the database is being created or deleted.
-// Further errors as for List.
+// DATABASE_STATE_CONFLICT while the database is being created or deleted. Further errors as for List.
 func (m *Members) Add(ctx context.Context, r access.Reached, email string, role account.Standing) (Added, error) {
 	email, err := account.ValidateEmail(email)
 	if err != nil {
@@ -181,8 +180,8 @@ func (m *Members) newLetter() (letter, error) {
 }
 
 // post puts the mail of an invitation into the outbox; an unsent one with an older token is withdrawn. FEATURE_DISABLED or
-// VALIDATION_ERROR where it could never be sent. RATE_LIMITED where too many went to the address, or from the account, which stays
-// locked so that two cannot both take the last place.
+// VALIDATION_ERROR where it could never be sent. RATE_LIMITED where too many went to the address, or from the account, which
+// stays locked so that two cannot both take the last place.
 func (m *Members) post(ctx context.Context, tx ports.Tx, db database.Record, i member.Invitation, l letter) error {
 	if err := m.plane.Mailer.Check(i.Email); err != nil {
 		return err
