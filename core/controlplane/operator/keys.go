@@ -40,10 +40,7 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
 		}
 		key = o.newKey(credential, a, label, n.Scope)
-		if err := tx.Keys().Add(ctx, key, n.Databases); err != nil {
-			return plane.NotFound(err, fault.Invalid("database", "does not exist"))
-		}
-		return reachesAll(ctx, tx, key, n.Databases)
+		return addKey(ctx, tx, key, n.Databases)
 	})
 	if err != nil {
 		return account.Key{}, "", err
@@ -51,14 +48,19 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 	return key, text, nil
 }
 
-// reachesAll looks at the databases of a new key as the key will. One that it could not reach today it might tomorrow, when its
-// user becomes a member there, without anybody thinking of it again. Their locks keep memberships as they are meanwhile.
-func reachesAll(ctx context.Context, tx ports.Tx, k account.Key, databases []id.DatabaseID) error {
-	viewer := ports.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope}
+// addKey stores a key and looks at its databases as it will. One that it could not reach today it might tomorrow, when its user
+// becomes a member there, without anybody thinking of it again. The locks keep the memberships as they are meanwhile.
+func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.DatabaseID) error {
 	for _, db := range slices.Sorted(slices.Values(databases)) {
 		if _, err := tx.Databases().Lock(ctx, db); err != nil {
-			return err
+			return plane.NotFound(err, fault.Invalid("database", "%s does not exist", db))
 		}
+	}
+	if err := tx.Keys().Add(ctx, k, databases); err != nil {
+		return err
+	}
+	viewer := ports.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope}
+	for _, db := range databases {
 		if _, _, err := tx.Databases().Reach(ctx, viewer, db); err != nil {
 			return plane.NotFound(err, fault.Invalid("database", "%s is not one of the account's, its owner is no member of it, or it is "+
 				"being deleted", db))
