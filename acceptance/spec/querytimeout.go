@@ -64,14 +64,10 @@ var limitingQueries = []Scenario{
 			must(held.Say("COMMIT"))(s)
 			must(s.SQL.Run(made.Login(), "SELECT FROM kept"))(s)
 		}},
-	{Name: "a change that a customer's transaction is in the way of is open, keeps other work away, and is done after it",
-		Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
+	{Name: "a change without PgBouncer is open, keeps other work away, and is done when it is back", Alone: true,
+		Needs: []Ability{HasOutages}, Play: func(s *Stage) {
 			ada, made := s.Owner()
-			held := must(s.SQL.Talk(made.Login()))(s)
-			defer held.Close()
-			must(held.Say("BEGIN"))(s)
-			must(held.Say(`ALTER ROLE "` + made.Username + `" IN DATABASE "` + made.Name + `" SET statement_timeout = '7s'`))(s)
-
+			s.loses(s.Outages.Pooler)
 			begun := must(ada.SetQueryTimeouts(made.ID, "short", "one"))(s)
 			s.That(begun.Operation.Status == operation.Running && begun.DesiredProfile == "short" &&
 				begun.EffectiveProfile == "not_configured", "it is %+v, %+v", begun, begun.Operation)
@@ -79,7 +75,7 @@ var limitingQueries = []Scenario{
 			for _, action := range []database.Event{"stop", "restart"} {
 				s.Refused(refusal(ada.SetLifecycle(made.ID, action)), "DATABASE_STATE_CONFLICT")
 			}
-			must(held.Say("COMMIT"))(s)
+			s.OK(s.Outages.Pooler(false))
 			s.Eventually("the change is done", func() bool {
 				return ada.SeesTimeouts(made.ID).Operation.Status == operation.Succeeded
 			})
