@@ -64,40 +64,6 @@ var limitingQueries = []Scenario{
 			must(held.Say("COMMIT"))(s)
 			must(s.SQL.Run(made.Login(), "SELECT FROM kept"))(s)
 		}},
-	{Name: "a change without PgBouncer is open, keeps other work away, and is done when it is back", Alone: true,
-		Needs: []Ability{HasOutages}, Play: func(s *Stage) {
-			ada, made := s.Owner()
-			s.loses(s.Outages.Pooler)
-			begun := must(ada.SetQueryTimeouts(made.ID, "short", "one"))(s)
-			s.That(begun.Operation.Status == operation.Running && begun.DesiredProfile == "short" &&
-				begun.EffectiveProfile == "not_configured", "it is %+v, %+v", begun, begun.Operation)
-			s.Refused(refusal(ada.SetQueryTimeouts(made.ID, "short", "two")), "QUERY_TIMEOUT_CONFLICT")
-			for _, action := range []database.Event{"stop", "restart"} {
-				s.Refused(refusal(ada.SetLifecycle(made.ID, action)), "DATABASE_STATE_CONFLICT")
-			}
-			s.OK(s.Outages.Pooler(false))
-			s.Eventually("the change is done", func() bool {
-				return ada.SeesTimeouts(made.ID).Operation.Status == operation.Succeeded
-			})
-			s.times(made.Login(), "15s")
-			ada.Sets(made.ID, "stop", "stopped")
-		}},
-	{Name: "without its agent nothing is changed, and what was set is shown", Alone: true, Play: func(s *Stage) {
-		ada, made := s.Owner()
-		ada.SetsTimeouts(made.ID, "standard", "one")
-		s.losesAgent()
-		s.Refused(refusal(ada.SetQueryTimeouts(made.ID, "short", "two")), "AGENT_ERROR")
-		var answer apiclient.Response
-		seen := must(ada.QueryTimeouts.Get(ctx, made.ID, apiclient.KeepResponse(&answer)))(s)
-		s.That(seen.DesiredProfile == "standard" && seen.EffectiveProfile == "standard", "it is %+v", seen)
-		var body struct{ Data map[string]json.RawMessage }
-		s.OK(json.Unmarshal(answer.Body, &body))
-		for _, field := range []string{"databaseOid", "current", "roleOverrides"} {
-			s.That(string(body.Data[field]) == "null", "%s is %s", field, body.Data[field])
-		}
-		s.OK(s.Agent.Start())
-		ada.SetsTimeouts(made.ID, "short", "two")
-	}},
 }
 
 // SetQueryTimeouts chooses a profile.
@@ -118,6 +84,31 @@ func (c *Customer) SetsTimeouts(of id.DatabaseID, p querytimeout.Profile, key st
 func (c *Customer) SeesTimeouts(of id.DatabaseID) wire.QueryTimeouts {
 	c.stage.Helper()
 	return must(c.QueryTimeouts.Get(ctx, of))(c.stage)
+}
+
+// shownWithoutAgent fails the story unless the record is there, and what only the server knows is null.
+func (s *Stage) shownWithoutAgent(c *Customer, of id.DatabaseID, want querytimeout.Profile) {
+	s.Helper()
+	var answer apiclient.Response
+	seen := must(c.QueryTimeouts.Get(ctx, of, apiclient.KeepResponse(&answer)))(s)
+	s.That(seen.DesiredProfile == want && seen.EffectiveProfile == want, "it is %+v", seen)
+	var body struct{ Data map[string]json.RawMessage }
+	s.OK(json.Unmarshal(answer.Body, &body))
+	for _, field := range []string{"databaseOid", "current", "roleOverrides"} {
+		s.That(string(body.Data[field]) == "null", "%s is %s", field, body.Data[field])
+	}
+}
+
+// beginsTimeouts chooses a profile that the server cannot set now: the change is open and keeps other work away.
+func (s *Stage) beginsTimeouts(c *Customer, of id.DatabaseID, p querytimeout.Profile) {
+	s.Helper()
+	begun := must(c.SetQueryTimeouts(of, p, "one"))(s)
+	s.That(begun.Operation.Status == operation.Running && begun.DesiredProfile == p && begun.EffectiveProfile == "not_configured",
+		"it is %+v, %+v", begun, begun.Operation)
+	s.Refused(refusal(c.SetQueryTimeouts(of, p, "two")), "QUERY_TIMEOUT_CONFLICT")
+	for _, action := range []database.Event{"stop", "restart"} {
+		s.Refused(refusal(c.SetLifecycle(of, action)), "DATABASE_STATE_CONFLICT")
+	}
 }
 
 // times fails the story unless a login's statements are limited so through both entries.
