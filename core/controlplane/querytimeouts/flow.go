@@ -50,11 +50,11 @@ func (q *QueryTimeouts) step(ctx context.Context, j *change) (work.Next, error) 
 }
 
 func (q *QueryTimeouts) succeed(ctx context.Context, j *change, r database.Record) (work.Next, error) {
-	by := j.Operation().Actor
+	of := j.Operation()
 	return j.Finish(ctx, work.Ending{
 		On: operation.Succeed, DatabaseName: r.Name, Also: func(ctx context.Context, tx ports.Tx) error {
-			details := audit.Details{"from": j.Input.From, "to": j.Input.Profile}
-			return q.plane.Audit(ctx, tx, r, by, audit.TimeoutsChanged, details)
+			details := audit.Details{"operationId": string(of.ID), "from": j.Input.From, "to": j.Input.Profile}
+			return q.plane.Audit(ctx, tx, r, of.Actor, audit.TimeoutsChanged, details)
 		},
 	})
 }
@@ -62,7 +62,7 @@ func (q *QueryTimeouts) succeed(ctx context.Context, j *change, r database.Recor
 // fail makes the profile that is in effect the wanted one again. That is a change of the settings too, which a round has the
 // server enforce: nobody knows whether the failed one has reached it before.
 func (q *QueryTimeouts) fail(ctx context.Context, j *change, r database.Record, cause *fault.Error) (work.Next, error) {
-	by := j.Operation().Actor
+	of := j.Operation()
 	return j.Finish(ctx, work.Ending{
 		On: operation.Fail, DatabaseName: r.Name, Cause: cause, Also: func(ctx context.Context, tx ports.Tx) error {
 			locked, err := tx.Databases().Lock(ctx, r.ID)
@@ -76,8 +76,8 @@ func (q *QueryTimeouts) fail(ctx context.Context, j *change, r database.Record, 
 			if err := settings.Save(ctx, tx, locked); err != nil {
 				return err
 			}
-			details := audit.Details{"to": j.Input.Profile, "code": string(cause.Code)}
-			return q.plane.Audit(ctx, tx, r, by, audit.TimeoutsFailed, details)
+			details := audit.Details{"operationId": string(of.ID), "to": j.Input.Profile, "code": string(cause.Code)}
+			return q.plane.Audit(ctx, tx, r, of.Actor, audit.TimeoutsFailed, details)
 		},
 	})
 }
