@@ -183,7 +183,7 @@ func TestQueryTimeoutsWithoutTheServer(t *testing.T) {
 
 func TestQueryTimeoutsOfAServerThatHangs(t *testing.T) {
 	c := quick()
-	c.SettingsWait = 20 * time.Millisecond
+	c.SettingsWait, c.RoleWait = 20*time.Millisecond, 20*time.Millisecond
 	w := configured(t, c)
 	db := w.made("shop").Record.ID
 	w.server.SetDelay(time.Minute)

@@ -40,7 +40,7 @@ type Config struct {
 	RoleWait time.Duration
 	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
 	SizeWait time.Duration
-	// SettingsWait is how long a request about query timeouts waits for the agent to report what is in force; by default 3 s.
+	// SettingsWait is how long a read of query timeouts waits for the agent to report what is in force; by default 3 s.
 	SettingsWait time.Duration
 	// DownloadsPerAccount is how many downloads an account may have in this process at a time; by default 4.
 	DownloadsPerAccount int

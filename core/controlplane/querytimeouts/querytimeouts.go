@@ -4,6 +4,7 @@ package querytimeouts
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
@@ -72,7 +73,7 @@ func (q *QueryTimeouts) Set(
 		return State{}, err
 	}
 	defer release()
-	_, unable := q.ask(ctx, r.Record()) // so that an outage is found before anything is stored
+	_, unable := q.ask(ctx, r.Record(), q.plane.RoleWait) // so that an outage is found before anything is stored
 	of, own, err := q.reserve(ctx, r, p, key, unable)
 	if err != nil {
 		return State{}, err
@@ -122,7 +123,7 @@ func (q *QueryTimeouts) stored(ctx context.Context, s database.Settings, of id.O
 
 // inForce is what the server reports; nil where it does not, of which only the journal hears.
 func (q *QueryTimeouts) inForce(ctx context.Context, r database.Record) *command.SettingsInForce {
-	answer, err := q.ask(ctx, r)
+	answer, err := q.ask(ctx, r, q.plane.SettingsWait)
 	if err != nil {
 		q.plane.Log(ctx, "query_timeouts.unknown", r.ID, err)
 		return nil
@@ -131,8 +132,10 @@ func (q *QueryTimeouts) inForce(ctx context.Context, r database.Record) *command
 }
 
 // ask has the server report what is in force. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE.
-func (q *QueryTimeouts) ask(ctx context.Context, r database.Record) (answer command.SettingsInForce, err error) {
-	ctx, cancel := context.WithTimeout(ctx, q.plane.SettingsWait)
+func (q *QueryTimeouts) ask(
+	ctx context.Context, r database.Record, most time.Duration,
+) (answer command.SettingsInForce, err error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	agent, err := q.plane.AgentOf(ctx, r.ServerID)
 	if err == nil {
