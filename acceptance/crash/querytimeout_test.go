@@ -70,7 +70,7 @@ func (g guest) times(t *testing.T, w *world, want querytimeout.Profile) {
 	}
 }
 
-// refusedTimeouts is a change that PostgreSQL refuses: the owner's login is a superuser's by then, which the agent may not change.
+// refusedTimeouts is a change that PostgreSQL refuses: the owner's login is a superuser by then, which the agent may not change.
 type refusedTimeouts struct{ timeoutFlow }
 
 func (f *refusedTimeouts) ready(t *testing.T, w *world) {

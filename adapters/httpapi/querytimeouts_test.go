@@ -45,7 +45,9 @@ func TestStatusOfAChangeOfQueryTimeouts(t *testing.T) {
 
 func TestBodiesOfQueryTimeouts(t *testing.T) {
 	w := newRoleWorld(t)
-	for _, body := range []string{`{}`, `{"profile":""}`, `{"profile":null}`, `{"profile":"not_configured"}`, `{"profile":"Short"}`} {
+	for _, body := range []string{
+		`{}`, `{"profile":""}`, `{"profile":null}`, `{"profile":"not_configured"}`, `{"profile":"Short"}`,
+	} {
 		r := w.timeouts("POST", "one", body)
 		r.expect(t, 400, fault.ValidationError)
 		if !strings.Contains(r.text, `"field":"profile"`) {
