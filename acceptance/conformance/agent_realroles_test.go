@@ -85,7 +85,8 @@ func (s realServer) Obstruct(username string, on bool) bool {
 }
 
 func (s realServer) OverrideSetting(o command.RoleOverride) bool {
-	return s.runs("postgres", fmt.Sprintf("ALTER ROLE %s SET %s = %s", pq.QuoteIdentifier(o.Role), o.Setting, pq.QuoteLiteral(o.Value)))
+	login, value := pq.QuoteIdentifier(o.Role), pq.QuoteLiteral(o.Value)
+	return s.runs("postgres", fmt.Sprintf("ALTER ROLE %s SET %s = %s", login, o.Setting, value))
 }
 
 // DropLogin takes CONNECT back as the owner: what the owner has granted, DROP OWNED of the superuser leaves.

@@ -124,6 +124,7 @@ func settingsClose(t *testing.T, s AgentStand) {
 	}
 	g.prepare(t)
 	g.admit(t)
+	noError(t, ports.Tell(bounded(t), g.Agent, newFence(), g.spec))
 	g.wantIn(t, fresh, false)
 	g.wantIn(t, g.login, false)
 
