@@ -59,8 +59,8 @@ const (
 	quietPause = 2 * time.Millisecond
 )
 
-// quietServersOf is serversOf, but waits, not for long, until none is in the middle of its log-in. One that is cut off there counts
-// as failed: for server_login_retry PgBouncer would refuse whoever comes to an entry without other server connections.
+// quietServersOf is serversOf, but waits, not for long, until none is in the middle of its log-in. One that is cut off there
+// counts as failed: for server_login_retry PgBouncer would refuse whoever comes to an entry without other server connections.
 func (c *Console) quietServersOf(ctx context.Context, database string) (map[string]server, error) {
 	for began := time.Now(); ; {
 		servers, err := c.serversOf(ctx, database)
