@@ -109,8 +109,10 @@ func (c *Console) Keeping(ctx context.Context, databases []string) (map[string][
 	return ids, err
 }
 
-// EndIdle ends those of some clients that are in no transaction, and returns the others that are still there.
-func (c *Console) EndIdle(ctx context.Context, ids []string) (left []string, err error) {
+// EndIdle ends those of some clients that are in no transaction, and have sent nothing for some time, and returns the others that
+// are still there. What is known of a client is some milliseconds old when its turn comes. So whoever sends one transaction after
+// the other, and is ended without such a time, may have begun one.
+func (c *Console) EndIdle(ctx context.Context, ids []string, quiet time.Duration) (left []string, err error) {
 	clients, err := c.Clients(ctx)
 	if err != nil {
 		return nil, err
@@ -123,13 +125,11 @@ func (c *Console) EndIdle(ctx context.Context, ids []string) (left []string, err
 	for _, client := range clients {
 		switch {
 		case !wanted[client.ID]:
-		case client.idle():
+		case client.idle() && time.Since(client.RequestedAt) >= quiet:
 			idle = append(idle, client.ID)
 		default:
 			left = append(left, client.ID)
 		}
 	}
-	// What is known of a client is old when its turn comes: it may have begun a transaction. So few are ended after one look.
-	some := idle[:min(len(idle), killsAtOnce)]
-	return append(left, idle[len(some):]...), c.KillClients(ctx, some...)
+	return left, c.KillClients(ctx, idle...)
 }
