@@ -90,17 +90,15 @@ func (x *Executor) endKeepers(ctx context.Context, known keepers) error {
 			late = append(late, one.clients...)
 		}
 	}
-	var left []string
-	for quiet, some := range map[time.Duration][]string{quietTime: patient, 0: late} {
-		if len(some) == 0 {
-			continue
-		}
-		others, err := x.pooler.EndIdle(ctx, some, quiet)
-		if err != nil {
-			return err
-		}
-		left = append(left, others...)
+	left, err := x.pooler.EndIdle(ctx, patient, quietTime)
+	if err != nil {
+		return err
 	}
+	busy, err := x.pooler.EndIdle(ctx, late, 0)
+	if err != nil {
+		return err
+	}
+	left = append(left, busy...)
 	slices.Sort(left)
 	for id, one := range known {
 		one.clients = slices.DeleteFunc(one.clients, func(client string) bool {

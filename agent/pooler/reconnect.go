@@ -113,6 +113,9 @@ func (c *Console) Keeping(ctx context.Context, databases []string) (map[string][
 // are still there. What is known of a client is some milliseconds old when its turn comes. So whoever sends one transaction after
 // the other, and is ended without such a time, may have begun one.
 func (c *Console) EndIdle(ctx context.Context, ids []string, quiet time.Duration) (left []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	clients, err := c.Clients(ctx)
 	if err != nil {
 		return nil, err
