@@ -191,6 +191,11 @@ func TestKilledWhileOpeningAndClosing(t *testing.T) {
 	runAll(t, slices.Concat(openingAndClosing(), undoing(), allowing()))
 }
 
+func TestKilledWhileConfiguring(t *testing.T) {
+	t.Parallel()
+	runAll(t, configuring())
+}
+
 func TestKilledWhileBackingUp(t *testing.T) {
 	t.Parallel()
 	runAll(t, backingUp())
@@ -262,7 +267,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	hit := map[string]bool{}
 	h := &shared{}
 	for _, k := range slices.Concat(
-		creating(), openingAndClosing(), undoing(), allowing(), backingUp(), failingBackups(),
+		creating(), openingAndClosing(), undoing(), allowing(), configuring(), backingUp(), failingBackups(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {
@@ -275,7 +280,8 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	}
 	for _, p := range points {
 		elsewhere := slices.Contains(webhooks.CrashPoints, p) || // acceptance/webhooks kills there
-			slices.Contains(mails.CrashPoints, p) // TestKilledMailer does
+			slices.Contains(mails.CrashPoints, p) || // TestKilledMailer does
+			strings.HasPrefix(p, "agent.settings.") // the tests of the agent do
 		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)
 		}

@@ -49,6 +49,8 @@ var takes = map[string]string{
 	"POST /databases/{id}/custom-roles/{roleId}/delete":                "configure",
 	"POST /databases/{id}/custom-roles/{roleId}/prepare":               "configure",
 	"POST /databases/{id}/custom-roles/{roleId}/admit":                 "configure",
+	"GET /databases/{id}/query-timeouts":                               "own",
+	"POST /databases/{id}/query-timeouts":                              "own",
 	"GET /databases/{id}/members":                                      "account",
 	"POST /databases/{id}/members":                                     "account",
 	"PATCH /databases/{id}/members/{membershipId}":                     "account",

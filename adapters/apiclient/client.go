@@ -44,6 +44,8 @@ type Client struct {
 	Logins     Logins
 	Members    Members
 
+	QueryTimeouts QueryTimeouts
+
 	base      string
 	authorize func(http.Header) // a function, so that no dump of the client shows the key
 	http      *http.Client
@@ -83,7 +85,7 @@ func New(c Config) (*Client, error) {
 func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
-	c.Roles, c.Logins, c.Members = Roles{c}, Logins{c}, Members{c}
+	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
 }
 
 func checkURL(text string) (base string, err error) {

@@ -50,6 +50,8 @@ const (
 	InvitationAccepted Action = "invitation.accepted"
 	InvitationExpired  Action = "invitation.expired"
 	InvitationNotSent  Action = "invitation.mail_failed"
+	TimeoutsChanged    Action = "query_timeouts.changed"
+	TimeoutsFailed     Action = "query_timeouts.change_failed"
 )
 
 // Actor is who acted, or on whose behalf the service did.

@@ -11,8 +11,10 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 )
@@ -28,7 +30,7 @@ type (
 // so that a test can kill the process and show that the next start continues the flow. Operations have their own; see
 // work.Engine.Points.
 var CrashPoints = slices.Concat(
-	databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, webhooks.CrashPoints, mails.CrashPoints,
+	databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, settings.CrashPoints, webhooks.CrashPoints, mails.CrashPoints,
 )
 
 // ControlPlane is the set of use cases, all on the same ports.
@@ -37,6 +39,7 @@ type ControlPlane struct {
 	Databases     *databases.Databases
 	Allowlist     *databases.Allowlist
 	Members       *members.Members
+	QueryTimeouts *querytimeouts.QueryTimeouts
 	Roles         *roles.Roles
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
@@ -57,11 +60,13 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	sets := settings.New(shared)
 	return &ControlPlane{
 		Access:        access.New(shared),
 		Databases:     databases.New(shared),
 		Allowlist:     databases.NewAllowlist(shared),
 		Members:       members.New(shared),
+		QueryTimeouts: querytimeouts.New(shared, sets),
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       backups.New(shared),

@@ -117,11 +117,14 @@ var Table = []Entry{
 	{RateLimited, 429, "too many requests for the route, too many concurrent requests of the account, too many invitations, or too many " +
 		"attempts without a valid key"},
 	{HeaderTooLarge, 431, "the request header is larger than the API limit"},
-	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, backup start, delete or download, role setup or reveal)"},
+	{
+		AgentError, 500,
+		"the agent failed (create, lifecycle, allowlist, query timeouts, backup start, delete or download, role setup or reveal)",
+	},
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},
-	{AgentRouteUnavailable, 503, "backup deletion and download are unavailable until the agent is updated"},
+	{AgentRouteUnavailable, 503, "backup deletion and download, and query timeouts, are unavailable until the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, or too many people accept invitations " +
 		"at the moment; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
