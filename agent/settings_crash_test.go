@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,5 +93,29 @@ func TestCrashBetweenDatabaseAndRole(t *testing.T) {
 	if n := s.one(t, stored, w.name); n != "2" {
 		t.Errorf("%s sets of settings are stored", n)
 	}
+	s.shows(t, w.present(database.OwnerLogin), "statement_timeout", "1min")
+}
+
+// While PgBouncer is away the settings are stored, and a round in which it cannot be told is one a second. It is told when it is
+// back, by whoever comes first.
+func TestSettingsWhilePgBouncerIsAway(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	s.child(t, "")
+	w := s.made(t, database.Managed)
+	check.NoError(t, s.bouncer.Stop(t.Context()))
+	set := w.configure(1, command.Configure{Timeouts: standard})
+	s.refusedFor(t, command.ReasonUnavailable, set)
+	written := func() int {
+		return check.Must(strconv.Atoi(s.one(t, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")))(t)
+	}
+	before := written()
+	time.Sleep(2 * time.Second)
+	if n := written() - before; n > 20 {
+		t.Errorf("%d transactions in two seconds", n)
+	}
+	check.NoError(t, s.bouncer.Start(t.Context()))
+	s.noOlderSessions(t, w)
+	s.done(t, set)
 	s.shows(t, w.present(database.OwnerLogin), "statement_timeout", "1min")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -24,6 +25,7 @@ func (x *Executor) configure(
 	if err := x.storeSettings(ctx, d, c); err != nil {
 		return done, err
 	}
+	defer loop.Wake(x.unsettled)
 	crash.Point(crash.SettingsStored)
 	if c.Closed {
 		if err := x.empty(ctx, d); err != nil {

@@ -49,7 +49,6 @@ func (x *Executor) reconnect(ctx context.Context, d databaseRow) error {
 	// The time is taken once more, after the commit of the change: a session that began just before it has the settings of before.
 	const begin = `UPDATE ledger.database SET settings_since = clock_timestamp() WHERE id = $1 AND NOT reconnected
 		RETURNING settings_since`
-	defer loop.Wake(x.unsettled)
 	since, err := pg.One[time.Time](ctx, x.db, begin, d.ID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
