@@ -9,7 +9,8 @@
 //	idempotency   what a key may look like, and when a request is the same request
 //	credential    SCRAM verifiers, generated passwords
 //	server        a registered database server
-//	database      names, the status machine, environment, lifecycle, allowlist
+//	querytimeout  profiles of query timeouts, and when a change of them may begin
+//	database      names, the status machine, environment, lifecycle, allowlist, settings
 //	operation     the operation machine, leases and fencing epochs
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -26,7 +28,8 @@ func Databases(t *testing.T, m Metadata) {
 		{"a removed record frees name and key", removeFrees},
 		{"a removed record takes its roles along", removeTakesRoles},
 		{"scheduled backups become due", backupsBecomeDue},
-		{"allowlists become due", allowlistsBecomeDue},
+		{"allowlists become due", func(w *world) { behindBecomesDue(w, ports.DueAllowlist, behindAllowlist) }},
+		{"settings become due", func(w *world) { behindBecomesDue(w, ports.DueSettings, behindSettings) }},
 	})
 }
 
@@ -43,6 +46,10 @@ func recordComesBack(w *world) {
 	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt = 0, 1<<40, &sized, &next
 	r.AccessGeneration, r.AllowlistGeneration, r.AllowlistApplied = 3, 5, 4
 	r.RoleGeneration, r.RoleOrdinal, r.RolesBarred = 1<<40, 7, true
+	r.Settings = database.Settings{
+		SettingsGeneration: 1 << 40, SettingsApplied: 6, TimeoutProfile: querytimeout.Short,
+		TimeoutEffective: querytimeout.Standard, TimeoutOperation: newID[id.OperationID](), StorageStatus: database.StorageClosed,
+	}
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
 	w.equal("as saved", lock(w, r.ID), r)
 	for _, status := range database.Statuses {
@@ -237,23 +244,26 @@ func backupsBecomeDue(w *world) {
 	}
 }
 
-func allowlistsBecomeDue(w *world) {
+func behindAllowlist(r *database.Record, applied int64) {
+	r.AllowlistGeneration, r.AllowlistApplied = 3, applied
+}
+
+func behindSettings(r *database.Record, applied int64) {
+	r.SettingsGeneration, r.SettingsApplied = 3, applied
+}
+
+// behindBecomesDue looks for the databases of which a server has not got the third generation of something.
+func behindBecomesDue(w *world, what ports.DueWork, set func(r *database.Record, applied int64)) {
 	behind := func(name string, status database.Status, applied int64) database.Record {
-		return w.addDatabase(name, func(r *database.Record) {
-			r.Status, r.AllowlistGeneration, r.AllowlistApplied = status, 3, applied
-		})
+		return w.addDatabase(name, func(r *database.Record) { r.Status = status; set(r, applied) })
 	}
 	a, b := behind("a-1", database.Active, 2), behind("b-1", database.Stopped, 0)
 	behind("applied", database.Active, 3)
 	behind("creating", database.Creating, 0)
+	behind("deleting", database.Deleting, 0)
 	behind("error", database.Error, 0)
-	want := map[id.DatabaseID]bool{a.ID: true, b.ID: true}
-	got := due(w, ports.DueAllowlist, epoch, 10)
-	for _, db := range got {
-		if !want[db] {
-			w.Errorf("%s is due", db)
-		}
-	}
-	w.equal("allowlists that are due", len(got), len(want))
-	w.equal("at most one", len(due(w, ports.DueAllowlist, epoch, 1)), 1)
+	want := []id.DatabaseID{a.ID, b.ID}
+	slices.Sort(want)
+	w.equal("what is due", due(w, what, epoch, 10), want)
+	w.equal("at most one", due(w, what, epoch, 1), want[:1])
 }

@@ -10,20 +10,25 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
 // allowed is what each column with a CHECK list may hold: the states and names of the core, all of them.
 var allowed = map[string][]string{
-	"accounts.plan":         texts(account.Free, account.Pro, account.Business),
-	"api_keys.kind":         texts(account.AccountKey, account.CIKey),
-	"api_keys.scope":        texts(account.FullAccount, account.SelectedDatabases),
-	"memberships.role":      texts(account.Admin, account.Developer, account.Viewer),
-	"databases.status":      texts(database.Statuses...),
-	"databases.role_model":  texts(database.Managed, database.SingleLogin),
-	"databases.schedule":    texts(database.NoSchedule, database.Daily),
-	"databases.environment": texts("", database.Production, database.Staging, database.Development, database.Other),
+	"accounts.plan":               texts(account.Free, account.Pro, account.Business),
+	"api_keys.kind":               texts(account.AccountKey, account.CIKey),
+	"api_keys.scope":              texts(account.FullAccount, account.SelectedDatabases),
+	"memberships.role":            texts(account.Admin, account.Developer, account.Viewer),
+	"databases.status":            texts(database.Statuses...),
+	"databases.role_model":        texts(database.Managed, database.SingleLogin),
+	"databases.schedule":          texts(database.NoSchedule, database.Daily),
+	"databases.environment":       texts("", database.Production, database.Staging, database.Development, database.Other),
+	"databases.timeout_profile":   texts(querytimeout.NotConfigured.Values()...),
+	"databases.timeout_effective": texts(querytimeout.NotConfigured.Values()...),
+	"databases.storage_status":    texts(database.StorageOK.Values()...),
+
 	"database_logins.login": texts(database.Managed.Logins()...),
 	"operations.status":     texts(operation.Statuses...),
 	"backups.trigger":       texts(backup.Triggers...),

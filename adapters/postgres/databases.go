@@ -14,12 +14,13 @@ import (
 )
 
 var (
-	databaseTable = tableOf[database.Record]("databases", "host", "port")
+	databaseTable = tableOf[database.Record]("databases", "host", "port").withOptional("timeout_operation")
 
 	databaseChanges = []string{
 		"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
 		"access_generation", "allowlist_generation", "allowlist_applied",
 		"role_generation", "role_ordinal", "roles_barred",
+		"settings_generation", "settings_applied", "timeout_profile", "timeout_effective", "timeout_operation", "storage_status",
 	}
 )
 
@@ -68,6 +69,8 @@ var (
 				WHERE o.database_id = t.id AND o.status IN ('queued', 'running'))`).
 			OrderBy("t.next_backup_at", "t.id").Suffix("LIMIT ?")),
 		ports.DueAllowlist: define(readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
+			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
+		ports.DueSettings: define(readDatabases().Where("t.settings_applied < t.settings_generation").
 			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
 	}
 )

@@ -109,6 +109,9 @@ func (x *Executor) Execute(ctx context.Context, e protocol.Command) (json.RawMes
 	return result, nil
 }
 
+// ofNoOperation are the kinds of commands that are ordered by their generations alone.
+var ofNoOperation = []command.Kind{(command.SetAllowlist{}).About().Kind, (command.Configure{}).About().Kind}
+
 // read checks a command before it is entered into the ledger, and finds the function that carries it out.
 func (x *Executor) read(e protocol.Command) (action, error) {
 	handle := x.kinds[kindStep{e.Kind, ""}]
@@ -122,7 +125,7 @@ func (x *Executor) read(e protocol.Command) (action, error) {
 	switch {
 	case e.OperationID != "" && opErr != nil:
 		return nil, command.Refuse(command.ReasonInvalid, "operationId must be a UUID")
-	case e.OperationID == "" && e.Kind != (command.SetAllowlist{}).About().Kind:
+	case e.OperationID == "" && !slices.Contains(ofNoOperation, e.Kind):
 		return nil, command.Refuse(command.ReasonInvalid, "%s belongs to an operation", e.Kind)
 	case e.Step == "" || e.Resource == "" || e.Epoch < 0 || e.Generation < 0:
 		return nil, command.Refuse(command.ReasonInvalid, "step, resource, epoch or generation cannot be")

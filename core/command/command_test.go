@@ -79,6 +79,19 @@ var all = []struct {
 		`{"databaseId":"` + string(db) + `","networks":[]}`, nil,
 	},
 	{
+		command.Configure{
+			DatabaseID: db, Generation: 7, Timeouts: &command.Timeouts{StatementMs: 60_000, LockMs: 10_000, IdleInTransactionMs: 30_000},
+			ReadOnly: true,
+		},
+		"database.configure", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","timeouts":{"statementMs":60000,"lockMs":10000,"idleInTransactionMs":30000},` +
+			`"readOnly":true,"closed":false}`, nil,
+	},
+	{
+		command.Configure{DatabaseID: db, Generation: 7, Closed: true}, "database.configure", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","timeouts":null,"readOnly":false,"closed":true}`, nil,
+	},
+	{
 		command.PrepareRole{DatabaseID: db, Username: username, Generation: 7, AccessProfile: role.ReadWrite, ConnectionLimit: 3},
 		"prepared", "database/" + string(db) + "/login/" + username,
 		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"prepared","accessProfile":"read_write",` +

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 )
@@ -25,13 +26,16 @@ type (
 // CrashPoints lists the points of every capability: each is a moment between two steps of a flow. Config.Crash is called there,
 // so that a test can kill the process and show that the next start continues the flow. Operations have their own; see
 // work.Engine.Points.
-var CrashPoints = slices.Concat(databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, webhooks.CrashPoints)
+var CrashPoints = slices.Concat(
+	databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, settings.CrashPoints, webhooks.CrashPoints,
+)
 
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {
 	Access        *access.Access
 	Databases     *databases.Databases
 	Allowlist     *databases.Allowlist
+	Settings      *settings.Settings
 	Roles         *roles.Roles
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
@@ -55,6 +59,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Access:        access.New(shared),
 		Databases:     databases.New(shared),
 		Allowlist:     databases.NewAllowlist(shared),
+		Settings:      settings.New(shared),
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       backups.New(shared),

@@ -85,6 +85,8 @@ type Record struct {
 	RoleOrdinal    int   `db:"role_ordinal"`
 	RolesBarred    bool  `db:"roles_barred"`
 
+	Settings
+
 	Host string `db:"host"`
 	Port int    `db:"port"`
 }

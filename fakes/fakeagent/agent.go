@@ -120,6 +120,8 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return d.setAccess(c) })
 	case command.SetAllowlist:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return d.setAllowlist(c) })
+	case command.Configure:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Configured, error) { return d.configure(c), nil })
 	case command.PrepareRole:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return s.prepareRole(f, d, c) })
 	case command.AdmitRole:
@@ -145,6 +147,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {
 			return command.Size{Bytes: emptyDatabase + int64(len(d.contents))}, nil
 		})
+	case command.Settings:
+		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.SettingsInForce, error) { return d.settingsInForce(), nil })
 	case command.InspectLogin:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.LoginState, error) {
 			return command.LoginState{Condition: d.condition(q.Username, q.Verifier)}, nil

@@ -41,6 +41,9 @@ func (s *Server) completed(op id.OperationID) bool {
 	return false
 }
 
+// firstOID is where PostgreSQL's own end.
+const firstOID = 16383
+
 // makeDatabase makes a database; one that another operation has made is only proven again.
 func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	if d, found := s.databases[c.DatabaseID]; found {
@@ -57,9 +60,10 @@ func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	if err := proveLogIn(c); err != nil {
 		return err
 	}
+	s.lastOID++
 	s.databases[c.DatabaseID] = &databaseState{
-		id: c.DatabaseID, name: c.Name, model: c.RoleModel, madeBy: f.OperationID, logins: loginsOf(c), open: true,
-		sessions: map[*Session]bool{},
+		id: c.DatabaseID, oid: firstOID + s.lastOID, name: c.Name, model: c.RoleModel, madeBy: f.OperationID, logins: loginsOf(c),
+		open: true, sessions: map[*Session]bool{},
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func loginsOf(c command.EnsureDatabase) map[string]*login {
 // admits reports whether a log-in with this password gets in from anywhere.
 func (d *databaseState) admits(username, password string) bool {
 	l, found := d.logins[username]
-	return found && d.open && l.open && !l.lapsed && l.connect && credential.Matches(l.verifier, password)
+	return found && d.open && !d.settings.Closed && l.open && !l.lapsed && l.connect && credential.Matches(l.verifier, password)
 }
 
 // connections counts the sessions of a login that keep a connection of the pooler's for themselves.

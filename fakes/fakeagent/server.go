@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -22,20 +23,24 @@ type Server struct {
 	files     map[fileKey]*file
 	jobs      map[id.OperationID]*job
 	faults    faults
+	lastOID   int64
 }
 
 // databaseState is a database that stands under its name.
 type databaseState struct {
-	id       id.DatabaseID
-	name     string
-	model    database.RoleModel
-	madeBy   id.OperationID
-	logins   map[string]*login
-	open     bool
-	account  id.AccountID // empty until the agent is told
-	networks []netip.Prefix
-	contents string // SQL text
-	sessions map[*Session]bool
+	id        id.DatabaseID
+	oid       int64
+	name      string
+	model     database.RoleModel
+	madeBy    id.OperationID
+	logins    map[string]*login
+	open      bool
+	account   id.AccountID // empty until the agent is told
+	networks  []netip.Prefix
+	settings  command.Configure      // the last that was done
+	overrides []command.RoleOverride // customers' own settings of single roles
+	contents  string                 // SQL text
+	sessions  map[*Session]bool
 }
 
 func newServer(clock ports.Clock) *Server {

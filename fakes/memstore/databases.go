@@ -158,6 +158,11 @@ func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, l
 				return slices.Contains(usable, r.Status) && r.AllowlistApplied < r.AllowlistGeneration
 			}
 			return first(s.records(due, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }), limit), nil
+		case ports.DueSettings:
+			due := func(r database.Record) bool {
+				return slices.Contains(usable, r.Status) && r.SettingsApplied < r.SettingsGeneration
+			}
+			return first(s.records(due, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }), limit), nil
 		}
 		return nil, fmt.Errorf("nothing is known to be due as %q", what)
 	})
