@@ -75,6 +75,7 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"accounts are kept":                   accountsKept,
 		"accounts of no database":             accountsOfNothing,
 		"size":                                sizeOfDatabase,
+		"sizes that have changed":             sizesOfDatabases,
 		"backup is made, verified and opened": backupVerified,
 		"backup without verification":         backupUnverified,
 		"backup again is the same":            backupAgain,

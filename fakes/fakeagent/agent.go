@@ -145,8 +145,10 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.Capabilities{Connections: manyConnections}, nil
 	case command.DatabaseSize:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {
-			return command.Size{Bytes: emptyDatabase + int64(len(d.contents))}, nil
+			return command.Size{Bytes: d.bytes()}, nil
 		})
+	case command.StorageUse:
+		return s.storageUse(q), nil
 	case command.Settings:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.SettingsInForce, error) { return d.settingsInForce(), nil })
 	case command.InspectLogin:
