@@ -145,11 +145,15 @@ func (s *stack) startBouncer(t testing.TB, ctx context.Context) {
 }
 
 func TestPgBouncerIsTheOneOfTheTools(t *testing.T) {
-	s := realStack(t)
+	check.NoError(t, cluster.CheckPooler(t.Context(), realStack(t).console(t)))
+}
+
+// console is PgBouncer's admin console.
+func (s *stack) console(t testing.TB) *sql.DB {
+	t.Helper()
 	secrets := check.Must(setup.ReadCredentials(s.config.CredentialsFile))(t)
-	console := open(t, fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
+	return open(t, fmt.Sprintf("host='%s' port=%d user='%s' password='%s' dbname=pgbouncer sslmode=disable",
 		s.config.Pooler.SocketDir, s.config.Pooler.ListenPort, setup.PoolerAdmin, secrets.PoolerAdminPassword))
-	check.NoError(t, cluster.CheckPooler(t.Context(), console))
 }
 
 // pooled opens a pool of one connection through PgBouncer with TLS, as a customer does.

@@ -21,7 +21,9 @@ var earlier = []string{
 		DROP COLUMN changed_at, DROP COLUMN verifier_mark, DROP COLUMN parked,
 		DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
-	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id",
+	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id, DROP COLUMN timeouts, DROP COLUMN read_only",
+	"ALTER TABLE ledger.database DROP COLUMN settings_since, DROP COLUMN reconnected, DROP COLUMN renewing",
+	"DROP TABLE pooler.shut", "ALTER ROLE pgherd_agent RESET default_transaction_read_only",
 	"DROP TABLE ledger.job", "ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
 	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running", "DROP TABLE ledger.copy",
 	"ALTER TABLE ledger.reservation DROP COLUMN kept_until, ADD CONSTRAINT reservation_purpose_check CHECK (purpose = 'dump')",

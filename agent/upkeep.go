@@ -24,6 +24,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.shed(ctx)
 	go a.prune(ctx)
 	go a.executor.SweepChanged(ctx)
+	go a.executor.SettleSessions(ctx)
 	go a.executor.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
 	go a.sizes.Run(ctx)

@@ -27,6 +27,7 @@ func (w *world) quiet(t testing.TB) {
 		SELECT format('%s %s is %s at %s, attempt %s', kind, id, status, stage, attempts) AS what FROM operations
 		 WHERE status IN ('queued', 'running')
 		UNION ALL SELECT format('allowlist of %s', name) FROM databases WHERE allowlist_applied < allowlist_generation
+		UNION ALL SELECT format('settings of %s', name) FROM databases WHERE settings_applied < settings_generation
 		UNION ALL SELECT format('%s of %s, attempt %s', kind, username, attempts) FROM role_changes WHERE status = 'pending'
 		UNION ALL SELECT format('expiry of %s', username) FROM roles WHERE status = 'ready' AND credential_expires_at < now()
 		UNION ALL SELECT format('deletion of %s', filename) FROM backups WHERE deleting_at IS NOT NULL OR expires_at < now()) open`
@@ -203,6 +204,10 @@ var wrongRecords = map[string]string{
 		WHERE kind = 'lifecycle' AND status = 'succeeded')
 		SELECT d.database_id, d.action, count(*) FROM done d GROUP BY 1, 2 HAVING count(*) <>
 		(SELECT count(*) FROM audit_entries a WHERE a.database_id = d.database_id AND a.action = d.action)`,
+	"audit of query timeouts": `SELECT o.id, o.status, count(a.id) FROM operations o LEFT JOIN audit_entries a
+		ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
+		AND a.action = CASE o.status WHEN 'succeeded' THEN 'query_timeouts.changed' ELSE 'query_timeouts.change_failed' END
+		WHERE o.kind = 'query_timeout' GROUP BY o.id HAVING count(a.id) <> 1`,
 	"audit of a backup": `SELECT o.id, o.status, count(a.id) FROM operations o LEFT JOIN audit_entries a
 		ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
 		AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE 'backup.finished' END

@@ -190,6 +190,11 @@ func TestKilledWhileOpeningAndClosing(t *testing.T) {
 	runAll(t, slices.Concat(openingAndClosing(), undoing(), allowing()))
 }
 
+func TestKilledWhileConfiguring(t *testing.T) {
+	t.Parallel()
+	runAll(t, configuring())
+}
+
 func TestKilledWhileBackingUp(t *testing.T) {
 	t.Parallel()
 	runAll(t, backingUp())
@@ -261,7 +266,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	hit := map[string]bool{}
 	h := &shared{}
 	for _, k := range slices.Concat(
-		creating(), openingAndClosing(), undoing(), allowing(), backingUp(), failingBackups(),
+		creating(), openingAndClosing(), undoing(), allowing(), configuring(), backingUp(), failingBackups(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {

@@ -41,18 +41,22 @@ var losingTheAgent = []Scenario{
 		s.That(ada.Sees(made.ID).SizeBytes == size, "the size is now %d; it was %d", ada.Sees(made.ID).SizeBytes, size)
 		s.Connects(made.Login())
 	}},
-	{Name: "without its agent backups and lifecycle are refused, and change nothing", Alone: true, Play: func(s *Stage) {
+	{Name: "without its agent backups, lifecycle and timeouts are refused, and change nothing", Alone: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		backup := ada.FinishesBackup(made.ID)
+		ada.SetsTimeouts(made.ID, "standard", "one")
 		s.losesAgent()
 
 		s.Refused(refusal(ada.Backups.Start(ctx, made.ID)), "AGENT_ERROR")
 		s.Refused(refusal(ada.DownloadBackup(made.ID, backup)), "AGENT_ERROR")
 		s.Refused(refusal(ada.SetLifecycle(made.ID, "stop")), "AGENT_ERROR")
 		s.That(ada.Sees(made.ID).Status == "active", "it is %s", ada.Sees(made.ID).Status)
+		s.Refused(refusal(ada.SetQueryTimeouts(made.ID, "short", "two")), "AGENT_ERROR")
+		s.shownWithoutAgent(ada, made.ID, "standard")
 
 		s.OK(s.Agent.Start())
 		ada.Downloads(made.ID, backup)
+		ada.SetsTimeouts(made.ID, "short", "two")
 		ada.Sets(made.ID, "stop", "stopped")
 	}},
 	{Name: "an allowlist change without the agent is stored, and enforced when it is back", Alone: true, Play: func(s *Stage) {

@@ -8,23 +8,30 @@ import (
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 var losingParts = []Scenario{
-	{Name: "without PgBouncer a creation goes on when it is back, and a stop is carried out", Alone: true,
+	{Name: "without PgBouncer a creation and query timeouts go on when it is back, and a stop is carried out", Alone: true,
 		Needs: []Ability{HasOutages}, Play: func(s *Stage) {
 			ada, made := s.Owner()
+			timed := ada.Creates("timed")
 			ask := NewDatabase{Name: s.Name("later"), DisplayName: "Later", IdempotencyKey: "deploy-1"}
 			s.loses(s.Outages.Pooler)
 			s.Refused(refusal(ada.CreateDatabase(ask)), "AGENT_ERROR")
 			s.Refused(refusal(ada.SetLifecycle(made.ID, "stop")), "AGENT_ERROR")
 			ada.Sees(made.ID)
+			s.beginsTimeouts(ada, timed.ID, "short")
 
 			s.OK(s.Outages.Pooler(false))
 			s.Connects(s.createsInTheEnd(ada, ask).Login())
 			s.Eventually("the database is stopped", func() bool { return ada.Sees(made.ID).Status == "stopped" })
 			s.ShutOut(made.Login())
-			s.That(len(ada.SeesAll()) == 2, "ada sees %v", ada.SeesAll())
+			s.Eventually("the query timeouts are in effect", func() bool {
+				return ada.SeesTimeouts(timed.ID).Operation.Status == operation.Succeeded
+			})
+			ada.Sets(timed.ID, "stop", "stopped")
+			s.That(len(ada.SeesAll()) == 3, "ada sees %v", ada.SeesAll())
 		}},
 	{Name: "without PostgreSQL on the server nothing is lost, and creation goes on when it is back", Alone: true,
 		Needs: []Ability{HasOutages}, Play: func(s *Stage) {

@@ -17,7 +17,8 @@ func Scenarios() []Scenario {
 	return slices.Concat(
 		of("create", creating), of("names", naming), of("quota", quotas), of("idempotency", repeating),
 		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping),
-		of("allowlist", allowlisting), of("activity", recording), of("backup", backingUp), of("retention", retaining),
+		of("allowlist", allowlisting), of("query-timeout", limitingQueries), of("activity", recording),
+		of("backup", backingUp), of("retention", retaining),
 		of("schedule", scheduling), of("storage", runningOutOfRoom), of("agent", losingTheAgent),
 		of("operation", operating), of("member", sharing), of("key", changingKeys), of("rate", limiting),
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),

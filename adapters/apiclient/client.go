@@ -43,6 +43,8 @@ type Client struct {
 	Roles      Roles
 	Logins     Logins
 
+	QueryTimeouts QueryTimeouts
+
 	base      string
 	authorize func(http.Header) // a function, so that no dump of the client shows the key
 	http      *http.Client
@@ -82,7 +84,7 @@ func New(c Config) (*Client, error) {
 func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
-	c.Roles, c.Logins = Roles{c}, Logins{c}
+	c.Roles, c.Logins, c.QueryTimeouts = Roles{c}, Logins{c}, QueryTimeouts{c}
 }
 
 func checkURL(text string) (base string, err error) {

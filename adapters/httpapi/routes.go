@@ -12,6 +12,7 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 	}{
 		{Tag{"Databases", "Databases and their lifecycle"}, databaseRoutes{uc.Databases}.routes()},
 		{Tag{"Allowlist", "Networks that may connect to a database"}, allowlistRoutes{uc.Allowlist}.routes()},
+		{Tag{"Query timeouts", "How long the sessions of a database may take"}, timeoutRoutes{uc.QueryTimeouts}.routes()},
 		{Tag{"Backups", "Backup files of a database"}, backupRoutes{uc.Backups}.routes()},
 		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
 		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},

@@ -11,10 +11,13 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/querytimeout"
 )
 
 // The wire shapes, byte for byte as the spec names their fields.
@@ -38,6 +41,15 @@ func TestWireShapes(t *testing.T) {
 	done.Status, done.Progress, done.Result, done.FinishedAt = operation.Succeeded, 100, stdjson.RawMessage(`{"filename":"f"}`), &at
 	failed.Status, failed.ErrorCode, failed.ErrorText = operation.Failed, fault.BackupNotVerified, "not equal"
 	const workShown = `{"id":"` + foreignID + `","type":"backup",`
+	changed := querytimeouts.State{
+		Settings: database.Settings{
+			SettingsGeneration: 3, TimeoutProfile: querytimeout.Short, TimeoutEffective: querytimeout.NotConfigured,
+		},
+		Change: &work, InForce: &command.SettingsInForce{
+			DatabaseOID: 16385, StatementMs: 15_000, LockMs: 1000, IdleInTransactionMs: 5000,
+			RoleOverrides: []command.RoleOverride{{Role: "r", Setting: "lock_timeout", Value: "1min"}},
+		},
+	}
 	const workTail = `"databaseId":"` + knownID + `","createdAt":"2026-03-01T11:30:00Z","startedAt":null,`
 	for _, c := range []struct {
 		view any
@@ -63,6 +75,11 @@ func TestWireShapes(t *testing.T) {
 			`{"id":"` + foreignID + `","cidr":"10.0.0.0/8","description":"","createdAt":"2026-03-01T11:30:00Z"}`},
 		{viewActivity(audit.Entry{ID: foreignID, At: at, Actor: audit.ByKey("pgh_k"), Action: audit.DatabaseCreated}),
 			`{"id":"` + foreignID + `","at":"2026-03-01T11:30:00Z","actor":"key:pgh_k","action":"database.created","details":{}}`},
+		{viewTimeouts(querytimeouts.State{Settings: database.NoSettings()}), timeoutsShown("null", "null", `"not_configured"`, "null") +
+			`"generation":0,` + policyShown + `"roleOverrides":null}}`},
+		{viewTimeouts(changed), timeoutsShown("16385", `{"statementTimeoutMs":15000,"lockTimeoutMs":1000,`+
+			`"idleInTransactionTimeoutMs":5000}`, `"short"`, `{"id":"`+foreignID+`","status":"queued"}`) +
+			`"generation":3,` + policyShown + `"roleOverrides":[{"role":"r","setting":"lock_timeout","value":"1min"}]}}`},
 	} {
 		text, err := json.Marshal(c.view)
 		if err != nil {
@@ -73,6 +90,16 @@ func TestWireShapes(t *testing.T) {
 		}
 	}
 }
+
+func timeoutsShown(oid, current, desired, operation string) string {
+	return `{"data":{"databaseOid":` + oid + `,"current":` + current + `,"desiredProfile":` + desired +
+		`,"effectiveProfile":"not_configured","operation":` + operation + `,`
+}
+
+const policyShown = `"policyVersion":1,"profiles":[` +
+	`{"profile":"standard","statementTimeoutMs":60000,"lockTimeoutMs":10000,"idleInTransactionTimeoutMs":30000},` +
+	`{"profile":"balanced","statementTimeoutMs":30000,"lockTimeoutMs":3000,"idleInTransactionTimeoutMs":15000},` +
+	`{"profile":"short","statementTimeoutMs":15000,"lockTimeoutMs":1000,"idleInTransactionTimeoutMs":5000}],`
 
 func TestCreateBody(t *testing.T) {
 	b := wire.CreateDatabase{

@@ -85,7 +85,7 @@ func lockWithin(d time.Duration) string { return `SET LOCAL lock_timeout = ` + m
 
 // sessionOptions override a customer's defaults in the agent's sessions.
 const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
-	" -c idle_in_transaction_session_timeout=0"
+	" -c idle_in_transaction_session_timeout=0 -c default_transaction_read_only=off"
 
 // dumpOptions make sessions of a dump's login read-only from their start.
 const dumpOptions = sessionOptions + " -c default_transaction_read_only=on -c idle_session_timeout=0"

@@ -45,6 +45,12 @@ var (
 	AllowlistEvicted = point("agent.allowlist.evicted") // no client from elsewhere is left
 	AllowlistReply   = point("agent.allowlist.reply")   // the outcome is stored, not told
 
+	SettingsAdmitted    = point("agent.settings.admitted")    // the generation is in the ledger, nothing is set
+	SettingsStored      = point("agent.settings.stored")      // the settings are in force, and the gate is shut or open
+	SettingsClosed      = point("agent.settings.closed")      // no client and no session is left in a database that is shut
+	SettingsReconnected = point("agent.settings.reconnected") // PgBouncer connects anew, the outcome is not stored
+	SettingsReply       = point("agent.settings.reply")       // the outcome is stored, not told
+
 	PrepareAdmitted = point("agent.login.prepare.admitted") // the command is in the ledger, nothing is made
 	PrepareMade     = point("agent.login.prepare.made")     // the role stands without log-in
 	PreparePooled   = point("agent.login.prepare.pooled")   // PgBouncer has its limit, the outcome is not stored

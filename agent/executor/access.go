@@ -30,7 +30,7 @@ func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.
 	if !c.Open {
 		return conclude(ctx, x, e, none, crash.AccessReply)
 	}
-	if err := x.changeLogins(ctx, d, "LOGIN", gateStatement(d, true), outcome(e, none)); err != nil {
+	if err := x.letIn(ctx, d, gateStatement(d, true), outcome(e, none)); err != nil {
 		return none, err
 	}
 	crash.Point(crash.AccessReply)
@@ -65,6 +65,11 @@ func (x *Executor) expel(ctx context.Context, d databaseRow) error {
 		return err
 	}
 	crash.Point(crash.AccessGateClosed)
+	return x.empty(ctx, d)
+}
+
+// empty lets every customer out of a database that lets none in.
+func (x *Executor) empty(ctx context.Context, d databaseRow) error {
 	if err := x.pooler.Evict(ctx, pooler.OfDatabase(d.Name)); err != nil {
 		return err
 	}
@@ -78,6 +83,15 @@ func (x *Executor) expel(ctx context.Context, d databaseRow) error {
 	}
 	crash.Point(crash.AccessEnded)
 	return nil
+}
+
+// letIn opens a database to its enabled logins, in one transaction with further statements. Of one that is shut the logins stay
+// as they are.
+func (x *Executor) letIn(ctx context.Context, d databaseRow, more ...string) error {
+	if d.Shut {
+		return atomically(ctx, x.db, more...)
+	}
+	return x.changeLogins(ctx, d, "LOGIN", more...)
 }
 
 // changeLogins sets LOGIN for every enabled login of a database that is still the one we made, or NOLOGIN for every login, in

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -38,8 +39,14 @@ func (s Server) config(database string) pq.Config {
 	return pq.Config{
 		Host: s.Host, Port: uint16(s.Port), Database: database, User: setup.AgentLogin, Password: s.Password,
 		SSLMode: pq.SSLModeDisable, ApplicationName: "pgherd-agent", ConnectTimeout: 10 * time.Second,
-		ClientEncoding: "UTF8", Datestyle: "ISO, MDY",
+		ClientEncoding: "UTF8", Datestyle: "ISO, MDY", Runtime: maps.Clone(undisturbed),
 	}
+}
+
+// undisturbed keeps what is set for a customer's database from the agent's sessions there. agent init sets it for the login too;
+// one of an earlier version did not set all of it.
+var undisturbed = map[string]string{
+	readOnlyDefault: "off", statementTimeout: "0", lockTimeout: "0", idleTimeout: "0",
 }
 
 // openMaintenance returns a pool of connections to the maintenance database. Each begins by checking that this agent is still

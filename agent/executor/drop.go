@@ -21,7 +21,8 @@ func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
 		return err
 	}
 	ending := retire.Ending{Roles: roles, Forget: []string{
-		"DELETE FROM pooler.gate WHERE database = " + quote(d.Name), "DELETE FROM ledger.role WHERE database_id = " + quote(d.ID),
+		"DELETE FROM pooler.gate WHERE database = " + quote(d.Name), "DELETE FROM pooler.shut WHERE database = " + quote(d.Name),
+		"DELETE FROM ledger.role WHERE database_id = " + quote(d.ID),
 		"DELETE FROM ledger.database WHERE id = " + quote(d.ID),
 	}}
 	retired, err := ending.End(ctx, x.soon)

@@ -25,6 +25,9 @@ type Pooler interface {
 	Prove(ctx context.Context, entry, login, password string) error
 	ProveRefused(ctx context.Context, entry, login, password string) error
 	Full(ctx context.Context, entry string) (bool, error)
+	Reconnect(ctx context.Context, database string) error
+	Keeping(ctx context.Context, databases []string) (map[string][]string, error)
+	EndIdle(ctx context.Context, ids []string) (left []string, err error)
 }
 
 // Executor carries out commands. Those of one database or one operation run one after the other, all others in parallel.
@@ -39,7 +42,8 @@ type Executor struct {
 	locks locks.Locks
 	lanes
 
-	changed chan struct{} // wakes SweepChanged
+	changed   chan struct{} // wakes SweepChanged
+	unsettled chan struct{} // wakes SettleSessions
 	// Retired drops the roles that could not be dropped when they ended.
 	Retired *retire.Sweeper
 
@@ -63,13 +67,14 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 	}
 	x := &Executor{
 		server: s, db: db, urgent: urgent, pooler: p, settings: settings, log: log,
-		lanes: newLanes(), changed: make(chan struct{}, 1), Jobs: jobs.New(db, log),
+		lanes: newLanes(), changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1), Jobs: jobs.New(db, log),
 		completes: map[command.Kind]func([]byte) (bool, error){}, kinds: map[kindStep]handler{},
 	}
 	x.Retired = retire.NewSweeper(db, x.soon, log)
 	on(x, x.ensureDatabase)
 	on(x, x.setAccess)
 	on(x, x.setAllowlist)
+	on(x, x.configure)
 	on(x, x.prepareRole)
 	on(x, x.admitRole)
 	on(x, x.changeLogin)

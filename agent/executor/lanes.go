@@ -26,12 +26,14 @@ type lanes struct {
 	sizing   gauge
 	patience gauge
 	pushing  gauge
+	// reconnecting tells PgBouncer of one database at a time, and holds no connection for that.
+	reconnecting gauge
 }
 
 func newLanes() lanes {
 	return lanes{
 		inside: newGauge(maxInside), looking: newGauge(maxInside - 1), building: newGauge(maxBuilding), sizing: newGauge(1),
-		patience: newGauge(1), pushing: newGauge(maxPushing),
+		patience: newGauge(1), pushing: newGauge(maxPushing), reconnecting: newGauge(1),
 	}
 }
 

@@ -96,6 +96,7 @@ var latestSetup = []string{
 	"SELECT verify, cut_short FROM ledger.backup LIMIT 0",
 	"SELECT cut_short FROM ledger.job LIMIT 0",
 	"SELECT account_id FROM ledger.database LIMIT 0",
+	"SELECT settings_since FROM ledger.database, pooler.shut LIMIT 0",
 	"SELECT kept_until FROM ledger.reservation LIMIT 0", "SELECT FROM ledger.copy LIMIT 0",
 }
 

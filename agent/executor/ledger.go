@@ -108,13 +108,16 @@ type databaseRow struct {
 	Account                     string // empty until the control plane has said it
 	ConnectionCap               int
 	OID                         uint32 // 0 until it has its name
+	Open                        bool   // customers may log in, as far as the last SetAccess goes
+	Shut                        bool   // the service keeps customers out all the same
 }
 
 // databaseColumns are read into columns.
-const databaseColumns = "d.id, d.name, d.role_model, d.made_by, d.account_id, d.connection_cap, coalesce(d.oid, 0)"
+const databaseColumns = "d.id, d.name, d.role_model, d.made_by, d.account_id, d.connection_cap, coalesce(d.oid, 0), d.open," +
+	" EXISTS (SELECT FROM pooler.shut s WHERE s.database = d.name)"
 
 func (d *databaseRow) columns() []any {
-	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.Account, &d.ConnectionCap, &d.OID}
+	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.Account, &d.ConnectionCap, &d.OID, &d.Open, &d.Shut}
 }
 
 // named reports whether the database has its final name.

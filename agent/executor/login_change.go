@@ -55,7 +55,7 @@ func mayRotate(l loginRow, c command.ChangeLogin) error {
 	switch {
 	case !l.exists:
 		return command.Refuse(command.ReasonNotFound, "the server has no login %s", l.name)
-	case !l.open:
+	case !l.db.Open:
 		return errDatabaseClosed
 	case l.credentialGeneration > c.CredentialGeneration:
 		return command.Refuse(command.ReasonStale, "a newer password is in force")
@@ -123,7 +123,7 @@ func (x *Executor) setCredential(ctx context.Context, l loginRow, c command.Chan
 	set := "changed_at = clock_timestamp(), verifier_mark = pooler.verifier_mark(name)"
 	switch c.Want {
 	case role.Rotation:
-		p.desired.MayLogIn, p.desired.Password, p.desired.ValidUntil = true, role.OurPassword, c.ValidUntil
+		p.desired.MayLogIn, p.desired.Password, p.desired.ValidUntil = !l.db.Shut, role.OurPassword, c.ValidUntil
 		p.desired.Limit = l.serverLimit()
 		set += fmt.Sprintf(", enabled = true, credential_generation = %d", c.CredentialGeneration)
 	case role.Revocation, role.Removal:

@@ -10,7 +10,8 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// admitRole gives a prepared role its grants and its password, lets it log in, and proves that.
+// admitRole gives a prepared role its grants and its password, lets it log in, and proves that. In a database that is shut it may
+// log in from when that is lifted.
 func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.AdmitRole) (none command.None, err error) {
 	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	if err != nil {
@@ -24,6 +25,9 @@ func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.
 		return none, err
 	}
 	crash.Point(crash.OpenOpened)
+	if l.db.Shut {
+		return conclude(ctx, x, e, none, crash.OpenReply)
+	}
 	connect, err := x.proveAccepted(ctx, l, c.Password)
 	switch {
 	case err != nil:
@@ -39,7 +43,7 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole)
 	switch {
 	case !l.exists:
 		return command.Refuse(command.ReasonNotFound, "the server has no role %s", l.name)
-	case !l.open:
+	case !l.db.Open:
 		return errDatabaseClosed
 	}
 	if connect, err := x.mayConnect(ctx, l); err != nil {
@@ -72,7 +76,7 @@ func (x *Executor) open(ctx context.Context, l loginRow, c command.AdmitRole) er
 		return err
 	}
 	p := loginPlan{loginRow: l, verifier: c.Verifier, group: group, desired: role.Login{
-		Present: true, MayLogIn: true, Password: role.OurPassword, ValidUntil: c.ValidUntil, InGroup: group != "",
+		Present: true, MayLogIn: !l.db.Shut, Password: role.OurPassword, ValidUntil: c.ValidUntil, InGroup: group != "",
 	}}
 	return x.insist(ctx, append(p.statements(seen), l.rowStatement("enabled = true"), l.gateStatement(true))...)
 }

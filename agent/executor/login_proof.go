@@ -34,10 +34,14 @@ func (x *Executor) proveChange(ctx context.Context, l loginRow, c command.Change
 }
 
 // proveNew shows that the new password gets in, unless its validity has ended: a rotation may have been kept waiting for longer
-// than that, and what nobody can log in with any more is no reason to keep it from being done.
+// than that, and what nobody can log in with any more is no reason to keep it from being done. Nor is a database that nobody gets
+// into: it is proven that the password is stored, and it works once the database is open.
 func (x *Executor) proveNew(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) (err error) {
 	if proof.Lapsed, err = x.lapsed(ctx, c.ValidUntil); err != nil || proof.Lapsed {
 		return err
+	}
+	if proof.Closed = l.db.Shut; proof.Closed {
+		return nil
 	}
 	connect, err := x.proveAccepted(ctx, l, c.NewPassword)
 	if errors.Is(err, pooler.ErrRefused) {
@@ -69,7 +73,7 @@ func (x *Executor) proveStored(ctx context.Context, l loginRow, c command.Change
 		return err
 	}
 	asItShall := map[role.Kind]bool{ //nolint:exhaustive // a removal proves nothing
-		role.Rotation:   seen.MayLogIn && seen.Password == role.OurPassword,
+		role.Rotation:   seen.MayLogIn == !l.db.Shut && seen.Password == role.OurPassword,
 		role.Revocation: !seen.MayLogIn && seen.Password == role.NoPassword,
 		role.Expiry:     !seen.MayLogIn,
 	}[c.Want]

@@ -14,7 +14,6 @@ import (
 // loginRow is a login of a database that stands, as the ledger has it.
 type loginRow struct {
 	db   databaseRow
-	open bool // customers may log in to the database
 	name string
 
 	part    string // empty: the ledger has no such login of this database
@@ -28,13 +27,13 @@ type loginRow struct {
 
 // login reads a login of a database; the database must stand.
 func (x *Executor) login(ctx context.Context, databaseID, username string) (loginRow, error) {
-	const query = `SELECT ` + databaseColumns + `, d.open, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL,
+	const query = `SELECT ` + databaseColumns + `, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL,
 			coalesce(p.enabled, false), coalesce(p.credential_generation, 0), coalesce(p.connection_limit, 0)
 		FROM ledger.database d LEFT JOIN ledger.role p ON p.database_id = d.id AND p.name = $2 AND p.part IN (` + loginParts + `)
 		LEFT JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name WHERE d.id = $1`
 	l := loginRow{name: username}
 	err := x.db.QueryRowContext(ctx, query, databaseID, username).Scan(append(l.db.columns(),
-		&l.open, &l.part, &l.oid, &l.exists, &l.enabled, &l.credentialGeneration, &l.limit)...)
+		&l.part, &l.oid, &l.exists, &l.enabled, &l.credentialGeneration, &l.limit)...)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !l.db.named() {
 		err = command.Refuse(command.ReasonNotFound, "the server has no database %s", databaseID)
 	}

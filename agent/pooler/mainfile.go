@@ -45,6 +45,9 @@ func settingLines(s Settings, accounts, hba string) []setting {
 		// A login's idle server connections of one entry count against its limit, and cannot be used by the other entry. So they are
 		// closed well before client_login_timeout ends clients that wait there.
 		{"server_idle_timeout", "2"},
+		// After RECONNECT, which nobody but the agent says, a client of a session pool is ended too, as soon as it is in no
+		// transaction: its session would go on for as long as it likes with what was set for the database before.
+		{"server_fast_close", "1"},
 		{"max_prepared_statements", "200"},
 
 		// Session state that one client leaves on a server connection never reaches the next.

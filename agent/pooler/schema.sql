@@ -32,6 +32,13 @@ CREATE TABLE IF NOT EXISTS pooler.gate (
 CREATE INDEX IF NOT EXISTS gate_database ON pooler.gate (database);
 REVOKE ALL ON pooler.gate FROM PUBLIC;
 
+-- Databases that the service keeps customers out of, whatever their gates say: those of logins that come later too. Stopping and
+-- starting, rotations and new roles open and close gates; none of them touches this.
+CREATE TABLE IF NOT EXISTS pooler.shut (
+    database text PRIMARY KEY
+);
+REVOKE ALL ON pooler.shut FROM PUBLIC;
+
 -- The logins that had a row, and when it went. Until PgBouncer has read files without such a login, it lets the login come to the
 -- question for its password.
 CREATE TABLE IF NOT EXISTS pooler.former (
@@ -76,6 +83,7 @@ AS $$
       LEFT JOIN pooler.gate g ON g.login = made.login
        AND g.database = wanted_database
        AND g.open
+       AND NOT EXISTS (SELECT FROM pooler.shut s WHERE s.database = g.database)
       LEFT JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
        AND a.rolcanlogin
        AND NOT a.rolsuper
@@ -119,12 +127,12 @@ REVOKE ALL ON FUNCTION pooler.verifier_mark(text) FROM PUBLIC;
 
 GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agent;
 GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
-GRANT SELECT ON pooler.gate, pooler.former TO pgherd_secret_reader;
+GRANT SELECT ON pooler.gate, pooler.shut, pooler.former TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.no_verifier() TO pgherd_secret_reader, pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
 GRANT EXECUTE ON FUNCTION pooler.has_verifier(text, text) TO pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.verifier_mark(text) TO pgherd_agent;
-GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate, pooler.former TO pgherd_agent;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate, pooler.shut, pooler.former TO pgherd_agent;
 
 DO $$
 BEGIN

@@ -19,6 +19,7 @@ ALTER ROLE pgherd_agent SET statement_timeout = 0;
 ALTER ROLE pgherd_agent SET lock_timeout = 0;
 ALTER ROLE pgherd_agent SET idle_in_transaction_session_timeout = 0;
 ALTER ROLE pgherd_agent SET idle_session_timeout = 0;
+ALTER ROLE pgherd_agent SET default_transaction_read_only = off;
 
 -- Its statements hold verifiers, which do not belong into the server's log.
 ALTER ROLE pgherd_agent SET log_statement = 'none';

@@ -114,6 +114,15 @@ CREATE INDEX IF NOT EXISTS role_parked ON ledger.role (oid) WHERE parked IS NOT 
 -- Whose a database is: empty until the control plane has said it.
 ALTER TABLE ledger.database ADD COLUMN IF NOT EXISTS account_id text NOT NULL DEFAULT '';
 
+-- What the service has set in a database, and nobody else: timeouts (of statements, locks, and idle in transaction, in
+-- milliseconds; null: none), and that transactions are read-only by default. settings_since is when these settings came, and null
+-- once no session is older. reconnected says that PgBouncer was told of them since, and renewing that its clients have to begin
+-- anew where it remembers for them what they began with.
+ALTER TABLE ledger.database ADD COLUMN IF NOT EXISTS timeouts bigint[], ADD COLUMN IF NOT EXISTS read_only boolean NOT NULL DEFAULT false,
+    ADD COLUMN IF NOT EXISTS settings_since timestamptz, ADD COLUMN IF NOT EXISTS reconnected boolean NOT NULL DEFAULT true,
+    ADD COLUMN IF NOT EXISTS renewing boolean NOT NULL DEFAULT false;
+CREATE INDEX IF NOT EXISTS database_unsettled ON ledger.database (oid) WHERE settings_since IS NOT NULL;
+
 -- Roles that are gone for their database, which something that others hold keeps from being dropped. They have lost
 -- login, password and name.
 CREATE TABLE IF NOT EXISTS ledger.dead_role (
@@ -180,7 +189,7 @@ CREATE TABLE IF NOT EXISTS ledger.copy (
 );
 
 -- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,
--- closed, conflict, stale. A command about all of a database's access or allowlist that was done is stale, and no longer done,
+-- closed, conflict, stale. A command about all of a database's access, allowlist or settings that was done is stale, and no longer done,
 -- once a newer one was admitted: what is in force may be that one's.
 CREATE OR REPLACE FUNCTION ledger.admit(
     p_operation text, p_epoch bigint, p_closing boolean, p_step text, p_resource text, p_generation bigint, p_kind text,
@@ -209,7 +218,7 @@ BEGIN
     IF known.payload_hash <> p_hash OR known.kind <> p_kind THEN
         verdict := 'conflict';
         RETURN;
-    ELSIF known.result IS NOT NULL AND p_kind IN ('database.access', 'database.allowlist') AND EXISTS (
+    ELSIF known.result IS NOT NULL AND p_kind IN ('database.access', 'database.allowlist', 'database.configure') AND EXISTS (
         SELECT FROM ledger.generation g WHERE g.kind = p_kind AND g.resource = p_resource AND g.generation > p_generation) THEN
         verdict := 'stale';
         RETURN;

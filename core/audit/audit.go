@@ -41,6 +41,8 @@ const (
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
+	TimeoutsChanged    Action = "query_timeouts.changed"
+	TimeoutsFailed     Action = "query_timeouts.change_failed"
 )
 
 // Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".

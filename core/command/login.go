@@ -22,7 +22,8 @@ const (
 // ChangeLogin rotates the password of a login, or shuts the login out (Revocation, Expiry), and returns what was proven. If the
 // server has no such login, Rotation is ReasonNotFound, and shutting it out succeeds with the proof that it is absent. If
 // ValidUntil of a Rotation has passed by the server's clock, the rotation is done without trying the new password:
-// role.Proof.Lapsed. ReasonDatabaseClosed: a rotation while the database is stopped.
+// role.Proof.Lapsed; so is one of a database that Configure keeps closed: role.Proof.Closed. ReasonDatabaseClosed: a rotation
+// while the database is stopped.
 type ChangeLogin struct {
 	Returns[role.Proof] `json:"-"`
 	DatabaseID          id.DatabaseID `json:"databaseId"`

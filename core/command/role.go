@@ -39,8 +39,9 @@ func (c PrepareRole) Check() error {
 
 // AdmitRole gives a prepared role its password and the grants of its access profile, lets it log in, and proves a log-in through
 // the pooler. ReasonConnectRequired: the owner has revoked CONNECT; the role cannot log in. ReasonDatabaseClosed: the database
-// is stopped. ReasonNotFound: the role was not prepared. ReasonFailed: the log-in does not work, and never will if ValidUntil
-// has passed.
+// is stopped; where Configure keeps it closed, the role is admitted, and no log-in is tried. ReasonNotFound: the role was not
+// prepared. ReasonFailed: the log-in does not work, and never will if
+// ValidUntil has passed.
 type AdmitRole struct {
 	Returns[None]   `json:"-"`
 	DatabaseID      id.DatabaseID      `json:"databaseId"`

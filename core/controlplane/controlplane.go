@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
@@ -35,7 +36,7 @@ type ControlPlane struct {
 	Access        *access.Access
 	Databases     *databases.Databases
 	Allowlist     *databases.Allowlist
-	Settings      *settings.Settings
+	QueryTimeouts *querytimeouts.QueryTimeouts
 	Roles         *roles.Roles
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
@@ -55,11 +56,12 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	sets := settings.New(shared)
 	return &ControlPlane{
 		Access:        access.New(shared),
 		Databases:     databases.New(shared),
 		Allowlist:     databases.NewAllowlist(shared),
-		Settings:      settings.New(shared),
+		QueryTimeouts: querytimeouts.New(shared, sets),
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       backups.New(shared),

@@ -40,7 +40,7 @@ const (
 	ReopenAsStopped Event = "reopen_as_stopped" // the same; it was stopped before
 	ReopenAsError   Event = "reopen_as_error"   // the same; it was in error before
 	Backup          Event = "backup"            // a backup begins
-	Configure       Event = "configure"         // environment, allowlist
+	Configure       Event = "configure"         // environment, allowlist, query timeouts
 )
 
 // Events lists every event in the order of the docs.

@@ -26,6 +26,12 @@ type LifecycleInput struct {
 	Generation int64  `json:"generation"`
 }
 
+// QueryTimeoutInput is the input of a change of query timeouts; From is the profile in effect before.
+type QueryTimeoutInput struct {
+	From    string `json:"from"`
+	Profile string `json:"profile"`
+}
+
 // Encode writes an input or a result. The types above always encode.
 func Encode(v any) json.RawMessage {
 	b, err := json.Marshal(v)

@@ -34,7 +34,7 @@ const PolicyVersion = 1
 type Limits struct{ Statement, Lock, IdleInTransaction time.Duration }
 
 // Policy is the table of the spec.
-var Policy = map[Profile]Limits{
+var Policy = map[Profile]Limits{ //nolint:exhaustive // NotConfigured sets none
 	Standard: {Statement: 60 * time.Second, Lock: 10 * time.Second, IdleInTransaction: 30 * time.Second},
 	Balanced: {Statement: 30 * time.Second, Lock: 3 * time.Second, IdleInTransaction: 15 * time.Second},
 	Short:    {Statement: 15 * time.Second, Lock: time.Second, IdleInTransaction: 5 * time.Second},

@@ -124,6 +124,9 @@ type Proof struct {
 	// Lapsed: the new password's validity had ended by the server's clock before a log-in with it could be tried. NewAccepted is
 	// false then.
 	Lapsed bool `json:"lapsed"`
+	// Closed: the service keeps all customers out of the database, so no log-in with the new password could be tried. What is
+	// stored of it was compared instead. NewAccepted is false then.
+	Closed bool `json:"closed"`
 	// Absent: the server has no such role, so nobody can log in as it.
 	Absent bool `json:"absent"`
 }

@@ -22,8 +22,8 @@ func (c Change) Proves(r Result, hadPassword bool) bool {
 	case !r.Proof.NoneLeft, hadPassword && !r.Proof.OldRefused && !r.Proof.Absent:
 		return false
 	}
-	// An expired password lets nobody in. The role itself expires next.
-	return c.Kind != Rotation || r.Proof.NewAccepted || r.Proof.ConnectMissing || r.Proof.Lapsed
+	// An expired password lets nobody in. The role itself expires next. Nor does a database that is closed.
+	return c.Kind != Rotation || r.Proof.NewAccepted || r.Proof.ConnectMissing || r.Proof.Lapsed || r.Proof.Closed
 }
 
 // Outcome is the effect of a result: what happens to the change, and to its role.

@@ -68,7 +68,9 @@ func (d *databaseState) rotate(c command.ChangeLogin, lapsed bool) (role.Proof, 
 	}
 	l.verifier, l.credential, l.open, l.lapsed = c.Verifier, c.CredentialGeneration, true, lapsed
 	proof := d.proof(c)
-	proof.NewAccepted, proof.ConnectMissing, proof.Lapsed = !lapsed, !lapsed && !l.connect, lapsed
+	proof.Lapsed, proof.Closed = lapsed, !lapsed && d.settings.Closed
+	proof.NewAccepted = !lapsed && !proof.Closed
+	proof.ConnectMissing = proof.NewAccepted && !l.connect
 	return proof, nil
 }
 

@@ -35,10 +35,13 @@ type Config struct {
 	LeaseHold time.Duration
 	// CreateWait is how long a request waits for a creation or a lifecycle action to finish; by default 60 s.
 	CreateWait time.Duration
-	// RoleWait is how long a request about a role or login waits for the agent, which continues afterwards; by default 20 s.
+	// RoleWait is how long a request about a role, a login or query timeouts waits for the agent, which continues afterwards; by
+	// default 20 s.
 	RoleWait time.Duration
 	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
 	SizeWait time.Duration
+	// SettingsWait is how long a read of query timeouts waits for the agent to report what is in force; by default 3 s.
+	SettingsWait time.Duration
 	// DownloadsPerAccount is how many downloads an account may have in this process at a time; by default 4.
 	DownloadsPerAccount int
 	// DownloadsPerServer is how many downloads this process may have from one database server at a time; by default 32.
@@ -77,6 +80,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.CreateWait, time.Minute)
 	defaultTo(&c.RoleWait, 20*time.Second)
 	defaultTo(&c.SizeWait, 300*time.Millisecond)
+	defaultTo(&c.SettingsWait, 3*time.Second)
 	defaultTo(&c.DownloadsPerAccount, DefaultDownloadsPerAccount)
 	defaultTo(&c.DownloadsPerServer, 32)
 	defaultTo(&c.DownloadWait, 5*time.Second)

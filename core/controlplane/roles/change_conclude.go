@@ -120,7 +120,7 @@ func prove(d audit.Details, p role.Proof) {
 	d["clientsClosed"], d["sessionsEnded"] = strconv.Itoa(p.ClientsClosed), strconv.Itoa(p.SessionsEnded)
 	for name, seen := range map[string]bool{
 		"noneLeft": p.NoneLeft, "oldRefused": p.OldRefused, "newAccepted": p.NewAccepted, "connectMissing": p.ConnectMissing,
-		"lapsed": p.Lapsed, "absent": p.Absent,
+		"lapsed": p.Lapsed, "closed": p.Closed, "absent": p.Absent,
 	} {
 		d[name] = strconv.FormatBool(seen)
 	}

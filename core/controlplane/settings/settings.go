@@ -37,14 +37,11 @@ func Save(ctx context.Context, tx ports.Tx, locked database.Record) error {
 	return tx.Databases().Save(ctx, locked)
 }
 
-// The crash points of a push.
-const (
-	CrashStored  = "settings.stored"  // change committed, agent not yet asked
-	CrashApplied = "settings.applied" // agent enforces it, not yet recorded
-)
+// CrashApplied is the crash point of a push: the agent enforces the settings, which is not yet recorded.
+const CrashApplied = "settings.applied"
 
-// CrashPoints lists them.
-var CrashPoints = []string{CrashStored, CrashApplied}
+// CrashPoints lists it.
+var CrashPoints = []string{CrashApplied}
 
 // pushTries is how often one push sends the settings where others change them at the same time.
 const pushTries = 3
@@ -52,7 +49,6 @@ const pushTries = 3
 // Push makes the server enforce the stored settings, and records that it does. It is done already where nothing has changed since
 // the server confirmed them. The errors are those of ports.Agent.
 func (s *Settings) Push(ctx context.Context, db id.DatabaseID) (err error) {
-	s.plane.Crash(CrashStored)
 	for range pushTries {
 		record, unread := s.read(ctx, db)
 		if unread != nil || record.SettingsApplied >= record.SettingsGeneration {

@@ -1,0 +1,142 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// configure sets what the service wants of a database, in one transaction with its row, and has PgBouncer connect anew. It does
+// not wait for the sessions of before; see SettleSessions.
+func (x *Executor) configure(
+	ctx context.Context, e protocol.Command, c command.Configure,
+) (done command.Configured, err error) {
+	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	if err != nil {
+		return done, err
+	}
+	crash.Point(crash.SettingsAdmitted)
+	if err := x.storeSettings(ctx, d, c); err != nil {
+		return done, err
+	}
+	crash.Point(crash.SettingsStored)
+	if c.Closed {
+		if err := x.empty(ctx, d); err != nil {
+			return done, err
+		}
+		crash.Point(crash.SettingsClosed)
+	}
+	if err := x.reconnect(ctx, d); err != nil {
+		return done, err
+	}
+	crash.Point(crash.SettingsReconnected)
+	return conclude(ctx, x, e, command.Configured{DatabaseOID: int64(d.OID)}, crash.SettingsReply)
+}
+
+// storeTries bounds how often a customer's first setting of the owner may come at the same moment as the service's.
+const storeTries = 3
+
+// storeSettings is one transaction: the defaults of the database, those of its owner's login there, its row, and its gate. A
+// customer's own uncommitted change of a role in the way is ended.
+func (x *Executor) storeSettings(ctx context.Context, d databaseRow, c command.Configure) (err error) {
+	for range storeTries {
+		seen, err := x.settingsSeen(ctx, d)
+		if err != nil {
+			return err
+		}
+		statements := settingsPlan{databaseRow: d, seen: seen, wanted: wantedOf(c)}.statements()
+		gate, err := x.shutStatements(ctx, d, c.Closed)
+		if err != nil {
+			return err
+		}
+		err = x.pushThrough(ctx, func() error { return nil }, append(statements, gate...)...)
+		if sqlState(err) != uniqueViolation {
+			return err
+		}
+	}
+	return unavailable("a customer sets something for the owner at the same time; send the command again", err)
+}
+
+// shutStatements keep customers out of a database, or let them in again as far as it is open.
+func (x *Executor) shutStatements(ctx context.Context, d databaseRow, shut bool) ([]string, error) {
+	if shut {
+		return []string{"INSERT INTO pooler.shut (database) VALUES (" + quote(d.Name) + ") ON CONFLICT DO NOTHING"}, nil
+	}
+	if !d.Shut {
+		return nil, nil
+	}
+	statements := []string{"DELETE FROM pooler.shut WHERE database = " + quote(d.Name)}
+	if !d.Open {
+		return statements, nil
+	}
+	names, err := x.loginsOf(ctx, d.ID, false)
+	for _, name := range names {
+		statements = append(statements, "ALTER ROLE "+ident(name)+" LOGIN")
+	}
+	return statements, err
+}
+
+// settingsTime bounds one look at settings, and the wait for a connection.
+const settingsTime = 5 * time.Second
+
+// Settings tells what is in force in a database. A default in PostgreSQL's own configuration file is not seen.
+func (x *Executor) Settings(ctx context.Context, q command.Settings) (in command.SettingsInForce, err error) {
+	ctx, cancel := context.WithTimeout(ctx, settingsTime)
+	defer cancel()
+	d, err := x.madeDatabase(ctx, string(q.DatabaseID))
+	if err != nil {
+		return in, err
+	}
+	seen, err := x.settingsSeen(ctx, d)
+	if err != nil {
+		return in, err
+	}
+	in = seen.inForce()
+	in.DatabaseOID = int64(d.OID)
+	const generation = `SELECT coalesce((SELECT g.applied FROM ledger.generation g WHERE g.kind = $1 AND g.resource = $2), 0),
+		(SELECT count(*)` + olderSessions + ` AND d.id = $3)`
+	about := command.Configure{DatabaseID: q.DatabaseID}.About()
+	err = x.db.QueryRowContext(ctx, generation, string(about.Kind), about.Resource, d.ID).Scan(&in.Generation, &in.Pending)
+	return in, err
+}
+
+// settingsSeen reads what is set for a database, by anybody, and what of it the service has set.
+func (x *Executor) settingsSeen(ctx context.Context, d databaseRow) (seen settingsSeen, err error) {
+	const stored = `SELECT p.part, p.name, s.setdatabase <> 0, split_part(e, '=', 1), substr(e, strpos(e, '=') + 1)
+		FROM pg_db_role_setting s
+		LEFT JOIN (SELECT l.part, l.oid, r.rolname AS name FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid
+			WHERE l.database_id = $2 AND l.part IN (` + loginParts + `)) p ON p.oid = s.setrole,
+		unnest(s.setconfig) e
+		WHERE s.setdatabase IN (0, $1::oid) AND (s.setrole = 0 OR p.name IS NOT NULL) AND split_part(e, '=', 1) = ANY ($3)
+		ORDER BY 2, 4`
+	if seen.ours, err = x.settingsOf(ctx, d); err != nil {
+		return seen, err
+	}
+	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+		var part, role sql.NullString
+		var s storedSetting
+		err := rows.Scan(&part, &role, &s.here, &s.name, &s.value)
+		s.part, s.role = part.String, role.String
+		seen.all = append(seen.all, s)
+		return err
+	}, stored, d.OID, d.ID, settingNames)
+	return seen, err
+}
+
+// settingsOf reads what the service has set.
+func (x *Executor) settingsOf(ctx context.Context, d databaseRow) (s settings, err error) {
+	const query = `SELECT timeouts IS NOT NULL, coalesce(timeouts[1], 0), coalesce(timeouts[2], 0), coalesce(timeouts[3], 0),
+			read_only FROM ledger.database WHERE id = $1`
+	var set bool
+	var t command.Timeouts
+	err = x.db.QueryRowContext(ctx, query, d.ID).Scan(&set, &t.StatementMs, &t.LockMs, &t.IdleInTransactionMs, &s.readOnly)
+	if set {
+		s.timeouts = &t
+	}
+	return s, err
+}

@@ -1,0 +1,98 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/pg"
+)
+
+// keepers are, by database, the clients of PgBouncer that it remembers the default_transaction_read_only of before a change for.
+// Nobody else needs to know them: a successor takes those that it finds.
+type keepers map[string]change
+
+type change struct {
+	since   time.Time // when the settings changed
+	name    string    // of the database
+	clients []string
+}
+
+// gone are the databases whose clients of before have all ended.
+func (k keepers) gone() []string {
+	var ids []string
+	for id, one := range k {
+		if len(one.clients) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// renewClients ends such clients, each when it is in no transaction: those that were there when the loop first saw the change.
+func (x *Executor) renewClients(ctx context.Context, known keepers) error {
+	const query = `SELECT id, name, settings_since FROM ledger.database
+		WHERE settings_since IS NOT NULL AND reconnected AND renewing`
+	now := keepers{}
+	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+		var id string
+		var one change
+		err := rows.Scan(&id, &one.name, &one.since)
+		now[id] = one
+		return err
+	}, query)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(known, func(id string, one change) bool { return !now[id].since.Equal(one.since) })
+	maps.DeleteFunc(now, func(id string, _ change) bool { _, noted := known[id]; return noted })
+	if err := x.noteKeepers(ctx, known, now); err != nil {
+		return err
+	}
+	return x.endKeepers(ctx, known)
+}
+
+// noteKeepers adds the changes that are seen for the first time, with the clients that there are.
+func (x *Executor) noteKeepers(ctx context.Context, known, fresh keepers) error {
+	if len(fresh) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(fresh))
+	for _, one := range fresh {
+		names = append(names, one.name)
+	}
+	clients, err := x.pooler.Keeping(ctx, names)
+	if err != nil {
+		return err
+	}
+	for id, one := range fresh {
+		one.clients = clients[one.name]
+		known[id] = one
+	}
+	return nil
+}
+
+func (x *Executor) endKeepers(ctx context.Context, known keepers) error {
+	var all []string
+	for _, one := range known {
+		all = append(all, one.clients...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	left, err := x.pooler.EndIdle(ctx, all)
+	if err != nil {
+		return err
+	}
+	slices.Sort(left)
+	for id, one := range known {
+		one.clients = slices.DeleteFunc(one.clients, func(client string) bool {
+			_, still := slices.BinarySearch(left, client)
+			return !still
+		})
+		known[id] = one
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package executor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// The parameters that the service sets. The timeouts are for the owner's login too.
+const (
+	statementTimeout = "statement_timeout"
+	lockTimeout      = "lock_timeout"
+	idleTimeout      = "idle_in_transaction_session_timeout"
+	readOnlyDefault  = "default_transaction_read_only"
+)
+
+var (
+	timeoutNames = []string{statementTimeout, lockTimeout, idleTimeout}
+	settingNames = append(pq.StringArray{readOnlyDefault}, timeoutNames...)
+)
+
+// settings are what the service sets for a database.
+type settings struct {
+	timeouts *command.Timeouts // nil: none
+	readOnly bool
+}
+
+func wantedOf(c command.Configure) settings { return settings{c.Timeouts, c.ReadOnly} }
+
+// value is what a parameter is set to, as PostgreSQL stores it; empty where it is not.
+func (s settings) value(name string) string {
+	if name == readOnlyDefault {
+		if s.readOnly {
+			return "on"
+		}
+		return ""
+	}
+	if s.timeouts == nil {
+		return ""
+	}
+	return strconv.FormatInt(map[string]int64{
+		statementTimeout: s.timeouts.StatementMs, lockTimeout: s.timeouts.LockMs, idleTimeout: s.timeouts.IdleInTransactionMs,
+	}[name], 10)
+}
+
+// storedSetting is one entry of PostgreSQL's catalog: for one of the database's logins, or for everybody; in the database, or
+// everywhere.
+type storedSetting struct {
+	part, role  string // empty: everybody
+	here        bool
+	name, value string
+}
+
+type settingsSeen struct {
+	ours settings // as the ledger has it
+	all  []storedSetting
+}
+
+// of returns what is stored for everybody in the database, or for a part of its logins; empty where nothing is.
+func (s settingsSeen) of(part string, here bool, name string) string {
+	for _, one := range s.all {
+		if one.part == part && one.here == here && one.name == name {
+			return one.value
+		}
+	}
+	return ""
+}
+
+const ownerPart = "owner"
+
+// settingsPlan is the one place that says which statements lead to the settings of a database. It takes back only what the
+// service has set and nobody has changed since, and touches no setting of another role.
+type settingsPlan struct {
+	databaseRow
+	seen   settingsSeen
+	wanted settings
+}
+
+// statements are empty but for the row where all is as it shall be.
+func (p settingsPlan) statements() []string {
+	database, owner := "ALTER DATABASE "+ident(p.Name), "ALTER ROLE "+ident(p.Name)+" IN DATABASE "+ident(p.Name)
+	readOnly := p.change(database, "", readOnlyDefault)
+	all := slices.Clone(readOnly)
+	for _, name := range timeoutNames {
+		all = slices.Concat(all, p.change(database, "", name), p.change(owner, ownerPart, name))
+	}
+	return append(all, p.rowStatement(len(all) > 0, len(readOnly) > 0))
+}
+
+// change is the statement for one parameter of the database, or of its owner's login there; none where nothing changes. What the
+// owner has set for itself since the service did is its own choice, and stays where the service wants nothing.
+func (p settingsPlan) change(alter, part, name string) []string {
+	stored, wanted := p.seen.of(part, true, name), p.wanted.value(name)
+	switch {
+	case stored == wanted:
+		return nil
+	case wanted != "":
+		return []string{alter + " SET " + name + " = " + quote(wanted)}
+	case stored == p.seen.ours.value(name):
+		return []string{alter + " RESET " + name}
+	}
+	return nil
+}
+
+// rowStatement stores what is wanted and, where something changes, that the sessions of before have yet to end.
+func (p settingsPlan) rowStatement(changes, readOnlyChanges bool) string {
+	timeouts := "NULL"
+	if t := p.wanted.timeouts; t != nil {
+		timeouts = fmt.Sprintf("'{%d,%d,%d}'", t.StatementMs, t.LockMs, t.IdleInTransactionMs)
+	}
+	set := fmt.Sprintf("timeouts = %s, read_only = %t", timeouts, p.wanted.readOnly)
+	if changes {
+		set += ", settings_since = clock_timestamp(), reconnected = false"
+	}
+	if readOnlyChanges {
+		set += ", renewing = true"
+	}
+	return "UPDATE ledger.database SET " + set + " WHERE id = " + quote(p.ID)
+}
+
+// inForce is what new sessions of the owner begin with, and what other settings there are for single logins.
+func (s settingsSeen) inForce() command.SettingsInForce {
+	in := command.SettingsInForce{
+		StatementMs: s.forOwner(statementTimeout), LockMs: s.forOwner(lockTimeout), IdleInTransactionMs: s.forOwner(idleTimeout),
+		RoleOverrides: []command.RoleOverride{},
+	}
+	for _, one := range s.all {
+		byUs := one.part == ownerPart && one.here && one.name != readOnlyDefault && one.value == s.ours.value(one.name)
+		if one.part != "" && !byUs && !s.shadowed(one) {
+			in.RoleOverrides = append(in.RoleOverrides, command.RoleOverride{Role: one.role, Setting: one.name, Value: one.value})
+		}
+	}
+	return in
+}
+
+// shadowed reports whether the role of a setting that holds everywhere has one for this database too, which wins.
+func (s settingsSeen) shadowed(one storedSetting) bool {
+	return !one.here && slices.ContainsFunc(s.all, func(other storedSetting) bool {
+		return other.here && other.role == one.role && other.name == one.name
+	})
+}
+
+// forOwner is a timeout in milliseconds, from the most special place where it is set.
+func (s settingsSeen) forOwner(name string) int64 {
+	for _, place := range []struct {
+		part string
+		here bool
+	}{{ownerPart, true}, {ownerPart, false}, {"", true}, {"", false}} {
+		if value := s.of(place.part, place.here, name); value != "" {
+			return inMilliseconds(value)
+		}
+	}
+	return 0
+}
+
+// inMilliseconds reads a time as PostgreSQL takes it for these parameters; 0 is none.
+func inMilliseconds(value string) int64 {
+	value = strings.TrimSpace(value)
+	number := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyz ")
+	units := map[string]time.Duration{
+		"us": time.Microsecond, "": time.Millisecond, "ms": time.Millisecond, "s": time.Second, "min": time.Minute, "h": time.Hour,
+		"d": 24 * time.Hour,
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0
+	}
+	return int64(n * float64(units[strings.TrimSpace(value[len(number):])]) / float64(time.Millisecond))
+}

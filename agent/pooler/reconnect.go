@@ -1,0 +1,103 @@
+package pooler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pgherd/pgherd/agent/versions"
+)
+
+// Reconnect has PgBouncer close the server connections of both entries of a database, since only new ones begin with what is set
+// for a login or a database now. One that no client has is closed at once, any other when its transaction is over. A client of
+// the first entry is ended with its connection (server_fast_close), one of the second goes on with another. PgBouncer sees to
+// that by itself, within a third of a second from when it can. Reconnect returns once all connections of before were seen to be
+// marked for it.
+func (c *Console) Reconnect(ctx context.Context, database string) error {
+	before, err := c.serversOf(ctx, database)
+	if err != nil {
+		return err
+	}
+	for _, entry := range EntryNames(database) {
+		if err := c.command(ctx, "RECONNECT "+quoteDouble(entry)); err != nil {
+			return err
+		}
+	}
+	after, err := c.serversOf(ctx, database)
+	if err != nil {
+		return err
+	}
+	for id := range before {
+		if closing, there := after[id]; there && !closing {
+			return fmt.Errorf("%w: database %q keeps the server connection %s", ErrNotTakenOver, database, id)
+		}
+	}
+	return nil
+}
+
+// serversOf returns the IDs of the server connections of both entries, and whether each is to be closed.
+func (c *Console) serversOf(ctx context.Context, database string) (map[string]bool, error) {
+	entries, closing := EntryNames(database), map[string]bool{}
+	err := c.each(ctx, "SHOW SERVERS", func(r row) error {
+		if slices.Contains(entries, r.text("database")) {
+			closing[r.text("id")] = r.number("close_needed") != 0
+		}
+		return nil
+	})
+	return closing, err
+}
+
+// remembering is the first version of PgBouncer that remembers default_transaction_read_only for each client, as it was when the
+// client logged in, and sets it on whatever server connection the client gets.
+var remembering = versions.Number{1, 26}
+
+// Keeping returns, by database, the IDs of the clients that go on with the default_transaction_read_only that they began with,
+// also over new server connections: none in a version of PgBouncer that does not remember it.
+func (c *Console) Keeping(ctx context.Context, databases []string) (map[string][]string, error) {
+	ids := map[string][]string{}
+	version, err := c.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if number, ok := versions.ParseNumber(version); !ok || !number.AtLeast(remembering) {
+		return ids, nil
+	}
+	of := map[string]string{}
+	for _, database := range databases {
+		for _, entry := range EntryNames(database) {
+			of[entry] = database
+		}
+	}
+	clients, err := c.Clients(ctx)
+	for _, client := range clients {
+		if database, ours := of[client.Entry]; ours {
+			ids[database] = append(ids[database], client.ID)
+		}
+	}
+	return ids, err
+}
+
+// EndIdle ends those of some clients that are in no transaction, and returns the others that are still there.
+func (c *Console) EndIdle(ctx context.Context, ids []string) (left []string, err error) {
+	clients, err := c.Clients(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	var idle []string
+	for _, client := range clients {
+		switch {
+		case !wanted[client.ID]:
+		case client.idle():
+			idle = append(idle, client.ID)
+		default:
+			left = append(left, client.ID)
+		}
+	}
+	// What is known of a client is old when its turn comes: it may have begun a transaction. So few are ended after one look.
+	some := idle[:min(len(idle), killsAtOnce)]
+	return append(left, idle[len(some):]...), c.KillClients(ctx, some...)
+}

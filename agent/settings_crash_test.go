@@ -1,0 +1,95 @@
+package agent_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// Whatever point an agent dies at, its successor carries the command out, or ends what is left of its sessions. The points of
+// closing are passed too.
+func TestCrashWhileConfiguring(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	points := append(pointsOf("settings"), crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded)
+	for i, point := range points {
+		if !turn(i, 0, 2) && point != crash.SettingsStored {
+			continue
+		}
+		t.Run(point, func(t *testing.T) {
+			maker := s.child(t, "")
+			w := s.made(t, database.Managed)
+			maker.kill()
+			conns := s.connected(t, w)
+			closed := w.configure(1, command.Configure{Timeouts: standard, ReadOnly: true, Closed: true})
+			s.crashAt(t, point, closed)
+			s.child(t, "")
+			s.done(t, closed)
+			dead(t, "closed", conns)
+			s.getsInNowhere(t, "closed", w.present(database.OwnerLogin))
+			s.done(t, w.configure(2, command.Configure{Timeouts: standard}))
+			s.getsIn(t, "lifted", w.present(database.OwnerLogin))
+			s.shows(t, w.present(database.OwnerLogin), "statement_timeout", "1min")
+		})
+	}
+}
+
+// Nobody sends the command again: the sessions of before end all the same, and one inside a transaction when that is over.
+func TestSuccessorEndsOlderSessions(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	maker := s.child(t, "")
+	w := s.made(t, database.Managed)
+	maker.kill()
+	idle := check.Must(s.pooledOwner(t, w).Conn(t.Context()))(t)
+	check.Must(idle.ExecContext(t.Context(), "SELECT 1"))(t)
+	held := check.Must(s.pooledOwner(t, w).BeginTx(t.Context(), nil))(t)
+	check.Must(held.Exec("SELECT 1"))(t)
+	s.crashAt(t, crash.SettingsStored, w.configure(1, command.Configure{Timeouts: standard}))
+	s.child(t, "")
+	endsSoon(t, "an idle session", idle)
+	if got := shown(t, held, "statement_timeout"); got != "0" {
+		t.Errorf("in a transaction that runs: %s", got)
+	}
+	check.NoError(t, held.Commit())
+	s.noOlderSessions(t, w)
+}
+
+// An agent is killed between ALTER DATABASE and ALTER ROLE, which a customer's own change of the role holds up: nothing is set.
+func TestCrashBetweenDatabaseAndRole(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	victim := s.child(t, "")
+	w := s.made(t, database.Managed)
+	tx := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
+	check.Must(tx.Exec(fmt.Sprintf("ALTER ROLE CURRENT_USER IN DATABASE %q SET statement_timeout = 0", w.name)))(t)
+	set := w.configure(1, command.Configure{Timeouts: standard})
+	go s.send(set) //nolint:errcheck // its outcome is unknown
+	check.Eventually(t, "the agent is not held up", func() bool {
+		held := s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock'") == "1"
+		if !held {
+			time.Sleep(time.Millisecond)
+		}
+		return held
+	})
+	victim.kill()
+	const stored = `SELECT count(*) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase WHERE d.datname = $1`
+	check.Eventually(t, "the agent's session goes on", func() bool {
+		return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent'") == "0"
+	})
+	if n := s.one(t, stored, w.name); n != "0" {
+		t.Errorf("%s sets of settings are stored", n)
+	}
+	_ = tx.Rollback() // it may have been ended
+	s.child(t, "")
+	s.done(t, set)
+	if n := s.one(t, stored, w.name); n != "2" {
+		t.Errorf("%s sets of settings are stored", n)
+	}
+	s.shows(t, w.present(database.OwnerLogin), "statement_timeout", "1min")
+}

@@ -1,0 +1,217 @@
+// Package querytimeouts sets the profile of a database's query timeouts, and says what is in force.
+package querytimeouts
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/querytimeout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// QueryTimeouts reads and sets query timeouts (spec, section "Query-timeout defaults"). Only a database's owner may do either.
+type QueryTimeouts struct {
+	plane    *plane.Plane
+	settings *settings.Settings
+}
+
+// New makes the use cases, and registers their kind.
+func New(p *plane.Plane, s *settings.Settings) *QueryTimeouts {
+	q := &QueryTimeouts{plane: p, settings: s}
+	q.register()
+	return q
+}
+
+// State is what is wanted of a database's query timeouts, and what is so.
+type State struct {
+	database.Settings
+	// Change is the last change; nil where there was none.
+	Change *operation.Operation
+	// InForce is what the server reports; nil where it did not in time.
+	InForce *command.SettingsInForce
+}
+
+// Get returns the state of a database. The server is asked for Config.SettingsWait at most. FORBIDDEN: a member.
+func (q *QueryTimeouts) Get(ctx context.Context, r access.Reached) (State, error) {
+	if err := r.Permit(account.Own); err != nil {
+		return State{}, err
+	}
+	record := r.Record()
+	s, err := q.stored(ctx, record.Settings, record.TimeoutOperation)
+	if err != nil {
+		return s, err
+	}
+	if release, free := q.plane.Calls.EnterNow(r.Caller().Account.ID, record.ServerID); free {
+		defer release()
+		s.InForce = q.inForce(ctx, record)
+	}
+	return s, nil
+}
+
+// Set makes a profile that of a database, and returns the state with the change, which is open where the server has not confirmed
+// it in time: it then goes on in the background. The same key with the same profile returns what it began.
+//
+// FORBIDDEN: a member. QUERY_TIMEOUT_CONFLICT: another change is open, or the key was used for another profile.
+// DATABASE_STATE_CONFLICT: the status, an open operation or an unfinished change of a login forbids it. AGENT_ERROR: the server
+// cannot be reached, or has refused. AGENT_ROUTE_UNAVAILABLE: its agent is too old. With the last two nothing was changed.
+func (q *QueryTimeouts) Set(
+	ctx context.Context, r access.Reached, p querytimeout.Profile, key idempotency.Key,
+) (State, error) {
+	release, err := r.PermitCall(ctx, q.plane, account.Own)
+	if err != nil {
+		return State{}, err
+	}
+	defer release()
+	_, unable := q.ask(ctx, r.Record(), q.plane.RoleWait) // so that an outage is found before anything is stored
+	of, own, err := q.reserve(ctx, r, p, key, unable)
+	if err != nil {
+		return State{}, err
+	}
+	if own != nil {
+		err = q.plane.Work.RunNow(ctx, *own, q.plane.RoleWait)
+		if err != nil && fault.CodeOf(err) != fault.InternalError { // which would be one whose outcome is not known yet
+			return State{}, err
+		}
+	}
+	return q.begun(ctx, r, of)
+}
+
+// begun is the state of a database with the change that a key began. A change that failed is returned as its error.
+func (q *QueryTimeouts) begun(ctx context.Context, r access.Reached, of id.OperationID) (State, error) {
+	ctx, cancel := q.plane.Settling(ctx)
+	defer cancel()
+	record, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+		record, _, err := tx.Databases().Reach(ctx, r.Caller().Viewer(), r.Record().ID)
+		return record, err
+	})
+	if err != nil {
+		return State{}, plane.NotFound(err, plane.ErrDatabaseNotFound())
+	}
+	s, err := q.stored(ctx, record.Settings, of)
+	if err != nil {
+		return s, err
+	}
+	if f := s.Change.Failure(); f != nil && s.Change.Status.Final() {
+		return s, fault.New(f.Code, "%s", f.Message)
+	}
+	s.InForce = q.inForce(ctx, record)
+	return s, nil
+}
+
+func (q *QueryTimeouts) stored(ctx context.Context, s database.Settings, of id.OperationID) (State, error) {
+	state := State{Settings: s}
+	if of == "" {
+		return state, nil
+	}
+	change, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Get(ctx, of)
+	})
+	state.Change = &change
+	return state, err
+}
+
+// inForce is what the server reports; nil where it does not, of which only the journal hears.
+func (q *QueryTimeouts) inForce(ctx context.Context, r database.Record) *command.SettingsInForce {
+	answer, err := q.ask(ctx, r, q.plane.SettingsWait)
+	if err != nil {
+		q.plane.Log(ctx, "query_timeouts.unknown", r.ID, err)
+		return nil
+	}
+	return &answer
+}
+
+// ask has the server report what is in force. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE.
+func (q *QueryTimeouts) ask(
+	ctx context.Context, r database.Record, most time.Duration,
+) (answer command.SettingsInForce, err error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	agent, err := q.plane.AgentOf(ctx, r.ServerID)
+	if err == nil {
+		answer, err = ports.Ask(ctx, agent, command.Settings{DatabaseID: r.ID})
+	}
+	switch {
+	case err == nil:
+		return answer, nil
+	case command.RefusedFor(err, command.ReasonNoRoute):
+		return answer, tooOld(err)
+	}
+	return answer, fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was changed")
+}
+
+func tooOld(err error) *fault.Error {
+	return fault.Wrap(err, fault.AgentRouteUnavailable,
+		"query timeouts are unavailable until the agent of the database server is updated; nothing was changed")
+}
+
+// reserve commits the intent: profile, key and operation in one transaction. It returns the operation that the key began, and
+// own where that is this request's. unable is why a new change cannot be carried out; a repetition needs no server.
+func (q *QueryTimeouts) reserve(
+	ctx context.Context, r access.Reached, p querytimeout.Profile, key idempotency.Key, unable error,
+) (of id.OperationID, own *operation.Operation, err error) {
+	same := idempotency.NewFingerprint(string(p))
+	err = q.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+		own = nil
+		input := operation.QueryTimeoutInput{From: string(record.TimeoutEffective), Profile: string(p)}
+		o := q.plane.Work.Own(record, Kind, operation.Encode(input), r.Caller().Origin())
+		known, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
+			AccountID: record.AccountID, Route: "databases/" + string(record.ID) + "/query-timeouts", Key: key, Fingerprint: same,
+			ResourceID: string(o.ID), CreatedAt: o.CreatedAt,
+		})
+		if err != nil {
+			return err
+		}
+		of = id.OperationID(known.ResourceID)
+		if !fresh {
+			return known.Replay(same, fault.QueryTimeoutConflict)
+		}
+		if err := begins(ctx, tx, record); err != nil {
+			return err
+		}
+		if unable != nil {
+			return unable
+		}
+		own = &o
+		record.TimeoutProfile, record.TimeoutOperation = p, o.ID
+		if err := settings.Save(ctx, tx, record); err != nil {
+			return err
+		}
+		return tx.Operations().Add(ctx, o)
+	})
+	return of, own, err
+}
+
+// begins decides whether a change may begin on a database that is locked. One that is stopped has settings too: they hold once it
+// is started.
+func begins(ctx context.Context, tx ports.Tx, r database.Record) error {
+	if _, err := r.Status.Decide(database.Configure); err != nil {
+		return err
+	}
+	var under querytimeout.UnderWay
+	open, err := tx.Operations().Open(ctx, r.ID)
+	switch {
+	case err == nil && open.Kind == Kind:
+		under.Change = open.ID
+	case err == nil:
+		under.Operation = open.ID
+	case !errors.Is(err, ports.ErrNoRow):
+		return err
+	}
+	pending, err := tx.RoleChanges().Pending(ctx, r.ID)
+	if err != nil && !errors.Is(err, ports.ErrNoRow) {
+		return err
+	}
+	under.LoginChange = pending.ID
+	return under.Begin()
+}
