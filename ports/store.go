@@ -33,6 +33,7 @@ type Tx interface {
 	Backups() Backups
 	Operations() Operations
 	Uses() Uses
+	Storage() Storage
 	Idempotency() Idempotency
 	Audit() Audit
 	Outbox() Outbox

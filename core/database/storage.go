@@ -85,11 +85,14 @@ func (s Storage) event(size, quota int64) StorageEvent {
 		return BelowRelease
 	case size < quota:
 		return BelowQuota
-	case size <= max(share(quota, closeShare), s.Ceiling):
+	case size <= s.ClosesAbove(quota):
 		return AtQuota
 	}
 	return AboveCeiling
 }
+
+// ClosesAbove is the size above which the database is closed.
+func (s Storage) ClosesAbove(quota int64) int64 { return max(share(quota, closeShare), s.Ceiling) }
 
 // QuotaChanged is what follows from a change of the quota. Only a raise takes a database out of closed.
 func (s Storage) QuotaChanged(size, from, to int64) Storage {
