@@ -78,6 +78,7 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"sizes that have changed":             sizesOfDatabases,
 		"backup is made, verified and opened": backupVerified,
 		"backup without verification":         backupUnverified,
+		"backup larger than it may be":        backupBounded,
 		"backup again is the same":            backupAgain,
 		"backup with another payload":         backupConflict,
 		"backup of no database":               backupOfNothing,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -22,6 +23,9 @@ func (a agent) Do(ctx context.Context, f ports.Fence, c command.Command) (json.R
 	return a.s.encoded(ctx, call, func() (any, error) {
 		if a.s.faults.oldAgent && c.About().Kind == (command.ChangeLogin{}).About().Kind {
 			return nil, command.Refuse(command.ReasonNoRoute, "the agent does not know this command")
+		}
+		if word := a.s.faults.lacks; slices.Contains(command.Needs(c), word) {
+			return nil, command.Refuse(command.ReasonTooOld, "the agent does not know %s", word)
 		}
 		return a.s.told(f, c)
 	})
