@@ -20,7 +20,7 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test crash lint acceptance stack pooler-next openapi bench abuse record-statements generate verify toolchain clean-dev
+.PHONY: help build run test crash lint acceptance stack pooler-next openapi bench abuse interruptions record-statements generate verify toolchain clean-dev
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ openapi: ## lint the OpenAPI document and try a client generated from it; fetche
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
+
+interruptions: toolchain ## end 10,000 sessions that are in no transaction, and count the transactions that this interrupts
+	PGHERD_ROUNDS=10000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run EndedSessionsInterrupt ./agent
 
 abuse: toolchain ## measure a bystander beside each thing that one customer can hold
 	$(GO) test -count=1 -v -timeout 1h ./acceptance/abuse -figures

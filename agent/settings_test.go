@@ -114,7 +114,8 @@ func TestTimeoutsThroughBothEntries(t *testing.T) {
 
 func TestQueryOverTheLimitIsEnded(t *testing.T) {
 	s, w := databaseStack(t)
-	s.done(t, w.configure(1, command.Configure{Timeouts: &command.Timeouts{StatementMs: 200, LockMs: 100, IdleInTransactionMs: 300}}))
+	short := &command.Timeouts{StatementMs: 200, LockMs: 100, IdleInTransactionMs: 300}
+	s.done(t, w.configure(1, command.Configure{Timeouts: short}))
 	for _, entry := range []string{w.name, w.name + ".transaction"} {
 		db := s.pooled(t, entry, w.name, w.passwords[database.OwnerLogin])
 		_, err := db.Exec("SELECT pg_sleep(20)")
@@ -220,7 +221,8 @@ func TestCustomersOwnSettingsAreKept(t *testing.T) {
 	wants := func(what string, timeouts command.Timeouts, overrides ...command.RoleOverride) {
 		t.Helper()
 		in := s.settings(t, w)
-		if got := (command.Timeouts{StatementMs: in.StatementMs, LockMs: in.LockMs, IdleInTransactionMs: in.IdleInTransactionMs}); got != timeouts {
+		got := command.Timeouts{StatementMs: in.StatementMs, LockMs: in.LockMs, IdleInTransactionMs: in.IdleInTransactionMs}
+		if got != timeouts {
 			t.Errorf("%s: the owner has %+v", what, got)
 		}
 		if fmt.Sprint(in.RoleOverrides) != fmt.Sprint(overrides) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -81,6 +82,11 @@ func (s realServer) Obstruct(username string, on bool) bool {
 		return s.runs("postgres", "REVOKE ADMIN OPTION FOR "+login+" FROM pgherd_agent CASCADE")
 	}
 	return s.runs("postgres", "GRANT "+login+" TO pgherd_agent WITH ADMIN TRUE, INHERIT TRUE, SET TRUE")
+}
+
+func (s realServer) OverrideSetting(o command.RoleOverride) bool {
+	login, value := pq.QuoteIdentifier(o.Role), pq.QuoteLiteral(o.Value)
+	return s.runs("postgres", fmt.Sprintf("ALTER ROLE %s SET %s = %s", login, o.Setting, value))
 }
 
 // DropLogin takes CONNECT back as the owner: what the owner has granted, DROP OWNED of the superuser leaves.

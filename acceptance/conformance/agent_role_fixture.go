@@ -31,6 +31,8 @@ type RoleView interface {
 	DriftPassword(username, password string) bool
 	// Obstruct makes PostgreSQL refuse every ALTER ROLE of the agent's for a login, or no longer.
 	Obstruct(username string, on bool) bool
+	// OverrideSetting has an additional role set something for itself.
+	OverrideSetting(o command.RoleOverride) bool
 	// DropLogin drops a login.
 	DropLogin(username string) bool
 	// AddForeignLogin makes a login of that name that is not the platform's. The suite leaves it behind.

@@ -278,7 +278,8 @@ func TestEveryPointHasItsCase(t *testing.T) {
 		points = append(points, "agent."+p)
 	}
 	for _, p := range points {
-		if !hit[p] && !slices.Contains(webhooks.CrashPoints, p) { // acceptance/webhooks kills there
+		// The tests of the agent kill it where it sets what the service wants of a database; acceptance/webhooks kills at its own.
+		if !hit[p] && !slices.Contains(webhooks.CrashPoints, p) && !strings.HasPrefix(p, "agent.settings.") {
 			t.Errorf("no case kills at %s", p)
 		}
 		delete(hit, p)

@@ -137,11 +137,9 @@ func (f *shutFlow) repeat(t *testing.T, w *world) {
 func (f *shutFlow) check(t *testing.T, w *world, _ *stack.Host) { noError(t, f.comesIn(t, w)) }
 
 func configuring() []killing {
-	var cases []killing
-	for _, p := range []string{crash.SettingsAdmitted, crash.SettingsStored, crash.SettingsReconnected, crash.SettingsReply} {
-		cases = append(cases, kill(inAgent, "timeouts", &timeoutFlow{}, p))
+	cases := []killing{ // the agent's own tests kill it at its other points
+		kill(inAgent, "timeouts", &timeoutFlow{}, crash.SettingsStored), kill(inAgent, "shut", &shutFlow{}, crash.SettingsClosed),
 	}
-	cases = append(cases, kill(inAgent, "shut", &shutFlow{}, crash.SettingsClosed))
 	points := append(around(querytimeouts.Kind, "configure"), work.Reserved(querytimeouts.Kind), settings.CrashApplied)
 	for _, p := range points {
 		cases = append(cases, kill(inAPI, "timeouts", &timeoutFlow{}, p))

@@ -114,7 +114,7 @@ func (x *Executor) settingsSeen(ctx context.Context, d databaseRow) (seen settin
 		unnest(s.setconfig) e
 		WHERE s.setdatabase IN (0, $1::oid) AND (s.setrole = 0 OR p.name IS NOT NULL) AND split_part(e, '=', 1) = ANY ($3)
 		ORDER BY 2, 4`
-	if seen.ours, err = x.settingsOf(ctx, d); err != nil {
+	if seen.ours, seen.owner, err = x.settingsOf(ctx, d); err != nil {
 		return seen, err
 	}
 	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
@@ -128,15 +128,18 @@ func (x *Executor) settingsSeen(ctx context.Context, d databaseRow) (seen settin
 	return seen, err
 }
 
-// settingsOf reads what the service has set.
-func (x *Executor) settingsOf(ctx context.Context, d databaseRow) (s settings, err error) {
+// settingsOf reads what the service has set, and whether the owner's login is one of ours.
+func (x *Executor) settingsOf(ctx context.Context, d databaseRow) (s settings, owner bool, err error) {
 	const query = `SELECT timeouts IS NOT NULL, coalesce(timeouts[1], 0), coalesce(timeouts[2], 0), coalesce(timeouts[3], 0),
-			read_only FROM ledger.database WHERE id = $1`
+			read_only, EXISTS (SELECT FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
+				WHERE p.database_id = $1 AND p.part = 'owner')
+		FROM ledger.database WHERE id = $1`
 	var set bool
 	var t command.Timeouts
-	err = x.db.QueryRowContext(ctx, query, d.ID).Scan(&set, &t.StatementMs, &t.LockMs, &t.IdleInTransactionMs, &s.readOnly)
+	err = x.db.QueryRowContext(ctx, query, d.ID).Scan(
+		&set, &t.StatementMs, &t.LockMs, &t.IdleInTransactionMs, &s.readOnly, &owner)
 	if set {
 		s.timeouts = &t
 	}
-	return s, err
+	return s, owner, err
 }

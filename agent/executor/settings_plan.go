@@ -58,8 +58,9 @@ type storedSetting struct {
 }
 
 type settingsSeen struct {
-	ours settings // as the ledger has it
-	all  []storedSetting
+	ours  settings // as the ledger has it
+	owner bool     // the owner's login is still the role that we made
+	all   []storedSetting
 }
 
 // of returns what is stored for everybody in the database, or for a part of its logins; empty where nothing is.
@@ -88,7 +89,10 @@ func (p settingsPlan) statements() []string {
 	readOnly := p.change(database, "", readOnlyDefault)
 	all := slices.Clone(readOnly)
 	for _, name := range timeoutNames {
-		all = slices.Concat(all, p.change(database, "", name), p.change(owner, ownerPart, name))
+		all = append(all, p.change(database, "", name)...)
+		if p.seen.owner {
+			all = append(all, p.change(owner, ownerPart, name)...)
+		}
 	}
 	return append(all, p.rowStatement(len(all) > 0, len(readOnly) > 0))
 }

@@ -25,7 +25,7 @@ const olderSessions = ` FROM ledger.database d JOIN pg_stat_activity a ON a.dati
 	WHERE a.backend_type = 'client backend' AND (` + agentsOwn + `) IS NOT TRUE AND r.rolsuper IS DISTINCT FROM true`
 
 const (
-	settlePause     = 500 * time.Millisecond // while there are such sessions
+	settlePause     = time.Second // while there are such sessions
 	settleIdlePause = 10 * time.Second
 	settleTime      = 30 * time.Second // bounds one round
 	// reconnectsAtOnce bounds how many databases a predecessor's round takes over at once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pgherd/pgherd/agent/versions"
 )
@@ -14,7 +15,7 @@ import (
 // that by itself, within a third of a second from when it can. Reconnect returns once all connections of before were seen to be
 // marked for it.
 func (c *Console) Reconnect(ctx context.Context, database string) error {
-	before, err := c.serversOf(ctx, database)
+	before, err := c.quietServersOf(ctx, database)
 	if err != nil {
 		return err
 	}
@@ -28,23 +29,54 @@ func (c *Console) Reconnect(ctx context.Context, database string) error {
 		return err
 	}
 	for id := range before {
-		if closing, there := after[id]; there && !closing {
+		if s, there := after[id]; there && !s.closing {
 			return fmt.Errorf("%w: database %q keeps the server connection %s", ErrNotTakenOver, database, id)
 		}
 	}
 	return nil
 }
 
-// serversOf returns the IDs of the server connections of both entries, and whether each is to be closed.
-func (c *Console) serversOf(ctx context.Context, database string) (map[string]bool, error) {
-	entries, closing := EntryNames(database), map[string]bool{}
+// server is a server connection of PgBouncer.
+type server struct {
+	beginning bool // in the middle of its log-in
+	closing   bool // to be closed
+}
+
+// serversOf returns the server connections of both entries by their IDs.
+func (c *Console) serversOf(ctx context.Context, database string) (map[string]server, error) {
+	entries, servers := EntryNames(database), map[string]server{}
 	err := c.each(ctx, "SHOW SERVERS", func(r row) error {
 		if slices.Contains(entries, r.text("database")) {
-			closing[r.text("id")] = r.number("close_needed") != 0
+			servers[r.text("id")] = server{beginning: r.text("state") == "new", closing: r.number("close_needed") != 0}
 		}
 		return nil
 	})
-	return closing, err
+	return servers, err
+}
+
+const (
+	quietTime  = 250 * time.Millisecond
+	quietPause = 2 * time.Millisecond
+)
+
+// quietServersOf is serversOf, but waits, not for long, until none is in the middle of its log-in. One that is cut off there counts
+// as failed: for server_login_retry PgBouncer would refuse whoever comes to an entry without other server connections.
+func (c *Console) quietServersOf(ctx context.Context, database string) (map[string]server, error) {
+	for began := time.Now(); ; {
+		servers, err := c.serversOf(ctx, database)
+		busy := false
+		for _, s := range servers {
+			busy = busy || s.beginning
+		}
+		if err != nil || !busy || time.Since(began) > quietTime {
+			return servers, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(quietPause):
+		}
+	}
 }
 
 // remembering is the first version of PgBouncer that remembers default_transaction_read_only for each client, as it was when the

@@ -232,8 +232,10 @@ func TestAQueryTimeoutThatIsRefused(t *testing.T) {
 	equal(t, "failures in the log", count(w.activity(db), audit.TimeoutsFailed), 1)
 
 	w.server.OnCall(nil)
+	calls := w.server.Calls("Configure")
 	ok(t, w.Rounds.Once(w.ctx))
 	w.timeoutsAre(db, querytimeout.Standard)
+	equal(t, "pushes of the generation that takes it back", w.server.Calls("Configure"), calls+1)
 	refused(t, errOf(w.setsTimeouts(db, querytimeout.Short, "two")), fault.AgentError)
 	must(w.setsTimeouts(db, querytimeout.Short, "three"))(t)
 	w.timeoutsAre(db, querytimeout.Short)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/database"
 )
 
 // configure does at once what a real agent leaves to running transactions: the fake has none.
@@ -26,13 +25,9 @@ func (d *databaseState) settingsInForce() command.SettingsInForce {
 	return in
 }
 
-// OverrideSetting has a customer set something for one of a database's logins, other than the owner. It reports whether there is
-// such a login.
+// OverrideSetting has a login of a customer's set something for itself. It reports whether there is such a login.
 func (s *Server) OverrideSetting(o command.RoleOverride) bool {
 	return s.handle(o.Role, func(d *databaseState, _ *login) {
-		if o.Role == database.RoleNames(d.id, d.name).Owner {
-			return
-		}
 		d.overrides = slices.DeleteFunc(d.overrides, func(known command.RoleOverride) bool {
 			return known.Role == o.Role && known.Setting == o.Setting
 		})

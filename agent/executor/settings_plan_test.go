@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// Profile, quota and what others have set never undo one another: the statements lead from whatever is stored to what is wanted,
+// and take back nothing that the service has not set.
+func TestStatementsOfSettings(t *testing.T) {
+	profile := settings{timeouts: &command.Timeouts{StatementMs: 15_000, LockMs: 1_000, IdleInTransactionMs: 5_000}}
+	both := settings{timeouts: profile.timeouts, readOnly: true}
+	here := func(part, name, value string) storedSetting {
+		return storedSetting{part: part, here: true, name: name, value: value}
+	}
+	inForce := []storedSetting{
+		here("", statementTimeout, "15000"), here("", lockTimeout, "1000"), here("", idleTimeout, "5000"),
+		here(ownerPart, statementTimeout, "15000"), here(ownerPart, lockTimeout, "1000"), here(ownerPart, idleTimeout, "5000"),
+	}
+	lifted := slices.Clone(inForce)
+	lifted[3].value = "0"
+	const database, owner = `ALTER DATABASE "d" `, `ALTER ROLE "d" IN DATABASE "d" `
+	for what, c := range map[string]struct {
+		ours, wanted settings
+		stored       []storedSetting
+		want         []string
+	}{
+		"nothing, and nothing wanted": {},
+		"nothing ours": {
+			stored: []storedSetting{here(ownerPart, statementTimeout, "15000"), here("", lockTimeout, "7")},
+		},
+		"a profile": {
+			wanted: profile, stored: []storedSetting{here(ownerPart, statementTimeout, "1h")},
+			want: []string{
+				database + "SET statement_timeout = '15000'", owner + "SET statement_timeout = '15000'",
+				database + "SET lock_timeout = '1000'", owner + "SET lock_timeout = '1000'",
+				database + "SET idle_in_transaction_session_timeout = '5000'", owner + "SET idle_in_transaction_session_timeout = '5000'",
+			},
+		},
+		"again": {ours: profile, wanted: profile, stored: inForce},
+		"a quota beside a profile": {
+			ours: profile, wanted: both, stored: inForce, want: []string{database + "SET default_transaction_read_only = 'on'"},
+		},
+		"a quota lifted beside a profile": {
+			ours: both, wanted: profile, stored: append([]storedSetting{here("", readOnlyDefault, "on")}, inForce...),
+			want: []string{database + "RESET default_transaction_read_only"},
+		},
+		"what the owner has lifted is set again": {
+			ours: profile, wanted: profile, stored: lifted, want: []string{owner + "SET statement_timeout = '15000'"},
+		},
+		"the ledger knows, the database is another": {
+			ours: both, wanted: settings{readOnly: true}, want: []string{database + "SET default_transaction_read_only = 'on'"},
+		},
+		"a profile taken back": {
+			ours: profile, stored: lifted,
+			want: []string{
+				database + "RESET statement_timeout", database + "RESET lock_timeout", owner + "RESET lock_timeout",
+				database + "RESET idle_in_transaction_session_timeout", owner + "RESET idle_in_transaction_session_timeout",
+			},
+		},
+	} {
+		p := settingsPlan{
+			databaseRow: databaseRow{Name: "d"}, wanted: c.wanted, seen: settingsSeen{ours: c.ours, owner: true, all: c.stored},
+		}
+		got := p.statements()
+		if got = got[:len(got)-1]; !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%q, want\n%q", what, got, c.want)
+		}
+	}
+}
+
+func TestTimesAsPostgreSQLTakesThem(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "60000": 60_000, "77s": 77_000, "1min": 60_000, "1.5h": 5_400_000, " 2 d ": 172_800_000, "900us": 0, "x": 0,
+	} {
+		if got := inMilliseconds(text); got != want {
+			t.Errorf("%q is %d ms, want %d", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package agent_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// A round is one session that is ended for new settings while its client has one short transaction after the other.
+const (
+	raceClients  = 30
+	sampleRounds = 30
+	changePause  = 450 * time.Millisecond // PgBouncer ends sessions every third of a second
+)
+
+// races counts what becomes of sessions that are ended.
+type races struct {
+	ended       atomic.Int64 // sessions, by what their next transaction finds
+	interrupted atomic.Int64 // transactions that had begun
+	untold      atomic.Int64 // statements on their own that were done, and ended in an error
+	refused     atomic.Int64 // log-ins
+	last        atomic.Int64
+}
+
+// rounds is how many sessions are to be ended: make interruptions asks for 10,000.
+func rounds(t testing.TB) int64 {
+	t.Helper()
+	if n := os.Getenv("PGHERD_ROUNDS"); n != "" {
+		return int64(check.Must(strconv.Atoi(n))(t))
+	}
+	return sampleRounds
+}
+
+// Ending a session that is in no transaction races with one that begins. PgBouncer, which ends it, knows: whoever comes too late
+// finds the session gone before anything was done, and no transaction that had begun is interrupted.
+func TestEndedSessionsInterruptNoTransaction(t *testing.T) {
+	s := realStack(t)
+	w := want(database.SingleLogin)
+	w.cap = 40
+	s.done(t, w.create())
+	check.Must(s.owner(t, w).Exec("CREATE TABLE done (id bigint PRIMARY KEY)"))(t)
+	var r races
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for range raceClients {
+		clients.Go(func() { r.client(ctx, t, s, w) })
+	}
+	for generation := int64(1); r.ended.Load() < rounds(t) && !t.Failed(); generation++ {
+		timeouts := *standard
+		timeouts.StatementMs += generation
+		s.done(t, w.configure(generation, command.Configure{Timeouts: &timeouts}))
+		time.Sleep(changePause)
+	}
+	stop()
+	clients.Wait()
+	t.Logf("%d sessions ended: %d transactions interrupted, %d statements done and not told, %d log-ins refused", r.ended.Load(),
+		r.interrupted.Load(), r.untold.Load(), r.refused.Load())
+	if r.interrupted.Load()+r.untold.Load() > 0 {
+		t.Error("transactions were interrupted")
+	}
+}
+
+// client runs transactions, and begins anew where its session has ended.
+func (r *races) client(ctx context.Context, t testing.TB, s *stack, w wanted) {
+	for ctx.Err() == nil {
+		db := check.Must(sql.Open("postgres", s.pooledURL(w.name, w.name, w.passwords[database.OwnerLogin])))(t)
+		conn, err := db.Conn(context.Background())
+		for err == nil && ctx.Err() == nil {
+			if rand.IntN(2) == 0 {
+				err = r.transaction(conn)
+			} else {
+				err = r.statement(t, s, w, conn)
+			}
+			time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
+		}
+		switch {
+		case conn == nil:
+			r.refused.Add(1)
+		case err != nil:
+			r.ended.Add(1)
+		}
+		_ = db.Close()
+	}
+}
+
+func (r *races) transaction(conn *sql.Conn) error {
+	run := func(statement string) error {
+		_, err := conn.ExecContext(context.Background(), statement)
+		return err
+	}
+	if err := run("BEGIN"); err != nil {
+		return err
+	}
+	for _, statement := range []string{"SELECT 1", fmt.Sprintf("INSERT INTO done VALUES (%d)", r.last.Add(1)), "COMMIT"} {
+		if err := run(statement); err != nil {
+			r.interrupted.Add(1)
+			return err
+		}
+	}
+	return nil
+}
+
+// statement is a transaction of its own. One that fails must not have been done.
+func (r *races) statement(t testing.TB, s *stack, w wanted, conn *sql.Conn) error {
+	id := r.last.Add(1)
+	_, err := conn.ExecContext(context.Background(), fmt.Sprintf("INSERT INTO done VALUES (%d)", id))
+	if err == nil {
+		return nil
+	}
+	var found bool
+	super := check.Must(sql.Open("postgres", s.pg.URL(w.name)))(t)
+	defer super.Close()
+	check.NoError(t, super.QueryRow("SELECT EXISTS (SELECT FROM done WHERE id = $1)", id).Scan(&found))
+	if found {
+		r.untold.Add(1)
+	}
+	return err
+}
