@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lib/pq"
-
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -78,7 +76,7 @@ func TestGrowthIsNoticedHoweverItComesAbout(t *testing.T) {
 		"a COPY that goes on": func(t *testing.T, c *sql.Conn) {
 			run(t, c, "CREATE TABLE t (x text)")
 			tx := check.Must(c.BeginTx(context.WithoutCancel(t.Context()), nil))(t)
-			rows := check.Must(tx.Prepare(pq.CopyIn("t", "x")))(t)
+			rows := check.Must(tx.Prepare("COPY t (x) FROM STDIN"))(t)
 			for range 250_000 {
 				check.Must(rows.Exec("0123456789abcdef0123456789abcdef"))(t)
 			}

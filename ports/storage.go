@@ -5,10 +5,13 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
 )
 
 // Storage reads what databases and their backups take.
 type Storage interface {
+	// Servers lists the servers that have databases, by name.
+	Servers(ctx context.Context) ([]server.Server, error)
 	// OnServer returns those of a list of databases that are on a server, by ID.
 	OnServer(ctx context.Context, server id.ServerID, list []id.DatabaseID) ([]database.Record, error)
 	// OfAccount lists the databases of an account, by ID.

@@ -70,7 +70,8 @@ func backupBounded(t *testing.T, s AgentStand) {
 	db, _ := made(t, s)
 	spec := command.Backup{DatabaseID: db.DatabaseID, Filename: backupName, MaxBytes: 20}
 	report := finish(t, s, newFence(), spec)
-	if report.State != command.BackupFailed || report.Reason != command.ReasonStorageFull || !strings.Contains(report.Message, "20 bytes") {
+	if report.State != command.BackupFailed || report.Reason != command.ReasonStorageFull ||
+		!strings.Contains(report.Message, "20 bytes") {
 		t.Errorf("got %+v", report)
 	}
 	_, err := s.Agent.Open(bounded(t), command.OpenBackup{DatabaseID: db.DatabaseID, Filename: backupName})

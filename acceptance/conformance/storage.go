@@ -23,7 +23,17 @@ func Storage(t *testing.T, m Metadata) {
 }
 
 func databasesAreFound(w *world) {
+	servers := func() (n int) {
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			list, err := tx.Storage().Servers(ctx)
+			n = len(list)
+			return err
+		})
+		return n
+	}
+	w.equal("servers without a database", servers(), 0)
 	a, b := w.addDatabase("a-1"), w.addDatabase("b-1")
+	w.equal("servers with two", servers(), 1)
 	both := []id.DatabaseID{a.ID, b.ID}
 	slices.Sort(both)
 	w.equal("of the account", read(w, ports.Tx.Storage, ports.Storage.OfAccount, w.account.ID), both)

@@ -26,8 +26,8 @@ const overriding = "SET default_transaction_read_only = off"
 // Grow implements spec.OnServer: with what does not compress, of which the database has some megabytes from the start.
 func (h onServer) Grow(db spec.Created, bytes int64) error {
 	_, err := h.apps.Run(db.Login(), overriding, "CREATE TABLE IF NOT EXISTS ballast (x bytea)",
-		"ALTER TABLE ballast ALTER x SET STORAGE EXTERNAL", fmt.Sprintf(`INSERT INTO ballast SELECT convert_to(repeat(md5(i::text), 30000), 'UTF8')
-			FROM generate_series(1, greatest(0, %d - pg_database_size(current_database())) / 900000 + 1) i`, bytes))
+		"ALTER TABLE ballast ALTER x SET STORAGE EXTERNAL", fmt.Sprintf(`INSERT INTO ballast
+			SELECT convert_to(repeat(md5(i::text), 30000), 'UTF8') FROM generate_series(1, greatest(0, %d - pg_database_size(current_database())) / 900000 + 1) i`, bytes))
 	return err
 }
 

@@ -7,10 +7,13 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
 
 var (
+	serversInUse = define(serverTable.read().Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id)").
+			OrderBy("t.name"))
 	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[])").OrderBy("t.id"))
 	databasesOfAccount = written("SELECT id FROM databases WHERE account_id = $1 ORDER BY id")
 	backupBytes        = written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups
@@ -22,8 +25,12 @@ var (
 
 type storage struct{ session }
 
-func (s storage) OnServer(ctx context.Context, server id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
-	return all[database.Record](ctx, s.session, databasesOnServer, server, pq.Array(list))
+func (s storage) Servers(ctx context.Context) ([]server.Server, error) {
+	return all[server.Server](ctx, s.session, serversInUse)
+}
+
+func (s storage) OnServer(ctx context.Context, of id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
+	return all[database.Record](ctx, s.session, databasesOnServer, of, pq.Array(list))
 }
 
 func (s storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error) {

@@ -154,7 +154,8 @@ func TestAnswersComeInParts(t *testing.T) {
 		got, position := map[id.DatabaseID]int64{}, command.StorageFromStart
 		for parts, more := 0, true; more; parts++ {
 			used, err := w.Use(t.Context(), command.StorageUse{After: position})
-			if err != nil || (command.StorageUse{After: used.Next}).Check() != nil || len(used.Databases) > command.UsesAtOnce || parts > 3 {
+			next := command.StorageUse{After: used.Next}
+			if err != nil || next.Check() != nil || len(used.Databases) > command.UsesAtOnce || parts > 3 {
 				t.Fatalf("part %d: %d sizes, %q, %v", parts, len(used.Databases), used.Next, err)
 			}
 			for _, d := range used.Databases {

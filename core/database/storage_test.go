@@ -92,8 +92,8 @@ func TestOnlyAClosedDatabaseIsOpened(t *testing.T) {
 	}
 }
 
-// Whatever sizes come after each other: only the operator gets a database out of closed, one that is not over its quota is neither
-// made full nor closed, one far over it never stays ok, and the same size again changes nothing.
+// Whatever sizes come after each other: only the operator gets a database out of closed, one that is not over its quota is
+// neither made full nor closed, one far over it never stays ok, and the same size again changes nothing.
 func TestStorageRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		quota := rapid.Int64Range(1, 1<<50).Draw(t, "quota")

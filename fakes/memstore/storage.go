@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -15,9 +16,17 @@ type storage struct{ session }
 
 func byID(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }
 
-func (v storage) OnServer(ctx context.Context, server id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
+func (v storage) Servers(ctx context.Context) ([]server.Server, error) {
+	return read(ctx, v.session, func(s *state) ([]server.Server, error) {
+		return s.servers.having(func(row server.Server) bool {
+			return s.databases.any(func(r database.Record) bool { return r.ServerID == row.ID })
+		}, byName), nil
+	})
+}
+
+func (v storage) OnServer(ctx context.Context, of id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
 	return read(ctx, v.session, func(s *state) ([]database.Record, error) {
-		return s.records(func(r database.Record) bool { return r.ServerID == server && slices.Contains(list, r.ID) }, byID), nil
+		return s.records(func(r database.Record) bool { return r.ServerID == of && slices.Contains(list, r.ID) }, byID), nil
 	})
 }
 

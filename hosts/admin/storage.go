@@ -18,9 +18,9 @@ func (m *metadata) databaseOpen() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open",
 		Short: "let customers in again whose database was closed for its size, so that they can delete",
-		Long: "Let customers in again whose database was closed for its size, so that they can delete. It stays read-only by default\n" +
-			"while it is over its quota, and is closed again once it is larger than \"closesAboveBytes\". To raise the quota instead:\n" +
-			"account set --database-bytes.",
+		Long: "Let customers in again whose database was closed for its size, so that they can delete. It stays read-only by\n" +
+			"default while it is over its quota, and is closed again once it is larger than \"closesAboveBytes\". To raise the\n" +
+			"quota instead: account set --database-bytes.",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
 	return onID(m, required(cmd, "reason"), "database",

@@ -137,7 +137,8 @@ func (j backupJob) cancel(ctx context.Context) (work.Next, error) {
 // finishUnasked ends a scheduled backup for which the quota had nothing left. The agent has not heard of it.
 func (j backupJob) finishUnasked(ctx context.Context) (work.Next, error) {
 	e := j.failed(command.BackupReport{
-		Reason: command.ReasonStorageFull, Message: "the account's quota for the backups of this database is used up: delete some of them",
+		Reason:  command.ReasonStorageFull,
+		Message: "the account's quota for the backups of this database is used up: delete some of them",
 	})
 	e.DatabaseName = j.record.Name
 	return j.Finish(ctx, e)

@@ -57,8 +57,8 @@ func (o *Operator) CreateAccount(ctx context.Context, n NewAccount) (account.Acc
 	return a, u, err
 }
 
-// ChangeAccount applies a change of plan or exceptions to an account, and decides again over its databases where that changes their
-// quota. VALIDATION_ERROR names an exception that is out of range.
+// ChangeAccount applies a change of plan or exceptions to an account, and decides again over its databases where that changes
+// their quota. VALIDATION_ERROR names an exception that is out of range.
 func (o *Operator) ChangeAccount(
 	ctx context.Context, accountID id.AccountID, change func(*account.Account),
 ) (account.Account, error) {

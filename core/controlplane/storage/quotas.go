@@ -68,7 +68,8 @@ var actions = map[database.StorageStatus]audit.Action{
 
 // move stores where a database stands now. A change of its status is one of its settings, and is told in the activity log.
 func move(
-	ctx context.Context, p *plane.Plane, tx ports.Tx, locked database.Record, to database.Storage, by audit.Actor, also audit.Details,
+	ctx context.Context, p *plane.Plane, tx ports.Tx, locked database.Record, to database.Storage, by audit.Actor,
+	also audit.Details,
 ) error {
 	if to.Status == locked.StorageStatus {
 		locked.SetStorage(to)

@@ -1,6 +1,6 @@
 // Package storage holds databases to the quotas of their bytes. The agents measure; a periodic task asks each for the sizes that
-// have changed and decides. What it decides is one of the database's settings, which package settings has the server enforce. It is
-// no operation, and goes on beside any.
+// have changed and decides. What it decides is one of the database's settings, which package settings has the server enforce. It
+// is no operation, and goes on beside any.
 package storage
 
 import (
@@ -47,7 +47,7 @@ var CrashPoints = []string{CrashDecided}
 
 func (s *Storage) servers(ctx context.Context) ([]server.Server, error) {
 	return ports.Read(ctx, s.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
-		return tx.Servers().List(ctx)
+		return tx.Storage().Servers(ctx)
 	})
 }
 

@@ -29,8 +29,8 @@ const twoChanges = `
 		SELECT gen_random_uuid(), id, 'owner', 'u', 'revoke', 'pending', 'k', 1, 1, '', false, '', '', 'epoch', 1, 'epoch'
 		FROM databases`
 
-// The statements are those of a host from before the column of refusals.
-func TestStuckChangesAreCounted(t *testing.T) {
+// The statements are those of a host from before the columns of refusals and of quotas.
+func TestWhatIsStoredIsCounted(t *testing.T) {
 	db := clustertest.NewDatabase(t)
 	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
 	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
@@ -38,22 +38,30 @@ func TestStuckChangesAreCounted(t *testing.T) {
 	r := wiring.NewRegistry()
 	check.NoError(t, wiring.MeasureStore(r, store, system.NewClock()))
 	clustertest.Exec(t, db.URL, twoChanges)
-	counted(t, r, 0)
+	counted(t, r, "pgherd_role_changes_stuck", 0)
 	clustertest.Exec(t, db.URL,
 		"UPDATE role_changes SET refusal = 'refused' FROM databases d WHERE d.id = database_id AND d.name = 'x'")
-	counted(t, r, 1)
+	counted(t, r, "pgherd_role_changes_stuck", 1)
+
+	counted(t, r, "pgherd_databases_full", 0)
+	clustertest.Exec(t, db.URL, `UPDATE databases SET size_bytes = 1::bigint << 40,
+		storage_status = CASE name WHEN 'x' THEN 'full' ELSE 'closed' END`)
+	for _, name := range []string{"pgherd_databases_full", "pgherd_databases_closed"} {
+		counted(t, r, name, 1)
+	}
+	counted(t, r, "pgherd_databases_bytes", 2<<40)
 }
 
-func counted(t *testing.T, r wiring.Registry, want float64) {
+func counted(t *testing.T, r wiring.Registry, name string, want float64) {
 	t.Helper()
 	families := check.Must(r.Gather())(t)
 	for _, f := range families {
-		if f.GetName() == "pgherd_role_changes_stuck" {
+		if f.GetName() == name {
 			if got := f.GetMetric()[0].GetGauge().GetValue(); got != want {
-				t.Errorf("%v changes are stuck; want %v", got, want)
+				t.Errorf("%s is %v; want %v", name, got, want)
 			}
 			return
 		}
 	}
-	t.Error("there is no pgherd_role_changes_stuck")
+	t.Error("there is no " + name)
 }
