@@ -3,6 +3,7 @@ package agent_test
 import (
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -33,6 +34,8 @@ func TestClosedDatabaseIsOpenedByNothingElse(t *testing.T) {
 	for what, l := range everybody {
 		s.getsInNowhere(t, what, l)
 	}
+	check.Must(s.super.Exec("ALTER ROLE " + l.username + " LOGIN"))(t) // an administrator's: PgBouncer lets nobody in all the same
+	refused(t, "the gate", s.pooled(t, w.name, l.username, l.password), "SELECT 1")
 
 	s.done(t, w.configure(2, command.Configure{}))
 	for what, l := range everybody {

@@ -70,7 +70,7 @@ func TestCrashBetweenDatabaseAndRole(t *testing.T) {
 	tx := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
 	check.Must(tx.Exec(fmt.Sprintf("ALTER ROLE CURRENT_USER IN DATABASE %q SET statement_timeout = 0", w.name)))(t)
 	set := w.configure(1, command.Configure{Timeouts: standard})
-	go s.send(set) //nolint:errcheck // its outcome is unknown
+	go s.send(set) // its outcome is unknown
 	check.Eventually(t, "the agent is not held up", func() bool {
 		held := s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock'") == "1"
 		if !held {

@@ -26,9 +26,12 @@ const (
 
 // races counts what becomes of sessions that are ended.
 type races struct {
+	entry, server string        // where the clients and the superuser connect
+	pause         time.Duration // of a client between two transactions
+
 	ended       atomic.Int64 // sessions, by what their next transaction finds
 	interrupted atomic.Int64 // transactions that had begun
-	untold      atomic.Int64 // statements on their own that were done, and ended in an error
+	untold      atomic.Int64 // transactions in one message that were done, and ended in an error
 	refused     atomic.Int64 // log-ins
 	last        atomic.Int64
 }
@@ -45,44 +48,66 @@ func rounds(t testing.TB) int64 {
 // Ending a session that is in no transaction races with one that begins. PgBouncer, which ends it, knows: whoever comes too late
 // finds the session gone before anything was done, and no transaction that had begun is interrupted.
 func TestEndedSessionsInterruptNoTransaction(t *testing.T) {
-	s := realStack(t)
-	w := want(database.SingleLogin)
-	w.cap = 40
-	s.done(t, w.create())
-	check.Must(s.owner(t, w).Exec("CREATE TABLE done (id bigint PRIMARY KEY)"))(t)
-	var r races
-	ctx, stop := context.WithCancel(t.Context())
-	var clients sync.WaitGroup
-	for range raceClients {
-		clients.Go(func() { r.client(ctx, t, s, w) })
-	}
-	for generation := int64(1); r.ended.Load() < rounds(t) && !t.Failed(); generation++ {
+	r := race(t, "", time.Millisecond, func(generation int64) command.Configure {
 		timeouts := *standard
 		timeouts.StatementMs += generation
-		s.done(t, w.configure(generation, command.Configure{Timeouts: &timeouts}))
-		time.Sleep(changePause)
-	}
-	stop()
-	clients.Wait()
-	t.Logf("%d sessions ended: %d transactions interrupted, %d statements done and not told, %d log-ins refused", r.ended.Load(),
-		r.interrupted.Load(), r.untold.Load(), r.refused.Load())
+		return command.Configure{Timeouts: &timeouts}
+	})
 	if r.interrupted.Load()+r.untold.Load() > 0 {
 		t.Error("transactions were interrupted")
 	}
 }
 
+// Clients of the second entry stay, or are ended where PgBouncer remembers for them what has changed: when they have been quiet.
+func TestRenewedClientsInterruptNoTransaction(t *testing.T) {
+	if s := realStack(t); !s.poolerRemembers(t) {
+		return // nobody is ended; see TestReadOnlyByDefault
+	}
+	r := race(t, ".transaction", 4*time.Second, func(generation int64) command.Configure {
+		return command.Configure{ReadOnly: generation%2 == 1}
+	})
+	if r.interrupted.Load()+r.untold.Load() > 0 {
+		t.Error("transactions were interrupted")
+	}
+}
+
+// race has clients run short transactions at an entry, with pauses of about some time, while settings change.
+func race(t *testing.T, entry string, pause time.Duration, settings func(generation int64) command.Configure) *races {
+	t.Helper()
+	s := realStack(t)
+	w := want(database.SingleLogin)
+	w.cap = 40
+	s.done(t, w.create())
+	check.Must(s.owner(t, w).Exec("CREATE TABLE done (id bigint PRIMARY KEY)"))(t)
+	r := races{entry: s.pooledURL(w.name+entry, w.name, w.passwords[database.OwnerLogin]), server: s.pg.URL(w.name), pause: pause}
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for range raceClients {
+		clients.Go(func() { r.client(ctx, t) })
+	}
+	for generation := int64(1); r.ended.Load() < rounds(t) && !t.Failed(); generation++ {
+		s.done(t, w.configure(generation, settings(generation)))
+		time.Sleep(changePause)
+	}
+	stop()
+	clients.Wait()
+	t.Logf("%d sessions ended: %d transactions interrupted, %d done and not told, %d log-ins refused", r.ended.Load(),
+		r.interrupted.Load(), r.untold.Load(), r.refused.Load())
+	return &r
+}
+
 // client runs transactions, and begins anew where its session has ended.
-func (r *races) client(ctx context.Context, t testing.TB, s *stack, w wanted) {
+func (r *races) client(ctx context.Context, t testing.TB) {
 	for ctx.Err() == nil {
-		db := check.Must(sql.Open("postgres", s.pooledURL(w.name, w.name, w.passwords[database.OwnerLogin])))(t)
+		db := check.Must(sql.Open("postgres", r.entry))(t)
 		conn, err := db.Conn(context.Background())
 		for err == nil && ctx.Err() == nil {
 			if rand.IntN(2) == 0 {
 				err = r.transaction(conn)
 			} else {
-				err = r.statement(t, s, w, conn)
+				err = r.statement(t, conn)
 			}
-			time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
+			time.Sleep(rand.N(2 * r.pause))
 		}
 		switch {
 		case conn == nil:
@@ -99,7 +124,7 @@ func (r *races) transaction(conn *sql.Conn) error {
 		_, err := conn.ExecContext(context.Background(), statement)
 		return err
 	}
-	if err := run("BEGIN"); err != nil {
+	if err := run("BEGIN READ WRITE"); err != nil {
 		return err
 	}
 	for _, statement := range []string{"SELECT 1", fmt.Sprintf("INSERT INTO done VALUES (%d)", r.last.Add(1)), "COMMIT"} {
@@ -111,15 +136,16 @@ func (r *races) transaction(conn *sql.Conn) error {
 	return nil
 }
 
-// statement is a transaction of its own. One that fails must not have been done.
-func (r *races) statement(t testing.TB, s *stack, w wanted, conn *sql.Conn) error {
+// statement is a transaction in one message. One that fails must not have been done.
+func (r *races) statement(t testing.TB, conn *sql.Conn) error {
 	id := r.last.Add(1)
-	_, err := conn.ExecContext(context.Background(), fmt.Sprintf("INSERT INTO done VALUES (%d)", id))
+	one := fmt.Sprintf("BEGIN READ WRITE; INSERT INTO done VALUES (%d); COMMIT", id)
+	_, err := conn.ExecContext(context.Background(), one)
 	if err == nil {
 		return nil
 	}
 	var found bool
-	super := check.Must(sql.Open("postgres", s.pg.URL(w.name)))(t)
+	super := check.Must(sql.Open("postgres", r.server))(t)
 	defer super.Close()
 	check.NoError(t, super.QueryRow("SELECT EXISTS (SELECT FROM done WHERE id = $1)", id).Scan(&found))
 	if found {

@@ -273,6 +273,32 @@ func TestSettingsPushThroughACustomersTransaction(t *testing.T) {
 	}
 }
 
+// The first setting of a role that a customer commits while the service waits for it is a row that the service did not see.
+func TestSettingsBesideACustomersFirst(t *testing.T) {
+	s, w := databaseStack(t)
+	committed := false
+	for generation := int64(1); generation < 20 && !committed; generation += 2 {
+		tx := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
+		check.Must(tx.Exec(fmt.Sprintf("ALTER ROLE CURRENT_USER IN DATABASE %q SET statement_timeout = 0", w.name)))(t)
+		answered := make(chan string, 1)
+		go func() {
+			_, reason, _ := s.send(w.configure(generation, command.Configure{Timeouts: standard}))
+			answered <- reason
+		}()
+		check.Eventually(t, "the agent does not wait", func() bool {
+			return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND wait_event_type = 'Lock'") == "1"
+		})
+		committed = tx.Commit() == nil // otherwise it was ended
+		if reason := <-answered; reason != "" {
+			t.Fatal(reason)
+		}
+		check.Must(s.owner(t, w).Exec(fmt.Sprintf("ALTER ROLE CURRENT_USER IN DATABASE %q RESET ALL", w.name)))(t)
+	}
+	if !committed {
+		t.Error("the customer never came in time")
+	}
+}
+
 // A direct session, which PgBouncer knows nothing of, is ended by the agent.
 func TestIdleDirectSessionIsEnded(t *testing.T) {
 	t.Parallel()

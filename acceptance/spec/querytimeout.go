@@ -46,21 +46,26 @@ var limitingQueries = []Scenario{
 		}
 		s.That(ada.SeesTimeouts(made.ID).EffectiveProfile == "balanced", "it is %+v", ada.SeesTimeouts(made.ID))
 	}},
-	{Name: "every login gets the new timeouts through both entries, and an open transaction goes on", Needs: []Ability{RunsRealSQL},
-		Play: func(s *Stage) {
+	{Name: "every login gets the new timeouts through both entries but one with its own, and an open transaction goes on",
+		Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 			ada, made := s.Owner()
-			logins := []Login{made.Login(), ada.RevealsLogin(made, "runtime").LogIn(), ada.RevealsLogin(made, "readonly").LogIn()}
+			logins := []Login{made.Login(), ada.RevealsLogin(made, "runtime").LogIn()}
 			for _, l := range logins {
 				s.times(l, "0")
 			}
+			own := ada.RevealsLogin(made, "readonly").LogIn()
+			must(s.SQL.Run(own, `ALTER ROLE "`+own.Username+`" IN DATABASE "`+made.Name+`" SET statement_timeout = '7s'`))(s)
 			held := must(s.SQL.Talk(made.Login()))(s)
 			defer held.Close()
 			must(held.Say("BEGIN"))(s)
 			must(held.Say("CREATE TABLE kept ()"))(s)
-			ada.SetsTimeouts(made.ID, "balanced", "one")
+			set := ada.SetsTimeouts(made.ID, "balanced", "one")
+			kept := wire.RoleTimeoutOverride{Role: own.Username, Setting: "statement_timeout", Value: "7s"}
+			s.That(slices.Equal(*set.RoleOverrides, []wire.RoleTimeoutOverride{kept}), "the overrides are %v", *set.RoleOverrides)
 			for _, l := range logins {
 				s.times(l, "30s")
 			}
+			s.times(own, "7s")
 			must(held.Say("COMMIT"))(s)
 			must(s.SQL.Run(made.Login(), "SELECT FROM kept"))(s)
 		}},

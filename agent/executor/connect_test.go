@@ -65,8 +65,9 @@ var ways = map[string]func(t *testing.T, d clustertest.Database, statement strin
 	"once": func(t *testing.T, d clustertest.Database, statement string) error {
 		t.Helper()
 		const password = "of the agent"
-		clustertest.Exec(t, d.URL, "CREATE ROLE "+setup.AgentLogin+" SUPERUSER LOGIN PASSWORD "+quote(password))
-		defer clustertest.Exec(t, d.URL, "DROP ROLE "+setup.AgentLogin)
+		admin := d.Cluster.URL("postgres")
+		clustertest.Exec(t, admin, "CREATE ROLE "+setup.AgentLogin+" SUPERUSER LOGIN PASSWORD "+quote(password))
+		defer clustertest.Exec(t, admin, "DROP ROLE "+setup.AgentLogin)
 		server := Server{Host: d.Cluster.Host(), Port: d.Cluster.Port(), Password: password}
 		return server.once(t.Context(), d.Name, statement)
 	},
@@ -109,4 +110,13 @@ func TestOtherRefusalsAreNotTriedAgain(t *testing.T) {
 	if now := scan(t, pool, "SELECT pg_backend_pid()"); now != session {
 		t.Error("the connection was given up")
 	}
+}
+
+// What is set for a customer's database does not reach the agent, also where agent init of an earlier version has prepared it.
+func TestAgentIsUndisturbedByADatabasesSettings(t *testing.T) {
+	d := clustertest.NewDatabase(t)
+	for _, setting := range []string{"default_transaction_read_only = on", "statement_timeout = '50ms'", "lock_timeout = 1"} {
+		clustertest.Exec(t, d.Cluster.URL("postgres"), fmt.Sprintf("ALTER DATABASE %q SET %s", d.Name, setting))
+	}
+	check.NoError(t, ways["once"](t, d, "CREATE TABLE public.made (); DROP TABLE public.made; SELECT pg_sleep(0.2)"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -27,7 +28,7 @@ type Pooler interface {
 	Full(ctx context.Context, entry string) (bool, error)
 	Reconnect(ctx context.Context, database string) error
 	Keeping(ctx context.Context, databases []string) (map[string][]string, error)
-	EndIdle(ctx context.Context, ids []string) (left []string, err error)
+	EndIdle(ctx context.Context, ids []string, quiet time.Duration) (left []string, err error)
 }
 
 // Executor carries out commands. Those of one database or one operation run one after the other, all others in parallel.

@@ -43,17 +43,17 @@ const storeTries = 3
 
 // storeSettings is one transaction: the defaults of the database, those of its owner's login there, its row, and its gate. A
 // customer's own uncommitted change of a role in the way is ended.
-func (x *Executor) storeSettings(ctx context.Context, d databaseRow, c command.Configure) (err error) {
+func (x *Executor) storeSettings(ctx context.Context, d databaseRow, c command.Configure) error {
+	gate, err := x.shutStatements(ctx, d, c.Closed)
+	if err != nil {
+		return err
+	}
 	for range storeTries {
-		seen, err := x.settingsSeen(ctx, d)
-		if err != nil {
+		var seen settingsSeen
+		if seen, err = x.settingsSeen(ctx, d); err != nil {
 			return err
 		}
 		statements := settingsPlan{databaseRow: d, seen: seen, wanted: wantedOf(c)}.statements()
-		gate, err := x.shutStatements(ctx, d, c.Closed)
-		if err != nil {
-			return err
-		}
 		err = x.pushThrough(ctx, func() error { return nil }, append(statements, gate...)...)
 		if sqlState(err) != uniqueViolation {
 			return err

@@ -74,18 +74,31 @@ func (x *Executor) noteKeepers(ctx context.Context, known, fresh keepers) error 
 	return nil
 }
 
+const (
+	// quietTime is how long a client has sent nothing before it is ended; so it is in nobody's way.
+	quietTime = 2 * time.Second
+	// busyTime is how long one is waited for that never stops for so long. Then it is ended in any moment between two transactions.
+	busyTime = 15 * time.Second
+)
+
 func (x *Executor) endKeepers(ctx context.Context, known keepers) error {
-	var all []string
+	var patient, late []string
 	for _, one := range known {
-		all = append(all, one.clients...)
+		if time.Since(one.since) < busyTime {
+			patient = append(patient, one.clients...)
+		} else {
+			late = append(late, one.clients...)
+		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	left, err := x.pooler.EndIdle(ctx, all)
+	left, err := x.pooler.EndIdle(ctx, patient, quietTime)
 	if err != nil {
 		return err
 	}
+	busy, err := x.pooler.EndIdle(ctx, late, 0)
+	if err != nil {
+		return err
+	}
+	left = append(left, busy...)
 	slices.Sort(left)
 	for id, one := range known {
 		one.clients = slices.DeleteFunc(one.clients, func(client string) bool {

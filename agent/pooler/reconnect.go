@@ -59,8 +59,8 @@ const (
 	quietPause = 2 * time.Millisecond
 )
 
-// quietServersOf is serversOf, but waits, not for long, until none is in the middle of its log-in. One that is cut off there counts
-// as failed: for server_login_retry PgBouncer would refuse whoever comes to an entry without other server connections.
+// quietServersOf is serversOf, but waits, not for long, until none is in the middle of its log-in. One that is cut off there
+// counts as failed: for server_login_retry PgBouncer would refuse whoever comes to an entry without other server connections.
 func (c *Console) quietServersOf(ctx context.Context, database string) (map[string]server, error) {
 	for began := time.Now(); ; {
 		servers, err := c.serversOf(ctx, database)
@@ -109,8 +109,13 @@ func (c *Console) Keeping(ctx context.Context, databases []string) (map[string][
 	return ids, err
 }
 
-// EndIdle ends those of some clients that are in no transaction, and returns the others that are still there.
-func (c *Console) EndIdle(ctx context.Context, ids []string) (left []string, err error) {
+// EndIdle ends those of some clients that are in no transaction, and have sent nothing for some time, and returns the others that
+// are still there. What is known of a client is some milliseconds old when its turn comes. So whoever sends one transaction after
+// the other, and is ended without such a time, may have begun one.
+func (c *Console) EndIdle(ctx context.Context, ids []string, quiet time.Duration) (left []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	clients, err := c.Clients(ctx)
 	if err != nil {
 		return nil, err
@@ -123,13 +128,11 @@ func (c *Console) EndIdle(ctx context.Context, ids []string) (left []string, err
 	for _, client := range clients {
 		switch {
 		case !wanted[client.ID]:
-		case client.idle():
+		case client.idle() && time.Since(client.RequestedAt) >= quiet:
 			idle = append(idle, client.ID)
 		default:
 			left = append(left, client.ID)
 		}
 	}
-	// What is known of a client is old when its turn comes: it may have begun a transaction. So few are ended after one look.
-	some := idle[:min(len(idle), killsAtOnce)]
-	return append(left, idle[len(some):]...), c.KillClients(ctx, some...)
+	return left, c.KillClients(ctx, idle...)
 }

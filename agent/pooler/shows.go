@@ -20,6 +20,7 @@ type Client struct {
 	Address         netip.Addr // not valid for a client of the unix socket
 	ApplicationName string
 	ConnectedAt     time.Time
+	RequestedAt     time.Time // when it last sent something
 }
 
 // idle reports whether a client is between transactions and holds nothing on the server. Before 1.25 PgBouncer says "active" of
@@ -92,9 +93,13 @@ func (c *Console) PendingLogins(ctx context.Context) ([]Pending, error) {
 func clientOf(r row) Client {
 	address, _ := netip.ParseAddr(r.text("addr")) // "unix" is no address
 	// PgBouncer reports local time, and runs on the agent's machine.
-	connected, _ := time.ParseInLocation("2006-01-02 15:04:05 MST", r.text("connect_time"), time.Local)
+	at := func(column string) time.Time {
+		t, _ := time.ParseInLocation("2006-01-02 15:04:05 MST", r.text(column), time.Local)
+		return t
+	}
 	return Client{
 		ID: r.text("id"), Entry: r.text("database"), Login: r.text("user"), State: r.text("state"),
-		Linked: r.text("link") != "", Address: address.Unmap(), ApplicationName: r.text("application_name"), ConnectedAt: connected,
+		Linked: r.text("link") != "", Address: address.Unmap(), ApplicationName: r.text("application_name"),
+		ConnectedAt: at("connect_time"), RequestedAt: at("request_time"),
 	}
 }

@@ -99,8 +99,12 @@ func TestAnOpenChangeOfQueryTimeouts(t *testing.T) {
 	w.tryForAnHour()
 	equal(t, "status after an hour", w.operation(begun.Change.ID).Status, operation.Running)
 
+	whileOpen := w.reached(db)
 	w.server.OnCall(nil)
 	w.work(w.ControlPlane)
+	seen := must(w.QueryTimeouts.Get(w.ctx, whileOpen))(t) // which was reached before the change ended, and is read after it
+	equal(t, "status", seen.Change.Status, operation.Succeeded)
+	equal(t, "in effect then", seen.TimeoutEffective, querytimeout.Short)
 	w.timeoutsAre(db, querytimeout.Short)
 	equal(t, "status", must(w.setsTimeouts(db, querytimeout.Short, "one"))(t).Change.Status, operation.Succeeded)
 	must(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop))(t)

@@ -12,8 +12,8 @@ func TestProofs(t *testing.T) {
 	shut := Proof{NoneLeft: true, OldRefused: true}
 	accepted, missingConnect := shut, shut
 	accepted.NewAccepted, missingConnect.ConnectMissing = true, true
-	lapsed := shut
-	lapsed.Lapsed = true
+	lapsed, closed := shut, shut
+	lapsed.Lapsed, closed.Closed = true, true
 	cases := []struct {
 		name  string
 		proof Proof
@@ -31,6 +31,8 @@ func TestProofs(t *testing.T) {
 		{"the new password's validity over", lapsed, true, true, true},
 		{"the new password's validity over, somebody left", Proof{Lapsed: true, OldRefused: true}, true, false, false},
 		{"the new password's validity over, the old one not tried", Proof{Lapsed: true, NoneLeft: true}, true, false, false},
+		{"the database closed", closed, true, true, true},
+		{"the database closed, the old password not tried", Proof{Closed: true, NoneLeft: true}, true, false, false},
 		{"the new password alone", Proof{NewAccepted: true}, true, false, false},
 		{"absent", Proof{NoneLeft: true, Absent: true}, true, false, true},
 		{"absent, somebody left", Proof{Absent: true}, true, false, false},

@@ -47,14 +47,13 @@ func (q *QueryTimeouts) Get(ctx context.Context, r access.Reached) (State, error
 	if err := r.Permit(account.Own); err != nil {
 		return State{}, err
 	}
-	record := r.Record()
-	s, err := q.stored(ctx, record.Settings, record.TimeoutOperation)
+	s, err := q.stored(ctx, r, r.Record().TimeoutOperation)
 	if err != nil {
 		return s, err
 	}
-	if release, free := q.plane.Calls.EnterNow(r.Caller().Account.ID, record.ServerID); free {
+	if release, free := q.plane.Calls.EnterNow(r.Caller().Account.ID, r.Record().ServerID); free {
 		defer release()
-		s.InForce = q.inForce(ctx, record)
+		s.InForce = q.inForce(ctx, r.Record())
 	}
 	return s, nil
 }
@@ -91,34 +90,31 @@ func (q *QueryTimeouts) Set(
 func (q *QueryTimeouts) begun(ctx context.Context, r access.Reached, of id.OperationID) (State, error) {
 	ctx, cancel := q.plane.Settling(ctx)
 	defer cancel()
-	record, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-		record, _, err := tx.Databases().Reach(ctx, r.Caller().Viewer(), r.Record().ID)
-		return record, err
-	})
-	if err != nil {
-		return State{}, plane.NotFound(err, plane.ErrDatabaseNotFound())
-	}
-	s, err := q.stored(ctx, record.Settings, of)
+	s, err := q.stored(ctx, r, of)
 	if err != nil {
 		return s, err
 	}
 	if f := s.Change.Failure(); f != nil && s.Change.Status.Final() {
 		return s, fault.New(f.Code, "%s", f.Message)
 	}
-	s.InForce = q.inForce(ctx, record)
+	s.InForce = q.inForce(ctx, r.Record())
 	return s, nil
 }
 
-func (q *QueryTimeouts) stored(ctx context.Context, s database.Settings, of id.OperationID) (State, error) {
-	state := State{Settings: s}
+// stored reads the change before the settings, so that those of a change that has ended are never older.
+func (q *QueryTimeouts) stored(ctx context.Context, r access.Reached, of id.OperationID) (State, error) {
 	if of == "" {
-		return state, nil
+		return State{Settings: r.Record().Settings}, nil
 	}
-	change, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
-		return tx.Operations().Get(ctx, of)
+	s, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (State, error) {
+		change, err := tx.Operations().Get(ctx, of)
+		if err != nil {
+			return State{}, err
+		}
+		record, _, err := tx.Databases().Reach(ctx, r.Caller().Viewer(), r.Record().ID)
+		return State{Settings: record.Settings, Change: &change}, err
 	})
-	state.Change = &change
-	return state, err
+	return s, plane.NotFound(err, plane.ErrDatabaseNotFound())
 }
 
 // inForce is what the server reports; nil where it does not, of which only the journal hears.
