@@ -104,8 +104,8 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nAfter a successful deletion the record is gone and a tombstone is left.\n")
 	section(t, &b, "Storage of a database", storageStates, database.StorageOK.Values(), database.StorageEvents,
 		database.StorageTransitions)
-	b.WriteString("\nThe shares are those of the quota that the account has for one database. What an operator has opened is closed\n" +
-		"again only once it has grown by another 20 % of the quota, until it falls below its quota.\n")
+	b.WriteString("\nThe shares are those of the quota that the account has for one database. What an operator has opened is\n" +
+		"closed again only once it has grown by another 20 % of the quota, until it falls below its quota.\n")
 	section(t, &b, "Operation", operationStates, operation.Statuses, operation.Events, operation.Transitions)
 	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet;\n" +
 		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete.\n")

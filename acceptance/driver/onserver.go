@@ -27,7 +27,8 @@ const overriding = "SET default_transaction_read_only = off"
 func (h onServer) Grow(db spec.Created, bytes int64) error {
 	_, err := h.apps.Run(db.Login(), overriding, "CREATE TABLE IF NOT EXISTS ballast (x bytea)",
 		"ALTER TABLE ballast ALTER x SET STORAGE EXTERNAL", fmt.Sprintf(`INSERT INTO ballast
-			SELECT convert_to(repeat(md5(i::text), 30000), 'UTF8') FROM generate_series(1, greatest(0, %d - pg_database_size(current_database())) / 900000 + 1) i`, bytes))
+			SELECT convert_to(repeat(md5(i::text), 30000), 'UTF8')
+			FROM generate_series(1, greatest(0, %d - pg_database_size(current_database())) / 900000 + 1) i`, bytes))
 	return err
 }
 

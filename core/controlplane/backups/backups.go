@@ -47,8 +47,8 @@ func (b *Backups) List(
 }
 
 // Start queues a backup. FORBIDDEN: a viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it.
-// BACKUP_STORAGE_FULL: the account's quota for the backups of the database is used up, or the server has no room. AGENT_ERROR: the
-// server cannot be reached; nothing is queued.
+// BACKUP_STORAGE_FULL: the account's quota for the backups of the database is used up, or the server has no room. AGENT_ERROR:
+// the server cannot be reached; nothing is queued.
 func (b *Backups) Start(ctx context.Context, r access.Reached) (operation.Operation, error) {
 	if err := r.Permit(account.ManageBackups); err != nil {
 		return operation.Operation{}, err
