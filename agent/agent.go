@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/server"
+	"github.com/pgherd/pgherd/agent/sizes"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -38,6 +39,7 @@ type Agent struct {
 	server    *server.Server
 	programs  *programs
 	languages *languageWatch
+	sizes     *sizes.Meter
 
 	inCharge   atomic.Bool
 	started    chan struct{}
@@ -76,6 +78,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, d.Log); err != nil {
 		return nil, err
 	}
+	a.sizes = sizes.New(a.executor.Sightings, a.executor.Measure, d.Log)
 	a.executor.Jobs.Pause = c.BackupPause
 	a.executor.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	executor.OnJob(a.executor, backups(a.backuper))
@@ -84,6 +87,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		InCharge: a.ready,
 		Questions: []server.Question{
 			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.SetAccounts),
+			server.Answering(a.sizes.Use),
 			server.Answering(a.executor.Settings),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening(a.openBackup),
 		},

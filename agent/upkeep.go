@@ -27,6 +27,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.executor.SettleSessions(ctx)
 	go a.executor.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
+	go a.sizes.Run(ctx)
 }
 
 // poolerChanged hears from the watch over PgBouncer.

@@ -54,6 +54,12 @@ var databaseStates = []meaning[database.Status]{
 		"undoing it, which goes on"},
 }
 
+var storageStates = []meaning[database.StorageStatus]{
+	{database.StorageOK, "is within the quota of its bytes"},
+	{database.StorageFull, "is read-only by default for its logins, which can choose otherwise in a session, to delete"},
+	{database.StorageClosed, "has its gate shut as well: nobody can connect until the operator raises the quota or opens it"},
+}
+
 var operationStates = []meaning[operation.Status]{
 	{operation.Queued, "waits for a worker; nothing has been done yet"},
 	{operation.Running, "a worker holds it under a lease, or it pauses before the next attempt"},
@@ -113,6 +119,10 @@ func TestGoldenStates(t *testing.T) {
 		"side effects, or the error code of the refusal.\n")
 	section(t, &b, "Database", databaseStates, database.Statuses, database.Events, database.Transitions)
 	b.WriteString("\nAfter a successful deletion the record is gone and a tombstone is left.\n")
+	section(t, &b, "Storage of a database", storageStates, database.StorageOK.Values(), database.StorageEvents,
+		database.StorageTransitions)
+	b.WriteString("\nThe shares are those of the quota that the account has for one database. What an operator has opened is\n" +
+		"closed again only once it has grown by another 20 % of the quota, until it falls below its quota.\n")
 	section(t, &b, "Operation", operationStates, operation.Statuses, operation.Events, operation.Transitions)
 	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet;\n" +
 		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete.\n")

@@ -35,6 +35,7 @@ type Tx interface {
 	Backups() Backups
 	Operations() Operations
 	Uses() Uses
+	Storage() Storage
 	Idempotency() Idempotency
 	Audit() Audit
 	Outbox() Outbox

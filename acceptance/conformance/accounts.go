@@ -24,10 +24,12 @@ func Accounts(t *testing.T, m Metadata) {
 
 func accountComesBack(w *world) {
 	databases, days, verify, validity := 7, 3, false, 90*time.Minute+time.Nanosecond
+	bytes, files := int64(1), int64(1<<50)
 	changed := w.account
 	changed.Plan = account.Pro
 	changed.Overrides = account.Overrides{
 		MaxDatabases: &databases, BackupDays: &days, VerifyBackups: &verify, CredentialValidity: &validity,
+		DatabaseBytes: &bytes, BackupBytes: &files,
 	}
 	w.equal("as added", read(w, ports.Tx.Accounts, ports.Accounts.Get, w.account.ID), w.account)
 	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, changed))

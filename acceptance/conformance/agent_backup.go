@@ -65,6 +65,21 @@ func backupUnverified(t *testing.T, s AgentStand) {
 	wantFile(t, s, spec, report)
 }
 
+// A file that becomes larger than it may is refused, and nothing of it is left; with enough room it is made.
+func backupBounded(t *testing.T, s AgentStand) {
+	db, _ := made(t, s)
+	spec := command.Backup{DatabaseID: db.DatabaseID, Filename: backupName, MaxBytes: 20}
+	report := finish(t, s, newFence(), spec)
+	if report.State != command.BackupFailed || report.Reason != command.ReasonStorageFull ||
+		!strings.Contains(report.Message, "20 bytes") {
+		t.Errorf("got %+v", report)
+	}
+	_, err := s.Agent.Open(bounded(t), command.OpenBackup{DatabaseID: db.DatabaseID, Filename: backupName})
+	wantReason(t, err, command.ReasonNotFound)
+	spec.MaxBytes = 1 << 30
+	wantFile(t, s, spec, finish(t, s, newFence(), spec))
+}
+
 // wantFile checks that the file is what the report says, and a whole dump.
 func wantFile(t *testing.T, s AgentStand, spec command.Backup, report command.BackupReport) {
 	t.Helper()

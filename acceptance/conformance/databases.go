@@ -49,6 +49,7 @@ func recordComesBack(w *world) {
 	r.Settings = database.Settings{
 		SettingsGeneration: 1 << 40, SettingsApplied: 6, TimeoutProfile: querytimeout.Short,
 		TimeoutEffective: querytimeout.Standard, TimeoutOperation: newID[id.OperationID](), StorageStatus: database.StorageClosed,
+		StorageCeiling: 1 << 50,
 	}
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
 	w.equal("as saved", lock(w, r.ID), r)

@@ -96,6 +96,7 @@ func (w *world) record(name string) database.Record {
 		ID: newID[id.DatabaseID](), AccountID: w.account.ID, ServerID: w.server.ID, Name: name, DisplayName: "Shop, " + name,
 		RoleModel: database.Managed, Environment: database.Staging, Schedule: database.NoSchedule, Status: database.Active,
 		CreatedAt: epoch, ConnectionCap: 60, Settings: database.NoSettings(), Host: w.server.PublicHost, Port: w.server.PublicPort,
+		Plan: w.account.Plan,
 	}
 }
 

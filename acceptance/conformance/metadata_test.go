@@ -44,6 +44,7 @@ func TestAllowlist(t *testing.T)    { eachStore(t, conformance.Allowlist) }
 func TestBackups(t *testing.T)      { eachStore(t, conformance.Backups) }
 func TestOperations(t *testing.T)   { eachStore(t, conformance.Operations) }
 func TestQueue(t *testing.T)        { eachStore(t, conformance.Queue) }
+func TestStorage(t *testing.T)      { eachStore(t, conformance.Storage) }
 func TestUses(t *testing.T)         { eachStore(t, conformance.Uses) }
 func TestIdempotency(t *testing.T)  { eachStore(t, conformance.Idempotency) }
 func TestAudit(t *testing.T)        { eachStore(t, conformance.Audit) }

@@ -193,7 +193,7 @@ func TestKilledWhileOpeningAndClosing(t *testing.T) {
 
 func TestKilledWhileConfiguring(t *testing.T) {
 	t.Parallel()
-	runAll(t, configuring())
+	runAll(t, slices.Concat(configuring(), exceeding()))
 }
 
 func TestKilledWhileBackingUp(t *testing.T) {
@@ -267,7 +267,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	hit := map[string]bool{}
 	h := &shared{}
 	for _, k := range slices.Concat(
-		creating(), openingAndClosing(), undoing(), allowing(), configuring(), backingUp(), failingBackups(),
+		creating(), openingAndClosing(), undoing(), allowing(), configuring(), exceeding(), backingUp(), failingBackups(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {

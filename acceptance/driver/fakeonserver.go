@@ -78,6 +78,14 @@ func (h fakeOnServer) Obstruct(username string, on bool) error {
 	return done(h.server.Obstruct(username, on))
 }
 
+// Grow implements spec.OnServer.
+func (h fakeOnServer) Grow(db spec.Created, bytes int64) error {
+	return done(h.server.SetSize(db.Name, bytes))
+}
+
+// Shrink implements spec.OnServer.
+func (h fakeOnServer) Shrink(db spec.Created) error { return done(h.server.SetSize(db.Name, 0)) }
+
 // DropLogin implements spec.OnServer.
 func (h fakeOnServer) DropLogin(_ spec.Created, username string) error {
 	return done(h.server.DropLogin(username))

@@ -42,6 +42,20 @@ func (o fakeOperator) SetQuota(a spec.Account, databases int) error {
 	return err
 }
 
+// SetBytes implements spec.Operator.
+func (o fakeOperator) SetBytes(a spec.Account, database, backups int64) error {
+	_, err := o.use().ChangeAccount(context.Background(), a.ID, func(a *account.Account) {
+		a.DatabaseBytes, a.BackupBytes = &database, &backups
+	})
+	return err
+}
+
+// OpenDatabase implements spec.Operator.
+func (o fakeOperator) OpenDatabase(of id.DatabaseID, reason string) error {
+	_, err := o.use().OpenDatabase(context.Background(), of, "somebody", reason)
+	return err
+}
+
 // NewKey implements spec.Operator.
 func (o fakeOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.Key, error) {
 	n := operator.NewKey{AccountID: a.ID, Label: "a key", Scope: account.FullAccount}

@@ -20,6 +20,24 @@ func (h onServer) Owner(db spec.Created, statement string) error {
 	return err
 }
 
+// overriding is what an owner begins with whose database is full.
+const overriding = "SET default_transaction_read_only = off"
+
+// Grow implements spec.OnServer: with what does not compress, of which the database has some megabytes from the start.
+func (h onServer) Grow(db spec.Created, bytes int64) error {
+	_, err := h.apps.Run(db.Login(), overriding, "CREATE TABLE IF NOT EXISTS ballast (x bytea)",
+		"ALTER TABLE ballast ALTER x SET STORAGE EXTERNAL", fmt.Sprintf(`INSERT INTO ballast
+			SELECT convert_to(repeat(md5(i::text), 30000), 'UTF8')
+			FROM generate_series(1, greatest(0, %d - pg_database_size(current_database())) / 900000 + 1) i`, bytes))
+	return err
+}
+
+// Shrink implements spec.OnServer.
+func (h onServer) Shrink(db spec.Created) error {
+	_, err := h.apps.Run(db.Login(), overriding, "TRUNCATE ballast")
+	return err
+}
+
 // Withdraw implements spec.OnServer.
 func (h onServer) Withdraw(db spec.Created, username string) error {
 	return h.Owner(db, "REVOKE CONNECT ON DATABASE "+pq.QuoteIdentifier(db.Name)+" FROM "+pq.QuoteIdentifier(username))

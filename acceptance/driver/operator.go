@@ -38,6 +38,19 @@ func (o realOperator) SetQuota(a spec.Account, databases int) error {
 	return err
 }
 
+// SetBytes implements spec.Operator.
+func (o realOperator) SetBytes(a spec.Account, database, backups int64) error {
+	_, err := o.admin("account", "set", "--account", string(a.ID), "--database-bytes", strconv.FormatInt(database, 10),
+		"--backup-bytes", strconv.FormatInt(backups, 10))
+	return err
+}
+
+// OpenDatabase implements spec.Operator.
+func (o realOperator) OpenDatabase(of id.DatabaseID, reason string) error {
+	_, err := o.admin("database", "open", "--database", string(of), "--reason", reason)
+	return err
+}
+
 // NewKey implements spec.Operator.
 func (o realOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.Key, error) {
 	args := []string{"key", "create", "--account", string(a.ID), "--label", "a key"}

@@ -19,7 +19,7 @@ func Scenarios() []Scenario {
 		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping),
 		of("allowlist", allowlisting), of("query-timeout", limitingQueries), of("activity", recording),
 		of("backup", backingUp), of("retention", retaining),
-		of("schedule", scheduling), of("storage", runningOutOfRoom), of("agent", losingTheAgent),
+		of("schedule", scheduling), of("storage", runningOutOfRoom), of("storage-quota", limitingBytes), of("agent", losingTheAgent),
 		of("operation", operating), of("member", sharing), of("members", inviting), of("right", permitting),
 		of("key", changingKeys), of("rate", limiting),
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),

@@ -86,6 +86,10 @@ type Operator interface {
 	SetCredentialValidity(a Account, d time.Duration) error
 	// SetQuota changes how many databases an account may have.
 	SetQuota(a Account, databases int) error
+	// SetBytes changes how many bytes one database of an account, and its backups, may take.
+	SetBytes(a Account, database, backups int64) error
+	// OpenDatabase lets customers in again whose database was closed for its size.
+	OpenDatabase(of id.DatabaseID, reason string) error
 	// NewKey makes an API key: of full access, or of the given databases only.
 	NewKey(a Account, databases ...id.DatabaseID) (Key, error)
 	// ReplaceKey gives a key a new text.
@@ -127,6 +131,9 @@ type OnServer interface {
 	SetPassword(l Login, password string) error
 	// Obstruct has the operator take the agent's right to administer a login, or give it back.
 	Obstruct(username string, on bool) error
+	// Grow has the owner write until the database takes so many bytes at least; Shrink has the owner empty what Grow has filled.
+	Grow(db Created, bytes int64) error
+	Shrink(db Created) error
 	// DropLogin has the operator drop a login of a database, with all grants to it.
 	DropLogin(in Created, username string) error
 }

@@ -27,11 +27,13 @@ func TestWireShapes(t *testing.T) {
 	record := database.Record{
 		ID: knownID, Name: "shop", DisplayName: "Shop", Host: "db.example", Port: 6432, Status: database.Active,
 		SizeBytes: 7, CreatedAt: at, Environment: database.Staging,
+		Plan: account.Free, Settings: database.Settings{StorageStatus: database.StorageFull},
 	}
 	plain := record
 	plain.Environment = ""
 	const shown = `"id":"` + knownID + `","name":"shop","displayName":"Shop","host":"db.example","port":6432,` +
 		`"database":"shop","username":"shop","status":"active","sizeBytes":7,"createdAt":"2026-03-01T11:30:00Z",`
+	const room = `,"storage":{"quotaBytes":1073741824,"status":"full"}`
 	work := operation.Operation{
 		ID: foreignID, DatabaseID: knownID, Kind: "backup", Status: operation.Queued, CreatedAt: at,
 		Stage: operation.StageQueued,
@@ -54,11 +56,11 @@ func TestWireShapes(t *testing.T) {
 		view any
 		want string
 	}{
-		{viewDatabase(record), `{` + shown + `"environment":"staging"}`},
-		{viewDatabase(plain), `{` + shown + `"environment":null}`},
+		{viewDatabase(record), `{` + shown + `"environment":"staging"` + room + `}`},
+		{viewDatabase(plain), `{` + shown + `"environment":null` + room + `}`},
 		{wire.CreatedDatabase{Database: viewDatabase(plain), Password: "pw", ConnectionString: "postgresql://x"},
-			`{` + shown + `"environment":null,"password":"pw","connectionString":"postgresql://x"}`},
-		{wire.CreatedDatabase{Database: viewDatabase(plain)}, `{` + shown + `"environment":null}`},
+			`{` + shown + `"environment":null` + room + `,"password":"pw","connectionString":"postgresql://x"}`},
+		{wire.CreatedDatabase{Database: viewDatabase(plain)}, `{` + shown + `"environment":null` + room + `}`},
 		{viewOperation(work), workShown + `"status":"queued","stage":"queued","progress":0,"result":null,"error":null,` +
 			workTail + `"finishedAt":null}`},
 		{viewOperation(done), workShown + `"status":"succeeded","stage":"queued","progress":100,"result":{"filename":"f"},` +

@@ -14,6 +14,7 @@ var (
 
 	accountChanges = []string{
 		"plan", "max_databases", "connection_cap", "backup_days", "verify_backups", "credential_validity",
+		"database_bytes", "backup_bytes",
 	}
 )
 

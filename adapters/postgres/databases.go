@@ -14,20 +14,23 @@ import (
 )
 
 var (
-	databaseTable = tableOf[database.Record]("databases", "host", "port").withOptional("timeout_operation")
+	databaseTable = tableOf[database.Record]("databases", "host", "port", "account_plan", "account_database_bytes").
+			withOptional("timeout_operation")
 
 	databaseChanges = []string{
 		"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
 		"access_generation", "allowlist_generation", "allowlist_applied",
 		"role_generation", "role_ordinal", "roles_barred",
 		"settings_generation", "settings_applied", "timeout_profile", "timeout_effective", "timeout_operation", "storage_status",
+		"storage_ceiling",
 	}
 )
 
-// readDatabases begins a SELECT of records, whose host and port are those of the server.
+// readDatabases begins a SELECT of records, with what is known of them by their servers and accounts.
 func readDatabases() sq.SelectBuilder {
 	return databaseTable.read().Columns("s.public_host AS host", "s.public_port AS port").
-		Join("servers s ON s.id = t.server_id")
+		Columns("a.plan AS account_plan", "a.database_bytes AS account_database_bytes").
+		Join("servers s ON s.id = t.server_id").Join("accounts a ON a.id = t.account_id")
 }
 
 // inView is what a viewer sees; its arguments are the user, then account, scope and key. A full-account key sees its account's

@@ -17,6 +17,7 @@ type Request struct {
 	Filename    backup.Filename
 	Verify      bool
 	Logins      []string // the database's roles, for the manifest
+	MaxBytes    int64    // how large the file may become; 0: as large as there is room for
 }
 
 // Result is a backup that exists.

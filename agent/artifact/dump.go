@@ -155,7 +155,7 @@ func (b *Backuper) writeData(ctx context.Context, run pgDump, req Request, p *pl
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
-	return compressed(file, func(dst io.Writer) error {
+	return compressed(file, req.MaxBytes, func(dst io.Writer) error {
 		consume := func(src io.Reader) error { return p.filter().Copy(dst, src) }
 		return run.run(ctx, consume, "--no-owner", "--no-privileges")
 	})
@@ -167,16 +167,21 @@ func (b *Backuper) writeSidecar(ctx context.Context, run pgDump, req Request) (b
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
-	return compressed(file, func(dst io.Writer) error {
+	return compressed(file, 0, func(dst io.Writer) error {
 		consume := func(src io.Reader) error { _, err := io.Copy(dst, src); return err }
 		return run.run(ctx, consume, "--schema-only")
 	})
 }
 
-// compressed runs produce with a gzip writer to the file, and makes the file durable.
-func compressed(file *store.File, produce func(io.Writer) error) (backup.FileDigest, error) {
+// compressed runs produce with a gzip writer to the file, and makes the file durable. A file that becomes larger than most, where
+// that is not 0, is BACKUP_STORAGE_FULL.
+func compressed(file *store.File, most int64, produce func(io.Writer) error) (backup.FileDigest, error) {
 	defer file.Close() //nolint:errcheck // after Finish it does nothing; before it, the file is discarded
-	zip, err := pgzip.NewWriterLevel(file, gzipLevel)
+	var to io.Writer = file
+	if most > 0 {
+		to = &bounded{file: file, left: most, most: most}
+	}
+	zip, err := pgzip.NewWriterLevel(to, gzipLevel)
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
@@ -192,4 +197,17 @@ func compressed(file *store.File, produce func(io.Writer) error) (backup.FileDig
 		return backup.FileDigest{}, err
 	}
 	return file.Finish()
+}
+
+// bounded refuses what goes beyond a number of bytes.
+type bounded struct {
+	file       io.Writer
+	left, most int64
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, backup.TooLarge(b.most)
+	}
+	return b.file.Write(p)
 }

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"strings"
 	"time"
 
@@ -116,18 +115,3 @@ func (x *Executor) lockFor(ctx context.Context, c protocol.Command) (func(), err
 }
 
 func databaseResource(id string) string { return "database/" + id }
-
-// Size returns the size of a database on disk.
-func (x *Executor) Size(ctx context.Context, q command.DatabaseSize) (command.Size, error) {
-	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1`
-	var size sql.NullInt64
-	err := x.sizing.run(ctx, func() error {
-		ctx, cancel := context.WithTimeout(ctx, sizeTime)
-		defer cancel()
-		return x.db.QueryRowContext(ctx, query, string(q.DatabaseID)).Scan(&size)
-	})
-	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
-		return command.Size{}, command.Refuse(command.ReasonNotFound, "the server has no database %s", q.DatabaseID)
-	}
-	return command.Size{Bytes: size.Int64}, err
-}

@@ -57,9 +57,15 @@ func TestPlans(t *testing.T) {
 		api  bool
 		want Quotas
 	}{
-		{Free, false, Quotas{Databases: 1, ConnectionCap: 20, BackupDays: 7, VerifyBackups: true}},
-		{Pro, true, Quotas{Databases: 10, ConnectionCap: 60, BackupDays: 14, VerifyBackups: true}},
-		{Business, true, Quotas{Databases: 100, ConnectionCap: 200, BackupDays: 30, VerifyBackups: true}},
+		{Free, false, Quotas{
+			Databases: 1, ConnectionCap: 20, BackupDays: 7, VerifyBackups: true, DatabaseBytes: 1 << 30, BackupBytes: 4 << 30,
+		}},
+		{Pro, true, Quotas{
+			Databases: 10, ConnectionCap: 60, BackupDays: 14, VerifyBackups: true, DatabaseBytes: 20 << 30, BackupBytes: 100 << 30,
+		}},
+		{Business, true, Quotas{
+			Databases: 100, ConnectionCap: 200, BackupDays: 30, VerifyBackups: true, DatabaseBytes: 200 << 30, BackupBytes: 2000 << 30,
+		}},
 	}
 	for _, v := range cases {
 		if p, err := ParsePlan(string(v.plan)); err != nil || p != v.plan {
@@ -83,7 +89,7 @@ func TestPlans(t *testing.T) {
 }
 
 func TestOverridesWinOneByOne(t *testing.T) {
-	number, off, hour := 3, false, time.Hour
+	number, off, hour, bytes := 3, false, time.Hour, int64(5)
 	pro := planQuotas[Pro]
 	cases := map[string]struct {
 		with   Overrides
@@ -94,6 +100,8 @@ func TestOverridesWinOneByOne(t *testing.T) {
 		"connections": {Overrides{ConnectionCap: &number}, func(q *Quotas) { q.ConnectionCap = 3 }},
 		"backups":     {Overrides{BackupDays: &number}, func(q *Quotas) { q.BackupDays = 3 }},
 		"verify":      {Overrides{VerifyBackups: &off}, func(q *Quotas) { q.VerifyBackups = false }},
+		"bytes":       {Overrides{DatabaseBytes: &bytes}, func(q *Quotas) { q.DatabaseBytes = 5 }},
+		"files":       {Overrides{BackupBytes: &bytes}, func(q *Quotas) { q.BackupBytes = 5 }},
 		"validity":    {Overrides{CredentialValidity: &hour}, func(q *Quotas) { q.CredentialValidity = hour }},
 	}
 	for name, v := range cases {
@@ -110,9 +118,11 @@ func TestOverridesWinOneByOne(t *testing.T) {
 
 func TestOverridesHaveBounds(t *testing.T) {
 	number := func(n int) *int { return &n }
+	bytes := func(n int64) *int64 { return &n }
 	validity := func(d time.Duration) *time.Duration { return &d }
 	for _, good := range []Overrides{
 		{}, {MaxDatabases: number(0)}, {ConnectionCap: number(1)}, {BackupDays: number(1)},
+		{DatabaseBytes: bytes(1)}, {BackupBytes: bytes(1 << 50)},
 		{CredentialValidity: validity(0)}, {CredentialValidity: validity(5 * time.Minute)},
 	} {
 		if err := good.Validate(); err != nil {
@@ -123,6 +133,8 @@ func TestOverridesHaveBounds(t *testing.T) {
 		"maxDatabases":       {MaxDatabases: number(-1)},
 		"connectionCap":      {ConnectionCap: number(0)},
 		"backupDays":         {BackupDays: number(0)},
+		"databaseBytes":      {DatabaseBytes: bytes(0)},
+		"backupBytes":        {BackupBytes: bytes(1<<50 + 1)},
 		"credentialValidity": {CredentialValidity: validity(5*time.Minute - 1)},
 	} {
 		if err := bad.Validate(); err == nil || !strings.HasPrefix(err.Error(), "VALIDATION_ERROR: "+field+":") {

@@ -30,14 +30,30 @@ type Quotas struct {
 	ConnectionCap int // server connections of one managed database
 	BackupDays    int // days that a backup is kept
 	VerifyBackups bool
+	DatabaseBytes int64 // of one database on disk
+	BackupBytes   int64 // of all backup files of one database
 	// CredentialValidity ends additional roles' passwords; zero means never.
 	CredentialValidity time.Duration
 }
 
+const gib = 1 << 30
+
+// The bytes of backups are several times those of a database: a compressed file takes a fraction of it, and a day has one.
 var planQuotas = map[Plan]Quotas{
-	Free:     {Databases: 1, ConnectionCap: 20, BackupDays: 7, VerifyBackups: true},
-	Pro:      {Databases: 10, ConnectionCap: 60, BackupDays: 14, VerifyBackups: true},
-	Business: {Databases: 100, ConnectionCap: 200, BackupDays: 30, VerifyBackups: true},
+	Free: {
+		Databases: 1, ConnectionCap: 20, BackupDays: 7, VerifyBackups: true, DatabaseBytes: 1 * gib, BackupBytes: 4 * gib,
+	},
+	Pro: {
+		Databases: 10, ConnectionCap: 60, BackupDays: 14, VerifyBackups: true, DatabaseBytes: 20 * gib, BackupBytes: 100 * gib,
+	},
+	Business: {
+		Databases: 100, ConnectionCap: 200, BackupDays: 30, VerifyBackups: true, DatabaseBytes: 200 * gib, BackupBytes: 2000 * gib,
+	},
+}
+
+// DatabaseBytes is the quota of one database's bytes on a plan, with an operator's exception.
+func DatabaseBytes(plan Plan, exception *int64) int64 {
+	return Account{Plan: plan, Overrides: Overrides{DatabaseBytes: exception}}.Quotas().DatabaseBytes
 }
 
 // Overrides are an operator's exceptions for one account; nil leaves the plan's value.
@@ -46,6 +62,8 @@ type Overrides struct {
 	ConnectionCap      *int           `db:"connection_cap"`
 	BackupDays         *int           `db:"backup_days"`
 	VerifyBackups      *bool          `db:"verify_backups"`
+	DatabaseBytes      *int64         `db:"database_bytes"`
+	BackupBytes        *int64         `db:"backup_bytes"`
 	CredentialValidity *time.Duration `db:"credential_validity"`
 }
 
@@ -59,6 +77,7 @@ const (
 	mostDatabases   = 1_000_000
 	mostConnections = 100_000
 	mostBackupDays  = 36_500
+	mostBytes       = 1 << 50
 )
 
 // Validate returns VALIDATION_ERROR for the first exception that is out of range. A CredentialValidity of 0 means forever.
@@ -74,6 +93,14 @@ func (o Overrides) Validate() error {
 	} {
 		if n.value != nil && (*n.value < n.low || *n.value > n.high) {
 			return fault.Invalid(n.field, "must be %d to %d", n.low, n.high)
+		}
+	}
+	for _, n := range []struct {
+		field string
+		value *int64
+	}{{"databaseBytes", o.DatabaseBytes}, {"backupBytes", o.BackupBytes}} {
+		if n.value != nil && (*n.value < 1 || *n.value > mostBytes) {
+			return fault.Invalid(n.field, "must be 1 to %d", int64(mostBytes))
 		}
 	}
 	if v := o.CredentialValidity; v != nil && *v != 0 && *v < MinCredentialValidity {
@@ -108,6 +135,8 @@ func (a Account) Quotas() Quotas {
 	override(&q.ConnectionCap, a.ConnectionCap)
 	override(&q.BackupDays, a.BackupDays)
 	override(&q.VerifyBackups, a.VerifyBackups)
+	override(&q.DatabaseBytes, a.DatabaseBytes)
+	override(&q.BackupBytes, a.BackupBytes)
 	override(&q.CredentialValidity, a.CredentialValidity)
 	return q
 }

@@ -20,6 +20,9 @@ const (
 	DatabaseRestarted  Action = "database.restarted"
 	AccessLost         Action = "database.access_lost"
 	AccessRestored     Action = "database.access_restored"
+	StorageFull        Action = "storage.full"   // read-only by default
+	StorageClosed      Action = "storage.closed" // nobody can connect
+	StorageWithin      Action = "storage.ok"
 	AllowlistAdded     Action = "allowlist.added"
 	AllowlistRemoved   Action = "allowlist.removed"
 	BackupRequested    Action = "backup.requested"

@@ -16,13 +16,21 @@ type Backup struct {
 	DatabaseID            id.DatabaseID   `json:"databaseId"`
 	Filename              backup.Filename `json:"filename"`
 	Verify                bool            `json:"verify"`
+	// MaxBytes is how large the file may become; 0: as large as the server has room for. One that becomes larger is
+	// BackupFailed with ReasonStorageFull.
+	MaxBytes int64 `json:"maxBytes,omitempty" agent:"later"`
 }
 
 // About implements Command.
 func (c Backup) About() About { return ofDatabase("backup.run", c.DatabaseID, 1) }
 
 // Check implements Command.
-func (c Backup) Check() error { return checkFile(c.DatabaseID, c.Filename) }
+func (c Backup) Check() error {
+	if c.MaxBytes < 0 {
+		return Refuse(ReasonInvalid, "maxBytes must not be negative")
+	}
+	return checkFile(c.DatabaseID, c.Filename)
+}
 
 // BackupState tells a running backup from a finished one.
 type BackupState string

@@ -171,6 +171,16 @@ func TestCommandsAsAgentsKnowThem(t *testing.T) {
 	}
 }
 
+// What came later to a command of which agents of every version know the rest.
+func TestABackupWithALimit(t *testing.T) {
+	c := command.Backup{DatabaseID: db, Filename: "20261121_065347.sql.gz", MaxBytes: 7}
+	payload, err := json.Marshal(c)
+	want := `{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz","verify":false,"maxBytes":7}`
+	if err != nil || string(payload) != want || !slices.Equal(command.Needs(c), []string{"backup.run.maxBytes"}) {
+		t.Errorf("%s, %v, needs %v", payload, err, command.Needs(c))
+	}
+}
+
 // An agent refuses a member that it does not know. So a field that none of the payloads above has must say that it came later.
 func TestFieldsThatCameLaterSaySo(t *testing.T) {
 	payloads := map[reflect.Type]string{}

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
+	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 )
@@ -30,7 +31,8 @@ type (
 // so that a test can kill the process and show that the next start continues the flow. Operations have their own; see
 // work.Engine.Points.
 var CrashPoints = slices.Concat(
-	databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, settings.CrashPoints, webhooks.CrashPoints, mails.CrashPoints,
+	databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, settings.CrashPoints, storage.CrashPoints,
+	webhooks.CrashPoints, mails.CrashPoints,
 )
 
 // ControlPlane is the set of use cases, all on the same ports.
@@ -60,6 +62,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	storage.New(shared) // before settings, so that what a round decides is sent in the same one
 	sets := settings.New(shared)
 	return &ControlPlane{
 		Access:        access.New(shared),

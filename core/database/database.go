@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -89,7 +90,14 @@ type Record struct {
 
 	Host string `db:"host"`
 	Port int    `db:"port"`
+
+	// Plan and DatabaseBytes are those of its account. They decide StorageQuota.
+	Plan          account.Plan `db:"account_plan"`
+	DatabaseBytes *int64       `db:"account_database_bytes"`
 }
+
+// StorageQuota is how many bytes the database may take.
+func (r Record) StorageQuota() int64 { return account.DatabaseBytes(r.Plan, r.DatabaseBytes) }
 
 // SpareConnections are those of a database, above its cap, that are left to the agent.
 const SpareConnections = 5

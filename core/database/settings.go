@@ -34,7 +34,9 @@ type Settings struct {
 	TimeoutEffective querytimeout.Profile `db:"timeout_effective"`
 	TimeoutOperation id.OperationID       `db:"timeout_operation"`
 
-	StorageStatus StorageStatus `db:"storage_status"`
+	// StorageStatus and StorageCeiling are the two parts of Storage.
+	StorageStatus  StorageStatus `db:"storage_status"`
+	StorageCeiling int64         `db:"storage_ceiling"`
 }
 
 // NoSettings are those of a new database.

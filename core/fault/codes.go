@@ -129,7 +129,7 @@ var Table = []Entry{
 		"at the moment; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
-	{BackupStorageFull, 507, "the server has no room for another backup"},
+	{BackupStorageFull, 507, "the account's quota for the backups of the database is used up, or the server has no room for another; the message says which"},
 	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},
 	{BackupNotVerified, 0, "the backup file did not come back equal to the database; the message names statement, object and SQLSTATE"},
 }

@@ -10,6 +10,9 @@ type BackupInput struct {
 	Filename string `json:"filename"`
 	Trigger  string `json:"trigger"`
 	Verify   bool   `json:"verify"`
+	// MaxBytes is what the quota leaves for the file; 0: it does not count. NoRoom says that it leaves nothing.
+	MaxBytes int64 `json:"maxBytes,omitempty"`
+	NoRoom   bool  `json:"noRoom,omitempty"`
 }
 
 // BackupResult is the result of a succeeded backup operation.

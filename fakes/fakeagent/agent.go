@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -22,6 +23,9 @@ func (a agent) Do(ctx context.Context, f ports.Fence, c command.Command) (json.R
 	return a.s.encoded(ctx, call, func() (any, error) {
 		if a.s.faults.oldAgent && c.About().Kind == (command.ChangeLogin{}).About().Kind {
 			return nil, command.Refuse(command.ReasonNoRoute, "the agent does not know this command")
+		}
+		if word := a.s.faults.lacks; slices.Contains(command.Needs(c), word) {
+			return nil, command.Refuse(command.ReasonTooOld, "the agent does not know %s", word)
 		}
 		return a.s.told(f, c)
 	})
@@ -145,8 +149,10 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.Capabilities{Connections: manyConnections}, nil
 	case command.DatabaseSize:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {
-			return command.Size{Bytes: emptyDatabase + int64(len(d.contents))}, nil
+			return command.Size{Bytes: d.bytes()}, nil
 		})
+	case command.StorageUse:
+		return s.storageUse(q), nil
 	case command.Settings:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.SettingsInForce, error) { return d.settingsInForce(), nil })
 	case command.InspectLogin:

@@ -52,6 +52,12 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 
 func (s *Server) store(j *job) {
 	content := compress(j.snapshot)
+	if most := j.spec.MaxBytes; most > 0 && int64(len(content)) > most {
+		j.report = command.BackupReport{
+			State: command.BackupFailed, Reason: command.ReasonStorageFull, Message: backup.TooLarge(most).Message,
+		}
+		return
+	}
 	sum := sha256.Sum256(content)
 	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content}
 	j.report.SizeBytes, j.report.ChecksumSHA256 = int64(len(content)), hex.EncodeToString(sum[:])

@@ -42,6 +42,7 @@ type faults struct {
 	unreachable bool
 	unavailable bool
 	oldAgent    bool
+	lacks       string
 	storageFull bool
 	notVerified string
 	loseReplies int
@@ -59,6 +60,9 @@ func (s *Server) SetUnavailable(on bool) { s.set(func(f *faults) { f.unavailable
 
 // SetOldAgent takes away what an old agent does not know, the routes of backups, all of roles and accounts: ReasonNoRoute.
 func (s *Server) SetOldAgent(on bool) { s.set(func(f *faults) { f.oldAgent = on }) }
+
+// SetLacking makes the agent one that does not know a kind, step or field, as command.Needs writes it: ReasonTooOld.
+func (s *Server) SetLacking(word string) { s.set(func(f *faults) { f.lacks = word }) }
 
 // SetNameless makes refusals name no generations, as those of an agent of an earlier version.
 func (s *Server) SetNameless(on bool) { s.set(func(*faults) { s.ledger.nameless = on }) }

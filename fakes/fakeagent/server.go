@@ -24,6 +24,7 @@ type Server struct {
 	jobs      map[id.OperationID]*job
 	faults    faults
 	lastOID   int64
+	sizes     sizes
 }
 
 // databaseState is a database that stands under its name.
@@ -40,6 +41,7 @@ type databaseState struct {
 	settings  command.Configure      // the last that was done
 	overrides []command.RoleOverride // customers' own settings of single roles
 	contents  string                 // SQL text
+	size      int64                  // as set; 0: that of contents
 	sessions  map[*Session]bool
 }
 

@@ -35,10 +35,12 @@ func (d databases) Add(ctx context.Context, r database.Record) error {
 	})
 }
 
-// record adds host and port, which are those of the server.
+// record adds what is known of a database by its server and its account.
 func (s *state) record(r database.Record) database.Record {
 	server, _ := s.servers.get(r.ServerID)
 	r.Host, r.Port = server.PublicHost, server.PublicPort
+	owner, _ := s.accounts.get(r.AccountID)
+	r.Plan, r.DatabaseBytes = owner.Plan, owner.DatabaseBytes
 	return r
 }
 

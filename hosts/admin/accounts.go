@@ -50,6 +50,7 @@ const plansOwn = -1
 func (m *metadata) accountSet() *cobra.Command {
 	var accountID, plan string
 	var databases, connections, days int
+	databaseBytes, backupBytes := byteCount(plansOwn), byteCount(plansOwn)
 	var verify bool
 	var validity time.Duration
 	cmd := &cobra.Command{
@@ -61,6 +62,8 @@ func (m *metadata) accountSet() *cobra.Command {
 	f.IntVar(&databases, "max-databases", plansOwn, "most databases that the account may have, previews included")
 	f.IntVar(&connections, "connection-cap", plansOwn, "server connections of each new managed database")
 	f.IntVar(&days, "backup-days", plansOwn, "days that a new backup is kept")
+	f.Var(&databaseBytes, "database-bytes", "bytes that one database may take, as in 20GiB; above that it is read-only by default")
+	f.Var(&backupBytes, "backup-bytes", "bytes that the backup files of one database may take, as in 100GiB")
 	f.BoolVar(&verify, "verify-backups", true, "verify each backup by restoring it")
 	f.DurationVar(&validity, "credential-validity", 0,
 		"how long a password of an additional role is valid, at least 5m; 0 means forever")
@@ -78,6 +81,8 @@ func (m *metadata) accountSet() *cobra.Command {
 			set(given("max-databases"), &a.MaxDatabases, databases, databases != plansOwn)
 			set(given("connection-cap"), &a.ConnectionCap, connections, connections != plansOwn)
 			set(given("backup-days"), &a.BackupDays, days, days != plansOwn)
+			set(given("database-bytes"), &a.DatabaseBytes, int64(databaseBytes), databaseBytes != plansOwn)
+			set(given("backup-bytes"), &a.BackupBytes, int64(backupBytes), backupBytes != plansOwn)
 			set(given("verify-backups"), &a.VerifyBackups, verify, true)
 			set(given("credential-validity"), &a.CredentialValidity, validity, validity != 0)
 		})
@@ -106,6 +111,7 @@ func (m *metadata) changeAccount(cmd *cobra.Command, text string, change func(*a
 		return row{
 			{"accountId", a.ID}, {"plan", a.Plan}, {"maxDatabases", q.Databases}, {"connectionCap", q.ConnectionCap},
 			{"backupDays", q.BackupDays}, {"verifyBackups", q.VerifyBackups},
+			{"databaseBytes", q.DatabaseBytes}, {"backupBytes", q.BackupBytes},
 			{"credentialValidity", q.CredentialValidity.String()},
 		}, err
 	})

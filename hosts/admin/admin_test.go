@@ -138,6 +138,18 @@ func TestAnOperatorChangesWhatAPlanAllows(t *testing.T) {
 	for _, n := range []string{"-2", "36501"} {
 		c.refuses("backupDays: must be 1 to 36500", "account", "set", "--account="+account, "--backup-days="+n)
 	}
+	for _, n := range []string{"0", "-2", "1025TiB"} {
+		c.refuses("databaseBytes: must be 1 to 1125899906842624", "account", "set", "--account="+account, "--database-bytes="+n)
+		c.refuses("backupBytes: must be 1 to 1125899906842624", "account", "set", "--account="+account, "--backup-bytes="+n)
+	}
+	changed = c.does("account", "set", "--account="+account, "--database-bytes=3GiB", "--backup-bytes=7")
+	if changed["databaseBytes"] != 3.0*(1<<30) || changed["backupBytes"] != 7.0 {
+		t.Error("bytes:", changed)
+	}
+	changed = c.does("account", "set", "--account="+account, "--database-bytes=-1", "--backup-bytes=-1")
+	if changed["databaseBytes"] != 200.0*(1<<30) || changed["backupBytes"] != 2000.0*(1<<30) {
+		t.Error("the plan's own bytes:", changed)
+	}
 	for _, short := range []string{"1s", "4m59.999s", "-1h"} {
 		c.refuses("credentialValidity: must be at least 5m0s", "account", "set", "--account="+account, "--credential-validity="+short)
 	}

@@ -20,6 +20,14 @@ type Database struct {
 	SizeBytes   int64                 `json:"sizeBytes" description:"latest known size" example:"8437263"`
 	CreatedAt   time.Time             `json:"createdAt"`
 	Environment *database.Environment `json:"environment"`
+	Storage     Storage               `json:"storage"`
+}
+
+// Storage says where a database stands with regard to the quota of its bytes. It is full, read-only by default for its logins,
+// from its quota on until it is below 95 % of it, and closed above 120 %, until the operator acts.
+type Storage struct {
+	QuotaBytes int64                  `json:"quotaBytes" example:"21474836480"`
+	Status     database.StorageStatus `json:"status" description:"full: read-only by default; closed: nobody can connect"`
 }
 
 // CreatedDatabase adds password and connection string; a repeated request has neither once the owner's password has changed.

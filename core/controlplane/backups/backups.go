@@ -47,7 +47,8 @@ func (b *Backups) List(
 }
 
 // Start queues a backup. FORBIDDEN: a viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it.
-// BACKUP_STORAGE_FULL: the server has no room. AGENT_ERROR: the server cannot be reached; nothing is queued.
+// BACKUP_STORAGE_FULL: the account's quota for the backups of the database is used up, or the server has no room. AGENT_ERROR:
+// the server cannot be reached; nothing is queued.
 func (b *Backups) Start(ctx context.Context, r access.Reached) (operation.Operation, error) {
 	if err := r.Permit(account.ManageBackups); err != nil {
 		return operation.Operation{}, err
@@ -114,6 +115,8 @@ func (b *Backups) queueBackup(
 	return o, err
 }
 
+// backupInput decides over a backup that is to begin. A scheduled one begins also where the quota leaves nothing for it, so that
+// its owner hears that it failed.
 func (b *Backups) backupInput(
 	ctx context.Context, tx ports.Tx, r database.Record, t backup.Trigger,
 ) (operation.BackupInput, error) {
@@ -125,10 +128,30 @@ func (b *Backups) backupInput(
 	if err != nil {
 		return operation.BackupInput{}, err
 	}
+	left, err := leftOf(ctx, tx, r, owner, t)
+	full := fault.Has(err, fault.BackupStorageFull)
+	if err != nil && (!full || t != backup.Scheduled) {
+		return operation.BackupInput{}, err
+	}
 	return operation.BackupInput{
 		Filename: string(backup.FreeFilename(b.plane.Clock.Now(), taken)), Trigger: string(t),
-		Verify: t == backup.Deletion || owner.Quotas().VerifyBackups && !slices.Contains(b.plane.UnverifiedPlans, owner.Plan),
+		Verify:   t == backup.Deletion || owner.Quotas().VerifyBackups && !slices.Contains(b.plane.UnverifiedPlans, owner.Plan),
+		MaxBytes: left, NoRoom: full,
 	}, nil
+}
+
+// leftOf is what the account's quota leaves for a backup; 0 for that of a deletion, which must not fail for it.
+func leftOf(
+	ctx context.Context, tx ports.Tx, r database.Record, owner account.Account, t backup.Trigger,
+) (int64, error) {
+	if t == backup.Deletion {
+		return 0, nil
+	}
+	used, err := tx.Storage().BackupBytes(ctx, r.ID)
+	if err != nil {
+		return 0, err
+	}
+	return backup.Left(used, owner.Quotas().BackupBytes)
 }
 
 // Delete removes a backup file for good. FORBIDDEN: a viewer. BACKUP_NOT_FOUND. BACKUP_CONFLICT: a deletion backup,

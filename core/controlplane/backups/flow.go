@@ -52,6 +52,9 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 			return next, err
 		}
 	}
+	if j.Input.NoRoom {
+		return j.finishUnasked(ctx)
+	}
 	if err := j.tellAccount(ctx); err != nil {
 		return work.Next{}, err
 	}
@@ -84,10 +87,15 @@ func (b *Backups) pollAfter(o operation.Operation, stage string) time.Duration {
 
 // ask sends the command. A permanent refusal is returned as a report of failure.
 func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err error) {
+	c := command.Backup{
+		DatabaseID: j.record.ID, Filename: backup.Filename(j.Input.Filename), Verify: j.Input.Verify, MaxBytes: j.Input.MaxBytes,
+	}
 	err = j.Call(ctx, "backup", func(ctx context.Context, f ports.Fence) (err error) {
-		report, err = ports.Do(ctx, j.agent, f, command.Backup{
-			DatabaseID: j.record.ID, Filename: backup.Filename(j.Input.Filename), Verify: j.Input.Verify,
-		})
+		report, err = ports.Do(ctx, j.agent, f, c)
+		if c.MaxBytes > 0 && (command.RefusedFor(err, command.ReasonTooOld) || command.RefusedFor(err, command.ReasonConflict)) {
+			c.MaxBytes = 0 // the agent is too old for a limit, or was so when the backup began
+			report, err = ports.Do(ctx, j.agent, f, c)
+		}
 		return err
 	})
 	switch {
@@ -124,6 +132,16 @@ func (j backupJob) cancel(ctx context.Context) (work.Next, error) {
 			return j.audit(ctx, tx, audit.OperationCanceled, nil)
 		},
 	})
+}
+
+// finishUnasked ends a scheduled backup for which the quota had nothing left. The agent has not heard of it.
+func (j backupJob) finishUnasked(ctx context.Context) (work.Next, error) {
+	e := j.failed(command.BackupReport{
+		Reason:  command.ReasonStorageFull,
+		Message: "the account's quota for the backups of this database is used up: delete some of them",
+	})
+	e.DatabaseName = j.record.Name
+	return j.Finish(ctx, e)
 }
 
 func (j backupJob) conclude(ctx context.Context, r command.BackupReport) (work.Next, error) {

@@ -112,7 +112,7 @@ func (d *Databases) draft(c access.Caller, r CreateRequest) (draft, error) {
 	record := database.Record{
 		ID: plane.NewID[id.DatabaseID](d.plane.Entropy), AccountID: c.Account.ID, Name: r.Name, DisplayName: r.DisplayName,
 		RoleModel: r.RoleModel, Environment: r.Environment, Schedule: r.Schedule, Status: database.Creating, CreatedAt: now,
-		Settings: database.NoSettings(),
+		Settings: database.NoSettings(), Plan: c.Account.Plan, DatabaseBytes: c.Account.DatabaseBytes,
 	}
 	if r.RoleModel == database.Managed {
 		record.ConnectionCap = c.Account.Quotas().ConnectionCap

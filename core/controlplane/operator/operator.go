@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
+	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -21,11 +22,12 @@ import (
 type Operator struct {
 	plane *plane.Plane
 	*roles.Overrides
+	*storage.Quotas
 }
 
 // New makes the use cases.
 func New(p *plane.Plane) *Operator {
-	return &Operator{plane: p, Overrides: roles.NewOverrides(p)}
+	return &Operator{plane: p, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p)}
 }
 
 // NewAccount describes a user and the account that the user owns.
@@ -55,7 +57,8 @@ func (o *Operator) CreateAccount(ctx context.Context, n NewAccount) (account.Acc
 	return a, u, err
 }
 
-// ChangeAccount applies a change of plan or exceptions to an account. VALIDATION_ERROR names an exception that is out of range.
+// ChangeAccount applies a change of plan or exceptions to an account, and decides again over its databases where that changes
+// their quota. VALIDATION_ERROR names an exception that is out of range.
 func (o *Operator) ChangeAccount(
 	ctx context.Context, accountID id.AccountID, change func(*account.Account),
 ) (account.Account, error) {
@@ -64,11 +67,15 @@ func (o *Operator) ChangeAccount(
 		if a, err = tx.Accounts().LockForQuota(ctx, accountID); err != nil {
 			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
 		}
+		before := a
 		change(&a)
 		if err := a.Validate(); err != nil {
 			return err
 		}
-		return tx.Accounts().Save(ctx, a)
+		if err := tx.Accounts().Save(ctx, a); err != nil {
+			return err
+		}
+		return o.QuotaChanged(ctx, tx, before, a)
 	})
 	return a, err
 }

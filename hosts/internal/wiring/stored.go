@@ -19,8 +19,8 @@ type stored struct {
 	read    func(ctx context.Context, tx ports.Tx) ([]float64, error) // a value for each
 }
 
-// MeasureStore adds to the metrics of a host what webhooks have yet to deliver, which mails wait, and how many changes of logins
-// are stuck.
+// MeasureStore adds to the metrics of a host what webhooks have yet to deliver, which mails wait, how many changes of logins are
+// stuck, and what databases take.
 func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error {
 	backlog := []*prometheus.Desc{
 		prometheus.NewDesc("pgherd_webhooks_undelivered", "Events and deliveries that wait to be delivered.", nil, nil),
@@ -29,6 +29,12 @@ func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error 
 	}
 	stuck := []*prometheus.Desc{prometheus.NewDesc("pgherd_role_changes_stuck",
 		"Pending changes of logins that their server refuses for good: each blocks its database until an operator acts.", nil, nil)}
+	over := []*prometheus.Desc{
+		prometheus.NewDesc("pgherd_databases_bytes", "Size of all databases together, as last measured.", nil, nil),
+		prometheus.NewDesc("pgherd_databases_full", "Databases that are read-only by default, for the quota of their bytes.", nil, nil),
+		prometheus.NewDesc("pgherd_databases_closed",
+			"Databases far above the quota of their bytes: nobody can connect until an operator acts.", nil, nil),
+	}
 	mails := []*prometheus.Desc{
 		prometheus.NewDesc("pgherd_mails_waiting", "Mails that wait to be sent.", nil, nil),
 		prometheus.NewDesc("pgherd_mails_oldest_waiting_seconds", "Age of the oldest mail that waits; 0 when none does.", nil, nil),
@@ -40,6 +46,10 @@ func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error 
 		return max(0, clock.Now().Sub(*oldest).Seconds())
 	}
 	return errors.Join(
+		r.Register(stored{store, over, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
+			t, err := tx.Storage().Totals(ctx)
+			return []float64{float64(t.Bytes), float64(t.Full), float64(t.Closed)}, err
+		}}),
 		r.Register(stored{store, backlog, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
 			now, err := tx.Deliveries().Backlog(ctx)
 			return []float64{float64(now.Open), age(now.Oldest)}, err

@@ -38,8 +38,8 @@ const twoMails = `
 			'', 0, 'epoch'
 		FROM databases d, unnest(ARRAY['pending', 'sending', 'sent']) s WHERE d.name = 'x'`
 
-// The first statements are those of a host from before the column of refusals.
-func TestStuckChangesAndMailsAreCounted(t *testing.T) {
+// The statements are those of a host from before the columns of refusals and of quotas.
+func TestWhatIsStoredIsCounted(t *testing.T) {
 	db := clustertest.NewDatabase(t)
 	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
 	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
@@ -47,23 +47,30 @@ func TestStuckChangesAndMailsAreCounted(t *testing.T) {
 	r := wiring.NewRegistry()
 	check.NoError(t, wiring.MeasureStore(r, store, system.NewClock()))
 	clustertest.Exec(t, db.URL, twoChanges)
-	counted(t, r, 0)
+	counted(t, r, "pgherd_role_changes_stuck", 0)
 	clustertest.Exec(t, db.URL,
 		"UPDATE role_changes SET refusal = 'refused' FROM databases d WHERE d.id = database_id AND d.name = 'x'")
-	counted(t, r, 1)
-	clustertest.Exec(t, db.URL, twoMails)
-	if got := gauge(t, r, "pgherd_mails_waiting"); got != 2 {
-		t.Errorf("%v mails wait; want 2", got)
+	counted(t, r, "pgherd_role_changes_stuck", 1)
+
+	counted(t, r, "pgherd_databases_full", 0)
+	clustertest.Exec(t, db.URL, `UPDATE databases SET size_bytes = 1::bigint << 40,
+		storage_status = CASE name WHEN 'x' THEN 'full' ELSE 'closed' END`)
+	for _, name := range []string{"pgherd_databases_full", "pgherd_databases_closed"} {
+		counted(t, r, name, 1)
 	}
+	counted(t, r, "pgherd_databases_bytes", 2<<40)
+
+	clustertest.Exec(t, db.URL, twoMails)
+	counted(t, r, "pgherd_mails_waiting", 2)
 	if got := gauge(t, r, "pgherd_mails_oldest_waiting_seconds"); got < 1e9 {
 		t.Errorf("the oldest mail waits for %v s", got)
 	}
 }
 
-func counted(t *testing.T, r wiring.Registry, want float64) {
+func counted(t *testing.T, r wiring.Registry, name string, want float64) {
 	t.Helper()
-	if got := gauge(t, r, "pgherd_role_changes_stuck"); got != want {
-		t.Errorf("%v changes are stuck; want %v", got, want)
+	if got := gauge(t, r, name); got != want {
+		t.Errorf("%s is %v; want %v", name, got, want)
 	}
 }
 

@@ -1,0 +1,46 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+var (
+	serversInUse = define(serverTable.read().Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id)").
+			OrderBy("t.name"))
+	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[])").OrderBy("t.id"))
+	databasesOfAccount = written("SELECT id FROM databases WHERE account_id = $1 ORDER BY id")
+	backupBytes        = written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups
+		WHERE database_id = $1 AND deleting_at IS NULL AND trigger <> 'deletion'`)
+	storageTotals = written(`SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes,
+		count(*) FILTER (WHERE storage_status = 'full') AS full,
+		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases`)
+)
+
+type storage struct{ session }
+
+func (s storage) Servers(ctx context.Context) ([]server.Server, error) {
+	return all[server.Server](ctx, s.session, serversInUse)
+}
+
+func (s storage) OnServer(ctx context.Context, of id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
+	return all[database.Record](ctx, s.session, databasesOnServer, of, pq.Array(list))
+}
+
+func (s storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error) {
+	return all[id.DatabaseID](ctx, s.session, databasesOfAccount, account)
+}
+
+func (s storage) BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error) {
+	return one[int64](ctx, s.session, backupBytes, db)
+}
+
+func (s storage) Totals(ctx context.Context) (ports.StorageTotals, error) {
+	return one[ports.StorageTotals](ctx, s.session, storageTotals)
+}

@@ -1,0 +1,57 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/sizes"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Sightings looks at all databases without looking at their files. A transaction that has written anything has a number of its
+// own, backend_xid: COPY, CREATE TABLE AS, CREATE INDEX, large objects, temporary and unlogged tables included.
+func (x *Executor) Sightings(ctx context.Context) (all []sizes.Sighting, err error) {
+	const query = `SELECT d.id, d.account_id, pg_stat_get_db_tuples_inserted(d.oid) + pg_stat_get_db_tuples_updated(d.oid) +
+			pg_stat_get_db_tuples_deleted(d.oid), coalesce(a.writing, false), coalesce(a.idle, -1)
+		FROM ledger.database d LEFT JOIN (
+			SELECT datid, bool_or(backend_xid IS NOT NULL) AS writing,
+				greatest(0, extract(epoch FROM clock_timestamp() - max(state_change)))::float8 AS idle
+			FROM pg_stat_activity WHERE datid IS NOT NULL AND pid <> pg_backend_pid() GROUP BY datid
+		) a ON a.datid = d.oid WHERE d.oid IS NOT NULL`
+	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+		var s sizes.Sighting
+		var idle float64
+		err := rows.Scan(&s.ID, &s.Account, &s.Written, &s.Writing, &idle)
+		s.Idle = time.Duration(idle * float64(time.Second))
+		all = append(all, s)
+		return err
+	}, query)
+	return all, err
+}
+
+// Measure returns the size of a database on disk, and how long measuring it took.
+func (x *Executor) Measure(ctx context.Context, db id.DatabaseID) (bytes int64, took time.Duration, err error) {
+	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1`
+	var size sql.NullInt64
+	err = x.sizing.run(ctx, func() error {
+		began := time.Now()
+		defer func() { took = time.Since(began) }()
+		return x.db.QueryRowContext(ctx, query, string(db)).Scan(&size)
+	})
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
+		return 0, took, command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
+	}
+	return size.Int64, took, err
+}
+
+// Size answers with the size of a database on disk.
+func (x *Executor) Size(ctx context.Context, q command.DatabaseSize) (command.Size, error) {
+	ctx, cancel := context.WithTimeout(ctx, sizeTime)
+	defer cancel()
+	bytes, _, err := x.Measure(ctx, q.DatabaseID)
+	return command.Size{Bytes: bytes}, err
+}

@@ -1,0 +1,90 @@
+package storage
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Quotas is what the people who run the service do about quotas of bytes. It does not authenticate.
+type Quotas struct{ plane *plane.Plane }
+
+// NewQuotas makes the use cases.
+func NewQuotas(p *plane.Plane) *Quotas { return &Quotas{p} }
+
+// longestReason is in characters.
+const longestReason = 300
+
+// OpenDatabase lets customers in again whose database was closed for its size, so that they can delete. It stays full, and is
+// closed again only once it has grown by another 20 % of its quota. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND.
+// DATABASE_STATE_CONFLICT: it is not closed.
+func (q *Quotas) OpenDatabase(ctx context.Context, db id.DatabaseID, by, reason string) (r database.Record, err error) {
+	if _, err := fault.Label("reason", reason, 1, longestReason); err != nil {
+		return r, err
+	}
+	err = q.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		to, err := locked.Storage().Opened(locked.SizeBytes, locked.StorageQuota())
+		if err != nil {
+			return err
+		}
+		r = locked
+		r.SetStorage(to)
+		return move(ctx, q.plane, tx, locked, to, audit.Operator, audit.Details{"operator": by, "reason": reason})
+	})
+	return r, err
+}
+
+// QuotaChanged decides again over the databases of an account, which is saved by now, with the sizes that are stored. It belongs
+// to the transaction that changes the account.
+func (q *Quotas) QuotaChanged(ctx context.Context, tx ports.Tx, before, now account.Account) error {
+	from, to := before.Quotas().DatabaseBytes, now.Quotas().DatabaseBytes
+	if from == to {
+		return nil
+	}
+	list, err := tx.Storage().OfAccount(ctx, now.ID)
+	for _, db := range list {
+		if err != nil {
+			return err
+		}
+		var locked database.Record
+		if locked, err = tx.Databases().Lock(ctx, db); err == nil {
+			err = move(ctx, q.plane, tx, locked, locked.Storage().QuotaChanged(locked.SizeBytes, from, to), audit.Operator, nil)
+		}
+	}
+	return err
+}
+
+var actions = map[database.StorageStatus]audit.Action{
+	database.StorageOK: audit.StorageWithin, database.StorageFull: audit.StorageFull, database.StorageClosed: audit.StorageClosed,
+}
+
+// move stores where a database stands now. A change of its status is one of its settings, and is told in the activity log.
+func move(
+	ctx context.Context, p *plane.Plane, tx ports.Tx, locked database.Record, to database.Storage, by audit.Actor,
+	also audit.Details,
+) error {
+	if to.Status == locked.StorageStatus {
+		locked.SetStorage(to)
+		return tx.Databases().Save(ctx, locked)
+	}
+	details := audit.Details{
+		"from": string(locked.StorageStatus), "sizeBytes": strconv.FormatInt(locked.SizeBytes, 10),
+		"quotaBytes": strconv.FormatInt(locked.StorageQuota(), 10),
+	}
+	for name, value := range also {
+		details[name] = value
+	}
+	locked.SetStorage(to)
+	if err := settings.Save(ctx, tx, locked); err != nil {
+		return err
+	}
+	return p.Audit(ctx, tx, locked, by, actions[to.Status], details)
+}

@@ -1,0 +1,146 @@
+// Package storage holds databases to the quotas of their bytes. The agents measure; a periodic task asks each for the sizes that
+// have changed and decides. What it decides is one of the database's settings, which package settings has the server enforce. It
+// is no operation, and goes on beside any.
+package storage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Storage asks the agents for sizes, and decides what follows from them.
+type Storage struct {
+	plane *plane.Plane
+
+	mu sync.Mutex
+	// heard is up to where this process has taken over an agent's sizes. What a process has not stored when it ends, the next one
+	// hears again: it begins from the start.
+	heard map[id.ServerID]string
+}
+
+// New makes it, and registers its periodic task.
+func New(p *plane.Plane) *Storage {
+	s := &Storage{plane: p, heard: map[id.ServerID]string{}}
+	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
+		Name: "sizes of databases", Every: plane.RoundEvery, Find: s.servers, Do: s.hear,
+		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
+	})
+	return s
+}
+
+// CrashDecided is the crash point between a decision and its way to the server.
+const CrashDecided = "storage.decided"
+
+// CrashPoints lists it.
+var CrashPoints = []string{CrashDecided}
+
+func (s *Storage) servers(ctx context.Context) ([]server.Server, error) {
+	return ports.Read(ctx, s.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+		return tx.Storage().Servers(ctx)
+	})
+}
+
+// hear takes over the sizes of one server that have changed. If some cannot be stored, all are asked for again in the next round.
+// Databases of an agent that is too old to be asked have no quota.
+func (s *Storage) hear(ctx context.Context, of server.Server) error {
+	agent, err := s.plane.Fleet.Agent(of)
+	if err != nil {
+		return s.plane.UnlessSettled(ctx, "storage.not_asked", "", err)
+	}
+	var failed error
+	position := s.position(of.ID)
+	for more := true; more; {
+		used, err := ports.Ask(ctx, agent, command.StorageUse{After: position})
+		if command.RefusedFor(err, command.ReasonNoRoute) {
+			s.plane.Journal.Log(ctx, ports.JournalEvent{What: "storage.agent_too_old", ServerID: of.ID, Routine: true})
+			return nil
+		}
+		if err != nil {
+			return s.plane.UnlessSettled(ctx, "storage.not_asked", "", err)
+		}
+		failed = errors.Join(failed, s.take(ctx, of.ID, used.Databases))
+		position, more = used.Next, used.More
+	}
+	if failed == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.heard[of.ID] = position
+	}
+	return nil
+}
+
+func (s *Storage) position(of id.ServerID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if position, heard := s.heard[of]; heard {
+		return position
+	}
+	return command.StorageFromStart
+}
+
+// take stores sizes, each by itself: one that cannot be stored holds up no other.
+func (s *Storage) take(ctx context.Context, of id.ServerID, uses []command.DatabaseUse) error {
+	if len(uses) == 0 {
+		return nil
+	}
+	sizes, list := map[id.DatabaseID]int64{}, []id.DatabaseID{}
+	for _, u := range uses {
+		sizes[u.DatabaseID], list = u.Bytes, append(list, u.DatabaseID)
+	}
+	records, err := ports.Read(ctx, s.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Storage().OnServer(ctx, of, list)
+	})
+	if err != nil {
+		return s.plane.UnlessSettled(ctx, "storage.not_stored", "", err)
+	}
+	var failed error
+	for _, r := range records {
+		if worthStoring(r, sizes[r.ID], s.plane.Clock.Now()) {
+			failed = errors.Join(failed, s.plane.UnlessSettled(ctx, "storage.not_stored", r.ID, s.decide(ctx, r.ID, sizes[r.ID])))
+		}
+	}
+	return failed
+}
+
+const (
+	// storeAfter is how old a stored size may be until a new one takes its place though it says nothing new.
+	storeAfter = 30 * time.Second
+	// newsShare is the part of the quota that is news.
+	newsShare = 100
+)
+
+// worthStoring spares the metadata database the many sizes of a database that is written all the time.
+func worthStoring(r database.Record, bytes int64, now time.Time) bool {
+	grown := max(bytes, r.SizeBytes) - min(bytes, r.SizeBytes)
+	return r.Storage().Measured(bytes, r.StorageQuota()) != r.Storage() || grown > r.StorageQuota()/newsShare ||
+		r.SizedAt == nil || grown > 0 && now.Sub(*r.SizedAt) > storeAfter
+}
+
+// decide stores a size with what follows from it, in one transaction.
+func (s *Storage) decide(ctx context.Context, db id.DatabaseID, bytes int64) error {
+	var was, is database.StorageStatus
+	var of database.Record
+	err := s.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		now := s.plane.Clock.Now()
+		locked.SizeBytes, locked.SizedAt = bytes, &now
+		to := locked.Storage().Measured(bytes, locked.StorageQuota())
+		of, was, is = locked, locked.StorageStatus, to.Status
+		return move(ctx, s.plane, tx, locked, to, audit.System, nil)
+	})
+	if err == nil && was != is {
+		s.plane.Journal.Log(ctx, ports.JournalEvent{What: "storage." + string(is), DatabaseID: db, ServerID: of.ServerID})
+		s.plane.Crash(CrashDecided)
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type storage struct{ session }
+
+func byID(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }
+
+func (v storage) Servers(ctx context.Context) ([]server.Server, error) {
+	return read(ctx, v.session, func(s *state) ([]server.Server, error) {
+		return s.servers.having(func(row server.Server) bool {
+			return s.databases.any(func(r database.Record) bool { return r.ServerID == row.ID })
+		}, byName), nil
+	})
+}
+
+func (v storage) OnServer(ctx context.Context, of id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
+	return read(ctx, v.session, func(s *state) ([]database.Record, error) {
+		return s.records(func(r database.Record) bool { return r.ServerID == of && slices.Contains(list, r.ID) }, byID), nil
+	})
+}
+
+func (v storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error) {
+	return read(ctx, v.session, func(s *state) (list []id.DatabaseID, _ error) {
+		for _, r := range s.records(func(r database.Record) bool { return r.AccountID == account }, byID) {
+			list = append(list, r.ID)
+		}
+		return list, nil
+	})
+}
+
+func (v storage) BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error) {
+	return read(ctx, v.session, func(s *state) (sum int64, _ error) {
+		for _, b := range s.backups.byKey {
+			if b.DatabaseID == db && b.DeletingAt == nil && b.Trigger != backup.Deletion {
+				sum += b.SizeBytes
+			}
+		}
+		return sum, nil
+	})
+}
+
+func (v storage) Totals(ctx context.Context) (ports.StorageTotals, error) {
+	return read(ctx, v.session, func(s *state) (t ports.StorageTotals, _ error) {
+		for _, r := range s.databases.byKey {
+			t.Bytes += r.SizeBytes
+			switch r.StorageStatus {
+			case database.StorageOK:
+			case database.StorageFull:
+				t.Full++
+			case database.StorageClosed:
+				t.Closed++
+			}
+		}
+		return t, nil
+	})
+}

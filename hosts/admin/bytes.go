@@ -1,0 +1,33 @@
+package admin
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// byteCount is the value of a flag: a number of bytes, or of a unit of 1,024, as in "20GiB".
+type byteCount int64
+
+var byteUnits = map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+var errNoBytes = errors.New("must be a whole number of bytes, or of KiB, MiB, GiB or TiB, as in 20GiB")
+
+// Set implements pflag.Value.
+func (b *byteCount) Set(text string) error {
+	digits := strings.TrimRight(text, "BKMGTi")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	unit, known := byteUnits[text[len(digits):]]
+	if err != nil || !known || n > math.MaxInt64/unit || n < math.MinInt64/unit {
+		return errNoBytes
+	}
+	*b = byteCount(n * unit)
+	return nil
+}
+
+// String implements pflag.Value.
+func (b *byteCount) String() string { return strconv.FormatInt(int64(*b), 10) }
+
+// Type implements pflag.Value.
+func (*byteCount) Type() string { return "bytes" }

@@ -1,0 +1,34 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+func (m *metadata) database() *cobra.Command {
+	return group("database", "databases", m.databaseOpen())
+}
+
+func (m *metadata) databaseOpen() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "open",
+		Short: "let customers in again whose database was closed for its size, so that they can delete",
+		Long: "Let customers in again whose database was closed for its size, so that they can delete. It stays read-only by\n" +
+			"default while it is over its quota, and is closed again once it is larger than \"closesAboveBytes\". To raise the\n" +
+			"quota instead: account set --database-bytes.",
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
+	return onID(m, required(cmd, "reason"), "database",
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+			r, err := o.OpenDatabase(ctx, db, person(), reason)
+			return row{
+				{"databaseId", db}, {"storageStatus", r.StorageStatus}, {"sizeBytes", r.SizeBytes}, {"quotaBytes", r.StorageQuota()},
+				{"closesAboveBytes", r.Storage().ClosesAbove(r.StorageQuota())},
+			}, err
+		})
+}

@@ -1,0 +1,31 @@
+package ports
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+)
+
+// Storage reads what databases and their backups take.
+type Storage interface {
+	// Servers lists the servers that have databases, by name.
+	Servers(ctx context.Context) ([]server.Server, error)
+	// OnServer returns those of a list of databases that are on a server, by ID.
+	OnServer(ctx context.Context, server id.ServerID, list []id.DatabaseID) ([]database.Record, error)
+	// OfAccount lists the databases of an account, by ID.
+	OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error)
+	// BackupBytes adds up the backup files of a database that count against the quota: those that are neither being deleted nor
+	// those of a deletion.
+	BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error)
+	// Totals adds up all databases.
+	Totals(ctx context.Context) (StorageTotals, error)
+}
+
+// StorageTotals is what all databases take together, and how many are over their quotas.
+type StorageTotals struct {
+	Bytes  int64 `db:"bytes"` // as stored
+	Full   int   `db:"full"`
+	Closed int   `db:"closed"`
+}
