@@ -12,7 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/ports"
 )
 
 const aQuota = 100_000_000
