@@ -41,4 +41,5 @@ type Tx interface {
 	SealedValues() SealedValues
 	Webhooks() Webhooks
 	Deliveries() Deliveries
+	Qualifications() Qualifications
 }
