@@ -39,7 +39,7 @@ func (s Scene) Admits(r Request, e Entry) error {
 	if err := e.fit(); err != nil {
 		return err
 	}
-	if r.Kind == Install {
+	if r.Change == Install {
 		return e.admitsInstall()
 	}
 	return e.admitsUpgrade()

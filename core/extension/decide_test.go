@@ -12,8 +12,8 @@ import (
 // The spec's list, written a second time: order and versions.
 func TestCatalog(t *testing.T) {
 	var list []string
-	for _, s := range Catalog {
-		list = append(list, string(s.Name)+" "+s.Name.Version())
+	for _, n := range Names {
+		list = append(list, string(n)+" "+n.Version())
 	}
 	if got := strings.Join(list, ", "); got != "citext 1.6, pg_trgm 1.6, pgcrypto 1.3" {
 		t.Error(got)
@@ -24,10 +24,10 @@ func TestCatalog(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	for _, n := range Names() {
-		for _, k := range Kinds {
-			if err := (Request{Extension: n, Kind: k}).Check(); err != nil {
-				t.Errorf("%s %s: %v", k, n, err)
+	for _, n := range Names {
+		for _, c := range Install.Values() {
+			if err := (Request{Extension: n, Change: c}).Check(); err != nil {
+				t.Errorf("%s %s: %v", c, n, err)
 			}
 		}
 	}
@@ -35,9 +35,9 @@ func TestCheck(t *testing.T) {
 		field string
 		r     Request
 	}{
-		{"extension", Request{Kind: Install}}, {"extension", Request{Extension: "postgis", Kind: Install}},
-		{"extension", Request{Extension: "CITEXT", Kind: Install}},
-		{"kind", Request{Extension: Citext}}, {"kind", Request{Extension: Citext, Kind: "drop"}},
+		{"extension", Request{Change: Install}}, {"extension", Request{Extension: "postgis", Change: Install}},
+		{"extension", Request{Extension: "CITEXT", Change: Install}},
+		{"kind", Request{Extension: Citext}}, {"kind", Request{Extension: Citext, Change: "drop"}},
 	} {
 		err := c.r.Check()
 		if !fault.Has(err, fault.ValidationError) || err.(*fault.Error).Details[0].Field != c.field {
@@ -62,13 +62,13 @@ func old() Entry {
 
 // Every reason for which a request is refused, each alone beside a request that is admitted.
 func TestAdmits(t *testing.T) {
-	type change struct {
+	type line struct {
 		why   string // a word of the message; empty where the request is admitted
-		kind  Kind   // empty: both
+		on    Change // empty: both
 		scene func(*Scene)
 		entry func(*Entry)
 	}
-	cases := []change{
+	cases := []line{
 		{},
 		{why: "managed", scene: func(s *Scene) { s.Database.RoleModel = database.SingleLogin }},
 		{why: "creating", scene: func(s *Scene) { s.Database.Status = database.Creating }},
@@ -84,16 +84,16 @@ func TestAdmits(t *testing.T) {
 		{why: "restorable", entry: func(e *Entry) { e.RestoreQualified = false }},
 		{why: "1.5; 1.6 is supported", entry: func(e *Entry) { e.DefaultVersion = "1.5" }},
 		{why: "1.7; 1.6 is supported", entry: func(e *Entry) { e.DefaultVersion = "1.7" }},
-		{why: "installed already", kind: Install, entry: func(e *Entry) { e.InstalledVersion = "1.3" }},
-		{why: "installed already", kind: Install, entry: func(e *Entry) { e.InstalledVersion = "1.6" }},
-		{why: "not installed", kind: Upgrade, entry: func(e *Entry) { e.InstalledVersion, e.Schema = "", "" }},
-		{why: "another schema", kind: Upgrade, entry: func(e *Entry) { e.Schema = "app" }},
-		{why: "already", kind: Upgrade, entry: func(e *Entry) { e.InstalledVersion = "1.6" }},
-		{kind: Upgrade, entry: func(e *Entry) { e.InstalledVersion = "1.9" }}, // whether PostgreSQL can is for the server to say
+		{why: "installed already", on: Install, entry: func(e *Entry) { e.InstalledVersion = "1.3" }},
+		{why: "installed already", on: Install, entry: func(e *Entry) { e.InstalledVersion = "1.6" }},
+		{why: "not installed", on: Upgrade, entry: func(e *Entry) { e.InstalledVersion, e.Schema = "", "" }},
+		{why: "another schema", on: Upgrade, entry: func(e *Entry) { e.Schema = "app" }},
+		{why: "already", on: Upgrade, entry: func(e *Entry) { e.InstalledVersion = "1.6" }},
+		{on: Upgrade, entry: func(e *Entry) { e.InstalledVersion = "1.9" }}, // whether PostgreSQL can is for the server to say
 	}
 	for _, c := range cases {
-		for kind, entry := range map[Kind]Entry{Install: fresh(), Upgrade: old()} {
-			if c.kind != "" && c.kind != kind {
+		for change, entry := range map[Change]Entry{Install: fresh(), Upgrade: old()} {
+			if c.on != "" && c.on != change {
 				continue
 			}
 			scene := good()
@@ -103,24 +103,24 @@ func TestAdmits(t *testing.T) {
 			if c.entry != nil {
 				c.entry(&entry)
 			}
-			err := scene.Admits(Request{Extension: PgTrgm, Kind: kind}, entry)
+			err := scene.Admits(Request{Extension: PgTrgm, Change: change}, entry)
 			if c.why == "" && err != nil {
-				t.Errorf("%s: %v", kind, err)
+				t.Errorf("%s: %v", change, err)
 			}
 			if c.why != "" && (!fault.Has(err, fault.ExtensionMutationUnavailable) || !strings.Contains(err.Error(), c.why)) {
-				t.Errorf("%s, %s: %v", kind, c.why, err)
+				t.Errorf("%s, %s: %v", change, c.why, err)
 			}
 		}
 	}
 }
 
 func TestAdmitsReplay(t *testing.T) {
-	first := Request{Extension: Citext, Kind: Install}
+	first := Request{Extension: Citext, Change: Install}
 	known := idempotency.Record{Fingerprint: first.Fingerprint()}
 	if err := first.AdmitsReplay(known); err != nil {
 		t.Error(err)
 	}
-	for _, other := range []Request{{Extension: Citext, Kind: Upgrade}, {Extension: Pgcrypto, Kind: Install}} {
+	for _, other := range []Request{{Extension: Citext, Change: Upgrade}, {Extension: PgCrypto, Change: Install}} {
 		if err := other.AdmitsReplay(known); !fault.Has(err, fault.ExtensionMutationUnavailable) {
 			t.Errorf("%+v: %v", other, err)
 		}
@@ -138,7 +138,7 @@ func TestProven(t *testing.T) {
 	for name, proven := range map[string]bool{
 		"no trial":         Proven(nil, Citext, "1.6", "16.14"),
 		"a failed trial":   Proven(trials, PgTrgm, "1.6", "16.14"),
-		"another one's":    Proven(trials, Pgcrypto, "1.6", "16.14"),
+		"another one's":    Proven(trials, PgCrypto, "1.6", "16.14"),
 		"a new version":    Proven(trials, Citext, "1.7", "16.14"),
 		"a new PostgreSQL": Proven(trials, Citext, "1.6", "16.15"),
 		"not there":        Proven([]Qualification{{Extension: Citext, Qualified: true}}, Citext, "", ""),
