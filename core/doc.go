@@ -13,6 +13,7 @@
 //	operation     the operation machine, leases and fencing epochs
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention
+//	extension     the extensions that customers can have installed
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule
