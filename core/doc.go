@@ -14,6 +14,7 @@
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	extension     the catalog of extensions, and when one may be installed or upgraded
 //	backup        file names, manifest, the verification rule, retention
+//	extension     the extensions that customers can have installed
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule

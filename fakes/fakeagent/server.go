@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -22,6 +23,9 @@ type Server struct {
 	files     map[fileKey]*file
 	jobs      map[id.OperationID]*job
 	faults    faults
+
+	offers        map[extension.Name]Offer
+	extensionJobs map[id.OperationID]*extensionJob
 }
 
 // databaseState is a database that stands under its name.
@@ -35,13 +39,16 @@ type databaseState struct {
 	account  id.AccountID // empty until the agent is told
 	networks []netip.Prefix
 	contents string // SQL text
-	sessions map[*Session]bool
+	// extensions are those that are installed.
+	extensions map[extension.Name]installed
+	sessions   map[*Session]bool
 }
 
 func newServer(clock ports.Clock) *Server {
 	return &Server{
 		clock: clock, ledger: newLedger(), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
+		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{},
 	}
 }
 
