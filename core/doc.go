@@ -12,9 +12,8 @@
 //	database      names, the status machine, environment, lifecycle, allowlist
 //	operation     the operation machine, leases and fencing epochs
 //	role          additional logins: their machine, changes of passwords, dependencies
-//	extension     the catalog of extensions, and when one may be installed or upgraded
 //	backup        file names, manifest, the verification rule, retention
-//	extension     the extensions that customers can have installed
+//	extension     the catalog of extensions, and when one may be installed or upgraded
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule

@@ -41,6 +41,8 @@ const (
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
+	ExtensionRequested Action = "extension.requested"
+	ExtensionFinished  Action = "extension.finished"
 )
 
 // Actor is who acted: "key:pgh_ABCDEFGH", "operator" or "system".

@@ -35,6 +35,22 @@ func (r Request) Fingerprint() idempotency.Fingerprint {
 	return idempotency.NewFingerprint(string(r.Extension), string(r.Change))
 }
 
+// Input is the input of an operation on an extension.
+type Input struct {
+	Extension Name   `json:"extension"`
+	Change    Change `json:"change"`
+	Version   string `json:"version"` // that is to be installed
+	// IdempotencyKey stands for the key of the request in the operation's answers, which never show the key itself.
+	IdempotencyKey idempotency.Fingerprint `json:"idempotencyKey"`
+}
+
+// Result is the result of one that has succeeded.
+type Result struct {
+	Extension        Name   `json:"extension"`
+	InstalledVersion string `json:"installedVersion"`
+	Schema           string `json:"schema"`
+}
+
 // Entry is an extension of the catalog, as a database and its server have it.
 type Entry struct {
 	Name      Name

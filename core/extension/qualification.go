@@ -27,3 +27,15 @@ func (q Qualification) holds(of Name, version, serverVersion string) bool {
 func Proven(trials []Qualification, of Name, version, serverVersion string) bool {
 	return version != "" && slices.ContainsFunc(trials, func(q Qualification) bool { return q.holds(of, version, serverVersion) })
 }
+
+// Trials are the trials of a server, one for each extension of the catalog, in its order. One that never was has no time.
+func Trials(of id.ServerID, stored []Qualification) []Qualification {
+	all := make([]Qualification, len(Names))
+	for i, name := range Names {
+		all[i] = Qualification{ServerID: of, Extension: name}
+		if at := slices.IndexFunc(stored, func(q Qualification) bool { return q.Extension == name }); at >= 0 {
+			all[i] = stored[at]
+		}
+	}
+	return all
+}

@@ -39,6 +39,8 @@ type Config struct {
 	RoleWait time.Duration
 	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
 	SizeWait time.Duration
+	// CheckWait is how long a read of an operation that callers drive waits for its next step; by default 5 s.
+	CheckWait time.Duration
 	// DownloadsPerAccount is how many downloads an account may have in this process at a time; by default 4.
 	DownloadsPerAccount int
 	// DownloadsPerServer is how many downloads this process may have from one database server at a time; by default 32.
@@ -77,6 +79,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.CreateWait, time.Minute)
 	defaultTo(&c.RoleWait, 20*time.Second)
 	defaultTo(&c.SizeWait, 300*time.Millisecond)
+	defaultTo(&c.CheckWait, 5*time.Second)
 	defaultTo(&c.DownloadsPerAccount, DefaultDownloadsPerAccount)
 	defaultTo(&c.DownloadsPerServer, 32)
 	defaultTo(&c.DownloadWait, 5*time.Second)
