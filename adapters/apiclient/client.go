@@ -37,6 +37,7 @@ type Client struct {
 	Databases  Databases
 	Allowlist  Allowlist
 	Backups    Backups
+	Extensions Extensions
 	Operations Operations
 	Activity   Activity
 	Webhooks   Webhooks
@@ -82,7 +83,7 @@ func New(c Config) (*Client, error) {
 func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
-	c.Roles, c.Logins = Roles{c}, Logins{c}
+	c.Roles, c.Logins, c.Extensions = Roles{c}, Logins{c}, Extensions{c}
 }
 
 func checkURL(text string) (base string, err error) {

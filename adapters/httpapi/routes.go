@@ -13,6 +13,7 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 		{Tag{"Databases", "Databases and their lifecycle"}, databaseRoutes{uc.Databases}.routes()},
 		{Tag{"Allowlist", "Networks that may connect to a database"}, allowlistRoutes{uc.Allowlist}.routes()},
 		{Tag{"Backups", "Backup files of a database"}, backupRoutes{uc.Backups}.routes()},
+		{Tag{"Extensions", "PostgreSQL extensions of a database"}, extensionRoutes{uc.Extensions}.routes()},
 		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
 		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},
 		{Tag{"Webhooks", "Endpoints that are sent signed events"}, webhookRoutes{uc.Webhooks}.routes()},

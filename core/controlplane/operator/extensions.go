@@ -18,8 +18,8 @@ import (
 const (
 	// trialMost bounds a trial, which may wait for others' jobs at the agent.
 	trialMost = 15 * time.Minute
-	// trialPause is between two questions about a trial.
-	trialPause = 100 * time.Millisecond
+	// The pause between two questions about a trial doubles each time, up to the longest.
+	shortestPause, longestPause = 5 * time.Millisecond, 500 * time.Millisecond
 )
 
 // QualifyExtensions tries every extension of the catalog on a server, which takes some seconds, and stores what each trial has
@@ -59,7 +59,7 @@ func (o *Operator) qualify(
 			_ = ports.Close(closing, agent, fence) // an agent that cannot be reached forgets the trial by itself
 		}
 	}()
-	for {
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		proof, err := ports.Do(ctx, agent, fence, command.QualifyExtension{Extension: name, Version: name.Version()})
 		switch {
 		case err != nil:
@@ -73,7 +73,7 @@ func (o *Operator) qualify(
 			return q, errors.New(proof.Message)
 		}
 		select {
-		case <-time.After(trialPause):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return q, ctx.Err()
 		}
