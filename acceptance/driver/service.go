@@ -62,8 +62,10 @@ func newService(t testing.TB) *service {
 		}
 		s.hosts = append(s.hosts, cp)
 	}
-	if err := s.hosts[0].Operator.SetFeature(context.Background(), "additional-roles", true); err != nil {
-		t.Fatal(err)
+	for _, feature := range []string{"additional-roles", "extension-catalog"} {
+		if err := s.hosts[0].Operator.SetFeature(context.Background(), feature, true); err != nil {
+			t.Fatal(err)
+		}
 	}
 	registered := s.register(t)
 	s.agent = s.fleet.Server(registered.ID)

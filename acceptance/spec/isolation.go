@@ -87,6 +87,8 @@ func (r Route) parameters() (names []string) {
 		switch {
 		case i == 0:
 			names = append(names, r.Target)
+		case found == "{operationId}" && strings.Contains(r.Path, "/extensions/"):
+			names = append(names, "extension operation")
 		case found != "{login}": // every managed database has the same
 			names = append(names, found)
 		}
@@ -99,19 +101,21 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 // nobodys are IDs of things that are not there, by parameter.
 var nobodys = map[string]string{
 	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
-	"{roleId}": nobodysID, "{operationId}": nobodysID, "{filename}": "20260101_000000.sql.gz",
+	"extension operation": nobodysID, "{roleId}": nobodysID, "{operationId}": nobodysID, "{filename}": "20260101_000000.sql.gz",
 }
 
 // makesOneOfEach makes something of every kind, and returns the IDs by parameter. The endpoint has heard of nothing where there
 // are no receivers: no scenario sends anything to a real address.
 func (c *Customer) makesOneOfEach() map[string]string {
 	c.stage.Helper()
+	c.stage.OK(c.stage.Operator.QualifyExtensions())
 	made := c.Creates("orders")
 	role, url := c.AddsRole(made, "Reports", "custom"), quietURL
 	has := map[string]string{
 		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
-		"{filename}": string(c.FinishesBackup(made.ID)),
-		"operation":  string(c.ListsBackups(made.ID)[0].OperationID), "{deliveryId}": nobodysID,
+		"{filename}":          string(c.FinishesBackup(made.ID)),
+		"extension operation": string(c.Installs(made, "citext").ID),
+		"operation":           string(c.ListsBackups(made.ID)[0].OperationID), "{deliveryId}": nobodysID,
 		"{roleId}": string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
 	}
 	if c.stage.Receivers != nil {

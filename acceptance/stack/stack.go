@@ -226,7 +226,8 @@ func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string
 // enableFeatures switches on what is off in a new installation.
 func (s *Stack) enableFeatures(ctx context.Context) error {
 	_, err := s.Admin(ctx, "feature", "enable", "additional-roles")
-	return err
+	_, extensions := s.Admin(ctx, "feature", "enable", "extension-catalog")
+	return errors.Join(err, extensions)
 }
 
 // Stop ends whatever still runs.

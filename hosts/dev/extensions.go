@@ -12,8 +12,8 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 )
 
-// qualifyExtensions tries at each start, in the background, which extensions can be restored on this machine: before that none can
-// be installed. What was found out at an earlier start holds until then.
+// qualifyExtensions tries at each start, in the background, which extensions can be restored on this machine: none can be
+// installed before the first trial. What was found out at an earlier start holds until then.
 func qualifyExtensions(lc fx.Lifecycle, cp *controlplane.ControlPlane, log *zap.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
