@@ -32,6 +32,9 @@ const (
 	DumpLogins = "^" + DumpPrefix + "[0-9a-f]{32}$"
 )
 
+// ExtensionPrefix begins the names of the logins that an agent makes for single changes of extensions.
+const ExtensionPrefix = "ext_"
+
 // Options is what Init needs to know.
 type Options struct {
 	// DSN is the superuser connection: an URL or key=value text. Its database should be postgres.
