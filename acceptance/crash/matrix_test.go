@@ -261,7 +261,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	hit := map[string]bool{}
 	h := &shared{}
 	for _, k := range slices.Concat(
-		creating(), openingAndClosing(), undoing(), allowing(), backingUp(), failingBackups(),
+		creating(), openingAndClosing(), undoing(), allowing(), backingUp(), failingBackups(), changingExtensions(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {
