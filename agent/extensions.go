@@ -1,11 +1,17 @@
 package agent
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 const (
@@ -30,5 +36,50 @@ func (a *Agent) extensions(c Config) error {
 		LockWait: c.ExtensionLockWait, Patience: c.ExtensionPatience, Log: a.log,
 	}
 	executor.OnJob(a.executor, a.changer.Kind(jobs.NewSlots(changes)))
+	executor.OnJob(a.executor, proofs(a.backuper, jobs.NewSlots(1)))
 	return nil
+}
+
+// proofs is the kind of job that qualifies an extension.
+func proofs(b *artifact.Backuper, slots *jobs.Slots) jobs.Kind[command.QualifyExtension, command.ExtensionProof] {
+	failed := func(message string) command.ExtensionProof {
+		return command.ExtensionProof{State: command.ExtensionFailed, Message: message}
+	}
+	discard := func(ctx context.Context, j jobs.Job, _ command.QualifyExtension) error {
+		return b.DiscardProof(ctx, j.OperationID)
+	}
+	return jobs.Kind[command.QualifyExtension, command.ExtensionProof]{
+		Slots: slots,
+		Run: func(
+			ctx context.Context, j jobs.Job, c command.QualifyExtension, tell jobs.Tell,
+		) (command.ExtensionProof, error) {
+			found, err := b.Qualify(ctx, j.OperationID, c.Extension, c.Version, artifact.Progress(tell))
+			var late *artifact.TooLongError
+			var known *fault.Error
+			switch {
+			case errors.As(err, &late):
+				return failed(late.Error()), nil
+			case errors.As(err, &known):
+				return failed(known.Message), nil
+			}
+			return command.ExtensionProof{
+				State: command.ExtensionDone, Stage: "done", Qualified: found.Why == "", Message: found.Why,
+				Version: c.Version, ServerVersion: found.ServerVersion,
+			}, err
+		},
+		Abandon: func(
+			ctx context.Context, j jobs.Job, c command.QualifyExtension, attempts int, _ error,
+		) (command.ExtensionProof, error) {
+			return failed(fmt.Sprintf("PostgreSQL or its agent went down during %d attempts", attempts)), discard(ctx, j, c)
+		},
+		Discard:  discard,
+		Complete: func(context.Context, jobs.Job, command.QualifyExtension) (bool, error) { return false, nil },
+		Running: func(stage string, _ int) command.ExtensionProof {
+			return command.ExtensionProof{State: command.ExtensionRunning, Stage: stage}
+		},
+		Failed: func(cause error) command.ExtensionProof {
+			return failed(jobs.ForCustomer(cause, "the proof could not be made; the agent's log says why"))
+		},
+		Made: func(command.ExtensionProof) bool { return false }, // it leaves nothing
+	}
 }

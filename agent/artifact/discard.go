@@ -17,6 +17,11 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 		return err
 	}
 	defer done()
+	return b.discard(ctx, req)
+}
+
+// discard is Discard for who has the operation's turn.
+func (b *Backuper) discard(ctx context.Context, req Request) error {
 	if err := b.removeWork(ctx, req); err != nil {
 		return err
 	}
