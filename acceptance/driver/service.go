@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -41,6 +42,7 @@ type service struct {
 	hosts   []*controlplane.ControlPlane
 	batch   *fakeBatch
 	fleet   *fakeagent.Fleet
+	server  id.ServerID // of the agent
 	agent   *fakeagent.Server
 	inbox   *inbox.Inbox
 	entropy *fakeentropy.Entropy
@@ -67,8 +69,8 @@ func newService(t testing.TB) *service {
 			t.Fatal(err)
 		}
 	}
-	registered := s.register(t)
-	s.agent = s.fleet.Server(registered.ID)
+	s.server = s.register(t).ID
+	s.agent = s.fleet.Server(s.server)
 	s.batch = &fakeBatch{host: s.hosts[apiHosts], store: store}
 	s.hosts = s.hosts[:apiHosts]
 	_ = s.batch.Start() // it never fails

@@ -70,8 +70,8 @@ func (s *Stack) SetQuota(ctx context.Context, a Account, databases int) error {
 	return err
 }
 
-// QualifyExtensions has every server prove that backups with extensions are restorable.
+// QualifyExtensions has the stack's server prove that backups with extensions are restorable.
 func (s *Stack) QualifyExtensions(ctx context.Context) error {
-	_, err := s.command(ctx, "admin", "extensions", "qualify")
+	_, err := s.command(ctx, "admin", "extensions", "qualify", "--server", s.serverID)
 	return err
 }

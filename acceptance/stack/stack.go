@@ -63,6 +63,7 @@ type Stack struct {
 	Pooler *cluster.Pooler
 
 	firstAgent *Process
+	serverID   string // as the service knows Server
 
 	mu        sync.Mutex
 	processes []*Process
@@ -204,7 +205,8 @@ func (s *Stack) checkPooler(ctx context.Context) error {
 }
 
 func (s *Stack) register(ctx context.Context) error {
-	_, err := s.Register(ctx, "first", s)
+	var err error
+	s.serverID, err = s.Register(ctx, "first", s)
 	return err
 }
 
