@@ -339,18 +339,20 @@ func TestTheSessionOfAChangeHasTheOwnersRights(t *testing.T) {
 	}
 }
 
-// A transaction of the owner's in the way is waited for, and named. Nobody else waits.
+// A transaction of the owner's in the way is waited for, and named. Nobody else waits, and backups that hang are in nobody's way.
 func TestALockInTheWayOfAnExtension(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
-	s.config.ExtensionLockWait, s.config.ExtensionPatience = 200*time.Millisecond, time.Second
+	s.config.ExtensionLockWait, s.config.ExtensionPatience, s.config.Jobs = 200*time.Millisecond, time.Second, 1
 	ctx, stop := context.WithCancel(t.Context())
 	_, _, ended := s.started(t, ctx)
 	defer func() { stop(); <-ended }()
 	s.startBouncer(t, t.Context())
 	w, other := s.made(t, database.Managed), s.made(t, database.Managed)
+	check.Must(s.owner(t, w).Exec(`CREATE TABLE held ()`))(t)
 	tx := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
-	check.Must(tx.Exec(`CREATE EXTENSION pg_trgm`))(t)
+	check.Must(tx.Exec(`CREATE EXTENSION pg_trgm; LOCK TABLE held`))(t)
+	s.done(t, w.backup(newUUID(), backupName, false))
 
 	held := w.change(extension.Install, extension.PgTrgm)
 	s.done(t, held)

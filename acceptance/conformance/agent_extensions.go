@@ -149,7 +149,8 @@ func extensionQualified(t *testing.T, s AgentStand) {
 
 func extensionNotQualified(t *testing.T, s AgentStand) {
 	c := command.QualifyExtension{Extension: extension.Citext, Version: "9.9"}
-	if proof := provedExtension(t, s, newFence(), c); proof.State != command.ExtensionDone || proof.Qualified || proof.Message == "" {
+	proof := provedExtension(t, s, newFence(), c)
+	if proof.State != command.ExtensionDone || proof.Qualified || proof.Message == "" {
 		t.Errorf("got %+v", proof)
 	}
 }
