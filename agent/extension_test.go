@@ -1,11 +1,15 @@
 package agent_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +20,9 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 // supported are the versions of PostgreSQL 16.
@@ -66,15 +73,18 @@ func (s *stack) wantInUse(t testing.TB, w wanted, name extension.Name) {
 		t.Errorf("%+v", e)
 	}
 	owner := s.owner(t, w)
-	statements := strings.Split(uses[name], ";")
-	for _, statement := range statements[:len(statements)-1] {
-		check.Must(owner.Exec(statement))(t)
-	}
+	setup, query := usesOf(name)
+	check.Must(owner.Exec(setup))(t)
 	var works bool
-	check.NoError(t, owner.QueryRow(statements[len(statements)-1]).Scan(&works))
-	if !works {
-		t.Errorf("%s is not what it should be", statements[len(statements)-1])
+	if check.NoError(t, owner.QueryRow(query).Scan(&works)); !works {
+		t.Errorf("%s is not what it should be", query)
 	}
+}
+
+// usesOf are the statements that need an extension, and the query that is true then.
+func usesOf(name extension.Name) (setup, query string) {
+	at := strings.LastIndex(uses[name], ";") + 1
+	return uses[name][:at], uses[name][at:]
 }
 
 // wantUnchanged demands that a change fails, and that the message says why.
@@ -147,6 +157,31 @@ func TestExtensionsAreInstalledAsTheOwner(t *testing.T) {
 		t.Errorf("the extensions belong to %s", owner)
 	}
 	s.noChangeLogins(t)
+	s.worksElsewhere(t, w)
+}
+
+// worksElsewhere makes a backup, downloads it, restores it in a cluster that knows nothing of this one, and uses the extensions.
+func (s *stack) worksElsewhere(t *testing.T, w wanted) {
+	t.Helper()
+	s.wantBackup(t, w.backup(newUUID(), backupName, true), command.BackupDone, "")
+	status, file, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
+	if err != nil || status != http.StatusOK {
+		t.Fatal(status, err)
+	}
+	elsewhere := clustertest.New(t, nil)
+	psql := exec.Command(check.Must(toolchain.Find())(t).Psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", elsewhere.URL("postgres"))
+	psql.Stdin = check.Must(gzip.NewReader(bytes.NewReader(file)))(t)
+	if out, err := psql.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	restored := open(t, elsewhere.URL("postgres"))
+	for _, name := range extension.Names {
+		_, query := usesOf(name)
+		var works bool
+		if check.NoError(t, restored.QueryRow(query).Scan(&works)); !works {
+			t.Errorf("elsewhere %s is not what it should be", query)
+		}
+	}
 }
 
 // Nobody has these versions from this service, but a database that was restored from elsewhere may. pgcrypto 1.3 differs from 1.2
@@ -304,18 +339,20 @@ func TestTheSessionOfAChangeHasTheOwnersRights(t *testing.T) {
 	}
 }
 
-// A transaction of the owner's in the way is waited for, and named. Nobody else waits.
+// A transaction of the owner's in the way is waited for, and named. Nobody else waits, and backups that hang are in nobody's way.
 func TestALockInTheWayOfAnExtension(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
-	s.config.ExtensionLockWait, s.config.ExtensionPatience = 200*time.Millisecond, time.Second
+	s.config.ExtensionLockWait, s.config.ExtensionPatience, s.config.Jobs = 200*time.Millisecond, time.Second, 1
 	ctx, stop := context.WithCancel(t.Context())
 	_, _, ended := s.started(t, ctx)
 	defer func() { stop(); <-ended }()
 	s.startBouncer(t, t.Context())
 	w, other := s.made(t, database.Managed), s.made(t, database.Managed)
+	check.Must(s.owner(t, w).Exec(`CREATE TABLE held ()`))(t)
 	tx := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
-	check.Must(tx.Exec(`CREATE EXTENSION pg_trgm`))(t)
+	check.Must(tx.Exec(`CREATE EXTENSION pg_trgm; LOCK TABLE held`))(t)
+	s.done(t, w.backup(newUUID(), backupName, false))
 
 	held := w.change(extension.Install, extension.PgTrgm)
 	s.done(t, held)
@@ -330,69 +367,99 @@ func TestALockInTheWayOfAnExtension(t *testing.T) {
 	s.noChangeLogins(t)
 }
 
-// An agent that is killed at any point of a change leaves no doubt about it, and nothing else.
+// An agent that is killed at any point of a change leaves no doubt about it, and nothing else: who asks again gets it done, and
+// who closes the operation gets it undone or hears that it is done.
 func TestCrashWhileChangingAnExtension(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
-	for _, point := range append(pointsOf("extension"), crash.BackupAdmitted, crash.BackupFinished, crash.BackupReply) {
-		t.Run(point, func(t *testing.T) {
-			maker := s.child(t, "")
-			w := s.made(t, database.Managed)
-			maker.kill()
-			c := w.change(extension.Install, extension.PgTrgm)
-			s.child(t, point).diesOver(t, s, c)
-			next := s.child(t, "")
+	points := append(pointsOf("extension"), crash.BackupAdmitted, crash.BackupFinished, crash.BackupReply)
+	then := []func(*testing.T, wanted, string, protocol.Command){
+		func(t *testing.T, w wanted, _ string, c protocol.Command) {
 			s.wantChanged(t, w, c, extension.PgTrgm)
-			s.noChangeLogins(t)
 			s.refusedFor(t, command.ReasonCompleted, closing(c.OperationID))
-			next.kill()
-			s.noOrphans(t)
-		})
+		},
+		s.closedOrDone,
+	}
+	maker := s.child(t, "")
+	undone, crashed := s.made(t, database.Managed), s.made(t, database.Managed)
+	made := map[string]wanted{}
+	for i, point := range points {
+		for n := range then {
+			if turn(i+1, n, len(then)) {
+				made[fmt.Sprint(point, " ", n)] = s.made(t, database.Managed)
+			}
+		}
+	}
+	maker.kill()
+	for _, point := range points {
+		for n, follow := range then {
+			w, tried := made[fmt.Sprint(point, " ", n)]
+			if !tried {
+				continue
+			}
+			t.Run(fmt.Sprint(point, " ", n), func(t *testing.T) {
+				c := w.change(extension.Install, extension.PgTrgm)
+				s.child(t, point).diesOver(t, s, c)
+				next := s.child(t, "")
+				follow(t, w, point, c)
+				s.noChangeLogins(t)
+				next.kill()
+			})
+		}
+	}
+	t.Run("the owner undoes it", func(t *testing.T) { s.doneOnce(t, undone) })
+	t.Run("PostgreSQL crashes", func(t *testing.T) { s.serverCrashInAChange(t, crashed) })
+	s.noOrphans(t)
+}
+
+// closedOrDone closes a change whose agent died at a point.
+func (s *stack) closedOrDone(t *testing.T, w wanted, point string, c protocol.Command) {
+	t.Helper()
+	if slices.Contains([]string{crash.ExtensionCommitted, crash.BackupFinished, crash.BackupReply}, point) {
+		s.refusedFor(t, command.ReasonCompleted, closing(c.OperationID))
+		return
+	}
+	s.done(t, closing(c.OperationID))
+	s.refusedFor(t, command.ReasonClosed, c)
+	if e := s.extensionOf(t, w, extension.PgTrgm); e.InstalledVersion != "" {
+		t.Errorf("it stands: %+v", e)
 	}
 }
 
+// PostgreSQL crashes with the change made and not committed, while the agent stands still. It is found to be undone, and made.
+func (s *stack) serverCrashInAChange(t *testing.T, w wanted) {
+	t.Helper()
+	c := w.change(extension.Install, extension.PgTrgm)
+	working := s.child(t, crash.Stop+crash.ExtensionMade)
+	go func() { _, _, _ = s.send(c) }() // it is sent again
+	working.stopped(t)
+	check.NoError(t, s.pg.Restart(context.Background(), cluster.Immediate)) // it outlives the subtest
+	working.thaw(t)
+	var report command.ExtensionReport
+	check.Eventually(t, "the change is not made after the crash", func() bool {
+		result, reason, err := s.send(c)
+		return err == nil && reason == "" && json.Unmarshal(result, &report) == nil && report.State != command.ExtensionRunning
+	})
+	if report.State != command.ExtensionDone || !report.Changed {
+		t.Errorf("%+v", report)
+	}
+	s.wantInUse(t, w, extension.PgTrgm)
+	s.noChangeLogins(t)
+	working.kill()
+}
+
 // What was committed stays done, also where the owner undoes it before the next agent looks.
-func TestACommittedChangeIsNotMadeAgain(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
-	maker := s.child(t, "")
-	w := s.made(t, database.Managed)
-	maker.kill()
+func (s *stack) doneOnce(t *testing.T, w wanted) {
+	t.Helper()
 	c := w.change(extension.Install, extension.PgTrgm)
 	s.child(t, crash.ExtensionCommitted).diesOver(t, s, c)
 	check.Must(s.owner(t, w).Exec("DROP EXTENSION pg_trgm"))(t)
-	s.child(t, "")
+	next := s.child(t, "")
 	if got := s.changedBy(t, c); got.State != command.ExtensionDone || !got.Changed {
 		t.Errorf("%+v", got)
 	}
 	if e := s.extensionOf(t, w, extension.PgTrgm); e.InstalledVersion != "" {
 		t.Errorf("it was installed again: %+v", e)
 	}
-}
-
-// A change whose agent died is closed: either it is made, and the close is refused, or it never will be.
-func TestCloseAfterACrashInAChange(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
-	for _, point := range pointsOf("extension") {
-		t.Run(point, func(t *testing.T) {
-			maker := s.child(t, "")
-			w := s.made(t, database.Managed)
-			maker.kill()
-			c := w.change(extension.Install, extension.PgTrgm)
-			s.child(t, point).diesOver(t, s, c)
-			next := s.child(t, "")
-			if point == crash.ExtensionCommitted {
-				s.refusedFor(t, command.ReasonCompleted, closing(c.OperationID))
-			} else {
-				s.done(t, closing(c.OperationID))
-				s.refusedFor(t, command.ReasonClosed, c)
-				if e := s.extensionOf(t, w, extension.PgTrgm); e.InstalledVersion != "" {
-					t.Errorf("it stands: %+v", e)
-				}
-			}
-			s.noChangeLogins(t)
-			next.kill()
-		})
-	}
+	next.kill()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/executor"
@@ -19,9 +18,8 @@ const (
 	// of its own, and may wait for locks of its customer's for as long as its patience lasts; backups do not wait for it.
 	changes = 2
 	// changeAdmin bounds the connections to the maintenance database that they share. No statement on one waits for a customer
-	// for longer than a moment.
-	changeAdmin     = 2
-	changeAdminIdle = 10 * time.Second
+	// for longer than a moment. None is kept: what a connection knows of roles can be outdated, and the server has few.
+	changeAdmin = 2
 )
 
 // extensions prepares the work on extensions.
@@ -30,7 +28,7 @@ func (a *Agent) extensions(c Config) error {
 	if err != nil {
 		return err
 	}
-	admin.SetConnMaxIdleTime(changeAdminIdle)
+	admin.SetMaxIdleConns(0)
 	a.changer = &extensions.Changer{
 		Host: c.PostgresHost, Port: c.PostgresPort, Admin: admin,
 		LockWait: c.ExtensionLockWait, Patience: c.ExtensionPatience, Log: a.log,

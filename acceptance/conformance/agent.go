@@ -44,6 +44,7 @@ type CustomerSession interface {
 // under random names, and leaves them behind.
 func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 	cases := maps.Clone(roleCases)
+	maps.Copy(cases, extensionCases)
 	maps.Copy(cases, map[string]func(t *testing.T, s AgentStand){
 		"connections": connectionsAreKnown,
 

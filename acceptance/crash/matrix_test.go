@@ -273,7 +273,9 @@ func TestEveryPointHasItsCase(t *testing.T) {
 		points = append(points, "agent."+p)
 	}
 	for _, p := range points {
-		if !hit[p] && !slices.Contains(webhooks.CrashPoints, p) { // acceptance/webhooks kills there
+		// acceptance/webhooks kills at those of webhooks, and the agent's own tests in a change of an extension.
+		elsewhere := slices.Contains(webhooks.CrashPoints, p) || strings.HasPrefix(p, "agent.extension.")
+		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)
 		}
 		delete(hit, p)

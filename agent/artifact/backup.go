@@ -21,7 +21,7 @@ type Request struct {
 	Logins      []string // the database's roles, for the manifest
 
 	// Try, where it is not nil, tries something in the copy that the verification has found equal, as the login of the copy.
-	Try func(ctx context.Context, conn *pgconn.PgConn) error
+	Try func(ctx context.Context, conn *pgconn.PgConn) error `json:"-"`
 }
 
 // Result is a backup that exists.

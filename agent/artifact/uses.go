@@ -29,10 +29,11 @@ var uses = map[extension.Name]use{
 		search: `SELECT FROM words WHERE word LIKE '%umber 32%'`, index: "words_gi",
 	},
 	extension.PgCrypto: {
-		fill: `CREATE TABLE secrets (id int PRIMARY KEY, name text NOT NULL, sealed bytea, password text DEFAULT crypt('pw', gen_salt('bf', 4)),
-				digest bytea GENERATED ALWAYS AS (digest(name, 'sha256')) STORED);
+		fill: `CREATE TABLE secrets (id int PRIMARY KEY, name text NOT NULL, sealed bytea,
+				password text DEFAULT crypt('pw', gen_salt('bf', 4)), digest bytea GENERATED ALWAYS AS (digest(name, 'sha256')) STORED);
 			CREATE INDEX secrets_digested ON secrets (digest(name, 'sha512'));
-			INSERT INTO secrets (id, name, sealed) SELECT n, 'name ' || n, pgp_sym_encrypt('text ' || n, 'key') FROM generate_series(1, 50) n`,
+			INSERT INTO secrets (id, name, sealed)
+				SELECT n, 'name ' || n, pgp_sym_encrypt('text ' || n, 'key') FROM generate_series(1, 50) n`,
 		holds: []string{
 			`SELECT bool_and(pgp_sym_decrypt(sealed, 'key') = 'text ' || id AND password = crypt('pw', password)) FROM secrets`,
 			`SELECT bool_and(digest = digest(name, 'sha256') AND length(hmac(name, 'key', 'sha1')) = 20) FROM secrets`,

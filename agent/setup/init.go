@@ -26,14 +26,13 @@ const (
 	MaintenanceDatabase = "pgherd_maintenance"
 )
 
-// The logins that an agent makes for single dumps: how their names begin, and a regular expression for the names.
+// The logins that an agent makes for single dumps and for single changes of extensions: how their names begin, and a regular
+// expression for the names.
 const (
-	DumpPrefix = "dump_"
-	DumpLogins = "^" + DumpPrefix + "[0-9a-f]{32}$"
+	DumpPrefix      = "dump_"
+	ExtensionPrefix = "ext_"
+	JobLogins       = "^(" + DumpPrefix + "|" + ExtensionPrefix + ")[0-9a-f]{32}$"
 )
-
-// ExtensionPrefix begins the names of the logins that an agent makes for single changes of extensions.
-const ExtensionPrefix = "ext_"
 
 // Options is what Init needs to know.
 type Options struct {
