@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
@@ -46,32 +48,36 @@ func TestARepeatedRequestForAnExtension(t *testing.T) {
 	}
 }
 
-// Of many at once one is made; the others with its key get it, those with another one are refused.
+// Of several at the same moment one is made: those with its key get it, the others are refused.
 func TestRequestsForAnExtensionAtOnce(t *testing.T) {
+	const each = 3
 	w := newExtensionWorld(t)
-	r, results := w.forExtensions(), make(chan error, 20)
-	ids := make(chan operation.Operation, 20)
-	for i := range 20 {
-		go func() {
-			q := install("citext", "once")
-			if i%2 == 1 {
-				q = install("pgcrypto", "other")
-			}
-			o, err := w.Extensions.Start(w.ctx, r, q)
-			ids <- o
-			results <- err
-		}()
+	r, asked := w.forExtensions(), sync.WaitGroup{}
+	asked.Add(2 * each)
+	w.inEveryCall("Extensions", func() (f fakeagent.Fault) { // none goes on before all have found nothing
+		asked.Done()
+		asked.Wait()
+		return f
+	})
+	var all sync.WaitGroup
+	operations, errs := make([]operation.Operation, 2*each), make([]error, 2*each)
+	for i := range 2 * each {
+		all.Go(func() {
+			q := []extension.Request{install("citext", "once"), install("pgcrypto", "other")}[i%2]
+			operations[i], errs[i] = w.Extensions.Start(w.ctx, r, q)
+		})
 	}
-	made, refusals := map[string]bool{}, 0
-	for range 20 {
-		o, err := <-ids, <-results
+	all.Wait()
+	made, refusals := map[id.OperationID]bool{}, 0
+	for i, err := range errs {
 		if err == nil {
-			made[string(o.ID)] = true
-		} else if refusals++; !fault.Has(err, fault.ExtensionMutationUnavailable) {
-			t.Error(err)
+			made[operations[i].ID] = true
+			continue
 		}
+		refused(t, err, fault.ExtensionMutationUnavailable)
+		refusals++
 	}
-	equal(t, "refused", refusals, 10)
+	equal(t, "refused", refusals, each)
 	equal(t, "operations", len(made), 1)
 }
 
