@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // Changer installs and upgrades extensions. It is safe for concurrent use by different operations.
@@ -79,24 +80,28 @@ func (c *Changer) Run(
 		return command.ExtensionReport{}, err
 	}
 	defer release()
+	defer c.leave(ctx, j.OperationID)
 	tell(stagePreparing, 0)
 	if done, err := c.settled(ctx, j); err != nil || done {
 		return changed(change), err
 	}
 	report, err := c.change(ctx, j, change, tell)
-	if err != nil {
-		done, unsettled := c.settled(ctx, j)
-		if done {
-			report, err = changed(change), nil
-		}
-		err = errors.Join(err, unsettled)
+	if err == nil {
+		return report, nil
 	}
-	if left := persistently(ctx, func(ctx context.Context) error {
-		return c.dropLogin(ctx, j.OperationID)
-	}); left != nil { // a sweep comes back to it
-		c.Log.Warn("the login of a change is left", zap.String("operationId", string(j.OperationID)), zap.Error(left))
+	done, unsettled := c.settled(ctx, j)
+	if done {
+		return changed(change), nil
 	}
-	return report, err
+	return report, errors.Join(err, unsettled)
+}
+
+// leave drops the login of an operation, or leaves it to a sweep.
+func (c *Changer) leave(ctx context.Context, op id.OperationID) {
+	drop := func(ctx context.Context) error { return c.dropLogin(ctx, op) }
+	if err := persistently(ctx, drop); err != nil {
+		c.Log.Warn("the login of a change is left", zap.String("operationId", string(op)), zap.Error(err))
+	}
 }
 
 // abandon ends a change of which so many attempts were cut short, and makes no other.
