@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -36,6 +37,7 @@ type Agent struct {
 	executor  *executor.Executor
 	files     *store.Store
 	backuper  *artifact.Backuper
+	changer   *extensions.Changer
 	server    *server.Server
 	programs  *programs
 	languages *languageWatch
@@ -82,6 +84,9 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.executor.Jobs.Pause = c.BackupPause
 	a.executor.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	executor.OnJob(a.executor, backups(a.backuper))
+	if err := a.extensions(c); err != nil {
+		return nil, err
+	}
 	a.server, err = server.New(server.Config{
 		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
 		InCharge: a.ready,
@@ -90,6 +95,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.sizes.Use),
 			server.Answering(a.executor.Settings),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening(a.openBackup),
+			server.Answering(a.executor.Extensions),
 		},
 		Health: &health.Collector{
 			Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},
@@ -146,7 +152,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.watch) })
 	err = group.Wait()
 	a.executor.Stop()
-	_ = a.backuper.Close() // nothing is lost with a connection
+	_, _ = a.backuper.Close(), a.changer.Admin.Close() // nothing is lost with a connection
 	a.pooler.Close()
 	return err
 }

@@ -77,10 +77,16 @@ func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
 	})
 }
 
-// A stop ends customers' sessions, and not those of a dump that runs meanwhile.
-func TestADumpOutlivesAStop(t *testing.T) {
+// A stop ends customers' sessions, and not those of a dump, or of the change of an extension, that runs meanwhile.
+func TestAJobOutlivesAStop(t *testing.T) {
 	s, w := databaseStack(t)
-	const login = "dump_0123456789abcdef0123456789abcdef"
+	for i, login := range []string{"dump_0123456789abcdef0123456789abcdef", "ext_0123456789abcdef0123456789abcdef"} {
+		s.outlivesAStop(t, w, login, int64(2+i))
+	}
+}
+
+func (s *stack) outlivesAStop(t *testing.T, w wanted, login string, generation int64) {
+	t.Helper()
 	check.Must(s.super.Exec("CREATE ROLE " + login + " LOGIN PASSWORD 'x'"))(t)
 	t.Cleanup(func() { check.Must(s.super.Exec("DROP OWNED BY " + login + "; DROP ROLE " + login))(t) })
 	check.Must(s.super.Exec(`GRANT CONNECT ON DATABASE "` + w.name + `" TO ` + login))(t)
@@ -88,7 +94,7 @@ func TestADumpOutlivesAStop(t *testing.T) {
 	pid := "SELECT pg_backend_pid()"
 	var before, after int
 	check.NoError(t, dump.QueryRowContext(t.Context(), pid).Scan(&before))
-	s.done(t, w.access(2, false, true))
+	s.done(t, w.access(generation, false, true))
 	if err := dump.QueryRowContext(t.Context(), pid).Scan(&after); err != nil || after != before {
 		t.Errorf("the session was %d, and is %d after the stop: %v", before, after, err)
 	}

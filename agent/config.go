@@ -52,6 +52,9 @@ type Config struct {
 	BackupPause time.Duration
 	// Jobs is how many backups and other long jobs run at a time, of which one account has at most half; 0 means 4.
 	Jobs int
+	// ExtensionLockWait is how long the change of an extension waits for a lock of the customer's, and ExtensionPatience how long it
+	// tries again; 0 means 1 s and 20 s.
+	ExtensionLockWait, ExtensionPatience time.Duration
 	// PgDump is the path of pg_dump 16 or later.
 	PgDump string
 	// DataDir is on the databases' file system. The health report contains its figures, and a backup is verified only if it has

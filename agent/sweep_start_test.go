@@ -24,6 +24,7 @@ func (s *stack) leftOver(t testing.TB, w wanted, n int) (names []string) {
 	check.Must(agent.Exec("SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit'"))(t)
 	kinds := []struct{ prefix, mark string }{
 		{"dump_", "pgherd dump login "}, {"verify_", "pgherd isolated copy "}, {"dead_", "pgherd dead login "},
+		{"ext_", "pgherd extension login "},
 	}
 	for i := range n {
 		k := kinds[i%len(kinds)]
@@ -61,7 +62,8 @@ func TestLeftOverLoginsDoNotHoldUpAStart(t *testing.T) {
 	holding := check.Must(owner.BeginTx(t.Context(), nil))(t)
 	check.Must(holding.Exec("GRANT SELECT ON held TO " + all + "; LOCK TABLE granted"))(t)
 	rows := check.Must(s.super.BeginTx(t.Context(), nil))(t)
-	check.Must(rows.Exec("SELECT FROM pg_authid WHERE rolname ~ '^(dump|verify|dead)_' AND rolname <> $1 FOR UPDATE", names[0]))(t)
+	const others = "SELECT FROM pg_authid WHERE rolname ~ '^(dump|verify|dead|ext)_' AND rolname <> $1 FOR UPDATE"
+	check.Must(rows.Exec(others, names[0]))(t)
 	stuck := check.Must(open(t, s.pg.URL("postgres")).BeginTx(t.Context(), nil))(t)
 	check.Must(stuck.Exec("SELECT FROM pg_authid WHERE rolname = $1 FOR UPDATE", names[0]))(t)
 	defer func() { _, _ = rows.Rollback(), stuck.Rollback() }()

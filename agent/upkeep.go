@@ -28,6 +28,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.executor.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
 	go a.sizes.Run(ctx)
+	go a.sweepExtensions(ctx)
 }
 
 // poolerChanged hears from the watch over PgBouncer.
@@ -65,4 +66,15 @@ func (a *Agent) sweepBackups(ctx context.Context) {
 		}
 		return sweepPause, nil
 	})
+}
+
+// sweepExtensions does the same for changes of extensions.
+func (a *Agent) sweepExtensions(ctx context.Context) {
+	loop.Run(ctx, a.log, nil, "what changes of extensions have left is not removed",
+		func(ctx context.Context) (time.Duration, error) {
+			if err := a.changer.Sweep(ctx); err != nil {
+				return sweepAgain, err
+			}
+			return sweepPause, nil
+		})
 }

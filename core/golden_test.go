@@ -125,7 +125,8 @@ func TestGoldenStates(t *testing.T) {
 		"closed again only once it has grown by another 20 % of the quota, until it falls below its quota.\n")
 	section(t, &b, "Operation", operationStates, operation.Statuses, operation.Events, operation.Transitions)
 	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet;\n" +
-		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete.\n")
+		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete;\n" +
+		"a change of an extension can until it is committed.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")

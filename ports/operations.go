@@ -54,6 +54,8 @@ type Idempotency interface {
 	// Claim stores and returns the record if its key is new; otherwise it returns the stored record. It waits for a concurrent
 	// transaction that stores the same key.
 	Claim(ctx context.Context, r idempotency.Record) (stored idempotency.Record, fresh bool, err error)
+	// Get returns the record of a key; ErrNoRow when the key is new.
+	Get(ctx context.Context, account id.AccountID, route string, key idempotency.Key) (idempotency.Record, error)
 }
 
 // Audit keeps the activity log.

@@ -45,4 +45,5 @@ type Tx interface {
 	Webhooks() Webhooks
 	Deliveries() Deliveries
 	Mails() Mails
+	Qualifications() Qualifications
 }

@@ -52,7 +52,16 @@ func (w *world) wantClaim(what string, r, want idempotency.Record, wantFresh boo
 
 func knownKeyReturnsRecord(w *world) {
 	first := w.request(idempotency.Key(strings.Repeat("ключ", 50)))
+	find := func(ctx context.Context, tx ports.Tx) error {
+		found, err := tx.Idempotency().Get(ctx, first.AccountID, first.Route, first.Key)
+		if err == nil {
+			w.equal("the record of the key", found, first)
+		}
+		return err
+	}
+	w.missing("a key that is new", find)
 	w.wantClaim("a new key", first, first, true)
+	w.view(find)
 	again := w.request(first.Key)
 	again.Fingerprint, again.CreatedAt = "f-2", minutes(5)
 	w.wantClaim("the same key", again, first, false)

@@ -30,34 +30,35 @@ func eachStore(t *testing.T, suite func(*testing.T, conformance.Metadata)) {
 	}
 }
 
-func TestStore(t *testing.T)        { eachStore(t, conformance.Store) }
-func TestAccounts(t *testing.T)     { eachStore(t, conformance.Accounts) }
-func TestMembers(t *testing.T)      { eachStore(t, conformance.Members) }
-func TestInvitations(t *testing.T)  { eachStore(t, conformance.Invitations) }
-func TestKeys(t *testing.T)         { eachStore(t, conformance.Keys) }
-func TestDatabases(t *testing.T)    { eachStore(t, conformance.Databases) }
-func TestVisibility(t *testing.T)   { eachStore(t, conformance.Visibility) }
-func TestLogins(t *testing.T)       { eachStore(t, conformance.Logins) }
-func TestRoles(t *testing.T)        { eachStore(t, conformance.Roles) }
-func TestRoleChanges(t *testing.T)  { eachStore(t, conformance.RoleChanges) }
-func TestAllowlist(t *testing.T)    { eachStore(t, conformance.Allowlist) }
-func TestBackups(t *testing.T)      { eachStore(t, conformance.Backups) }
-func TestOperations(t *testing.T)   { eachStore(t, conformance.Operations) }
-func TestQueue(t *testing.T)        { eachStore(t, conformance.Queue) }
-func TestStorage(t *testing.T)      { eachStore(t, conformance.Storage) }
-func TestUses(t *testing.T)         { eachStore(t, conformance.Uses) }
-func TestIdempotency(t *testing.T)  { eachStore(t, conformance.Idempotency) }
-func TestAudit(t *testing.T)        { eachStore(t, conformance.Audit) }
-func TestOutbox(t *testing.T)       { eachStore(t, conformance.Outbox) }
-func TestServers(t *testing.T)      { eachStore(t, conformance.Servers) }
-func TestSwitches(t *testing.T)     { eachStore(t, conformance.Switches) }
-func TestSealedValues(t *testing.T) { eachStore(t, conformance.SealedValues) }
-func TestWebhooks(t *testing.T)     { eachStore(t, conformance.Webhooks) }
-func TestDeliveries(t *testing.T)   { eachStore(t, conformance.Deliveries) }
-func TestDispatch(t *testing.T)     { eachStore(t, conformance.Dispatch) }
-func TestMails(t *testing.T)        { eachStore(t, conformance.Mails) }
-func TestAdmissions(t *testing.T)   { eachStore(t, conformance.Admissions) }
-func TestNotifier(t *testing.T)     { eachStore(t, conformance.Notifier) }
+func TestStore(t *testing.T)          { eachStore(t, conformance.Store) }
+func TestAccounts(t *testing.T)       { eachStore(t, conformance.Accounts) }
+func TestMembers(t *testing.T)        { eachStore(t, conformance.Members) }
+func TestInvitations(t *testing.T)    { eachStore(t, conformance.Invitations) }
+func TestKeys(t *testing.T)           { eachStore(t, conformance.Keys) }
+func TestDatabases(t *testing.T)      { eachStore(t, conformance.Databases) }
+func TestVisibility(t *testing.T)     { eachStore(t, conformance.Visibility) }
+func TestLogins(t *testing.T)         { eachStore(t, conformance.Logins) }
+func TestRoles(t *testing.T)          { eachStore(t, conformance.Roles) }
+func TestRoleChanges(t *testing.T)    { eachStore(t, conformance.RoleChanges) }
+func TestAllowlist(t *testing.T)      { eachStore(t, conformance.Allowlist) }
+func TestBackups(t *testing.T)        { eachStore(t, conformance.Backups) }
+func TestOperations(t *testing.T)     { eachStore(t, conformance.Operations) }
+func TestQueue(t *testing.T)          { eachStore(t, conformance.Queue) }
+func TestStorage(t *testing.T)        { eachStore(t, conformance.Storage) }
+func TestUses(t *testing.T)           { eachStore(t, conformance.Uses) }
+func TestIdempotency(t *testing.T)    { eachStore(t, conformance.Idempotency) }
+func TestAudit(t *testing.T)          { eachStore(t, conformance.Audit) }
+func TestOutbox(t *testing.T)         { eachStore(t, conformance.Outbox) }
+func TestServers(t *testing.T)        { eachStore(t, conformance.Servers) }
+func TestSwitches(t *testing.T)       { eachStore(t, conformance.Switches) }
+func TestSealedValues(t *testing.T)   { eachStore(t, conformance.SealedValues) }
+func TestWebhooks(t *testing.T)       { eachStore(t, conformance.Webhooks) }
+func TestDeliveries(t *testing.T)     { eachStore(t, conformance.Deliveries) }
+func TestDispatch(t *testing.T)       { eachStore(t, conformance.Dispatch) }
+func TestMails(t *testing.T)          { eachStore(t, conformance.Mails) }
+func TestQualifications(t *testing.T) { eachStore(t, conformance.Qualifications) }
+func TestAdmissions(t *testing.T)     { eachStore(t, conformance.Admissions) }
+func TestNotifier(t *testing.T)       { eachStore(t, conformance.Notifier) }
 
 func inMemory(open func() *memstore.Store) conformance.Metadata {
 	return func(*testing.T) func(*testing.T) conformance.Host {

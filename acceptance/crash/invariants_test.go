@@ -212,6 +212,10 @@ var wrongRecords = map[string]string{
 		ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
 		AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE 'backup.finished' END
 		WHERE o.kind = 'backup' GROUP BY o.id HAVING count(a.id) <> 1`,
+	"audit of an extension": `SELECT o.id, o.status, count(a.id) FROM operations o LEFT JOIN audit_entries a
+		ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
+		AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE 'extension.finished' END
+		WHERE o.kind = 'extension' GROUP BY o.id HAVING count(a.id) <> 1`,
 	"audit of a deleted backup": `SELECT o.id, count(a.id) FROM operations o LEFT JOIN audit_entries a
 		ON a.database_id = o.database_id AND a.details->>'filename' = o.result->>'filename'
 		AND a.action IN ('backup.deleted', 'backup.expired') AND a.at > o.created_at -- a name is free again after a deletion

@@ -268,6 +268,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	h := &shared{}
 	for _, k := range slices.Concat(
 		creating(), openingAndClosing(), undoing(), allowing(), configuring(), exceeding(), backingUp(), failingBackups(),
+		changingExtensions(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {
@@ -281,7 +282,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	for _, p := range points {
 		elsewhere := slices.Contains(webhooks.CrashPoints, p) || // acceptance/webhooks kills there
 			slices.Contains(mails.CrashPoints, p) || // TestKilledMailer does
-			strings.HasPrefix(p, "agent.settings.") // the tests of the agent do
+			strings.HasPrefix(p, "agent.settings.") || strings.HasPrefix(p, "agent.extension.") // the agent's tests do
 		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)
 		}

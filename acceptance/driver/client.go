@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 // client makes clients of the API host at a URL. They never repeat a call: scenarios are about each single answer.
@@ -72,8 +73,8 @@ func example(s *openapi3.Schema) any {
 	return true // a confirmation
 }
 
-// proxy plays the part of the service's proxy, which passes on the client's address. It looks at answers about roles: none may be
-// stored, and a request whose work goes on is answered 202.
+// proxy plays the part of the service's proxy, which passes on the client's address. It looks at answers about roles and
+// extensions: none may be stored, and a request whose work goes on is answered 202.
 type proxy struct {
 	http.RoundTripper
 	address string
@@ -86,12 +87,16 @@ func (p proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(spec.ForwardedFor, p.address)
 	}
 	response, err := p.RoundTripper.RoundTrip(r)
-	if err != nil || !strings.Contains(r.URL.Path, "/custom-roles") && !strings.Contains(r.URL.Path, "/managed-roles") {
+	check := checkOf(r.URL.Path)
+	if err != nil || check == nil {
 		return response, err
 	}
 	body, err := readBody(response)
+	if err == nil && response.Header.Get("Cache-Control") != "no-store" {
+		err = fmt.Errorf("an answer with status %d may be stored", response.StatusCode)
+	}
 	if err == nil {
-		err = checkRoles(r, response, body)
+		err = check(r, response, body)
 	}
 	return response, err
 }
@@ -104,10 +109,39 @@ func readBody(response *http.Response) ([]byte, error) {
 	return body, err
 }
 
-func checkRoles(r *http.Request, response *http.Response, body []byte) error {
-	if response.Header.Get("Cache-Control") != "no-store" {
-		return fmt.Errorf("an answer with status %d may be stored", response.StatusCode)
+// checkOf is what is looked at in the answers of a route; nil for nothing.
+func checkOf(path string) func(*http.Request, *http.Response, []byte) error {
+	switch {
+	case strings.Contains(path, "/extensions"):
+		return checkExtensions
+	case strings.Contains(path, "/custom-roles"), strings.Contains(path, "/managed-roles"):
+		return checkRoles
 	}
+	return nil
+}
+
+// checkExtensions: whoever asks for a change is told where to read of it.
+func checkExtensions(r *http.Request, response *http.Response, body []byte) error {
+	if r.Method != http.MethodPost || response.StatusCode >= http.StatusBadRequest {
+		return nil
+	}
+	var answer struct {
+		ID     string
+		Status operation.Status
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return err
+	}
+	if at := response.Header.Get("Location"); at != r.URL.Path+"/"+answer.ID {
+		return fmt.Errorf("operation %s is said to be at %s", answer.ID, at)
+	}
+	if ended := response.StatusCode == http.StatusOK; ended != answer.Status.Final() {
+		return fmt.Errorf("status %d of what is %s", response.StatusCode, answer.Status)
+	}
+	return nil
+}
+
+func checkRoles(r *http.Request, response *http.Response, body []byte) error {
 	var answer struct{ Status string }
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return err

@@ -52,13 +52,13 @@ func (d described) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (d described) check(r *http.Request, response *http.Response, body []byte) error {
-	var refusal struct{ Error struct{ Code string } }
+	code := ""
 	if response.StatusCode >= http.StatusBadRequest {
-		if err := json.Unmarshal(body, &refusal); err != nil {
+		var err error
+		if code, err = codeOf(body); err != nil {
 			return err
 		}
 	}
-	code := refusal.Error.Code
 	operation := operationOf(r)
 	if operation == nil {
 		return nil // it has no route
@@ -87,4 +87,18 @@ func operationOf(r *http.Request) *openapi3.Operation {
 		}
 	}
 	return nil
+}
+
+// codeOf reads the code of a refusal, in its envelope or bare.
+func codeOf(body []byte) (code string, err error) {
+	var refusal struct{ Error json.RawMessage }
+	if err := json.Unmarshal(body, &refusal); err != nil {
+		return "", err
+	}
+	if json.Unmarshal(refusal.Error, &code) == nil {
+		return code, nil
+	}
+	var enveloped struct{ Code string }
+	err = json.Unmarshal(refusal.Error, &enveloped)
+	return enveloped.Code, err
 }

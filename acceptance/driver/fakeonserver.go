@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
@@ -89,4 +90,22 @@ func (h fakeOnServer) Shrink(db spec.Created) error { return done(h.server.SetSi
 // DropLogin implements spec.OnServer.
 func (h fakeOnServer) DropLogin(_ spec.Created, username string) error {
 	return done(h.server.DropLogin(username))
+}
+
+// OwnExtension implements spec.OnServer.
+func (h fakeOnServer) OwnExtension(in spec.Created, name extension.Name, version, schema string) error {
+	if !h.server.PutExtension(in.Name, name, version, schema) {
+		return fmt.Errorf("the server has no database %s", in.Name)
+	}
+	return nil
+}
+
+// BlockExtension implements spec.OnServer.
+func (h fakeOnServer) BlockExtension(_ spec.Created, on bool) error {
+	message := ""
+	if on {
+		message = "type \"citext\" already exists"
+	}
+	h.server.FailExtensions(message)
+	return nil
 }

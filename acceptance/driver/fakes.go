@@ -87,6 +87,12 @@ func (o fakeOperator) NewCIKey(a spec.Account) (spec.Key, error) {
 	return spec.Key{ID: key.ID, Text: text}, err
 }
 
+// QualifyExtensions implements spec.Operator.
+func (o fakeOperator) QualifyExtensions() error {
+	_, err := o.use().QualifyExtensions(context.Background(), o.s.server)
+	return err
+}
+
 // RotateSecrets implements spec.Operator. The fake ring has one key for ever; what it encrypts is new all the same.
 func (o fakeOperator) RotateSecrets() error {
 	_, err := o.use().Reseal(context.Background())

@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/core/extension"
 )
 
 // onServer implements spec.OnServer on PostgreSQL itself.
@@ -135,4 +136,19 @@ func (h onServer) DropLogin(in spec.Created, username string) error {
 	name := pq.QuoteIdentifier(username)
 	_, err := query(h.apps.r.Server.URL(in.Name), statementTime, "DROP OWNED BY "+name, "DROP ROLE "+name)
 	return err
+}
+
+// OwnExtension implements spec.OnServer.
+func (h onServer) OwnExtension(in spec.Created, name extension.Name, version, schema string) error {
+	_, err := h.apps.Run(in.Login(), "CREATE SCHEMA IF NOT EXISTS "+schema,
+		fmt.Sprintf("CREATE EXTENSION %s VERSION '%s' SCHEMA %s", name, version, schema))
+	return err
+}
+
+// BlockExtension implements spec.OnServer: there is a type of the name already.
+func (h onServer) BlockExtension(in spec.Created, on bool) error {
+	if on {
+		return h.Owner(in, "CREATE TYPE public.citext AS (n int)")
+	}
+	return h.Owner(in, "DROP TYPE public.citext")
 }

@@ -90,6 +90,9 @@ func (o realOperator) NewCIKey(a spec.Account) (spec.Key, error) {
 	return o.key("ci-key", "create", "--namespace", fmt.Sprint(made["namespaceId"]))
 }
 
+// QualifyExtensions implements spec.Operator.
+func (o realOperator) QualifyExtensions() error { return o.r.qualified() }
+
 // RotateSecrets implements spec.Operator.
 func (o realOperator) RotateSecrets() error {
 	_, err := o.admin("secrets", "rotate")

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
@@ -44,6 +45,7 @@ type service struct {
 	hosts   []*controlplane.ControlPlane
 	batch   *fakeBatch
 	fleet   *fakeagent.Fleet
+	server  id.ServerID // of the agent
 	agent   *fakeagent.Server
 	inbox   *inbox.Inbox
 	mailbox *mailbox.Mailbox
@@ -70,11 +72,13 @@ func newService(t testing.TB) *service {
 		}
 		s.hosts = append(s.hosts, cp)
 	}
-	if err := s.hosts[0].Operator.SetFeature(context.Background(), "additional-roles", true); err != nil {
-		t.Fatal(err)
+	for _, feature := range []string{"additional-roles", "extension-catalog"} {
+		if err := s.hosts[0].Operator.SetFeature(context.Background(), feature, true); err != nil {
+			t.Fatal(err)
+		}
 	}
-	registered := s.register(t)
-	s.agent = s.fleet.Server(registered.ID)
+	s.server = s.register(t).ID
+	s.agent = s.fleet.Server(s.server)
 	s.batch = &fakeBatch{host: s.hosts[apiHosts], store: store}
 	s.hosts = s.hosts[:apiHosts]
 	_ = s.batch.Start() // it never fails

@@ -31,6 +31,8 @@ type realService struct {
 	batch    realBatch
 	apis     []*stack.Host
 	restores atomic.Int64
+	// qualified has the extensions of the server tried, once.
+	qualified func() error
 }
 
 var theStack struct {
@@ -80,6 +82,11 @@ func startStack() error {
 		return err
 	}
 	r := &realService{dir: dir, secrets: &secrets{}}
+	r.qualified = sync.OnceValue(func() error {
+		ctx, cancel := soon()
+		defer cancel()
+		return r.QualifyExtensions(ctx)
+	})
 	theStack.real = r
 	ctx, cancel := soon()
 	defer cancel()

@@ -94,6 +94,8 @@ func (r Route) parameters() (names []string) {
 		switch {
 		case i == 0:
 			names = append(names, r.Target)
+		case found == "{operationId}" && strings.Contains(r.Path, "/extensions/"):
+			names = append(names, "extension operation")
 		case found != "{login}": // every managed database has the same
 			names = append(names, found)
 		}
@@ -107,7 +109,7 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 var nobodys = map[string]string{
 	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
 	"{roleId}": nobodysID, "{operationId}": nobodysID, "{membershipId}": nobodysID, "{invitationId}": nobodysID,
-	"{filename}": "20260101_000000.sql.gz",
+	"extension operation": nobodysID, "{filename}": "20260101_000000.sql.gz",
 }
 
 // makesOneOfEach makes something of every kind, and returns the IDs by parameter. The endpoint has heard of nothing where there
@@ -131,13 +133,14 @@ func (c *Customer) makesOneOfEach() map[string]string {
 // fills makes something of every kind that belongs to a database, and returns the IDs by parameter.
 func (c *Customer) fills(made Created) map[string]string {
 	c.stage.Helper()
-	role := c.AddsRole(made, "Reports", "custom")
+	c.stage.OK(c.stage.Operator.QualifyExtensions())
+	installs, role := c.Installs(made, "citext"), c.AddsRole(made, "Reports", "custom")
 	bob, invited := c.stage.Customer("pro"), wire.AddMember{Email: c.stage.address(), Role: "viewer"}
 	return map[string]string{
 		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
-		"{filename}": string(c.FinishesBackup(made.ID)),
-		"operation":  string(c.ListsBackups(made.ID)[0].OperationID),
-		"{roleId}":   string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
+		"{filename}": string(c.FinishesBackup(made.ID)), "extension operation": string(installs.ID),
+		"operation": string(c.ListsBackups(made.ID)[0].OperationID),
+		"{roleId}":  string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
 		"{membershipId}": string(c.Admits(bob, made, "viewer")),
 		"{invitationId}": must(c.Members.Add(ctx, made.ID, invited))(c.stage).ID,
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/inbox"
 )
@@ -100,6 +101,8 @@ type Operator interface {
 	SetMaintenance(on bool) error
 	// SetFeature turns a feature of the whole installation on or off.
 	SetFeature(name string, on bool) error
+	// QualifyExtensions has the database server prove that backups with extensions are restorable, where it did not before.
+	QualifyExtensions() error
 	// RotateSecrets encrypts every stored secret with a new key, while the service runs; DropOldSecretKeys then forgets the old.
 	RotateSecrets() error
 	DropOldSecretKeys() error
@@ -129,6 +132,10 @@ type OnServer interface {
 	Disentangle(in Created, username string) error
 	// SetPassword has a login change its own password.
 	SetPassword(l Login, password string) error
+	// OwnExtension has the owner install a version of an extension in a schema, which is made where it is missing.
+	OwnExtension(in Created, name extension.Name, version, schema string) error
+	// BlockExtension has the owner put something in the way of citext, or take it away.
+	BlockExtension(in Created, on bool) error
 	// Obstruct has the operator take the agent's right to administer a login, or give it back.
 	Obstruct(username string, on bool) error
 	// Grow has the owner write until the database takes so many bytes at least; Shrink has the owner empty what Grow has filled.

@@ -69,3 +69,9 @@ func (s *Stack) SetQuota(ctx context.Context, a Account, databases int) error {
 	_, err := s.Admin(ctx, "account", "set", "--account", a.ID, "--max-databases", strconv.Itoa(databases))
 	return err
 }
+
+// QualifyExtensions has the stack's server prove that backups with extensions are restorable.
+func (s *Stack) QualifyExtensions(ctx context.Context) error {
+	_, err := s.command(ctx, "admin", "extensions", "qualify", "--server", s.serverID)
+	return err
+}

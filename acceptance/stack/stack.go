@@ -65,6 +65,7 @@ type Stack struct {
 	Pooler *cluster.Pooler
 
 	firstAgent *Process
+	serverID   string // as the service knows Server
 
 	mu        sync.Mutex
 	processes []*Process
@@ -206,7 +207,8 @@ func (s *Stack) checkPooler(ctx context.Context) error {
 }
 
 func (s *Stack) register(ctx context.Context) error {
-	_, err := s.Register(ctx, "first", s)
+	var err error
+	s.serverID, err = s.Register(ctx, "first", s)
 	return err
 }
 
@@ -228,7 +230,8 @@ func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string
 // enableFeatures switches on what is off in a new installation.
 func (s *Stack) enableFeatures(ctx context.Context) error {
 	_, err := s.Admin(ctx, "feature", "enable", "additional-roles")
-	return err
+	_, extensions := s.Admin(ctx, "feature", "enable", "extension-catalog")
+	return errors.Join(err, extensions)
 }
 
 // Stop ends whatever still runs.

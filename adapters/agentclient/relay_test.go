@@ -45,6 +45,7 @@ func relay(behind ports.Agent) http.Handler {
 	answering[command.SetAccounts](mux, behind)
 	answering[command.RoomForBackup](mux, behind)
 	answering[command.DeleteBackup](mux, behind)
+	answering[command.Extensions](mux, behind)
 	route[command.AskCapabilities](mux, func(w http.ResponseWriter, r *http.Request, q command.AskCapabilities) {
 		answer, err := ports.Ask(r.Context(), behind, q)
 		answer.Commands = commands.offers
@@ -125,6 +126,8 @@ func newDecoders() *decoders {
 	decoding[command.ChangeLogin](d)
 	decoding[command.RemoveRole](d)
 	decoding[command.Backup](d)
+	decoding[command.ChangeExtension](d)
+	decoding[command.QualifyExtension](d)
 	decoding[command.Close](d)
 	return d
 }

@@ -37,6 +37,7 @@ type Client struct {
 	Databases  Databases
 	Allowlist  Allowlist
 	Backups    Backups
+	Extensions Extensions
 	Operations Operations
 	Activity   Activity
 	Webhooks   Webhooks
@@ -86,6 +87,7 @@ func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
 	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
+	c.Extensions = Extensions{c}
 }
 
 func checkURL(text string) (base string, err error) {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/idempotency"
 )
@@ -190,7 +192,7 @@ func (d *description) answers(route *Route) (object, error) {
 		if meaning == "" {
 			meaning = http.StatusText(a.Status)
 		}
-		r := object{"description": meaning, "headers": route.headers()}
+		r := object{"description": meaning, "headers": route.headers(a)}
 		switch {
 		case a.ContentType != "":
 			r["content"] = object{a.ContentType: object{"schema": object{"type": "string", "format": "binary"}}}
@@ -214,8 +216,11 @@ var answerHeaders = object{
 	headerRateReset:     object{"description": "Seconds until the bucket is full", "schema": object{"type": "integer"}},
 }
 
-func (route *Route) headers() object {
+func (route *Route) headers(a Documented) object {
 	all := object{}
+	if a.Location != "" {
+		all[fasthttp.HeaderLocation] = object{"description": a.Location, "schema": object{"type": "string", "format": "uri-reference"}}
+	}
 	for name := range answerHeaders {
 		if route.Class != "" || name == headerRequestID {
 			all[name] = object{"$ref": "#/components/headers/" + name}

@@ -31,11 +31,11 @@ func (c customRoles) change(r *Request) (Answer, error) {
 	return progress(change, viewChange(change)), err
 }
 
-// changeID is the change that the path names.
-func (r *Request) changeID() id.OperationID { return id.OperationID(r.Param("operationId")) }
+// operationID is the change or the operation that the path names after its database.
+func (r *Request) operationID() id.OperationID { return id.OperationID(r.Param("operationId")) }
 
 func (c customRoles) readChange(r *Request) (Answer, error) {
-	change, err := c.use.ReadChange(r.Context(), r.database(), r.roleID(), r.changeID())
+	change, err := c.use.ReadChange(r.Context(), r.database(), r.roleID(), r.operationID())
 	return OK(viewChange(change)), err
 }
 
@@ -43,7 +43,7 @@ func (c customRoles) replayChange(r *Request) (Answer, error) {
 	if err := confirmed("confirmDisconnect", Decoded[wire.Disconnect](r).ConfirmDisconnect); err != nil {
 		return Answer{}, err
 	}
-	change, err := c.use.ReplayChange(r.Context(), r.database(), r.roleID(), r.changeID())
+	change, err := c.use.ReplayChange(r.Context(), r.database(), r.roleID(), r.operationID())
 	return progress(change, viewChange(change)), err
 }
 

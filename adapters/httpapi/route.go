@@ -105,6 +105,7 @@ type Documented struct {
 	Body        any
 	ContentType string
 	Meaning     string
+	Location    string // meaning of the header Location; empty where the answer has none
 }
 
 func documented(status int, body any) []Documented { return []Documented{{Status: status, Body: body}} }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -16,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/querytimeout"
@@ -41,6 +43,8 @@ func TestWireShapes(t *testing.T) {
 	done, failed := work, work
 	done.Status, done.Progress, done.Result, done.FinishedAt = operation.Succeeded, 100, stdjson.RawMessage(`{"filename":"f"}`), &at
 	failed.Status, failed.ErrorCode, failed.ErrorText = operation.Failed, fault.BackupNotVerified, "not equal"
+	change := work
+	change.Kind, change.Input = "extension", operation.Encode(extension.Input{Extension: "citext", IdempotencyKey: "ab"})
 	const workShown = `{"id":"` + foreignID + `","type":"backup",`
 	changed := querytimeouts.State{
 		Settings: database.Settings{
@@ -72,6 +76,14 @@ func TestWireShapes(t *testing.T) {
 			`{"filename":"20260101_000000.sql.gz","operationId":"` + foreignID + `","trigger":"manual","format":"sql.gz",` +
 				`"sizeBytes":9,"checksumSha256":"ab","createdAt":"2026-03-01T11:30:00Z","verifiedAt":"2026-03-01T11:30:00Z",` +
 				`"expiresAt":null,"roleManifest":false}`},
+		{viewExtension(extension.Entry{Name: "citext", Available: true, Trusted: true, DefaultVersion: "1.6"}),
+			`{"name":"citext","available":true,"trusted":true,"restoreQualified":false,"defaultVersion":"1.6",` +
+				`"installedVersion":null,"schema":null}`},
+		{viewExtension(extension.Entry{Name: "pg_trgm", RestoreQualified: true, InstalledVersion: "1.3", Schema: "app"}),
+			`{"name":"pg_trgm","available":false,"trusted":false,"restoreQualified":true,"defaultVersion":"",` +
+				`"installedVersion":"1.3","schema":"app"}`},
+		{check.Must(viewExtensionOperation(change))(t), `{"id":"` + foreignID + `","type":"extension","status":"queued",` +
+			`"stage":"queued","progress":0,"result":null,"error":null,` + workTail + `"finishedAt":null,"idempotencyKey":"ab"}`},
 		{viewEntry(database.AllowlistEntry{ID: foreignID, CIDR: "10.0.0.0/8", CreatedAt: at}),
 			`{"id":"` + foreignID + `","cidr":"10.0.0.0/8","description":"","createdAt":"2026-03-01T11:30:00Z"}`},
 		{viewActivity(plane.By[audit.Entry]{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -27,10 +28,16 @@ func (k idempotencyKeys) Claim(
 		if err != nil || n == 1 {
 			return r, err == nil, err
 		}
-		stored, err = one[idempotency.Record](ctx, k.session, getClaimed, r.AccountID, r.Route, r.Key)
+		stored, err = k.Get(ctx, r.AccountID, r.Route, r.Key)
 		if !errors.Is(err, ports.ErrNoRow) {
 			return stored, false, err
 		}
 	}
 	return stored, false, errors.New("the idempotency key was stored and removed again and again")
+}
+
+func (k idempotencyKeys) Get(
+	ctx context.Context, of id.AccountID, route string, key idempotency.Key,
+) (idempotency.Record, error) {
+	return one[idempotency.Record](ctx, k.session, getClaimed, of, route, key)
 }

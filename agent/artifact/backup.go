@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -18,6 +20,9 @@ type Request struct {
 	Verify      bool
 	Logins      []string // the database's roles, for the manifest
 	MaxBytes    int64    // how large the file may become; 0: as large as there is room for
+
+	// Try, where it is not nil, tries something in the copy that the verification has found equal, as the login of the copy.
+	Try func(ctx context.Context, conn *pgconn.PgConn) error `json:"-"`
 }
 
 // Result is a backup that exists.
@@ -49,6 +54,11 @@ func (b *Backuper) Run(ctx context.Context, req Request, progress Progress) (Res
 		return Result{}, err
 	}
 	defer done()
+	return b.run(ctx, req, progress)
+}
+
+// run makes the backup. The caller has the operation's turn.
+func (b *Backuper) run(ctx context.Context, req Request, progress Progress) (Result, error) {
 	c := b.claim(req, rising(progress))
 	defer c.end(ctx)
 	if err := c.reserve(ctx); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact/room"
 	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/backup"
@@ -79,9 +80,6 @@ func (c *Config) lockWait() string { return milliseconds(c.LockWait) }
 
 // milliseconds is a time as PostgreSQL's settings have it.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-
-// lockWithin begins a transaction in which no statement waits longer for a lock.
-func lockWithin(d time.Duration) string { return `SET LOCAL lock_timeout = ` + milliseconds(d) }
 
 // sessionOptions override a customer's defaults in the agent's sessions.
 const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
@@ -186,7 +184,7 @@ func (b *Backuper) EndPredecessor(ctx context.Context) error {
 		if err := adopt(ctx, db); err != nil {
 			return err
 		}
-		_, err := endSessions(ctx, db, runPatience, `application_name LIKE $1 || '%' AND (usename = current_user
+		_, err := joblogin.EndSessions(ctx, db, joblogin.RunPatience, `application_name LIKE $1 || '%' AND (usename = current_user
 			OR usename ~ '^`+setup.DumpPrefix+`' OR usename IN (SELECT name FROM ledger.copy))`, sessionPrefix)
 		if err != nil {
 			return fmt.Errorf("end the predecessor's sessions: %w", err)

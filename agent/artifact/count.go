@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -77,7 +78,7 @@ func (d pgDump) count(ctx context.Context, list []relation) (map[string]int64, e
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
 	_, err = conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '`+d.snapshot+`';
-		`+lockWithin(d.cfg.LockWait)).ReadAll()
+		`+joblogin.LockWithin(d.cfg.LockWait)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("count rows in the snapshot: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/pgherd/pgherd/agent/joblogin"
 )
 
 // Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
@@ -15,6 +17,11 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 		return err
 	}
 	defer done()
+	return b.discard(ctx, req)
+}
+
+// discard is Discard for who has the operation's turn.
+func (b *Backuper) discard(ctx context.Context, req Request) error {
 	if err := b.removeWork(ctx, req); err != nil {
 		return err
 	}
@@ -28,12 +35,13 @@ func (b *Backuper) Discard(ctx context.Context, req Request) error {
 // removeWork ends a request's sessions, and removes its login and its isolated copy. The caller has the operation's turn.
 func (b *Backuper) removeWork(ctx context.Context, req Request) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		if _, err := endSessions(ctx, admin, runPatience, `application_name = $1`, sessionName(req.OperationID)); err != nil {
+		_, err := joblogin.EndSessions(ctx, admin, joblogin.RunPatience, `application_name = $1`, sessionName(req.OperationID))
+		if err != nil {
 			return fmt.Errorf("end the backup's sessions: %w", err)
 		}
 		copied := b.copyFor(verification, req.OperationID, req.DatabaseID, admin)
 		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
-		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), runPatience))
+		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), joblogin.RunPatience))
 	})
 }
 

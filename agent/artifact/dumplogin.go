@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -22,6 +23,8 @@ type dumpLogin struct {
 	password string
 }
 
+const dumpMark joblogin.Mark = "pgherd dump login "
+
 func (l *dumpLogin) name() string { return setup.DumpPrefix + id.Compact(l.op) }
 
 // create makes the login, of which the snapshot of the dump must know nothing: it is not part of the backup.
@@ -30,7 +33,8 @@ func (l *dumpLogin) name() string { return setup.DumpPrefix + id.Compact(l.op) }
 func (l *dumpLogin) create(ctx context.Context, database string, owners []string) (err error) {
 	name := dumpsql.QuoteIdentifier(l.name())
 	statements := []string{
-		lockWithin(l.cfg.LockWait), // the owner may be changing who can connect
+		joblogin.BypassRowSecurity(l.name()),
+		joblogin.LockWithin(l.cfg.LockWait), // the owner may be changing who can connect
 		`GRANT CONNECT ON DATABASE ` + dumpsql.QuoteIdentifier(database) + ` TO ` + name,
 	}
 	for _, owner := range owners {
@@ -39,10 +43,10 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 	// Last: it locks these roles, which every dump needs, until the end of the transaction.
 	statements = append(statements, `GRANT pg_read_all_data, pg_use_reserved_connections TO `+name)
 	return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error {
-		if err := dropDumpLogin(ctx, admin, l.name(), runPatience); err != nil {
+		if err := dropDumpLogin(ctx, admin, l.name(), joblogin.RunPatience); err != nil {
 			return err
 		}
-		l.password, err = dumpMark.make(ctx, admin, l.name(), statements...)
+		l.password, err = dumpMark.Make(ctx, admin, l.name(), statements...)
 		return err
 	})
 }
@@ -51,21 +55,21 @@ func (l *dumpLogin) create(ctx context.Context, database string, owners []string
 func (l *dumpLogin) drop(ctx context.Context) error {
 	return l.cfg.cleanUp(ctx, func(ctx context.Context) error {
 		return l.cfg.with(l.cfg.Maintenance, l.op, func(admin *sql.DB) error {
-			return dropDumpLogin(ctx, admin, l.name(), runPatience)
+			return dropDumpLogin(ctx, admin, l.name(), joblogin.RunPatience)
 		})
 	})
 }
 
 // dropDumpLogin ends the sessions of a dump's login and drops it, if it bears our mark. It is no error if it does not exist.
 func dropDumpLogin(ctx context.Context, admin *sql.DB, name string, patience time.Duration) error {
-	found, err := dumpMark.exists(ctx, admin, name)
+	found, err := dumpMark.Exists(ctx, admin, name)
 	if err != nil || !found {
 		return err
 	}
-	if _, err := endSessions(ctx, admin, patience, `usename = $1`, name); err != nil {
+	if _, err := joblogin.EndSessions(ctx, admin, patience, `usename = $1`, name); err != nil {
 		return fmt.Errorf("end the sessions of the dump's login: %w", err)
 	}
-	return endLogin(ctx, admin, name, patience)
+	return joblogin.End(ctx, admin, name, patience)
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.

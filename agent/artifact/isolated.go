@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -22,6 +23,8 @@ type copyPurpose struct {
 	// the next one makes its own.
 	untilClosed bool
 }
+
+const copyMark joblogin.Mark = "pgherd isolated copy "
 
 var verification = copyPurpose{name: "verify"}
 
@@ -83,7 +86,7 @@ func (i *isolated) createLogin(ctx context.Context) (err error) {
 		VALUES (%s, %s, %s, %s, %t) ON CONFLICT (name) DO UPDATE SET database_id = excluded.database_id`,
 		pq.QuoteLiteral(i.name()), pq.QuoteLiteral(i.purpose.name), pq.QuoteLiteral(string(i.op)), pq.QuoteLiteral(string(i.of)),
 		i.purpose.untilClosed)
-	i.password, err = copyMark.make(ctx, i.admin, i.name(), exempt(i.name()), enter)
+	i.password, err = copyMark.Make(ctx, i.admin, i.name(), joblogin.BypassRowSecurity(i.name()), exempt(i.name()), enter)
 	return err
 }
 
@@ -118,12 +121,12 @@ func quoteSetting(value string) string {
 
 // drop removes database and login if they bear our mark. It is no error if they do not exist.
 func (i *isolated) drop(ctx context.Context, crash func(string)) error {
-	return dropMarked(ctx, i.admin, i.name(), runPatience, crash)
+	return dropMarked(ctx, i.admin, i.name(), joblogin.RunPatience, crash)
 }
 
 func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.Duration, crash func(string)) error {
 	forget := `DELETE FROM ledger.copy WHERE name = ` + pq.QuoteLiteral(name)
-	found, err := copyMark.exists(ctx, admin, name)
+	found, err := copyMark.Exists(ctx, admin, name)
 	if err == nil && !found { // an administrator has dropped it, or its row was entered while it was dropped
 		_, err = admin.ExecContext(ctx, forget)
 		return err
@@ -136,7 +139,7 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.D
 		return fmt.Errorf("drop the isolated copy: %w", err)
 	}
 	crash("backup.verify.database-dropped")
-	if err := endLogin(ctx, admin, name, patience, forget); err != nil {
+	if err := joblogin.End(ctx, admin, name, patience, forget); err != nil {
 		return err
 	}
 	crash("backup.verify.dropped")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -86,7 +87,7 @@ const copyPatience = 5 * time.Second
 func (i *isolated) endCopy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
-	left, err := endSessions(ctx, i.admin, copyPatience,
+	left, err := joblogin.EndSessions(ctx, i.admin, copyPatience,
 		`backend_type = 'client backend' AND (usename = $1 OR datname = $1 AND usename = current_user)`, i.name())
 	if err == nil && left > 0 {
 		err = fmt.Errorf("%d do not end", left)

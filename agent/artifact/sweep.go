@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -22,11 +23,11 @@ func (b *Backuper) Sweep(ctx context.Context) error {
 	return errors.Join(b.reservations.forget(ctx), b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
 		return errors.Join(
 			b.sweep(ctx, admin, ownerlessDumps, func(ctx context.Context, name string) error {
-				return dropDumpLogin(ctx, admin, name, sweepPatience)
+				return dropDumpLogin(ctx, admin, name, joblogin.SweepPatience)
 			}),
 			adopt(ctx, admin),
 			b.sweep(ctx, admin, unwantedCopies, func(ctx context.Context, name string) error {
-				return dropMarked(ctx, admin, name, sweepPatience, func(string) {})
+				return dropMarked(ctx, admin, name, joblogin.SweepPatience, func(string) {})
 			}))
 	}))
 }

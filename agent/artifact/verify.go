@@ -9,6 +9,8 @@ import (
 	"hash"
 	"io"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
@@ -36,7 +38,10 @@ func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) erro
 				return err
 			}
 			b.Crash("backup.verify.restored")
-			return b.compare(ctx, copied, m, c.progress)
+			if err := b.compare(ctx, copied, m, c.progress); err != nil || c.req.Try == nil {
+				return err
+			}
+			return copied.session(ctx, func(conn *pgconn.PgConn) error { return c.req.Try(ctx, conn) })
 		})
 		return unverifiedInTime(limited, err)
 	})

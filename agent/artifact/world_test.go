@@ -305,8 +305,8 @@ func (w *world) count(db *sql.DB) (left string, ofSessions int) {
 		n     *int
 	}{
 		{`SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'`, &sessions},
-		{`SELECT count(*) FROM pg_database WHERE datname LIKE 'verify\_%'`, &databases},
-		{`SELECT count(*) FROM pg_roles WHERE rolname ~ '^(verify|dump)_'`, &roles},
+		{`SELECT count(*) FROM pg_database WHERE datname ~ '^(verify|qualify)_'`, &databases},
+		{`SELECT count(*) FROM pg_roles WHERE rolname ~ '^(verify|qualify|dump)_'`, &roles},
 		{`SELECT count(*) FROM ledger.copy`, &rows},
 	} {
 		if err := db.QueryRow(c.query).Scan(c.n); err != nil {

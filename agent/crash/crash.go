@@ -82,6 +82,11 @@ var (
 	BackupFailed   = point("agent.backup.failed")   // the failure is stored, what the backup left is not removed
 	BackupReply    = point("agent.backup.reply")    // the report is stored, not told
 
+	ExtensionLogin     = point("agent.extension.login")     // the login of a change stands, nothing is begun
+	ExtensionTold      = point("agent.extension.told")      // the transaction is in the ledger, nothing is changed
+	ExtensionMade      = point("agent.extension.made")      // the change is made, not committed
+	ExtensionCommitted = point("agent.extension.committed") // the change is committed, the login stands
+
 	CloseRecorded = point("agent.close.recorded") // the operation takes no more commands, nothing is undone
 	CloseEmptied  = point("agent.close.emptied")  // customers are out, the job is over
 	CloseDropped  = point("agent.close.dropped")  // the database is dropped, its logins stand

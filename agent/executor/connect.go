@@ -49,9 +49,9 @@ var undisturbed = map[string]string{
 	readOnlyDefault: "off", statementTimeout: "0", lockTimeout: "0", idleTimeout: "0",
 }
 
-// openMaintenance returns a pool of connections to the maintenance database. Each begins by checking that this agent is still
+// OpenMaintenance returns a pool of connections to the maintenance database. Each begins by checking that this agent is still
 // in charge, so that an agent that was suspended and resumed writes nothing.
-func (s Server) openMaintenance(connections int) (*sql.DB, error) {
+func (s Server) OpenMaintenance(connections int) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(s.config(setup.MaintenanceDatabase))
 	if err != nil {
 		return nil, err

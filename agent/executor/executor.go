@@ -58,11 +58,11 @@ type Executor struct {
 
 // New makes an executor for a server. It connects on first use; Lead must have succeeded before Execute is called.
 func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Executor, error) {
-	db, err := s.openMaintenance(s.connections())
+	db, err := s.OpenMaintenance(s.connections())
 	if err != nil {
 		return nil, err
 	}
-	urgent, err := s.openMaintenance(maxPushing)
+	urgent, err := s.OpenMaintenance(maxPushing)
 	if err != nil {
 		return nil, err
 	}

@@ -70,23 +70,24 @@ func (x *Executor) discardFailed(ctx context.Context, j jobs.Job) {
 	}
 }
 
-// planJob completes a job about a database with what the ledger knows, and enters it there.
+// planJob completes a job with what the ledger knows of the database that it is about, and enters it there. A job about none is
+// nobody's.
 func (x *Executor) planJob(ctx context.Context, e protocol.Command, c command.Command) (j jobs.Job, err error) {
-	d, err := x.madeDatabase(ctx, strings.TrimPrefix(e.Resource, databaseResource("")))
-	if err != nil {
-		return j, err
-	}
-	roles, err := pg.Column(ctx, x.db, "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name", d.ID)
-	if err != nil {
-		return j, err
-	}
 	payload, err := json.Marshal(c)
 	if err != nil {
 		return j, err
 	}
-	j = jobs.Job{
-		OperationID: id.OperationID(e.OperationID), Step: e.Step, Kind: e.Kind, Payload: payload, DatabaseID: id.DatabaseID(d.ID),
-		Database: d.Name, Account: id.AccountID(d.Account), Roles: roles,
+	j = jobs.Job{OperationID: id.OperationID(e.OperationID), Step: e.Step, Kind: e.Kind, Payload: payload}
+	if of, is := strings.CutPrefix(e.Resource, databaseResource("")); is {
+		d, err := x.madeDatabase(ctx, of)
+		if err != nil {
+			return j, err
+		}
+		j.DatabaseID, j.Database, j.Account = id.DatabaseID(d.ID), d.Name, id.AccountID(d.Account)
+		j.Roles, err = pg.Column(ctx, x.db, "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name", d.ID)
+		if err != nil {
+			return j, err
+		}
 	}
 	return j, x.Jobs.Remember(ctx, j)
 }

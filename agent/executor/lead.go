@@ -94,7 +94,7 @@ var latestSetup = []string{
 	"SELECT FROM pooler.former LIMIT 0",
 	"SELECT applied FROM ledger.generation LIMIT 0",
 	"SELECT verify, cut_short FROM ledger.backup LIMIT 0",
-	"SELECT cut_short FROM ledger.job LIMIT 0",
+	"SELECT cut_short, xact FROM ledger.job LIMIT 0",
 	"SELECT account_id FROM ledger.database LIMIT 0",
 	"SELECT settings_since FROM ledger.database, pooler.shut LIMIT 0",
 	"SELECT kept_until FROM ledger.reservation LIMIT 0", "SELECT FROM ledger.copy LIMIT 0",

@@ -11,8 +11,8 @@ import (
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
-// agentsOwn are the sessions of the agent and of its dumps, as a condition on pg_stat_activity a.
-const agentsOwn = `a.usename = '` + setup.AgentLogin + `' OR a.usename ~ '` + setup.DumpLogins + `'`
+// agentsOwn are the sessions of the agent, of its dumps and of its changes of extensions, as a condition on pg_stat_activity a.
+const agentsOwn = `a.usename = '` + setup.AgentLogin + `' OR a.usename ~ '` + setup.JobLogins + `'`
 
 // foreignSessions selects the sessions of a database, or as one of its logins anywhere, that are neither the agent's nor an
 // administrator's.

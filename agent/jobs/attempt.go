@@ -56,7 +56,8 @@ func (r *Runner) attempts(ctx context.Context, k kind, w *Running) (Result, erro
 }
 
 // attempt makes the next attempt, or ends the job. PostgreSQL has just recovered where one was cut short, so it is left alone for
-// a while. The last attempt waits for those of others: one whose job is no danger is not cut short again by one that is.
+// a while. The last attempt waits for those of others in the same slots: one whose job is no danger is not cut short again by one
+// that is.
 func (r *Runner) attempt(
 	ctx context.Context, k kind, w *Running, cut int, last error,
 ) (result Result, stayedUp bool, err error) {
@@ -66,10 +67,10 @@ func (r *Runner) attempt(
 	if err := wait(ctx, r.pauseAfter(cut)); err != nil {
 		return result, false, err
 	}
-	if cut == cutShortLimit-1 {
+	if last := r.slotsOf(k).last; cut == cutShortLimit-1 {
 		select {
-		case r.last <- struct{}{}:
-			defer func() { <-r.last }()
+		case last <- struct{}{}:
+			defer func() { <-last }()
 		case <-ctx.Done():
 			return result, false, ctx.Err()
 		}

@@ -26,6 +26,9 @@ type Tell func(stage string, progress int)
 
 // Kind says how the jobs of one kind of command are done, and what their results mean.
 type Kind[C command.Returning[R], R any] struct {
+	// Slots bound the jobs of this kind; nil means the runner's.
+	Slots *Slots
+
 	// Run does the job, or resumes it: what an earlier run left, killed at any moment, is continued or made again. An error means
 	// that the outcome is open.
 	Run func(ctx context.Context, j Job, c C, tell Tell) (R, error)
@@ -53,6 +56,7 @@ type Result struct {
 
 // kind is a Kind without its types.
 type kind struct {
+	slots    *Slots // nil: the runner's
 	run      func(ctx context.Context, j Job, tell Tell) (Result, error)
 	abandon  func(ctx context.Context, j Job, attempts int, last error) (Result, error)
 	discard  func(ctx context.Context, j Job) error
@@ -65,6 +69,7 @@ func Register[C command.Returning[R], R any](r *Runner, k Kind[C, R]) {
 	result := func(v R, err error) (Result, error) { return Result{Value: v, Made: err == nil && k.Made(v)}, err }
 	var zero C
 	r.kinds[zero.About().Kind] = kind{
+		slots: k.Slots,
 		run: func(ctx context.Context, j Job, tell Tell) (Result, error) {
 			return result(with(j, func(c C) (R, error) { return k.Run(ctx, j, c, tell) }))
 		},

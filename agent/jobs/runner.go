@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 
 // Runner runs jobs. After a restart it runs those that it is told to begin again.
 type Runner struct {
-	// Slots bound the jobs that run at a time. Set them before the first job.
+	// Slots bound the jobs that run at a time, but for kinds that have their own. Set them before the first job.
 	Slots *Slots
 	// Pause is before the second attempt at a job whose first was cut short; it grows. 0 means 1 s. Set it before the first job.
 	Pause time.Duration
@@ -23,7 +24,6 @@ type Runner struct {
 	db    *sql.DB // the ledger's
 	log   *zap.Logger
 	kinds map[command.Kind]kind
-	last  chan struct{} // holds the one who makes a last attempt
 
 	mu   sync.Mutex
 	jobs map[key]*Running
@@ -40,8 +40,7 @@ func (j Job) key() key { return key{j.OperationID, j.Step} }
 // New makes a runner without kinds.
 func New(db *sql.DB, log *zap.Logger) *Runner {
 	return &Runner{
-		Slots: NewSlots(DefaultSlots), db: db, log: log, kinds: map[command.Kind]kind{}, last: make(chan struct{}, 1),
-		jobs: map[key]*Running{},
+		Slots: NewSlots(DefaultSlots), db: db, log: log, kinds: map[command.Kind]kind{}, jobs: map[key]*Running{},
 	}
 }
 
@@ -73,7 +72,7 @@ func (r *Runner) Begin(j Job) (*Running, error) {
 		return w, nil
 	}
 	r.note("a job begins", j, zap.String("databaseId", string(j.DatabaseID)))
-	w := r.start(j, func(ctx context.Context, w *Running) (Result, error) { return r.attempts(ctx, k, w) })
+	w := start(j, r.slotsOf(k), func(ctx context.Context, w *Running) (Result, error) { return r.attempts(ctx, k, w) })
 	r.jobs[j.key()] = w
 	return w, nil
 }
@@ -82,11 +81,13 @@ func (r *Runner) note(what string, j Job, fields ...zap.Field) {
 	r.log.Info(what, append(fields, zap.String("operationId", string(j.OperationID)), zap.String("step", j.Step))...)
 }
 
+func (r *Runner) slotsOf(k kind) *Slots { return cmp.Or(k.slots, r.Slots) }
+
 // start has the work done once the job has its slot.
-func (r *Runner) start(j Job, work func(context.Context, *Running) (Result, error)) *Running {
+func start(j Job, slots *Slots, work func(context.Context, *Running) (Result, error)) *Running {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Running{Job: j, begun: time.Now(), cancel: cancel, done: make(chan struct{}), stage: "queued"}
-	slot := r.Slots.Ask(j.Account)
+	slot := slots.Ask(j.Account)
 	go func() {
 		defer close(w.done)
 		defer cancel()

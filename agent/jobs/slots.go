@@ -20,11 +20,15 @@ const here id.ServerID = "here"
 // more by making many.
 //
 // A job that waits has no limit of its own: its operation is canceled, or one that runs ends, at the latest by its limits.
-type Slots struct{ queue *slot.Queue }
+type Slots struct {
+	queue *slot.Queue
+	last  chan struct{} // holds the one of their jobs that makes a last attempt
+}
 
 // NewSlots returns n slots, of which nobody has one.
 func NewSlots(n int) *Slots {
-	return &Slots{slot.NewQueue(slot.Limits{PerAccount: math.MaxInt, Share: max(1, n/2), PerServer: n})}
+	queue := slot.NewQueue(slot.Limits{PerAccount: math.MaxInt, Share: max(1, n/2), PerServer: n})
+	return &Slots{queue: queue, last: make(chan struct{}, 1)}
 }
 
 // Ask asks for a slot. It does not wait: the order of the questions is that of an account's jobs. Whoever asks must Leave in the

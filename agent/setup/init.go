@@ -26,10 +26,12 @@ const (
 	MaintenanceDatabase = "pgherd_maintenance"
 )
 
-// The logins that an agent makes for single dumps: how their names begin, and a regular expression for the names.
+// The logins that an agent makes for single dumps and for single changes of extensions: how their names begin, and a regular
+// expression for the names.
 const (
-	DumpPrefix = "dump_"
-	DumpLogins = "^" + DumpPrefix + "[0-9a-f]{32}$"
+	DumpPrefix      = "dump_"
+	ExtensionPrefix = "ext_"
+	JobLogins       = "^(" + DumpPrefix + "|" + ExtensionPrefix + ")[0-9a-f]{32}$"
 )
 
 // Options is what Init needs to know.

@@ -143,6 +143,10 @@ CREATE TABLE IF NOT EXISTS ledger.job (
     PRIMARY KEY (operation_id, step)
 );
 
+-- The transaction in which a job changes a customer's database, entered before the change is made; null: none, or not yet. What has
+-- become of it says what has become of the job.
+ALTER TABLE ledger.job ADD COLUMN IF NOT EXISTS xact xid8;
+
 -- Backups of earlier versions, which may still run when this is. The agent that takes charge enters them as jobs.
 CREATE TABLE IF NOT EXISTS ledger.backup (
     operation_id text NOT NULL PRIMARY KEY,

@@ -55,6 +55,8 @@ const (
 	InvitationNotSent  Action = "invitation.mail_failed"
 	TimeoutsChanged    Action = "query_timeouts.changed"
 	TimeoutsFailed     Action = "query_timeouts.change_failed"
+	ExtensionRequested Action = "extension.requested"
+	ExtensionFinished  Action = "extension.finished"
 )
 
 // Actor is who acted, or on whose behalf the service did.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -30,6 +31,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 	rotation := command.ChangeLogin{
 		DatabaseID: db, Username: "orders", Want: role.Rotation, Verifier: verifier, NewPassword: "pw",
 	}
+	upgrade := command.ChangeExtension{DatabaseID: db, Extension: extension.Citext, Change: extension.Upgrade, Version: "1.6"}
 	for what, c := range map[string]interface{ Check() error }{
 		"no UUID":              command.SetAccess{DatabaseID: "x"},
 		"reserved name":        databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
@@ -55,6 +57,13 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"no account":        command.SetAccounts{Databases: []database.Ownership{{DatabaseID: db}}},
 		"verifier to look":  command.InspectLogin{DatabaseID: db, Username: "orders", Verifier: "plain"},
 		"other's databases": command.RemoveRole{DatabaseID: db, Username: username, AccountDatabases: []id.DatabaseID{"x"}},
+
+		"no UUID of extensions": command.Extensions{DatabaseID: "x"},
+		"unknown extension":     changed(upgrade, func(c *command.ChangeExtension) { c.Extension = "plperlu" }),
+		"unknown change":        changed(upgrade, func(c *command.ChangeExtension) { c.Change = "drop" }),
+		"version with a quote":  changed(upgrade, func(c *command.ChangeExtension) { c.Version = "1.6'; DROP" }),
+		"no version to prove":   command.QualifyExtension{Extension: extension.Citext},
+		"nothing to prove":      command.QualifyExtension{Version: "1.6"},
 
 		"profile":          changed(admission, func(c *command.AdmitRole) { c.AccessProfile = "root" }),
 		"no limit":         changed(admission, func(c *command.AdmitRole) { c.ConnectionLimit = 0 }),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -142,6 +143,15 @@ var all = []struct {
 	{
 		command.Backup{DatabaseID: db, Filename: "20261121_065347.sql.gz", Verify: true}, "backup.run", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz","verify":true}`, nil,
+	},
+	{
+		command.ChangeExtension{DatabaseID: db, Extension: extension.PgTrgm, Change: extension.Upgrade, Version: "1.6"},
+		"extension.change", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","extension":"pg_trgm","change":"upgrade","version":"1.6"}`, nil,
+	},
+	{
+		command.QualifyExtension{Extension: extension.PgCrypto, Version: "1.3"}, "extension.qualify", "extension/pgcrypto",
+		`{"extension":"pgcrypto","version":"1.3"}`, nil,
 	},
 	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
 }

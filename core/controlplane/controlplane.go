@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
@@ -45,6 +46,7 @@ type ControlPlane struct {
 	Roles         *roles.Roles
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
+	Extensions    *extensions.Extensions
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -73,6 +75,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       backups.New(shared),
+		Extensions:    extensions.New(shared),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),

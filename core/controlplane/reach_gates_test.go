@@ -157,23 +157,28 @@ func TestWhatGatesCost(t *testing.T) {
 	}
 }
 
-// Each use case of additional roles wants a database that was reached through their gate, whatever else it was reached through.
-func TestAdditionalRolesNeedTheirGate(t *testing.T) {
+// Each use case of a capability behind a gate wants a database that was reached through it, whatever else it was reached through.
+func TestUseCasesNeedTheirGate(t *testing.T) {
 	w := newRoleWorld(t)
 	ok(t, w.Operator.SetFeature(w.ctx, "extension-catalog", true))
-	for name, gates := range map[string][]rollout.Gate{"none": nil, "another": {rollout.ExtensionCatalog}} {
-		reached := must(w.Access.Reach(w.ctx, w.caller, w.db, account.Own, gates...))(t)
-		uses := reflect.ValueOf(w.Roles)
-		for i := range uses.NumMethod() {
-			method := uses.Type().Method(i).Name
-			use := uses.Method(i)
-			arguments := []reflect.Value{reflect.ValueOf(w.ctx), reflect.ValueOf(reached)}
-			for n := len(arguments); n < use.Type().NumIn(); n++ {
-				arguments = append(arguments, reflect.Zero(use.Type().In(n)))
+	for _, c := range []struct {
+		use   any
+		other rollout.Gate
+	}{{w.Roles, rollout.ExtensionCatalog}, {w.Extensions, rollout.AdditionalRoles}} {
+		for name, gates := range map[string][]rollout.Gate{"none": nil, "another": {c.other}} {
+			reached := must(w.Access.Reach(w.ctx, w.caller, w.db, account.Own, gates...))(t)
+			uses := reflect.ValueOf(c.use)
+			for i := range uses.NumMethod() {
+				method := uses.Type().Method(i).Name
+				use := uses.Method(i)
+				arguments := []reflect.Value{reflect.ValueOf(w.ctx), reflect.ValueOf(reached)}
+				for n := len(arguments); n < use.Type().NumIn(); n++ {
+					arguments = append(arguments, reflect.Zero(use.Type().In(n)))
+				}
+				results := use.Call(arguments)
+				err, _ := results[len(results)-1].Interface().(error)
+				t.Run(method+" through "+name, func(t *testing.T) { refusedInside(t, err) })
 			}
-			results := use.Call(arguments)
-			err, _ := results[len(results)-1].Interface().(error)
-			t.Run(method+" through "+name, func(t *testing.T) { refusedInside(t, err) })
 		}
 	}
 }

@@ -101,7 +101,7 @@ var Table = []Entry{
 	{CustomRoleRequiresV3Clone, 409, "the database was cloned from a backup that predates additional roles"},
 	{RoleDependencies, 409, "the role owns objects or holds grants"},
 	{RestoreOperationTerminal, 409, "key refers to a failed or canceled restore"},
-	{ExtensionMutationUnavailable, 409, "extension request not allowed or key reused differently"},
+	{ExtensionMutationUnavailable, 409, "the state of the extension, the database or its server forbids the request, or the idempotency key was used with a different request"},
 	{QueryTimeoutCloneRequiresReconfigure, 409, "older clone route on a database with a saved profile"},
 	{DatabaseStateConflict, 409, "the database's status or an open operation forbids the action, or an idempotency key is reused with a different request"},
 	{PreviewConflict, 409, "the same ref was used with other choices, or the preview's state forbids the action"},
@@ -117,10 +117,8 @@ var Table = []Entry{
 	{RateLimited, 429, "too many requests for the route, too many concurrent requests of the account, too many invitations, or too many " +
 		"attempts without a valid key"},
 	{HeaderTooLarge, 431, "the request header is larger than the API limit"},
-	{
-		AgentError, 500,
-		"the agent failed (create, lifecycle, allowlist, query timeouts, backup start, delete or download, role setup or reveal)",
-	},
+	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, query timeouts, extensions, backup start, delete or download, " +
+		"role setup or reveal)"},
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},

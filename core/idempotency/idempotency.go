@@ -69,6 +69,11 @@ type Record struct {
 	CreatedAt   time.Time    `db:"created_at"`
 }
 
+// Derived stands for the key in answers that never show it.
+func (r Record) Derived() Fingerprint {
+	return NewFingerprint(string(r.AccountID), r.Route, string(r.Key))
+}
+
 // Replay decides about a key that was used before: it returns nil for the same request, the given conflict code otherwise.
 func (r Record) Replay(f Fingerprint, conflict fault.Code) error {
 	if r.Fingerprint != f {

@@ -110,10 +110,23 @@ func (s *Server) told(f ports.Fence, c command.Command) (any, error) {
 	if err != nil {
 		return nil, s.withGenerations(err, c)
 	}
-	if report, is := result.(command.BackupReport); !is || report.State != command.BackupRunning {
+	if !running(result) {
 		s.ledger.conclude(c, admitted, result)
 	}
 	return result, nil
+}
+
+// running reports whether a result says that the work on the command goes on.
+func running(result any) bool {
+	switch r := result.(type) {
+	case command.BackupReport:
+		return r.State == command.BackupRunning
+	case command.ExtensionReport:
+		return r.State == command.ExtensionRunning
+	case command.ExtensionProof:
+		return r.State == command.ExtensionRunning
+	}
+	return false
 }
 
 func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
@@ -136,6 +149,10 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return d.removeRole(c) })
 	case command.Backup:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.advance(f.OperationID, d, c), nil })
+	case command.ChangeExtension:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.changeExtension(f.OperationID, d, c), nil })
+	case command.QualifyExtension:
+		return s.qualifyExtension(f.OperationID, c), nil
 	}
 	return nil, command.Refuse(command.ReasonTooOld, "the agent does not know %s", c.About().Kind)
 }
@@ -171,6 +188,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 	case command.DeleteBackup:
 		delete(s.files, fileKey{q.DatabaseID, q.Filename})
 		return command.None{}, nil
+	case command.Extensions:
+		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.ExtensionList, error) { return s.extensionsOf(d), nil })
 	}
 	return nil, fmt.Errorf("fakeagent: a question of type %T", q)
 }

@@ -78,8 +78,9 @@ func (s *Server) verify(j *job) {
 	j.report.State, j.report.VerifiedAt = command.BackupDone, &now
 }
 
-// abandon ends a backup that is under way and leaves no file of it.
+// abandon ends the work that is under way, and leaves no file of it.
 func (s *Server) abandon(op id.OperationID) {
+	delete(s.extensionJobs, op)
 	j := s.jobs[op]
 	if j == nil || j.report.State != command.BackupRunning {
 		return

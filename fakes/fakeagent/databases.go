@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -31,6 +32,9 @@ func (s *Server) close(f ports.Fence) (none command.None, err error) {
 
 func (s *Server) completed(op id.OperationID) bool {
 	if j := s.jobs[op]; j != nil && (j.report.State == command.BackupDone || j.report.State == command.BackupNotVerified) {
+		return true
+	}
+	if j := s.extensionJobs[op]; j != nil && j.change.State == command.ExtensionDone {
 		return true
 	}
 	for _, d := range s.databases {
@@ -63,7 +67,7 @@ func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	s.lastOID++
 	s.databases[c.DatabaseID] = &databaseState{
 		id: c.DatabaseID, oid: firstOID + s.lastOID, name: c.Name, model: c.RoleModel, madeBy: f.OperationID, logins: loginsOf(c),
-		open: true, sessions: map[*Session]bool{},
+		open: true, sessions: map[*Session]bool{}, extensions: make(map[extension.Name]installed),
 	}
 	return nil
 }

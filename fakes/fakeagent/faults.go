@@ -47,6 +47,9 @@ type faults struct {
 	notVerified string
 	loseReplies int
 	delay       time.Duration
+
+	holdExtensions bool
+	failExtensions string
 }
 
 // OnCall sets the hook; nil removes it.

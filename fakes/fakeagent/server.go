@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -25,6 +26,9 @@ type Server struct {
 	faults    faults
 	lastOID   int64
 	sizes     sizes
+
+	offers        map[extension.Name]Offer
+	extensionJobs map[id.OperationID]*extensionJob
 }
 
 // databaseState is a database that stands under its name.
@@ -43,12 +47,15 @@ type databaseState struct {
 	contents  string                 // SQL text
 	size      int64                  // as set; 0: that of contents
 	sessions  map[*Session]bool
+	// extensions are those that are installed.
+	extensions map[extension.Name]installed
 }
 
 func newServer(clock ports.Clock) *Server {
 	return &Server{
 		clock: clock, ledger: newLedger(), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
+		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{},
 	}
 }
 

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -25,4 +26,16 @@ func (r requests) Claim(
 	}
 	s.requests.put(s.txid, key, record)
 	return record, true, nil
+}
+
+func (r requests) Get(
+	ctx context.Context, of id.AccountID, route string, key idempotency.Key,
+) (idempotency.Record, error) {
+	return read(ctx, r.session, func(s *state) (idempotency.Record, error) {
+		stored, ok := s.requests.get(requestKey{of, route, key})
+		if !ok {
+			return stored, ports.ErrNoRow
+		}
+		return stored, nil
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/mail"
@@ -50,6 +51,7 @@ type state struct {
 	enrolments     rows[enrolment, enrolment]
 	autoEnroll     rows[id.AccountID, id.AccountID]
 	maintenance    bool
+	qualifications rows[qualificationKey, extension.Qualification]
 }
 
 type binding struct {

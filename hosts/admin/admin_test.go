@@ -202,6 +202,20 @@ func TestAnOperatorRegistersServers(t *testing.T) {
 	}
 }
 
+func TestAnOperatorQualifiesExtensions(t *testing.T) {
+	c := newConsole(t)
+	server := text(t, c.does("server", "add", "--name=db1", "--agent-url=https://127.0.0.1:1",
+		"--agent-secret=0123456789abcdef", "--public-host=h", "--connections=0"), "serverId")
+	c.refuses("server db1: citext: the agent cannot be reached", "extensions", "qualify")
+	c.refuses("server db1: citext: the agent cannot be reached", "extensions", "qualify", "--server="+server)
+	c.refuses("server: must be a lowercase UUID", "extensions", "qualify", "--server=x")
+	c.refuses("server: does not exist", "extensions", "list", "--server=00000000-0000-4000-8000-000000000000")
+	out, err := c.run("extensions", "list", "--json")
+	if err != nil || strings.Count(out, `"server":"db1"`) != 3 || strings.Count(out, `"qualified":false,"version":null`) != 3 {
+		t.Errorf("extensions list: %v\n%s", err, out)
+	}
+}
+
 func TestAnOperatorChangesTheKeyRing(t *testing.T) {
 	c := newConsole(t)
 	c.does("server", "add", "--name=db1", "--agent-url=https://127.0.0.1:8090", "--agent-secret=0123456789abcdef",

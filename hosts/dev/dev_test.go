@@ -165,6 +165,8 @@ func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 	if !strings.Contains(out, "restored=1000") {
 		t.Errorf("the backup did not come back whole:\n%s", out)
 	}
+	d.shell(`. .pgherd/dev/env; timeout 2m bash -c 'until [ "$(psql "$0" -Atc \
+		"SELECT count(*) FROM extension_qualifications WHERE qualified")" = 3 ]; do sleep 0.1; done' "$PGHERD_METADATA_URL"`)
 	keys := d.shell(`. .pgherd/dev/env; echo $PGHERD_API_KEY $PGHERD_CI_KEY $PGHERD_ACCOUNT_ID`)
 	d.stop()
 	d.start()

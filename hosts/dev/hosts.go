@@ -53,6 +53,7 @@ func (s Settings) hosts(
 		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, running.measured) }),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
+		fx.Invoke(qualifyExtensions),
 	), nil
 }
 

@@ -55,8 +55,10 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 	if j.Input.NoRoom {
 		return j.finishUnasked(ctx)
 	}
-	if err := j.tellAccount(ctx); err != nil {
-		return work.Next{}, err
+	if j.of.Stage == operation.StageQueued {
+		if err := plane.TellAccount(ctx, j.agent, j.record); err != nil {
+			return work.Next{}, err
+		}
 	}
 	report, err := j.ask(ctx)
 	if err != nil {
@@ -64,25 +66,19 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 	}
 	if report.State == command.BackupRunning {
 		j.Progress(report.Stage, report.Progress)
-		return work.Again(b.pollAfter(j.of, report.Stage)), nil
+		return work.Again(j.pollAfter(report.Stage)), nil
 	}
 	return j.conclude(ctx, report)
 }
 
-// The pauses between two questions about a running backup: a sixteenth of the time that it has taken so far, within these bounds.
-const (
-	pollLeast = 50 * time.Millisecond
-	pollMost  = 2 * time.Second
-	// pollQueued is for one that waits for its turn at the agent, as very many may.
-	pollQueued = 10 * time.Second
-)
+// pollQueued is the longest pause between two questions about a backup that waits for its turn at the agent, as very many may.
+const pollQueued = 10 * time.Second
 
-func (b *Backups) pollAfter(o operation.Operation, stage string) time.Duration {
-	most := pollMost
+func (j backupJob) pollAfter(stage string) time.Duration {
 	if stage == operation.StageQueued {
-		most = pollQueued
+		return j.PollAfter(pollQueued)
 	}
-	return min(max(b.plane.Clock.Now().Sub(*o.StartedAt)/16, pollLeast), most)
+	return j.PollAfter(work.PollMost)
 }
 
 // ask sends the command. A permanent refusal is returned as a report of failure.
@@ -105,21 +101,6 @@ func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err er
 		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed}, nil
 	}
 	return report, err
-}
-
-// tellAccount says whose the database is before the backup begins: the agent gives an account half of its jobs at most, and all
-// databases whose account it does not know count as one account's. An agent that is too old to be told has no such limit. A
-// refusal says nothing of the backup: the step is done again.
-func (j backupJob) tellAccount(ctx context.Context) error {
-	if j.of.Stage != operation.StageQueued {
-		return nil
-	}
-	owner := database.Ownership{DatabaseID: j.record.ID, AccountID: j.record.AccountID}
-	_, err := ports.Ask(ctx, j.agent, command.SetAccounts{Databases: []database.Ownership{owner}})
-	if command.RefusedFor(err, command.ReasonNoRoute) {
-		return nil
-	}
-	return err
 }
 
 // cancel carries out a user's request to cancel. ReasonCompleted: the backup is complete, and is concluded instead.

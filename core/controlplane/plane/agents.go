@@ -47,6 +47,18 @@ func OfOperation(ctx context.Context, tx ports.Tx, o operation.Operation) (datab
 	return record, err
 }
 
+// TellAccount says whose a database is before its server begins a job for it: the agent gives an account half of its jobs at
+// most, and all databases whose account it does not know count as one account's. An agent that is too old to be told has no such
+// limit. A refusal says nothing of the job: the step is done again.
+func TellAccount(ctx context.Context, agent ports.Agent, r database.Record) error {
+	owner := database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID}
+	_, err := ports.Ask(ctx, agent, command.SetAccounts{Databases: []database.Ownership{owner}})
+	if command.RefusedFor(err, command.ReasonNoRoute) {
+		return nil
+	}
+	return err
+}
+
 // reachable asks a server for a sign of life.
 func (p *Plane) reachable(ctx context.Context, s id.ServerID) error {
 	agent, err := p.AgentOf(ctx, s)

@@ -47,6 +47,8 @@ type Config struct {
 	SizeWait time.Duration
 	// SettingsWait is how long a read of query timeouts waits for the agent to report what is in force; by default 3 s.
 	SettingsWait time.Duration
+	// CheckWait is how long a read of an operation that callers drive waits for its next step; by default 5 s.
+	CheckWait time.Duration
 	// DownloadsPerAccount is how many downloads an account may have in this process at a time; by default 4.
 	DownloadsPerAccount int
 	// DownloadsPerServer is how many downloads this process may have from one database server at a time; by default 32.
@@ -88,6 +90,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.RoleWait, 20*time.Second)
 	defaultTo(&c.SizeWait, 300*time.Millisecond)
 	defaultTo(&c.SettingsWait, 3*time.Second)
+	defaultTo(&c.CheckWait, 5*time.Second)
 	defaultTo(&c.DownloadsPerAccount, DefaultDownloadsPerAccount)
 	defaultTo(&c.DownloadsPerServer, 32)
 	defaultTo(&c.DownloadWait, 5*time.Second)

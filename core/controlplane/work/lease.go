@@ -153,6 +153,18 @@ func (l *Lease) Progress(stage string, percent int) {
 	l.op.Stage, l.op.Progress = stage, max(l.op.Progress, percent)
 }
 
+// The pauses between two questions about a running job.
+const (
+	pollLeast = 50 * time.Millisecond
+	PollMost  = 2 * time.Second // where nothing speaks for another
+)
+
+// PollAfter is the pause before the agent is asked about a running job again: a sixteenth of the time that the operation has
+// taken so far, and not above most.
+func (l *Lease) PollAfter(most time.Duration) time.Duration {
+	return min(max(l.engine.Clock.Now().Sub(*l.Operation().StartedAt)/16, pollLeast), most)
+}
+
 // putDown returns the lease, so that the operation is claimed again after a pause. It works even after the step's context has
 // ended.
 func (l *Lease) putDown(pause time.Duration, attempts int) error {

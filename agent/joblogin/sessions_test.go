@@ -1,4 +1,4 @@
-package artifact
+package joblogin
 
 import (
 	"context"
@@ -18,20 +18,20 @@ func TestEndSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	left, err := endSessions(t.Context(), admin, time.Minute, `datname = $1`, db.Name)
+	left, err := EndSessions(t.Context(), admin, time.Minute, `datname = $1`, db.Name)
 	if left != 0 || err != nil || conn.PingContext(t.Context()) == nil {
 		t.Errorf("%d are left, %v", left, err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	began := time.Now()
-	left, err = endSessions(short, admin, patience, stays)
+	left, err = EndSessions(short, admin, patience, stays)
 	if took := time.Since(began); left != 1 || err != nil || took < patience {
 		t.Errorf("%d are left after %s, %v", left, took, err)
 	}
 	short, cancel = context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if _, err = endSessions(short, admin, time.Minute, stays); err == nil {
+	if _, err = EndSessions(short, admin, time.Minute, stays); err == nil {
 		t.Error("it was canceled, and says nothing")
 	}
 }

@@ -1,4 +1,4 @@
-package artifact
+package joblogin
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 // endPause is between two looks at sessions that were told to end.
 const endPause = 10 * time.Millisecond
 
-// endSessions terminates the sessions that a condition selects, and asks again until none is left or the patience is over, which
+// EndSessions terminates the sessions that a condition selects, and asks again until none is left or the patience is over, which
 // is no error: it returns how many are left.
-func endSessions(
+func EndSessions(
 	ctx context.Context, admin *sql.DB, patience time.Duration, condition string, args ...any,
 ) (left int, err error) {
 	query := `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND (` + condition + `)`

@@ -1,0 +1,181 @@
+package extensions
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/locks"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Changer installs and upgrades extensions. It is safe for concurrent use by different operations.
+type Changer struct {
+	Host string // PostgreSQL's loopback address or socket folder
+	Port int
+	// Admin are connections of the agent in charge to the maintenance database.
+	Admin *sql.DB
+	// LockWait is how long a change waits for one lock, and Patience how long it tries again; 0 means 1 s and 20 s.
+	LockWait, Patience time.Duration
+	Log                *zap.Logger
+
+	turns locks.Locks // by operation: they keep a sweep and a job apart
+}
+
+func (c *Changer) lockWait() time.Duration { return cmp.Or(c.LockWait, time.Second) }
+func (c *Changer) patience() time.Duration { return cmp.Or(c.Patience, 20*time.Second) }
+
+// The stages of a change.
+const (
+	stagePreparing = "preparing"
+	stageChanging  = "changing"
+)
+
+// Kind is the kind of job that changes an extension. Slots are for these jobs alone.
+func (c *Changer) Kind(slots *jobs.Slots) jobs.Kind[command.ChangeExtension, command.ExtensionReport] {
+	return jobs.Kind[command.ChangeExtension, command.ExtensionReport]{
+		Slots: slots, Run: c.Run, Abandon: c.abandon,
+		Discard: func(ctx context.Context, j jobs.Job, _ command.ChangeExtension) error {
+			return c.dropLogin(ctx, j.OperationID)
+		},
+		Complete: func(ctx context.Context, j jobs.Job, _ command.ChangeExtension) (bool, error) {
+			return c.committed(ctx, j)
+		},
+		Running: func(stage string, _ int) command.ExtensionReport {
+			return command.ExtensionReport{State: command.ExtensionRunning, Stage: stage}
+		},
+		Failed: func(cause error) command.ExtensionReport {
+			return failed(jobs.ForCustomer(cause, "the extension could not be changed; nothing was. The agent's log says why"))
+		},
+		Made: func(r command.ExtensionReport) bool { return r.Changed },
+	}
+}
+
+func failed(message string) command.ExtensionReport {
+	return command.ExtensionReport{State: command.ExtensionFailed, Reason: command.ReasonFailed, Message: message}
+}
+
+func changed(c command.ChangeExtension) command.ExtensionReport {
+	return command.ExtensionReport{
+		State: command.ExtensionDone, Stage: "done", Changed: true, InstalledVersion: c.Version, Schema: extension.Schema,
+	}
+}
+
+// Run makes a change, or finds out that an earlier run has made it. An error says that nothing was changed, and that it may be
+// run again; only a job that was canceled leaves its outcome open.
+func (c *Changer) Run(
+	ctx context.Context, j jobs.Job, change command.ChangeExtension, tell jobs.Tell,
+) (command.ExtensionReport, error) {
+	release, err := c.turns.Take(ctx, string(j.OperationID))
+	if err != nil {
+		return command.ExtensionReport{}, err
+	}
+	defer release()
+	defer c.leave(ctx, j.OperationID)
+	tell(stagePreparing, 0)
+	if done, err := c.settled(ctx, j); err != nil || done {
+		return changed(change), err
+	}
+	report, err := c.change(ctx, j, change, tell)
+	if err == nil {
+		return report, nil
+	}
+	done, unsettled := c.settled(ctx, j)
+	if done {
+		return changed(change), nil
+	}
+	return report, errors.Join(err, unsettled)
+}
+
+// leave drops the login of an operation, or leaves it to a sweep.
+func (c *Changer) leave(ctx context.Context, op id.OperationID) {
+	drop := func(ctx context.Context) error { return c.dropLogin(ctx, op) }
+	if err := persistently(ctx, drop); err != nil {
+		c.Log.Warn("the login of a change is left", zap.String("operationId", string(op)), zap.Error(err))
+	}
+}
+
+// abandon ends a change of which so many attempts were cut short, and makes no other.
+func (c *Changer) abandon(
+	ctx context.Context, j jobs.Job, change command.ChangeExtension, attempts int, _ error,
+) (command.ExtensionReport, error) {
+	if done, err := c.settled(ctx, j); err != nil || done {
+		return changed(change), err
+	}
+	const text = "PostgreSQL or its agent went down during %d attempts at this change; nothing was changed"
+	return failed(fmt.Sprintf(text, attempts)), c.dropLogin(ctx, j.OperationID)
+}
+
+// settled finds out whether an attempt at the change was committed, and asks until PostgreSQL tells. Afterwards none goes on.
+func (c *Changer) settled(ctx context.Context, j jobs.Job) (done bool, err error) {
+	const pause = time.Second
+	err = persistently(ctx, func(ctx context.Context) error {
+		for {
+			if done, err = c.committed(ctx, j); err == nil {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(pause):
+			}
+		}
+	})
+	return done, err
+}
+
+// committed ends the session of the last attempt, and asks PostgreSQL what has become of its transaction. It is one of the
+// server, not of the database, and what it was asked for cannot be undone by whoever changes the database since. PostgreSQL
+// remembers it for hundreds of millions of others; one that it has forgotten counts as not committed, and the next attempt finds
+// out that nothing is left to do.
+func (c *Changer) committed(ctx context.Context, j jobs.Job) (bool, error) {
+	if err := c.endSession(ctx, j.OperationID); err != nil {
+		return false, err
+	}
+	const query = `SELECT pg_xact_status(xact) FROM ledger.job WHERE operation_id = $1 AND step = $2`
+	var status sql.NullString
+	err := c.Admin.QueryRowContext(ctx, query, string(j.OperationID), j.Step).Scan(&status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err == nil && status.String == "in progress" {
+		err = errors.New("the change is still being made or undone")
+	}
+	return status.String == "committed", err
+}
+
+// remember enters the transaction in which the change is about to be made, before it is.
+func (c *Changer) remember(ctx context.Context, j jobs.Job, xact string) error {
+	const statement = `UPDATE ledger.job SET xact = $3::xid8 WHERE operation_id = $1 AND step = $2`
+	done, err := c.Admin.ExecContext(ctx, statement, string(j.OperationID), j.Step, xact)
+	if err != nil {
+		return err
+	}
+	if n, _ := done.RowsAffected(); n != 1 { // PostgreSQL always tells
+		return errors.New("the ledger has no such job")
+	}
+	crash.Point(crash.ExtensionTold)
+	return nil
+}
+
+// cleanupTime bounds what a canceled job still does.
+const cleanupTime = 15 * time.Second
+
+// persistently does something even where the job is canceled, but then not for long.
+func persistently(ctx context.Context, do func(context.Context) error) error {
+	if err := do(ctx); ctx.Err() == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	return do(ctx)
+}

@@ -1,0 +1,99 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/extension"
+)
+
+func qualifying(name extension.Name, version string) protocol.Command {
+	return told(newUUID(), 1, command.QualifyExtension{Extension: name, Version: version})
+}
+
+// proved sends the command again and again until the proof is over.
+func (s *stack) proved(t testing.TB, c protocol.Command) (proof command.ExtensionProof) {
+	t.Helper()
+	check.Eventually(t, "the proof does not end", func() bool {
+		proof = command.ExtensionProof{}
+		check.NoError(t, json.Unmarshal(s.done(t, c), &proof))
+		return proof.State != command.ExtensionRunning
+	})
+	return proof
+}
+
+func (s *stack) wantQualified(t testing.TB, c protocol.Command, version string) {
+	t.Helper()
+	want := command.ExtensionProof{
+		State: command.ExtensionDone, Stage: "done", Qualified: true, Version: version, ServerVersion: s.one(t, "SHOW server_version"),
+	}
+	if got := s.proved(t, c); got != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+// noProof checks that nothing of a proof is left, neither in PostgreSQL nor in the folder of backups.
+func (s *stack) noProof(t testing.TB, c protocol.Command) {
+	t.Helper()
+	compact := strings.ReplaceAll(c.OperationID, "-", "")
+	check.Eventually(t, "something of the proof is left", func() bool {
+		return s.one(t, "SELECT count(*) FROM pg_roles WHERE strpos(rolname, $1) > 0", compact) == "0" &&
+			s.one(t, "SELECT count(*) FROM pg_database WHERE strpos(datname, $1) > 0", compact) == "0"
+	})
+	if files, err := os.ReadDir(s.config.BackupDir + "/" + c.OperationID); err == nil {
+		t.Errorf("the folder of the proof is left, with %v", files)
+	}
+}
+
+func TestExtensionsAreQualified(t *testing.T) {
+	s := realStack(t)
+	for i, name := range extension.Names {
+		if !turn(i, 0, len(extension.Names)) {
+			continue // acceptance/conformance proves another
+		}
+		t.Run(string(name), func(t *testing.T) {
+			c := qualifying(name, supported[name])
+			s.wantQualified(t, c, supported[name])
+			s.wantQualified(t, c, supported[name]) // it is remembered
+			s.noProof(t, c)
+			s.done(t, closing(c.OperationID))
+		})
+	}
+	c := qualifying(extension.Citext, "9.9")
+	got := s.proved(t, c)
+	if got.State != command.ExtensionDone || got.Qualified || !strings.Contains(got.Message, `version "9.9"`) {
+		t.Errorf("%+v", got)
+	}
+	s.noProof(t, c)
+}
+
+// An agent that is killed in a proof leaves nothing, whether somebody asks again or not.
+func TestCrashWhileQualifying(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	points := []string{
+		"agent.backup.reserved", "agent.backup.after-commit", "agent.backup.verify.database-created", "agent.backup.after-verified",
+		"agent.backup.after-login", "agent.backup.finished",
+	}
+	for i, point := range points {
+		if !turn(i, 2, len(points)) && !turn(i, 3, len(points)) {
+			continue
+		}
+		t.Run(point, func(t *testing.T) {
+			c := qualifying(extension.Citext, "1.6")
+			s.child(t, point).diesOver(t, s, c)
+			next := s.child(t, "")
+			if i%2 == 0 {
+				s.wantQualified(t, c, "1.6")
+			}
+			s.noProof(t, c)
+			next.kill()
+		})
+	}
+	s.noOrphans(t)
+}

@@ -1,0 +1,82 @@
+// Package extensions shows the PostgreSQL extensions of databases, installs and upgrades them.
+package extensions
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Extensions shows and changes the extensions of databases (spec, section "Extensions"). Nothing is ever installed without a
+// request.
+type Extensions struct{ plane *plane.Plane }
+
+// New makes the use cases, and registers their kind.
+func New(p *plane.Plane) *Extensions {
+	x := &Extensions{plane: p}
+	x.register()
+	return x
+}
+
+// Catalog returns the extensions of the catalog, in its order, as the database has them now. DATABASE_STATE_CONFLICT: it is not
+// active. AGENT_ERROR: its server cannot say.
+func (x *Extensions) Catalog(ctx context.Context, r access.Reached) ([]extension.Entry, error) {
+	if err := r.Permit(account.See, rollout.ExtensionCatalog); err != nil {
+		return nil, err
+	}
+	if status := r.Record().Status; status != database.Active {
+		return nil, fault.New(fault.DatabaseStateConflict, "the catalog is that of an active database, and the status is %s", status)
+	}
+	release, err := r.MayCall(ctx, x.plane)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return x.ask(ctx, r.Record())
+}
+
+// ask has the server say how the extensions stand in a database, and adds what its trials have shown. AGENT_ERROR.
+func (x *Extensions) ask(ctx context.Context, r database.Record) ([]extension.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, x.plane.RoleWait)
+	defer cancel()
+	agent, err := x.plane.AgentOf(ctx, r.ServerID)
+	if err != nil {
+		return nil, err
+	}
+	found, err := ports.Ask(ctx, agent, command.Extensions{DatabaseID: r.ID})
+	if err != nil {
+		return nil, fault.Wrap(err, fault.AgentError, "the database server cannot say which extensions it has now")
+	}
+	trials, err := ports.Read(ctx, x.plane.Store, func(ctx context.Context, tx ports.Tx) ([]extension.Qualification, error) {
+		return tx.Qualifications().Of(ctx, r.ServerID)
+	})
+	return catalog(found, trials), err
+}
+
+// catalog has an entry for each extension, whatever an agent has left out.
+func catalog(found command.ExtensionList, trials []extension.Qualification) []extension.Entry {
+	entries := make([]extension.Entry, len(extension.Names))
+	for i, name := range extension.Names {
+		entries[i].Name = name
+		at := slices.IndexFunc(found.Entries, func(e command.ExtensionEntry) bool { return e.Name == name })
+		if at < 0 {
+			continue
+		}
+		e := found.Entries[at]
+		entries[i] = extension.Entry{
+			Name: name, Available: e.Available, Trusted: e.Trusted, DefaultVersion: e.DefaultVersion,
+			InstalledVersion: e.InstalledVersion, Schema: e.Schema,
+			RestoreQualified: extension.Proven(trials, name, e.DefaultVersion, found.ServerVersion),
+		}
+	}
+	return entries
+}

@@ -1,0 +1,127 @@
+package extensions
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Kind is the kind of the operations that install and upgrade extensions.
+const Kind operation.Kind = "extension"
+
+// register makes the kind cancelable always: whether a change has been made already is for the agent to say when it closes the
+// operation.
+func (x *Extensions) register() {
+	work.Register(x.plane.Work, work.Kind[extension.Input]{
+		Spec:  operation.Spec{Kind: Kind, Public: true, Right: account.Configure, Cancelable: operation.Always},
+		Step:  x.step,
+		Calls: []string{"change", "close"}, Commits: []string{"succeeded", "failed", "canceled"},
+	})
+}
+
+// change is one step of an operation, with what it is about.
+type change struct {
+	*work.Job[extension.Input]
+	x      *Extensions
+	agent  ports.Agent
+	record database.Record
+	of     operation.Operation
+}
+
+// step asks the agent for the change. It keeps sending the same command, which starts the work and then reports on it. An outcome
+// that the agent has not confirmed yet leaves the operation running: nothing is tried a second time.
+func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (work.Next, error) {
+	c := change{Job: job, x: x, of: job.Operation()}
+	var err error
+	if c.record, c.agent, err = x.plane.Site(ctx, c.of); err != nil {
+		return work.Next{}, err
+	}
+	if c.of.CancelRequested {
+		if next, err := c.cancel(ctx); !command.RefusedFor(err, command.ReasonCompleted) {
+			return next, err
+		}
+	}
+	if c.of.Stage == operation.StageQueued {
+		if err := plane.TellAccount(ctx, c.agent, c.record); err != nil {
+			return work.Next{}, err
+		}
+	}
+	report, err := c.ask(ctx)
+	switch {
+	case err != nil:
+		return work.Next{}, err
+	case report.State == command.ExtensionRunning:
+		c.Progress(report.Stage, 0)
+		return work.Again(c.PollAfter(work.PollMost)), nil
+	case report.State == command.ExtensionDone:
+		return c.Finish(ctx, c.succeeded(report))
+	}
+	if err := c.Close(ctx, c.agent); err != nil {
+		return work.Next{}, err
+	}
+	return c.Finish(ctx, c.failed(report))
+}
+
+// ask sends the command. A permanent refusal is returned as a report of failure: the agent has changed nothing.
+func (c change) ask(ctx context.Context) (report command.ExtensionReport, err error) {
+	err = c.Call(ctx, "change", func(ctx context.Context, f ports.Fence) (err error) {
+		report, err = ports.Do(ctx, c.agent, f, command.ChangeExtension{
+			DatabaseID: c.record.ID, Extension: c.Input.Extension, Change: c.Input.Change, Version: c.Input.Version,
+		})
+		return err
+	})
+	if plane.RefusedForGood(err) {
+		return command.ExtensionReport{State: command.ExtensionFailed, Reason: command.ReasonFailed}, nil
+	}
+	return report, err
+}
+
+// cancel carries out a user's request to cancel. ReasonCompleted: the change is made, and is concluded instead.
+func (c change) cancel(ctx context.Context) (work.Next, error) {
+	if err := c.Close(ctx, c.agent); err != nil {
+		return work.Next{}, err
+	}
+	return c.Finish(ctx, work.Ending{
+		On: operation.ConfirmCancel, DatabaseName: c.record.Name, Also: c.logged(audit.OperationCanceled, audit.Details{}),
+	})
+}
+
+func (c change) succeeded(r command.ExtensionReport) work.Ending {
+	result := extension.Result{Extension: c.Input.Extension, InstalledVersion: r.InstalledVersion, Schema: r.Schema}
+	return work.Ending{
+		On: operation.Succeed, DatabaseName: c.record.Name, Result: operation.Encode(result),
+		Also: c.logged(audit.ExtensionFinished, audit.Details{"status": "succeeded", "version": r.InstalledVersion}),
+	}
+}
+
+// failed tells whether the database is as it was before.
+func (c change) failed(r command.ExtensionReport) work.Ending {
+	code, message := fault.ExtensionPreparationFailed, "the database server could not change the extension; nothing was changed"
+	if r.Changed {
+		code, message = fault.AgentError, "the database server could not finish the change of the extension"
+	}
+	cause := fault.New(code, "%s", cmp.Or(r.Message, message))
+	return work.Ending{
+		On: operation.Fail, DatabaseName: c.record.Name, Cause: cause,
+		Also: c.logged(audit.ExtensionFinished, audit.Details{"status": "failed", "code": string(code)}),
+	}
+}
+
+// logged adds a line about the operation to the activity log.
+func (c change) logged(what audit.Action, details audit.Details) func(context.Context, ports.Tx) error {
+	details["operationId"], details["extension"], details["change"] =
+		string(c.of.ID), string(c.Input.Extension), string(c.Input.Change)
+	return func(ctx context.Context, tx ports.Tx) error {
+		return c.x.plane.Audit(ctx, tx, c.record, c.of.Actor, what, details)
+	}
+}

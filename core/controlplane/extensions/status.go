@@ -1,0 +1,55 @@
+package extensions
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Status returns an operation on an extension of the database. If it is open, and its next step is due, that is done first, so
+// that a client that keeps reading sees progress even while no batch host runs. OPERATION_NOT_FOUND: the database has no such
+// operation, or it is of another kind.
+func (x *Extensions) Status(ctx context.Context, r access.Reached, op id.OperationID) (operation.Operation, error) {
+	if err := r.Permit(account.See, rollout.ExtensionCatalog); err != nil {
+		return operation.Operation{}, err
+	}
+	o, err := x.get(ctx, r, op)
+	if err != nil || !o.Claimable(x.plane.Clock.Now()) {
+		return o, err
+	}
+	x.advance(ctx, r, o)
+	return x.get(ctx, r, op)
+}
+
+func (x *Extensions) get(ctx context.Context, r access.Reached, op id.OperationID) (operation.Operation, error) {
+	missing := fault.New(fault.OperationNotFound, "the database has no such operation on an extension")
+	o, err := ports.Read(ctx, x.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Get(ctx, op)
+	})
+	if err == nil && (o.DatabaseID != r.Record().ID || o.Kind != Kind) {
+		err = missing
+	}
+	if err != nil {
+		return operation.Operation{}, plane.NotFound(err, missing)
+	}
+	return o, nil
+}
+
+// advance does the next step, if no worker does it and a call of the server is free at once. How it went stands in the operation:
+// the reader is told of that alone. At most one step of an operation is done at a time, whoever reads it how often, and none
+// before the pause that the last one asked for is over.
+func (x *Extensions) advance(ctx context.Context, r access.Reached, o operation.Operation) {
+	release, free := x.plane.Calls.EnterNow(r.Caller().Account.ID, o.ServerID)
+	if !free {
+		return
+	}
+	defer release()
+	_, _ = x.plane.Work.Advance(ctx, o.ID, x.plane.CheckWait) // the engine logs what went wrong
+}

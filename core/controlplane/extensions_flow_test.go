@@ -1,0 +1,244 @@
+package controlplane_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/extensions"
+	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// A repeated request finds its operation in every state, and without the server. Its key is good for nothing else.
+func TestARepeatedRequestForAnExtension(t *testing.T) {
+	w := newExtensionWorld(t)
+	first, again := w.installing(), func() operation.Operation {
+		t.Helper()
+		w.server.SetUnreachable(true)
+		defer w.server.SetUnreachable(false)
+		return w.installing()
+	}
+	equal(t, "queued", again().ID, first.ID)
+	w.unavailable(upgrade("citext", "once"))
+	w.unavailable(install("pgcrypto", "once"))
+	w.work(w.ControlPlane)
+	done := again()
+	equal(t, "done", done.ID, first.ID)
+	equal(t, "status", done.Status, operation.Succeeded)
+	w.unavailable(upgrade("citext", "once"))
+	w.unavailable(install("citext", "twice"))
+
+	other := w.reachedForExtensions(w.made("blog").Record.ID) // whose keys are its own
+	o := must(w.Extensions.Start(w.ctx, other, install("citext", "once")))(t)
+	equal(t, "another database's", o.ID == first.ID, false)
+	key := func(o operation.Operation) string {
+		return string(must(operation.Decode[extension.Input](o.Input))(t).IdempotencyKey)
+	}
+	if key(first) != key(done) || key(first) == key(o) || len(key(o)) != 64 {
+		t.Errorf("keys %s, %s and %s", key(first), key(done), key(o))
+	}
+}
+
+// Of several at the same moment one is made: those with its key get it, the others are refused.
+func TestRequestsForAnExtensionAtOnce(t *testing.T) {
+	const each = 3
+	w := newExtensionWorld(t)
+	r, asked := w.forExtensions(), sync.WaitGroup{}
+	asked.Add(2 * each)
+	w.inEveryCall("Extensions", func() (f fakeagent.Fault) { // none goes on before all have found nothing
+		asked.Done()
+		asked.Wait()
+		return f
+	})
+	var all sync.WaitGroup
+	operations, errs := make([]operation.Operation, 2*each), make([]error, 2*each)
+	for i := range 2 * each {
+		all.Go(func() {
+			q := []extension.Request{install("citext", "once"), install("pgcrypto", "other")}[i%2]
+			operations[i], errs[i] = w.Extensions.Start(w.ctx, r, q)
+		})
+	}
+	all.Wait()
+	made, refusals := map[id.OperationID]bool{}, 0
+	for i, err := range errs {
+		if err == nil {
+			made[operations[i].ID] = true
+			continue
+		}
+		refused(t, err, fault.ExtensionMutationUnavailable)
+		refusals++
+	}
+	equal(t, "refused", refusals, each)
+	equal(t, "operations", len(made), 1)
+}
+
+// The agent failed before it changed anything, or refused for good.
+func TestAnExtensionThatCannotBePrepared(t *testing.T) {
+	for name, c := range map[string]struct {
+		breaks func(w *world)
+		says   string
+	}{
+		"failed": {func(w *world) { w.server.FailExtensions("a type is in the way") }, "a type is in the way"},
+		"refused": {func(w *world) { w.refusing("ChangeExtension", command.ReasonFailed) },
+			"the database server could not change the extension; nothing was changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newExtensionWorld(t)
+			o := w.installing()
+			c.breaks(w)
+			w.work(w.ControlPlane)
+			f := w.operation(o.ID).Failure()
+			if f == nil || f.Code != fault.ExtensionPreparationFailed || f.Message != c.says {
+				t.Errorf("%+v", f)
+			}
+			equal(t, "closed at the agent", w.server.Calls("Close"), 1)
+			w.expectEvent("extension.failed", o.ID)
+		})
+	}
+}
+
+// While nobody can tell what has become of the change the operation runs, however long; each look asks for the same one again.
+func TestAnUnconfirmedExtensionKeepsRunning(t *testing.T) {
+	w := newExtensionWorld(t)
+	o := w.installing()
+	w.server.HoldExtensions(true)
+	w.tryForAnHour()
+	w.server.LoseReplies(2)
+	w.tryForAnHour()
+	equal(t, "status", w.operation(o.ID).Status, operation.Running)
+	w.server.HoldExtensions(false)
+	w.losing("ChangeExtension", 0) // it is changed, and nobody hears of it
+	w.work(w.ControlPlane)
+	equal(t, "status", w.operation(o.ID).Status, operation.Succeeded)
+	w.expectEvent("extension.succeeded", o.ID)
+}
+
+func TestCancelingAnExtension(t *testing.T) {
+	cancel := func(w *world, o operation.Operation) {
+		must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(w.t)
+	}
+	for name, c := range map[string]struct {
+		run func(w *world, o operation.Operation)
+		end operation.Status
+	}{
+		"while it is queued": {cancel, operation.Canceled},
+		"before the change": {func(w *world, o operation.Operation) {
+			w.server.HoldExtensions(true)
+			w.runOnce()
+			cancel(w, o)
+		}, operation.Canceled},
+		"after the change": {func(w *world, o operation.Operation) {
+			w.inCall("ChangeExtension", 1, func() fakeagent.Fault {
+				cancel(w, o)
+				return fakeagent.Fault{After: fakeagent.ErrReplyLost}
+			})
+		}, operation.Succeeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newExtensionWorld(t)
+			o := w.installing()
+			c.run(w, o)
+			w.work(w.ControlPlane)
+			equal(t, "status", w.operation(o.ID).Status, c.end)
+			equal(t, "installed", w.entry("citext").InstalledVersion != "", c.end == operation.Succeeded)
+			w.expectEvent("extension."+string(c.end), o.ID)
+		})
+	}
+}
+
+// Killed at any point, the next process brings the same operation to its end: one change at most, one event.
+func TestAnExtensionSurvivesEveryCrash(t *testing.T) {
+	check := func(end operation.Status) func(*world) {
+		return func(w *world) {
+			o := w.newest()
+			equal(w.t, "status", o.Status, end)
+			equal(w.t, "installed", w.entry("citext").InstalledVersion != "", end == operation.Succeeded)
+			w.expectEvent("extension."+string(end), o.ID)
+		}
+	}
+	killed(t, extensions.Kind, (*world).readyForExtensions, func(w *world, cp *controlplane.ControlPlane) {
+		_, _ = cp.Extensions.Start(w.ctx, w.forExtensions(), install("citext", "once"))
+		w.work(cp)
+	}, check(operation.Succeeded))
+	for _, end := range []operation.Status{operation.Failed, operation.Canceled} {
+		killed(t, extensions.Kind, func(w *world) {
+			w.readyForExtensions()
+			w.installing()
+			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+				if c.Method == "ChangeExtension" && end == operation.Failed {
+					f.Before = &command.Refusal{Reason: command.ReasonFailed}
+				} else if c.Method == "ChangeExtension" && c.CallIndex == 0 {
+					_, _ = w.Operations.Cancel(w.ctx, w.reachedOperation(w.newest().ID)) // or it is canceled already
+				}
+				return f
+			})
+		}, func(w *world, cp *controlplane.ControlPlane) {
+			cp.Work.Reserved(extensions.Kind) // where it would die before anybody has claimed it
+			w.work(cp)
+		}, check(end))
+	}
+}
+
+// Reading alone brings an operation to its end. A read asks the agent once, and not before the pause that the last one asked for.
+func TestReadingAnExtensionChecksProgress(t *testing.T) {
+	w := newExtensionWorld(t)
+	o := w.installing()
+	equal(t, "status", w.readExtension(o.ID).Status, operation.Running)
+	for range 10 {
+		w.readExtension(o.ID)
+	}
+	equal(t, "calls", w.server.Calls("ChangeExtension"), 1)
+	w.clock.Advance(time.Second)
+	equal(t, "status", w.readExtension(o.ID).Status, operation.Succeeded)
+	w.readExtension(o.ID)
+	equal(t, "calls", w.server.Calls("ChangeExtension"), 2)
+	w.expectEvent("extension.succeeded", o.ID)
+}
+
+// A server that hangs holds up no reader for long, and the operation is not lost over it.
+func TestAReadDoesNotHang(t *testing.T) {
+	c := quick()
+	c.CheckWait = 20 * time.Millisecond
+	w := configured(t, c)
+	w.readyForExtensions()
+	o := w.installing()
+	w.server.OnCall(func(ctx context.Context, _ fakeagent.Call) fakeagent.Fault {
+		<-ctx.Done()
+		return fakeagent.Fault{Before: ctx.Err()}
+	})
+	began := time.Now()
+	for range 50 {
+		equal(t, "status", w.readExtension(o.ID).Status, operation.Running)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("50 reads took %s", took)
+	}
+	w.server.OnCall(nil)
+	w.work(w.ControlPlane)
+	equal(t, "status", w.readExtension(o.ID).Status, operation.Succeeded)
+}
+
+// The status route knows the extensions of its database alone.
+func TestOnlyItsOwnExtensionsAreRead(t *testing.T) {
+	w := newExtensionWorld(t)
+	shop, o := w.forExtensions(), w.installing()
+	w.work(w.ControlPlane)
+	backup := must(w.Backups.Start(w.ctx, w.reached(shop.Record().ID)))(t)
+	blog := w.reachedForExtensions(w.made("blog").Record.ID)
+	refused(t, errOf(w.Extensions.Status(w.ctx, blog, o.ID)), fault.OperationNotFound)
+	refused(t, errOf(w.Extensions.Status(w.ctx, shop, backup.ID)), fault.OperationNotFound)
+	refused(t, errOf(w.Extensions.Status(w.ctx, shop, "0189abcd-ef01-4234-8567-89abcdef0123")), fault.OperationNotFound)
+	list, _, err := w.Operations.List(w.ctx, w.reached(shop.Record().ID), ports.Page{})
+	if ok(t, err); !slices.ContainsFunc(list, func(l operation.Operation) bool { return l.ID == o.ID && l.Kind == "extension" }) {
+		t.Errorf("not listed: %+v", list)
+	}
+}

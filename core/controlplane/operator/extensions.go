@@ -1,0 +1,89 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	// trialMost bounds a trial, which may wait for others' jobs at the agent.
+	trialMost = 15 * time.Minute
+	// The pause between two questions about a trial doubles each time, up to the longest.
+	shortestPause, longestPause = 5 * time.Millisecond, 500 * time.Millisecond
+)
+
+// QualifyExtensions tries every extension of the catalog on a server, which takes some seconds, and stores what each trial has
+// shown. The error names the extensions of which nothing was found out; what was stored of them before stays. VALIDATION_ERROR on
+// "server".
+func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list []extension.Qualification, err error) {
+	_, agent, err := o.plane.ServerOf(ctx, of)
+	if err != nil {
+		return nil, plane.NotFound(err, fault.Invalid("server", "does not exist"))
+	}
+	for _, name := range extension.Names {
+		q, one := o.qualify(ctx, agent, name)
+		if one == nil {
+			q.ServerID = of
+			one = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Qualifications().Put(ctx, q) })
+		}
+		if one != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, one))
+			continue
+		}
+		list = append(list, q)
+	}
+	return list, err
+}
+
+// qualify has the agent try an extension, under an operation of its own, which is closed if its end is not waited for.
+func (o *Operator) qualify(
+	ctx context.Context, agent ports.Agent, name extension.Name,
+) (q extension.Qualification, err error) {
+	ctx, cancel := context.WithTimeout(ctx, trialMost)
+	defer cancel()
+	fence := ports.Fence{OperationID: plane.NewID[id.OperationID](o.plane.Entropy), Epoch: 1}
+	defer func() {
+		if err != nil {
+			closing, done := o.plane.Settling(ctx)
+			defer done()
+			_ = ports.Close(closing, agent, fence) // an agent that cannot be reached forgets the trial by itself
+		}
+	}()
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+		proof, err := ports.Do(ctx, agent, fence, command.QualifyExtension{Extension: name, Version: name.Version()})
+		switch {
+		case err != nil:
+			return q, err
+		case proof.State == command.ExtensionDone:
+			return extension.Qualification{
+				Extension: name, Version: proof.Version, ServerVersion: proof.ServerVersion, Qualified: proof.Qualified,
+				Message: proof.Message, At: o.plane.Clock.Now(),
+			}, nil
+		case proof.State == command.ExtensionFailed:
+			return q, errors.New(proof.Message)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return q, ctx.Err()
+		}
+	}
+}
+
+// Trials lists what the trials of a server's extensions have shown: an entry for each, with no time where there was no trial.
+func (o *Operator) Trials(ctx context.Context, of server.Server) ([]extension.Qualification, error) {
+	stored, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]extension.Qualification, error) {
+		return tx.Qualifications().Of(ctx, of.ID)
+	})
+	return extension.Trials(of.ID, stored), err
+}

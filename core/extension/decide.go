@@ -1,0 +1,89 @@
+package extension
+
+import (
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// Scene is everything about a database, beside its server, that determines whether its extensions may change.
+type Scene struct {
+	Database database.Record
+	Open     operation.Kind // of the database's open operation; empty where there is none
+	Change   id.OperationID // the pending change of the database's logins; empty where there is none
+}
+
+// Calm refuses unless the database is active, has managed roles, and has no open operation and no unfinished change of its
+// logins. It needs no answer of the server. EXTENSION_MUTATION_UNAVAILABLE.
+func (s Scene) Calm() error {
+	switch {
+	case s.Database.RoleModel != database.Managed:
+		return unavailable("the database has no managed SQL roles")
+	case s.Database.Status != database.Active:
+		return unavailable("the database is not active: its status is %s", s.Database.Status)
+	case s.Open != "":
+		return unavailable("a %s operation of the database is open", s.Open)
+	case s.Change != "":
+		return unavailable("a change of the database's logins is unfinished: operation %s", s.Change)
+	}
+	return nil
+}
+
+// Admits decides about a request, with the entry of its extension. EXTENSION_MUTATION_UNAVAILABLE.
+func (s Scene) Admits(r Request, e Entry) error {
+	if err := s.Calm(); err != nil {
+		return err
+	}
+	if err := e.fit(); err != nil {
+		return err
+	}
+	if r.Change == Install {
+		return e.admitsInstall()
+	}
+	return e.admitsUpgrade()
+}
+
+// fit refuses what the service changes on no database of the server.
+func (e Entry) fit() error {
+	switch {
+	case !e.Available:
+		return unavailable("the database server does not have %s", e.Name)
+	case !e.Trusted:
+		return unavailable("%s is not trusted on the database server", e.Name)
+	case e.DefaultVersion != e.Name.Version():
+		return unavailable("the database server has %s %s; %s is supported", e.Name, e.DefaultVersion, e.Name.Version())
+	case !e.RestoreQualified:
+		return unavailable("backups with %s are not proven to be restorable on the database server yet", e.Name)
+	}
+	return nil
+}
+
+func (e Entry) admitsInstall() error {
+	if e.InstalledVersion != "" {
+		return unavailable("%s %s is installed already", e.Name, e.InstalledVersion)
+	}
+	return nil
+}
+
+func (e Entry) admitsUpgrade() error {
+	switch {
+	case e.InstalledVersion == "":
+		return unavailable("%s is not installed", e.Name)
+	case e.Schema != Schema:
+		return unavailable("%s is installed in another schema than %s", e.Name, Schema)
+	case e.InstalledVersion == e.Name.Version():
+		return unavailable("%s has the supported version %s already", e.Name, e.InstalledVersion)
+	}
+	return nil
+}
+
+// AdmitsReplay decides about a request whose key was used before: EXTENSION_MUTATION_UNAVAILABLE where it was another request.
+func (r Request) AdmitsReplay(of idempotency.Record) error {
+	return of.Replay(r.Fingerprint(), fault.ExtensionMutationUnavailable)
+}
+
+func unavailable(format string, args ...any) error {
+	return fault.New(fault.ExtensionMutationUnavailable, format, args...)
+}
