@@ -63,7 +63,7 @@ func newInviting(t *testing.T, databases int) *inviting {
 		r := database.Record{
 			ID: id.FromBytes[id.DatabaseID](entropy.UUID()), AccountID: owner.ID, ServerID: server.ID, Name: fmt.Sprint("db-", n),
 			DisplayName: "Shop", RoleModel: database.Managed, Schedule: database.NoSchedule, Status: database.Active,
-			Settings: database.NoSettings(),
+			Settings:  database.NoSettings(),
 			CreatedAt: clock.Now(),
 		}
 		check.NoError(t, w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
