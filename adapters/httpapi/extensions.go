@@ -43,14 +43,16 @@ func (x extensionRoutes) routes() []Route {
 			Name: "listExtensions", Summary: "List the PostgreSQL extensions of a database",
 			Method: http.MethodGet, Path: catalog, Class: ratelimit.Read, Action: account.See, Handle: x.list,
 			Answers:  documented(http.StatusOK, wire.Data[[]wire.Extension]{}),
-			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.ServerBusy},
+			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
 		},
 		{
 			Name: "changeExtension", Summary: "Install or upgrade a PostgreSQL extension",
 			Method: http.MethodPost, Path: all, Class: ratelimit.Write, Action: account.Configure,
 			Body: JSON[wire.ChangeExtension](), Idempotency: Required, Handle: x.change,
-			Answers:  changes,
-			Refusals: []fault.Code{fault.ExtensionMutationUnavailable, fault.AgentError, fault.ServerBusy},
+			Answers: changes,
+			Refusals: []fault.Code{
+				fault.ExtensionMutationUnavailable, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
+			},
 		},
 		{
 			Name: "getExtensionOperation", Summary: "Get an operation on an extension, and check its progress",

@@ -81,15 +81,14 @@ func TestASingleLoginDatabaseHasTheCatalogAlone(t *testing.T) {
 
 func TestTheCatalogNeedsAnActiveDatabaseAndItsServer(t *testing.T) {
 	w := newExtensionWorld(t)
-	for name, broken := range map[string]func(bool){
-		"unreachable": w.server.SetUnreachable, "unavailable": w.server.SetUnavailable, "old": w.server.SetOldAgent,
+	for want, all := range map[fault.Code][]func(bool){
+		fault.AgentError: {w.server.SetUnreachable, w.server.SetUnavailable}, fault.AgentRouteUnavailable: {w.server.SetOldAgent},
 	} {
-		broken(true)
-		_, err := w.Extensions.Catalog(w.ctx, w.forExtensions())
-		_, started := w.Extensions.Start(w.ctx, w.forExtensions(), install("citext", "k"))
-		broken(false)
-		if !fault.Has(err, fault.AgentError) || !fault.Has(started, fault.AgentError) {
-			t.Errorf("%s: %v, %v", name, err, started)
+		for _, broken := range all {
+			broken(true)
+			refused(t, errOf(w.Extensions.Catalog(w.ctx, w.forExtensions())), want)
+			refused(t, errOf(w.Extensions.Start(w.ctx, w.forExtensions(), install("citext", "k"))), want)
+			broken(false)
 		}
 	}
 	must(w.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop))(t)

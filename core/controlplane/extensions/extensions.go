@@ -28,7 +28,7 @@ func New(p *plane.Plane) *Extensions {
 }
 
 // Catalog returns the extensions of the catalog, in its order, as the database has them now. DATABASE_STATE_CONFLICT: it is not
-// active. AGENT_ERROR: its server cannot say.
+// active. AGENT_ERROR: its server cannot say. AGENT_ROUTE_UNAVAILABLE: its agent is too old.
 func (x *Extensions) Catalog(ctx context.Context, r access.Reached) ([]extension.Entry, error) {
 	if err := r.Permit(account.See, rollout.ExtensionCatalog); err != nil {
 		return nil, err
@@ -44,7 +44,8 @@ func (x *Extensions) Catalog(ctx context.Context, r access.Reached) ([]extension
 	return x.ask(ctx, r.Record())
 }
 
-// ask has the server say how the extensions stand in a database, and adds what its trials have shown. AGENT_ERROR.
+// ask has the server say how the extensions stand in a database, and adds what its trials have shown. AGENT_ERROR,
+// AGENT_ROUTE_UNAVAILABLE.
 func (x *Extensions) ask(ctx context.Context, r database.Record) ([]extension.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.plane.RoleWait)
 	defer cancel()
@@ -53,7 +54,11 @@ func (x *Extensions) ask(ctx context.Context, r database.Record) ([]extension.En
 		return nil, err
 	}
 	found, err := ports.Ask(ctx, agent, command.Extensions{DatabaseID: r.ID})
-	if err != nil {
+	switch {
+	case command.RefusedFor(err, command.ReasonNoRoute):
+		return nil, fault.Wrap(err, fault.AgentRouteUnavailable,
+			"extensions are unavailable until the agent of the database server is updated; nothing was changed")
+	case err != nil:
 		return nil, fault.Wrap(err, fault.AgentError, "the database server cannot say which extensions it has now")
 	}
 	trials, err := ports.Read(ctx, x.plane.Store, func(ctx context.Context, tx ports.Tx) ([]extension.Qualification, error) {
