@@ -45,7 +45,7 @@ func (c *Changer) Kind(slots *jobs.Slots) jobs.Kind[command.ChangeExtension, com
 	return jobs.Kind[command.ChangeExtension, command.ExtensionReport]{
 		Slots: slots, Run: c.Run, Abandon: c.abandon,
 		Discard: func(ctx context.Context, j jobs.Job, _ command.ChangeExtension) error {
-			return c.dropLogin(ctx, j.OperationID)
+			return c.discard(ctx, j.OperationID)
 		},
 		Complete: func(ctx context.Context, j jobs.Job, _ command.ChangeExtension) (bool, error) {
 			return c.committed(ctx, j)
@@ -112,7 +112,17 @@ func (c *Changer) abandon(
 		return changed(change), err
 	}
 	const text = "PostgreSQL or its agent went down during %d attempts at this change; nothing was changed"
-	return failed(fmt.Sprintf(text, attempts)), c.dropLogin(ctx, j.OperationID)
+	return failed(fmt.Sprintf(text, attempts)), c.discard(ctx, j.OperationID)
+}
+
+// discard drops the login of a change that is over. A sweep may be at it at the same moment.
+func (c *Changer) discard(ctx context.Context, op id.OperationID) error {
+	release, err := c.turns.Take(ctx, string(op))
+	if err != nil {
+		return err
+	}
+	defer release()
+	return c.dropLogin(ctx, op)
 }
 
 // settled finds out whether an attempt at the change was committed, and asks until PostgreSQL tells. Afterwards none goes on.
