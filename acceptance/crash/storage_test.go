@@ -10,16 +10,20 @@ import (
 // quotaFlow is a database that grows beyond its quota.
 type quotaFlow struct{ guest }
 
+// ready leaves the database 1 MB of its quota.
 func (f *quotaFlow) ready(t *testing.T, w *world) {
 	f.guest = newGuest(t, w, "grown")
-	must(w.meta.ExecContext(soon(t), `UPDATE accounts SET database_bytes = 20000000
-		WHERE id = (SELECT account_id FROM databases WHERE id = $1)`, f.db.ID))(t)
-}
-
-// act writes some 14 MB, beside the 7 that a new database has: more than the quota, and less than what closes it.
-func (f *quotaFlow) act(t *testing.T, _ *world, _ *stack.Host) {
 	must(f.conn.ExecContext(soon(t), `CREATE TABLE ballast AS
 		SELECT string_agg(md5(i::text), '') AS x FROM generate_series(1, 400000) i GROUP BY i / 50`))(t)
+	var size int64
+	noError(t, f.conn.QueryRowContext(soon(t), "SELECT pg_database_size(current_database())").Scan(&size))
+	must(w.meta.ExecContext(soon(t), `UPDATE accounts SET database_bytes = $2
+		WHERE id = (SELECT account_id FROM databases WHERE id = $1)`, f.db.ID, size+1<<20))(t)
+}
+
+// act writes some 2 MB: more than is left, and less than what closes the database.
+func (f *quotaFlow) act(t *testing.T, _ *world, _ *stack.Host) {
+	must(f.conn.ExecContext(soon(t), "INSERT INTO ballast SELECT x FROM ballast LIMIT 1250"))(t)
 }
 
 func (f *quotaFlow) check(t *testing.T, w *world, _ *stack.Host) {
