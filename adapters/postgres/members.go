@@ -24,6 +24,10 @@ var (
 	getMember    = define(readMembers.Where("t.database_id = ? AND t.id = ?"))
 	memberOfUser = define(readMembers.Where("t.database_id = ? AND t.user_id = ?"))
 	listMembers  = define(readMembers.Where("t.database_id = ?").OrderBy("t.created_at", "t.id"))
+	// A key that is being replaced gets another ID, and its bindings with it: a statement that began before would miss them.
+	holdKeys = written(`
+		SELECT FROM api_keys k JOIN memberships m ON m.user_id = k.user_id WHERE m.id = $1 AND m.database_id = $2
+		FOR KEY SHARE OF k`)
 	removeMember = written(`
 		WITH unbound AS (
 			DELETE FROM key_databases b USING memberships m, api_keys k
@@ -62,6 +66,9 @@ func (m members) List(ctx context.Context, db id.DatabaseID) ([]member.Member, e
 }
 
 func (m members) Remove(ctx context.Context, row member.Membership) error {
+	if err := m.write(ctx, holdKeys, row.ID, row.DatabaseID); err != nil {
+		return err
+	}
 	return m.mustChange(ctx, ports.ErrNoRow, removeMember, row.ID, row.DatabaseID)
 }
 
