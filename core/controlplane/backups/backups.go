@@ -64,7 +64,8 @@ func (b *Backups) Start(ctx context.Context, r access.Reached) (operation.Operat
 	if err := b.checkRoom(ctx, r.Record()); err != nil {
 		return operation.Operation{}, err
 	}
-	o, err := b.queueBackup(ctx, r.Record(), r.Caller().Origin(), backup.Manual, nil)
+	o, err := b.queueBackup(ctx, r.Record(), r.Caller().Origin(), backup.Manual,
+		func(ctx context.Context, tx ports.Tx, _ database.Record) error { return r.StillHolds(ctx, tx) })
 	if err != nil {
 		return operation.Operation{}, plane.NotFound(err, plane.ErrDatabaseNotFound())
 	}
@@ -164,7 +165,7 @@ func (b *Backups) Delete(ctx context.Context, r access.Reached, filename backup.
 	}
 	defer release()
 	var doomed backup.Backup
-	err = b.plane.UpdateDatabase(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, _ database.Record) (err error) {
+	err = r.Update(ctx, b.plane, func(ctx context.Context, tx ports.Tx, _ database.Record) (err error) {
 		if doomed, err = tx.Backups().MarkDeleting(ctx, r.Record().ID, filename, b.plane.Clock.Now()); err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (a *Allowlist) change(
 		return err
 	}
 	defer release()
-	err = a.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = r.Update(ctx, a.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if _, err := record.Status.Decide(database.Configure); err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, e data
 	if err := r.Permit(account.Configure); err != nil {
 		return err
 	}
-	return d.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	return r.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if _, err := record.Status.Decide(database.Configure); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action d
 func (d *Databases) reserveLifecycle(
 	ctx context.Context, r access.Reached, action database.Event,
 ) (status database.Status, own *operation.Operation, err error) {
-	err = d.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = r.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		own = nil
 		cell, err := record.Status.Decide(action)
 		if err != nil {

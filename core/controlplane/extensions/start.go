@@ -73,7 +73,7 @@ func (x *Extensions) queue(
 	ctx context.Context, r access.Reached, q extension.Request, entries []extension.Entry,
 ) (o operation.Operation, err error) {
 	repeated := false
-	err = x.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = r.Update(ctx, x.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if o, repeated, err = find(ctx, tx, locked, q); repeated || err != nil {
 			return err
 		}

@@ -133,7 +133,7 @@ func (m *Members) update(ctx context.Context, r access.Reached, fn plane.LockedU
 	if err := permit(r); err != nil {
 		return err
 	}
-	return m.plane.UpdateReached(ctx, r.Record().ID, fn)
+	return r.Update(ctx, m.plane, fn)
 }
 
 // permit lets in whoever acts as the owner with a full-account key.

@@ -157,7 +157,7 @@ func (q *QueryTimeouts) reserve(
 	ctx context.Context, r access.Reached, p querytimeout.Profile, key idempotency.Key, unable error,
 ) (of id.OperationID, own *operation.Operation, err error) {
 	same := idempotency.NewFingerprint(string(p))
-	err = q.plane.UpdateReached(ctx, r.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = r.Update(ctx, q.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		own = nil
 		input := operation.QueryTimeoutInput{From: string(record.TimeoutEffective), Profile: string(p)}
 		o := q.plane.Work.Own(record, Kind, operation.Encode(input), r.Caller().Origin())

@@ -63,7 +63,7 @@ func (d *driver) request(
 	want := d.userIntent(reached, asked.Kind, asked.Key)
 	var job changeJob
 	var known bool
-	err = d.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) (err error) {
+	err = d.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) (err error) {
 		if err = find(ctx, tx); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (r *Roles) ReplayChange(
 	}
 	defer release()
 	var job changeJob
-	err = r.plane.UpdateReached(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = reached.Update(ctx, r.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		c, err := publicChange(ctx, tx, record.ID, of, change)
 		if err != nil {
 			return err

@@ -72,7 +72,7 @@ func (r *Roles) resume(
 	}
 	defer release()
 	job, todo := r.newSetup(reached), false
-	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
+	err = r.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		target, err := roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (r *Roles) reserve(ctx context.Context, reached access.Reached, q role.Requ
 	if draft.Sealed, err = r.plane.Secrets.Seal([]byte(password), draft.SecretContext()); err != nil {
 		return setup{}, err
 	}
-	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
+	err = r.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		known, err := tx.Roles().ByKey(ctx, s.Database.ID, q.Key)
 		if err == nil {
 			made, job.record, job.role = false, s.Database, known

@@ -42,7 +42,7 @@ func (d *driver) reveal(
 	if password, err = d.unseal(seen.sealed, seen.context); err != nil {
 		return record, "", err
 	}
-	err = d.plane.UpdateReached(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = reached.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		record = locked
 		now, err := read(ctx, tx)
 		switch {

@@ -81,7 +81,7 @@ func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID
 		return State{}, err
 	}
 	var state State
-	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
+	err = r.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		target, err := roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
@@ -109,13 +109,24 @@ func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID
 func (d *driver) updateScene(
 	ctx context.Context, db id.DatabaseID, fn func(ctx context.Context, tx ports.Tx, s role.Scene) error,
 ) error {
-	return d.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	return d.plane.UpdateReached(ctx, db, d.inScene(fn))
+}
+
+// updateReached is updateScene for a caller, who must still have the right to the database.
+func (d *driver) updateReached(
+	ctx context.Context, reached access.Reached, fn func(ctx context.Context, tx ports.Tx, s role.Scene) error,
+) error {
+	return reached.Update(ctx, d.plane, d.inScene(fn))
+}
+
+func (d *driver) inScene(fn func(ctx context.Context, tx ports.Tx, s role.Scene) error) plane.LockedUpdate {
+	return func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		s, err := d.scene(ctx, tx, locked)
 		if err != nil {
 			return err
 		}
 		return fn(ctx, tx, s)
-	})
+	}
 }
 
 func (d *driver) scene(ctx context.Context, tx ports.Tx, locked database.Record) (s role.Scene, err error) {

@@ -1,0 +1,31 @@
+package access
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Update runs fn in a transaction that has locked the database, as long as the caller still has the standing with which it was
+// reached: between the two a body may have come slowly, and a call may have waited for its turn. Who writes memberships holds the
+// same lock, so after a removal nothing is done in the removed person's name. DATABASE_NOT_FOUND where the database, the
+// membership or the key's binding is gone, or the member has another role by now: the same request is then decided anew.
+func (r Reached) Update(ctx context.Context, p *plane.Plane, fn plane.LockedUpdate) error {
+	return p.UpdateReached(ctx, r.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		if err := r.StillHolds(ctx, tx); err != nil {
+			return err
+		}
+		return fn(ctx, tx, locked)
+	})
+}
+
+// StillHolds is what Update asks; the database must be locked.
+func (r Reached) StillHolds(ctx context.Context, tx ports.Tx) error {
+	now, err := r.Reach(ctx, tx, r.record.ID)
+	if err == nil && now.standing != r.standing {
+		err = ports.ErrNoRow
+	}
+	return plane.NotFound(err, plane.ErrDatabaseNotFound())
+}
