@@ -25,7 +25,9 @@ func TestARightThatIsGoneByThen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newRoleWorld(t)
 			report := w.role("report")
+			running := must(w.Backups.Start(w.ctx, w.here()))(t)
 			r := w.asMember(account.Admin)
+			its := must(w.Operations.Reach(w.ctx, r.Caller(), running.ID, account.See))(t)
 			ok(t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
 				m, err := tx.Members().OfUser(ctx, w.db, r.Caller().Key.UserID)
 				if err != nil {
@@ -46,6 +48,7 @@ func TestARightThatIsGoneByThen(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
+			refused(t, errOf(w.Operations.Cancel(w.ctx, its)), fault.OperationNotFound)
 			equal(t, "entries in the log", len(w.log(w.db)), before)
 		})
 	}

@@ -36,10 +36,9 @@ func (r Reached) Operation() operation.Operation { return r.operation }
 func (o *Operations) Reach(
 	ctx context.Context, c access.Caller, op id.OperationID, action account.Action, gates ...rollout.Gate,
 ) (Reached, error) {
-	missing := fault.New(fault.OperationNotFound, "no such operation")
-	reached, err := access.Find(ctx, o.plane.Store, c, gates, missing, func(ctx context.Context, tx ports.Tx, p access.Passage) (
-		Reached, error,
-	) {
+	reached, err := access.Find(ctx, o.plane.Store, c, gates, errNotFound(), func(
+		ctx context.Context, tx ports.Tx, p access.Passage,
+	) (Reached, error) {
 		found, err := tx.Operations().Get(ctx, op)
 		if err != nil {
 			return Reached{}, err
@@ -56,6 +55,8 @@ func (o *Operations) Reach(
 	return reached, reached.Permit(action)
 }
 
+func errNotFound() error { return fault.New(fault.OperationNotFound, "no such operation") }
+
 // List returns the operations of a database, newest first, and the position of the last one where there are more.
 func (o *Operations) List(
 	ctx context.Context, r access.Reached, p ports.Page,
@@ -71,21 +72,24 @@ func (o *Operations) List(
 }
 
 // Cancel ends a queued operation at once. For a running one it asks the worker to end it: the status becomes canceled when the
-// server has confirmed. FORBIDDEN: the caller may not start such an operation. DATABASE_STATE_CONFLICT: it is final, or it may
-// already have changed something.
+// server has confirmed. FORBIDDEN: the caller may not start such an operation. OPERATION_NOT_FOUND: the caller has lost the right
+// since Reach. DATABASE_STATE_CONFLICT: it is final, or it may already have changed something.
 func (o *Operations) Cancel(ctx context.Context, r Reached) (operation.Operation, error) {
 	if err := r.Permit(o.plane.Work.Spec(r.operation.Kind).Right); err != nil {
 		return operation.Operation{}, err
 	}
 	var now operation.Operation
-	err := o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := r.Update(ctx, o.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		locked, err := tx.Operations().Lock(ctx, r.operation.ID)
 		if err != nil {
 			return err
 		}
-		now, err = Cancel(ctx, o.plane, tx, locked, r.Record(), r.Caller().Actor())
+		now, err = Cancel(ctx, o.plane, tx, locked, record, r.Caller().Actor())
 		return err
 	})
+	if fault.Has(err, fault.DatabaseNotFound) {
+		err = errNotFound()
+	}
 	return now, err
 }
 
