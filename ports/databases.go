@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Viewer is a caller as databases see it: it determines which databases are visible to a key.
+// Viewer is a caller as databases see it: it determines which databases are visible to a key. A worker has no key and no user.
 type Viewer struct {
 	AccountID id.AccountID
 	UserID    id.UserID
@@ -23,7 +23,8 @@ type Databases interface {
 	Add(ctx context.Context, r database.Record) error
 	// Reach returns a database that the viewer can see, and the viewer's standing on it. ErrNoRow does not distinguish missing
 	// databases from those of others or out of scope. A selected-database key reaches only the databases that it is bound to, if
-	// they belong to its own account or its user is a member, and while they are not being deleted.
+	// they belong to its own account or its user is a member, and while they are not being deleted. A key that is revoked or
+	// unknown reaches nothing.
 	Reach(ctx context.Context, v Viewer, db id.DatabaseID) (database.Record, account.Standing, error)
 	// Visible lists what Reach would return, by creation time and ID.
 	Visible(ctx context.Context, v Viewer, p Page) ([]database.Record, error)

@@ -16,6 +16,7 @@ func Visibility(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"each viewer sees exactly its databases", viewersSee},
 		{"what is being deleted is gone for a selected-database key", deletingIsGone},
+		{"a revoked key sees nothing", revokedSeesNothing},
 		{"a list is read in pages", visiblePages},
 		{"a foreign cursor is refused", cursorIsChecked},
 		{"an ID that is none finds nothing", malformedFindsNothing},
@@ -80,7 +81,7 @@ func viewersSee(w *world) {
 	w.wantSeen("the selected-database key", viewer(selected), every,
 		seen{mine.ID: account.Owner, shared.ID: account.Developer})
 	w.wantSeen("the key bound to nothing", viewer(empty), every, seen{})
-	other := ports.Viewer{AccountID: theirs.ID, UserID: bob.ID, KeyID: "00000000", Scope: account.FullAccount}
+	other := ports.Viewer{AccountID: theirs.ID, UserID: bob.ID, Scope: account.FullAccount}
 	w.wantSeen("the other account", other, every, seen{shared.ID: account.Owner, foreign.ID: account.Owner})
 }
 
@@ -93,6 +94,22 @@ func deletingIsGone(w *world) {
 	w.wantSeen("the full-account key", viewer, every, seen{r.ID: account.Owner, stopped.ID: account.Owner})
 	viewer.KeyID, viewer.Scope = selected.ID, selected.Scope
 	w.wantSeen("the selected-database key", viewer, every, seen{stopped.ID: account.Owner})
+}
+
+func revokedSeesNothing(w *world) {
+	r := w.addDatabase("shop")
+	every := []database.Record{r}
+	for _, scope := range []account.Scope{account.FullAccount, account.SelectedDatabases} {
+		key := w.addKey(scope, w.account, r.ID)
+		viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: scope}
+		w.wantSeen("a key in force", viewer, every, seen{r.ID: account.Owner})
+		key.RevokedAt = new(minutes(1))
+		w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, key))
+		w.wantSeen("a revoked key", viewer, every, seen{})
+		viewer.KeyID = "00000000"
+		w.wantSeen("a key that is gone", viewer, every, seen{})
+	}
+	w.wantSeen("a worker", ports.Viewer{AccountID: w.account.ID, Scope: account.FullAccount}, every, seen{r.ID: account.Owner})
 }
 
 func visiblePages(w *world) {

@@ -35,13 +35,14 @@ func readDatabases() sq.SelectBuilder {
 
 // inView is what a viewer sees; its arguments are the user, then account, scope and key. A full-account key sees its account's
 // databases. A selected-database key sees the databases that it is bound to, if they belong to its account or its user is a
-// member, and while they are not being deleted.
+// member, and while they are not being deleted. A key that is revoked or gone sees nothing; a viewer without a key needs none.
 func inView(q sq.SelectBuilder) sq.SelectBuilder {
 	return q.LeftJoin("memberships m ON m.database_id = t.id AND m.user_id = ?::uuid").
 		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key) v").
 		Where(`CASE v.scope WHEN 'full' THEN t.account_id = v.account
 			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting'
-				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`)
+				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`).
+		Where("(v.key = '' OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.key AND k.revoked_at IS NULL))")
 }
 
 // viewerArguments are the arguments of inView. A viewer without a user, such as a worker, is not a member of any database.

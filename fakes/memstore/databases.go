@@ -52,6 +52,9 @@ func (s *state) standing(v ports.Viewer, r database.Record) (standing account.St
 	if owned {
 		standing = account.Owner
 	}
+	if key, known := s.keys.get(v.KeyID); v.KeyID != "" && (!known || key.RevokedAt != nil) {
+		return standing, false
+	}
 	if v.Scope == account.FullAccount {
 		return standing, owned
 	}
