@@ -119,3 +119,30 @@ func TestAddressesThatDifferInCase(t *testing.T) {
 	}
 	clustertest.Exec(t, db.URL, add(9, "eve@example.org", 4))
 }
+
+// TestStaleBindings upgrades a store with a key that is bound to what its user is a member of, was a member of, and owns.
+func TestStaleBindings(t *testing.T) {
+	db := clustertest.NewDatabase(t)
+	provider := check.Must(goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations")))(t)
+	check.Must(provider.UpTo(t.Context(), 13))(t)
+	populate(t, db, 3)
+	clustertest.Exec(t, db.URL,
+		`INSERT INTO users (id, email, name, created_at)
+			SELECT '00000000-0000-4000-8000-000000000011', 'b@example.com', 'B', 'epoch'`,
+		`INSERT INTO accounts (id, owner_id, plan, created_at)
+			SELECT '00000000-0000-4000-8000-000000000012', '00000000-0000-4000-8000-000000000011', 'pro', 'epoch'`,
+		`INSERT INTO api_keys (id, kind, account_id, user_id, label, scope, hash, created_at)
+			SELECT 'KKKKKKKK', 'account', id, owner_id, 'l', 'selected', decode(repeat('00', 32), 'hex'), 'epoch'
+			FROM accounts WHERE plan = 'pro'`,
+		`UPDATE databases SET account_id = '00000000-0000-4000-8000-000000000012' WHERE name = 'n3'`,
+		`INSERT INTO memberships (id, database_id, user_id, role, created_at)
+			SELECT id, id, '00000000-0000-4000-8000-000000000011', 'viewer', 'epoch' FROM databases WHERE name = 'n1'`,
+		`INSERT INTO key_databases (key_id, database_id) SELECT 'KKKKKKKK', id FROM databases`)
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
+	var left string
+	check.NoError(t, db.Open(t).QueryRow(`SELECT string_agg(d.name, ' ' ORDER BY d.name)
+		FROM key_databases b JOIN databases d ON d.id = b.database_id`).Scan(&left))
+	if left != "n1 n3" {
+		t.Errorf("the key is bound to %s, want n1 n3", left)
+	}
+}
