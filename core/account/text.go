@@ -8,8 +8,15 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// ValidateName checks a person's name: 1-100 characters, no control characters.
-func ValidateName(name string) (string, error) { return fault.Label("name", name, 1, 100) }
+// ValidateName checks a person's name: 1-100 characters, none of them invisible. One that turns the direction of the text, say,
+// would make a person pass for another where names are shown.
+func ValidateName(name string) (string, error) {
+	name, err := fault.Label("name", name, 1, 100)
+	if err == nil && strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return "", fault.Invalid("name", "must not contain invisible characters")
+	}
+	return name, err
+}
 
 // maxEmail is the longest address, in bytes, that mail servers pass on (RFC 5321, 4.5.3.1.3).
 const maxEmail = 254

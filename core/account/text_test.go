@@ -22,6 +22,18 @@ func TestLongestLabelAndName(t *testing.T) {
 	}
 }
 
+func TestValidateName(t *testing.T) {
+	for in, want := range map[string]string{
+		"Ada Lovelace": "Ada Lovelace", " Zoë O’Neil ": "Zoë O’Neil", "李 明": "李 明",
+		"a\u202eb": "", "a\u200bb": "", "\ufeffa": "", "a\nb": "", "\u200b": "", "a\ue000": "",
+	} {
+		got, err := ValidateName(in)
+		if got != want || fault.Has(err, fault.ValidationError) != (want == "") {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+}
+
 func TestValidateEmail(t *testing.T) {
 	good := map[string]string{
 		"a@b":                           "a@b",
