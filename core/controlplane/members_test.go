@@ -252,6 +252,7 @@ func TestADatabaseThatIsBeingDeletedTakesNobodyIn(t *testing.T) {
 	}
 	set(database.Deleting)
 	w.nobody(token)
+	equal(t, "passwords hashed", w.hashing.times.Load(), int64(0))
 	refused(t, errOf(w.Members.Add(w.ctx, w.db, "eve@example.org", account.Viewer)), fault.DatabaseStateConflict)
 	set(database.Stopped)
 	w.joins(token)

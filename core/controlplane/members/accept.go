@@ -47,7 +47,8 @@ func (m *Members) Accept(ctx context.Context, a Acceptance) (member.Member, erro
 	return m.acceptNew(ctx, token, i, a)
 }
 
-// find returns the open invitation of a token, and whether its address is a user's.
+// find returns the open invitation of a token, and whether its address is a user's. A database that is being deleted takes nobody
+// in, so for it no password is hashed.
 func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitation, known bool, err error) {
 	err = m.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if i, err = tx.Invitations().ByToken(ctx, token); err != nil {
@@ -55,6 +56,13 @@ func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitat
 		}
 		if _, err := i.Accepted(m.plane.Clock.Now()); err != nil {
 			return err
+		}
+		owner := ports.Viewer{AccountID: i.AccountID, Scope: account.FullAccount}
+		switch db, _, err := tx.Databases().Reach(ctx, owner, i.DatabaseID); {
+		case err != nil:
+			return plane.NotFound(err, member.ErrNotFound())
+		case db.Status == database.Deleting:
+			return member.ErrNotFound()
 		}
 		_, err := tx.Accounts().UserByEmail(ctx, i.Email)
 		known = err == nil
