@@ -38,6 +38,9 @@ func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list 
 		}
 		if one != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, one))
+			if ctx.Err() != nil {
+				break // nobody waits for the others
+			}
 			continue
 		}
 		list = append(list, q)
