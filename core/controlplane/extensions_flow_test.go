@@ -220,6 +220,27 @@ func TestReadingAnExtensionChecksProgress(t *testing.T) {
 	w.expectEvent("extension.succeeded", o.ID)
 }
 
+// Very many may wait for their turn at the agent: it is told once whose they are, and is asked less often.
+func TestAnExtensionThatWaitsForItsTurn(t *testing.T) {
+	w := newExtensionWorld(t)
+	o := w.installing()
+	w.server.QueueExtensions(true)
+	told := w.server.Calls("SetAccounts")
+	w.runOnce()
+	w.clock.Advance(time.Hour)
+	w.runOnce()
+	asked := w.server.Calls("ChangeExtension")
+	for range 10 {
+		w.clock.Advance(time.Second)
+		must(w.Work.RunNext(w.ctx))(t)
+	}
+	equal(t, "asked in 10 s", w.server.Calls("ChangeExtension"), asked+1)
+	equal(t, "told", w.server.Calls("SetAccounts"), told+1)
+	w.server.QueueExtensions(false)
+	w.work(w.ControlPlane)
+	equal(t, "status", w.operation(o.ID).Status, operation.Succeeded)
+}
+
 // A server that hangs holds up no reader for long, and the operation is not lost over it.
 func TestAReadDoesNotHang(t *testing.T) {
 	c := quick()

@@ -29,8 +29,12 @@ func (x *Extensions) register() {
 	})
 }
 
-// stageFailing is that of an operation whose failure is committed, and which is still to be closed at the agent.
-const stageFailing = "failing"
+const (
+	// stageWaiting is that of an operation whose agent knows the account, and has not begun with the change yet.
+	stageWaiting = "waiting"
+	// stageFailing is that of an operation whose failure is committed, and which is still to be closed at the agent.
+	stageFailing = "failing"
+)
 
 // change is one step of an operation, with what it is about.
 type change struct {
@@ -58,11 +62,14 @@ func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (
 		if err := plane.TellAccount(ctx, c.agent, c.record); err != nil {
 			return work.Next{}, err
 		}
+		c.Progress(stageWaiting, 0)
 	}
 	report, err := c.ask(ctx)
 	switch {
 	case err != nil:
 		return work.Next{}, err
+	case report.State == command.ExtensionRunning && report.Stage == operation.StageQueued:
+		return work.Again(c.PollAfter(work.PollQueued)), nil
 	case report.State == command.ExtensionRunning:
 		c.Progress(report.Stage, 0)
 		return work.Again(c.PollAfter(work.PollMost)), nil
