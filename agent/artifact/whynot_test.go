@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -23,9 +24,13 @@ func TestWhatSaysSomethingAboutAnExtension(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, why, open)
 		}
 	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, &TooLongError{"its verification", time.Second})
+	defer cancel()
 	open := map[string]error{
-		"none": nil, "another": errors.New("no space"),
-		"late": fault.Wrap(&TooLongError{"its verification", time.Second}, fault.BackupNotVerified, "it took too long"),
+		"none": nil, "another": errors.New("no space"), "late": unverifiedInTime(ctx, ctx.Err()),
+	}
+	if !fault.Has(open["late"], fault.BackupNotVerified) {
+		t.Error(open["late"])
 	}
 	for _, code := range []string{"28P01", "40P01", "55P03", "53300", "57P01"} {
 		open[code] = &pgconn.PgError{Code: code}
