@@ -23,8 +23,8 @@ const (
 )
 
 // QualifyExtensions tries every extension of the catalog on a server, which takes some seconds, and stores what each trial has
-// shown. The error names the extensions of which nothing was found out; what was stored of them before stays. Once the context has
-// ended no other is tried. VALIDATION_ERROR on "server".
+// shown. The error names the extensions of which nothing was found out; what was stored of them before stays. Once the context
+// has ended no other is tried. VALIDATION_ERROR on "server".
 func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list []extension.Qualification, err error) {
 	_, agent, err := o.plane.ServerOf(ctx, of)
 	if err != nil {
