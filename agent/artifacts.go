@@ -83,7 +83,7 @@ func reported(result artifact.Result, err error) (command.BackupReport, error) {
 	var cut *artifact.CutShortError
 	var known *fault.Error
 	switch {
-	case errors.As(err, &late): // a second attempt would take as long
+	case errors.As(err, &late) && !fault.Has(err, fault.BackupNotVerified): // a second attempt would take as long
 		return failed(command.ReasonFailed, late.Error())
 	case errors.As(err, &cut):
 		return failed(command.ReasonFailed, cut.Error())

@@ -140,7 +140,7 @@ func changingExtensions() []killing {
 	cases = append(cases, kill(inAgent, "install", install(), crash.ExtensionCommitted),
 		kill(inAgent, "upgrade", upgrade(), crash.ExtensionMade))
 	return slices.Concat(cases, aroundCommits(inBatch, extensions.Kind, "install", install, "succeeded"),
-		aroundCommits(inBatch, extensions.Kind, "blocked", blocked, "failed"),
+		aroundCommits(inBatch, extensions.Kind, "blocked", blocked, "failing", "failed"),
 		aroundCommits(inBatch, extensions.Kind, "cancel", withdrawn, "canceled"))
 }
 

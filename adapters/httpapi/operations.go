@@ -13,12 +13,15 @@ import (
 
 func viewOperation(o operation.Operation) wire.Operation {
 	v := wire.Operation{
-		ID: o.ID, Type: o.Kind, Status: o.Status, Stage: o.Stage, Progress: o.Progress, Error: o.Failure(),
+		ID: o.ID, Type: o.Kind, Status: o.Status, Stage: o.Stage, Progress: o.Progress,
 		DatabaseID: o.DatabaseID, CreatedAt: instant(o.CreatedAt),
 		StartedAt: instantOrNull(o.StartedAt), FinishedAt: instantOrNull(o.FinishedAt),
 	}
 	if len(o.Result) > 0 {
 		v.Result = &o.Result
+	}
+	if o.Status == operation.Failed { // what it is about to fail with may turn out otherwise
+		v.Error = o.Failure()
 	}
 	return v
 }

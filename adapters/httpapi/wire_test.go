@@ -40,9 +40,11 @@ func TestWireShapes(t *testing.T) {
 		ID: foreignID, DatabaseID: knownID, Kind: "backup", Status: operation.Queued, CreatedAt: at,
 		Stage: operation.StageQueued,
 	}
-	done, failed := work, work
+	done, failing := work, work
 	done.Status, done.Progress, done.Result, done.FinishedAt = operation.Succeeded, 100, stdjson.RawMessage(`{"filename":"f"}`), &at
-	failed.Status, failed.ErrorCode, failed.ErrorText = operation.Failed, fault.BackupNotVerified, "not equal"
+	failing.Status, failing.ErrorCode, failing.ErrorText = operation.Running, fault.BackupNotVerified, "not equal"
+	failed := failing
+	failed.Status = operation.Failed
 	change := work
 	change.Kind, change.Input = "extension", operation.Encode(extension.Input{Extension: "citext", IdempotencyKey: "ab"})
 	const workShown = `{"id":"` + foreignID + `","type":"backup",`
@@ -69,6 +71,8 @@ func TestWireShapes(t *testing.T) {
 			workTail + `"finishedAt":null}`},
 		{viewOperation(done), workShown + `"status":"succeeded","stage":"queued","progress":100,"result":{"filename":"f"},` +
 			`"error":null,` + workTail + `"finishedAt":"2026-03-01T11:30:00Z"}`},
+		{viewOperation(failing), workShown + `"status":"running","stage":"queued","progress":0,"result":null,"error":null,` +
+			workTail + `"finishedAt":null}`},
 		{viewOperation(failed), workShown + `"status":"failed","stage":"queued","progress":0,"result":null,` +
 			`"error":{"code":"BACKUP_NOT_VERIFIED","message":"not equal"},` + workTail + `"finishedAt":null}`},
 		{viewBackup(backup.Backup{Filename: "20260101_000000.sql.gz", OperationID: foreignID, Trigger: backup.Manual,

@@ -56,7 +56,8 @@ func (b *Backuper) limitVerify(ctx context.Context, m backup.Manifest) (context.
 	return ctx, cancel, nil
 }
 
-// unverifiedInTime returns BACKUP_NOT_VERIFIED, with the statement that was running, for work on a copy that the limit has ended.
+// unverifiedInTime returns BACKUP_NOT_VERIFIED, with the statement that was running, and the *TooLongError, for work on a copy
+// that the limit has ended.
 func unverifiedInTime(ctx context.Context, err error) error {
 	late := overlong(ctx)
 	if err == nil || late == nil || fault.Has(err, fault.BackupNotVerified) {
@@ -64,9 +65,9 @@ func unverifiedInTime(ctx context.Context, err error) error {
 	}
 	var in *interruptedError
 	if errors.As(err, &in) {
-		return notVerified(fmt.Errorf("%w; it was ended in %s", late, in.at.where()))
+		return errors.Join(notVerified(fmt.Errorf("%w; it was ended in %s", late, in.at.where())), late)
 	}
-	return notVerified(late)
+	return errors.Join(notVerified(late), late)
 }
 
 // within runs work on the copy. Once ctx has ended, for whatever cause, it ends the copy's sessions.

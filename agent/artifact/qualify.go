@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,20 +115,29 @@ func proofRequest(op id.OperationID) Request {
 	}
 }
 
-// whyNot tells what says something about the extension from what says nothing.
+// whyNot tells what says something about the extension from what says nothing: a limit that passed, or an error that another
+// attempt may not meet.
 func whyNot(err error) (why string, open error) {
 	var no *unqualifiedError
 	var refused *pgconn.PgError
 	var known *fault.Error
+	var late *TooLongError
 	switch {
+	case errors.As(err, &late):
+		return "", err
 	case errors.As(err, &no):
 		return no.why, nil
 	case errors.As(err, &known) && known.Code == fault.BackupNotVerified:
 		return known.Message, nil
-	case errors.As(err, &refused) && !transient(refused.Code):
+	case errors.As(err, &refused) && !transient(refused.Code) && !inTheWay(refused.Code):
 		return fmt.Sprintf("%s (SQLSTATE %s)", refused.Message, refused.Code), nil
 	}
 	return "", err
+}
+
+// inTheWay classes: the log-in, conflicts with others, objects in use.
+func inTheWay(sqlState string) bool {
+	return slices.Contains([]string{"28", "40", "55"}, sqlState[:min(2, len(sqlState))])
 }
 
 // DiscardProof removes everything that a proof has made. It must not be running.

@@ -81,8 +81,10 @@ func (c *Changer) attempt(
 		return "", err
 	}
 	blocker, err = c.watched(ctx, j, pid, func() error {
-		_, err := tx.ExecContext(ctx, statement(change))
-		return err
+		if _, err := tx.ExecContext(ctx, statement(change)); err != nil {
+			return &statementError{err}
+		}
+		return nil
 	})
 	if err != nil {
 		return blocker, err

@@ -54,7 +54,9 @@ func (c *Changer) Kind(slots *jobs.Slots) jobs.Kind[command.ChangeExtension, com
 			return command.ExtensionReport{State: command.ExtensionRunning, Stage: stage}
 		},
 		Failed: func(cause error) command.ExtensionReport {
-			return failed(jobs.ForCustomer(cause, "the extension could not be changed; nothing was. The agent's log says why"))
+			const otherwise = "the extension could not be changed; nothing was. Try again, " +
+				"or give the operation's ID to the people who run the service"
+			return failed(jobs.ForCustomer(cause, otherwise))
 		},
 		Made: func(r command.ExtensionReport) bool { return r.Changed },
 	}

@@ -14,15 +14,21 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 )
 
+// statementError is what PostgreSQL says of the statement that was asked for, and not of what the agent does around it.
+type statementError struct{ error }
+
+func (e *statementError) Unwrap() error { return e.error }
+
 // refusal is what a customer is told of an attempt that failed for good; empty where another may succeed, or the outcome is open.
-// What PostgreSQL says may hold names of the customer's objects.
+// What PostgreSQL says of the statement may hold names of the customer's objects; what it says of others is no customer's.
 func refusal(err error, c command.ChangeExtension) string {
 	var no *refusedError
+	var asked *statementError
 	var said *pq.Error
 	switch {
 	case errors.As(err, &no):
 		return no.reason
-	case !errors.As(err, &said):
+	case !errors.As(err, &asked) || !errors.As(asked, &said):
 		return ""
 	case said.Code == queryCanceled:
 		return fmt.Sprintf("%s took longer than %s", statement(c), statementTime)

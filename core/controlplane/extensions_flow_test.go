@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -104,6 +105,21 @@ func TestAnExtensionThatCannotBePrepared(t *testing.T) {
 			w.expectEvent("extension.failed", o.ID)
 		})
 	}
+}
+
+// The agent forgets with the closing why it failed. Killed after that, the next process still tells.
+func TestTheReasonOfAFailureSurvivesACrash(t *testing.T) {
+	w := newExtensionWorld(t)
+	o := w.installing()
+	w.server.FailExtensions("a type is in the way")
+	equal(t, "died", dies(func() { w.work(w.process(mortal(work.After(extensions.Kind, "close")))) }), true)
+	w.server.FailExtensions("") // it would succeed now
+	w.work(w.ControlPlane)
+	if f := w.operation(o.ID).Failure(); f == nil || f.Message != "a type is in the way" {
+		t.Errorf("%+v", f)
+	}
+	equal(t, "installed", w.entry("citext").InstalledVersion, "")
+	w.expectEvent("extension.failed", o.ID)
 }
 
 // While nobody can tell what has become of the change the operation runs, however long; each look asks for the same one again.
@@ -202,6 +218,27 @@ func TestReadingAnExtensionChecksProgress(t *testing.T) {
 	w.readExtension(o.ID)
 	equal(t, "calls", w.server.Calls("ChangeExtension"), 2)
 	w.expectEvent("extension.succeeded", o.ID)
+}
+
+// Very many may wait for their turn at the agent: it is told once whose they are, and is asked less often.
+func TestAnExtensionThatWaitsForItsTurn(t *testing.T) {
+	w := newExtensionWorld(t)
+	o := w.installing()
+	w.server.QueueExtensions(true)
+	told := w.server.Calls("SetAccounts")
+	w.runOnce()
+	w.clock.Advance(time.Hour)
+	w.runOnce()
+	asked := w.server.Calls("ChangeExtension")
+	for range 10 {
+		w.clock.Advance(time.Second)
+		must(w.Work.RunNext(w.ctx))(t)
+	}
+	equal(t, "asked in 10 s", w.server.Calls("ChangeExtension"), asked+1)
+	equal(t, "told", w.server.Calls("SetAccounts"), told+1)
+	w.server.QueueExtensions(false)
+	w.work(w.ControlPlane)
+	equal(t, "status", w.operation(o.ID).Status, operation.Succeeded)
 }
 
 // A server that hangs holds up no reader for long, and the operation is not lost over it.

@@ -1,6 +1,8 @@
 package controlplane_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -128,5 +130,12 @@ func TestQualifyingExtensions(t *testing.T) {
 	qualified(true)
 	w.server.SetOffer("citext", fakeagent.Offer{DefaultVersion: "1.7", Trusted: true})
 	qualified(false)
+	closed = w.server.Calls("Close")
+	ctx, stop := context.WithCancel(w.ctx)
+	w.inEveryCall("QualifyExtension", func() fakeagent.Fault { stop(); return fakeagent.Fault{Before: context.Canceled} })
+	if list, err := w.Operator.QualifyExtensions(ctx, w.machine.ID); len(list) != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", list, err)
+	}
+	equal(t, "begun, as the caller leaves during the first", w.server.Calls("Close"), closed+1)
 	refused(t, errOf(w.Operator.QualifyExtensions(w.ctx, "0189abcd-ef01-4234-8567-89abcdef0123")), fault.ValidationError)
 }

@@ -24,7 +24,7 @@ func (s Scene) Calm() error {
 	case s.Database.Status != database.Active:
 		return unavailable("the database is not active: its status is %s", s.Database.Status)
 	case s.Open != "":
-		return unavailable("a %s operation of the database is open", s.Open)
+		return unavailable("an operation of the kind %s is open on the database", s.Open)
 	case s.Change != "":
 		return unavailable("a change of the database's logins is unfinished: operation %s", s.Change)
 	}
@@ -55,7 +55,8 @@ func (e Entry) fit() error {
 	case e.DefaultVersion != e.Name.Version():
 		return unavailable("the database server has %s %s; %s is supported", e.Name, e.DefaultVersion, e.Name.Version())
 	case !e.RestoreQualified:
-		return unavailable("backups with %s are not proven to be restorable on the database server yet", e.Name)
+		return unavailable("backups with %s are not proven to be restorable on the database server yet; "+
+			"the people who run the service can change that", e.Name)
 	}
 	return nil
 }

@@ -36,6 +36,9 @@ func (s *Server) SetOffer(name extension.Name, o Offer) {
 	s.set(func(*faults) { s.offers[name] = o })
 }
 
+// QueueExtensions has changes of extensions wait for their turn.
+func (s *Server) QueueExtensions(on bool) { s.set(func(f *faults) { f.queueExtensions = on }) }
+
 // HoldExtensions keeps work on extensions from ending, as where nobody can tell what has become of it.
 func (s *Server) HoldExtensions(on bool) { s.set(func(f *faults) { f.holdExtensions = on }) }
 
@@ -89,6 +92,9 @@ func (s *Server) begun(op id.OperationID) (j *extensionJob, act bool) {
 }
 
 func (s *Server) changeExtension(op id.OperationID, d *databaseState, c command.ChangeExtension) command.ExtensionReport {
+	if s.faults.queueExtensions {
+		return command.ExtensionReport{State: command.ExtensionRunning, Stage: "queued"}
+	}
 	j, act := s.begun(op)
 	if act && j.change.State == command.ExtensionRunning {
 		j.change = s.changed(d, c)

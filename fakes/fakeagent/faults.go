@@ -48,8 +48,8 @@ type faults struct {
 	loseReplies int
 	delay       time.Duration
 
-	holdExtensions bool
-	failExtensions string
+	queueExtensions, holdExtensions bool
+	failExtensions                  string
 }
 
 // OnCall sets the hook; nil removes it.

@@ -71,12 +71,9 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 	return j.conclude(ctx, report)
 }
 
-// pollQueued is the longest pause between two questions about a backup that waits for its turn at the agent, as very many may.
-const pollQueued = 10 * time.Second
-
 func (j backupJob) pollAfter(stage string) time.Duration {
 	if stage == operation.StageQueued {
-		return j.PollAfter(pollQueued)
+		return j.PollAfter(work.PollQueued)
 	}
 	return j.PollAfter(work.PollMost)
 }

@@ -25,9 +25,16 @@ func (x *Extensions) register() {
 	work.Register(x.plane.Work, work.Kind[extension.Input]{
 		Spec:  operation.Spec{Kind: Kind, Public: true, Right: account.Configure, Cancelable: operation.Always},
 		Step:  x.step,
-		Calls: []string{"change", "close"}, Commits: []string{"succeeded", "failed", "canceled"},
+		Calls: []string{"change", "close"}, Commits: []string{stageFailing, "succeeded", "failed", "canceled"},
 	})
 }
+
+const (
+	// stageWaiting is that of an operation whose agent knows the account, and has not begun with the change yet.
+	stageWaiting = "waiting"
+	// stageFailing is that of an operation whose failure is committed, and which is still to be closed at the agent.
+	stageFailing = "failing"
+)
 
 // change is one step of an operation, with what it is about.
 type change struct {
@@ -46,8 +53,8 @@ func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (
 	if c.record, c.agent, err = x.plane.Site(ctx, c.of); err != nil {
 		return work.Next{}, err
 	}
-	if c.of.CancelRequested {
-		if next, err := c.cancel(ctx); !command.RefusedFor(err, command.ReasonCompleted) {
+	if e, decided := c.decided(); decided {
+		if next, err := c.closeAs(ctx, e); !command.RefusedFor(err, command.ReasonCompleted) {
 			return next, err
 		}
 	}
@@ -55,21 +62,25 @@ func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (
 		if err := plane.TellAccount(ctx, c.agent, c.record); err != nil {
 			return work.Next{}, err
 		}
+		c.Progress(stageWaiting, 0)
 	}
 	report, err := c.ask(ctx)
 	switch {
 	case err != nil:
 		return work.Next{}, err
+	case report.State == command.ExtensionRunning && report.Stage == operation.StageQueued:
+		return work.Again(c.PollAfter(work.PollQueued)), nil
 	case report.State == command.ExtensionRunning:
 		c.Progress(report.Stage, 0)
 		return work.Again(c.PollAfter(work.PollMost)), nil
 	case report.State == command.ExtensionDone:
 		return c.Finish(ctx, c.succeeded(report))
 	}
-	if err := c.Close(ctx, c.agent); err != nil {
+	cause := causeOf(report)
+	if err := c.BeginFailing(ctx, stageFailing, cause, nil); err != nil {
 		return work.Next{}, err
 	}
-	return c.Finish(ctx, c.failed(report))
+	return c.closeAs(ctx, c.failed(cause))
 }
 
 // ask sends the command. A permanent refusal is returned as a report of failure: the agent has changed nothing.
@@ -86,14 +97,26 @@ func (c change) ask(ctx context.Context) (report command.ExtensionReport, err er
 	return report, err
 }
 
-// cancel carries out a user's request to cancel. ReasonCompleted: the change is made, and is concluded instead.
-func (c change) cancel(ctx context.Context) (work.Next, error) {
+// decided is the end of an operation that has failed already, or that a user wants canceled.
+func (c change) decided() (e work.Ending, decided bool) {
+	if cause := c.Failure(); cause != nil {
+		return c.failed(cause), true
+	}
+	return c.canceled(), c.of.CancelRequested
+}
+
+// closeAs ends the work at the agent, and the operation. ReasonCompleted: the change is made, and is concluded instead.
+func (c change) closeAs(ctx context.Context, e work.Ending) (work.Next, error) {
 	if err := c.Close(ctx, c.agent); err != nil {
 		return work.Next{}, err
 	}
-	return c.Finish(ctx, work.Ending{
+	return c.Finish(ctx, e)
+}
+
+func (c change) canceled() work.Ending {
+	return work.Ending{
 		On: operation.ConfirmCancel, DatabaseName: c.record.Name, Also: c.logged(audit.OperationCanceled, audit.Details{}),
-	})
+	}
 }
 
 func (c change) succeeded(r command.ExtensionReport) work.Ending {
@@ -104,16 +127,19 @@ func (c change) succeeded(r command.ExtensionReport) work.Ending {
 	}
 }
 
-// failed tells whether the database is as it was before.
-func (c change) failed(r command.ExtensionReport) work.Ending {
+// causeOf tells whether the database is as it was before.
+func causeOf(r command.ExtensionReport) *fault.Error {
 	code, message := fault.ExtensionPreparationFailed, "the database server could not change the extension; nothing was changed"
 	if r.Changed {
 		code, message = fault.AgentError, "the database server could not finish the change of the extension"
 	}
-	cause := fault.New(code, "%s", cmp.Or(r.Message, message))
+	return fault.New(code, "%s", cmp.Or(r.Message, message))
+}
+
+func (c change) failed(cause *fault.Error) work.Ending {
 	return work.Ending{
 		On: operation.Fail, DatabaseName: c.record.Name, Cause: cause,
-		Also: c.logged(audit.ExtensionFinished, audit.Details{"status": "failed", "code": string(code)}),
+		Also: c.logged(audit.ExtensionFinished, audit.Details{"status": "failed", "code": string(cause.Code)}),
 	}
 }
 

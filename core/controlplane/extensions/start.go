@@ -51,16 +51,17 @@ func (x *Extensions) Start(ctx context.Context, r access.Reached, q extension.Re
 	return x.queue(ctx, r, q, entries)
 }
 
-// before finds the operation of a repeated request, and refuses a new one where that needs no answer of the server.
+// before finds the operation of a repeated request, and refuses a new one where that needs no answer of the server. The scene is
+// read first: whoever sees an operation there then finds its key too.
 func (x *Extensions) before(
 	ctx context.Context, r database.Record, q extension.Request,
 ) (known operation.Operation, repeated bool, err error) {
 	err = x.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if known, repeated, err = find(ctx, tx, r, q); repeated || err != nil {
-			return err
-		}
 		s, err := sceneOf(ctx, tx, r)
 		if err != nil {
+			return err
+		}
+		if known, repeated, err = find(ctx, tx, r, q); repeated || err != nil {
 			return err
 		}
 		return s.Calm()

@@ -23,8 +23,8 @@ const (
 )
 
 // QualifyExtensions tries every extension of the catalog on a server, which takes some seconds, and stores what each trial has
-// shown. The error names the extensions of which nothing was found out; what was stored of them before stays. VALIDATION_ERROR on
-// "server".
+// shown. The error names the extensions of which nothing was found out; what was stored of them before stays. Once the context
+// has ended no other is tried. VALIDATION_ERROR on "server".
 func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list []extension.Qualification, err error) {
 	_, agent, err := o.plane.ServerOf(ctx, of)
 	if err != nil {
@@ -38,6 +38,9 @@ func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list 
 		}
 		if one != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, one))
+			if ctx.Err() != nil {
+				break // nobody waits for the others
+			}
 			continue
 		}
 		list = append(list, q)

@@ -155,8 +155,9 @@ func (l *Lease) Progress(stage string, percent int) {
 
 // The pauses between two questions about a running job.
 const (
-	pollLeast = 50 * time.Millisecond
-	PollMost  = 2 * time.Second // where nothing speaks for another
+	pollLeast  = 50 * time.Millisecond
+	PollMost   = 2 * time.Second  // where nothing speaks for another
+	PollQueued = 10 * time.Second // of one that waits for its turn at the agent, as very many may
 )
 
 // PollAfter is the pause before the agent is asked about a running job again: a sixteenth of the time that the operation has
