@@ -61,3 +61,11 @@ func TestClosedDatabaseStaysStopped(t *testing.T) {
 	s.done(t, w.access(5, true, false))
 	s.getsInNowhere(t, "started and closed", owner)
 }
+
+// What is left of a former database of the same name keeps nobody out.
+func TestNewDatabaseIsNotClosed(t *testing.T) {
+	s, w := realStack(t), want(database.SingleLogin)
+	check.Must(s.super.Exec("INSERT INTO pooler.shut VALUES ($1)", w.name))(t)
+	s.done(t, w.create())
+	s.getsIn(t, "new", w.present(database.OwnerLogin))
+}

@@ -206,7 +206,7 @@ func (s *stack) poolerRemembers(t testing.TB) bool {
 }
 
 // What customers set for themselves is kept, and told: for roles of their own, and for the owner where the service has set it
-// since, and wants nothing any more.
+// since, as long as the service wants nothing else.
 func TestCustomersOwnSettingsAreKept(t *testing.T) {
 	s, w, own := roleStack(t, role.Custom)
 	set := func(l loginOf, statement string) {
@@ -243,12 +243,15 @@ func TestCustomersOwnSettingsAreKept(t *testing.T) {
 	set(owner, fmt.Sprintf("ALTER ROLE CURRENT_USER IN DATABASE %q SET statement_timeout = '5min'", w.name))
 	minutes := *standard
 	minutes.StatementMs = 300_000
-	wants("lifted by the owner", minutes, append([]command.RoleOverride{of("statement_timeout", "5min")}, always...)...)
-	s.done(t, w.configure(2, command.Configure{}))
+	lifted := append([]command.RoleOverride{of("statement_timeout", "5min")}, always...)
+	wants("lifted by the owner", minutes, lifted...)
+	s.done(t, w.configure(2, command.Configure{Timeouts: standard, ReadOnly: true}))
+	wants("over the quota", minutes, lifted...)
+	s.done(t, w.configure(3, command.Configure{}))
 	wants("taken back", command.Timeouts{StatementMs: 300_000, LockMs: hour}, append([]command.RoleOverride{
 		of("lock_timeout", "1h"), of("statement_timeout", "5min"),
 	}, always...)...)
-	s.done(t, w.configure(3, command.Configure{Timeouts: standard}))
+	s.done(t, w.configure(4, command.Configure{Timeouts: standard}))
 	wants("set again", *standard, always...)
 }
 
@@ -282,7 +285,9 @@ func TestSettingsBesideACustomersFirst(t *testing.T) {
 		check.Must(tx.Exec(fmt.Sprintf("ALTER ROLE CURRENT_USER IN DATABASE %q SET statement_timeout = 0", w.name)))(t)
 		answered := make(chan string, 1)
 		go func() {
-			_, reason, _ := s.send(w.configure(generation, command.Configure{Timeouts: standard}))
+			timeouts := *standard
+			timeouts.StatementMs += generation // the owner's is left alone otherwise
+			_, reason, _ := s.send(w.configure(generation, command.Configure{Timeouts: &timeouts}))
 			answered <- reason
 		}()
 		check.Eventually(t, "the agent does not wait", func() bool {

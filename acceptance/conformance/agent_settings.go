@@ -114,7 +114,7 @@ func settingsClose(t *testing.T, s AgentStand) {
 	g.configure(t, command.Configure{Generation: 1, Closed: true})
 	wantAlive(t, sessions, false)
 	g.wantIn(t, owner, false)
-	g.wantCondition(t, owner, command.LoginShut)
+	g.wantCondition(t, owner, command.LoginInForce)
 	g.setAccess(t, 2, true)
 	restart := command.SetAccess{DatabaseID: g.spec.DatabaseID, Generation: 3, Open: true, Disconnect: true}
 	noError(t, ports.Tell(bounded(t), g.Agent, newFence(), restart))
@@ -127,6 +127,9 @@ func settingsClose(t *testing.T, s AgentStand) {
 	noError(t, ports.Tell(bounded(t), g.Agent, newFence(), g.spec))
 	g.wantIn(t, fresh, false)
 	g.wantIn(t, g.login, false)
+	for _, l := range []command.Login{fresh, g.login} {
+		g.wantCondition(t, l, command.LoginInForce)
+	}
 
 	g.configure(t, command.Configure{Generation: 2})
 	g.wantIn(t, fresh, true)
@@ -144,6 +147,7 @@ func settingsCloseStopped(t *testing.T, s AgentStand) {
 		t.Errorf("a revocation proves %+v", p)
 	}
 	g.setAccess(t, 2, false)
+	g.wantCondition(t, owner, command.LoginShut)
 	g.configure(t, command.Configure{Generation: 2})
 	g.wantIn(t, owner, false)
 	g.setAccess(t, 3, true)

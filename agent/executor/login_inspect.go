@@ -25,7 +25,7 @@ func (x *Executor) InspectLogin(ctx context.Context, q command.InspectLogin) (st
 		return state, err
 	}
 	admitted, err := x.admitted(ctx, l)
-	return command.LoginState{Condition: condition(seen, admitted)}, err
+	return command.LoginState{Condition: l.condition(seen, admitted)}, err
 }
 
 // admitted reports whether the gate is open and the password valid.
@@ -35,13 +35,14 @@ func (x *Executor) admitted(ctx context.Context, l loginRow) (bool, error) {
 	return pg.One[bool](ctx, x.db, query, l.name, l.db.Name)
 }
 
-func condition(seen role.Login, admitted bool) command.LoginCondition {
+// condition is the login's own: a database that the service keeps customers out of has made it NOLOGIN, and gives that back.
+func (l loginRow) condition(seen role.Login, admitted bool) command.LoginCondition {
 	switch {
 	case !seen.Present:
 		return command.LoginAbsent
 	case seen.Password != role.OurPassword:
 		return command.LoginDrifted
-	case !seen.MayLogIn || !admitted:
+	case !seen.MayLogIn && !l.db.Shut || !l.enabled || !admitted:
 		return command.LoginShut
 	}
 	return command.LoginInForce

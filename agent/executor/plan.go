@@ -85,7 +85,7 @@ const (
 )
 
 // beginStatements record that the database is being created, with closed gates, and create the one role that it cannot be
-// created without.
+// created without. A former database of the name may have been shut: this one is not.
 func (p plan) beginStatements() []string {
 	return []string{
 		flushLater,
@@ -94,6 +94,7 @@ func (p plan) beginStatements() []string {
 		"CREATE ROLE " + ident(p.names.Holder) + " NOLOGIN" + harmless,
 		p.markStatement(p.holder()),
 		p.gateStatement(),
+		"DELETE FROM pooler.shut WHERE database = " + quote(p.names.Owner),
 	}
 }
 

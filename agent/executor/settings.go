@@ -2,12 +2,10 @@ package executor
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/loop"
-	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -52,7 +50,7 @@ func (x *Executor) storeSettings(ctx context.Context, d databaseRow, c command.C
 	}
 	for range storeTries {
 		var seen settingsSeen
-		if seen, err = x.settingsSeen(ctx, d); err != nil {
+		if seen, err = x.settingsSeen(ctx, d, false); err != nil {
 			return err
 		}
 		statements := settingsPlan{databaseRow: d, seen: seen, wanted: wantedOf(c)}.statements()
@@ -94,7 +92,7 @@ func (x *Executor) Settings(ctx context.Context, q command.Settings) (in command
 	if err != nil {
 		return in, err
 	}
-	seen, err := x.settingsSeen(ctx, d)
+	seen, err := x.settingsSeen(ctx, d, true)
 	if err != nil {
 		return in, err
 	}
@@ -105,43 +103,4 @@ func (x *Executor) Settings(ctx context.Context, q command.Settings) (in command
 	about := command.Configure{DatabaseID: q.DatabaseID}.About()
 	err = x.db.QueryRowContext(ctx, generation, string(about.Kind), about.Resource, d.ID).Scan(&in.Generation, &in.Pending)
 	return in, err
-}
-
-// settingsSeen reads what is set for a database, by anybody, and what of it the service has set.
-func (x *Executor) settingsSeen(ctx context.Context, d databaseRow) (seen settingsSeen, err error) {
-	const stored = `SELECT p.part, p.name, s.setdatabase <> 0, split_part(e, '=', 1), substr(e, strpos(e, '=') + 1)
-		FROM pg_db_role_setting s
-		LEFT JOIN (SELECT l.part, l.oid, r.rolname AS name FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid
-			WHERE l.database_id = $2 AND l.part IN (` + loginParts + `)) p ON p.oid = s.setrole,
-		unnest(s.setconfig) e
-		WHERE s.setdatabase IN (0, $1::oid) AND (s.setrole = 0 OR p.name IS NOT NULL) AND split_part(e, '=', 1) = ANY ($3)
-		ORDER BY 2, 4`
-	if seen.ours, seen.owner, err = x.settingsOf(ctx, d); err != nil {
-		return seen, err
-	}
-	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
-		var part, role sql.NullString
-		var s storedSetting
-		err := rows.Scan(&part, &role, &s.here, &s.name, &s.value)
-		s.part, s.role = part.String, role.String
-		seen.all = append(seen.all, s)
-		return err
-	}, stored, d.OID, d.ID, settingNames)
-	return seen, err
-}
-
-// settingsOf reads what the service has set, and whether the owner's login is one of ours.
-func (x *Executor) settingsOf(ctx context.Context, d databaseRow) (s settings, owner bool, err error) {
-	const query = `SELECT timeouts IS NOT NULL, coalesce(timeouts[1], 0), coalesce(timeouts[2], 0), coalesce(timeouts[3], 0),
-			read_only, EXISTS (SELECT FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
-				WHERE p.database_id = $1 AND p.part = 'owner')
-		FROM ledger.database WHERE id = $1`
-	var set bool
-	var t command.Timeouts
-	err = x.db.QueryRowContext(ctx, query, d.ID).Scan(
-		&set, &t.StatementMs, &t.LockMs, &t.IdleInTransactionMs, &s.readOnly, &owner)
-	if set {
-		s.timeouts = &t
-	}
-	return s, owner, err
 }

@@ -20,15 +20,11 @@ type change struct {
 	clients []string
 }
 
-// gone are the databases whose clients of before have all ended.
-func (k keepers) gone() []string {
-	var ids []string
-	for id, one := range k {
-		if len(one.clients) == 0 {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+// gone are the changes whose clients of before have all ended.
+func (k keepers) gone() keepers {
+	ended := maps.Clone(k)
+	maps.DeleteFunc(ended, func(_ string, one change) bool { return len(one.clients) > 0 })
+	return ended
 }
 
 // renewClients ends such clients, each when it is in no transaction: those that were there when the loop first saw the change.

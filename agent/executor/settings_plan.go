@@ -98,15 +98,15 @@ func (p settingsPlan) statements() []string {
 }
 
 // change is the statement for one parameter of the database, or of its owner's login there; none where nothing changes. What the
-// owner has set for itself since the service did is its own choice, and stays where the service wants nothing.
+// owner has set for itself since the service did is its own choice, and stays until the service wants something else.
 func (p settingsPlan) change(alter, part, name string) []string {
-	stored, wanted := p.seen.of(part, true, name), p.wanted.value(name)
+	stored, wanted, ours := p.seen.of(part, true, name), p.wanted.value(name), p.seen.ours.value(name)
 	switch {
-	case stored == wanted:
+	case stored == wanted, part == ownerPart && ours == wanted:
 		return nil
 	case wanted != "":
 		return []string{alter + " SET " + name + " = " + quote(wanted)}
-	case stored == p.seen.ours.value(name):
+	case stored == ours:
 		return []string{alter + " RESET " + name}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 // and take back nothing that the service has not set.
 func TestStatementsOfSettings(t *testing.T) {
 	profile := settings{timeouts: &command.Timeouts{StatementMs: 15_000, LockMs: 1_000, IdleInTransactionMs: 5_000}}
+	another := settings{timeouts: &command.Timeouts{StatementMs: 60_000, LockMs: 1_000, IdleInTransactionMs: 5_000}}
 	both := settings{timeouts: profile.timeouts, readOnly: true}
 	here := func(part, name, value string) storedSetting {
 		return storedSetting{part: part, here: true, name: name, value: value}
@@ -21,6 +22,8 @@ func TestStatementsOfSettings(t *testing.T) {
 	}
 	lifted := slices.Clone(inForce)
 	lifted[3].value = "0"
+	liftedOfAnother := slices.Clone(lifted)
+	liftedOfAnother[0].value = "60000"
 	const database, owner = `ALTER DATABASE "d" `, `ALTER ROLE "d" IN DATABASE "d" `
 	for what, c := range map[string]struct {
 		ours, wanted settings
@@ -47,8 +50,12 @@ func TestStatementsOfSettings(t *testing.T) {
 			ours: both, wanted: profile, stored: append([]storedSetting{here("", readOnlyDefault, "on")}, inForce...),
 			want: []string{database + "RESET default_transaction_read_only"},
 		},
-		"what the owner has lifted is set again": {
-			ours: profile, wanted: profile, stored: lifted, want: []string{owner + "SET statement_timeout = '15000'"},
+		"what the owner has lifted stays beside a quota": {
+			ours: profile, wanted: both, stored: lifted, want: []string{database + "SET default_transaction_read_only = 'on'"},
+		},
+		"what the owner has lifted is set by another profile": {
+			ours: another, wanted: profile, stored: liftedOfAnother,
+			want: []string{database + "SET statement_timeout = '15000'", owner + "SET statement_timeout = '15000'"},
 		},
 		"the ledger knows, the database is another": {
 			ours: both, wanted: settings{readOnly: true}, want: []string{database + "SET default_transaction_read_only = 'on'"},

@@ -33,12 +33,14 @@ const (
 
 	// settleQuery ends those that PgBouncer would long have ended, were they its own: idle for 5 s. So it hits a transaction only
 	// where that begins in the moment of the statement, after such a pause. Databases without such sessions are settled, where
-	// PgBouncer's clients had to be renewed once they were ($1). Who was about to begin when PgBouncer was told is seen by then.
+	// PgBouncer's clients had to be renewed once they were ($1) for the change that there is ($2), not only for one before. Who was
+	// about to begin when PgBouncer was told is seen by then.
 	settleQuery = `WITH old AS (SELECT d.id, a.pid, a.state, a.state_change` + olderSessions + ` AND d.reconnected),
 		ended AS (SELECT count(pg_terminate_backend(o.pid)) AS n FROM old o
 			WHERE o.state = 'idle' AND o.state_change < clock_timestamp() - interval '5 s'),
 		settled AS (UPDATE ledger.database d SET settings_since = NULL, renewing = false
-			WHERE d.settings_since < clock_timestamp() - interval '1 s' AND d.reconnected AND (NOT d.renewing OR d.id = ANY ($1))
+			WHERE d.settings_since < clock_timestamp() - interval '1 s' AND d.reconnected
+			  AND (NOT d.renewing OR (d.id, d.settings_since) IN (SELECT * FROM unnest($1::text[], $2::timestamptz[])))
 			  AND NOT EXISTS (SELECT FROM old o WHERE o.id = d.id) RETURNING d.id)
 		SELECT e.n, (SELECT count(*) FROM ledger.database d WHERE d.settings_since IS NOT NULL) - (SELECT count(*) FROM settled)
 		FROM ended e`
@@ -81,9 +83,13 @@ func (x *Executor) SettleSessions(ctx context.Context) {
 }
 
 // settleOlder is one look at the sessions of all databases. It returns how many databases still have older ones.
-func (x *Executor) settleOlder(ctx context.Context, renewed []string) (left int, err error) {
+func (x *Executor) settleOlder(ctx context.Context, renewed keepers) (left int, err error) {
 	var ended int
-	err = x.db.QueryRowContext(ctx, settleQuery, pq.StringArray(renewed)).Scan(&ended, &left)
+	var ids, changes pq.StringArray
+	for id, one := range renewed {
+		ids, changes = append(ids, id), append(changes, one.since.Format(time.RFC3339Nano))
+	}
+	err = x.db.QueryRowContext(ctx, settleQuery, ids, changes).Scan(&ended, &left)
 	if ended > 0 {
 		x.log.Info("idle sessions of older settings were ended", zap.Int("sessions", ended))
 	}

@@ -35,7 +35,7 @@ type LoginState struct {
 	Condition LoginCondition `json:"condition"`
 }
 
-// LoginCondition is the state of a login on the server.
+// LoginCondition is the state of a login on the server. That Configure keeps its database closed does not count.
 type LoginCondition string
 
 // The conditions.

@@ -131,7 +131,7 @@ func (d *databaseState) condition(username, verifier string) command.LoginCondit
 		return command.LoginAbsent
 	case l.verifier == "" || l.verifier != verifier:
 		return command.LoginDrifted
-	case !l.open || l.lapsed || !d.open || d.settings.Closed:
+	case !l.open || l.lapsed || !d.open:
 		return command.LoginShut
 	}
 	return command.LoginInForce
