@@ -73,7 +73,8 @@ func TestADatabaseThatIsRemovedMeanwhile(t *testing.T) {
 	w := newInviting(t, 2)
 	db, quota := w.databases[0].Record(), int64(7)
 	w.meanwhile(func() error {
-		_, err := w.processes[1].Operator.ChangeAccount(t.Context(), db.AccountID, func(a *account.Account) { a.DatabaseBytes = &quota })
+		change := func(a *account.Account) { a.DatabaseBytes = &quota }
+		_, err := w.processes[1].Operator.ChangeAccount(t.Context(), db.AccountID, change)
 		return err
 	}, func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, db.ID) })
 	check.NoError(t, w.store.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
