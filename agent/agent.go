@@ -126,6 +126,9 @@ func (a *Agent) PoolerUsers() (former int64) { return a.pooler.FormerUsers() }
 // JobCount is how many backups and other long jobs run, and how many wait for one of Config.Jobs.
 func (a *Agent) JobCount() (running, waiting int) { return a.executor.Jobs.Slots.Count() }
 
+// Unmeasured is how many databases could not be measured when that was last tried.
+func (a *Agent) Unmeasured() (databases int) { return a.sizes.Unmeasured() }
+
 // PoolerMemory is how many bytes PgBouncer has in memory, where that is known.
 func (a *Agent) PoolerMemory() (resident int64, known bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -107,11 +107,15 @@ func reasonOf(code fault.Code) command.Reason {
 }
 
 func (a *Agent) room(ctx context.Context, q command.RoomForBackup) (none command.None, err error) {
-	size, err := a.executor.Size(ctx, command.DatabaseSize{DatabaseID: q.DatabaseID})
-	if err != nil {
-		return none, err
+	bytes, known := a.sizes.Size(q.DatabaseID)
+	if !known {
+		size, err := a.executor.Size(ctx, command.DatabaseSize{DatabaseID: q.DatabaseID})
+		if err != nil {
+			return none, err
+		}
+		bytes = size.Bytes
 	}
-	return none, a.backuper.Room(ctx, size.Bytes)
+	return none, a.backuper.Room(ctx, bytes)
 }
 
 func (a *Agent) deleteBackup(_ context.Context, q command.DeleteBackup) (none command.None, err error) {

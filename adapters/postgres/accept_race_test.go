@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -31,6 +32,7 @@ import (
 type inviting struct {
 	*testing.T
 	store     ports.Store
+	direct    *sql.DB
 	processes [2]*controlplane.ControlPlane
 	mails     *mailbox.Mailbox
 	databases []access.Reached
@@ -39,7 +41,7 @@ type inviting struct {
 func newInviting(t *testing.T, databases int) *inviting {
 	t.Helper()
 	db := migrated(t)
-	w := &inviting{T: t, mails: mailbox.New()}
+	w := &inviting{T: t, direct: db.Open(t), mails: mailbox.New()}
 	clock, entropy, box := fakeclock.New(), fakeentropy.New(), fakebox.New()
 	for i := range w.processes {
 		opened := open(t, db)

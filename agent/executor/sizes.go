@@ -33,13 +33,25 @@ func (x *Executor) Sightings(ctx context.Context) (all []sizes.Sighting, err err
 	return all, err
 }
 
-// Measure returns the size of a database on disk, and how long measuring it took.
-func (x *Executor) Measure(ctx context.Context, db id.DatabaseID) (bytes int64, took time.Duration, err error) {
+// Measure returns the size of a database on disk, and how long measuring it took. It takes at most limit once it is its turn:
+// where that is much, it waits for one of those that make and drop databases.
+func (x *Executor) Measure(ctx context.Context, db id.DatabaseID, limit time.Duration) (int64, time.Duration, error) {
+	if limit > sizes.LightTime {
+		return x.measure(ctx, x.building, db, limit)
+	}
+	return x.measure(ctx, x.sizing, db, limit)
+}
+
+func (x *Executor) measure(
+	ctx context.Context, turn gauge, db id.DatabaseID, limit time.Duration,
+) (bytes int64, took time.Duration, err error) {
 	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1`
 	var size sql.NullInt64
-	err = x.sizing.run(ctx, func() error {
+	err = turn.run(ctx, func() error {
 		began := time.Now()
 		defer func() { took = time.Since(began) }()
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
 		return x.db.QueryRowContext(ctx, query, string(db)).Scan(&size)
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
@@ -48,10 +60,13 @@ func (x *Executor) Measure(ctx context.Context, db id.DatabaseID) (bytes int64, 
 	return size.Int64, took, err
 }
 
-// Size answers with the size of a database on disk.
-func (x *Executor) Size(ctx context.Context, q command.DatabaseSize) (command.Size, error) {
+// Size answers with the size of a database on disk. Nobody waits for that but who asks for another.
+func (x *Executor) Size(ctx context.Context, q command.DatabaseSize) (size command.Size, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sizeTime)
 	defer cancel()
-	bytes, _, err := x.Measure(ctx, q.DatabaseID)
-	return command.Size{Bytes: bytes}, err
+	err = x.asking.run(ctx, func() error {
+		size.Bytes, _, err = x.measure(ctx, x.building, q.DatabaseID, sizeTime)
+		return err
+	})
+	return size, err
 }

@@ -31,8 +31,8 @@ type candidate struct {
 }
 
 // due lists the databases that are to be measured now: those first in which something was written for certain, by turns of their
-// accounts, and of an account the ones that have waited longest. It forgets those that are gone.
-func (m *Meter) due(seen []Sighting, now time.Time) []Sighting {
+// accounts, and of an account the ones that have waited longest. The heavy ones are apart. It forgets those that are gone.
+func (m *Meter) due(seen []Sighting, now time.Time) (light, heavy []Sighting) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.forgetGone(seen, now)
@@ -51,11 +51,14 @@ func (m *Meter) due(seen []Sighting, now time.Time) []Sighting {
 	slices.SortStableFunc(list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.rank, b.rank), a.since.Compare(b.since))
 	})
-	ordered := make([]Sighting, len(list))
-	for i, c := range list {
-		ordered[i] = c.Sighting
+	for _, c := range list {
+		if d := m.known[c.ID]; d != nil && d.limit > LightTime {
+			heavy = append(heavy, c.Sighting)
+		} else {
+			light = append(light, c.Sighting)
+		}
 	}
-	return ordered
+	return light, heavy
 }
 
 // never is when a database is due of which nothing says that it has changed.
@@ -71,6 +74,8 @@ func (m *Meter) judge(s Sighting, now time.Time) candidate {
 	}
 	wait := never
 	switch active := s.Idle >= 0 && now.Add(-s.Idle).After(d.began.Add(-slack)); {
+	case d.late: // it has more time now
+		wait = max(leastBetween, restFactor*d.took)
 	case c.class == 0:
 		wait = max(leastBetween, certainFactor*d.took)
 	case active, d.number == 0:
@@ -92,16 +97,18 @@ func (m *Meter) forgetGone(seen []Sighting, now time.Time) {
 			}
 		}
 	}
-	for account, until := range m.resting {
+	for t, until := range m.resting {
 		if until.Before(now) {
-			delete(m.resting, account)
+			delete(m.resting, t)
 		}
 	}
 }
 
-// mayMeasure reports whether it is the account's turn again.
-func (m *Meter) mayMeasure(account string, now time.Time) bool {
+// mayMeasure reports whether it is an account's turn again.
+func (m *Meter) mayMeasure(t turn, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.resting[account].Sub(now) < restBurst
+	return m.hasTurn(t, now)
 }
+
+func (m *Meter) hasTurn(t turn, now time.Time) bool { return m.resting[t].Sub(now) < restBurst }

@@ -3,7 +3,8 @@
 //
 // PostgreSQL has no counter of a database's size: measuring looks at each of its files, of which a customer can make as many as
 // they like. So a database is measured only where something says that it may have grown, the more rarely the longer that takes,
-// one at a time, and no account has more than a small share of that time.
+// and no account has more than a small share of that time. Those that take long are measured beside the others: one of each at a
+// time.
 package sizes
 
 import (
@@ -39,8 +40,8 @@ type Sighting struct {
 type (
 	// Look looks at all databases.
 	Look func(context.Context) ([]Sighting, error)
-	// Measure measures one. It also says how long that took, without any wait for its turn.
-	Measure func(context.Context, id.DatabaseID) (bytes int64, took time.Duration, err error)
+	// Measure measures one, for at most limit. It also says how long that took. Any wait for its turn counts for neither.
+	Measure func(ctx context.Context, db id.DatabaseID, limit time.Duration) (bytes int64, took time.Duration, err error)
 )
 
 // Meter measures databases and remembers their sizes. What it knows is lost with the process: the next one measures all.
@@ -53,7 +54,15 @@ type Meter struct {
 	instance string // tells the numbers of this process from those of another
 	number   int64  // of the last change
 	known    map[id.DatabaseID]*database
-	resting  map[string]time.Time // when accounts will have waited for what measuring their databases took
+	resting  map[turn]time.Time // when accounts will have waited for what measuring their databases took
+	heavyRun bool               // a heavy database is being measured
+	heavies  sync.WaitGroup
+}
+
+// turn is whose turn it is: an account's, for its heavy databases or for the others.
+type turn struct {
+	account string
+	heavy   bool
 }
 
 // database is what the meter knows of one.
@@ -61,6 +70,9 @@ type database struct {
 	written int64     // as counted before it was last measured
 	began   time.Time // when it was last measured
 	took    time.Duration
+	limit   time.Duration // how long it may take next time; above LightTime: it is a heavy one
+	late    bool          // it took longer than it may
+	failed  bool          // it could not be measured; not while LightTime alone did not suffice
 	bytes   int64
 	number  int64 // of the change that bytes came with; 0: no size is known
 }
@@ -69,32 +81,40 @@ type database struct {
 func New(look Look, measure Measure, log *zap.Logger) *Meter {
 	return &Meter{
 		look: look, measure: measure, log: log, instance: rand.Text(), known: map[id.DatabaseID]*database{},
-		resting: map[string]time.Time{},
+		resting: map[turn]time.Time{},
 	}
 }
+
+// LightTime is how long one of the others may take, and any that is not known yet.
+const LightTime = 2 * time.Second
 
 const (
 	// passTime is how long databases are measured before it is looked again which are most urgent.
 	passTime = 2 * time.Second
-	// leastPause and pauseFactor bound how much of the time goes into looking and measuring: a third.
+	// leastPause and pauseFactor bound how much of the time goes into looking and measuring: a third, while that is little.
+	// mostPause holds the promise to those that are measured quickly.
 	leastPause  = 2 * time.Second
 	pauseFactor = 2
-	// lookTime and measureTime bound one statement each. A database that cannot be measured in time counts as one that took that
-	// long.
+	mostPause   = 5 * time.Second
 	lookTime    = 10 * time.Second
-	measureTime = 10 * time.Second
+	// heavyAfter is how long a database may take to be measured among the others the next time too.
+	heavyAfter = time.Second
+	// leastHeavy and mostHeavy bound the time for a heavy one, which has twice what it took, or did not suffice, last time.
+	leastHeavy = 10 * time.Second
+	mostHeavy  = 5 * time.Minute
 )
 
 // Run measures until ctx ends.
 func (m *Meter) Run(ctx context.Context) {
+	defer m.heavies.Wait()
 	loop.Run(ctx, m.log, nil, "the sizes of databases cannot be measured", func(ctx context.Context) (time.Duration, error) {
 		began := time.Now()
 		err := m.pass(ctx)
-		return max(leastPause, pauseFactor*time.Since(began)), err
+		return min(max(leastPause, pauseFactor*time.Since(began)), mostPause), err
 	})
 }
 
-// pass looks once, and measures what is due for at most passTime and one more database.
+// pass looks once, and measures what is due for at most passTime and one more database, which is not a heavy one.
 func (m *Meter) pass(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, lookTime)
 	seen, err := m.look(limited)
@@ -102,51 +122,107 @@ func (m *Meter) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for i, s := range seen { // those whose account is not known share nothing
+		seen[i].Account = cmp.Or(s.Account, string(s.ID))
+	}
+	light, heavy := m.due(seen, time.Now())
+	m.beginHeavy(ctx, heavy)
 	until := time.Now().Add(passTime)
-	for _, s := range m.due(seen, time.Now()) {
+	for _, s := range light {
 		if ctx.Err() != nil || time.Now().After(until) {
 			return ctx.Err()
 		}
-		if m.mayMeasure(s.Account, time.Now()) {
-			m.one(ctx, s)
+		if m.mayMeasure(turn{account: s.Account}, time.Now()) {
+			m.one(ctx, s, LightTime)
 		}
 	}
 	return nil
 }
 
-// one measures a database.
-func (m *Meter) one(ctx context.Context, s Sighting) {
-	limited, cancel := context.WithTimeout(ctx, measureTime)
-	defer cancel()
-	began := time.Now()
-	bytes, took, err := m.measure(limited, s.ID)
+// beginHeavy begins to measure the first of these whose account's turn it is, unless another is being measured.
+func (m *Meter) beginHeavy(ctx context.Context, due []Sighting) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range due {
+		d := m.known[s.ID]
+		if m.heavyRun || d == nil || !m.hasTurn(turn{s.Account, true}, time.Now()) {
+			continue
+		}
+		m.heavyRun = true
+		limit := d.limit
+		m.heavies.Go(func() {
+			m.one(ctx, s, limit)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.heavyRun = false
+		})
+	}
+}
+
+// one measures a database, for so long.
+func (m *Meter) one(ctx context.Context, s Sighting, limit time.Duration) {
+	r := result{began: time.Now(), limit: limit}
+	var err error
+	r.bytes, r.took, err = m.measure(ctx, s.ID, limit)
 	if ctx.Err() != nil {
 		return
 	}
-	if err != nil {
+	r.measured, r.late = err == nil, err != nil && r.took >= limit
+	if err != nil && (!r.late || limit > LightTime) {
 		m.log.Warn("a database could not be measured", zap.String("databaseId", string(s.ID)), zap.Error(err))
 	}
-	m.note(s, began, took, bytes, err == nil)
+	m.note(s, r)
 }
 
-// note remembers what measuring a database came to. What was not measured stays due, after a pause.
-func (m *Meter) note(s Sighting, began time.Time, took time.Duration, bytes int64, measured bool) {
+// result is what measuring a database came to.
+type result struct {
+	began          time.Time
+	limit, took    time.Duration
+	bytes          int64
+	measured, late bool // late: it took longer than the limit
+}
+
+// note remembers a result. What was not measured stays due, after a pause.
+func (m *Meter) note(s Sighting, r result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := m.known[s.ID]
 	if d == nil {
-		d = &database{}
+		d = &database{limit: LightTime}
 		m.known[s.ID] = d
 	}
-	d.began, d.took = began, took
-	if measured {
+	d.began, d.took, d.late = r.began, r.took, r.late
+	switch heavy := r.limit > LightTime; {
+	case r.late:
+		d.limit, d.failed = min(max(leastHeavy, 2*r.limit), mostHeavy), heavy
+	case !r.measured:
+		d.failed = true
+	case r.took > heavyAfter:
+		d.limit, d.failed = min(max(leastHeavy, 2*r.took), mostHeavy), false
+	default:
+		d.limit, d.failed = LightTime, false
+	}
+	if r.measured {
 		d.written = s.Written
 	}
-	if measured && (d.number == 0 || d.bytes != bytes) {
+	if r.measured && (d.number == 0 || d.bytes != r.bytes) {
 		m.number++
-		d.bytes, d.number = bytes, m.number
+		d.bytes, d.number = r.bytes, m.number
 	}
-	m.resting[s.Account] = later(began, m.resting[s.Account]).Add(restFactor * took)
+	whose := turn{s.Account, r.limit > LightTime}
+	m.resting[whose] = later(r.began, m.resting[whose]).Add(restFactor * r.took)
+}
+
+// Unmeasured is how many databases could not be measured when that was last tried: they are held to no quota.
+func (m *Meter) Unmeasured() (databases int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.known {
+		if d.failed {
+			databases++
+		}
+	}
+	return databases
 }
 
 func later(a, b time.Time) time.Time {
@@ -154,6 +230,17 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// Size is the last size of a database, where one is known.
+func (m *Meter) Size(db id.DatabaseID) (bytes int64, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.known[db]
+	if d == nil || d.number == 0 {
+		return 0, false
+	}
+	return d.bytes, true
 }
 
 // Use answers from what was measured.

@@ -22,6 +22,8 @@ type world struct {
 	failing  map[id.DatabaseID]bool
 	active   map[id.DatabaseID]time.Time // when a session last ended something
 	measured []id.DatabaseID
+	last     map[id.DatabaseID]time.Time
+	gap      map[id.DatabaseID]time.Duration // the longest time between two measurements
 	bytes    int64
 	*Meter
 }
@@ -38,14 +40,27 @@ func newWorld(seen ...Sighting) *world {
 		}
 		return seen, nil
 	}
-	w.Meter = New(look, func(_ context.Context, db id.DatabaseID) (int64, time.Duration, error) {
+	w.Meter = New(look, func(ctx context.Context, db id.DatabaseID, limit time.Duration) (int64, time.Duration, error) {
+		took := min(w.took[db], limit)
+		w.mu.Lock()
 		w.measured = append(w.measured, db)
-		time.Sleep(w.took[db])
-		if w.failing[db] {
-			return 0, w.took[db], errors.New("it cannot be measured")
+		if at, before := w.last[db]; before {
+			w.gap[db] = max(w.gap[db], time.Since(at))
 		}
+		w.last[db] = time.Now()
+		w.mu.Unlock()
+		select {
+		case <-time.After(took):
+		case <-ctx.Done():
+			return 0, took, ctx.Err()
+		}
+		if w.took[db] > limit || w.failing[db] {
+			return 0, took, errors.New("it cannot be measured")
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.bytes++
-		return w.bytes, w.took[db], nil
+		return w.bytes, took, nil
 	}, zap.NewNop())
 	return w
 }
@@ -62,7 +77,7 @@ func writing(db, account string) Sighting {
 // during runs the meter for a while, and returns how often each database was measured.
 func (w *world) during(t *testing.T, d time.Duration) map[id.DatabaseID]int {
 	t.Helper()
-	w.measured = nil
+	w.measured, w.last, w.gap = nil, map[id.DatabaseID]time.Time{}, map[id.DatabaseID]time.Duration{}
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	w.Run(ctx)
@@ -109,6 +124,9 @@ func TestWhatCannotBeMeasuredStaysDue(t *testing.T) {
 	})
 }
 
+// soon is what the agent has of the 15 s within which a database that exceeds its quota is read-only.
+const soon = 9 * time.Second
+
 // One account has many databases with very many files, in all of which it writes. The others' are measured within the time that
 // is promised, and its own are too, more rarely.
 func TestAnAccountWithManyFilesHoldsUpNobody(t *testing.T) {
@@ -122,23 +140,76 @@ func TestAnAccountWithManyFilesHoldsUpNobody(t *testing.T) {
 		}
 		w := newWorld(all...)
 		for i := range 50 {
-			w.took[id.DatabaseID(fmt.Sprint("heavy", i))] = time.Second
+			w.took[id.DatabaseID(fmt.Sprint("heavy", i))] = 10 * time.Second
 		}
 		for i := range 100 {
 			w.took[id.DatabaseID(fmt.Sprint("light", i))] = 2 * time.Millisecond
 		}
-		w.during(t, 10*time.Minute) // all are measured for the first time
+		w.during(t, 3*time.Hour) // all are measured for the first time
 		n := w.during(t, 10*time.Minute)
 		heavy := 0
 		for db, times := range n {
 			if db[0] == 'h' {
 				heavy += times
-			} else if times < 60 {
-				t.Errorf("%s was measured %d times", db, times)
+			} else if w.gap[db] > soon {
+				t.Errorf("%s was measured %d times, with pauses up to %s", db, times, w.gap[db])
 			}
 		}
-		if len(n) != 150 || heavy > 65 {
-			t.Errorf("%d databases were measured, the account's %d times", len(n), heavy)
+		if heavy < 3 || heavy > 7 {
+			t.Errorf("the account's were measured %d times", heavy)
+		}
+		for _, s := range all {
+			if _, known := w.Size(s.ID); !known {
+				t.Errorf("%s was never measured", s.ID)
+			}
+		}
+	})
+}
+
+// So does one that takes minutes, not even databases of its own account.
+func TestAHeavyDatabaseHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(writing("heavy", "a"), writing("light", "a"), writing("other", "b"))
+		w.took["heavy"] = 4 * time.Minute
+		w.during(t, 30*time.Second)
+		n := w.during(t, 3*time.Hour)
+		if n["heavy"] < 5 || w.gap["light"] > soon || w.gap["other"] > soon {
+			t.Errorf("measured %v, with pauses up to %v", n, w.gap)
+		}
+	})
+}
+
+// A database that takes longer than it may has twice the time when that is tried again.
+func TestADatabaseThatTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(writing("long", "a"))
+		w.took["long"] = 4 * time.Minute
+		w.during(t, 5*time.Minute)
+		if _, known := w.Size("long"); known || w.Unmeasured() != 1 {
+			t.Errorf("at first: it is known: %v, %d are not measured", known, w.Unmeasured())
+		}
+		w.during(t, 2*time.Hour)
+		if _, known := w.Size("long"); !known || w.Unmeasured() != 0 {
+			t.Errorf("afterwards: it is known: %v, %d are not measured", known, w.Unmeasured())
+		}
+		w.took["long"] = time.Hour
+		n := w.during(t, 24*time.Hour)
+		if w.Unmeasured() != 1 || n["long"] < 10 || n["long"] > 30 {
+			t.Errorf("of one that takes an hour: %v, %d are not measured", n, w.Unmeasured())
+		}
+	})
+}
+
+func TestDatabasesWithoutAnAccountShareNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(writing("quick", ""))
+		for i := range 4 {
+			slow := writing(fmt.Sprint("slow", i), "")
+			w.seen, w.took[slow.ID] = append(w.seen, slow), 900*time.Millisecond
+		}
+		w.during(t, 10*time.Minute)
+		if w.gap["quick"] > 15*time.Second {
+			t.Errorf("pauses up to %v", w.gap)
 		}
 	})
 }

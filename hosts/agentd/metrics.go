@@ -20,6 +20,7 @@ type Measured interface {
 	PoolerUsers() (former int64)
 	PoolerMemory() (resident int64, known bool)
 	JobCount() (running, waiting int)
+	Unmeasured() (databases int)
 }
 
 type figures struct {
@@ -33,6 +34,7 @@ type figures struct {
 	memory   *prometheus.Desc
 	jobs     *prometheus.Desc
 	language *prometheus.Desc
+	unknown  *prometheus.Desc
 }
 
 // Measure adds the figures of the agent that current returns to the metrics of its host.
@@ -63,6 +65,9 @@ func Measure(r wiring.Registry, current func() Measured) error {
 		jobs: prometheus.NewDesc("pgherd_agent_jobs",
 			"Backups and other long jobs that run, at most --jobs, and that wait because as many run, or half as many of their account.",
 			[]string{"state"}, nil),
+		unknown: prometheus.NewDesc("pgherd_agent_databases_unmeasured",
+			"Databases whose size could not be measured when that was last tried: their quota is held to what was measured before.",
+			nil, nil),
 	})
 }
 
@@ -77,6 +82,7 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.former
 	out <- f.memory
 	out <- f.jobs
+	out <- f.unknown
 }
 
 // Collect implements prometheus.Collector. A program that has not answered yet has no figure.
@@ -102,6 +108,7 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	running, waiting := a.JobCount()
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(waiting), "waiting")
+	out <- prometheus.MustNewConstMetric(f.unknown, prometheus.GaugeValue, float64(a.Unmeasured()))
 	if resident, known := a.PoolerMemory(); known {
 		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(resident))
 	}

@@ -27,6 +27,7 @@ func (crowded) Clients() agent.ClientCount {
 func (crowded) PoolerUsers() int64          { return 1200 }
 func (crowded) PoolerMemory() (int64, bool) { return 129 << 20, true }
 func (crowded) JobCount() (int, int)        { return 4, 96 }
+func (crowded) Unmeasured() int             { return 3 }
 
 func TestAnAgentIsMeasured(t *testing.T) {
 	r := prometheus.NewRegistry()
@@ -47,6 +48,7 @@ func TestAnAgentIsMeasured(t *testing.T) {
 		"pgherd_agent_pgbouncer_clients_ended_total reason=idle 105", "pgherd_agent_pgbouncer_clients_ended_total reason=waiting 7",
 		"pgherd_agent_pgbouncer_former_users 1200", "pgherd_agent_pgbouncer_resident_memory_bytes 1.35266304e+08",
 		"pgherd_agent_jobs state=running 4", "pgherd_agent_jobs state=waiting 96",
+		"pgherd_agent_databases_unmeasured 3",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -31,6 +32,10 @@ func (q *Quotas) OpenDatabase(ctx context.Context, db id.DatabaseID, by, reason 
 		return r, err
 	}
 	err = q.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		locked, err := withQuota(ctx, tx, locked)
+		if err != nil {
+			return err
+		}
 		to, err := locked.Storage().Opened(locked.SizeBytes, locked.StorageQuota())
 		if err != nil {
 			return err
@@ -50,16 +55,29 @@ func (q *Quotas) QuotaChanged(ctx context.Context, tx ports.Tx, before, now acco
 		return nil
 	}
 	list, err := tx.Storage().OfAccount(ctx, now.ID)
+	if err != nil {
+		return err
+	}
 	for _, db := range list {
+		locked, err := tx.Databases().Lock(ctx, db)
+		if errors.Is(err, ports.ErrNoRow) { // it was removed meanwhile
+			continue
+		}
+		if err == nil {
+			err = move(ctx, q.plane, tx, locked, locked.Storage().QuotaChanged(locked.SizeBytes, from, to), audit.Operator, nil)
+		}
 		if err != nil {
 			return err
 		}
-		var locked database.Record
-		if locked, err = tx.Databases().Lock(ctx, db); err == nil {
-			err = move(ctx, q.plane, tx, locked, locked.Storage().QuotaChanged(locked.SizeBytes, from, to), audit.Operator, nil)
-		}
 	}
-	return err
+	return nil
+}
+
+// withQuota reads the quota of a locked record again: who waited for the lock has the one from before.
+func withQuota(ctx context.Context, tx ports.Tx, locked database.Record) (database.Record, error) {
+	of, err := tx.Accounts().Get(ctx, locked.AccountID)
+	locked.Plan, locked.DatabaseBytes = of.Plan, of.DatabaseBytes
+	return locked, err
 }
 
 var actions = map[database.StorageStatus]audit.Action{

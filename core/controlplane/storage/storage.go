@@ -132,6 +132,10 @@ func (s *Storage) decide(ctx context.Context, db id.DatabaseID, bytes int64) err
 	var was, is database.StorageStatus
 	var of database.Record
 	err := s.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		locked, err := withQuota(ctx, tx, locked)
+		if err != nil {
+			return err
+		}
 		now := s.plane.Clock.Now()
 		locked.SizeBytes, locked.SizedAt = bytes, &now
 		to := locked.Storage().Measured(bytes, locked.StorageQuota())

@@ -1,0 +1,87 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// meanwhile makes a change, and commits it once rival waits for it.
+func (w *inviting) meanwhile(rival func() error, change func(context.Context, ports.Tx) error) {
+	w.Helper()
+	ended := make(chan error, 1)
+	check.NoError(w, w.store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+		if err := change(ctx, tx); err != nil {
+			return err
+		}
+		go func() { ended <- rival() }()
+		w.waits()
+		return nil
+	}))
+	check.NoError(w, <-ended)
+}
+
+// waits waits until somebody waits for a lock.
+func (w *inviting) waits() {
+	w.Helper()
+	const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		var waiting int
+		check.NoError(w, w.direct.QueryRowContext(w.Context(), query).Scan(&waiting))
+		if waiting > 0 {
+			return
+		}
+	}
+	w.Error("nobody waits for the change")
+}
+
+// TestAQuotaThatChangesMeanwhile has an operator open a database who waits for a transaction that raises the quota.
+func TestAQuotaThatChangesMeanwhile(t *testing.T) {
+	w := newInviting(t, 1)
+	db, raised := w.databases[0].Record(), int64(1)<<50
+	db.SizeBytes, db.StorageStatus = 1<<49, database.StorageClosed
+	check.NoError(t, w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return tx.Databases().Save(ctx, db)
+	}))
+	var opened database.Record
+	w.meanwhile(func() (err error) {
+		opened, err = w.processes[1].Operator.OpenDatabase(t.Context(), db.ID, "ada", "they delete")
+		return err
+	}, func(ctx context.Context, tx ports.Tx) error {
+		if _, err := tx.Databases().Lock(ctx, db.ID); err != nil {
+			return err
+		}
+		of, err := tx.Accounts().Get(ctx, db.AccountID)
+		if err != nil {
+			return err
+		}
+		of.DatabaseBytes = &raised
+		return tx.Accounts().Save(ctx, of)
+	})
+	if opened.StorageQuota() != raised || opened.StorageStatus != database.StorageOK {
+		t.Errorf("with a quota of %d it is %s", opened.StorageQuota(), opened.StorageStatus)
+	}
+}
+
+// TestADatabaseThatIsRemovedMeanwhile changes an account while one of its databases is being removed.
+func TestADatabaseThatIsRemovedMeanwhile(t *testing.T) {
+	w := newInviting(t, 2)
+	db, quota := w.databases[0].Record(), int64(7)
+	w.meanwhile(func() error {
+		change := func(a *account.Account) { a.DatabaseBytes = &quota }
+		_, err := w.processes[1].Operator.ChangeAccount(t.Context(), db.AccountID, change)
+		return err
+	}, func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, db.ID) })
+	check.NoError(t, w.store.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		of, err := tx.Accounts().Get(ctx, db.AccountID)
+		if err == nil && (of.DatabaseBytes == nil || *of.DatabaseBytes != quota) {
+			t.Errorf("the quota is %v", of.DatabaseBytes)
+		}
+		return err
+	}))
+}
