@@ -4,6 +4,7 @@ package crash
 
 import (
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -98,20 +99,20 @@ var (
 	StartLocked = point("agent.start.locked") // this agent has the lock
 )
 
-var armed string
+var armed atomic.Value // a string; nil: no point
 
 // ArmFromEnv arms the point that the environment names. Only test programs and the dev host call it, before anything runs.
-func ArmFromEnv() { armed = os.Getenv(Env) }
+func ArmFromEnv() { armed.Store(os.Getenv(Env)) }
 
 // Point kills the process with SIGKILL if this point is armed for that, or the first time stops it until SIGCONT.
 func Point(name string) {
-	switch armed {
+	switch at, _ := armed.Load().(string); at {
 	case "":
 	case name:
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way; go no step further
 	case Stop + name:
-		armed = ""
+		armed.Store("")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		time.Sleep(10 * time.Millisecond) // the signal is on its way
 	}
