@@ -29,3 +29,13 @@ func (r Reached) StillHolds(ctx context.Context, tx ports.Tx) error {
 	}
 	return plane.NotFound(err, plane.ErrDatabaseNotFound())
 }
+
+// Holds looks again whether the caller may see a database that was reached a while ago; nothing needs to be locked.
+// DATABASE_NOT_FOUND: the key was revoked or replaced, or no longer reaches the database. Another error tells nothing about the
+// caller.
+func (r Reached) Holds(ctx context.Context, p *plane.Plane) error {
+	_, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (Reached, error) {
+		return r.Reach(ctx, tx, r.record.ID)
+	})
+	return plane.NotFound(err, plane.ErrDatabaseNotFound())
+}

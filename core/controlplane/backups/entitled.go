@@ -10,7 +10,7 @@ import (
 )
 
 // A download may take hours. Who loses the key, or the membership, meanwhile gets no more of it after entitledFor and the next
-// chunk. Looking takes two statements, and may take no longer than lookTime of the download.
+// chunk. Looking may take no longer than lookTime of the download.
 const (
 	entitledFor = 5 * time.Second
 	lookTime    = time.Second
