@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/extension"
@@ -50,7 +51,7 @@ func (c *Changer) change(
 		case time.Since(began) > c.patience():
 			return failed(locked(change, blocker, c.patience())), nil
 		}
-		if err := wait(ctx, c.lockWait()/4); err != nil {
+		if err := loop.Wait(ctx, c.lockWait()/4); err != nil {
 			return report, err
 		}
 	}
@@ -160,13 +161,4 @@ func entry(ctx context.Context, tx *sql.Tx, name extension.Name) (command.Extens
 		}
 	}
 	return command.ExtensionEntry{}, errors.Join(err, fmt.Errorf("%s is not in the catalog", name))
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

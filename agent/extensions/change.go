@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/locks"
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
@@ -135,10 +136,8 @@ func (c *Changer) settled(ctx context.Context, j jobs.Job) (done bool, err error
 			if done, err = c.committed(ctx, j); err == nil {
 				return nil
 			}
-			select {
-			case <-ctx.Done():
+			if loop.Wait(ctx, pause) != nil {
 				return err
-			case <-time.After(pause):
 			}
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -67,7 +68,7 @@ func (c *Changer) watched(ctx context.Context, j jobs.Job, pid int, run func() e
 	ctx, cancel := context.WithCancel(ctx)
 	seen := make(chan string, 1)
 	go func() {
-		if wait(ctx, c.lockWait()/2) != nil {
+		if loop.Wait(ctx, c.lockWait()/2) != nil {
 			seen <- ""
 			return
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/loop"
 )
 
 // A job runs what customers have written, and that can bring PostgreSQL down for everybody: a session that takes too much
@@ -49,7 +51,7 @@ func (r *Runner) attempts(ctx context.Context, k kind, w *Running) (Result, erro
 			return k.failed(err), nil
 		}
 		last = err
-		if err := wait(ctx, attemptPause); err != nil {
+		if err := loop.Wait(ctx, attemptPause); err != nil {
 			return result, err
 		}
 	}
@@ -64,7 +66,7 @@ func (r *Runner) attempt(
 	if cut >= cutShortLimit {
 		return r.entered(ctx, w.Job, func() (Result, error) { return k.abandon(ctx, w.Job, cut, last) })
 	}
-	if err := wait(ctx, r.pauseAfter(cut)); err != nil {
+	if err := loop.Wait(ctx, r.pauseAfter(cut)); err != nil {
 		return result, false, err
 	}
 	if last := r.slotsOf(k).last; cut == cutShortLimit-1 {
@@ -119,17 +121,8 @@ func (r *Runner) cutShort(ctx context.Context, j Job) (n int, err error) {
 		if err == nil || errors.Is(err, sql.ErrNoRows) {
 			return n, err
 		}
-		if err := wait(ctx, attemptPause); err != nil {
+		if err := loop.Wait(ctx, attemptPause); err != nil {
 			return 0, err
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

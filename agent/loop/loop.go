@@ -38,3 +38,13 @@ func Wake(woken chan<- struct{}) {
 	default: // it will look
 	}
 }
+
+// Wait returns after a pause, or with the error of ctx when that ends before.
+func Wait(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}
