@@ -9,7 +9,6 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -23,7 +22,7 @@ type Allowlist struct{ plane *plane.Plane }
 // NewAllowlist makes the use cases, and registers their periodic task.
 func NewAllowlist(p *plane.Plane) *Allowlist {
 	a := &Allowlist{plane: p}
-	a.registerRounds()
+	p.RegisterPushed(a.pushed())
 	return a
 }
 
@@ -95,52 +94,35 @@ func (a *Allowlist) change(
 		return err
 	}
 	a.plane.Crash(CrashAllowlistStored)
-	if err := a.pushAllowlist(ctx, r.Record().ID); err != nil {
+	if err := a.plane.Push(ctx, r.Record().ID, a.pushed()); err != nil {
 		return fault.Wrap(err, fault.AgentError,
 			"the change is stored, and enforced as soon as the database server answers")
 	}
 	return nil
 }
 
-func (a *Allowlist) registerRounds() {
-	rounds.RegisterServers(a.plane.Rounds, rounds.ServerTask[database.Record]{
-		Name: "allowlists", Every: plane.RoundEvery, Of: plane.OfRecord,
-		// What a crash or an outage kept from its server.
-		Find: func(ctx context.Context) ([]database.Record, error) {
-			return a.plane.Due(ctx, ports.DueAllowlist, plane.RoundMost)
-		},
-		Do: func(ctx context.Context, r database.Record) error {
-			return a.plane.UnlessSettled(ctx, "allowlist.pending", r.ID, a.pushAllowlist(ctx, r.ID))
-		},
-	})
+func (a *Allowlist) pushed() plane.Pushed {
+	return plane.Pushed{
+		Name: "allowlist", Task: "allowlists", Due: ports.DueAllowlist, Send: a.send,
+		Generation: func(r *database.Record) *int64 { return &r.AllowlistGeneration },
+	}
 }
 
-// pushTries is how often one push sends the list where others change it at the same time.
-const pushTries = 3
-
-// pushAllowlist makes the server enforce the stored list, and records that it does.
-func (a *Allowlist) pushAllowlist(ctx context.Context, db id.DatabaseID) (err error) {
-	for range pushTries {
-		record, spec, unread := a.allowlistSpec(ctx, db)
-		if unread != nil || record.AllowlistApplied >= spec.Generation {
-			return unread
-		}
-		agent, unknown := a.plane.AgentOf(ctx, record.ServerID)
-		if unknown != nil {
-			return unknown
-		}
-		switch err = ports.Tell(ctx, agent, ports.Fence{}, spec); {
-		case err == nil:
-			a.plane.Crash(CrashAllowlistApplied)
-			return a.allowlistApplied(ctx, spec)
-		case !plane.Overtaken(err):
-			return err
-		}
-		if err := a.surpassAllowlist(ctx, spec, err); err != nil {
-			return err
-		}
+// send makes the server enforce the stored list, and records that it does.
+func (a *Allowlist) send(ctx context.Context, db id.DatabaseID) (sent int64, err error) {
+	record, spec, err := a.allowlistSpec(ctx, db)
+	if err != nil || record.AllowlistApplied >= spec.Generation {
+		return 0, err
 	}
-	return err
+	agent, err := a.plane.AgentOf(ctx, record.ServerID)
+	if err != nil {
+		return 0, err
+	}
+	if err := ports.Tell(ctx, agent, ports.Fence{}, spec); err != nil {
+		return spec.Generation, err
+	}
+	a.plane.Crash(CrashAllowlistApplied)
+	return spec.Generation, a.allowlistApplied(ctx, spec)
 }
 
 func (a *Allowlist) allowlistApplied(ctx context.Context, spec command.SetAllowlist) error {

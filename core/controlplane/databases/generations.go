@@ -11,19 +11,6 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// surpassAllowlist moves the stored list past the agent's generations, unless another process has stored a newer one since it
-// was sent.
-func (a *Allowlist) surpassAllowlist(ctx context.Context, sent command.SetAllowlist, refusal error) error {
-	a.plane.Log(ctx, "allowlist.overtaken", sent.DatabaseID, refusal)
-	return a.plane.UpdateDatabase(ctx, sent.DatabaseID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
-		if stored.AllowlistGeneration != sent.Generation {
-			return nil
-		}
-		stored.AllowlistGeneration = plane.Surpassing(stored.AllowlistGeneration, refusal)
-		return tx.Databases().Save(ctx, stored)
-	})
-}
-
 // setAccess sends an operation's access, once more where it has to move past the agent's generations.
 func (d *Databases) setAccess(ctx context.Context, j *lifecycle, agent ports.Agent, db id.DatabaseID) error {
 	action := database.Event(j.Input.Action)

@@ -1,0 +1,64 @@
+package plane
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Pushed is a part of databases' records that their servers are told outside of operations. Its generation grows with every
+// change; a change is stored first and then pushed, and a periodic task pushes again what a crash or an outage left behind.
+type Pushed struct {
+	Name string // begins the names of its log lines
+	Task string // names its periodic task
+	Due  ports.DueWork
+	// Generation is where a record has the stored generation.
+	Generation func(r *database.Record) *int64
+	// Send tells the server what is stored, unless it is known to have that, and records that it has. It returns the generation
+	// that it sent.
+	Send func(ctx context.Context, db id.DatabaseID) (sent int64, err error)
+}
+
+// RegisterPushed registers the periodic task.
+func (p *Plane) RegisterPushed(u Pushed) {
+	rounds.RegisterServers(p.Rounds, rounds.ServerTask[database.Record]{
+		Name: u.Task, Every: RoundEvery, Of: OfRecord,
+		Find: func(ctx context.Context) ([]database.Record, error) { return p.Due(ctx, u.Due, RoundMost) },
+		Do: func(ctx context.Context, r database.Record) error {
+			return p.UnlessSettled(ctx, u.Name+".pending", r.ID, p.Push(ctx, r.ID, u))
+		},
+	})
+}
+
+// pushTries is how often one push sends where others change what is stored at the same time.
+const pushTries = 3
+
+// Push makes the server of a database enforce what is stored. The errors are those of ports.Agent.
+func (p *Plane) Push(ctx context.Context, db id.DatabaseID, u Pushed) (err error) {
+	for range pushTries {
+		var sent int64
+		if sent, err = u.Send(ctx, db); !Overtaken(err) {
+			return err
+		}
+		if err := p.surpass(ctx, db, u, sent, err); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// surpass moves what is stored past the agent's generations, unless another process has stored something newer since it was sent.
+func (p *Plane) surpass(ctx context.Context, db id.DatabaseID, u Pushed, sent int64, refusal error) error {
+	p.Log(ctx, u.Name+".overtaken", db, refusal)
+	return p.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+		generation := u.Generation(&stored)
+		if *generation != sent {
+			return nil
+		}
+		*generation = Surpassing(sent, refusal)
+		return tx.Databases().Save(ctx, stored)
+	})
+}
