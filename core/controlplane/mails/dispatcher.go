@@ -42,24 +42,20 @@ const (
 
 // Run sends mails until the context ends. It returns when the running attempts have ended.
 func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier) {
-	plane.Dispatch(ctx, n, plane.Attempts[mail.Mail]{
-		Parallel: parallel, Claimers: 1, Claim: d.claim, Attempt: d.attempt, Unreadable: func(err error) {
+	plane.Dispatch(ctx, n, d.attempts())
+}
+
+func (d *Dispatcher) attempts() plane.Attempts[mail.Mail] {
+	return plane.Attempts[mail.Mail]{
+		Parallel: parallel, Claimers: 1, Claim: d.claim, Attempt: d.attempt, Unreadable: func(ctx context.Context, err error) {
 			d.plane.Journal.Log(ctx, ports.JournalEvent{What: "mail.queue_unreadable", Err: err})
 		},
-	})
+	}
 }
 
 // RunNext claims one mail and makes its next attempt. It reports false when none was claimable.
 func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
-	claimed, err := d.claim(ctx)
-	if errors.Is(err, ports.ErrNoRow) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	d.attempt(ctx, claimed)
-	return true, nil
+	return d.attempts().Next(ctx)
 }
 
 func (d *Dispatcher) claim(ctx context.Context) (claimed mail.Mail, err error) {

@@ -21,7 +21,7 @@ type Attempts[W any] struct {
 	// Attempt does it and stores its outcome, or leaves it to the end of the lease.
 	Attempt func(ctx context.Context, w W)
 	// Unreadable is told why nothing could be claimed.
-	Unreadable func(err error)
+	Unreadable func(ctx context.Context, err error)
 }
 
 // Dispatch attempts what can be claimed until the context ends. It returns when the running attempts have ended.
@@ -37,6 +37,19 @@ func Dispatch[W any](ctx context.Context, n ports.Notifier, a Attempts[W]) {
 		})
 	}
 	WhenWoken(ctx, n, freed, func() { a.startAll(ctx, slots, start) })
+}
+
+// Next claims one piece of work and attempts it. It reports false when there was none to claim.
+func (a Attempts[W]) Next(ctx context.Context) (worked bool, err error) {
+	claimed, err := a.Claim(ctx)
+	if errors.Is(err, ports.ErrNoRow) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	a.Attempt(ctx, claimed)
+	return true, nil
 }
 
 // WhenWoken calls work at once, and then whenever there may be something to do, until the context ends.
@@ -90,7 +103,7 @@ func (a Attempts[W]) startNext(ctx context.Context, slots chan struct{}, start f
 	if err != nil {
 		<-slots
 		if !errors.Is(err, ports.ErrNoRow) && ctx.Err() == nil {
-			a.Unreadable(err)
+			a.Unreadable(ctx, err)
 		}
 		return false
 	}

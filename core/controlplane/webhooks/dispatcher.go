@@ -48,11 +48,15 @@ func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
 	var fanningOut sync.WaitGroup
 	defer fanningOut.Wait()
 	fanningOut.Go(func() { plane.WhenWoken(ctx, n, nil, func() { d.fanOutAll(ctx) }) })
-	plane.Dispatch(ctx, n, plane.Attempts[webhook.Delivery]{
-		Parallel: parallel, Claimers: claimers, Claim: d.claim, Attempt: d.attempt, Unreadable: func(err error) {
+	plane.Dispatch(ctx, n, d.attempts(parallel))
+}
+
+func (d *Dispatcher) attempts(parallel int) plane.Attempts[webhook.Delivery] {
+	return plane.Attempts[webhook.Delivery]{
+		Parallel: parallel, Claimers: claimers, Claim: d.claim, Attempt: d.attempt, Unreadable: func(ctx context.Context, err error) {
 			d.plane.Journal.Log(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
 		},
-	})
+	}
 }
 
 // fanOutAll makes deliveries of events until none is left.
@@ -101,15 +105,7 @@ func (d *Dispatcher) FanOut(ctx context.Context) (taken int, err error) {
 
 // RunNext claims one delivery and makes its next attempt. It reports false when none was claimable.
 func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
-	claimed, err := d.claim(ctx)
-	if errors.Is(err, ports.ErrNoRow) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	d.attempt(ctx, claimed)
-	return true, nil
+	return d.attempts(1).Next(ctx)
 }
 
 func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err error) {
