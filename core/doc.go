@@ -18,6 +18,7 @@
 //	extension     the catalog of extensions, and when one may be installed or upgraded
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload
+//	lease         a dispatcher's right to make the next attempt
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule
 //	mail          invitation mails: their machine, lease, schedule, bounds and text
 //	audit         the activity log

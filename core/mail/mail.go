@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/lease"
 )
 
 // Invitation is what a mail tells of an invitation. The names are as they were when somebody was invited.
@@ -29,12 +30,12 @@ type Mail struct {
 	Attempts    int        `db:"attempts"` // that failed
 	CreatedAt   time.Time  `db:"created_at"`
 	FinishedAt  *time.Time `db:"finished_at"`
-	Lease
+	lease.Lease
 }
 
 // New makes the mail of an invitation, due at once. sealed is the invitation's token under SecretContext.
 func New(m id.MailID, i Invitation, sealed []byte, now time.Time) Mail {
-	return Mail{ID: m, Invitation: i, SealedToken: sealed, Status: Pending, CreatedAt: now, Lease: Lease{NotBefore: now}}
+	return Mail{ID: m, Invitation: i, SealedToken: sealed, Status: Pending, CreatedAt: now, Lease: lease.Lease{NotBefore: now}}
 }
 
 // SecretContext binds a stored token to its mail.

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/lease"
 )
 
 // Delivery is the delivery of one event to one endpoint; there is at most one for each such pair. Its ID is the
@@ -23,7 +24,7 @@ type Delivery struct {
 	Total      int             `db:"attempts_total"`
 	CreatedAt  time.Time       `db:"created_at"`
 	FinishedAt *time.Time      `db:"finished_at"`
-	Lease
+	lease.Lease
 }
 
 // Attempt is the record of one attempt that ended. An attempt whose dispatcher died leaves no record, and is repeated.
@@ -51,7 +52,7 @@ func Delivers(statusCode int) bool { return statusCode >= 200 && statusCode <= 2
 func NewDelivery(d id.DeliveryID, e Endpoint, ev id.EventID, name event.Name, body json.RawMessage, now time.Time) Delivery {
 	return Delivery{
 		ID: d, WebhookID: e.ID, AccountID: e.AccountID, EventID: ev, Event: name, Body: body,
-		Status: Pending, CreatedAt: now, Lease: Lease{NotBefore: now},
+		Status: Pending, CreatedAt: now, Lease: lease.Lease{NotBefore: now},
 	}
 }
 
