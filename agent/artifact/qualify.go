@@ -122,9 +122,12 @@ func whyNot(err error) (why string, open error) {
 	var refused *pgconn.PgError
 	var known *fault.Error
 	var late *TooLongError
+	var statement *StatementError
 	switch {
 	case errors.As(err, &late):
 		return "", err
+	case errors.As(err, &statement) && inTheWay(statement.SQLState): // there is no code of a customer's that could raise it
+		return "", statement
 	case errors.As(err, &no):
 		return no.why, nil
 	case errors.As(err, &known) && known.Code == fault.BackupNotVerified:

@@ -148,7 +148,7 @@ func atFault(err error) error {
 }
 
 func notVerified(why error) error {
-	return fault.New(fault.BackupNotVerified, "the backup file did not come back equal: %s", why.Error())
+	return fault.Wrap(why, fault.BackupNotVerified, "the backup file did not come back equal: %s", why.Error())
 }
 
 // compare observes the copy, as the agent and therefore without running any of the customer's code, and holds it against the
