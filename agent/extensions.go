@@ -15,7 +15,9 @@ import (
 
 const (
 	// changes is how many extensions are changed at a time, of which an account has at most half. Each change has a connection
-	// of its own, and may wait for locks of its customer's for as long as its patience lasts; backups do not wait for it.
+	// of its own, and may wait for locks of its customer's for as long as its patience lasts; backups do not wait for it. An
+	// account with very many such changes keeps another waiting for one of them. There are no more slots, because the server
+	// keeps few connections for the agent.
 	changes = 2
 	// changeAdmin bounds the connections to the maintenance database that they share. No statement on one waits for a customer
 	// for longer than a moment. None is kept: what a connection knows of roles can be outdated, and the server has few.

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -93,6 +94,31 @@ func TestHangingJobsLeaveSlotsToOthers(t *testing.T) {
 		synctest.Wait()
 		if len(begun) != 3 || !begun["4"] {
 			t.Errorf("begun are %v after the third and the first were canceled", begun)
+		}
+		r.Stop()
+	})
+}
+
+// Two accounts whose jobs all run into their limit keep a third waiting for one of these jobs, however many wait.
+func TestManyJobsOfOthersAreWaitedForOnce(t *testing.T) {
+	const limit = 20 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		r := New(nil, zap.NewNop())
+		r.Slots = NewSlots(2)
+		long := func(ctx context.Context, _ *Running) (r Result, err error) { return r, loop.Wait(ctx, limit) }
+		for n := range 100 {
+			r.started(fmt.Sprint("ada's ", n), "change", "ada", long)
+			r.started(fmt.Sprint("bob's ", n), "change", "bob", long)
+		}
+		for n := range 3 {
+			time.Sleep(time.Second)
+			began := time.Now()
+			<-r.started(fmt.Sprint("cyd's ", n), "change", "cyd", func(context.Context, *Running) (r Result, err error) {
+				return r, err
+			}).done
+			if took := time.Since(began); took > limit {
+				t.Errorf("the third account waited %s", took)
+			}
 		}
 		r.Stop()
 	})

@@ -72,7 +72,7 @@ func TestAccountsTakeTurns(t *testing.T) {
 			}
 		}
 	}
-	if len(order) != 5 || order[1] != "cyd" {
+	if len(order) != 5 || order[0] != "cyd" {
 		t.Errorf("the order is %v", order)
 	}
 }

@@ -39,14 +39,15 @@ type Ticket struct {
 // Slots says who may have a slot. It is not safe for concurrent use.
 //
 // A slot of a server that becomes free goes to the account that holds the fewest of that server, and among these to the one
-// that has waited longest. An account that holds its share is passed over. Nobody else waits while a slot is free.
+// that has waited longest since it last gave one back there: with very many tickets an account keeps another waiting for one
+// use of a slot at most. An account that holds its share is passed over. Nobody else waits while a slot is free.
 type Slots struct {
 	limits  Limits
 	tickets map[id.AccountID]int // that wait or hold
 	held    map[id.AccountID]int
 	taken   map[id.ServerID]int
 	holding map[holder]int
-	queue   []*Ticket // in the order of their coming
+	queue   []*Ticket // in the order of turns
 }
 
 type holder struct {
@@ -93,6 +94,7 @@ func (s *Slots) Leave(t *Ticket) (next []*Ticket) {
 	less(s.held, t.Account)
 	less(s.taken, t.Server)
 	less(s.holding, holder{t.Account, t.Server})
+	s.queueAnew(t)
 	for n := s.next(); n != nil; n = s.next() {
 		s.give(n)
 		next = append(next, n)
@@ -120,6 +122,19 @@ func (s *Slots) give(t *Ticket) {
 	s.held[t.Account]++
 	s.taken[t.Server]++
 	s.holding[holder{t.Account, t.Server}]++
+}
+
+// queueAnew puts the other tickets of a ticket's account for the same server behind all others.
+func (s *Slots) queueAnew(t *Ticket) {
+	var others, own []*Ticket
+	for _, q := range s.queue {
+		if q.Account == t.Account && q.Server == t.Server {
+			own = append(own, q)
+		} else {
+			others = append(others, q)
+		}
+	}
+	s.queue = append(others, own...)
 }
 
 // next takes the ticket whose turn it is off the queue.

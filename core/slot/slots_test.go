@@ -47,6 +47,14 @@ func TestSlots(t *testing.T) {
 			{"ada@1", "in"}, {"ada@1", "in"}, {"bob@1", "waits"}, {"cyd@1", "waits"}, {"bob@1", "waits"}, {"-ada@1", "bob@1"},
 			{"-ada@1", "cyd@1"}, {"-cyd@1", "bob@1"},
 		},
+		"who had one comes after who has waited since, with all that it has waiting": {
+			{"ada@1", "in"}, {"bob@1", "in"}, {"ada@1", "waits"}, {"ada@1", "waits"}, {"bob@1", "waits"}, {"cyd@1", "waits"},
+			{"-ada@1", "cyd@1"}, {"-bob@1", "ada@1"}, {"-ada@1", "bob@1"}, {"-bob@1", "ada@1"},
+		},
+		"one of another server does not put it behind": {
+			{"bob@1", "in"}, {"cyd@1", "in"}, {"ada@2", "in"}, {"ada@1", "waits"}, {"dan@1", "waits"}, {"-ada@2", "nobody"},
+			{"-bob@1", "ada@1"},
+		},
 		"a slot of another server does not count against it": {
 			{"ada@2", "in"}, {"bob@1", "in"}, {"bob@1", "in"}, {"ada@1", "waits"}, {"cyd@1", "waits"}, {"-bob@1", "ada@1"},
 		},
@@ -88,6 +96,8 @@ type crowd struct {
 	limits Limits
 	here   []*Ticket // in the order of their coming
 	in     map[*Ticket]bool
+	since  map[*Ticket]int // how many had left when it began to wait, or its account gave back what it had there
+	left   int
 }
 
 func (c *crowd) count(match func(*Ticket) bool) (n int) {
@@ -111,12 +121,15 @@ func (c *crowd) mayHold(a id.AccountID, v id.ServerID) bool {
 // best is who must get a slot next.
 func (c *crowd) best() (best *Ticket) {
 	for _, t := range c.here {
-		if !c.in[t] && c.mayHold(t.Account, t.Server) &&
-			(best == nil || c.holds(t.Account, t.Server) < c.holds(best.Account, best.Server)) {
+		if !c.in[t] && c.mayHold(t.Account, t.Server) && (best == nil || c.before(t, best)) {
 			best = t
 		}
 	}
 	return best
+}
+
+func (c *crowd) before(a, b *Ticket) bool {
+	return cmp.Or(cmp.Compare(c.holds(a.Account, a.Server), c.holds(b.Account, b.Server)), cmp.Compare(c.since[a], c.since[b])) < 0
 }
 
 func TestSlotsAreThoseOfTheNaiveForm(t *testing.T) {
@@ -145,7 +158,7 @@ type fataler interface{ Fatalf(string, ...any) }
 
 // run has each byte be one step: below 128 somebody asks, from there on somebody leaves, sometimes twice.
 func run(t fataler, limits Limits, steps []byte) {
-	s, all := New(limits), crowd{limits: limits, in: map[*Ticket]bool{}}
+	s, all := New(limits), crowd{limits: limits, in: map[*Ticket]bool{}, since: map[*Ticket]int{}}
 	for _, b := range steps {
 		if b < 128 {
 			ask(t, s, &all, id.AccountID(fmt.Sprint("account", b%5)), [...]id.ServerID{Unplaced, "one", "two", "three"}[b/5%4])
@@ -179,11 +192,17 @@ func ask(t fataler, s *Slots, all *crowd, a id.AccountID, v id.ServerID) {
 		}
 		return
 	}
-	all.here, all.in[ticket] = append(all.here, ticket), got == Holding
+	all.here, all.in[ticket], all.since[ticket] = append(all.here, ticket), got == Holding, all.left
 }
 
 func leave(t fataler, s *Slots, all *crowd, ticket *Ticket) {
 	all.here = slices.DeleteFunc(all.here, func(q *Ticket) bool { return q == ticket })
+	all.left++
+	for _, q := range all.here {
+		if all.in[ticket] && q.Account == ticket.Account && q.Server == ticket.Server {
+			all.since[q] = all.left
+		}
+	}
 	delete(all.in, ticket)
 	var want []*Ticket
 	for best := all.best(); best != nil; best = all.best() {
