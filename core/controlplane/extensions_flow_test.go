@@ -107,6 +107,31 @@ func TestAnExtensionThatCannotBePrepared(t *testing.T) {
 	}
 }
 
+// An agent that has made the change, and refuses for good to report on it, is not asked for ever. Nobody is told that nothing was
+// changed.
+func TestAnExtensionThatTheAgentCannotReportOn(t *testing.T) {
+	for name, canceled := range map[string]bool{"wanted": false, "canceled": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newExtensionWorld(t)
+			o := w.installing()
+			w.runOnce()
+			w.losing("ChangeExtension", 0) // it is changed
+			w.clock.Advance(time.Second)
+			w.runOnce()
+			if canceled {
+				must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
+			}
+			w.refusing("ChangeExtension", command.ReasonNotFound)
+			w.work(w.ControlPlane)
+			if f := w.operation(o.ID).Failure(); f == nil || f.Code != fault.AgentError {
+				t.Errorf("%+v", f)
+			}
+			equal(t, "installed", w.entry("citext").InstalledVersion, "1.6")
+			w.expectEvent("extension.failed", o.ID)
+		})
+	}
+}
+
 // The agent forgets with the closing why it failed. Killed after that, the next process still tells.
 func TestTheReasonOfAFailureSurvivesACrash(t *testing.T) {
 	w := newExtensionWorld(t)

@@ -46,7 +46,8 @@ type change struct {
 }
 
 // step asks the agent for the change. It keeps sending the same command, which starts the work and then reports on it. An outcome
-// that the agent has not confirmed yet leaves the operation running: nothing is tried a second time.
+// that the agent has not confirmed yet leaves the operation running: nothing is tried a second time. What the agent refuses for
+// good ends it, as where another agent has taken the server over that has no such database.
 func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (work.Next, error) {
 	c := change{Job: job, x: x, of: job.Operation()}
 	var err error
@@ -76,11 +77,21 @@ func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (
 	case report.State == command.ExtensionDone:
 		return c.Finish(ctx, c.succeeded(report))
 	}
-	cause := causeOf(report)
+	return c.fail(ctx, causeOf(report))
+}
+
+// fail ends an operation that no other question would bring further. An agent that refuses to report on the change, and to close
+// the operation because the change is committed, would do so for ever, as where its ledger has lost the database.
+func (c change) fail(ctx context.Context, cause *fault.Error) (work.Next, error) {
 	if err := c.BeginFailing(ctx, stageFailing, cause, nil); err != nil {
 		return work.Next{}, err
 	}
-	return c.closeAs(ctx, c.failed(cause))
+	next, err := c.closeAs(ctx, c.failed(cause))
+	if command.RefusedFor(err, command.ReasonCompleted) {
+		const text = "the extension was changed, but the database server cannot report on it; the catalog shows what is installed"
+		return c.Finish(ctx, c.failed(fault.New(fault.AgentError, text)))
+	}
+	return next, err
 }
 
 // ask sends the command. A permanent refusal is returned as a report of failure: the agent has changed nothing.
@@ -105,7 +116,7 @@ func (c change) decided() (e work.Ending, decided bool) {
 	return c.canceled(), c.of.CancelRequested
 }
 
-// closeAs ends the work at the agent, and the operation. ReasonCompleted: the change is made, and is concluded instead.
+// closeAs ends the work at the agent, and the operation. ReasonCompleted: the change is made, and nothing has ended.
 func (c change) closeAs(ctx context.Context, e work.Ending) (work.Next, error) {
 	if err := c.Close(ctx, c.agent); err != nil {
 		return work.Next{}, err
