@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
@@ -15,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -243,6 +245,21 @@ func TestReadingAnExtensionChecksProgress(t *testing.T) {
 	w.readExtension(o.ID)
 	equal(t, "calls", w.server.Calls("ChangeExtension"), 2)
 	w.expectEvent("extension.succeeded", o.ID)
+}
+
+// Who may not change extensions is shown how an operation stands, and moves nothing.
+func TestWhoOnlyReadsMovesNoExtension(t *testing.T) {
+	w := newExtensionWorld(t)
+	o := w.installing()
+	reader := (&roleWorld{world: w, db: w.only().ID}).member(account.Developer)
+	r := must(w.Access.Reach(w.ctx, reader, w.only().ID, account.See, rollout.ExtensionCatalog))(t)
+	equal(t, "status", must(w.Extensions.Status(w.ctx, r, o.ID))(t).Status, operation.Queued)
+	w.runOnce()
+	w.clock.Advance(time.Hour)
+	equal(t, "status", must(w.Extensions.Status(w.ctx, r, o.ID))(t).Status, operation.Running)
+	equal(t, "calls", w.server.Calls("ChangeExtension"), 1)
+	w.work(w.ControlPlane)
+	equal(t, "status", must(w.Extensions.Status(w.ctx, r, o.ID))(t).Status, operation.Succeeded)
 }
 
 // Very many may wait for their turn at the agent: it is told once whose they are, and is asked less often.

@@ -13,15 +13,16 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Status returns an operation on an extension of the database. If it is open, and its next step is due, that is done first, so
-// that a client that keeps reading sees progress even while no batch host runs. OPERATION_NOT_FOUND: the database has no such
-// operation, or it is of another kind.
+// Status returns an operation on an extension of the database. If it is open, its next step is due, and the caller might have
+// asked for it, that is done first: it begins with a queued change, asks the agent how it goes, or ends the operation. So a
+// client that keeps reading sees progress even while no batch host runs. To others it is shown as it is. OPERATION_NOT_FOUND: the
+// database has no such operation, or it is of another kind.
 func (x *Extensions) Status(ctx context.Context, r access.Reached, op id.OperationID) (operation.Operation, error) {
 	if err := r.Permit(account.See, rollout.ExtensionCatalog); err != nil {
 		return operation.Operation{}, err
 	}
 	o, err := x.get(ctx, r, op)
-	if err != nil || !o.Claimable(x.plane.Clock.Now()) {
+	if err != nil || !o.Claimable(x.plane.Clock.Now()) || r.Permit(account.Configure) != nil {
 		return o, err
 	}
 	x.advance(ctx, r, o)
