@@ -1,6 +1,7 @@
 package extensions
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -36,8 +37,10 @@ func (c *Changer) change(
 	}
 	defer func() { _ = db.Close() }() // nothing is lost with the connection
 	tell(stageChanging, 0)
+	blocker := ""
 	for began := time.Now(); ; {
-		blocker, err := c.attempt(ctx, db, j, change)
+		seen, err := c.attempt(ctx, db, j, change)
+		blocker = cmp.Or(seen, blocker) // on a busy server the last attempt may have ended before anybody was seen
 		switch reason := refusal(err, change); {
 		case err == nil:
 			crash.Point(crash.ExtensionCommitted)
