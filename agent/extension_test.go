@@ -1,12 +1,9 @@
 package agent_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"database/sql"
 	"encoding/json"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -15,8 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
-	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 // supported are the versions of PostgreSQL 16.
@@ -67,18 +62,13 @@ func (s *stack) wantInUse(t testing.TB, w wanted, name extension.Name) {
 		t.Errorf("%+v", e)
 	}
 	owner := s.owner(t, w)
-	setup, query := usesOf(name)
+	at := strings.LastIndex(uses[name], ";") + 1
+	setup, query := uses[name][:at], uses[name][at:]
 	check.Must(owner.Exec(setup))(t)
 	var works bool
 	if check.NoError(t, owner.QueryRow(query).Scan(&works)); !works {
 		t.Errorf("%s is not what it should be", query)
 	}
-}
-
-// usesOf are the statements that need an extension, and the query that is true then.
-func usesOf(name extension.Name) (setup, query string) {
-	at := strings.LastIndex(uses[name], ";") + 1
-	return uses[name][:at], uses[name][at:]
 }
 
 // wantUnchanged demands that a change fails, and that the message says why.
@@ -151,31 +141,6 @@ func TestExtensionsAreInstalledAsTheOwner(t *testing.T) {
 		t.Errorf("the extensions belong to %s", owner)
 	}
 	s.noChangeLogins(t)
-	s.worksElsewhere(t, w)
-}
-
-// worksElsewhere makes a backup, downloads it, restores it in a cluster that knows nothing of this one, and uses the extensions.
-func (s *stack) worksElsewhere(t *testing.T, w wanted) {
-	t.Helper()
-	s.wantBackup(t, w.backup(newUUID(), backupName, true), command.BackupDone, "")
-	status, file, err := s.request(http.MethodGet, backupPath(w, backupName), nil)
-	if err != nil || status != http.StatusOK {
-		t.Fatal(status, err)
-	}
-	elsewhere := clustertest.New(t, nil)
-	psql := exec.Command(check.Must(toolchain.Find())(t).Psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", elsewhere.URL("postgres"))
-	psql.Stdin = check.Must(gzip.NewReader(bytes.NewReader(file)))(t)
-	if out, err := psql.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	restored := open(t, elsewhere.URL("postgres"))
-	for _, name := range extension.Names {
-		_, query := usesOf(name)
-		var works bool
-		if check.NoError(t, restored.QueryRow(query).Scan(&works)); !works {
-			t.Errorf("elsewhere %s is not what it should be", query)
-		}
-	}
 }
 
 // Nobody has these versions from this service, but a database that was restored from elsewhere may. pgcrypto 1.3 differs from 1.2

@@ -15,6 +15,7 @@ import (
 
 // Even a server that logs every statement, and every one that fails, logs no verifier and no password.
 func TestServerLogHoldsNoSecret(t *testing.T) {
+	t.Parallel()
 	pg := clustertest.New(t, map[string]string{
 		"log_statement": "all", "log_min_duration_statement": "0", "log_min_error_statement": "debug5",
 		"log_transaction_sample_rate": "1",
