@@ -161,3 +161,18 @@ func TestExtensionsAreUpgraded(t *testing.T) {
 	}
 	s.noChangeLogins(t)
 }
+
+// A ledger that was restored into another server names transactions that this one has never had.
+func TestAChangeBegunOnAnotherServerIsMade(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.Managed)
+	for _, end := range []func(protocol.Command){
+		func(c protocol.Command) { s.done(t, closing(c.OperationID)) },
+		func(c protocol.Command) { s.wantChanged(t, w, c, extension.PgTrgm) },
+	} {
+		c := w.change(extension.Install, extension.PgTrgm)
+		check.Must(s.super.Exec(`INSERT INTO ledger.job (operation_id, step, kind, database_id, payload, xact)
+			VALUES ($1, $2, $2, $3, $4, '999999999999')`, c.OperationID, string(c.Kind), w.id, string(c.Payload)))(t)
+		end(c)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lib/pq"
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/crash"
@@ -147,7 +148,7 @@ func (c *Changer) settled(ctx context.Context, j jobs.Job) (done bool, err error
 // committed ends the session of the last attempt, and asks PostgreSQL what has become of its transaction. It is one of the
 // server, not of the database, and what it was asked for cannot be undone by whoever changes the database since. PostgreSQL
 // remembers it for hundreds of millions of others; one that it has forgotten counts as not committed, and the next attempt finds
-// out that nothing is left to do.
+// out that nothing is left to do. So does one that it has never had, where the ledger was restored into another server.
 func (c *Changer) committed(ctx context.Context, j jobs.Job) (bool, error) {
 	if err := c.endSession(ctx, j.OperationID); err != nil {
 		return false, err
@@ -155,7 +156,7 @@ func (c *Changer) committed(ctx context.Context, j jobs.Job) (bool, error) {
 	const query = `SELECT pg_xact_status(xact) FROM ledger.job WHERE operation_id = $1 AND step = $2`
 	var status sql.NullString
 	err := c.Admin.QueryRowContext(ctx, query, string(j.OperationID), j.Step).Scan(&status)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sql.ErrNoRows) || pq.As(err, unknownTransaction) != nil {
 		return false, nil
 	}
 	if err == nil && status.String == "in progress" {
@@ -163,6 +164,8 @@ func (c *Changer) committed(ctx context.Context, j jobs.Job) (bool, error) {
 	}
 	return status.String == "committed", err
 }
+
+const unknownTransaction = "22023" // it is in the future
 
 // remember enters the transaction in which the change is about to be made, before it is.
 func (c *Changer) remember(ctx context.Context, j jobs.Job, xact string) error {
