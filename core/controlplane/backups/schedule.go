@@ -19,7 +19,8 @@ func (b *Backups) registerRounds() {
 	rounds.Register(b.plane.Rounds, rounds.Task{Name: "daily backups", Every: plane.RoundEvery, Do: b.schedule})
 	rounds.RegisterServers(b.plane.Rounds, rounds.ServerTask[ports.DoomedBackup]{
 		Name: "deleted and expired backups", Every: plane.RoundEvery, Find: b.doomed, Do: b.eraseDoomed,
-		Of: func(d ports.DoomedBackup) (id.ServerID, id.AccountID) { return d.ServerID, d.AccountID },
+		Of:  func(d ports.DoomedBackup) (id.ServerID, id.AccountID) { return d.ServerID, d.AccountID },
+		Key: func(d ports.DoomedBackup) string { return string(d.Filename) },
 	})
 }
 

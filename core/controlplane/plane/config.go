@@ -40,8 +40,8 @@ type Config struct {
 	LeaseHold time.Duration
 	// CreateWait is how long a request waits for a creation or a lifecycle action to finish; by default 60 s.
 	CreateWait time.Duration
-	// RoleWait is how long a request about a role, a login or query timeouts waits for the agent, which continues afterwards; by
-	// default 20 s.
+	// RoleWait is how long a request about a role, a login or query timeouts waits for the agent, which continues afterwards, and
+	// how long a round waits that pushes settings or an allowlist; by default 20 s.
 	RoleWait time.Duration
 	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
 	SizeWait time.Duration

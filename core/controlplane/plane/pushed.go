@@ -25,7 +25,8 @@ type Pushed struct {
 // RegisterPushed registers the periodic task.
 func (p *Plane) RegisterPushed(u Pushed) {
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[database.Record]{
-		Name: u.Task, Every: RoundEvery, Of: OfRecord,
+		Name: u.Task, Every: RoundEvery, Limit: p.RoleWait, Of: OfRecord,
+		Key:  func(r database.Record) string { return string(r.ID) },
 		Find: func(ctx context.Context) ([]database.Record, error) { return p.Due(ctx, u.Due, RoundMost) },
 		Do: func(ctx context.Context, r database.Record) error {
 			return p.UnlessSettled(ctx, u.Name+".pending", r.ID, p.Push(ctx, r.ID, u))

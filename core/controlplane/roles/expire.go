@@ -15,7 +15,8 @@ import (
 func (r *Roles) registerRounds() {
 	rounds.RegisterServers(r.plane.Rounds, rounds.ServerTask[ports.DueChange]{
 		Name: "changes of logins", Every: plane.RoundEvery, Find: r.dueChanges, Do: r.goOn,
-		Of: func(c ports.DueChange) (id.ServerID, id.AccountID) { return c.ServerID, c.AccountID },
+		Of:  func(c ports.DueChange) (id.ServerID, id.AccountID) { return c.ServerID, c.AccountID },
+		Key: func(c ports.DueChange) string { return string(c.ID) },
 	})
 }
 

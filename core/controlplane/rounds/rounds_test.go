@@ -48,7 +48,8 @@ func newWorld(left ...piece) *world {
 			defer w.mu.Unlock()
 			return slices.Clone(w.left), nil
 		},
-		Of: func(p piece) (id.ServerID, id.AccountID) { return p.server, p.account },
+		Of:  func(p piece) (id.ServerID, id.AccountID) { return p.server, p.account },
+		Key: func(p piece) string { return p.name },
 		Do: func(ctx context.Context, p piece) error {
 			err := w.do(ctx, p)
 			w.mu.Lock()
@@ -138,6 +139,32 @@ func TestErrors(t *testing.T) {
 		}
 		if err := w.Once(t.Context()); err != nil || !slices.Equal(w.have(), c.want) {
 			t.Errorf("%s: %v, %v", what, w.have(), err)
+		}
+	}
+}
+
+// Pieces that never have an answer delay the others of their account once, however many they are: each round tries one of them,
+// after all others.
+func TestPiecesWithoutAnswer(t *testing.T) {
+	bad := []piece{{"s", "a", "bad1"}, {"s", "a", "bad2"}}
+	w := newWorld(append(bad, piece{"s", "a", "first"})...)
+	var tried []string
+	w.do = func(_ context.Context, p piece) error {
+		tried = append(tried, p.name)
+		if slices.Contains(bad, p) {
+			return &command.Refusal{Reason: command.ReasonUnavailable}
+		}
+		return nil
+	}
+	for _, want := range [][]string{
+		{"bad1"}, {"bad2"}, {"first", "bad1"}, {"new", "bad2"}, {"bad1"}, {"bad2"},
+	} {
+		if want[0] == "new" {
+			w.left = append(w.left, piece{"s", "a", "new"})
+		}
+		tried = nil
+		if err := w.Once(t.Context()); err != nil || !slices.Equal(tried, want) {
+			t.Errorf("tried %v, want %v (%v)", tried, want, err)
 		}
 	}
 }

@@ -1,8 +1,11 @@
 package rounds
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,10 +23,13 @@ type ServerTask[W any] struct {
 	Find func(ctx context.Context) ([]W, error)
 	// Of is the server that a piece of work asks, and for whose sake.
 	Of func(W) (id.ServerID, id.AccountID)
+	// Key names a piece of work from round to round; nil where there is one of each account on a server at most.
+	Key func(W) string
 	// Limit bounds one piece of work; by default DefaultLimit.
 	Limit time.Duration
 	// Do does one piece of work, and logs its error. After one that is no answer of the server, see NoAnswer, the account's
-	// other pieces wait for the next round, so that a dead server costs a round one attempt and not one for every piece.
+	// other pieces wait for the next round, so that a dead server costs a round one attempt and not one for every piece. There
+	// they come first: what fails again and again, or takes its whole time, delays the others once.
 	Do func(ctx context.Context, w W) error
 }
 
@@ -39,7 +45,9 @@ func RegisterServers[W any](r *Runner, t ServerTask[W]) {
 	if t.Limit == 0 {
 		t.Limit = DefaultLimit
 	}
-	p := pass[W]{ServerTask: t, runner: r, turns: map[turn]bool{}, slots: map[id.ServerID]chan struct{}{}}
+	p := pass[W]{
+		ServerTask: t, runner: r, turns: map[turn]bool{}, unanswered: map[turn][]string{}, slots: map[id.ServerID]chan struct{}{},
+	}
 	r.tasks = append(r.tasks, task{name: t.Name, every: t.Every, round: p.round})
 }
 
@@ -54,9 +62,10 @@ type pass[W any] struct {
 	ServerTask[W]
 	runner *Runner
 
-	mu    sync.Mutex
-	turns map[turn]bool
-	slots map[id.ServerID]chan struct{}
+	mu         sync.Mutex
+	turns      map[turn]bool
+	unanswered map[turn][]string // keys of the pieces that had no answer when they were last tried, in that order
+	slots      map[id.ServerID]chan struct{}
 }
 
 func (p *pass[W]) round(ctx context.Context, start func(work func())) error {
@@ -75,11 +84,12 @@ func (p *pass[W]) round(ctx context.Context, start func(work func())) error {
 			alive[of.server] = sync.OnceValue(func() bool { return p.answers(ctx, of.server) })
 		}
 	}
+	p.forget(work)
 	for _, of := range order {
 		if slot, free := p.begin(of); free {
 			start(func() {
 				defer p.end(of)
-				p.take(ctx, slot, alive[of.server], work[of])
+				p.take(ctx, slot, of, alive[of.server], work[of])
 			})
 		}
 	}
@@ -107,7 +117,7 @@ func (p *pass[W]) end(of turn) {
 }
 
 // take does an account's work on a server when there is a slot.
-func (p *pass[W]) take(ctx context.Context, slot chan struct{}, alive func() bool, work []W) {
+func (p *pass[W]) take(ctx context.Context, slot chan struct{}, of turn, alive func() bool, work []W) {
 	select {
 	case slot <- struct{}{}:
 	case <-ctx.Done():
@@ -117,11 +127,55 @@ func (p *pass[W]) take(ctx context.Context, slot chan struct{}, alive func() boo
 	if !alive() {
 		return
 	}
-	for _, w := range work {
-		if err := p.one(ctx, w); ctx.Err() != nil || NoAnswer(err) {
+	for _, w := range p.othersFirst(of, work) {
+		err := p.one(ctx, w)
+		if ctx.Err() != nil {
+			return
+		}
+		p.note(of, w, NoAnswer(err))
+		if NoAnswer(err) {
 			return
 		}
 	}
+}
+
+// othersFirst puts the pieces that had no answer when they were last tried behind the others, the latest one last. It forgets
+// those that are no longer found.
+func (p *pass[W]) othersFirst(of turn, work []W) []W {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.unanswered[of]
+	if len(before) == 0 {
+		return work
+	}
+	place := func(w W) int { return slices.Index(before, p.Key(w)) } // -1 for the others
+	slices.SortStableFunc(work, func(a, b W) int { return cmp.Compare(place(a), place(b)) })
+	p.unanswered[of] = slices.DeleteFunc(slices.Clone(before), func(key string) bool {
+		return !slices.ContainsFunc(work, func(w W) bool { return p.Key(w) == key })
+	})
+	return work
+}
+
+// forget forgets the turns for which nothing is found any more.
+func (p *pass[W]) forget(work map[turn][]W) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.unanswered, func(of turn, _ []string) bool { return work[of] == nil && !p.turns[of] })
+}
+
+// note remembers whether a piece had no answer.
+func (p *pass[W]) note(of turn, w W, unanswered bool) {
+	if p.Key == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := p.Key(w)
+	keys := slices.DeleteFunc(p.unanswered[of], func(known string) bool { return known == key })
+	if unanswered {
+		keys = append(keys, key)
+	}
+	p.unanswered[of] = keys
 }
 
 // answers looks for an outage, once in a round, before anything is written for the server's sake. Every answer is a sign of life.
