@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/lib/pq"
 
@@ -161,19 +159,4 @@ func (s settingsSeen) forOwner(name string) int64 {
 		}
 	}
 	return 0
-}
-
-// inMilliseconds reads a time as PostgreSQL takes it for these parameters; 0 is none.
-func inMilliseconds(value string) int64 {
-	value = strings.TrimSpace(value)
-	number := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyz ")
-	units := map[string]time.Duration{
-		"us": time.Microsecond, "": time.Millisecond, "ms": time.Millisecond, "s": time.Second, "min": time.Minute, "h": time.Hour,
-		"d": 24 * time.Hour,
-	}
-	n, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return 0
-	}
-	return int64(n * float64(units[strings.TrimSpace(value[len(number):])]) / float64(time.Millisecond))
 }

@@ -78,12 +78,24 @@ func TestStatementsOfSettings(t *testing.T) {
 	}
 }
 
+// writtenTimes are times as customers may store them, and what they are in milliseconds.
+var writtenTimes = map[string]int64{
+	"0": 0, "60000": 60_000, "+7": 7, "77s": 77_000, "1min": 60_000, " 2 d ": 172_800_000, "\t3\nh\v": 10_800_000,
+	"0x3c": 60, "0X3Cs": 60_000, "010": 8, "010min": 480_000, "0x1e3": 483, "00": 0, "0d": 0,
+	"1.5h": 5_400_000, ".5s": 500, "5.": 5, "010.5": 10, "010.5s": 10_500, "1e3": 1000,
+	"1.5e3s": 1_500_000, "2E-1min": 12_000, "010e1": 100,
+	"900us": 1, "400us": 0, "0.5": 0, "1.5": 2, "2.5ms": 2, "0.0004s": 0, "1.0006s": 1001,
+	"0.3d": 25_200_000, "0.0001h": 0, "0.01h": 60_000,
+	"-0": 0, "-0.4": 0, "2147483647": 2_147_483_647, "24.8d": 2_142_000_000, "2147483647000us": 2_147_483_647,
+}
+
 func TestTimesAsPostgreSQLTakesThem(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "60000": 60_000, "77s": 77_000, "1min": 60_000, "1.5h": 5_400_000, " 2 d ": 172_800_000, "900us": 0, "x": 0,
-	} {
+	for text, want := range writtenTimes {
 		if got := inMilliseconds(text); got != want {
 			t.Errorf("%q is %d ms, want %d", text, got, want)
 		}
+	}
+	if got := inMilliseconds("x"); got != 0 {
+		t.Errorf("what is no time is %d ms", got)
 	}
 }

@@ -35,6 +35,7 @@ func madeIn(t *testing.T, db *sql.DB, logins int) databaseRow {
 func TestSettingsThatAreReadAreBounded(t *testing.T) {
 	db := ledger(t)
 	x := &Executor{db: db}
+	wantSameTimes(t, db)
 	d := madeIn(t, db, settingsAtOnce/len(settingNames)+1)
 	long := quote(strings.Repeat(" ", 3<<20) + "15s")
 	set := func(login, where string) {
@@ -67,6 +68,23 @@ func TestSettingsThatAreReadAreBounded(t *testing.T) {
 			if len(one.value) > 64 {
 				t.Errorf("%d bytes of %s of %q are read", len(one.value), one.name, one.role)
 			}
+		}
+	}
+}
+
+// PostgreSQL itself takes each of these times for what we do.
+func wantSameTimes(t *testing.T, db *sql.DB) {
+	t.Helper()
+	tx := check.Must(db.BeginTx(t.Context(), nil))(t)
+	defer tx.Rollback()
+	for text, want := range writtenTimes {
+		var got int64
+		_, err := tx.ExecContext(t.Context(), "SELECT set_config('lock_timeout', $1, true)", text)
+		if err == nil {
+			err = tx.QueryRowContext(t.Context(), "SELECT setting FROM pg_settings WHERE name = 'lock_timeout'").Scan(&got)
+		}
+		if err != nil || got != want {
+			t.Errorf("PostgreSQL takes %q for %d ms, want %d (%v)", text, got, want, err)
 		}
 	}
 }
