@@ -154,6 +154,14 @@ func TestReadOnlyByDefault(t *testing.T) {
 		}
 		check.Must(db.Exec("BEGIN READ WRITE; TRUNCATE big; COMMIT"))(t)
 	}
+	for _, statement := range []string{
+		"BEGIN READ WRITE; ALTER ROLE CURRENT_USER SET default_transaction_read_only = off; COMMIT", "INSERT INTO big VALUES (1)",
+		"ALTER ROLE CURRENT_USER RESET default_transaction_read_only",
+	} {
+		db := s.owner(t, w)
+		check.Must(db.Exec(statement))(t)
+		check.NoError(t, db.Close())
+	}
 	session := check.Must(s.pooledOwner(t, w).Conn(t.Context()))(t)
 	for _, statement := range []string{"SET default_transaction_read_only = off", "DROP TABLE bigger", "VACUUM FULL big"} {
 		check.Must(session.ExecContext(t.Context(), statement))(t)
