@@ -93,7 +93,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		Questions: []server.Question{
 			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.SetAccounts),
 			server.Answering(a.sizes.Use),
-			server.Answering(a.executor.Settings),
+			server.Answering(a.executor.Settings), server.Answering(a.executor.Applied),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening(a.openBackup),
 			server.Answering(a.executor.Extensions),
 		},

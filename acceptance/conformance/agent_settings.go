@@ -15,6 +15,7 @@ var settingsCases = map[string]func(t *testing.T, s AgentStand){
 	"settings are set and taken back":      settingsSet,
 	"settings of a lower generation":       settingsStale,
 	"settings of no database":              settingsOfNothing,
+	"settings and allowlists are known":    settingsKnown,
 	"settings of customers are told":       settingsOverridden,
 	"settings close, and nothing opens":    settingsClose,
 	"settings close a database that stops": settingsCloseStopped,
@@ -89,6 +90,40 @@ func settingsOfNothing(t *testing.T, s AgentStand) {
 	set := command.Configure{DatabaseID: db, Generation: 1}
 	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, ports.Fence{}, set)), command.ReasonNotFound)
 	wantReason(t, refusal(ports.Ask(bounded(t), s.Agent, command.Settings{DatabaseID: db})), command.ReasonNotFound)
+}
+
+// The agent knows what it has done last of what belongs to no operation.
+func settingsKnown(t *testing.T, s AgentStand) {
+	g := stageOf(t, s)
+	applied := func(db id.DatabaseID) (found map[command.Kind]int64) {
+		after, more := command.AppliedFromStart, true
+		for more && found == nil {
+			part := must(ports.Ask(bounded(t), s.Agent, command.AskApplied{After: after}))(t)
+			for _, one := range part.Databases {
+				if one.DatabaseID <= after {
+					t.Errorf("%s comes after %s", one.DatabaseID, after)
+				}
+				if after = one.DatabaseID; after == db {
+					found = one.Generations
+				}
+			}
+			more = part.More
+		}
+		return found
+	}
+	if got := applied(g.spec.DatabaseID); got == nil || len(got) > 0 {
+		t.Errorf("applied in a new one: %v", got)
+	}
+	settings, allowlist := command.Configure{}.About().Kind, command.SetAllowlist{}.About().Kind
+	for generation := int64(2); generation < 4; generation++ {
+		g.configure(t, command.Configure{Generation: generation})
+		networks := command.SetAllowlist{DatabaseID: g.spec.DatabaseID, Generation: generation + 3}
+		noError(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, networks))
+		want := map[command.Kind]int64{settings: generation, allowlist: generation + 3}
+		if got := applied(g.spec.DatabaseID); !reflect.DeepEqual(got, want) {
+			t.Errorf("applied: %v, want %v", got, want)
+		}
+	}
 }
 
 func settingsOverridden(t *testing.T, s AgentStand) {

@@ -41,6 +41,7 @@ func relay(behind ports.Agent) http.Handler {
 	answering[command.DatabaseSize](mux, behind)
 	answering[command.Settings](mux, behind)
 	answering[command.StorageUse](mux, behind)
+	answering[command.AskApplied](mux, behind)
 	answering[command.InspectLogin](mux, behind)
 	answering[command.SetAccounts](mux, behind)
 	answering[command.RoomForBackup](mux, behind)

@@ -7,6 +7,7 @@
 //	POST /v1/commands                                   Command -> Reply
 //	POST /v1/logins/inspect                             command.InspectLogin -> command.LoginState
 //	PUT  /v1/accounts                                   command.SetAccounts -> 204
+//	GET  /v1/applied/{after}                            command.Applied
 //	GET  /v1/databases/{id}/size                        command.Size
 //	GET  /v1/databases/{id}/backups/room                204, or a refusal
 //	GET  /v1/databases/{id}/backups/{filename}          the file

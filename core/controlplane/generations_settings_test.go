@@ -42,6 +42,28 @@ func TestSettingsOfRestoredMetadata(t *testing.T) {
 	}
 }
 
+// The server was restored from a backup. What it was told since is told again, within ten minutes.
+func TestSettingsThatAServerHasLost(t *testing.T) {
+	w := newWorld(t)
+	db := w.made("shop").Record.ID
+	must(w.setsTimeouts(db, querytimeout.Short, "one"))(t)
+	must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
+	pushes := func() int { return w.server.Calls("Configure") + w.server.Calls("SetAllowlist") }
+	before := pushes()
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "pushes of what is there", pushes(), before)
+
+	w.server.Rewind(db)
+	equal(t, "in force", must(w.QueryTimeouts.Get(w.ctx, w.reached(db)))(t).InForce.StatementMs, int64(0))
+	ok(t, w.Rounds.Once(w.ctx)) // finds it
+	ok(t, w.Rounds.Once(w.ctx))
+	w.timeoutsAre(db, querytimeout.Short)
+	w.enforced(db)
+	equal(t, "pushes of what was lost", pushes(), before+2)
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "pushes of what is there again", pushes(), before+2)
+}
+
 // An agent that never takes a generation is asked a few times and left for the next round, which is told.
 func TestSettingsThatAreAlwaysOvertaken(t *testing.T) {
 	w := newWorld(t)

@@ -172,6 +172,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return s.storageUse(q), nil
 	case command.Settings:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.SettingsInForce, error) { return d.settingsInForce(), nil })
+	case command.AskApplied:
+		return s.applied(q), nil
 	case command.InspectLogin:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.LoginState, error) {
 			return command.LoginState{Condition: d.condition(q.Username, q.Verifier)}, nil

@@ -104,7 +104,9 @@ func (a *Allowlist) change(
 func (a *Allowlist) pushed() plane.Pushed {
 	return plane.Pushed{
 		Name: "allowlist", Task: "allowlists", Due: ports.DueAllowlist, Send: a.send,
+		Kind:       command.SetAllowlist{}.About().Kind,
 		Generation: func(r *database.Record) *int64 { return &r.AllowlistGeneration },
+		Applied:    func(r *database.Record) *int64 { return &r.AllowlistApplied },
 	}
 }
 

@@ -3,6 +3,7 @@ package plane
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -10,20 +11,23 @@ import (
 )
 
 // Pushed is a part of databases' records that their servers are told outside of operations. Its generation grows with every
-// change; a change is stored first and then pushed, and a periodic task pushes again what a crash or an outage left behind.
+// change; a change is stored first and then pushed, and a periodic task pushes again what a crash or an outage left behind. A
+// second one finds what a server that was restored from a backup has lost.
 type Pushed struct {
-	Name string // begins the names of its log lines
-	Task string // names its periodic task
+	Name string       // begins the names of its log lines
+	Task string       // names its periodic task
+	Kind command.Kind // of the command that is sent
 	Due  ports.DueWork
-	// Generation is where a record has the stored generation.
-	Generation func(r *database.Record) *int64
+	// Generation is where a record has the stored generation, and Applied that which the server is known to have.
+	Generation, Applied func(r *database.Record) *int64
 	// Send tells the server what is stored, unless it is known to have that, and records that it has. It returns the generation
 	// that it sent.
 	Send func(ctx context.Context, db id.DatabaseID) (sent int64, err error)
 }
 
-// RegisterPushed registers the periodic task.
+// RegisterPushed registers the periodic tasks.
 func (p *Plane) RegisterPushed(u Pushed) {
+	p.registerLost(u)
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[database.Record]{
 		Name: u.Task, Every: RoundEvery, Limit: p.RoleWait, Of: OfRecord,
 		Key:  func(r database.Record) string { return string(r.ID) },

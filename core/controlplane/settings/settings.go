@@ -6,6 +6,7 @@ package settings
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -25,7 +26,9 @@ func New(p *plane.Plane) *Settings {
 func (s *Settings) pushed() plane.Pushed {
 	return plane.Pushed{
 		Name: "settings", Task: "settings", Due: ports.DueSettings, Send: s.send,
+		Kind:       command.Configure{}.About().Kind,
 		Generation: func(r *database.Record) *int64 { return &r.SettingsGeneration },
+		Applied:    func(r *database.Record) *int64 { return &r.SettingsApplied },
 	}
 }
 

@@ -1,0 +1,87 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// lostEvery is how often servers are asked what they have: one may have been restored from a backup.
+const lostEvery = 10 * time.Minute
+
+// registerLost registers the periodic task that finds what servers have lost.
+func (p *Plane) registerLost(u Pushed) {
+	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
+		Name: "lost " + u.Task, Every: lostEvery,
+		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
+		Find: func(ctx context.Context) ([]server.Server, error) {
+			return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+				return tx.Storage().Servers(ctx)
+			})
+		},
+		Do: func(ctx context.Context, s server.Server) error {
+			return p.UnlessSettled(ctx, u.Name+".not_compared", "", p.findLost(ctx, s, u))
+		},
+	})
+}
+
+// findLost asks a server for the generations that it has, and records where they are lower than it is known to have had: what is
+// stored is then pushed again. It passes over an agent that is too old to be asked.
+func (p *Plane) findLost(ctx context.Context, s server.Server, u Pushed) error {
+	agent, err := p.Fleet.Agent(s)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for after, more := command.AppliedFromStart, true; more; {
+		part, err := ports.Ask(ctx, agent, command.AskApplied{After: after})
+		if command.RefusedFor(err, command.ReasonNoRoute) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		failed = errors.Join(failed, p.compare(ctx, s.ID, u, part.Databases))
+		if more = part.More && len(part.Databases) > 0; more {
+			after = part.Databases[len(part.Databases)-1].DatabaseID
+		}
+	}
+	return failed
+}
+
+func (p *Plane) compare(ctx context.Context, of id.ServerID, u Pushed, list []command.AppliedIn) error {
+	has, dbs := map[id.DatabaseID]int64{}, make([]id.DatabaseID, 0, len(list))
+	for _, one := range list {
+		has[one.DatabaseID], dbs = one.Generations[u.Kind], append(dbs, one.DatabaseID)
+	}
+	records, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Storage().OnServer(ctx, of, dbs)
+	})
+	for _, r := range records {
+		if known := *u.Applied(&r); has[r.ID] < known {
+			err = errors.Join(err, p.lost(ctx, r.ID, u, known, has[r.ID]))
+		}
+	}
+	return err
+}
+
+// lost records a lower generation, unless a push has recorded another one meanwhile. One that was done after the server had
+// answered is taken for lost, too: it is pushed once more, and the server has done it.
+func (p *Plane) lost(ctx context.Context, db id.DatabaseID, u Pushed, known, has int64) error {
+	p.Journal.Log(ctx, ports.JournalEvent{What: u.Name + ".lost", DatabaseID: db})
+	return p.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+		applied := u.Applied(&stored)
+		if *applied != known {
+			return nil
+		}
+		*applied = has
+		return tx.Databases().Save(ctx, stored)
+	})
+}
