@@ -13,38 +13,50 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// Whatever point an agent dies at, its successor carries the command out, or ends what is left of its sessions. The points of
-// closing are passed too.
+// TestCrashWhileConfiguring has agents die, and PgBouncer, on one server.
 func TestCrashWhileConfiguring(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
+	for _, c := range []struct {
+		what string
+		test func(t *testing.T, s *stack)
+	}{
+		{"at each point", diesWhileConfiguring},
+		{"and the command does not come again", leavesOlderSessions},
+		{"between database and role", diesBetweenDatabaseAndRole},
+		{"PgBouncer", configuresWithoutPgBouncer},
+	} {
+		t.Run(c.what, func(t *testing.T) { c.test(t, s) })
+	}
+}
+
+// Whatever point an agent dies at, its successor carries the command out, or ends what is left of its sessions. The points of
+// closing are passed too.
+func diesWhileConfiguring(t *testing.T, s *stack) {
+	agent := s.child(t, "")
 	points := append(pointsOf("settings"), crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded)
 	for i, point := range points {
 		if strings.HasPrefix(point, "agent.access.") && !turn(i, 0, 3) {
 			continue
 		}
-		t.Run(point, func(t *testing.T) {
-			maker := s.child(t, "")
-			w := s.made(t, database.Managed)
-			maker.kill()
-			conns := s.connected(t, w)
-			closed := w.configure(1, command.Configure{Timeouts: standard, ReadOnly: true, Closed: true})
-			s.crashAt(t, point, closed)
-			s.child(t, "")
-			s.done(t, closed)
-			dead(t, "closed", conns)
-			s.getsInNowhere(t, "closed", w.present(database.OwnerLogin))
-			s.done(t, w.configure(2, command.Configure{Timeouts: standard}))
-			s.getsIn(t, "lifted", w.present(database.OwnerLogin))
-			s.shows(t, w.present(database.OwnerLogin), "statement_timeout", "1min")
-		})
+		t.Log(point)
+		w := s.made(t, database.Managed) // by the successor at the point before
+		agent.kill()
+		conns := s.connected(t, w)
+		closed := w.configure(1, command.Configure{Timeouts: standard, ReadOnly: true, Closed: true})
+		s.crashAt(t, point, closed)
+		agent = s.child(t, "")
+		s.done(t, closed)
+		dead(t, "closed", conns)
+		s.getsInNowhere(t, "closed", w.present(database.OwnerLogin))
+		s.done(t, w.configure(2, command.Configure{Timeouts: standard}))
+		s.getsIn(t, "lifted", w.present(database.OwnerLogin))
+		s.shows(t, w.present(database.OwnerLogin), "statement_timeout", "1min")
 	}
 }
 
 // Nobody sends the command again: the sessions of before end all the same, and one inside a transaction when that is over.
-func TestSuccessorEndsOlderSessions(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
+func leavesOlderSessions(t *testing.T, s *stack) {
 	maker := s.child(t, "")
 	w := s.made(t, database.Managed)
 	maker.kill()
@@ -64,9 +76,7 @@ func TestSuccessorEndsOlderSessions(t *testing.T) {
 
 // An agent is killed between ALTER DATABASE and ALTER ROLE, which an administrator's change of the role holds up: nothing is set.
 // A customer's would be ended before anybody could look.
-func TestCrashBetweenDatabaseAndRole(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
+func diesBetweenDatabaseAndRole(t *testing.T, s *stack) {
 	victim := s.child(t, "")
 	w := s.made(t, database.Managed)
 	tx := check.Must(s.super.BeginTx(t.Context(), nil))(t)
@@ -99,9 +109,7 @@ func TestCrashBetweenDatabaseAndRole(t *testing.T) {
 
 // While PgBouncer is away the settings are stored, and a round in which it cannot be told is one a second. It is told when it is
 // back, by whoever comes first.
-func TestSettingsWhilePgBouncerIsAway(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
+func configuresWithoutPgBouncer(t *testing.T, s *stack) {
 	s.child(t, "")
 	w := s.made(t, database.Managed)
 	check.NoError(t, s.bouncer.Stop(t.Context()))

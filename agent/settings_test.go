@@ -132,6 +132,7 @@ func TestQueryOverTheLimitIsEnded(t *testing.T) {
 }
 
 func TestReadOnlyByDefault(t *testing.T) {
+	t.Parallel()
 	s, w := databaseStack(t)
 	owner := w.present(database.OwnerLogin)
 	maker := s.owner(t, w)
