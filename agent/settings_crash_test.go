@@ -1,7 +1,11 @@
 package agent_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 // TestCrashWhileConfiguring has agents die, and PgBouncer, on one server.
@@ -21,6 +26,7 @@ func TestCrashWhileConfiguring(t *testing.T) {
 		what string
 		test func(t *testing.T, s *stack)
 	}{
+		{"and PostgreSQL is restored", restoresPostgreSQL},
 		{"at each point", diesWhileConfiguring},
 		{"and the command does not come again", leavesOlderSessions},
 		{"between database and role", diesBetweenDatabaseAndRole},
@@ -53,6 +59,40 @@ func diesWhileConfiguring(t *testing.T, s *stack) {
 		s.getsIn(t, "lifted", w.present(database.OwnerLogin))
 		s.shows(t, w.present(database.OwnerLogin), "statement_timeout", "1min")
 	}
+}
+
+// PostgreSQL is restored from a backup that was made before a database was closed. The agent tells so, and the same command does
+// it again.
+func restoresPostgreSQL(t *testing.T, s *stack) {
+	agent := s.child(t, "")
+	w := s.made(t, database.Managed)
+	s.done(t, w.configure(1, command.Configure{Timeouts: standard}))
+	data, kept := s.one(t, "SHOW data_directory"), filepath.Join(t.TempDir(), "data")
+	meanwhile := func(script string) {
+		t.Helper()
+		agent.kill()
+		check.NoError(t, s.pg.Stop(t.Context(), cluster.Immediate))
+		check.Must(exec.CommandContext(t.Context(), "sh", "-c", script, data, kept).Output())(t)
+		check.NoError(t, s.pg.Start(context.Background())) // it outlives the subtest
+		agent = s.child(t, "")
+	}
+	applied := func(want string) {
+		t.Helper()
+		_, text, err := s.request(http.MethodGet, "/v1/applied/0", nil)
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("applied: %s, want %s (%v)", text, want, err)
+		}
+	}
+	meanwhile(`cp -a "$0" "$1"`)
+	applied(`{"database.configure":1}`)
+	closed := w.configure(2, command.Configure{Closed: true})
+	s.done(t, closed)
+	applied(`{"database.configure":2}`)
+	meanwhile(`rm -r "$0"/* && mv "$1"/* "$0"`)
+	applied(`{"database.configure":1}`)
+	s.getsIn(t, "restored", w.present(database.OwnerLogin))
+	s.done(t, closed)
+	s.getsInNowhere(t, "closed again", w.present(database.OwnerLogin))
 }
 
 // Nobody sends the command again: the sessions of before end all the same, and one inside a transaction when that is over.
