@@ -181,7 +181,10 @@ func recentMailsAreCounted(w *world) {
 	r := w.addDatabase("shop")
 	_, other := w.addAccount("eve@example.com")
 	foreign := w.addDatabase("foreign", func(r *database.Record) { r.AccountID = other.ID })
-	for _, to := range []string{"bob@example.com", "BOB@Example.com", "carol@example.com"} {
+	for _, to := range []string{
+		"bob@example.com", "BOB@Example.com", "Bob+1@example.com", "bob+@example.com", "bob++a+b@example.com",
+		"carol@example.com", "carol+bob@example.com", "+bob@example.com", "bob@example.com+1", "b.ob@example.com", "bob@example.org",
+	} {
 		m := w.mail(r, minutes(5))
 		m.Recipient = to
 		w.update(addMail(m))
@@ -190,10 +193,10 @@ func recentMailsAreCounted(w *world) {
 	w.addMail(r, minutes(1)) // too long ago
 	var got mail.Recent
 	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Mails().Recent(ctx, w.account.ID, "Bob@example.COM", minutes(1))
+		got, err = tx.Mails().Recent(ctx, w.account.ID, "Bob+Shop@example.COM", minutes(1))
 		return err
 	})
-	w.equal("recent mails", got, mail.Recent{ToRecipient: 2, OfAccount: 3, Together: 3})
+	w.equal("recent mails", got, mail.Recent{ToRecipient: 5, OfAccount: 11, Together: 6})
 }
 
 func mailClaimIsTheCores(w *world) {

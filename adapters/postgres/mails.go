@@ -15,6 +15,9 @@ var mailChanges = []string{
 	"sealed_token", "status", "attempts", "finished_at", "lease_owner", "lease_until", "not_before",
 }
 
+// mailbox is mail.Mailbox, as the index mails_of_mailbox has it.
+const mailbox = `lower(regexp_replace(recipient, '^([^@+]+)[+][^@]*', '\1'))`
+
 const unsent = "status IN ('pending', 'sending')"
 
 var (
@@ -22,9 +25,9 @@ var (
 	addMailLane = written("INSERT INTO mail_lanes (account_id, turn) VALUES ($1, 0) ON CONFLICT DO NOTHING")
 	recentMails = written(`
 		SELECT count(*) FILTER (WHERE account_id = $1) AS of_account,
-			count(*) FILTER (WHERE account_id = $1 AND lower(recipient) = lower($2)) AS to_recipient,
-			count(*) FILTER (WHERE lower(recipient) = lower($2)) AS together
-		FROM mails WHERE (account_id = $1 OR lower(recipient) = lower($2)) AND created_at > $3`)
+			count(*) FILTER (WHERE account_id = $1 AND ` + mailbox + ` = $2) AS to_recipient,
+			count(*) FILTER (WHERE ` + mailbox + ` = $2) AS together
+		FROM mails WHERE (account_id = $1 OR ` + mailbox + ` = $2) AND created_at > $3`)
 	withdrawMails = written(`
 		UPDATE mails SET status = 'withdrawn', finished_at = $2, sealed_token = NULL, lease_owner = '', lease_until = NULL,
 			lease_epoch = lease_epoch + CASE status WHEN 'sending' THEN 1 ELSE 0 END
@@ -49,7 +52,7 @@ func (m mails) Add(ctx context.Context, row mail.Mail) error {
 func (m mails) Recent(
 	ctx context.Context, account id.AccountID, recipient string, since time.Time,
 ) (mail.Recent, error) {
-	return one[mail.Recent](ctx, m.session, recentMails, account, recipient, since)
+	return one[mail.Recent](ctx, m.session, recentMails, account, mail.Mailbox(recipient), since)
 }
 
 func (m mails) Withdraw(ctx context.Context, i id.InvitationID, now time.Time) error {

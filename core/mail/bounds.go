@@ -11,27 +11,27 @@ import (
 // no customer can use up the mails that another may send.
 const (
 	Window       = 24 * time.Hour
-	MaxRecipient = 5   // of one account to one address
+	MaxRecipient = 5   // of one account to one Mailbox
 	MaxAccount   = 200 // of one account to all addresses
-	MaxTogether  = 25  // of all accounts to one address
+	MaxTogether  = 25  // of all accounts to one Mailbox
 )
 
 // Recent is how many mails were added within Window, withdrawn ones too.
 type Recent struct {
-	ToRecipient int `db:"to_recipient"` // of the account to the address
+	ToRecipient int `db:"to_recipient"` // of the account to the address, with any tag
 	OfAccount   int `db:"of_account"`   // of the account
-	Together    int `db:"together"`     // of all accounts to the address
+	Together    int `db:"together"`     // of all accounts to the address, with any tag
 }
 
 // Admit returns RATE_LIMITED where an account that has caused so many mails may not cause another to the same address.
 func (r Recent) Admit() error {
 	switch {
 	case r.ToRecipient >= MaxRecipient:
-		return tooMany("this address was sent %d invitations in the last 24 hours; wait before you send another", MaxRecipient)
+		return tooMany("this address, with any +tag, was sent %d invitations in the last 24 hours; wait before the next", MaxRecipient)
 	case r.OfAccount >= MaxAccount:
-		return tooMany("the account has sent %d invitations in the last 24 hours; wait before you send another", MaxAccount)
+		return tooMany("the account has sent %d invitations in the last 24 hours; wait before the next", MaxAccount)
 	case r.Together >= MaxTogether:
-		return tooMany("%d invitations were sent to this address in the last 24 hours; wait before you send another", MaxTogether)
+		return tooMany("%d invitations went to this address, with any +tag, in the last 24 hours; wait before the next", MaxTogether)
 	}
 	return nil
 }

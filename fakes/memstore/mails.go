@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -37,7 +36,7 @@ func (m mails) Recent(
 ) (mail.Recent, error) {
 	return read(ctx, m.session, func(s *state) (recent mail.Recent, _ error) {
 		for _, row := range s.mails.byKey {
-			same := strings.EqualFold(row.Recipient, recipient)
+			same := mail.Mailbox(row.Recipient) == mail.Mailbox(recipient)
 			if !row.CreatedAt.After(since) {
 				continue
 			}
