@@ -56,6 +56,12 @@ func (o fakeOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	return err
 }
 
+// RemoveMember implements spec.Operator.
+func (o fakeOperator) RemoveMember(of id.DatabaseID, email string) error {
+	_, err := o.use().RemovePerson(context.Background(), of, email)
+	return err
+}
+
 // NewKey implements spec.Operator.
 func (o fakeOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.Key, error) {
 	n := operator.NewKey{AccountID: a.ID, Label: "a key", Scope: account.FullAccount}

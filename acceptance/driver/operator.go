@@ -51,6 +51,12 @@ func (o realOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	return err
 }
 
+// RemoveMember implements spec.Operator.
+func (o realOperator) RemoveMember(of id.DatabaseID, email string) error {
+	_, err := o.admin("member", "remove", "--database", string(of), "--email", email)
+	return err
+}
+
 // NewKey implements spec.Operator.
 func (o realOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.Key, error) {
 	args := []string{"key", "create", "--account", string(a.ID), "--label", "a key"}

@@ -124,7 +124,10 @@ var inviting = []Scenario{
 			s.Refused(refusal(key.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
 			ada.Adds(made, bob.Account.Email, "admin")
 			s.Refused(refusal(key.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
-			s.WithKey(bob.Account, made.ID).Sees(made.ID)
+			key = s.WithKey(bob.Account, made.ID)
+			key.Sees(made.ID)
+			s.OK(s.Operator.RemoveMember(made.ID, strings.ToUpper(bob.Account.Email)))
+			s.Refused(refusal(key.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
 		}},
 	{Name: "the owner is no member, and no more than fifty invitations are open", Play: func(s *Stage) {
 		ada, made := s.Owner()

@@ -158,6 +158,30 @@ func TestARemovedMembersKeysLoseTheDatabase(t *testing.T) {
 	refused(t, w.reaches(key, account.See), fault.DatabaseNotFound) // a later membership opens nothing by itself
 }
 
+// An owner who may not use the API any more has the operator remove somebody.
+func TestAnOperatorRemovesAnAddress(t *testing.T) {
+	w := newShared(t)
+	bob, _, _ := w.newAccount("bob@example.org", account.Pro)
+	w.adds("bob@example.org", account.Admin)
+	key, token := w.keyOf(bob.ID), w.invited("carol@example.org", account.Viewer)
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.Plan = account.Free }))(t)
+	of := w.db.Record().ID
+	w.clock.Advance(time.Second)
+	equal(t, "bob", must(w.Operator.RemovePerson(w.ctx, of, "BOB@example.org"))(t), members.Removed{Memberships: 1})
+	refused(t, w.reaches(key, account.See), fault.DatabaseNotFound)
+	w.clock.Advance(time.Second)
+	equal(t, "carol", must(w.Operator.RemovePerson(w.ctx, of, "carol@example.org"))(t), members.Removed{Invitations: 1})
+	w.nobody(token)
+	refused(t, errOf(w.Operator.RemovePerson(w.ctx, of, "carol@example.org")), fault.MemberNotFound)
+	refused(t, errOf(w.Operator.RemovePerson(w.ctx, "no database", "bob@example.org")), fault.DatabaseNotFound)
+	log := must(w.Operator.Audit(w.ctx, of, ports.Page{}))(t)
+	for i, want := range []audit.Action{audit.InvitationRevoked, audit.MemberRemoved} {
+		if got := log[i].What; got.Action != want || got.Actor != audit.Operator {
+			t.Errorf("%s by %s, want %s by the operator", got.Action, got.Actor.Name, want)
+		}
+	}
+}
+
 func TestMembersAreForTheOwner(t *testing.T) {
 	w := newShared(t)
 	bob, _, _ := w.newAccount("bob@example.org", account.Pro)

@@ -75,11 +75,11 @@ func (m *Members) Revoke(ctx context.Context, r access.Reached, of id.Invitation
 		if err != nil {
 			return plane.NotFound(err, member.ErrNotFound())
 		}
-		return m.revoke(ctx, tx, r, db, i)
+		return m.revoke(ctx, tx, r.Caller().Actor(), db, i)
 	})
 }
 
-func (m *Members) revoke(ctx context.Context, tx ports.Tx, r access.Reached, db database.Record, i member.Invitation) error {
+func (m *Members) revoke(ctx context.Context, tx ports.Tx, by audit.Actor, db database.Record, i member.Invitation) error {
 	revoked, err := i.Revoked(m.plane.Clock.Now())
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (m *Members) revoke(ctx context.Context, tx ports.Tx, r access.Reached, db 
 	if err := m.end(ctx, tx, revoked); err != nil {
 		return err
 	}
-	return m.audit(ctx, tx, r.Caller().Actor(), db, audit.InvitationRevoked, revoked)
+	return m.audit(ctx, tx, by, db, audit.InvitationRevoked, revoked)
 }
 
 // end stores an invitation that has ended, and withdraws its mail.

@@ -121,7 +121,7 @@ func (m *Members) addMember(
 	}
 	for _, i := range invited {
 		if strings.EqualFold(i.Email, joined.Email) {
-			if err := m.revoke(ctx, tx, r, db, i); err != nil {
+			if err := m.revoke(ctx, tx, r.Caller().Actor(), db, i); err != nil {
 				return joined, err
 			}
 		}

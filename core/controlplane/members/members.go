@@ -49,17 +49,20 @@ func (m *Members) List(ctx context.Context, r access.Reached) (Listing, error) {
 	if err := permit(r); err != nil {
 		return Listing{}, err
 	}
-	db := r.Record()
-	return ports.Read(ctx, m.plane.Store, func(ctx context.Context, tx ports.Tx) (l Listing, err error) {
-		if l.Owner, err = ownerOf(ctx, tx, db); err != nil {
-			return l, err
-		}
-		if l.Members, err = tx.Members().List(ctx, db.ID); err != nil {
-			return l, err
-		}
-		l.Invitations, err = m.invitations(ctx, tx, db.ID)
-		return l, err
+	return ports.Read(ctx, m.plane.Store, func(ctx context.Context, tx ports.Tx) (Listing, error) {
+		return m.list(ctx, tx, r.Record())
 	})
+}
+
+func (m *Members) list(ctx context.Context, tx ports.Tx, db database.Record) (l Listing, err error) {
+	if l.Owner, err = ownerOf(ctx, tx, db); err != nil {
+		return l, err
+	}
+	if l.Members, err = tx.Members().List(ctx, db.ID); err != nil {
+		return l, err
+	}
+	l.Invitations, err = m.invitations(ctx, tx, db.ID)
+	return l, err
 }
 
 // Invitations returns the invitations to a database that are open or expired, the oldest first. Errors as for List.
@@ -121,11 +124,15 @@ func (m *Members) Remove(ctx context.Context, r access.Reached, of id.Membership
 		if err != nil {
 			return plane.NotFound(err, errMemberNotFound())
 		}
-		if err := tx.Members().Remove(ctx, who.Membership); err != nil {
-			return err
-		}
-		return m.plane.Audit(ctx, tx, db, r.Caller().Actor(), audit.MemberRemoved, about(who))
+		return m.remove(ctx, tx, r.Caller().Actor(), db, who)
 	})
+}
+
+func (m *Members) remove(ctx context.Context, tx ports.Tx, by audit.Actor, db database.Record, who member.Member) error {
+	if err := tx.Members().Remove(ctx, who.Membership); err != nil {
+		return err
+	}
+	return m.plane.Audit(ctx, tx, db, by, audit.MemberRemoved, about(who))
 }
 
 // update runs fn for the owner, in a transaction that has locked the database.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
@@ -23,11 +24,12 @@ type Operator struct {
 	plane *plane.Plane
 	*roles.Overrides
 	*storage.Quotas
+	*members.Roster
 }
 
 // New makes the use cases.
 func New(p *plane.Plane) *Operator {
-	return &Operator{plane: p, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p)}
+	return &Operator{plane: p, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p)}
 }
 
 // NewAccount describes a user and the account that the user owns.
