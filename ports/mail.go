@@ -15,8 +15,9 @@ type Mailer interface {
 	// Check returns an error where no mail can ever be sent to an address: FEATURE_NOT_AVAILABLE where the installation sends none,
 	// VALIDATION_ERROR on "email" where the address is none that mail servers take. It asks no server.
 	Check(to string) error
-	// Send hands a mail over. An error that is a *mail.Refusal is permanent: the same mail will always be refused. Any other may
-	// be gone later; it may also mean that the mail was taken and the answer lost. No error contains the mail's text.
+	// Send hands a mail over. An error that is a *mail.Refusal is permanent: the same mail will always be refused, or may be, where
+	// the refusal is doubtful. Any other may be gone later; it may also mean that the mail was taken and the answer lost. No error
+	// contains the mail's text.
 	Send(ctx context.Context, m mail.Message) error
 }
 

@@ -53,9 +53,16 @@ func transactionFailure(ctx context.Context, err error) error {
 		}
 		return errors.New(text)
 	case failed.Reason == gomail.ErrSMTPRcptTo:
-		return &message.Refusal{Reason: "the mail server refuses the address (" + codes + ")"}
+		return &message.Refusal{Reason: "the mail server refuses the address (" + codes + ")", Doubtful: unexplained(failed)}
 	}
-	return &message.Refusal{Reason: "the mail server refuses the mail (" + codes + ")"}
+	return &message.Refusal{Reason: "the mail server refuses the mail (" + codes + ")", Doubtful: unexplained(failed)}
+}
+
+// unexplained reports whether the server refuses without a cause. Some answer so, say 550, to a sender whom they do not know yet,
+// or while something behind them fails.
+func unexplained(failed *gomail.SendError) bool {
+	enhanced := failed.EnhancedStatusCode()
+	return enhanced == "" || enhanced == "5.0.0"
 }
 
 // permanent reports whether the server will answer the same to another attempt. What it says of the sender or the log-in, and

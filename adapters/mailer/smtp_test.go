@@ -124,14 +124,32 @@ func TestMailsArrive(t *testing.T) {
 	}
 }
 
-// failed sends, and returns the error, which must have neither token nor password in it, and not be a refusal where the operator
-// or time can mend it. No connection may stay open.
-func failed(t *testing.T, s *mailserver.Server, m *mailer.SMTP, permanent bool, want string) {
+// verdict is what becomes of a mail that was not taken.
+type verdict string
+
+const (
+	later    verdict = "later" // the operator or time can mend it
+	doubtful verdict = "doubtful"
+	final    verdict = "final"
+)
+
+func verdictOf(err error) verdict {
+	var refusal *mail.Refusal
+	switch {
+	case !errors.As(err, &refusal):
+		return later
+	case refusal.Doubtful:
+		return doubtful
+	}
+	return final
+}
+
+// failed sends, which must fail with an error that has neither token nor password in it. No connection may stay open.
+func failed(t *testing.T, s *mailserver.Server, m *mailer.SMTP, so verdict, want string) {
 	t.Helper()
 	err := m.Send(t.Context(), letter())
-	var refusal *mail.Refusal
-	if err == nil || errors.As(err, &refusal) != permanent || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v; want %q, permanent: %t", err, want, permanent)
+	if err == nil || verdictOf(err) != so || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v (%s); want %q (%s)", err, verdictOf(err), want, so)
 	}
 	for _, secret := range []string{token, password, "no-reply@service.example", "bob@"} {
 		if err != nil && strings.Contains(err.Error(), secret) {
@@ -147,32 +165,40 @@ func failed(t *testing.T, s *mailserver.Server, m *mailer.SMTP, permanent bool, 
 func TestServersRefuse(t *testing.T) {
 	t.Parallel()
 	echo := "what you sent was " + token + " for bob@example.com from no-reply@service.example"
+	bare := func(code int) func(*smtp.Conn) error {
+		return func(*smtp.Conn) error {
+			return &smtp.SMTPError{Code: code, EnhancedCode: smtp.NoEnhancedCode, Message: echo}
+		}
+	}
 	for name, v := range map[string]struct {
-		server    mailserver.Options
-		permanent bool
-		want      string
+		server mailserver.Options
+		so     verdict
+		want   string
 	}{
-		"a session, for now":  {mailserver.Options{OnConnect: mailserver.Refuse(421, "too busy")}, false, "too busy"},
-		"a session":           {mailserver.Options{OnConnect: mailserver.Refuse(554, "not from you")}, false, "not from you"},
-		"the sender, for now": {mailserver.Options{OnMail: mailserver.Refuse(451, "later")}, false, "later"},
-		"the sender":          {mailserver.Options{OnMail: mailserver.Refuse(550, "who is that")}, false, "who is that"},
+		"a session, for now":  {mailserver.Options{OnConnect: mailserver.Refuse(421, "too busy")}, later, "too busy"},
+		"a session":           {mailserver.Options{OnConnect: mailserver.Refuse(554, "not from you")}, later, "not from you"},
+		"the sender, for now": {mailserver.Options{OnMail: mailserver.Refuse(451, "later")}, later, "later"},
+		"the sender":          {mailserver.Options{OnMail: mailserver.Refuse(550, "who is that")}, later, "who is that"},
 		"the address, for now": {
-			mailserver.Options{OnRcpt: mailserver.Refuse(450, echo, 2, 1)}, false, "450 4.2.1 to sending SMTP RCPT TO command",
+			mailserver.Options{OnRcpt: mailserver.Refuse(450, echo, 2, 1)}, later, "450 4.2.1 to sending SMTP RCPT TO command",
 		},
-		"the address":        {mailserver.Options{OnRcpt: mailserver.Refuse(550, echo, 1, 1)}, true, "refuses the address (550 5.1.1)"},
-		"relaying":           {mailserver.Options{OnRcpt: mailserver.Refuse(554, echo, 7, 1)}, false, "554 5.7.1"},
-		"without a log-in":   {mailserver.Options{OnRcpt: mailserver.Refuse(530, echo)}, false, "530"},
-		"the mail, for now":  {mailserver.Options{OnData: mailserver.Refuse(452, echo)}, false, "452"},
-		"the mail":           {mailserver.Options{OnData: mailserver.Refuse(554, echo, 6, 0)}, true, "refuses the mail (554 5.6.0)"},
-		"the mail by policy": {mailserver.Options{OnData: mailserver.Refuse(550, echo, 7, 1)}, false, "550 5.7.1"},
+		"the address":          {mailserver.Options{OnRcpt: mailserver.Refuse(550, echo, 1, 1)}, final, "the address (550 5.1.1)"},
+		"the address, bare":    {mailserver.Options{OnRcpt: bare(550)}, doubtful, "refuses the address (550)"},
+		"the address, somehow": {mailserver.Options{OnRcpt: mailserver.Refuse(553, echo)}, doubtful, "the address (553 5.0.0)"},
+		"the mail, bare":       {mailserver.Options{OnData: bare(554)}, doubtful, "refuses the mail (554)"},
+		"relaying":             {mailserver.Options{OnRcpt: mailserver.Refuse(554, echo, 7, 1)}, later, "554 5.7.1"},
+		"without a log-in":     {mailserver.Options{OnRcpt: mailserver.Refuse(530, echo)}, later, "530"},
+		"the mail, for now":    {mailserver.Options{OnData: mailserver.Refuse(452, echo)}, later, "452"},
+		"the mail":             {mailserver.Options{OnData: mailserver.Refuse(554, echo, 6, 0)}, final, "refuses the mail (554 5.6.0)"},
+		"the mail by policy":   {mailserver.Options{OnData: mailserver.Refuse(550, echo, 7, 1)}, later, "550 5.7.1"},
 		"a log-in that is missing": {
-			mailserver.Options{User: "u", Password: "p"}, false, "530",
+			mailserver.Options{User: "u", Password: "p"}, later, "530",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := listen(t, v.server)
-			failed(t, s, client(t, s), v.permanent, v.want)
+			failed(t, s, client(t, s), v.so, v.want)
 		})
 	}
 }

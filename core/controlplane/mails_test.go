@@ -65,11 +65,14 @@ func TestMailIsTriedAgain(t *testing.T) {
 func TestMailIsGivenUp(t *testing.T) {
 	w := newWorld(t)
 	const elsewhere = "carol@example.com"
-	w.mailbox.On(recipient, func(context.Context, int) error {
-		return &mail.Refusal{Reason: "the mail server refuses the address (550 5.1.1)"}
+	w.mailbox.On(recipient, func(_ context.Context, n int) error {
+		return &mail.Refusal{Reason: "the mail server refuses the address (550 5.1.1)", Doubtful: n == 1}
 	})
 	w.mailbox.On(elsewhere, down)
 	refused := w.invites(w.made("shop").Record, recipient)
+	w.mails(w.ControlPlane)
+	equal(t, "status after a doubtful refusal", w.stored(refused).Status, mail.Pending)
+	w.clock.Advance(time.Minute)
 	w.mails(w.ControlPlane)
 	w.mailEnded(refused, mail.Failed)
 	w.toldOnce(refused, "the mail server refuses the address (550 5.1.1)")

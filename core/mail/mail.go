@@ -45,6 +45,7 @@ func SecretContext(m id.MailID) string { return "mail/" + string(m) }
 type Outcome struct {
 	Error     string
 	Permanent bool // another attempt would fail the same way
+	Doubtful  bool // another attempt may fail the same way: it is the last where MaxDoubtful have failed, however they failed
 }
 
 // Settle returns the mail after an attempt: sent, due again after the schedule's delay, or given up.
@@ -64,7 +65,7 @@ func (m Mail) Settle(o Outcome, now time.Time) (Mail, error) {
 func (m Mail) afterFailure(o Outcome, now time.Time) (Event, time.Time) {
 	delay, left := Delay(m.Attempts)
 	next := now.Add(delay)
-	if o.Permanent || !left || !next.Before(m.ExpiresAt) {
+	if o.Permanent || o.Doubtful && m.Attempts >= MaxDoubtful || !left || !next.Before(m.ExpiresAt) {
 		return GiveUp, now
 	}
 	return Retry, next

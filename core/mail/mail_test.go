@@ -34,7 +34,9 @@ func TestTokenIsThereUntilTheEnd(t *testing.T) {
 				}
 			case 1:
 				if m.Status == Sending {
-					m, err = m.Settle(Outcome{Error: "later", Permanent: rapid.Bool().Draw(t, "permanent")}, now)
+					m, err = m.Settle(Outcome{
+						Error: "later", Permanent: rapid.Bool().Draw(t, "permanent"), Doubtful: rapid.Bool().Draw(t, "doubtful"),
+					}, now)
 				}
 			case 2:
 				if m.Status == Sending && rapid.IntRange(0, 9).Draw(t, "luck") == 0 {
@@ -84,6 +86,28 @@ func TestScheduleEnds(t *testing.T) {
 	}
 	if _, left := Delay(0); left {
 		t.Error("a mail without failures waits")
+	}
+}
+
+func TestDoubtfulRefusalsAreBelievedLater(t *testing.T) {
+	m, now, refused := pending(), began, Outcome{Error: "refused", Doubtful: true}
+	for attempt := 1; m.Status == Pending; attempt++ {
+		var err error
+		if m, err = m.Claimed("d", now, Hold).Settle(refused, now); err != nil {
+			t.Fatal(err)
+		}
+		if (attempt == MaxDoubtful) != (m.Status == Failed) {
+			t.Fatalf("after %d attempts it is %s", attempt, m.Status)
+		}
+		now = m.NotBefore
+	}
+	if took := m.FinishedAt.Sub(began); took != 23*time.Minute {
+		t.Errorf("it was given up after %s", took)
+	}
+	m = pending()
+	m.Attempts = MaxDoubtful
+	if m, err := m.Claimed("d", began, Hold).Settle(Outcome{Error: "the server is down"}, began); err != nil || m.Status != Pending {
+		t.Errorf("a failure of the server: %s, %v", m.Status, err)
 	}
 }
 

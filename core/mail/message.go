@@ -16,7 +16,10 @@ type Message struct {
 	HTML    string
 }
 
-// Refusal means that a mail will never be taken. Reason may be shown to the customer.
-type Refusal struct{ Reason string }
+// Refusal means that a mail will never be taken.
+type Refusal struct {
+	Reason   string // may be shown to the customer
+	Doubtful bool   // whoever refuses gives no cause, and may mean it for now only
+}
 
 func (r *Refusal) Error() string { return r.Reason }

@@ -18,6 +18,10 @@ var delays = [...]time.Duration{
 // MaxAttempts is how many attempts of one mail may fail.
 const MaxAttempts = len(delays) + 1
 
+// MaxDoubtful is how many attempts may fail before a refusal without a cause is believed. The last of them is 23 minutes after
+// the first, when a mail server that defers strangers commonly lets a mail in.
+const MaxDoubtful = 5
+
 // Delay is how long to wait after the given number of failed attempts, 1 or more; ok is false when none is left.
 func Delay(failed int) (d time.Duration, ok bool) {
 	if failed < 1 || failed > len(delays) {

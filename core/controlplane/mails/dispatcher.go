@@ -149,7 +149,7 @@ func outcomeOf(failure error) mail.Outcome {
 	case failure == nil:
 		return mail.Outcome{}
 	case errors.As(failure, &refusal):
-		return mail.Outcome{Error: refusal.Reason, Permanent: true}
+		return mail.Outcome{Error: refusal.Reason, Permanent: !refusal.Doubtful, Doubtful: refusal.Doubtful}
 	}
 	return mail.Outcome{Error: "the mail could not be sent in several days of attempts"}
 }
