@@ -28,7 +28,7 @@ type Databases interface {
 	Reach(ctx context.Context, v Viewer, db id.DatabaseID) (database.Record, account.Standing, error)
 	// Visible lists what Reach would return, by creation time and ID.
 	Visible(ctx context.Context, v Viewer, p Page) ([]database.Record, error)
-	// Lock returns a record and locks it until the transaction ends; ErrNoRow when there is none.
+	// Lock returns a record and locks it until the transaction ends; ErrNoRow when there is none. Who locks several does so by ID.
 	Lock(ctx context.Context, db id.DatabaseID) (database.Record, error)
 	// Count returns how many databases count against the account's quota.
 	Count(ctx context.Context, account id.AccountID) (int, error)

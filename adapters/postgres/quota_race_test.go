@@ -68,15 +68,36 @@ func TestAQuotaThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestADatabaseThatIsRemovedMeanwhile changes an account while one of its databases is being removed.
-func TestADatabaseThatIsRemovedMeanwhile(t *testing.T) {
+// TestAnAccountThatChangesMeanwhile changes an account that somebody wants to lock who has locked one of its databases, and one
+// of whose databases is being removed.
+func TestAnAccountThatChangesMeanwhile(t *testing.T) {
 	w := newInviting(t, 2)
-	db, quota := w.databases[0].Record(), int64(7)
-	w.meanwhile(func() error {
-		change := func(a *account.Account) { a.DatabaseBytes = &quota }
-		_, err := w.processes[1].Operator.ChangeAccount(t.Context(), db.AccountID, change)
+	db := w.databases[0].Record()
+	quota, invited, changed, ended := int64(6), 0, 0, make(chan error, 1)
+	change := func() error {
+		_, err := w.processes[1].Operator.ChangeAccount(t.Context(), db.AccountID, func(a *account.Account) {
+			changed++
+			a.DatabaseBytes = &quota
+		})
 		return err
-	}, func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, db.ID) })
+	}
+	check.NoError(t, w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		if _, err := tx.Databases().Lock(ctx, db.ID); err != nil {
+			return err
+		}
+		if invited++; invited == 1 {
+			go func() { ended <- change() }()
+			w.waits()
+		}
+		_, err := tx.Accounts().LockForQuota(ctx, db.AccountID)
+		return err
+	}))
+	check.NoError(t, <-ended)
+	if invited != 1 || changed != 1 {
+		t.Errorf("there was a deadlock: %d and %d runs", invited, changed)
+	}
+	quota = 7
+	w.meanwhile(change, func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, db.ID) })
 	check.NoError(t, w.store.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		of, err := tx.Accounts().Get(ctx, db.AccountID)
 		if err == nil && (of.DatabaseBytes == nil || *of.DatabaseBytes != quota) {

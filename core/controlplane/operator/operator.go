@@ -65,7 +65,11 @@ func (o *Operator) ChangeAccount(
 	ctx context.Context, accountID id.AccountID, change func(*account.Account),
 ) (account.Account, error) {
 	var a account.Account
-	err := o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		owned, err := o.LockOwned(ctx, tx, accountID)
+		if err != nil {
+			return err
+		}
 		if a, err = tx.Accounts().LockForQuota(ctx, accountID); err != nil {
 			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
 		}
@@ -77,7 +81,7 @@ func (o *Operator) ChangeAccount(
 		if err := tx.Accounts().Save(ctx, a); err != nil {
 			return err
 		}
-		return o.QuotaChanged(ctx, tx, before, a)
+		return o.QuotaChanged(ctx, tx, owned, before, a)
 	})
 	return a, err
 }

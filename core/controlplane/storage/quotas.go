@@ -47,22 +47,35 @@ func (q *Quotas) OpenDatabase(ctx context.Context, db id.DatabaseID, by, reason 
 	return r, err
 }
 
-// QuotaChanged decides again over the databases of an account, which is saved by now, with the sizes that are stored. It belongs
-// to the transaction that changes the account.
-func (q *Quotas) QuotaChanged(ctx context.Context, tx ports.Tx, before, now account.Account) error {
+// LockOwned locks the databases of an account, which a transaction does before it locks the account. A database that is added
+// later has no size yet; when it is measured, the new quota is known.
+func (q *Quotas) LockOwned(ctx context.Context, tx ports.Tx, of id.AccountID) (owned []id.DatabaseID, err error) {
+	list, err := tx.Storage().OfAccount(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	for _, db := range list {
+		_, err := tx.Databases().Lock(ctx, db)
+		if errors.Is(err, ports.ErrNoRow) { // it was removed meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		owned = append(owned, db)
+	}
+	return owned, nil
+}
+
+// QuotaChanged decides again over the locked databases of an account, which is saved by now, with the sizes that are stored. It
+// belongs to the transaction that changes the account.
+func (q *Quotas) QuotaChanged(ctx context.Context, tx ports.Tx, owned []id.DatabaseID, before, now account.Account) error {
 	from, to := before.Quotas().DatabaseBytes, now.Quotas().DatabaseBytes
 	if from == to {
 		return nil
 	}
-	list, err := tx.Storage().OfAccount(ctx, now.ID)
-	if err != nil {
-		return err
-	}
-	for _, db := range list {
-		locked, err := tx.Databases().Lock(ctx, db)
-		if errors.Is(err, ports.ErrNoRow) { // it was removed meanwhile
-			continue
-		}
+	for _, db := range owned {
+		locked, err := tx.Databases().Lock(ctx, db) // again: it comes with the new quota
 		if err == nil {
 			err = move(ctx, q.plane, tx, locked, locked.Storage().QuotaChanged(locked.SizeBytes, from, to), audit.Operator, nil)
 		}
