@@ -259,6 +259,11 @@ func TestInvitationsExpire(t *testing.T) {
 	if stored() == nil {
 		t.Error("the invitation is kept for ever")
 	}
+	for _, details := range w.details() { // all that is left of somebody who never accepted
+		if email, has := details["email"]; has && email != "b…@example.org" {
+			t.Errorf("the address stands in the log: %v", details)
+		}
+	}
 }
 
 func TestADatabaseThatIsBeingDeletedTakesNobodyIn(t *testing.T) {

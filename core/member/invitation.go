@@ -1,7 +1,9 @@
 package member
 
 import (
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
@@ -57,6 +59,14 @@ func (i Invitation) Resent(role account.Standing, token Hash, now time.Time) (In
 		i.Role, i.TokenHash, i.ExpiresAt, i.EndedAt = role, token[:], now.Add(Validity), nil
 	}
 	return i, err
+}
+
+// Masked is the address in the activity log, which is kept: its first character and its domain. Of somebody who never accepts
+// nothing else is left once the invitation is forgotten. Until then the invitation has the address.
+func (i Invitation) Masked() string {
+	local, domain, _ := strings.Cut(i.Email, "@")
+	_, first := utf8.DecodeRuneInString(local)
+	return local[:first] + "…@" + domain
 }
 
 // apply applies an event by the table.

@@ -93,6 +93,16 @@ func TestTokensWorkOnce(t *testing.T) {
 	})
 }
 
+func TestMasked(t *testing.T) {
+	for email, want := range map[string]string{
+		"bob@example.org": "b…@example.org", "b@example.org": "b…@example.org", "öl+x@example.org": "ö…@example.org",
+	} {
+		if got := (Invitation{Email: email}).Masked(); got != want {
+			t.Errorf("%s is %s in the log", email, got)
+		}
+	}
+}
+
 func TestRoom(t *testing.T) {
 	list := func(n int, status Status) (all []Invitation) {
 		for range n {

@@ -211,11 +211,11 @@ func (m *Members) post(ctx context.Context, tx ports.Tx, db database.Record, i m
 	}, l.sealed, now))
 }
 
-// audit adds what happened to an invitation to the activity log; never its token.
+// audit adds what happened to an invitation to the activity log; never its token, nor the whole address.
 func (m *Members) audit(
 	ctx context.Context, tx ports.Tx, by audit.Actor, db database.Record, what audit.Action, i member.Invitation,
 ) error {
 	return m.plane.Audit(ctx, tx, db, by, what, audit.Details{
-		"invitationId": string(i.ID), "email": i.Email, "role": string(i.Role),
+		"invitationId": string(i.ID), "email": i.Masked(), "role": string(i.Role),
 	})
 }

@@ -38,8 +38,8 @@ func (a *Activity) List(
 		})
 }
 
-// hideAddresses leaves out the mail addresses of those who were invited, added or removed. Members see who acts, by name; the
-// list of people with their addresses is the owner's.
+// hideAddresses leaves out the mail addresses, masked ones too, of who was invited, added or removed. Members see who acts,
+// by name; the list of people with their addresses is the owner's.
 func hideAddresses(list []plane.By[audit.Entry]) {
 	for i := range list {
 		details := maps.Clone(list[i].What.Details)
