@@ -23,11 +23,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// TestKilledMailer kills the batch host before and after a mail server has the mail: it arrives, and one that arrives twice has
-// one Message-ID. Its token stands in no log, and in the metadata only encrypted, and only until it was sent.
-func TestKilledMailer(t *testing.T) {
-	t.Parallel()
-	w := startStack(t)
+// killsMailers kills a batch host before and after a mail server has the mail: it arrives, and one that arrives twice has one
+// Message-ID. Its token stands in no log, and in the metadata only encrypted, and only until it was sent.
+func killsMailers(t *testing.T, w *world) {
 	server := must(mailserver.Listen(mailserver.Options{Dir: t.TempDir(), User: "pgherd", Password: "of the operator"}))(t)
 	t.Cleanup(func() { noError(t, server.Close()) })
 	settings := []string{

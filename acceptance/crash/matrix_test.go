@@ -281,7 +281,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	}
 	for _, p := range points {
 		elsewhere := slices.Contains(webhooks.CrashPoints, p) || // acceptance/webhooks kills there
-			slices.Contains(mails.CrashPoints, p) || // TestKilledMailer does
+			slices.Contains(mails.CrashPoints, p) || // killsMailers does
 			strings.HasPrefix(p, "agent.settings.") || strings.HasPrefix(p, "agent.extension.") // the agent's tests do
 		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)

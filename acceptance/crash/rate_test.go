@@ -12,11 +12,21 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-// Three hosts that are flooded with one key let in its limit and not one request more, although each decides by leases and one is
-// killed over it. What is missing at the end is what that one can have held: an eighth of the limit.
-func TestAKeysLimitOverThreeHosts(t *testing.T) {
+// TestKilledHostsOfTheirOwn shares a stack among tests that disturb nothing in it: each starts the hosts that it kills.
+func TestKilledHostsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
+	for name, play := range map[string]func(*testing.T, *world){"a key's limit": limitsAKey, "mailers": killsMailers} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, w)
+		})
+	}
+}
+
+// limitsAKey floods three hosts with one key: they let in its limit and not one request more, although each decides by leases and
+// one is killed over it. What is missing at the end is what that one can have held: an eighth of the limit.
+func limitsAKey(t *testing.T, w *world) {
 	const limit, refill = 400, time.Hour / 400
 	u := w.newUser(t, 1)
 	var hosts []*stack.Host
