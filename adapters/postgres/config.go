@@ -25,6 +25,8 @@ type Config struct {
 	// IdleInTransaction ends a transaction whose process has stopped in the middle of it, which releases its locks; by default 15
 	// s.
 	IdleInTransaction time.Duration
+	// LockTimeout ends a wait for a lock, where the URL names no "lock_timeout"; by default nothing but StatementTimeout does.
+	LockTimeout time.Duration
 }
 
 // maxLifetime and maxIdleTime close connections, so that they move to a new primary in time.
@@ -68,6 +70,9 @@ func (c Config) driverConfig() (pq.Config, error) {
 	}
 	cfg.ConnectTimeout, cfg.ApplicationName = c.ConnectTimeout, "pgherd"
 	runtime := map[string]string{}
+	if c.LockTimeout > 0 {
+		runtime["lock_timeout"] = milliseconds(c.LockTimeout)
+	}
 	for name, value := range cfg.Runtime {
 		runtime[name] = value
 	}

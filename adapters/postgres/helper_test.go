@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"database/sql"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -23,4 +24,15 @@ func open(t testing.TB, db clustertest.Database) *postgres.Store {
 		check.NoError(t, store.Close())
 	})
 	return store
+}
+
+// awaitLockWait waits until a session of the database waits for a lock.
+func awaitLockWait(t testing.TB, db *sql.DB) {
+	t.Helper()
+	const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+	check.Eventually(t, "nobody waits for a lock", func() bool {
+		var waiting int
+		check.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&waiting))
+		return waiting > 0
+	})
 }

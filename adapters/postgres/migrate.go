@@ -21,13 +21,23 @@ var (
 	ErrSchemaNewer = errors.New("the metadata database is newer than this program: run a newer program")
 )
 
+// ErrLocked is the error of Migrate if it gave up on a lock.
+var ErrLocked = errors.New("another session holds a lock that a migration needs: the migration was undone, those before it are " +
+	"done; run pgherd migrate again when that session's transaction has ended")
+
+// lockTimeout bounds a migration's wait for one lock, because every host that needs the table waits behind it: it is below the
+// time that hosts give a statement.
+const lockTimeout = 5 * time.Second
+
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
 // Migrate brings the schema to the version that this program knows. If several start at once, one does it under an advisory
 // lock and the others wait. A newer schema is ErrSchemaNewer. There are no down migrations.
+// Each migration is a transaction; after ErrLocked, as after any other error, Migrate goes on with the first that is not done.
 func Migrate(ctx context.Context, url string) error {
-	db, err := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour}.withDefaults().pool()
+	c := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour, LockTimeout: lockTimeout}
+	db, err := c.withDefaults().pool()
 	if err != nil {
 		return err
 	}
@@ -43,6 +53,9 @@ func migrate(ctx context.Context, db *sqlx.DB) error {
 		return err
 	}
 	_, err = provider.Up(ctx)
+	if pq.As(err, pqerror.LockNotAvailable, pqerror.TRDeadlockDetected) != nil {
+		return fmt.Errorf("%w: %w", ErrLocked, err)
+	}
 	return err
 }
 

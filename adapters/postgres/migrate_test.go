@@ -2,10 +2,14 @@ package postgres_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/pressly/goose/v3"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -51,6 +55,37 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 	if err := row.Scan(&twice); err != nil || twice != 0 {
 		t.Errorf("%d migrations were applied twice (%v)", twice, err)
 	}
+	open(t, db)
+}
+
+// TestMigrateGivesUpOnALock has a trigger that tells how long a migration waits for a lock, and then, with a URL that gives it
+// less, a transaction that reads a table while it is migrated, as pg_dump does: a host that needs the table waits no longer than
+// the migration, and the migrations go on when the transaction has ended.
+func TestMigrateGivesUpOnALock(t *testing.T) {
+	db := clustertest.NewDatabase(t)
+	provider := check.Must(goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations")))(t)
+	check.Must(provider.UpTo(t.Context(), 5))(t)
+	clustertest.Exec(t, db.URL, `CREATE FUNCTION tell() RETURNS event_trigger LANGUAGE plpgsql AS
+		$$ BEGIN RAISE 'it waits for %', current_setting('lock_timeout'); END $$`,
+		"CREATE EVENT TRIGGER tell ON ddl_command_start EXECUTE FUNCTION tell()")
+	if err := postgres.Migrate(t.Context(), db.URL); err == nil || !strings.Contains(err.Error(), "it waits for 5s") {
+		t.Errorf("a migration's wait for a lock: %v", err)
+	}
+	clustertest.Exec(t, db.URL, "DROP EVENT TRIGGER tell")
+
+	reader := check.Must(db.Open(t).Begin())(t)
+	check.Must(reader.Exec("SELECT FROM operations"))(t)
+
+	migrated := make(chan error, 1)
+	go func() { migrated <- postgres.Migrate(t.Context(), db.URL+"&lock_timeout=500") }()
+	awaitLockWait(t, db.Open(t))
+	clustertest.Exec(t, db.URL, "SELECT FROM operations")
+	if err := <-migrated; !errors.Is(err, postgres.ErrLocked) || !strings.Contains(err.Error(), "version:6") {
+		t.Errorf("migrating beside a transaction that holds a lock: %v", err)
+	}
+
+	check.NoError(t, reader.Rollback())
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
 	open(t, db)
 }
 

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
@@ -20,24 +19,10 @@ func (w *inviting) meanwhile(rival func() error, change func(context.Context, po
 			return err
 		}
 		go func() { ended <- rival() }()
-		w.waits()
+		awaitLockWait(w, w.direct)
 		return nil
 	}))
 	check.NoError(w, <-ended)
-}
-
-// waits waits until somebody waits for a lock.
-func (w *inviting) waits() {
-	w.Helper()
-	const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-		var waiting int
-		check.NoError(w, w.direct.QueryRowContext(w.Context(), query).Scan(&waiting))
-		if waiting > 0 {
-			return
-		}
-	}
-	w.Error("nobody waits for the change")
 }
 
 // TestAQuotaThatChangesMeanwhile has an operator open a database who waits for a transaction that raises the quota.
@@ -87,7 +72,7 @@ func TestAnAccountThatChangesMeanwhile(t *testing.T) {
 		}
 		if invited++; invited == 1 {
 			go func() { ended <- change() }()
-			w.waits()
+			awaitLockWait(w, w.direct)
 		}
 		_, err := tx.Accounts().LockForQuota(ctx, db.AccountID)
 		return err
