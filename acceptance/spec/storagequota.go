@@ -3,6 +3,7 @@ package spec
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/database"
@@ -15,6 +16,9 @@ const (
 	overQuota    = bytesQuota + 1_000_000
 	farOverQuota = 30_000_000
 )
+
+// fullWithin is the promise: so soon is a database that exceeds its quota read-only for whoever connects.
+const fullWithin = 15 * time.Second
 
 var limitingBytes = []Scenario{
 	{Name: "far above its quota a database is closed until the operator opens it, and goes back by itself", Play: func(s *Stage) {
@@ -59,10 +63,13 @@ var limitingBytes = []Scenario{
 			defer held.Close()
 			must(held.Say("SELECT 1"))(s)
 
-			s.grows(ada, made, overQuota, database.StorageFull)
+			s.OK(s.OnServer.Grow(made, overQuota))
+			exceeds := time.Now()
 			for _, l := range logins {
 				s.readOnly(l, "on")
 			}
+			s.That(time.Since(exceeds) <= fullWithin, "it was read-only after %s", time.Since(exceeds))
+			s.stores(ada, made.ID, database.StorageFull)
 			_, err := s.SQL.Run(made.Login(), "CREATE TABLE more ()")
 			s.That(s.SQL.State(err) == "25006", "it is not refused: %v", err)
 			s.ends(held, "on")
