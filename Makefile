@@ -13,7 +13,9 @@ SAMPLED := PGHERD_CRASHES=sampled
 TEST_TIMEOUT ?= 15m
 # Tests mostly wait for processes: more packages are tested at a time than there are cores. Vet is part of "make lint".
 PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
-TESTS = $(GO) test -timeout $(TEST_TIMEOUT) -vet=off -p $(PACKAGES)
+# Where the tests keep their files; the Go tool's own stay where they are.
+FILES = $(shell .ci/tmpdir)
+TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test -timeout $(TEST_TIMEOUT) -vet=off -p $(PACKAGES)
 GOLANGCI := .toolchain/golangci-lint
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
 RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse --short=7 HEAD).json
