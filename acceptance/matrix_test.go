@@ -3,9 +3,12 @@
 package acceptance
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,7 +42,11 @@ var matrix = []row{
 	}},
 }
 
+// TestMain has twice as many scenarios as cores play at a time: on the real stack they mostly wait.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	status := m.Run()
 	if err := driver.StopStack(); err != nil {
 		fmt.Fprintln(os.Stderr, "stack:", err)
