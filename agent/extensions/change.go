@@ -156,11 +156,11 @@ func (c *Changer) committed(ctx context.Context, j jobs.Job) (bool, error) {
 	const query = `SELECT pg_xact_status(xact) FROM ledger.job WHERE operation_id = $1 AND step = $2`
 	var status sql.NullString
 	err := c.Admin.QueryRowContext(ctx, query, string(j.OperationID), j.Step).Scan(&status)
-	if errors.Is(err, sql.ErrNoRows) || pq.As(err, unknownTransaction) != nil {
-		return false, nil
-	}
-	if err == nil && status.String == "in progress" {
-		err = errors.New("the change is still being made or undone")
+	switch {
+	case errors.Is(err, sql.ErrNoRows), pq.As(err, unknownTransaction) != nil:
+		return false, nil //nolint:nilerr // see above
+	case err == nil && status.String == "in progress":
+		return false, errors.New("the change is still being made or undone")
 	}
 	return status.String == "committed", err
 }
