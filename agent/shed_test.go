@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -152,14 +153,33 @@ func TestACreateWaitsWhileThePoolerIsCrowded(t *testing.T) {
 	s.startBouncer(t, t.Context())
 	first := s.made(t, database.SingleLogin)
 	name, password := first.login(database.OwnerLogin)
-	for range mostClients {
-		conn := check.Must(net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.config.Pooler.ListenPort))))(t)
-		defer conn.Close()
-		check.Must(conn.Write([]byte{0}))(t) // PgBouncer does not hear of a connection before it has sent something
-	}
-	_, err := s.pooled(t, first.name, name, password).Exec("SELECT 1")
-	if err == nil || !strings.Contains(err.Error(), "no more connections") {
-		t.Fatalf("the pooler is not full: %v", err)
-	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	s.strangers(t, ctx, mostClients)
+	check.Eventually(t, "the pooler is not full", func() bool {
+		_, err := s.pooled(t, first.name, name, password).Exec("SELECT 1")
+		return err != nil && strings.Contains(err.Error(), "no more connections")
+	})
+	stop()
 	s.done(t, want(database.SingleLogin).create())
+}
+
+// strangers keeps n connections open that do not log in. Whoever is ended comes back until the context ends.
+func (s *stack) strangers(t *testing.T, ctx context.Context, n int) {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.config.Pooler.ListenPort)))
+				if err != nil {
+					time.Sleep(10 * time.Millisecond)
+					continue
+				}
+				_, _ = conn.Write([]byte{0})     // PgBouncer does not hear of a connection before it has sent something
+				_, _ = io.Copy(io.Discard, conn) // until PgBouncer ends it
+				_ = conn.Close()
+			}
+		})
+	}
+	t.Cleanup(all.Wait)
 }
