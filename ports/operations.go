@@ -63,6 +63,8 @@ type Audit interface {
 	Add(ctx context.Context, e audit.Entry) error
 	// List returns the entries of a database, newest first.
 	List(ctx context.Context, db id.DatabaseID, p Page) ([]audit.Entry, error)
+	// OfInstallation returns the entries about no account and no database, newest first.
+	OfInstallation(ctx context.Context, p Page) ([]audit.Entry, error)
 }
 
 // Outbox keeps events until they are delivered. An event is added in the transaction that makes its operation final.

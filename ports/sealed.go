@@ -13,7 +13,7 @@ type SealedValues interface {
 	Replace(ctx context.Context, v SealedValue, sealed []byte) error
 }
 
-// SealedValue is one encrypted value. Ref names its row ("change/<id>" of a pending rotation,
+// SealedValue is one encrypted value. Ref names its row ("certificate-key/<id>", "change/<id>" of a pending rotation,
 // "login/<database>/<login>", "mail/<id>", "role/<id>", "server/<id>", "webhook/<id>"), Context is what it is bound to.
 type SealedValue struct {
 	Ref     string

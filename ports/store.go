@@ -46,4 +46,5 @@ type Tx interface {
 	Deliveries() Deliveries
 	Mails() Mails
 	Qualifications() Qualifications
+	SigningKeys() SigningKeys
 }

@@ -14,6 +14,7 @@ func Audit(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"a list has the entries of its database, in pages", auditPages},
 		{"an entry may concern no database", auditOfNoDatabase},
+		{"the installation has a list of its own", auditOfInstallation},
 		{"an entry needs its transaction", auditNeedsTransaction},
 	})
 }
@@ -55,6 +56,24 @@ func auditOfNoDatabase(w *world) {
 	w.addEntryOfLog(bare)
 	w.equal("an entry of no account, of nobody and without details",
 		read2(w, ports.Tx.Audit, ports.Audit.List, db, ports.Page{}), []audit.Entry{bare})
+}
+
+func auditOfInstallation(w *world) {
+	w.addEntryOfLog(w.entry(newID[id.DatabaseID](), 0))
+	w.addEntryOfLog(w.entry("", 0)) // of an account
+	ofDatabase := w.entry(newID[id.DatabaseID](), 0)
+	ofDatabase.AccountID = ""
+	w.addEntryOfLog(ofDatabase)
+	var want []audit.Entry
+	for i := range 4 {
+		e := w.entry("", i/2)
+		e.AccountID = ""
+		want = append(want, w.addEntryOfLog(e))
+	}
+	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
+	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {
+		return tx.Audit().OfInstallation(ctx, p)
+	})
 }
 
 func auditNeedsTransaction(w *world) {

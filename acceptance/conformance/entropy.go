@@ -24,15 +24,17 @@ func entropyIsUnique(t *testing.T, e ports.Entropy) {
 	seen := map[string]bool{}
 	together(t, workers, func(int) {
 		for range each {
-			id, salt := e.UUID(), e.Salt()
+			id, salt, seed := e.UUID(), e.Salt(), e.Seed()
 			text := e.Base62(22)
 			mu.Lock()
-			seen[string(id[:])], seen[string(salt[:])], seen[text] = true, true, true
+			for _, value := range []string{string(id[:]), string(salt[:]), text, string(seed[:16]), string(seed[16:])} {
+				seen[value] = true
+			}
 			mu.Unlock()
 		}
 	})
-	if len(seen) != 3*each*workers {
-		t.Errorf("%d of %d values differ", len(seen), 3*each*workers)
+	if len(seen) != 5*each*workers {
+		t.Errorf("%d of %d values differ", len(seen), 5*each*workers)
 	}
 }
 

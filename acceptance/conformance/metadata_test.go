@@ -57,6 +57,7 @@ func TestDeliveries(t *testing.T)     { eachStore(t, conformance.Deliveries) }
 func TestDispatch(t *testing.T)       { eachStore(t, conformance.Dispatch) }
 func TestMails(t *testing.T)          { eachStore(t, conformance.Mails) }
 func TestQualifications(t *testing.T) { eachStore(t, conformance.Qualifications) }
+func TestSigningKeys(t *testing.T)    { eachStore(t, conformance.SigningKeys) }
 func TestAdmissions(t *testing.T)     { eachStore(t, conformance.Admissions) }
 func TestNotifier(t *testing.T)       { eachStore(t, conformance.Notifier) }
 

@@ -27,14 +27,19 @@ func SealedValues(t *testing.T, m Metadata) {
 	})
 }
 
-// fillSealed stores two databases with two logins, a role and a pending rotation each, a second server and two endpoints, and a
-// mail of each database.
+// fillSealed stores two databases with two logins, a role and a pending rotation each, a second server and two endpoints, a mail
+// of each database, and two keys for certificates, of which one is retired.
 func fillSealed(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
 	want = append(want,
 		ports.SealedValue{Ref: "server/" + string(w.server.ID), Context: w.server.SecretContext(), Sealed: w.server.SealedSecret},
 		ports.SealedValue{Ref: "server/" + string(second.ID), Context: second.SecretContext(), Sealed: second.SealedSecret},
 	)
+	w.retires(w.addSigningKey(1), 2)
+	k := w.addSigningKey(3)
+	want = append(want, ports.SealedValue{
+		Ref: "certificate-key/" + string(k.ID), Context: k.SecretContext(), Sealed: k.SealedSeed,
+	})
 	for i := range 2 {
 		e := w.addEndpoint(func(e *webhook.Endpoint) { e.SealedSecret = []byte{byte(i)} })
 		ref := "webhook/" + string(e.ID)

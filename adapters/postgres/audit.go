@@ -27,6 +27,9 @@ var (
 	addAudit  = define(auditTable.insert())
 	listAudit = define(auditTable.read().Where("t.database_id = ? AND (t.at, t.id) < (?, ?)").
 			OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
+	auditOfInstallation = define(auditTable.read().
+				Where("t.database_id IS NULL AND t.account_id IS NULL AND (t.at, t.id) < (?, ?)").
+				OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
 )
 
 type auditEntries struct{ session }
@@ -42,6 +45,15 @@ func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 
 func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
 	rows, err := pageOf[auditRow](ctx, a.session, listAudit, backward, p, db)
+	return entriesOf(rows, err)
+}
+
+func (a auditEntries) OfInstallation(ctx context.Context, p ports.Page) ([]audit.Entry, error) {
+	rows, err := pageOf[auditRow](ctx, a.session, auditOfInstallation, backward, p)
+	return entriesOf(rows, err)
+}
+
+func entriesOf(rows []auditRow, err error) ([]audit.Entry, error) {
 	if err != nil {
 		return nil, err
 	}

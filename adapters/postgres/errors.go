@@ -14,6 +14,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
+	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/ports"
@@ -33,6 +34,7 @@ var broken = map[string]func() error{
 	"outbox_events_operation_unique": func() error { return errors.New("the operation has made this event already") },
 	"role_changes_one_pending":       errChangeUnfinished,
 	"role_changes_key_unique":        errChangeUnfinished,
+	"certificate_keys_one_signs":     certificate.ErrKeySigns,
 	"webhook_attempts_once":          func() error { return errors.New("the attempt is recorded already") },
 }
 

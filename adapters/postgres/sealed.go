@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
@@ -13,6 +14,8 @@ import (
 )
 
 var (
+	sealedCertificateKeys = define(signingKeyTable.read().Where("t.sealed_seed IS NOT NULL AND t.id > ?").
+				OrderBy("t.id").Suffix("LIMIT ?"))
 	sealedChanges = define(roleChangeTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
 	sealedLogins  = define(loginTable.read().Where("(t.database_id, t.login) > (?, ?)").
 			OrderBy("t.database_id", "t.login").Suffix("LIMIT ?"))
@@ -29,10 +32,11 @@ var (
 		UPDATE roles r SET sealed = $1
 		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM roles WHERE id = $2) FOR NO KEY UPDATE) d
 		WHERE r.id = $2 AND r.database_id = d.id AND r.sealed = $3`)
-	resealLogin   = written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
-	resealMail    = written("UPDATE mails SET sealed_token = $1 WHERE id = $2 AND sealed_token = $3")
-	resealServer  = written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
-	resealWebhook = written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
+	resealCertificateKey = written("UPDATE certificate_keys SET sealed_seed = $1 WHERE id = $2 AND sealed_seed = $3")
+	resealLogin          = written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
+	resealMail           = written("UPDATE mails SET sealed_token = $1 WHERE id = $2 AND sealed_token = $3")
+	resealServer         = written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
+	resealWebhook        = written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
 )
 
 // sealedRows are the encrypted values of one table. The key of a row is what follows the first slash of its Ref, cut at the
@@ -47,6 +51,9 @@ type sealedRows struct {
 // sealedTables are in the order of their Refs. Changes come before logins and roles, because the password of a completed change
 // moves there: an iteration that misses it in the first table finds it in a later one.
 var sealedTables = []sealedRows{
+	{"certificate-key", []string{firstUUID}, sealedIn(sealedCertificateKeys, func(k certificate.Key) ports.SealedValue {
+		return ports.SealedValue{Ref: "certificate-key/" + string(k.ID), Context: k.SecretContext(), Sealed: k.SealedSeed}
+	}), resealCertificateKey},
 	{"change", []string{firstUUID}, sealedIn(sealedChanges, func(c role.Change) ports.SealedValue {
 		return ports.SealedValue{Ref: "change/" + string(c.ID), Context: c.SecretContext(), Sealed: c.Sealed}
 	}), resealChange},

@@ -19,6 +19,12 @@ func (Entropy) UUID() (b [16]byte) {
 // Salt returns 16 random bytes for a SCRAM verifier.
 func (e Entropy) Salt() [16]byte { return e.UUID() }
 
+// Seed returns 32 random bytes for the private part of a signing key.
+func (Entropy) Seed() (b [32]byte) {
+	_, _ = rand.Read(b[:]) // see UUID
+	return b
+}
+
 // Base62 returns n random characters 0-9, A-Z, a-z, each equally likely.
 func (Entropy) Base62(n int) string {
 	text := make([]byte, 0, n)

@@ -57,6 +57,9 @@ const (
 	TimeoutsFailed     Action = "query_timeouts.change_failed"
 	ExtensionRequested Action = "extension.requested"
 	ExtensionFinished  Action = "extension.finished"
+
+	CertificateKeyCreated Action = "certificate_key.created"
+	CertificateKeyRotated Action = "certificate_key.rotated"
 )
 
 // Actor is who acted, or on whose behalf the service did.
@@ -87,7 +90,7 @@ type Entry struct {
 	ID         id.AuditID
 	At         time.Time
 	AccountID  id.AccountID
-	DatabaseID id.DatabaseID // empty for entries about no database
+	DatabaseID id.DatabaseID // empty for entries about no database; with AccountID, for those about the installation
 	Actor
 	Action  Action
 	Details Details

@@ -24,6 +24,7 @@ type (
 	NamespaceID      string
 	ServerID         string
 	AuditID          string
+	CertificateKeyID string
 )
 
 // KeyID is the visible part of an API key: 8 base62 characters.

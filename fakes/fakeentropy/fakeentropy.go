@@ -38,6 +38,14 @@ func (e *Entropy) UUID() (b [16]byte) {
 // Salt returns the next 16 bytes.
 func (e *Entropy) Salt() [16]byte { return e.UUID() }
 
+// Seed returns the next 32 bytes.
+func (e *Entropy) Seed() (b [32]byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, _ = e.stream.Read(b[:]) // it never fails
+	return b
+}
+
 // Base62 returns n characters 0-9, A-Z, a-z, each equally likely.
 func (e *Entropy) Base62(n int) string {
 	e.mu.Lock()

@@ -24,8 +24,16 @@ func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 }
 
 func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
+	return a.having(ctx, p, func(e audit.Entry) bool { return e.DatabaseID == db })
+}
+
+func (a auditEntries) OfInstallation(ctx context.Context, p ports.Page) ([]audit.Entry, error) {
+	return a.having(ctx, p, func(e audit.Entry) bool { return e.DatabaseID == "" && e.AccountID == "" })
+}
+
+func (a auditEntries) having(ctx context.Context, p ports.Page, match func(audit.Entry) bool) ([]audit.Entry, error) {
 	return read(ctx, a.session, func(s *state) ([]audit.Entry, error) {
-		list := s.audit.having(func(e audit.Entry) bool { return e.DatabaseID == db }, nil)
+		list := s.audit.having(match, nil)
 		position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
 		return pagedByID(list, p, position, -1)
 	})

@@ -58,6 +58,14 @@ func (s *state) sealed() (list []sealed) {
 			s.webhooks.put(s.txid, key, w)
 		})
 	}
+	for key, k := range s.signingKeys.byKey {
+		if k.SealedSeed != nil {
+			add("certificate-key/"+string(k.ID), k.SecretContext(), k.SealedSeed, func(s *state, value []byte) {
+				k.SealedSeed = value
+				s.signingKeys.put(s.txid, key, k)
+			})
+		}
+	}
 	for key, m := range s.mails.byKey {
 		if m.SealedToken != nil {
 			add("mail/"+string(m.ID), mail.SecretContext(m.ID), m.SealedToken, func(s *state, value []byte) {

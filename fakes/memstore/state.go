@@ -4,6 +4,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
@@ -52,6 +53,7 @@ type state struct {
 	autoEnroll     rows[id.AccountID, id.AccountID]
 	maintenance    bool
 	qualifications rows[qualificationKey, extension.Qualification]
+	signingKeys    rows[id.CertificateKeyID, certificate.Key]
 }
 
 type binding struct {

@@ -216,6 +216,37 @@ func TestAnOperatorQualifiesExtensions(t *testing.T) {
 	}
 }
 
+func TestAnOperatorKeepsTheCertificateKeys(t *testing.T) {
+	c := newConsole(t)
+	c.refuses("key: none signs; pgherd admin certificate-key create makes one", "certificate-key", "rotate")
+	first := text(t, c.does("certificate-key", "create"), "keyId")
+	c.refuses("key: another one signs already; pgherd admin certificate-key rotate replaces it", "certificate-key", "create")
+	if got := c.does("secrets", "rotate"); got["resealed"] != 1.0 {
+		t.Errorf("got %v", got)
+	}
+	c.does("secrets", "prune")
+	rotated := c.does("certificate-key", "rotate")
+	if rotated["replaces"] != first || rotated["retiredAt"] != nil {
+		t.Errorf("got %v", rotated)
+	}
+	second := text(t, rotated, "keyId")
+	out, err := c.run("certificate-key", "list", "--json")
+	if err != nil || strings.Index(out, second) > strings.Index(out, first) || strings.Count(out, `"retiredAt":null`) != 1 ||
+		!strings.Contains(out, text(t, rotated, "publicKey")) {
+		t.Errorf("certificate-key list: %v\n%s", err, out)
+	}
+	out, err = c.run("audit", "installation", "--json")
+	if err != nil || !strings.Contains(out, `certificate_key.rotated","details":{"keyId":"`+second+`","retired":"`+first+`"}`) ||
+		!strings.Contains(out, `certificate_key.created","details":{"keyId":"`+first+`"}`) {
+		t.Errorf("audit installation: %v\n%s", err, out)
+	}
+	keyless := console{t: t, url: c.url}
+	keyless.refuses("this command needs the key ring", "certificate-key", "rotate")
+	if out, err := c.run("certificate-key", "list"); err != nil || !strings.Contains(out, second) {
+		t.Errorf("certificate-key list: %v\n%s", err, out)
+	}
+}
+
 func TestAnOperatorChangesTheKeyRing(t *testing.T) {
 	c := newConsole(t)
 	c.does("server", "add", "--name=db1", "--agent-url=https://127.0.0.1:8090", "--agent-secret=0123456789abcdef",

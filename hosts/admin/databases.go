@@ -71,15 +71,33 @@ func operationRow(o operation.Operation) row {
 }
 
 func (m *metadata) audit() *cobra.Command {
-	return group("audit", "the activity log", m.ofDatabase("list", "list the activity of a database, newest first",
-		func(ctx context.Context, o *operator.Operator, db id.DatabaseID, p ports.Page) (output, error) {
-			found, err := o.Audit(ctx, db, p)
-			return tableOf(found, func(by plane.By[audit.Entry]) row {
-				e := by.What
-				shown := row{{"id", e.ID}, {"at", stamp(&e.At)}, {"actor", e.Actor.Name}, {"action", e.Action}, {"details", e.Details}}
-				return append(shown, personRow(by.Person)...)
-			}), err
-		}))
+	return group("audit", "the activity log", m.auditInstallation(),
+		m.ofDatabase("list", "list the activity of a database, newest first",
+			func(ctx context.Context, o *operator.Operator, db id.DatabaseID, p ports.Page) (output, error) {
+				found, err := o.Audit(ctx, db, p)
+				return tableOf(found, func(by plane.By[audit.Entry]) row {
+					return append(auditRow(by.What), personRow(by.Person)...)
+				}), err
+			}))
+}
+
+func (m *metadata) auditInstallation() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "installation", Short: "list what was done to the installation as a whole, newest first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
+				found, err := o.InstallationAudit(ctx, ports.Page{Limit: limit})
+				return tableOf(found, auditRow), err
+			})
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 0, "most entries to list; 0 lists all")
+	return cmd
+}
+
+func auditRow(e audit.Entry) row {
+	return row{{"id", e.ID}, {"at", stamp(&e.At)}, {"actor", e.Actor.Name}, {"action", e.Action}, {"details", e.Details}}
 }
 
 // personRow are the fields that name a person, without values where nobody is known.

@@ -73,6 +73,9 @@ func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Cloc
 		if g.seed, err = plant(ctx, s.seedFile(), o); err != nil {
 			return err
 		}
+		if err := certify(ctx, o); err != nil {
+			return err
+		}
 		return s.register(ctx, g, o)
 	})
 	if err != nil {

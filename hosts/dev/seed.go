@@ -62,6 +62,15 @@ func plant(ctx context.Context, file string, o *operator.Operator) (seed, error)
 	return s, s.write(file)
 }
 
+// certify makes a key for certificates where there is none, as in the state that an earlier version has left.
+func certify(ctx context.Context, o *operator.Operator) error {
+	known, err := o.CertificateKeys(ctx)
+	if err == nil && len(known) == 0 {
+		_, err = o.CreateCertificateKey(ctx)
+	}
+	return err
+}
+
 func readSeed(file string) (s seed, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

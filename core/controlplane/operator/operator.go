@@ -149,6 +149,13 @@ func (o *Operator) Audit(ctx context.Context, db id.DatabaseID, p ports.Page) ([
 	})
 }
 
+// InstallationAudit lists what was done to the installation as a whole, newest first.
+func (o *Operator) InstallationAudit(ctx context.Context, p ports.Page) ([]audit.Entry, error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]audit.Entry, error) {
+		return tx.Audit().OfInstallation(ctx, p)
+	})
+}
+
 // Operations lists the public operations of any database, newest first.
 func (o *Operator) Operations(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
 	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]operation.Operation, error) {

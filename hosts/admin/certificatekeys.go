@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"context"
+	"encoding/base64"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/core/certificate"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+)
+
+func (m *metadata) certificateKey() *cobra.Command {
+	return group("certificate-key", "the keys that sign restore certificates; no command prints a private part",
+		m.certificateKeyCommand("create", "make the first key; without one there are no certificates",
+			func(ctx context.Context, o *operator.Operator) (output, error) {
+				k, err := o.CreateCertificateKey(ctx)
+				return certificateKeyRow(k), err
+			}),
+		m.certificateKeyCommand("rotate", "make a new key, and destroy the private part of the one that signed",
+			func(ctx context.Context, o *operator.Operator) (output, error) {
+				retired, fresh, err := o.RotateCertificateKey(ctx)
+				return append(certificateKeyRow(fresh), field{"replaces", retired.ID}), err
+			}),
+		m.certificateKeyCommand("list", "list every key that ever signed, newest first",
+			func(ctx context.Context, o *operator.Operator) (output, error) {
+				keys, err := o.CertificateKeys(ctx)
+				return tableOf(keys, certificateKeyRow), err
+			}))
+}
+
+func (m *metadata) certificateKeyCommand(
+	use, short string, do func(context.Context, *operator.Operator) (output, error),
+) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.work(cmd, do) },
+	}
+}
+
+func certificateKeyRow(k certificate.Key) row {
+	return row{
+		{"keyId", k.ID}, {"publicKey", base64.StdEncoding.EncodeToString(k.PublicKey)}, {"createdAt", stamp(&k.CreatedAt)},
+		{"retiredAt", stamp(k.RetiredAt)},
+	}
+}
