@@ -94,7 +94,8 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.SetAccounts),
 			server.Answering(a.sizes.Use),
 			server.Answering(a.executor.Settings), server.Answering(a.executor.Applied),
-			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening(a.openBackup),
+			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
+			server.Opening("application/json", a.openManifest),
 			server.Answering(a.executor.Extensions),
 		},
 		Health: &health.Collector{

@@ -127,6 +127,10 @@ func (a *Agent) openBackup(_ context.Context, q command.OpenBackup) (io.ReadClos
 	return a.files.Open(q.DatabaseID, q.Filename)
 }
 
+func (a *Agent) openManifest(_ context.Context, q command.OpenManifest) (io.ReadCloser, int64, error) {
+	return a.files.OpenManifest(q.DatabaseID, q.Filename)
+}
+
 // refusal turns every error of the agent into a refusal on the wire.
 func refusal(err error) *command.Refusal {
 	var known *fault.Error

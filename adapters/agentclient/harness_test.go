@@ -134,13 +134,18 @@ var calls = map[string]func(ctx context.Context, a ports.Agent) error{
 	"RoomForBackup":   asking(command.RoomForBackup{DatabaseID: database}),
 	"DeleteBackup":    asking(command.DeleteBackup{DatabaseID: database, Filename: filename}),
 	"AskCapabilities": asking(command.AskCapabilities{}),
-	"OpenBackup": func(ctx context.Context, a ports.Agent) error {
-		file, err := a.Open(ctx, command.OpenBackup{DatabaseID: database, Filename: filename})
+	"OpenBackup":      opens(command.OpenBackup{DatabaseID: database, Filename: filename}),
+	"OpenManifest":    opens(command.OpenManifest{DatabaseID: database, Filename: filename}),
+}
+
+func opens(q command.Question) func(context.Context, ports.Agent) error {
+	return func(ctx context.Context, a ports.Agent) error {
+		file, err := a.Open(ctx, q)
 		if err == nil {
 			file.Body.Close()
 		}
 		return err
-	},
+	}
 }
 
 func telling[R any](c command.Returning[R]) func(context.Context, ports.Agent) error {

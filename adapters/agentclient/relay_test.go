@@ -52,7 +52,13 @@ func relay(behind ports.Agent) http.Handler {
 		answer.Commands = commands.offers
 		reply(w, answer, err)
 	})
-	route[command.OpenBackup](mux, func(w http.ResponseWriter, r *http.Request, q command.OpenBackup) {
+	opening[command.OpenBackup](mux, behind)
+	opening[command.OpenManifest](mux, behind)
+	return mux
+}
+
+func opening[Q command.Question](mux *http.ServeMux, behind ports.Agent) {
+	route(mux, func(w http.ResponseWriter, r *http.Request, q Q) {
 		file, err := behind.Open(r.Context(), q)
 		if err != nil {
 			reply(w, nil, err)
@@ -62,7 +68,6 @@ func relay(behind ports.Agent) http.Handler {
 		w.Header().Set("Content-Length", strconv.FormatInt(file.Size, 10))
 		_, _ = io.Copy(w, file.Body)
 	})
-	return mux
 }
 
 func route[Q command.Question](mux *http.ServeMux, handle func(http.ResponseWriter, *http.Request, Q)) {

@@ -40,14 +40,15 @@ func Answering[Q command.Asking[R], R any](answer func(ctx context.Context, q Q)
 	})
 }
 
-// Opening has the files that a type of question is for opened by open.
-func Opening[Q command.Question](open func(ctx context.Context, q Q) (io.ReadCloser, int64, error)) Question {
+// Opening has the files that a type of question is for, which are of one type, opened by open.
+func Opening[Q command.Question](contentType string, open func(ctx context.Context, q Q) (io.ReadCloser, int64, error)) Question {
 	return questions(func(w http.ResponseWriter, r *http.Request, q Q) error {
 		file, size, err := open(r.Context(), q)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
+		w.Header().Set("Content-Type", contentType)
 		stream(w, file, size)
 		return nil
 	})
@@ -89,7 +90,6 @@ func readBody(w http.ResponseWriter, r *http.Request, to any) error {
 // stream writes a file with one small buffer, for as long as the client takes chunk after chunk in time. A truncated file breaks
 // the connection, so that nobody takes it for complete.
 func stream(w http.ResponseWriter, file io.Reader, size int64) {
-	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	control := http.NewResponseController(w)
 	for sent := int64(0); sent < size; {

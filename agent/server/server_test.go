@@ -87,7 +87,7 @@ func (w *work) questions() []server.Question {
 		server.Answering(func(context.Context, command.DatabaseSize) (command.Size, error) { return command.Size{Bytes: 42}, nil }),
 		server.Answering(func(context.Context, command.RoomForBackup) (none command.None, err error) { return none, nil }),
 		server.Answering(func(context.Context, command.DeleteBackup) (none command.None, err error) { return none, nil }),
-		server.Answering(w.accountsTold), server.Answering(w.inspect), server.Opening(w.open),
+		server.Answering(w.accountsTold), server.Answering(w.inspect), server.Opening("application/gzip", w.open),
 	}
 }
 

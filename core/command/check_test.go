@@ -53,6 +53,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"after no UUID":     command.AskApplied{After: "x"},
 		"negative bytes":    command.Backup{DatabaseID: db, Filename: "x", MaxBytes: -1},
 		"filename to open":  command.OpenBackup{DatabaseID: db, Filename: "x"},
+		"manifest's file":   command.OpenManifest{DatabaseID: db, Filename: "x"},
 		"timeout of 0":      command.Configure{DatabaseID: db, Timeouts: &command.Timeouts{StatementMs: 1, LockMs: 1}},
 		"timeout too long":  command.Configure{DatabaseID: db, Timeouts: &command.Timeouts{1 << 31, 1, 1}},
 		"no account":        command.SetAccounts{Databases: []database.Ownership{{DatabaseID: db}}},

@@ -47,3 +47,17 @@ func (OpenBackup) Route() Route {
 
 // Check implements Question.
 func (q OpenBackup) Check() error { return checkFile(q.DatabaseID, q.Filename) }
+
+// OpenManifest asks for the manifest of a backup, as it stands in its file. ReasonNotFound: the backup does not exist.
+type OpenManifest struct {
+	DatabaseID id.DatabaseID   `json:"-" path:"id"`
+	Filename   backup.Filename `json:"-" path:"filename"`
+}
+
+// Route implements Question.
+func (OpenManifest) Route() Route {
+	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}/manifest", Later: true}
+}
+
+// Check implements Question.
+func (q OpenManifest) Check() error { return checkFile(q.DatabaseID, q.Filename) }

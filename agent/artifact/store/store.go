@@ -97,6 +97,16 @@ func (s *Store) OpenSidecar(db id.DatabaseID, name backup.Filename) (*os.File, i
 	return s.open(db, name, sidecarEnding)
 }
 
+// OpenManifest opens the manifest of a committed backup as it was written. BACKUP_NOT_FOUND where the set is not committed.
+func (s *Store) OpenManifest(db id.DatabaseID, name backup.Filename) (*os.File, int64, error) {
+	data, _, err := s.Open(db, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer data.Close()
+	return s.open(db, name, manifestEnding)
+}
+
 func (s *Store) open(db id.DatabaseID, name backup.Filename, ending string) (*os.File, int64, error) {
 	path, err := s.path(db, name, ending)
 	if err != nil {
