@@ -55,6 +55,7 @@ func backupVerified(t *testing.T, s AgentStand) {
 		t.Errorf("verified at %v", report.VerifiedAt)
 	}
 	wantFile(t, s, spec, report)
+	wantManifest(t, s, spec, report)
 }
 
 func backupUnverified(t *testing.T, s AgentStand) {
@@ -98,11 +99,28 @@ func wantFile(t *testing.T, s AgentStand, spec command.Backup, report command.Ba
 	}
 }
 
+// wantManifest checks that the manifest is what the report says, and that of the file.
+func wantManifest(t *testing.T, s AgentStand, spec command.Backup, report command.BackupReport) {
+	t.Helper()
+	file := must(s.Agent.Open(bounded(t), command.OpenManifest{DatabaseID: spec.DatabaseID, Filename: spec.Filename}))(t)
+	defer file.Body.Close()
+	m, err := backup.ParseManifest(must(io.ReadAll(file.Body))(t))
+	noError(t, err)
+	if m.SHA256 != report.ManifestSHA256 || m.DatabaseID != spec.DatabaseID || m.File.SHA256 != report.ChecksumSHA256 {
+		t.Errorf("the manifest %s of %s is for a file %s; the report is %+v", m.SHA256, m.DatabaseID, m.File.SHA256, report)
+	}
+}
+
 func wantNoFile(t *testing.T, s AgentStand, db id.DatabaseID, filename backup.Filename) {
 	t.Helper()
 	file, err := s.Agent.Open(bounded(t), command.OpenBackup{DatabaseID: db, Filename: filename})
 	if err == nil {
 		file.Body.Close()
+	}
+	wantReason(t, err, command.ReasonNotFound)
+	manifest, err := s.Agent.Open(bounded(t), command.OpenManifest{DatabaseID: db, Filename: filename})
+	if err == nil {
+		manifest.Body.Close()
 	}
 	wantReason(t, err, command.ReasonNotFound)
 }

@@ -20,7 +20,7 @@ type fileKey struct {
 	filename backup.Filename
 }
 
-type file struct{ content []byte }
+type file struct{ content, manifest []byte }
 
 // job is a backup under way or finished.
 type job struct {
@@ -43,14 +43,14 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 			State: command.BackupFailed, Reason: command.ReasonStorageFull, Message: "the server has no room for the backup",
 		}
 	case j.report.Stage == "dumping":
-		s.store(j)
+		s.store(op, j)
 	default:
 		s.verify(j)
 	}
 	return j.report
 }
 
-func (s *Server) store(j *job) {
+func (s *Server) store(op id.OperationID, j *job) {
 	content := compress(j.snapshot)
 	if most := j.spec.MaxBytes; most > 0 && int64(len(content)) > most {
 		j.report = command.BackupReport{
@@ -58,9 +58,10 @@ func (s *Server) store(j *job) {
 		}
 		return
 	}
-	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content}
+	manifest := manifestOf(op, j.spec, j.snapshot, content)
+	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content, manifest}
 	j.report.SizeBytes, j.report.ChecksumSHA256 = int64(len(content)), sum(content)
-	j.report.ManifestSHA256, j.report.RoleManifest = sum([]byte("the manifest of "+j.report.ChecksumSHA256)), true
+	j.report.ManifestSHA256, j.report.RoleManifest = sum(manifest), true
 	j.report.Stage, j.report.Progress = "verifying", 60
 	if !j.spec.Verify {
 		j.report.State, j.report.Stage, j.report.Progress = command.BackupDone, "done", 100
@@ -115,15 +116,23 @@ func (s *Server) room() error {
 }
 
 func (s *Server) open(ctx context.Context, q command.Question) (ports.File, error) {
-	backup, is := q.(command.OpenBackup)
-	if !is {
+	var key fileKey
+	content := func(f *file) []byte { return f.content }
+	switch q := q.(type) {
+	case command.OpenBackup:
+		key = fileKey{q.DatabaseID, q.Filename}
+	case command.OpenManifest:
+		key = fileKey{q.DatabaseID, q.Filename}
+		content = func(f *file) []byte { return f.manifest }
+	default:
 		return ports.File{}, fmt.Errorf("fakeagent: no file is opened by %T", q)
 	}
-	found := s.files[fileKey{backup.DatabaseID, backup.Filename}]
+	found := s.files[key]
 	if found == nil {
-		return ports.File{}, command.Refuse(command.ReasonNotFound, "there is no file %s", backup.Filename)
+		return ports.File{}, command.Refuse(command.ReasonNotFound, "there is no file %s", key.filename)
 	}
-	return ports.File{Body: &download{ctx: ctx, content: bytes.NewReader(found.content)}, Size: int64(len(found.content))}, nil
+	text := content(found)
+	return ports.File{Body: &download{ctx: ctx, content: bytes.NewReader(text)}, Size: int64(len(text))}, nil
 }
 
 // download ends with its context.
