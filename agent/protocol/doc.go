@@ -11,6 +11,7 @@
 //	GET  /v1/databases/{id}/size                        command.Size
 //	GET  /v1/databases/{id}/backups/room                204, or a refusal
 //	GET  /v1/databases/{id}/backups/{filename}          the file
+//	GET  /v1/databases/{id}/backups/{filename}/manifest the manifest, as it was written
 //	DELETE /v1/databases/{id}/backups/{filename}        204, also when it is gone already
 //
 // A refusal is an answer with a status of 400 or more and a command.Refusal as its body: the agent did not do it. To a command or

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
+	"github.com/pgherd/pgherd/core/controlplane/certificates"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
@@ -46,6 +47,7 @@ type ControlPlane struct {
 	Roles         *roles.Roles
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
+	Certificates  *certificates.Certificates
 	Extensions    *extensions.Extensions
 	Operations    *operations.Operations
 	Activity      *operations.Activity
@@ -75,6 +77,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       backups.New(shared),
+		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),

@@ -42,6 +42,7 @@ const (
 	LegacyRoleConflict                   Code = "LEGACY_ROLE_CONFLICT"
 	MemberConflict                       Code = "MEMBER_CONFLICT"
 	BackupConflict                       Code = "BACKUP_CONFLICT"
+	BackupNotVerified                    Code = "BACKUP_NOT_VERIFIED"
 	RequestTimeout                       Code = "REQUEST_TIMEOUT"
 	LengthRequired                       Code = "LENGTH_REQUIRED"
 	HeaderTooLarge                       Code = "HEADER_TOO_LARGE"
@@ -57,9 +58,8 @@ const (
 	FeatureDisabled                      Code = "FEATURE_DISABLED"
 	Maintenance                          Code = "MAINTENANCE"
 	BackupStorageFull                    Code = "BACKUP_STORAGE_FULL"
-	// The next ones appear only as error.code inside a failed operation.
+	// The next one appears only as error.code inside a failed operation.
 	ExtensionPreparationFailed Code = "EXTENSION_PREPARATION_FAILED"
-	BackupNotVerified          Code = "BACKUP_NOT_VERIFIED"
 )
 
 // Entry is one row of the table of codes.
@@ -81,7 +81,7 @@ var Table = []Entry{
 	{PlanLimit, 403, "the plan does not allow API access or more databases"},
 	{Forbidden, 403, "the caller may see this but not do it"},
 	{FeatureNotAvailable, 403, "limited-rollout or feature-gated route for a target that is not enrolled, or the installation sends no " +
-		"mails to invite people"},
+		"mails to invite people, or has no key to sign certificates with"},
 	{DatabaseNotFound, 404, "missing, not owned, or out of key scope"},
 	{BackupNotFound, 404, "the backup file does not exist"},
 	{DeletionBackupNotAvailable, 404, "no deletion backup is available for this database"},
@@ -109,7 +109,9 @@ var Table = []Entry{
 	{QueryTimeoutConflict, 409, "another query-timeout change is open, or the key was used for another profile"},
 	{LegacyRoleConflict, 409, "the role, overlay or database state forbids the action"},
 	{MemberConflict, 409, "the owner cannot be a member, too many invitations are open, or the database has too many members"},
-	{BackupConflict, 409, "the backup is in use, or another backup is open"},
+	{BackupConflict, 409, "the backup is in use, another backup is open, or the database has too many tables for a certificate"},
+	{BackupNotVerified, 409, "the backup file did not come back equal to the database, and the message names statement, object and SQLSTATE; " +
+		"or it was never restored and compared, so that it has no certificate"},
 	{RequestTimeout, 408, "the request header or body did not arrive in time"},
 	{LengthRequired, 411, "a JSON body needs a Content-Length"},
 	{PayloadTooLarge, 413, "the body is larger than the API limit"},
@@ -122,14 +124,13 @@ var Table = []Entry{
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},
-	{AgentRouteUnavailable, 503, "backup deletion and download, query timeouts and extensions are unavailable until the agent is updated"},
-	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, or too many people accept invitations " +
+	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts and extensions are unavailable until the agent is updated"},
+	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, too many certificates are being made, or too many people accept invitations " +
 		"at the moment; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
 	{BackupStorageFull, 507, "the account's quota for the backups of the database is used up, or the server has no room for another; the message says which"},
 	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},
-	{BackupNotVerified, 0, "the backup file did not come back equal to the database; the message names statement, object and SQLSTATE"},
 }
 
 var statusByCode = func() map[Code]int {

@@ -175,11 +175,11 @@ func (b *Backups) Delete(ctx context.Context, r access.Reached, filename backup.
 		return unused(ctx, tx, doomed)
 	})
 	if err != nil {
-		return plane.NotFound(err, errBackupNotFound())
+		return plane.NotFound(err, plane.ErrBackupNotFound())
 	}
 	b.plane.Crash(CrashDoomed)
 	if err := b.erase(ctx, r.Record(), doomed, r.Caller().Actor(), audit.BackupDeleted); err != nil {
-		return fileError(err, "the database server cannot delete the backup now; it is no longer listed and will be deleted")
+		return plane.FileError(err, "the database server cannot delete the backup now; it is no longer listed and will be deleted")
 	}
 	return nil
 }
@@ -214,18 +214,4 @@ func (b *Backups) erase(
 		}
 		return b.plane.Audit(ctx, tx, r, by, what, audit.Details{"filename": string(doomed.Filename)})
 	})
-}
-
-func errBackupNotFound() error { return fault.New(fault.BackupNotFound, "no such backup") }
-
-// fileError is the caller's error when an agent does not serve or delete a file.
-func fileError(err error, message string) error {
-	switch {
-	case command.RefusedFor(err, command.ReasonNotFound):
-		return errBackupNotFound()
-	case command.RefusedFor(err, command.ReasonNoRoute):
-		return fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
-	default:
-		return fault.Wrap(err, fault.AgentError, "%s", message)
-	}
 }

@@ -34,7 +34,7 @@ func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Fi
 		return tx.Backups().Get(ctx, r.Record().ID, filename)
 	})
 	if err != nil {
-		return Download{}, plane.NotFound(err, errBackupNotFound())
+		return Download{}, plane.NotFound(err, plane.ErrBackupNotFound())
 	}
 	release, err := b.downloads.Enter(ctx, r.Caller().Account.ID, r.Record().ServerID)
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.
 	}
 	file, err := agent.Open(ctx, command.OpenBackup{DatabaseID: r.Record().ID, Filename: stored.Filename})
 	if err != nil {
-		return ports.File{}, fileError(err, "the database server cannot hand the backup out now")
+		return ports.File{}, plane.FileError(err, "the database server cannot hand the backup out now")
 	}
 	if file.Size != stored.SizeBytes {
 		return ports.File{}, joinClose(errDamaged(stored, file.Size), file)

@@ -53,7 +53,7 @@ type Config struct {
 	DownloadsPerAccount int
 	// DownloadsPerServer is how many downloads this process may have from one database server at a time; by default 32.
 	DownloadsPerServer int
-	// DownloadWait is how long a download waits for one of these; by default 5 s.
+	// DownloadWait is how long a download waits for one of these, and a certificate until it may be made; by default 5 s.
 	DownloadWait time.Duration
 	// CallsPerAccount is how many requests of an account may call agents in this process at a time; by default 8. It should be a
 	// fraction of CallsPerServer: so many accounts are needed to take all of a server's.
