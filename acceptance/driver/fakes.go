@@ -110,6 +110,12 @@ func (o fakeOperator) DropOldSecretKeys() error {
 	return o.use().EachSealed(context.Background(), func([]byte) error { return nil })
 }
 
+// RotateCertificateKey implements spec.Operator.
+func (o fakeOperator) RotateCertificateKey() error {
+	_, _, err := o.use().RotateCertificateKey(context.Background())
+	return err
+}
+
 // SetMaintenance implements spec.Operator.
 func (o fakeOperator) SetMaintenance(on bool) error {
 	return o.use().SetMaintenance(context.Background(), on)

@@ -111,6 +111,12 @@ func (o realOperator) DropOldSecretKeys() error {
 	return err
 }
 
+// RotateCertificateKey implements spec.Operator.
+func (o realOperator) RotateCertificateKey() error {
+	_, err := o.admin("certificate-key", "rotate")
+	return err
+}
+
 // SetMaintenance implements spec.Operator.
 func (o realOperator) SetMaintenance(on bool) error {
 	word := "off"

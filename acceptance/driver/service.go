@@ -77,6 +77,9 @@ func newService(t testing.TB) *service {
 			t.Fatal(err)
 		}
 	}
+	if _, err := s.hosts[0].Operator.CreateCertificateKey(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 	s.server = s.register(t).ID
 	s.agent = s.fleet.Server(s.server)
 	s.batch = &fakeBatch{host: s.hosts[apiHosts], store: store}

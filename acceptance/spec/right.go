@@ -33,6 +33,7 @@ var takes = map[string]string{
 	"GET /databases/{id}/backups":                                      "see",
 	"POST /databases/{id}/backups":                                     "back up",
 	"GET /databases/{id}/backups/{filename}":                           "see",
+	"GET /databases/{id}/backups/{filename}/certificate":               "see",
 	"DELETE /databases/{id}/backups/{filename}":                        "back up",
 	"GET /databases/{id}/operations":                                   "see",
 	"GET /operations/{id}":                                             "see",

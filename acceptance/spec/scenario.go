@@ -18,7 +18,7 @@ func Scenarios() []Scenario {
 		of("create", creating), of("names", naming), of("quota", quotas), of("idempotency", repeating),
 		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping),
 		of("allowlist", allowlisting), of("query-timeout", limitingQueries), of("activity", recording),
-		of("backup", backingUp), of("retention", retaining),
+		of("backup", backingUp), of("certificate", certifying), of("retention", retaining),
 		of("schedule", scheduling), of("storage", runningOutOfRoom), of("storage-quota", limitingBytes), of("agent", losingTheAgent),
 		of("operation", operating), of("member", sharing), of("members", inviting), of("right", permitting),
 		of("key", changingKeys), of("rate", limiting),

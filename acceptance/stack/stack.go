@@ -231,7 +231,8 @@ func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string
 func (s *Stack) enableFeatures(ctx context.Context) error {
 	_, err := s.Admin(ctx, "feature", "enable", "additional-roles")
 	_, extensions := s.Admin(ctx, "feature", "enable", "extension-catalog")
-	return errors.Join(err, extensions)
+	_, key := s.Admin(ctx, "certificate-key", "create")
+	return errors.Join(err, extensions, key)
 }
 
 // Stop ends whatever still runs.

@@ -46,6 +46,7 @@ type Client struct {
 	Members    Members
 
 	QueryTimeouts QueryTimeouts
+	Certificates  Certificates
 
 	base      string
 	authorize func(http.Header) // a function, so that no dump of the client shows the key
@@ -87,7 +88,7 @@ func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
 	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
-	c.Extensions = Extensions{c}
+	c.Extensions, c.Certificates = Extensions{c}, Certificates{c}
 }
 
 func checkURL(text string) (base string, err error) {

@@ -11,7 +11,7 @@ import (
 // the truncated file; bytes beyond Size are not sent. Content is closed, and the request's context ends, when the answer was
 // sent or the client has disconnected.
 type Download struct {
-	Filename    string // of the service's own making: no quotes, no control characters
+	Filename    string // of the service's own making: no quotes, no control characters; empty for what is no file to keep
 	ContentType string
 	Size        int64
 	Content     io.ReadCloser
@@ -37,7 +37,9 @@ func (r *Request) sendDownload(a Answer) {
 	res, d := &r.raw.Response, a.Download
 	res.SetStatusCode(a.Status)
 	res.Header.SetContentType(d.ContentType)
-	res.Header.Set("Content-Disposition", `attachment; filename="`+d.Filename+`"`)
+	if d.Filename != "" {
+		res.Header.Set("Content-Disposition", `attachment; filename="`+d.Filename+`"`)
+	}
 	r.stream = &stream{request: r, conn: r.raw.Conn(), source: d.Content, left: d.Size, status: a.Status}
 	res.SetBodyStream(r.stream, int(d.Size))
 }

@@ -2,7 +2,11 @@ package admin_test
 
 import (
 	"bytes"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +14,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/hosts/admin"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -244,6 +249,36 @@ func TestAnOperatorKeepsTheCertificateKeys(t *testing.T) {
 	keyless.refuses("this command needs the key ring", "certificate-key", "rotate")
 	if out, err := c.run("certificate-key", "list"); err != nil || !strings.Contains(out, second) {
 		t.Errorf("certificate-key list: %v\n%s", err, out)
+	}
+}
+
+// The private part is in no output and no table, but for what the key ring has sealed; after a rotation that is gone, too.
+func TestThePrivatePartOfACertificateKeyIsSealed(t *testing.T) {
+	c := newConsole(t)
+	said := fmt.Sprint(c.does("certificate-key", "create"))
+	db := check.Must(sql.Open("postgres", c.url))(t)
+	defer db.Close()
+	var key string
+	var sealed []byte
+	check.NoError(t, db.QueryRow("SELECT id, sealed_seed FROM certificate_keys").Scan(&key, &sealed))
+	box := check.Must(secretbox.Load(c.keyring))(t)
+	seed := check.Must(box.Open(sealed, "certificate-key/"+key))(t)
+	if _, err := box.Open(sealed, "certificate-key/00000000-0000-4000-8000-000000000000"); err == nil {
+		t.Error("it can be opened as another key's")
+	}
+	dump := func() (text string) {
+		check.NoError(t, db.QueryRow(`SELECT string_agg(row, ' ') FROM (SELECT k::text AS row FROM certificate_keys k
+			UNION ALL SELECT a::text FROM audit_entries a) rows`).Scan(&text))
+		return text
+	}
+	said += dump() + fmt.Sprint(c.does("certificate-key", "rotate"))
+	for _, hidden := range []string{hex.EncodeToString(seed), base64.StdEncoding.EncodeToString(seed), string(seed)} {
+		if strings.Contains(said, hidden) {
+			t.Errorf("the private part is in %q", said)
+		}
+	}
+	if text := dump(); strings.Contains(text, hex.EncodeToString(sealed)) || !strings.Contains(text, key) {
+		t.Errorf("after the rotation: %s", text)
 	}
 }
 

@@ -167,11 +167,16 @@ func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 	}
 	d.shell(`. .pgherd/dev/env; timeout 2m bash -c 'until [ "$(psql "$0" -Atc \
 		"SELECT count(*) FROM extension_qualifications WHERE qualified")" = 3 ]; do sleep 0.1; done' "$PGHERD_METADATA_URL"`)
-	keys := d.shell(`. .pgherd/dev/env; echo $PGHERD_API_KEY $PGHERD_CI_KEY $PGHERD_ACCOUNT_ID`)
+	const showKeys = `. .pgherd/dev/env; echo $PGHERD_API_KEY $PGHERD_CI_KEY $PGHERD_ACCOUNT_ID
+		curl -fsS $PGHERD_BASE_URL/api/v1/certificate-keys`
+	keys := d.shell(showKeys)
+	if !strings.Contains(keys, `"retiredAt":null`) {
+		t.Errorf("no key signs certificates: %s", keys)
+	}
 	d.stop()
 	d.start()
 	defer d.stop()
-	if again := d.shell(`. .pgherd/dev/env; echo $PGHERD_API_KEY $PGHERD_CI_KEY $PGHERD_ACCOUNT_ID`); again != keys {
+	if again := d.shell(showKeys); again != keys {
 		t.Error("a restart made other keys")
 	}
 	out = d.shell(`set -a; . .pgherd/dev/env; set +a
