@@ -112,7 +112,7 @@ func (o fakeOperator) DropOldSecretKeys() error {
 
 // RotateCertificateKey implements spec.Operator.
 func (o fakeOperator) RotateCertificateKey() error {
-	_, _, err := o.use().RotateCertificateKey(context.Background())
+	_, _, err := o.use().RotateCertificateKey(context.Background(), "")
 	return err
 }
 

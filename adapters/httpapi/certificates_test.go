@@ -41,7 +41,7 @@ func certified(t *testing.T, tables int) *slotWorld {
 	return w
 }
 
-// A client that takes nothing of a large certificate keeps the account's turn, and nobody else's. When it leaves, the turn is free.
+// A client that takes nothing of a large certificate keeps the account's turn, and no other. When it leaves, the turn is free.
 func TestACertificateKeepsItsTurnUntilItWasSent(t *testing.T) {
 	w := certified(t, 45_000)
 	get := func(key string) string { return head("GET", w.path+"/certificate", key) }

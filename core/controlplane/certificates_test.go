@@ -78,7 +78,7 @@ func TestACertificateOfABackup(t *testing.T) {
 		t.Errorf("then it was %s", again.Document)
 	}
 
-	_, fresh, err := w.Operator.RotateCertificateKey(w.ctx)
+	_, fresh, err := w.Operator.RotateCertificateKey(w.ctx, "")
 	ok(t, err)
 	equal(t, "key of the next", ada.certified().KeyID, fresh.ID)
 	if !w.signed(first) {
@@ -134,7 +134,7 @@ func TestARetiredKeySignsNoMore(t *testing.T) {
 	var fresh certificate.Key
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		if c.Method == "OpenManifest" {
-			_, fresh, f.Before = w.Operator.RotateCertificateKey(w.ctx)
+			_, fresh, f.Before = w.Operator.RotateCertificateKey(w.ctx, "")
 		}
 		return f
 	})
@@ -205,10 +205,10 @@ func TestOfTwoWhoRotateAtOnceOneDoes(t *testing.T) {
 	var winner certificate.Key
 	w.ports.Store = &meanwhile{Store: w.store, do: func() {
 		var err error
-		_, winner, err = w.Operator.RotateCertificateKey(w.ctx)
+		_, winner, err = w.Operator.RotateCertificateKey(w.ctx, "")
 		ok(t, err)
 	}}
-	_, _, err := w.process(quick()).Operator.RotateCertificateKey(w.ctx)
+	_, _, err := w.process(quick()).Operator.RotateCertificateKey(w.ctx, "")
 	refused(t, err, fault.ValidationError)
 	var ids []id.CertificateKeyID
 	for _, k := range w.published() {
@@ -217,6 +217,8 @@ func TestOfTwoWhoRotateAtOnceOneDoes(t *testing.T) {
 	if len(ids) != 2 || ids[0] != winner.ID && ids[1] != winner.ID || ids[0] != first.ID && ids[1] != first.ID {
 		t.Errorf("the keys are %v; want %s and %s", ids, winner.ID, first.ID)
 	}
+	_, _, err = w.Operator.RotateCertificateKey(w.ctx, first.ID)
+	refused(t, err, fault.ValidationError)
 	entries := must(w.Operator.InstallationAudit(w.ctx, ports.Page{}))(t)
 	equal(t, "entries of the log", len(entries), 2)
 }

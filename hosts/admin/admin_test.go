@@ -230,7 +230,9 @@ func TestAnOperatorKeepsTheCertificateKeys(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	c.does("secrets", "prune")
-	rotated := c.does("certificate-key", "rotate")
+	c.refuses("key: must be a lowercase UUID", "certificate-key", "rotate", "--key=first")
+	rotated := c.does("certificate-key", "rotate", "--key="+first)
+	c.refuses("key: "+first+" does not sign", "certificate-key", "rotate", "--key="+first)
 	if rotated["replaces"] != first || rotated["retiredAt"] != nil {
 		t.Errorf("got %v", rotated)
 	}

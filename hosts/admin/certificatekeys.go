@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 func (m *metadata) certificateKey() *cobra.Command {
@@ -17,11 +18,7 @@ func (m *metadata) certificateKey() *cobra.Command {
 				k, err := o.CreateCertificateKey(ctx)
 				return certificateKeyRow(k), err
 			}),
-		m.certificateKeyCommand("rotate", "make a new key, and destroy the private part of the one that signed",
-			func(ctx context.Context, o *operator.Operator) (output, error) {
-				retired, fresh, err := o.RotateCertificateKey(ctx)
-				return append(certificateKeyRow(fresh), field{"replaces", retired.ID}), err
-			}),
+		m.certificateKeyRotate(),
 		m.certificateKeyCommand("list", "list every key that ever signed, newest first",
 			func(ctx context.Context, o *operator.Operator) (output, error) {
 				keys, err := o.CertificateKeys(ctx)
@@ -36,6 +33,27 @@ func (m *metadata) certificateKeyCommand(
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.work(cmd, do) },
 	}
+}
+
+func (m *metadata) certificateKeyRotate() *cobra.Command {
+	var text string
+	cmd := &cobra.Command{
+		Use: "rotate", Short: "make a new key, and destroy the private part of the one that signed", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			var named id.CertificateKeyID
+			if text != "" {
+				if named, err = parse[id.CertificateKeyID]("key", text); err != nil {
+					return err
+				}
+			}
+			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
+				retired, fresh, err := o.RotateCertificateKey(ctx, named)
+				return append(certificateKeyRow(fresh), field{"replaces", retired.ID}), err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&text, "key", "", "ID of the key to replace, if it signs; by default the one that signs")
+	return cmd
 }
 
 func certificateKeyRow(k certificate.Key) row {

@@ -24,22 +24,21 @@ func (o *Operator) CreateCertificateKey(ctx context.Context) (certificate.Key, e
 	return fresh.Public(), err
 }
 
-// RotateCertificateKey retires the key that signs, whose private part is gone then, and makes another one. VALIDATION_ERROR on
-// "key" where no key signs, or somebody else has replaced it at the same time.
-func (o *Operator) RotateCertificateKey(ctx context.Context) (retired, fresh certificate.Key, err error) {
-	retired, err = ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (certificate.Key, error) {
-		return tx.SigningKeys().Current(ctx)
-	})
-	if err != nil {
-		none := fault.Invalid("key", "none signs; pgherd admin certificate-key create makes one")
-		return certificate.Key{}, certificate.Key{}, plane.NotFound(err, none)
+// RotateCertificateKey retires the key that signs, whose private part is gone then, and makes another one. An operator who names
+// the key to be retired retires no other: of two who do so at the same time, one is refused. VALIDATION_ERROR on "key" where no
+// key signs, or not that one.
+func (o *Operator) RotateCertificateKey(
+	ctx context.Context, named id.CertificateKeyID,
+) (retired, fresh certificate.Key, err error) {
+	if retired, err = o.signing(ctx, named); err != nil {
+		return certificate.Key{}, certificate.Key{}, err
 	}
 	if fresh, err = o.newCertificateKey(); err != nil {
 		return certificate.Key{}, certificate.Key{}, err
 	}
 	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.SigningKeys().Retire(ctx, retired.ID, fresh.CreatedAt); err != nil {
-			return plane.NotFound(err, fault.Invalid("key", "%s was replaced by somebody else just now", retired.ID))
+			return plane.NotFound(err, errSignsNoMore(retired.ID))
 		}
 		return o.beginCertificateKey(ctx, tx, fresh, audit.CertificateKeyRotated, audit.Details{"retired": string(retired.ID)})
 	})
@@ -48,6 +47,24 @@ func (o *Operator) RotateCertificateKey(ctx context.Context) (retired, fresh cer
 	}
 	retired.RetiredAt = &fresh.CreatedAt
 	return retired.Public(), fresh.Public(), nil
+}
+
+// signing is the key that signs, which is the named one where one is named.
+func (o *Operator) signing(ctx context.Context, named id.CertificateKeyID) (certificate.Key, error) {
+	current, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (certificate.Key, error) {
+		return tx.SigningKeys().Current(ctx)
+	})
+	switch {
+	case err != nil:
+		return current, plane.NotFound(err, fault.Invalid("key", "none signs; pgherd admin certificate-key create makes one"))
+	case named != "" && named != current.ID:
+		return current, errSignsNoMore(named)
+	}
+	return current, nil
+}
+
+func errSignsNoMore(k id.CertificateKeyID) error {
+	return fault.Invalid("key", "%s does not sign, or was replaced by somebody else just now", k)
 }
 
 // CertificateKeys lists every key that ever signed, newest first, without private parts.
