@@ -92,12 +92,14 @@ func (s *LoadState) UnmarshalText(text []byte) (err error) {
 
 // LoadReport is the progress or the result of a Load.
 type LoadReport struct {
-	State     LoadState `json:"state"`
-	Stage     string    `json:"stage"`             // one of restore.Parts
-	Progress  int       `json:"progress"`          // percent of the file's bytes
-	Reason    Reason    `json:"reason,omitempty"`  // of LoadFailed
-	Message   string    `json:"message,omitempty"` // of LoadFailed; fit for the customer
-	SizeBytes int64     `json:"sizeBytes,omitempty"`
+	State    LoadState `json:"state"`
+	Stage    string    `json:"stage"`    // one of restore.Parts
+	Progress int       `json:"progress"` // percent of the file's bytes
+	// Reason is of LoadFailed. ReasonInvalid: the backup itself is to blame, its files are damaged or it does not come back equal.
+	// ReasonStorageFull: there is no room for the copy.
+	Reason    Reason `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"` // of LoadFailed; fit for the customer
+	SizeBytes int64  `json:"sizeBytes,omitempty"`
 	// Notes name what the copy does not have although the backup has it, such as a policy none of whose roles stands any more.
 	// They are fit for the customer.
 	Notes []string `json:"notes,omitempty"`

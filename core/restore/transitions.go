@@ -30,7 +30,10 @@ const (
 var Stages = []Stage{Queued, Loading, Ready, Switching, Settling, Failing, Canceling, Succeeded, Failed, Canceled}
 
 // Parts are what an agent says that it is at while it makes a copy. The operation shows them in place of Loading.
-var Parts = []string{"waiting", "loading", "granting", "comparing"}
+var Parts = []string{Waiting, string(Loading), "granting", "comparing"}
+
+// Waiting is the part before an agent begins: other work has its slots or its room.
+const Waiting = "waiting"
 
 // Shown is what the operation shows for a part of the loading. One that this version does not know is shown as Loading.
 func Shown(part string) string {

@@ -1,0 +1,161 @@
+package restores
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/operations"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Reserve makes a managed restore, which changes nothing yet: Advance does. A repeated request returns its operation as it is
+// then. KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner. RESTORE_OPERATION_TERMINAL: the key's restore has
+// failed or was canceled. The other errors are those of restore.Request.Check and restore.Scene.AdmitsManaged.
+func (r *Restores) Reserve(
+	ctx context.Context, reached access.Reached, q restore.Request,
+) (o operation.Operation, err error) {
+	if err := reached.Caller().RequireFullAccount(); err != nil {
+		return o, err
+	}
+	if err := reached.Permit(account.Own); err != nil {
+		return o, err
+	}
+	q.DatabaseID = reached.Record().ID
+	if err := q.Check(); err != nil {
+		return o, err
+	}
+	fresh := false
+	err = reached.Update(ctx, r.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+		o, fresh, err = r.reserve(ctx, tx, locked, reached, q)
+		return err
+	})
+	if err != nil {
+		return operation.Operation{}, err
+	}
+	if fresh {
+		r.plane.Work.Reserved(Kind)
+	}
+	return ended(o)
+}
+
+// reserve claims the key first: it belongs to the account, so the lock of one database does not keep others from using it.
+func (r *Restores) reserve(
+	ctx context.Context, tx ports.Tx, locked database.Record, reached access.Reached, q restore.Request,
+) (o operation.Operation, fresh bool, err error) {
+	o = r.operation(locked, reached, restore.Input{Managed: true, Filename: q.Filename})
+	o.NotBefore = o.CreatedAt.Add(restore.CallerAway)
+	known, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
+		AccountID: locked.AccountID, Route: restore.KeyRoute, Key: q.Key, Fingerprint: q.Fingerprint(),
+		ResourceID: string(o.ID), CreatedAt: o.CreatedAt,
+	})
+	if err != nil {
+		return o, fresh, err
+	}
+	if !fresh {
+		if err := q.AdmitsReplay(known); err != nil {
+			return o, fresh, err
+		}
+		o, err = tx.Operations().Get(ctx, id.OperationID(known.ResourceID))
+		return o, fresh, err
+	}
+	s, of, err := sceneOf(ctx, tx, locked, q.Filename)
+	if err != nil {
+		return o, fresh, err
+	}
+	if err := s.AdmitsManaged(of, r.plane.Clock.Now()); err != nil {
+		return o, fresh, err
+	}
+	return o, fresh, r.add(ctx, tx, locked, o, q.Filename)
+}
+
+// ended refuses what the table says that nobody can advance any more: RESTORE_OPERATION_TERMINAL, with the reason.
+func ended(o operation.Operation) (operation.Operation, error) {
+	_, err := restore.Of(o).Decide(restore.Advance)
+	if f := o.Failure(); err != nil && f != nil {
+		err = fault.New(fault.RestoreOperationTerminal, "the restore has failed: %s: %s", f.Code, f.Message)
+	}
+	return o, err
+}
+
+// Advance does the next bounded step of a managed restore, unless somebody else does it at this moment, and returns the operation
+// as it is then. What became of a step that has no answer yet stands in the operation: the next advance goes on.
+//
+// KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: it is no managed restore. RESTORE_OPERATION_TERMINAL: it has
+// failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun, and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE:
+// the agent of the database's server is too old. RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
+func (r *Restores) Advance(ctx context.Context, reached operations.Reached) (operation.Operation, error) {
+	o, none := reached.Operation(), operation.Operation{}
+	if err := reached.Caller().RequireFullAccount(); err != nil {
+		return none, err
+	}
+	if err := reached.Permit(account.Own); err != nil {
+		return none, err
+	}
+	if err := isManaged(o); err != nil {
+		return none, err
+	}
+	if o, err := ended(o); err != nil || o.Status.Final() {
+		return o, err
+	}
+	release, err := reached.MayCall(ctx, r.plane)
+	if err != nil {
+		return none, err
+	}
+	defer release()
+	if err := r.mayBegin(ctx, reached); err != nil {
+		return none, err
+	}
+	_, err = r.plane.Work.Advance(ctx, o.ID, r.plane.RoleWait) // the engine logs what went wrong
+	if command.RefusedFor(err, command.ReasonTooOld) {
+		return none, fault.Wrap(err, fault.AgentRouteUnavailable,
+			"restores are unavailable until the agent of the database server is updated; nothing was changed")
+	}
+	if o, err = r.read(ctx, o.ID); err != nil {
+		return none, err
+	}
+	return ended(o)
+}
+
+func isManaged(o operation.Operation) error {
+	missing := fault.New(fault.OperationNotFound, "no such managed restore")
+	if o.Kind != Kind {
+		return missing
+	}
+	input, err := operation.Decode[restore.Input](o.Input)
+	if err == nil && !input.Managed {
+		return missing
+	}
+	return err
+}
+
+// mayBegin looks once more whether the caller still has the right, and tells what a restore that has not begun waits for.
+func (r *Restores) mayBegin(ctx context.Context, reached operations.Reached) error {
+	if err := reached.Holds(ctx, r.plane); fault.Has(err, fault.DatabaseNotFound) {
+		return fault.New(fault.OperationNotFound, "no such operation")
+	} else if err != nil {
+		return err
+	}
+	if reached.Operation().Status != operation.Queued {
+		return nil
+	}
+	s := restore.Scene{Database: reached.Record()}
+	err := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error { return readLogins(ctx, tx, &s) })
+	if err != nil {
+		return err
+	}
+	return s.Calm()
+}
+
+func (r *Restores) read(ctx context.Context, op id.OperationID) (operation.Operation, error) {
+	return ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Get(ctx, op)
+	})
+}
