@@ -15,7 +15,7 @@ type restoreJob struct {
 	replaced *held // until it is discarded
 }
 
-// FailLoads makes copies fail with this message; empty lets them succeed again.
+// FailLoads makes copies differ from their backups, with this message; empty lets them succeed again.
 func (s *Server) FailLoads(message string) { s.set(func(f *faults) { f.failLoads = message }) }
 
 // StayBusy makes the next n switches find the database busy.
@@ -49,7 +49,7 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 	case r.report.State != command.LoadRunning:
 	case s.faults.failLoads != "":
 		r.report = command.LoadReport{
-			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: command.ReasonFailed, Message: s.faults.failLoads,
+			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: command.ReasonInvalid, Message: s.faults.failLoads,
 		}
 	case r.report.Stage == "loading":
 		r.copy = held{found.held.contents, maps.Clone(found.held.extensions)}

@@ -97,7 +97,9 @@ func (t *turn) enter(
 		if cause != nil {
 			o.ErrorCode, o.ErrorText = cause.Code, cause.Message
 		}
-		o.NotBefore = t.r.plane.Clock.Now().Add(s.Away())
+		if t.Input.Managed {
+			o.NotBefore = t.r.plane.Clock.Now().Add(s.Away())
+		}
 	}, also)
 	if err == nil {
 		t.stage = s
