@@ -56,15 +56,15 @@ func (s Scene) Calm() error {
 	return nil
 }
 
-// AdmitsPlain decides about a restore of a database with a single login. MANAGED_ROLE_CONFLICT: it has managed SQL roles.
-// BACKUP_NOT_FOUND: there is no such backup, or it is past its retention. BACKUP_NOT_VERIFIED. DATABASE_STATE_CONFLICT: the
+// AdmitsPlain decides about a restore of a database with a single login. BACKUP_NOT_FOUND: there is no such backup, or it is past
+// its retention. MANAGED_ROLE_CONFLICT: the database has managed SQL roles. BACKUP_NOT_VERIFIED. DATABASE_STATE_CONFLICT: the
 // status or an open operation forbids it.
 func (s Scene) AdmitsPlain(b *backup.Backup, now time.Time) error {
 	switch {
-	case s.Database.RoleModel == database.Managed:
-		return conflictf("the database has managed SQL roles: use a managed restore")
 	case b == nil || b.Expired(now):
 		return fault.New(fault.BackupNotFound, "no such backup")
+	case s.Database.RoleModel == database.Managed:
+		return conflictf("the database has managed SQL roles: use a managed restore")
 	case b.VerifiedAt == nil:
 		return fault.New(fault.BackupNotVerified, "the backup is not verified: it can be downloaded, and never restored")
 	case s.Open != "":
