@@ -116,7 +116,7 @@ func (c *copyOut) header() (kind byte, size int, err error) {
 func (c *copyOut) pass(size int, to io.Writer) error {
 	for size > 0 {
 		if _, err := c.in.Peek(1); err != nil {
-			return fmt.Errorf("read from PostgreSQL: %w", err)
+			return broken(err)
 		}
 		piece, err := c.in.Peek(min(size, c.in.Buffered()))
 		if err == nil {
@@ -139,9 +139,17 @@ func (c *copyOut) body(size int) ([]byte, error) {
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(c.in, body); err != nil {
-		return nil, fmt.Errorf("read from PostgreSQL: %w", err)
+		return nil, broken(err)
 	}
 	return body, nil
+}
+
+// broken is the error of a session that ends within a message.
+func broken(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("read from PostgreSQL: %w", err)
 }
 
 func copied(body []byte) (int64, error) {
