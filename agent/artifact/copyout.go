@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // copyOut reads COPY ... TO STDOUT as a stream. pgconn holds each row whole, and one may have 1 GB.
@@ -42,15 +42,13 @@ func newCopyOut(ctx context.Context, conn *pgconn.PgConn) (*copyOut, error) {
 // close ends the session.
 func (c *copyOut) close() {
 	_ = c.conn.SetDeadline(time.Now().Add(goodbyeTime))
-	_ = c.send(&pgproto3.Terminate{}) // it has only read
+	_ = c.send('X', "") // it has only read
 	_ = c.conn.Close()
 }
 
-func (c *copyOut) send(message pgproto3.FrontendMessage) error {
-	text, err := message.Encode(nil)
-	if err == nil {
-		_, err = c.conn.Write(text)
-	}
+func (c *copyOut) send(kind byte, body string) error {
+	message := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)) //nolint:gosec // a short one
+	_, err := c.conn.Write(append(message, body...))
 	return err
 }
 
@@ -67,7 +65,7 @@ func (c *copyOut) read(ctx context.Context, sql string, to io.Writer) (rows int6
 }
 
 func (c *copyOut) answer(sql string, to io.Writer) (rows int64, failed error) {
-	if err := c.send(&pgproto3.Query{String: sql}); err != nil {
+	if err := c.send('Q', sql+"\x00"); err != nil {
 		return 0, err
 	}
 	for {
@@ -87,15 +85,14 @@ func (c *copyOut) answer(sql string, to io.Writer) (rows int64, failed error) {
 		}
 		switch kind {
 		case 'C':
-			rows, err = copied(body)
+			rows = pgconn.NewCommandTag(string(bytes.TrimSuffix(body, []byte{0}))).RowsAffected()
 		case 'E':
-			err = refusedBy(body)
+			failed = refusedBy(body)
 		case 'G': // nothing is to be sent
 			return 0, errors.New("PostgreSQL asks for data")
 		case 'Z':
 			return rows, failed
 		}
-		failed = errors.Join(failed, err)
 	}
 }
 
@@ -152,18 +149,21 @@ func broken(err error) error {
 	return fmt.Errorf("read from PostgreSQL: %w", err)
 }
 
-func copied(body []byte) (int64, error) {
-	var done pgproto3.CommandComplete
-	if err := done.Decode(body); err != nil {
-		return 0, err
-	}
-	return pgconn.NewCommandTag(string(done.CommandTag)).RowsAffected(), nil
-}
-
+// refusedBy reads the fields of an error, each a byte that says which and a text.
 func refusedBy(body []byte) error {
-	var refused pgproto3.ErrorResponse
-	if err := refused.Decode(body); err != nil {
-		return err
+	var e pgconn.PgError
+	for field := range bytes.SplitSeq(body, []byte{0}) {
+		if len(field) == 0 {
+			break
+		}
+		switch text := string(field[1:]); field[0] {
+		case 'V':
+			e.Severity = text
+		case 'C':
+			e.Code = text
+		case 'M':
+			e.Message = text
+		}
 	}
-	return pgconn.ErrorResponseToPgError(&refused)
+	return &e
 }

@@ -97,7 +97,7 @@ func (c *copyOut) contents(
 ) (map[string]int64, map[string]backup.TableDigest, error) {
 	rows, sums := make(map[string]int64, len(list)), map[string]*tableSum{}
 	for i, t := range list {
-		var to io.Writer = io.Discard
+		to := io.Discard
 		query, name := t.counting(), t.loaded()
 		if w, ok := want[name]; ok {
 			sum := sums[name]

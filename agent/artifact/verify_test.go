@@ -130,7 +130,8 @@ func TestADamagedCompanionIsNamed(t *testing.T) {
 		if err := os.WriteFile(w.path(c.ending), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if result, err := w.run(w.agent, w.request()); err == nil || result.VerifiedAt != nil || !strings.Contains(err.Error(), c.want) {
+		result, err := w.run(w.agent, w.request())
+		if err == nil || result.VerifiedAt != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, verified at %v", c.ending, err, result.VerifiedAt)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A manifest ends with a checksum of all the text before: of the values in it, such as owners, grants and times, a restored copy
-// tells nothing, so a flipped bit in them would pass. The record of the backup has a SHA-256 of the whole text, which also finds a
+// A manifest ends with a checksum of all the text before: of some of it, such as owners, grants and times, a restored copy tells
+// nothing, so a flipped bit there would pass. The record of the backup has a SHA-256 of the whole text, which also finds a
 // manifest that somebody has written anew.
 
 // sealedSince is the first format with a checksum.

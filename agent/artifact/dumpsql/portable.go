@@ -70,8 +70,8 @@ func (p Portable) item(item Item) ([]byte, error) {
 	return item.Text, nil
 }
 
-// monetary is the setting under which the dump's session has written values of the type money. Under another, the same text can be
-// another amount. pg_dump does not write it.
+// monetary is the setting under which the dump's session has written values of the type money, which pg_dump does not say. Under
+// another, the same text can be another amount.
 const monetary = "\nSET lc_monetary = 'C';"
 
 func (p Portable) statement(item Item) []byte {

@@ -73,9 +73,10 @@ func TestPortableStatements(t *testing.T) {
 }
 
 func TestPortableTellsWhatItSees(t *testing.T) {
-	_, got := portable(t, "COPY public.a (x, \"from\", \"(\"\"y,\") FROM stdin;\n1\t2\t3\n\n\\.\nCOPY \"s p\".\"q\"\"(\"  FROM stdin;\n\\.\n"+
-		"SELECT pg_catalog.lo_open('4294967295', 131072);\nSELECT pg_catalog.lowrite(0, '\\x00');\nSELECT pg_catalog.lowrite(0, '\\x');\n"+
-		"SELECT pg_catalog.lowrite(0, '\\x27ff');\nSELECT pg_catalog.lo_close(0);\nSELECT pg_catalog.lo_open('7', 131072);\n"+
+	_, got := portable(t, "COPY public.a (x, \"from\", \"(\"\"y,\") FROM stdin;\n1\t2\t3\n\n\\.\n"+
+		"COPY \"s p\".\"q\"\"(\"  FROM stdin;\n\\.\n"+
+		"SELECT pg_catalog.lo_open('4294967295', 131072);\nSELECT pg_catalog.lowrite(0, '\\x00');\n"+
+		"SELECT pg_catalog.lowrite(0, '\\x');\nSELECT pg_catalog.lowrite(0, '\\x27ff');\nSELECT pg_catalog.lo_close(0);\nSELECT pg_catalog.lo_open('7', 131072);\n"+
 		"SELECT pg_catalog.setval('public.s', 5, true);\nSELECT pg_catalog.setval('\"o''s\".\"B\"', -7, false);\n"+
 		"SELECT pg_catalog.setval(E'\"a\\\\\\\\b\"', 1, true);\nSELECT pg_catalog.set_config('search_path', '', false);\n")
 	got.Bytes = 0
@@ -140,7 +141,8 @@ func FuzzPortable(f *testing.F) {
 		"CREATE POLICY p ON t TO a USING (b);", "CREATE POLICY TO;", "CREATE POLICY p TO to USING", "SET a = 1;",
 		"SET transaction_timeout=;",
 		"SELECT pg_catalog.setval(;", "SELECT pg_catalog.setval('a', -, -, 1, 2);", "SELECT pg_catalog.setval('a',,,,,);",
-		"SET client_encoding = 'UTF8';\nSET lc_monetary = 'x';", "SELECT pg_catalog.lo_open('1');SELECT pg_catalog.lowrite(0, '\\x00');",
+		"SET client_encoding = 'UTF8';\nSET lc_monetary = 'x';",
+		"SELECT pg_catalog.lo_open('1');SELECT pg_catalog.lowrite(0, '\\x00');",
 		"COPY FROM stdin;\n\\.\n", "COPY a.\"b\" FROM stdin;\n\\.\n", "CREATE FUNCTION a.begin.begin.begin;",
 	} {
 		f.Add([]byte(seed))
