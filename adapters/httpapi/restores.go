@@ -65,7 +65,8 @@ func (x restoreRoutes) reserve(r *Request) (Answer, error) {
 }
 
 func (x restoreRoutes) advance(r *Request) (Answer, error) {
-	o, err := x.use.Advance(r.Context(), r.Target.(operations.Reached))
+	target := r.Target.(operations.Reached)
+	o, err := x.use.Advance(r.Context(), target.Reached, target.Operation().ID)
 	if o.Status == operation.Succeeded {
 		return OK(viewOperation(o)), err
 	}

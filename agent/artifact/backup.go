@@ -27,7 +27,7 @@ type Request struct {
 
 // Result is a backup that exists.
 type Result struct {
-	Manifest   backup.Manifest
+	Manifest   backup.StoredManifest
 	VerifiedAt *time.Time
 }
 
@@ -91,8 +91,8 @@ func (c *claim) file(ctx context.Context) (Result, error) {
 }
 
 // verified verifies the file, and records that.
-func (c *claim) verified(ctx context.Context, m backup.Manifest) (*time.Time, error) {
-	if err := c.verify(ctx, m); err != nil {
+func (c *claim) verified(ctx context.Context, m backup.StoredManifest) (*time.Time, error) {
+	if err := c.verify(ctx, m.Manifest); err != nil {
 		return nil, err
 	}
 	now := c.b.cfg.Now().UTC()

@@ -103,11 +103,12 @@ func keep(t *testing.T, files *store.Store, by id.OperationID, commit, verified 
 	if m.Sidecar, err = file.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	if err = files.Prepare(m); err == nil && commit {
+	stored, err := files.Prepare(m)
+	if err == nil && commit {
 		err = files.Commit(m.DatabaseID, m.Filename, func(string) {})
 	}
 	if err == nil && verified {
-		err = files.MarkVerified(m, time.Now())
+		err = files.MarkVerified(stored, time.Now())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func (w *world) reserved() operation.Operation {
 
 func (w *world) advance(cp *controlplane.ControlPlane, op id.OperationID) (operation.Operation, error) {
 	w.t.Helper()
-	return cp.Restores.Advance(w.ctx, w.reachedOperation(op))
+	return cp.Restores.Advance(w.ctx, w.reachedOperation(op).Reached, op)
 }
 
 // until advances until a stage is reached.

@@ -124,7 +124,8 @@ var Table = []Entry{
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},
-	{AgentRouteUnavailable, 503, "backup deletion and download, query timeouts and extensions are unavailable until the agent is updated"},
+	{AgentRouteUnavailable, 503, "backup deletion and download, query timeouts, extensions and restores are unavailable until " +
+		"the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, or too many people accept invitations " +
 		"at the moment; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},

@@ -13,10 +13,11 @@ import (
 
 // Input is the input of a restore operation, and what is decided on its way. Managed is one that its callers drive, by advance.
 type Input struct {
-	Managed  bool            `json:"managed"`
-	Filename backup.Filename `json:"filename"`
-	Notes    []string        `json:"notes,omitempty"` // of the copy that is ready; see Result
-	Open     bool            `json:"open,omitempty"`  // once the switch is intended: the database is open after it
+	Managed        bool            `json:"managed"`
+	Filename       backup.Filename `json:"filename"`
+	ManifestSHA256 string          `json:"manifestSha256,omitempty"` // as the backup's record has it
+	Notes          []string        `json:"notes,omitempty"`          // of the copy that is ready; see Result
+	Open           bool            `json:"open,omitempty"`           // once the switch is intended: the database is open after it
 }
 
 // Result is the result of a restore that succeeded. Notes name what the backup has and the database has not, such as a policy

@@ -3,6 +3,7 @@ package fakeagent
 import (
 	"maps"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -45,11 +46,15 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 		s.restores[op] = r
 		return r.report, nil
 	}
+	why := s.faults.failLoads
+	if c.Source.ManifestSHA256 != "" && c.Source.ManifestSHA256 != found.manifest {
+		why = "the manifest is not the one that was made with the backup"
+	}
 	switch {
 	case r.report.State != command.LoadRunning:
-	case s.faults.failLoads != "":
+	case why != "":
 		r.report = command.LoadReport{
-			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: command.ReasonInvalid, Message: s.faults.failLoads,
+			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: command.ReasonInvalid, Message: why,
 		}
 	case r.report.Stage == "loading":
 		r.copy = held{found.held.contents, maps.Clone(found.held.extensions)}
@@ -87,4 +92,15 @@ func (s *Server) discard(op id.OperationID) (none command.None, err error) {
 	}
 	r.replaced = nil
 	return none, nil
+}
+
+// SwapManifest replaces the manifest of a backup behind the platform's back. It reports whether there is such a backup.
+func (s *Server) SwapManifest(db id.DatabaseID, filename backup.Filename) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[fileKey{db, filename}]
+	if f != nil {
+		f.manifest = sum([]byte("another"))
+	}
+	return f != nil
 }

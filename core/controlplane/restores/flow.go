@@ -171,7 +171,9 @@ func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
 	err = t.Call(ctx, "load", func(ctx context.Context, f ports.Fence) (err error) {
 		report, err = ports.Do(ctx, t.agent, f, command.Load{
 			DatabaseID: t.record.ID, Compare: true,
-			Source: command.Source{DatabaseID: t.record.ID, Filename: t.Input.Filename},
+			Source: command.Source{
+				DatabaseID: t.record.ID, Filename: t.Input.Filename, ManifestSHA256: t.Input.ManifestSHA256,
+			},
 		})
 		return err
 	})

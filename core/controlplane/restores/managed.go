@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/operations"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -50,7 +50,7 @@ func (r *Restores) Reserve(
 func (r *Restores) reserve(
 	ctx context.Context, tx ports.Tx, locked database.Record, reached access.Reached, q restore.Request,
 ) (o operation.Operation, fresh bool, err error) {
-	o = r.operation(locked, reached, restore.Input{Managed: true, Filename: q.Filename})
+	o = r.operation(locked, reached)
 	o.NotBefore = o.CreatedAt.Add(restore.CallerAway)
 	known, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
 		AccountID: locked.AccountID, Route: restore.KeyRoute, Key: q.Key, Fingerprint: q.Fingerprint(),
@@ -73,7 +73,8 @@ func (r *Restores) reserve(
 	if err := s.AdmitsManaged(of, r.plane.Clock.Now()); err != nil {
 		return o, fresh, err
 	}
-	return o, fresh, r.add(ctx, tx, locked, o, q.Filename)
+	o, err = r.add(ctx, tx, locked, o, restore.Input{Managed: true, Filename: q.Filename, ManifestSHA256: of.ManifestSHA256})
+	return o, fresh, err
 }
 
 // ended refuses what the table says that nobody can advance any more: RESTORE_OPERATION_TERMINAL, with the reason.
@@ -85,24 +86,23 @@ func ended(o operation.Operation) (operation.Operation, error) {
 	return o, err
 }
 
-// Advance does the next bounded step of a managed restore, unless somebody else does it at this moment, and returns the operation
-// as it is then. What became of a step that has no answer yet stands in the operation: the next advance goes on.
+// Advance does the next bounded step of a managed restore of the database, unless somebody else does it at this moment, and
+// returns the operation as it is then. What became of a step that has no answer yet stands in the operation: the next advance goes
+// on.
 //
-// KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: it is no managed restore. RESTORE_OPERATION_TERMINAL: it has
-// failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun, and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE:
-// the agent of the database's server is too old. RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
-func (r *Restores) Advance(ctx context.Context, reached operations.Reached) (operation.Operation, error) {
-	o, none := reached.Operation(), operation.Operation{}
+// KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: the database has no such managed restore, or the caller has
+// lost the right meanwhile. RESTORE_OPERATION_TERMINAL: it has failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun, and
+// a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is too old. RATE_LIMITED,
+// SERVER_BUSY: see Reached.MayCall.
+func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.OperationID) (operation.Operation, error) {
+	none := operation.Operation{}
 	if err := reached.Caller().RequireFullAccount(); err != nil {
 		return none, err
 	}
 	if err := reached.Permit(account.Own); err != nil {
 		return none, err
 	}
-	if err := isManaged(o); err != nil {
-		return none, err
-	}
-	if o, err := ended(o); err != nil || o.Status.Final() {
+	if o, err := r.managed(ctx, reached, op); err != nil || o.Status.Final() {
 		return o, err
 	}
 	release, err := reached.MayCall(ctx, r.plane)
@@ -110,52 +110,60 @@ func (r *Restores) Advance(ctx context.Context, reached operations.Reached) (ope
 		return none, err
 	}
 	defer release()
-	if err := r.mayBegin(ctx, reached); err != nil {
+	if err := r.mayStep(ctx, reached, op); err != nil {
 		return none, err
 	}
-	_, err = r.plane.Work.Advance(ctx, o.ID, r.plane.RoleWait) // the engine logs what went wrong
+	_, err = r.plane.Work.Advance(ctx, op, r.plane.RoleWait) // the engine logs what went wrong
 	if command.RefusedFor(err, command.ReasonTooOld) {
 		return none, fault.Wrap(err, fault.AgentRouteUnavailable,
-			"restores are unavailable until the agent of the database server is updated; nothing was changed")
+			"restores are unavailable until the agent of the database server is updated")
 	}
-	if o, err = r.read(ctx, o.ID); err != nil {
-		return none, err
+	return r.managed(ctx, reached, op)
+}
+
+// managed reads a managed restore of the database, and refuses one that nobody can advance any more.
+func (r *Restores) managed(
+	ctx context.Context, reached access.Reached, op id.OperationID,
+) (operation.Operation, error) {
+	o, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Get(ctx, op)
+	})
+	if err == nil && (o.DatabaseID != reached.Record().ID || o.Kind != Kind) {
+		err = ports.ErrNoRow
+	}
+	var input restore.Input
+	if err == nil {
+		input, err = operation.Decode[restore.Input](o.Input)
+	}
+	if err == nil && !input.Managed {
+		err = ports.ErrNoRow
+	}
+	if err != nil {
+		return operation.Operation{}, plane.NotFound(err, errNotFound())
 	}
 	return ended(o)
 }
 
-func isManaged(o operation.Operation) error {
-	missing := fault.New(fault.OperationNotFound, "no such managed restore")
-	if o.Kind != Kind {
-		return missing
-	}
-	input, err := operation.Decode[restore.Input](o.Input)
-	if err == nil && !input.Managed {
-		return missing
-	}
-	return err
+func errNotFound() error {
+	return fault.New(fault.OperationNotFound, "the database has no such managed restore")
 }
 
-// mayBegin looks once more whether the caller still has the right, and tells what a restore that has not begun waits for.
-func (r *Restores) mayBegin(ctx context.Context, reached operations.Reached) error {
+// mayStep looks once more whether the caller still has the right, and tells what a restore that has not begun waits for.
+func (r *Restores) mayStep(ctx context.Context, reached access.Reached, op id.OperationID) error {
 	if err := reached.Holds(ctx, r.plane); fault.Has(err, fault.DatabaseNotFound) {
-		return fault.New(fault.OperationNotFound, "no such operation")
+		return errNotFound()
 	} else if err != nil {
 		return err
 	}
-	if reached.Operation().Status != operation.Queued {
-		return nil
-	}
 	s := restore.Scene{Database: reached.Record()}
-	err := r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error { return readLogins(ctx, tx, &s) })
-	if err != nil {
-		return err
-	}
-	return s.Calm()
-}
-
-func (r *Restores) read(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	return ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
-		return tx.Operations().Get(ctx, op)
+	return r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		o, err := tx.Operations().Get(ctx, op)
+		if err != nil || o.Status != operation.Queued {
+			return err
+		}
+		if err := readLogins(ctx, tx, &s); err != nil {
+			return err
+		}
+		return s.Calm()
 	})
 }

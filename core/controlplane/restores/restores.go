@@ -48,8 +48,10 @@ func (r *Restores) Start(
 		if err := s.AdmitsPlain(of, r.plane.Clock.Now()); err != nil {
 			return err
 		}
-		o = r.operation(locked, reached, restore.Input{Filename: filename})
-		return r.add(ctx, tx, locked, o, filename)
+		o, err = r.add(ctx, tx, locked, r.operation(locked, reached), restore.Input{
+			Filename: filename, ManifestSHA256: of.ManifestSHA256,
+		})
+		return err
 	})
 	if err == nil {
 		r.plane.Work.Reserved(Kind)
@@ -57,23 +59,24 @@ func (r *Restores) Start(
 	return o, err
 }
 
-func (r *Restores) operation(locked database.Record, by access.Reached, input restore.Input) operation.Operation {
-	return r.plane.Work.Queued(locked, Kind, operation.Encode(input), by.Caller().Origin())
+func (r *Restores) operation(locked database.Record, by access.Reached) operation.Operation {
+	return r.plane.Work.Queued(locked, Kind, nil, by.Caller().Origin())
 }
 
 // add stores the operation, its use of the backup, and a line of the activity log. The caller has locked the database.
 func (r *Restores) add(
-	ctx context.Context, tx ports.Tx, locked database.Record, o operation.Operation, of backup.Filename,
-) error {
-	use := operation.Use{OperationID: o.ID, DatabaseID: locked.ID, Backup: string(of)}
-	details := audit.Details{"operationId": string(o.ID), "filename": string(of)}
+	ctx context.Context, tx ports.Tx, locked database.Record, o operation.Operation, input restore.Input,
+) (operation.Operation, error) {
+	o.Input = operation.Encode(input)
+	use := operation.Use{OperationID: o.ID, DatabaseID: locked.ID, Backup: string(input.Filename)}
+	details := audit.Details{"operationId": string(o.ID), "filename": string(input.Filename)}
 	if err := tx.Operations().Add(ctx, o); err != nil {
-		return err
+		return o, err
 	}
 	if err := tx.Uses().Add(ctx, use); err != nil {
-		return err
+		return o, err
 	}
-	return r.plane.Audit(ctx, tx, locked, o.Actor, audit.RestoreRequested, details)
+	return o, r.plane.Audit(ctx, tx, locked, o.Actor, audit.RestoreRequested, details)
 }
 
 // sceneOf reads what determines whether a database may be restored from a backup; of is nil where it has no such backup. The

@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/controlplane/storage"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -42,14 +42,17 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	return work.Next{}, err
 }
 
-// switched commits that the copy is the database: its size with what follows from it, and a new generation of the settings.
+// switched commits that the copy is the database: its size, and a new generation of the settings, which are to be set in what is
+// now the database. What follows from the size for the quota is decided where sizes are heard.
 func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
 	err := t.enter(ctx, restore.Settling, nil, func(ctx context.Context, tx ports.Tx) error {
 		locked, err := tx.Databases().Lock(ctx, t.record.ID)
 		if err != nil {
 			return err
 		}
-		return storage.Replaced(ctx, t.r.plane, tx, locked, s.SizeBytes)
+		now := t.r.plane.Clock.Now()
+		locked.SizeBytes, locked.SizedAt = s.SizeBytes, &now
+		return settings.Save(ctx, tx, locked)
 	})
 	if err != nil {
 		return work.Next{}, err
