@@ -142,8 +142,9 @@ func TestGoldenStates(t *testing.T) {
 		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete;\n" +
 		"a change of an extension can until it is committed.\n")
 	section(t, &b, "Restore", restoreStages, restore.Stages, restore.Events, restore.Transitions)
-	b.WriteString("\nThese are the stages of a restore operation. A managed restore goes on by `advance`; after an hour without one a\n" +
-		"worker cancels it, and 10 s after its switch has begun a worker goes on with it. Any other restore has a worker all the time.\n")
+	b.WriteString("\nThese are the stages of a restore operation. A managed restore goes on by `advance`; after an hour without\n" +
+		"one a worker cancels it, and 10 s after its switch has begun a worker goes on with it. Any other restore has a\n" +
+		"worker all the time.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")

@@ -32,7 +32,7 @@ var restoring = []Scenario{
 		s.hasNotes(ada, made, "kept", "new")
 
 		again := ada.Advances(done)
-		s.That(again.Status == "succeeded" && *again.FinishedAt == *done.FinishedAt, "it is %+v", again)
+		s.That(again.Status == "succeeded" && again.FinishedAt.Equal(*done.FinishedAt), "it is %+v", again)
 		log := ada.ReadsActivity(made.ID)
 		acted := func(action string) int {
 			return len(slices.DeleteFunc(slices.Clone(log), func(e wire.Activity) bool { return string(e.Action) != action }))

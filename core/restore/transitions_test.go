@@ -90,7 +90,8 @@ func TestStagesOfOperations(t *testing.T) {
 // An agent's word never passes for a stage of the machine.
 func TestWhatAnAgentIsAt(t *testing.T) {
 	for part, want := range map[string]string{
-		"comparing": "comparing", "waiting": "waiting", "of tomorrow": "loading", "switching": "loading", "queued": "loading", "": "loading",
+		"comparing": "comparing", "waiting": "waiting", "of tomorrow": "loading", "switching": "loading",
+		"queued": "loading", "": "loading",
 	} {
 		if got := Shown(part); got != want || Of(operation.Operation{Stage: got}) != Loading {
 			t.Errorf("%q is shown as %q", part, got)

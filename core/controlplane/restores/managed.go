@@ -87,12 +87,11 @@ func ended(o operation.Operation) (operation.Operation, error) {
 }
 
 // Advance does the next bounded step of a managed restore of the database, unless somebody else does it at this moment, and
-// returns the operation as it is then. What became of a step that has no answer yet stands in the operation: the next advance goes
-// on.
+// returns the operation as it is then. If a step has no answer yet, the next advance goes on with it.
 //
 // KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: the database has no such managed restore, or the caller has
-// lost the right meanwhile. RESTORE_OPERATION_TERMINAL: it has failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun, and
-// a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is too old. RATE_LIMITED,
+// lost the right meanwhile. RESTORE_OPERATION_TERMINAL: it has failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun,
+// and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is too old. RATE_LIMITED,
 // SERVER_BUSY: see Reached.MayCall.
 func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.OperationID) (operation.Operation, error) {
 	none := operation.Operation{}
