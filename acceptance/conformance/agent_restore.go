@@ -24,6 +24,7 @@ var restoreCases = map[string]func(t *testing.T, s AgentStand){
 	"restore again is the same":               restoreAgain,
 	"restore with another payload":            restoreConflict,
 	"restore of no file":                      restoreOfNothing,
+	"restore with another manifest":           restoreOtherManifest,
 	"restore switches only what is ready":     restoreUnready,
 	"restore closed before its switch":        restoreClosed,
 	"restore complete cannot be closed":       restoreComplete,
@@ -46,12 +47,15 @@ func restorableOf(t *testing.T, s AgentStand) *restorable {
 	g := admitted(t, s)
 	did(t, s.Server.Load(g.spec.Name, "CREATE TABLE before (n int);\n"), "a table")
 	spec := command.Backup{DatabaseID: g.spec.DatabaseID, Filename: backupName, Verify: true}
-	if report := finish(t, s, newFence(), spec); report.VerifiedAt == nil {
+	report := finish(t, s, newFence(), spec)
+	if report.VerifiedAt == nil || report.ManifestSHA256 == "" {
 		t.Fatalf("the backup: %+v", report)
 	}
 	did(t, s.Server.Load(g.spec.Name, "CREATE TABLE after (n int);\n"), "a table")
 	return &restorable{stage: g, fence: newFence(), load: command.Load{
-		DatabaseID: spec.DatabaseID, Source: command.Source{DatabaseID: spec.DatabaseID, Filename: spec.Filename}, Compare: true,
+		DatabaseID: spec.DatabaseID, Compare: true, Source: command.Source{
+			DatabaseID: spec.DatabaseID, Filename: spec.Filename, ManifestSHA256: report.ManifestSHA256,
+		},
 	}}
 }
 
@@ -183,6 +187,23 @@ func restoreOfNothing(t *testing.T, s AgentStand) {
 	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), r.load)), command.ReasonNotFound)
 	switching := command.Switch{DatabaseID: r.load.DatabaseID, Open: true}
 	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), switching)), command.ReasonNotFound)
+	r.wantRestored(t, false)
+}
+
+// A backup whose manifest is not the recorded one is not restored from, and that is the backup's fault. Where none is recorded, as
+// of an old backup, any manifest of the file will do.
+func restoreOtherManifest(t *testing.T, s AgentStand) {
+	r := restorableOf(t, s)
+	databases := s.Server.Databases()
+	for sum, want := range map[string]command.LoadState{strings.Repeat("0", 64): command.LoadFailed, "": command.LoadReady} {
+		r.fence, r.load.Source.ManifestSHA256 = newFence(), sum
+		report := r.loaded(t)
+		if report.State != want || want == command.LoadFailed && (report.Reason != command.ReasonInvalid || report.Message == "") {
+			t.Errorf("with the manifest %q: %+v", sum, report)
+		}
+		noError(t, ports.Close(bounded(t), s.Agent, r.fence))
+		r.wantDatabases(t, databases)
+	}
 	r.wantRestored(t, false)
 }
 
