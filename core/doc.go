@@ -16,6 +16,7 @@
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention
 //	certificate   restore certificates, and the keys that sign them
+//	restore       the machine of restores, which backups can be restored, and beside what
 //	extension     the catalog of extensions, and when one may be installed or upgraded
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload

@@ -35,6 +35,9 @@ var takes = map[string]string{
 	"GET /databases/{id}/backups/{filename}":                           "see",
 	"GET /databases/{id}/backups/{filename}/certificate":               "see",
 	"DELETE /databases/{id}/backups/{filename}":                        "back up",
+	"POST /databases/{id}/backups/{filename}":                          "own",
+	"POST /databases/{id}/managed-restores":                            "account",
+	"POST /operations/{operationId}/managed-restore/advance":           "account",
 	"GET /databases/{id}/operations":                                   "see",
 	"GET /operations/{id}":                                             "see",
 	"POST /operations/{id}/cancel":                                     "back up", // of a backup

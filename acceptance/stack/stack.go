@@ -231,8 +231,9 @@ func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string
 func (s *Stack) enableFeatures(ctx context.Context) error {
 	_, err := s.Admin(ctx, "feature", "enable", "additional-roles")
 	_, extensions := s.Admin(ctx, "feature", "enable", "extension-catalog")
+	_, restore := s.Admin(ctx, "feature", "enable", "restore")
 	_, key := s.Admin(ctx, "certificate-key", "create")
-	return errors.Join(err, extensions, key)
+	return errors.Join(err, extensions, restore, key)
 }
 
 // Stop ends whatever still runs.

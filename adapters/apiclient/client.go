@@ -38,6 +38,7 @@ type Client struct {
 	Allowlist  Allowlist
 	Backups    Backups
 	Extensions Extensions
+	Restores   Restores
 	Operations Operations
 	Activity   Activity
 	Webhooks   Webhooks
@@ -88,7 +89,7 @@ func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
 	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
-	c.Extensions, c.Certificates = Extensions{c}, Certificates{c}
+	c.Extensions, c.Certificates, c.Restores = Extensions{c}, Certificates{c}, Restores{c}
 }
 
 func checkURL(text string) (base string, err error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
+	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
@@ -49,6 +50,7 @@ type ControlPlane struct {
 	Backups       *backups.Backups
 	Certificates  *certificates.Certificates
 	Extensions    *extensions.Extensions
+	Restores      *restores.Restores
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -79,6 +81,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Backups:       backups.New(shared),
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
+		Restores:      restores.New(shared, sets),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),

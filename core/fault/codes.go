@@ -124,8 +124,10 @@ var Table = []Entry{
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},
-	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts and extensions are unavailable until the agent is updated"},
-	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, too many certificates are being made, or too many people accept invitations " +
+	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts, extensions and restores are unavailable " +
+		"until the agent is updated"},
+	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, too many certificates are being made, " +
+		"or too many people accept invitations " +
 		"at the moment; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
