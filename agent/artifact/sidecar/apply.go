@@ -1,0 +1,88 @@
+package sidecar
+
+import (
+	"context"
+	"io"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Copy is a database that the login has loaded from a portable dump. Nobody else uses it, and the agent owns it.
+type Copy struct {
+	Database string
+	Login    string
+	Roles    Roles
+	// LargeObjects are those of the backup that do not simply belong to the owner.
+	LargeObjects []LargeObject
+}
+
+// Result is what a customer is told.
+type Result struct {
+	// DroppedPolicies are those that were only for roles that are gone, as "policy ON schema.table".
+	DroppedPolicies []string
+}
+
+// Apply makes of the copy what the sidecar says. The connection is one of the agent to the copy, outside a transaction; after an
+// error neither is of use. On a copy that is complete but for this it takes no lock that anybody could hold.
+func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader) (Result, error) {
+	if err := c.TakeOver(ctx, conn); err != nil {
+		return Result{}, err
+	}
+	s := &session{conn: conn}
+	p := newPlanner(c.Roles, c.Database, func(st step) error { return s.add(ctx, st) })
+	if err := newSource(sidecar).each(p.statement); err != nil {
+		return Result{}, err
+	}
+	for _, o := range c.LargeObjects {
+		if err := p.largeObject(o); err != nil {
+			return Result{}, err
+		}
+	}
+	if !p.public { // the sidecar says to whom it belongs, where there is one
+		p.last = append(p.last, step{sql: "DROP SCHEMA IF EXISTS public"})
+	}
+	if err := p.end(); err != nil {
+		return Result{}, err
+	}
+	return Result{DroppedPolicies: p.dropped}, s.flush(ctx)
+}
+
+// TakeOver gives everything that the login has in the copy to the owner. Nothing is left that refers to the login: neither
+// privileges, nor default privileges.
+func (c Copy) TakeOver(ctx context.Context, conn *pgconn.PgConn) error {
+	s := &session{conn: conn}
+	p := newPlanner(c.Roles, c.Database, func(st step) error { return s.add(ctx, st) })
+	if err := p.lend(place{}, c.Roles.Owner, []string{""}); err != nil { // the owner of a publication needs it
+		return err
+	}
+	owned, err := c.owned(ctx, conn)
+	if err != nil {
+		return err
+	}
+	login, owner := roleSQL(c.Login), roleSQL(c.Roles.Owner)
+	for _, sql := range append(owned, "REASSIGN OWNED BY "+login+" TO "+owner, "DROP OWNED BY "+login) {
+		if err := s.add(ctx, step{sql: sql}); err != nil {
+			return err
+		}
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	return s.flush(ctx)
+}
+
+// owned are statements that give schemas and relations to the owner. REASSIGN OWNED would do so too, but lock all at once.
+func (c Copy) owned(ctx context.Context, conn *pgconn.PgConn) (statements []string, err error) {
+	const query = `SELECT pg_catalog.format('ALTER SCHEMA %I OWNER TO %I', nspname, $2::text), 0 AS turn
+		FROM pg_catalog.pg_namespace WHERE nspowner = $1::pg_catalog.regrole AND nspname !~ '^pg_'
+		UNION ALL SELECT pg_catalog.format('ALTER TABLE %I.%I OWNER TO %I', nspname, relname, $2::text),
+			CASE relkind WHEN 'S' THEN 2 ELSE 1 END
+		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE relowner = $1::pg_catalog.regrole AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND relpersistence <> 't'
+		ORDER BY turn`
+	result := conn.ExecParams(ctx, query, [][]byte{[]byte(roleSQL(c.Login)), []byte(c.Roles.Owner)}, nil, nil, nil).Read()
+	for _, row := range result.Rows {
+		statements = append(statements, string(row[0]))
+	}
+	return statements, result.Err
+}

@@ -1,0 +1,152 @@
+package sidecar
+
+import (
+	"crypto/sha256"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Difference is an object that is not in the copy as it was in the backup.
+type Difference struct {
+	Object string // as pg_dump's comments name it
+	What   string // what differs: "missing", "not in the backup" or "different"
+}
+
+func (d Difference) String() string { return d.Object + " is " + d.What }
+
+// Compare says where a schema-only dump of the copy differs from the sidecar, by object. Both are taken as what they say about the
+// copy, with the roles of now and without the policies that were dropped. The order of statements does not count.
+func (r Roles) Compare(sidecar, ofCopy io.Reader) ([]Difference, error) {
+	b := balance{}
+	if err := b.read(sidecar, r, 1); err != nil {
+		return nil, err
+	}
+	if err := b.read(ofCopy, Roles{same: true}, -1); err != nil {
+		return nil, err
+	}
+	return b.differences(), nil
+}
+
+// balance counts statements, by what they say: those of the sidecar up, those of the copy down.
+type balance map[[sha256.Size]byte]entry
+
+type entry struct {
+	object string
+	n      int
+}
+
+func (b balance) add(object, says string, n int) {
+	key := sha256.Sum256([]byte(says))
+	e := entry{object, b[key].n + n}
+	if e.n == 0 {
+		delete(b, key)
+		return
+	}
+	b[key] = e
+}
+
+func (b balance) differences() (list []Difference) {
+	missing, extra := map[string]bool{}, map[string]bool{}
+	for _, e := range b {
+		if e.n > 0 {
+			missing[e.object] = true
+		} else {
+			extra[e.object] = true
+		}
+	}
+	for object := range missing {
+		what := "missing"
+		if extra[object] {
+			what = "different"
+		}
+		list = append(list, Difference{object, what})
+	}
+	for object := range extra {
+		if !missing[object] {
+			list = append(list, Difference{object, "not in the backup"})
+		}
+	}
+	slices.SortFunc(list, func(a, b Difference) int { return strings.Compare(a.Object, b.Object) })
+	return list
+}
+
+func (b balance) read(dump io.Reader, r Roles, n int) error {
+	m := meaning{roles: r, say: func(object, says string) { b.add(object, says, n) }, gone: map[string]bool{}}
+	if err := newSource(dump).each(m.statement); err != nil {
+		return err
+	}
+	m.flush()
+	return nil
+}
+
+// meaning turns the statements of a dump into what they say.
+type meaning struct {
+	roles   Roles
+	say     func(object, says string)
+	grantor string
+	pending []grant
+	at      place
+	gone    map[string]bool // policies
+}
+
+func (m *meaning) statement(at place, words []word, parsed any) error {
+	if _, ok := parsed.(authorization); !ok {
+		if g, ok := parsed.(grant); !ok || len(m.pending) > 0 && !m.pending[0].same(g.object) {
+			m.flush()
+		}
+	}
+	switch s := parsed.(type) {
+	case authorization:
+		m.grantor = s.role
+	case grant:
+		if len(m.pending) == 0 {
+			m.at = at
+		}
+		s.grantor = m.grantor
+		m.pending = append(m.pending, s)
+	case ownership:
+		m.say(at.object, "ALTER "+s.sql()+" OWNER TO "+roleSQL(m.roles.heir(s.owner)))
+	case defaults:
+		if now, ok := m.roles.defaults(s); ok {
+			m.say(at.object, now.sql())
+		}
+	case policy:
+		m.policy(at, words, s)
+	case policyComment:
+		if !m.gone[s.name+" ON "+s.table] {
+			m.say(at.object, normal(words))
+		}
+	default:
+		m.say(at.object, normal(words))
+	}
+	return nil
+}
+
+func (m *meaning) policy(at place, words []word, s policy) {
+	roles := m.roles.standing(s.roles)
+	if len(roles) == 0 && len(s.roles) > 0 {
+		m.gone[s.name+" ON "+s.table] = true
+		return
+	}
+	slices.Sort(roles)
+	m.say(at.object, normal(slices.Concat(words[:s.from], words[s.to:]))+strings.Join(roles, "\x00"))
+}
+
+func (m *meaning) flush() {
+	if len(m.pending) == 0 {
+		return
+	}
+	list := m.roles.grants(m.at.owner, m.pending)
+	if _, stands := m.roles.now(m.at.owner); !stands {
+		list = settled(m.roles.Owner, list)
+	}
+	for _, g := range list {
+		for _, p := range g.privileges {
+			one := g
+			one.privileges = []privilege{p}
+			m.say(m.at.object, one.sql()+" BY "+roleSQL(g.grantor))
+		}
+	}
+	m.pending = nil
+}
