@@ -12,8 +12,8 @@ type Copy struct {
 	Database string
 	Login    string
 	Roles    Roles
-	// LargeObjects are those of the backup that do not simply belong to the owner.
-	LargeObjects []LargeObject
+	// LargeObjects are those of the backup, of which a sidecar knows nothing.
+	LargeObjects []LargeObjects
 }
 
 // Result is what a customer is told.
@@ -34,7 +34,7 @@ func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader)
 		return Result{}, err
 	}
 	for _, o := range c.LargeObjects {
-		if err := p.largeObject(o); err != nil {
+		if err := p.largeObjects(ctx, conn, o); err != nil {
 			return Result{}, err
 		}
 	}

@@ -27,6 +27,9 @@ func (r Roles) grants(owner string, list []grant) (kept []grant) {
 			left = true
 			continue
 		}
+		if grantor == r.heir(owner) {
+			grantor = ""
+		}
 		g.grantee, g.grantor = grantee, grantor
 		if left && grantor != "" && !g.revoke {
 			g.privileges = passable(passed, grantor, g.privileges)

@@ -1,28 +1,48 @@
 package sidecar
 
 import (
+	"context"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/core/backup"
 )
 
-// LargeObject is who a large object belongs to, and who may do what with it.
-type LargeObject struct {
-	OID   uint32
-	Owner string
-	// Grants are all privileges, those of the owner itself included. Kind and Object are not used.
+// LargeObjects are all those of a database from the OID First to the OID Last. They have the same owner and the same privileges.
+type LargeObjects struct {
+	First, Last uint32
+	Owner       string
+	// Grants are none where all is as PostgreSQL makes it. Otherwise they are all, with those of the owner itself, which may have
+	// no privileges.
 	Grants []backup.Grant
 }
 
-// largeObject plans the owner and the privileges of one.
-func (p *planner) largeObject(o LargeObject) error {
+// largeObjects plans owner and privileges of a range.
+func (p *planner) largeObjects(ctx context.Context, conn *pgconn.PgConn, o LargeObjects) error {
+	if len(o.Grants) == 0 && p.roles.heir(o.Owner) == p.roles.Owner {
+		return nil
+	}
+	const query = `SELECT oid FROM pg_catalog.pg_largeobject_metadata WHERE oid BETWEEN $1 AND $2 ORDER BY oid`
+	bounds := [][]byte{strconv.AppendUint(nil, uint64(o.First), 10), strconv.AppendUint(nil, uint64(o.Last), 10)}
+	found := conn.ExecParams(ctx, query, bounds, nil, nil, nil).Read()
+	for _, row := range found.Rows {
+		if err := p.largeObject(string(row[0]), o); err != nil {
+			return err
+		}
+	}
+	return found.Err
+}
+
+func (p *planner) largeObject(oid string, o LargeObjects) error {
 	if len(p.pending) > 0 {
 		if err := p.flush(); err != nil {
 			return err
 		}
 	}
-	about := object{kind: largeObject, name: strconv.FormatUint(uint64(o.OID), 10)}
+	about := object{kind: largeObject, name: oid}
 	p.at = place{object: about.sql(), owner: o.Owner}
 	if owner := p.roles.heir(o.Owner); owner != p.roles.Owner {
 		if err := p.do(step{sql: "ALTER " + about.sql() + " OWNER TO " + roleSQL(owner), at: p.at}); err != nil {
@@ -30,25 +50,30 @@ func (p *planner) largeObject(o LargeObject) error {
 		}
 	}
 	p.pending = o.grants(about)
+	if len(p.pending) == 0 {
+		return nil
+	}
 	return p.flush()
 }
 
 // grants are statements that lead from a new large object's privileges, which are its owner's, to those that it has.
-func (o LargeObject) grants(about object) (list []grant) {
-	whole := []privilege{{name: "SELECT"}, {name: "UPDATE"}}
+func (o LargeObjects) grants(about object) []grant {
+	if len(o.Grants) == 0 {
+		return nil
+	}
 	var given []grant
 	for _, g := range o.Grants {
-		grantor, grantee := g.Grantor, g.Grantee
-		if grantor == o.Owner {
-			grantor = ""
+		of := grant{object: about, grantee: g.Grantee, grantor: g.Grantor}
+		if of.grantor == o.Owner {
+			of.grantor = ""
 		}
-		if grantee == "PUBLIC" {
-			grantee = everybody
+		if of.grantee == "PUBLIC" {
+			of.grantee = everybody
 		}
-		for _, option := range []bool{false, true} {
-			of := grant{object: about, grantee: grantee, grantor: grantor, option: option}
+		for _, of.option = range []bool{false, true} {
+			of.privileges = nil
 			for _, name := range g.Privileges {
-				if slices.Contains(g.WithOption, name) == option {
+				if slices.Contains(g.WithOption, name) == of.option {
 					of.privileges = append(of.privileges, privilege{name: name})
 				}
 			}
@@ -57,8 +82,8 @@ func (o LargeObject) grants(about object) (list []grant) {
 			}
 		}
 	}
-	list = append(list, grant{object: about, revoke: true, privileges: whole, grantee: o.Owner})
-	return append(list, inOrder(given)...)
+	whole := []privilege{{name: "SELECT"}, {name: "UPDATE"}}
+	return append([]grant{{object: about, revoke: true, privileges: whole, grantee: o.Owner}}, inOrder(given)...)
 }
 
 // inOrder puts those first that others rest on.
@@ -82,4 +107,44 @@ func inOrder(list []grant) (ordered []grant) {
 		list = later
 	}
 	return ordered
+}
+
+// CompareLargeObjects says where the copy's large objects belong to others than those of the backup, or have other privileges.
+func (r Roles) CompareLargeObjects(ofBackup, ofCopy []LargeObjects) (list []Difference) {
+	b := balance{}
+	for _, o := range r.said(ofBackup) {
+		b.add(o.object, o.says, 1)
+	}
+	for _, o := range (Roles{same: true}).said(ofCopy) {
+		b.add(o.object, o.says, -1)
+	}
+	return b.differences()
+}
+
+// saying is what is said of a range.
+type saying struct{ object, says string }
+
+func (r Roles) said(list []LargeObjects) (said []saying) {
+	last := ""
+	from := ""
+	for _, o := range list {
+		now := r.accessTo(o)
+		first, end := strconv.FormatUint(uint64(o.First), 10), strconv.FormatUint(uint64(o.Last), 10)
+		if now != last || len(said) == 0 {
+			said, from, last = append(said, saying{}), first, now
+		}
+		said[len(said)-1] = saying{"large objects from " + from, now + " up to " + end}
+	}
+	return said
+}
+
+// accessTo is who owns a range and what others may do with it.
+func (r Roles) accessTo(o LargeObjects) string {
+	owner := r.heir(o.Owner)
+	var items []string
+	for _, g := range settled(owner, r.grants(o.Owner, o.grants(object{kind: largeObject}))) {
+		items = append(items, g.sql()+" BY "+roleSQL(g.grantor))
+	}
+	slices.Sort(items)
+	return strings.Join(items, "; ") + " OWNER " + roleSQL(owner)
 }

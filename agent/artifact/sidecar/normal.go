@@ -112,7 +112,9 @@ func castElements(list []node) []node {
 	return list
 }
 
-func isArray(list []node) bool { return len(list) == 2 && list[0].text == "ARRAY" && list[1].text == "[" }
+func isArray(list []node) bool {
+	return len(list) == 2 && list[0].text == "ARRAY" && list[1].text == "["
+}
 
 // ofType reports whether a node can belong to the name of a type.
 func ofType(n node) bool {

@@ -43,7 +43,9 @@ type source struct {
 	at   place
 }
 
-func newSource(text io.Reader) *source { return &source{dump: dumpsql.NewReader(text, dumpsql.Limits{})} }
+func newSource(text io.Reader) *source {
+	return &source{dump: dumpsql.NewReader(text, dumpsql.Limits{})}
+}
 
 var errData = errors.New("a sidecar has no data")
 
