@@ -22,7 +22,11 @@ const deepest = 1000 // brackets; a statement with more is compared as it is
 func normal(words []word) string {
 	list, ok := tree(words)
 	if !ok {
-		return text(words)
+		var parts []string
+		for _, w := range words {
+			parts = append(parts, w.text)
+		}
+		return strings.Join(parts, " ")
 	}
 	list = rewritten(list)
 	if i := slices.IndexFunc(list, func(n node) bool { return n.text == "(" }); i > 0 && hasLeaf(list[i:], "INHERITS") {
@@ -72,7 +76,7 @@ func write(b *strings.Builder, list []node) {
 		b.WriteByte(' ')
 		if n.group() {
 			write(b, n.kids)
-			b.WriteString("end ")
+			b.WriteString(") ")
 		}
 	}
 }
