@@ -113,10 +113,10 @@ func inOrder(list []grant) (ordered []grant) {
 func (r Roles) CompareLargeObjects(ofBackup, ofCopy []LargeObjects) (list []Difference) {
 	b := balance{}
 	for _, o := range r.said(ofBackup) {
-		b.add(o.object, o.says, 1)
+		b.add(o.object, o.object+o.says, 1)
 	}
 	for _, o := range (Roles{same: true}).said(ofCopy) {
-		b.add(o.object, o.says, -1)
+		b.add(o.object, o.object+o.says, -1)
 	}
 	return b.differences()
 }
