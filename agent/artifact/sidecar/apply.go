@@ -22,8 +22,8 @@ type Result struct {
 	DroppedPolicies []string
 }
 
-// Apply makes of the copy what the sidecar says. The connection is one of the agent to the copy, outside a transaction; after an
-// error neither is of use. On a copy that is complete but for this it takes no lock that anybody could hold.
+// Apply makes of the copy what the sidecar says. The connection is one of the agent to the copy, outside a transaction; after
+// an error neither is of use. On a copy that is complete but for this it takes no lock that anybody could hold.
 func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader) (Result, error) {
 	if err := c.TakeOver(ctx, conn); err != nil {
 		return Result{}, err

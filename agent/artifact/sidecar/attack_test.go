@@ -84,8 +84,8 @@ func TestWithoutPublic(t *testing.T) {
 // What the server refuses is said with its place.
 func TestFailureNamesItsPlace(t *testing.T) {
 	c := newWorld(t).copied()
-	_, err := c.made("SET a = 1;\n\n-- Name: t; Type: TABLE; Schema: public; Owner: shop_rt\n\nALTER TABLE public.t OWNER TO shop_rt;\n",
-		c.standing(), nil)
+	const text = "SET a = 1;\n\n-- Name: t; Type: TABLE; Schema: public; Owner: shop_rt\n\nALTER TABLE public.t OWNER TO shop_rt;\n"
+	_, err := c.made(text, c.standing(), nil)
 	var at *sidecar.StatementError
 	var refused *pgconn.PgError
 	if !errors.As(err, &at) || at.Number != 2 || at.Line != 5 || at.Object != "TABLE public.t" ||

@@ -8,8 +8,8 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/sidecar"
 )
 
-// BenchmarkManyTables is about a managed database with 10,000 tables, each with an index, a sequence and a comment, one in ten of the
-// runtime's.
+// BenchmarkManyTables is about a managed database with 10,000 tables, each with an index, a sequence and a comment, one in ten
+// of the runtime's.
 func BenchmarkManyTables(b *testing.B) {
 	w := newWorld(b)
 	w.load(`SET SESSION AUTHORIZATION shop; GRANT CREATE ON SCHEMA public TO shop_rt; RESET SESSION AUTHORIZATION;

@@ -15,8 +15,8 @@ type Difference struct {
 
 func (d Difference) String() string { return d.Object + " is " + d.What }
 
-// Compare says where a schema-only dump of the copy differs from the sidecar, by object. Both are taken as what they say about the
-// copy, with the roles of now and without the policies that were dropped. The order of statements does not count.
+// Compare says where a schema-only dump of the copy differs from the sidecar, by object. Both are taken as what they say about
+// the copy, with the roles of now and without the policies that were dropped. The order of statements does not count.
 func (r Roles) Compare(sidecar, ofCopy io.Reader) ([]Difference, error) {
 	b := balance{}
 	if err := b.read(sidecar, r, 1); err != nil {

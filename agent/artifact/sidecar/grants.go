@@ -8,9 +8,9 @@ type held struct {
 
 // grants are those of one object, in the order of the dump: whoever passes a privilege on has got it before.
 //
-// With roles that are gone they come to what REASSIGN OWNED and DROP OWNED would have left of them: what the object's owner has
-// granted and has is now the new owner's, and any other grant to a role that is gone, by it, or that rests on such a one, is left
-// out.
+// With roles that are gone they come to what REASSIGN OWNED and DROP OWNED would have left of them: what the object's owner
+// has granted and has is now the new owner's, and any other grant to a role that is gone, by it, or that rests on such a one,
+// is left out.
 func (r Roles) grants(owner string, list []grant) (kept []grant) {
 	_, ownerStands := r.now(owner)
 	passed := map[held]bool{} // with grant option, on this object

@@ -16,7 +16,9 @@ func TestGrantsOfRolesThatAreGone(t *testing.T) {
 		owner, text string
 		want        []string
 	}{
-		"to one": {"shop", `GRANT SELECT ON TABLE s.t TO gone; GRANT SELECT ON TABLE s.t TO rt;`, []string{`GRANT SELECT ON TABLE s.t TO "rt2"`}},
+		"to one": {"shop", `GRANT SELECT ON TABLE s.t TO gone; GRANT SELECT ON TABLE s.t TO rt;`, []string{
+			`GRANT SELECT ON TABLE s.t TO "rt2"`,
+		}},
 		"by one": {"shop", `SET SESSION AUTHORIZATION gone; GRANT SELECT ON TABLE s.t TO rt; RESET SESSION AUTHORIZATION;`, nil},
 		"what rests on one": {"shop", `GRANT SELECT ON TABLE s.t TO gone WITH GRANT OPTION; SET SESSION AUTHORIZATION gone;
 			GRANT SELECT ON TABLE s.t TO rt WITH GRANT OPTION; RESET SESSION AUTHORIZATION; SET SESSION AUTHORIZATION rt;
@@ -26,13 +28,16 @@ func TestGrantsOfRolesThatAreGone(t *testing.T) {
 			GRANT SELECT,UPDATE(a),DELETE ON TABLE s.t TO PUBLIC;`, []string{
 			`GRANT UPDATE ON TABLE s.t TO "rt2" WITH GRANT OPTION`, `GRANT UPDATE(a) ON TABLE s.t TO PUBLIC BY rt2`,
 		}},
-		"of one": {"gone", `REVOKE ALL ON TABLE s.t FROM gone; GRANT SELECT ON TABLE s.t TO gone; GRANT SELECT ON TABLE s.t TO rt WITH GRANT OPTION;
-			GRANT SELECT ON TABLE s.t TO other; SET SESSION AUTHORIZATION rt; GRANT SELECT ON TABLE s.t TO shop WITH GRANT OPTION;`, []string{
+		"of one": {"gone", `REVOKE ALL ON TABLE s.t FROM gone; GRANT SELECT ON TABLE s.t TO gone;
+			GRANT SELECT ON TABLE s.t TO rt WITH GRANT OPTION; GRANT SELECT ON TABLE s.t TO other;
+			SET SESSION AUTHORIZATION rt; GRANT SELECT ON TABLE s.t TO shop WITH GRANT OPTION;`, []string{
 			`REVOKE SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON TABLE s.t FROM "shop"`,
 			`GRANT SELECT ON TABLE s.t TO "shop"`, `GRANT SELECT ON TABLE s.t TO "rt2" WITH GRANT OPTION`,
 		}},
 		"by the heir": {"gone", `GRANT SELECT ON TABLE s.t TO shop WITH GRANT OPTION; SET SESSION AUTHORIZATION shop;
-			GRANT SELECT ON TABLE s.t TO rt;`, []string{`GRANT SELECT ON TABLE s.t TO "shop" WITH GRANT OPTION`, `GRANT SELECT ON TABLE s.t TO "rt2"`}},
+			GRANT SELECT ON TABLE s.t TO rt;`, []string{
+			`GRANT SELECT ON TABLE s.t TO "shop" WITH GRANT OPTION`, `GRANT SELECT ON TABLE s.t TO "rt2"`,
+		}},
 	} {
 		var got []string
 		var list []grant
@@ -71,11 +76,15 @@ func TestSettled(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	back := []grant{{object: about, revoke: true, privileges: usage, grantee: "shop"}, {object: about, privileges: usage, grantee: "shop"}}
+	back := []grant{
+		{object: about, revoke: true, privileges: usage, grantee: "shop"}, {object: about, privileges: usage, grantee: "shop"},
+	}
 	if got := said(back); len(got) != 0 {
 		t.Errorf("what is as at first needs %v", got)
 	}
-	taken := []grant{{object: about, revoke: true, privileges: usage}, {object: about, privileges: usage, grantee: "rt", option: true}}
+	taken := []grant{
+		{object: about, revoke: true, privileges: usage}, {object: about, privileges: usage, grantee: "rt", option: true},
+	}
 	want := []string{`GRANT USAGE ON TYPE s.t TO "rt" WITH GRANT OPTION`, `REVOKE USAGE ON TYPE s.t FROM PUBLIC`}
 	if diff := cmp.Diff(want, said(taken)); diff != "" {
 		t.Error(diff)

@@ -11,7 +11,8 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 )
 
-// LargeObjects are all those of a database from the OID First to the OID Last. They have the same owner and the same privileges.
+// LargeObjects are all those of a database from the OID First to the OID Last. They have the same owner and the same
+// privileges.
 type LargeObjects struct {
 	First, Last uint32
 	Owner       string

@@ -13,8 +13,8 @@ type node struct {
 
 const deepest = 1000 // brackets; a statement with more is compared as it is
 
-// normal is the text of a statement, but for what PostgreSQL itself writes in another way when it has read its own text. White space
-// and comments do not count. Otherwise these do not:
+// normal is the text of a statement, but for what PostgreSQL itself writes in another way when it has read its own text. White
+// space and comments do not count. Otherwise these do not:
 //
 //   - A cast of an array is one of each of its elements: (ARRAY['a'::varchar])::text[] comes back as ARRAY[('a'::varchar)::text].
 //   - ((a OR b) OR c) comes back as (a OR b OR c), and so with AND.
@@ -122,10 +122,10 @@ func isArray(list []node) bool {
 
 // ofType reports whether a node can belong to the name of a type.
 func ofType(n node) bool {
-	switch {
-	case n.text == "(":
+	switch n.text {
+	case "(":
 		return !slices.ContainsFunc(n.kids, func(k node) bool { return k.text != "," && (k.text[0] < '0' || k.text[0] > '9') })
-	case n.text == ".":
+	case ".":
 		return true
 	}
 	_, named := identifier(n.text)

@@ -12,8 +12,8 @@ type step struct {
 	at  place
 }
 
-// planner turns the statements of a sidecar into steps, in the copy where everything belongs to the owner. It keeps little: grants
-// of one object, those of schemas, and what it has lent.
+// planner turns the statements of a sidecar into steps, in the copy where everything belongs to the owner. It keeps little:
+// grants of one object, those of schemas, and what it has lent.
 type planner struct {
 	roles    Roles
 	database string

@@ -48,11 +48,12 @@ func TestEverythingComesBack(t *testing.T) {
 	c.equal(from, w.standing(), w.access())
 }
 
-// What roles that are gone had comes to what PostgreSQL's own way to remove them leaves. That forgets what somebody else than the
-// object's owner has granted to the role, and what was granted on a column by one who had got it on the table.
+// What roles that are gone had comes to what PostgreSQL's own way to remove them leaves. That forgets what somebody else than
+// the object's owner has granted to the role, and what was granted on a column by one who had got it on the table.
 func TestRolesThatAreGone(t *testing.T) {
 	const (
-		toSecond = `SET ROLE shop_rt; REVOKE SELECT ON sales.customer FROM shop_c2 CASCADE; REVOKE USAGE ON TYPE types.mood FROM shop_c2;
+		toSecond = `SET ROLE shop_rt; REVOKE SELECT ON sales.customer FROM shop_c2 CASCADE;
+			REVOKE USAGE ON TYPE types.mood FROM shop_c2;
 			REVOKE SELECT ON LARGE OBJECT 900002 FROM shop_c2; RESET ROLE`
 		toCustom  = `SET ROLE shop_c2; REVOKE SELECT ON sales.customer FROM "shop ""TO"" $$ Ü;"; RESET ROLE`
 		byRuntime = `SET ROLE shop_rt; REVOKE INSERT (email) ON sales.customer FROM shop_ro; RESET ROLE`

@@ -19,8 +19,8 @@ type Roles struct {
 	same bool // all stand, under their own names: those of the copy's own dump
 }
 
-// Standing are the roles of a restore into the same database: all of the server's, under their own names. Superusers, retired roles
-// and the logins of jobs and copies do not count: no customer's object can be theirs.
+// Standing are the roles of a restore into the same database: all of the server's, under their own names. Superusers, retired
+// roles and the logins of jobs and copies do not count: no customer's object can be theirs.
 func Standing(ctx context.Context, q pg.Querier, owner string) (Roles, error) {
 	const query = `SELECT rolname FROM pg_catalog.pg_roles WHERE NOT rolsuper AND rolname !~ '` + setup.JobLogins + `'
 		AND rolname !~ '^(pgh_dead|verify|restore|qualify)_[0-9a-f]{32}$'`

@@ -9,8 +9,8 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 )
 
-// A transaction has so many steps: each can lock a table with its indexes, and the server has a bounded number of locks for all. Nobody
-// else sees the copy, and one that is half made is dropped.
+// A transaction has so many steps: each can lock a table with its indexes, and the server has a bounded number of locks for
+// all. Nobody else sees the copy, and one that is half made is dropped.
 const together = 500
 
 // begins are how each transaction begins. Names mean what they meant to pg_dump.
@@ -34,7 +34,8 @@ func (s *session) add(ctx context.Context, st step) error {
 	return s.flush(ctx)
 }
 
-// flush executes what was added, in one transaction, and each by the extended protocol: the server, too, sees one statement in it.
+// flush executes what was added, in one transaction, and each by the extended protocol: the server, too, sees one statement in
+// it.
 func (s *session) flush(ctx context.Context) error {
 	if len(s.steps) == 0 {
 		return nil

@@ -14,8 +14,8 @@ func (a acl) give(to giving, p privilege, option bool) {
 	a[to][p] = a[to][p] || option
 }
 
-// settled are the statements that pg_dump writes for an object with these: the fewest. Where grants to a former owner and to the
-// present one have become the same, they are fewer than before.
+// settled are the statements that pg_dump writes for an object with these: the fewest. Where grants to a former owner and to
+// the present one have become the same, they are fewer than before.
 func settled(owner string, list []grant) (fewest []grant) {
 	if len(list) == 0 {
 		return nil

@@ -97,8 +97,8 @@ func (s *source) note(item dumpsql.Item) {
 	}
 }
 
-// heading reads "f(integer); Type: FUNCTION; Schema: public; Owner: shop". pg_dump has put it on one line; only the name can hold
-// what looks like more.
+// heading reads "f(integer); Type: FUNCTION; Schema: public; Owner: shop". pg_dump has put it on one line; only the name can
+// hold what looks like more.
 func heading(text string) (object, owner string) {
 	text, owner = cutLast(text, "; Owner: ")
 	text, schema := cutLast(text, "; Schema: ")

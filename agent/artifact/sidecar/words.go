@@ -56,7 +56,8 @@ func text(words []word) string {
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// identifier returns the name that a word stands for. pg_dump quotes all that are not plain, so keywords, in upper case, are none.
+// identifier returns the name that a word stands for. pg_dump quotes all that are not plain, so keywords, in upper case, are
+// none.
 func identifier(text string) (string, bool) {
 	inner, quoted := strings.CutPrefix(text, `"`)
 	if !quoted {

@@ -210,7 +210,8 @@ func (w *world) largeObjects() (list []sidecar.LargeObjects) {
 		var g backup.Grant
 		var grantor sql.NullString
 		var plain bool
-		check.NoError(w.t, rows.Scan(&o.First, &o.Owner, &grantor, &g.Grantee, pq.Array(&g.Privileges), pq.Array(&g.WithOption), &plain))
+		check.NoError(w.t, rows.Scan(&o.First, &o.Owner, &grantor, &g.Grantee, pq.Array(&g.Privileges), pq.Array(&g.WithOption),
+			&plain))
 		o.Owner, g.Grantor = unquoted(o.Owner), unquoted(grantor.String)
 		if o.Last = o.First; len(list) == 0 || list[len(list)-1].First != o.First {
 			list = append(list, o)
