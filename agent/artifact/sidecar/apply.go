@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,7 +24,7 @@ type Result struct {
 }
 
 // Apply makes of the copy what the sidecar says. The connection is one of the agent to the copy, outside a transaction; after
-// an error neither is of use. On a copy that is complete but for this it takes no lock that anybody could hold.
+// an error neither is of use. A *StatementError says which statement is at fault, and wraps what the server refused.
 func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader) (Result, error) {
 	if err := c.TakeOver(ctx, conn); err != nil {
 		return Result{}, err
@@ -50,17 +51,19 @@ func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader)
 // TakeOver gives everything that the login has in the copy to the owner. Nothing is left that refers to the login: neither
 // privileges, nor default privileges.
 func (c Copy) TakeOver(ctx context.Context, conn *pgconn.PgConn) error {
+	if c.Login == c.Roles.Owner {
+		return errors.New("the copy's login owns it: what DROP OWNED removes would be everything")
+	}
 	s := &session{conn: conn}
 	p := newPlanner(c.Roles, c.Database, func(st step) error { return s.add(ctx, st) })
 	if err := p.lend(place{}, c.Roles.Owner, []string{""}); err != nil { // the owner of a publication needs it
 		return err
 	}
-	owned, err := c.owned(ctx, conn)
-	if err != nil {
+	if err := c.giveRelations(ctx, s); err != nil {
 		return err
 	}
 	login, owner := roleSQL(c.Login), roleSQL(c.Roles.Owner)
-	for _, sql := range append(owned, "REASSIGN OWNED BY "+login+" TO "+owner, "DROP OWNED BY "+login) {
+	for _, sql := range []string{"REASSIGN OWNED BY " + login + " TO " + owner, "DROP OWNED BY " + login} {
 		if err := s.add(ctx, step{sql: sql}); err != nil {
 			return err
 		}
@@ -71,18 +74,31 @@ func (c Copy) TakeOver(ctx context.Context, conn *pgconn.PgConn) error {
 	return s.flush(ctx)
 }
 
-// owned are statements that give schemas and relations to the owner. REASSIGN OWNED would do so too, but lock all at once.
-func (c Copy) owned(ctx context.Context, conn *pgconn.PgConn) (statements []string, err error) {
-	const query = `SELECT pg_catalog.format('ALTER SCHEMA %I OWNER TO %I', nspname, $2::text), 0 AS turn
-		FROM pg_catalog.pg_namespace WHERE nspowner = $1::pg_catalog.regrole AND nspname !~ '^pg_'
-		UNION ALL SELECT pg_catalog.format('ALTER TABLE %I.%I OWNER TO %I', nspname, relname, $2::text),
-			CASE relkind WHEN 'S' THEN 2 ELSE 1 END
-		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE relowner = $1::pg_catalog.regrole AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND relpersistence <> 't'
-		ORDER BY turn`
-	result := conn.ExecParams(ctx, query, [][]byte{[]byte(roleSQL(c.Login)), []byte(c.Roles.Owner)}, nil, nil, nil).Read()
-	for _, row := range result.Rows {
-		statements = append(statements, string(row[0]))
+// owned are statements that give the first of what the login has to the owner: schemas, in which a new owner must be able to make
+// things, relations, and then the sequences that did not come with a table.
+const owned = `SELECT pg_catalog.format('ALTER SCHEMA %I OWNER TO %I', nspname, $2::text), 0 AS turn
+	FROM pg_catalog.pg_namespace WHERE nspowner = $1::pg_catalog.regrole AND nspname !~ '^pg_'
+	UNION ALL SELECT pg_catalog.format('ALTER TABLE %I.%I OWNER TO %I', nspname, relname, $2::text),
+		CASE relkind WHEN 'S' THEN 2 ELSE 1 END
+	FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	WHERE relowner = $1::pg_catalog.regrole AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND relpersistence <> 't'
+	ORDER BY turn LIMIT 5000`
+
+// giveRelations gives schemas and relations to the owner, some at a time. REASSIGN OWNED would lock all at once.
+func (c Copy) giveRelations(ctx context.Context, s *session) error {
+	arguments := [][]byte{[]byte(roleSQL(c.Login)), []byte(c.Roles.Owner)}
+	for {
+		found := s.conn.ExecParams(ctx, owned, arguments, nil, nil, nil).Read()
+		if found.Err != nil || len(found.Rows) == 0 {
+			return found.Err
+		}
+		for _, row := range found.Rows {
+			if err := s.add(ctx, step{sql: string(row[0])}); err != nil {
+				return err
+			}
+		}
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
 	}
-	return statements, result.Err
 }

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -14,6 +15,19 @@ type Difference struct {
 }
 
 func (d Difference) String() string { return d.Object + " is " + d.What }
+
+// Summary names the first differences.
+func Summary(list []Difference) string {
+	const first = 5
+	var parts []string
+	for _, d := range list[:min(first, len(list))] {
+		parts = append(parts, d.String())
+	}
+	if more := len(list) - first; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
 
 // Compare says where a schema-only dump of the copy differs from the sidecar, by object. Both are taken as what they say about
 // the copy, with the roles of now and without the policies that were dropped. The order of statements does not count.
@@ -73,80 +87,66 @@ func (b balance) differences() (list []Difference) {
 
 func (b balance) read(dump io.Reader, r Roles, n int) error {
 	m := meaning{roles: r, say: func(object, says string) { b.add(object, says, n) }, gone: map[string]bool{}}
-	if err := newSource(dump).each(m.statement); err != nil {
-		return err
-	}
-	m.flush()
-	return nil
+	return newSource(dump).each(m.statement)
 }
 
 // meaning turns the statements of a dump into what they say.
 type meaning struct {
-	roles   Roles
-	say     func(object, says string)
-	grantor string
-	pending []grant
-	at      place
-	gone    map[string]bool // policies
+	roles Roles
+	say   func(object, says string)
+	gone  map[string]bool // policies
 }
 
-func (m *meaning) statement(at place, words []word, parsed any) error {
-	if _, ok := parsed.(authorization); !ok {
-		if g, ok := parsed.(grant); !ok || len(m.pending) > 0 && !m.pending[0].same(g.object) {
-			m.flush()
-		}
-	}
-	switch s := parsed.(type) {
-	case authorization:
-		m.grantor = s.role
-	case grant:
-		if len(m.pending) == 0 {
-			m.at = at
-		}
-		s.grantor = m.grantor
-		m.pending = append(m.pending, s)
+func (m *meaning) statement(st statement) error {
+	switch s := st.parsed.(type) {
+	case grants:
+		m.grants(s)
 	case ownership:
-		m.say(at.object, "ALTER "+s.sql()+" OWNER TO "+roleSQL(m.roles.heir(s.owner)))
+		m.say(st.object, "ALTER "+s.sql()+" OWNER TO "+roleSQL(m.roles.heir(s.owner)))
 	case defaults:
 		if now, ok := m.roles.defaults(s); ok {
-			m.say(at.object, now.sql())
+			m.say(st.object, now.sql())
 		}
 	case policy:
-		m.policy(at, words, s)
+		m.policy(st, s)
 	case policyComment:
 		if !m.gone[s.name+" ON "+s.table] {
-			m.say(at.object, normal(words))
+			m.say(st.object, st.normal(0, 0))
 		}
 	default:
-		m.say(at.object, normal(words))
+		if st.aboutDatabase() {
+			m.say(st.object, st.normal(0, 0))
+		}
 	}
 	return nil
 }
 
-func (m *meaning) policy(at place, words []word, s policy) {
+// aboutDatabase is false for the settings of who reads the dump, which another version of pg_dump writes differently.
+func (s statement) aboutDatabase() bool {
+	first := s.words[0].text
+	return first != "SELECT" && (first != "SET" || strings.HasPrefix(s.words[1].text, "default_"))
+}
+
+func (m *meaning) policy(st statement, s policy) {
 	roles := m.roles.standing(s.roles)
 	if len(roles) == 0 && len(s.roles) > 0 {
 		m.gone[s.name+" ON "+s.table] = true
 		return
 	}
 	slices.Sort(roles)
-	m.say(at.object, normal(slices.Concat(words[:s.from], words[s.to:]))+strings.Join(roles, "\x00"))
+	m.say(st.object, st.normal(s.from, s.to)+strings.Join(roles, "\x00"))
 }
 
-func (m *meaning) flush() {
-	if len(m.pending) == 0 {
-		return
-	}
-	list := m.roles.grants(m.at.owner, m.pending)
-	if _, stands := m.roles.now(m.at.owner); !stands {
+// grants says each privilege by itself.
+func (m *meaning) grants(of grants) {
+	list := m.roles.grants(of.owner, of.list)
+	if _, stands := m.roles.now(of.owner); !stands {
 		list = settled(m.roles.Owner, list)
 	}
 	for _, g := range list {
 		for _, p := range g.privileges {
-			one := g
-			one.privileges = []privilege{p}
-			m.say(m.at.object, one.sql()+" BY "+roleSQL(g.grantor))
+			g.privileges = []privilege{p}
+			m.say(of.object, g.sql()+" BY "+roleSQL(g.grantor))
 		}
 	}
-	m.pending = nil
 }

@@ -6,7 +6,14 @@ type held struct {
 	privilege
 }
 
-// grants are those of one object, in the order of the dump: whoever passes a privilege on has got it before.
+// grants are statements about the privileges of one object, in the order of the dump: whoever passes a privilege on has got it
+// before.
+type grants struct {
+	place // of the first
+	list  []grant
+}
+
+// grants are those of an object under the present names, by its owner under the former.
 //
 // With roles that are gone they come to what REASSIGN OWNED and DROP OWNED would have left of them: what the object's owner
 // has granted and has is now the new owner's, and any other grant to a role that is gone, by it, or that rests on such a one,

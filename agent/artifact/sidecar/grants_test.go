@@ -40,19 +40,12 @@ func TestGrantsOfRolesThatAreGone(t *testing.T) {
 		}},
 	} {
 		var got []string
-		var list []grant
-		grantor := ""
-		err := newSource(strings.NewReader(table + c.owner + "\n" + c.text)).each(func(_ place, _ []word, parsed any) error {
-			switch s := parsed.(type) {
-			case authorization:
-				grantor = s.role
-			case grant:
-				s.grantor = grantor
-				list = append(list, s)
-			}
+		var all grants
+		err := newSource(strings.NewReader(table + c.owner + "\n" + c.text)).each(func(st statement) error {
+			all = st.parsed.(grants)
 			return nil
 		})
-		for _, g := range testRoles.grants(c.owner, list) {
+		for _, g := range testRoles.grants(all.owner, all.list) {
 			sql := g.sql()
 			if g.grantor != "" {
 				sql += " BY " + g.grantor

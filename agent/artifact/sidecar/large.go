@@ -38,23 +38,14 @@ func (p *planner) largeObjects(ctx context.Context, conn *pgconn.PgConn, o Large
 }
 
 func (p *planner) largeObject(oid string, o LargeObjects) error {
-	if len(p.pending) > 0 {
-		if err := p.flush(); err != nil {
-			return err
-		}
-	}
 	about := object{kind: largeObject, name: oid}
-	p.at = place{object: about.sql(), owner: o.Owner}
+	at := place{object: about.sql(), owner: o.Owner}
 	if owner := p.roles.heir(o.Owner); owner != p.roles.Owner {
-		if err := p.do(step{sql: "ALTER " + about.sql() + " OWNER TO " + roleSQL(owner), at: p.at}); err != nil {
+		if err := p.do(step{sql: "ALTER " + about.sql() + " OWNER TO " + roleSQL(owner), at: at}); err != nil {
 			return err
 		}
 	}
-	p.pending = o.grants(about)
-	if len(p.pending) == 0 {
-		return nil
-	}
-	return p.flush()
+	return p.grants(grants{at, o.grants(about)})
 }
 
 // grants are statements that lead from a new large object's privileges, which are its owner's, to those that it has.

@@ -11,7 +11,11 @@ type node struct {
 	kids []node
 }
 
-const deepest = 1000 // brackets; a statement with more is compared as it is
+// A statement with deeper brackets, or whose casts multiply, is compared as it is. PostgreSQL's own stack allows for fewer.
+const (
+	deepest   = 20000
+	mostWords = 1 << 20
+)
 
 // normal is the text of a statement, but for what PostgreSQL itself writes in another way when it has read its own text. White
 // space and comments do not count. Otherwise these do not:
@@ -28,7 +32,7 @@ func normal(words []word) string {
 		}
 		return strings.Join(parts, " ")
 	}
-	list = rewritten(list)
+	list = (&rewriter{left: mostWords}).rewritten(list)
 	if i := slices.IndexFunc(list, func(n node) bool { return n.text == "(" }); i > 0 && hasLeaf(list[i:], "INHERITS") {
 		columns := elements(list[i].kids)
 		slices.SortFunc(columns, func(a, b []node) int { return strings.Compare(written(a), written(b)) })
@@ -81,20 +85,23 @@ func write(b *strings.Builder, list []node) {
 	}
 }
 
-func rewritten(list []node) []node {
+// rewriter bounds how many words casts may come to.
+type rewriter struct{ left int }
+
+func (r *rewriter) rewritten(list []node) []node {
 	var out []node
 	for _, n := range list {
 		if n.group() {
-			n.kids = flattened(rewritten(n.kids))
+			n.kids = flattened(r.rewritten(n.kids))
 		}
 		out = append(out, n)
-		out = castElements(out)
+		out = r.castElements(out)
 	}
 	return out
 }
 
 // castElements replaces a cast of an array at the end of the list.
-func castElements(list []node) []node {
+func (r *rewriter) castElements(list []node) []node {
 	end := len(list) - 1
 	if list[end].text != "[" || len(list[end].kids) > 0 {
 		return list
@@ -108,10 +115,12 @@ func castElements(list []node) []node {
 	}
 	kind, subject := list[from+1:end], list[from-1]
 	switch {
+	case r.left <= 0:
+		return list
 	case subject.text == "(" && isArray(subject.kids):
-		return append(list[:from-1:from-1], cast(subject.kids, kind, true)...)
+		return append(list[:from-1], r.cast(subject.kids, kind, true)...)
 	case from > 1 && isArray(list[from-2:from]):
-		return append(list[:from-2:from-2], cast(list[from-2:from], kind, false)...)
+		return append(list[:from-2], r.cast(list[from-2:from], kind, false)...)
 	}
 	return list
 }
@@ -133,18 +142,19 @@ func ofType(n node) bool {
 }
 
 // cast casts each element of an array, in parentheses or without, as PostgreSQL writes it there.
-func cast(array, kind []node, parentheses bool) []node {
+func (r *rewriter) cast(array, kind []node, parentheses bool) []node {
 	var casts [][]node
 	for _, e := range elements(array[1].kids) {
 		switch {
 		case isArray(e):
-			e = cast(e, kind, parentheses)
+			e = r.cast(e, kind, parentheses)
 		case parentheses:
 			e = append([]node{{"(", e}, {text: "::"}}, kind...)
 		default:
 			e = append(append(slices.Clone(e), node{text: "::"}), kind...)
 		}
 		casts = append(casts, e)
+		r.left -= len(e)
 	}
 	return []node{{text: "ARRAY"}, {"[", joined(casts)}}
 }
@@ -177,10 +187,10 @@ func flattened(list []node) []node {
 		return list
 	}
 	inner := list[0].kids
-	if !hasLeaf(inner, list[1].text) || hasLeaf(inner, "BETWEEN") {
+	if !hasLeaf(inner, list[1].text) {
 		return list
 	}
-	return append(slices.Clone(inner), list[1:]...)
+	return append(inner, list[1:]...)
 }
 
 func hasLeaf(list []node, text string) bool {

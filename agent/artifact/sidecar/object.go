@@ -11,6 +11,8 @@ type object struct {
 
 func (o object) sql() string { return o.kind + " " + o.name }
 
+func (o object) same(other object) bool { return o.kind == other.kind && o.name == other.name }
+
 // The kinds of objects, each as its words.
 var (
 	plainKinds = [][]string{

@@ -3,7 +3,6 @@ package sidecar
 import (
 	"errors"
 	"slices"
-	"strings"
 )
 
 // everybody is PUBLIC, where a role can stand. No role has an empty name.
@@ -50,7 +49,7 @@ func parse(words []word) (any, error) {
 	switch {
 	case c.take("SET", "SESSION", "AUTHORIZATION"):
 		role, err := c.name()
-		return authorization{role}, errors.Join(err, c.end())
+		return authorization{role}, c.endAfter(err)
 	case c.take("RESET", "SESSION", "AUTHORIZATION"):
 		return authorization{}, c.end()
 	case c.take("SECURITY", "LABEL"):
@@ -84,7 +83,7 @@ func (c *cursor) ownership() (o ownership, err error) {
 		return o, errNotUnderstood
 	}
 	o.owner, err = c.name()
-	return o, errors.Join(err, c.end())
+	return o, c.endAfter(err)
 }
 
 func (c *cursor) grant() (g grant, err error) {
@@ -180,7 +179,7 @@ func (c *cursor) policy() (p policy, err error) {
 		}
 	}
 	p.to = c.at
-	if next := c.peek(); !strings.Contains(" USING WITH ; ", " "+next+" ") {
+	if !slices.Contains([]string{"USING", "WITH", ";"}, c.peek()) {
 		return p, errNotUnderstood
 	}
 	return p, nil

@@ -12,16 +12,12 @@ type step struct {
 	at  place
 }
 
-// planner turns the statements of a sidecar into steps, in the copy where everything belongs to the owner. It keeps little:
-// grants of one object, those of schemas, and what it has lent.
+// planner turns the statements of a sidecar into steps, in the copy where everything belongs to the owner. It keeps little: the
+// grants of schemas, and what it has lent.
 type planner struct {
 	roles    Roles
 	database string
 	do       func(step) error
-
-	grantor string  // of the grants that follow
-	pending []grant // of one object
-	at      place   // of the first of them
 
 	schemaOwners map[string]string // present names, by schema; others belong to the owner
 	public       bool              // the backup has that schema
@@ -43,38 +39,21 @@ func newPlanner(roles Roles, database string, do func(step) error) *planner {
 }
 
 // statement plans one statement of the sidecar.
-func (p *planner) statement(at place, _ []word, parsed any) error {
-	g, isGrant := parsed.(grant)
-	if len(p.pending) > 0 && (!isGrant || !p.pending[0].same(g.object)) {
-		if _, ok := parsed.(authorization); !ok {
-			if err := p.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	switch s := parsed.(type) {
-	case authorization:
-		p.grantor = s.role
-	case grant:
-		if len(p.pending) == 0 {
-			p.at = at
-		}
-		s.grantor = p.grantor
-		p.pending = append(p.pending, s)
+func (p *planner) statement(st statement) error {
+	switch s := st.parsed.(type) {
+	case grants:
+		return p.grants(s)
 	case ownership:
-		return p.ownership(at, s)
+		return p.ownership(st.place, s)
 	case policy:
-		return p.policy(at, s)
+		return p.policy(st.place, s)
 	case defaults:
 		if now, ok := p.roles.defaults(s); ok {
-			return p.do(step{sql: now.sql(), at: at})
+			return p.do(step{sql: now.sql(), at: st.place})
 		}
 	}
 	return nil
 }
-
-// same reports whether two grants are about the same object.
-func (o object) same(other object) bool { return o.kind == other.kind && o.name == other.name }
 
 func (p *planner) ownership(at place, o ownership) error {
 	owner := p.roles.heir(o.owner)
@@ -113,13 +92,11 @@ func (p *planner) policy(at place, s policy) error {
 	return p.do(step{sql: "ALTER POLICY " + s.name + " ON " + s.table + " TO " + strings.Join(roles, ", "), at: at})
 }
 
-// flush plans the grants of one object. Those of schemas come last, when nothing is lent any more.
-func (p *planner) flush() error {
-	list := p.pending
-	p.pending = nil
-	owner := p.roles.heir(p.at.owner)
-	for _, g := range p.roles.grants(p.at.owner, list) {
-		s := step{as: g.grantor, sql: g.sql(), at: p.at}
+// grants plans those of one object. Those of schemas come last, when nothing is lent any more.
+func (p *planner) grants(of grants) error {
+	owner := p.roles.heir(of.owner)
+	for _, g := range p.roles.grants(of.owner, of.list) {
+		s := step{as: g.grantor, sql: g.sql(), at: of.place}
 		if s.as == "" {
 			s.as = owner
 		}
@@ -127,7 +104,7 @@ func (p *planner) flush() error {
 			p.last = append(p.last, s)
 			continue
 		}
-		if err := p.lend(p.at, s.as, g.schemas); err != nil {
+		if err := p.lend(of.place, s.as, g.schemas); err != nil {
 			return err
 		}
 		if err := p.do(s); err != nil {
@@ -174,11 +151,6 @@ func (p *planner) lending(l loan, verb, preposition string) step {
 
 // end plans what comes last: nothing is lent any more then.
 func (p *planner) end() error {
-	if len(p.pending) > 0 {
-		if err := p.flush(); err != nil {
-			return err
-		}
-	}
 	var steps []step
 	for _, l := range slices.Backward(p.loans) {
 		steps = append(steps, p.lending(l, "REVOKE", "FROM"))

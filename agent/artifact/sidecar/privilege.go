@@ -55,17 +55,18 @@ var allOfColumn = []string{"SELECT", "INSERT", "UPDATE", "REFERENCES"}
 
 // expand writes out ALL.
 func expand(list []privilege, kind string) (expanded []privilege, err error) {
-	names, known := all[kind]
+	whole, known := all[kind]
 	if !known {
 		return nil, errNotUnderstood
 	}
 	for _, p := range list {
+		names := []string{p.name}
 		switch {
 		case p.name != "ALL":
-			expanded = append(expanded, p)
-			continue
 		case p.column != "":
 			names = allOfColumn
+		default:
+			names = whole
 		}
 		for _, name := range names {
 			expanded = append(expanded, privilege{name, p.column})
@@ -74,7 +75,7 @@ func expand(list []privilege, kind string) (expanded []privilege, err error) {
 	return expanded, nil
 }
 
-// granted is what PostgreSQL grants to everybody on an object of the kind that is new.
+// grantedToEverybody is what PostgreSQL grants to everybody on a new object.
 func grantedToEverybody(o object) []privilege {
 	switch {
 	case o.kind == "FUNCTION", o.kind == "PROCEDURE":

@@ -64,10 +64,10 @@ func TestRolesThatAreGone(t *testing.T) {
 		policies []string
 	}{
 		"one": {[]string{"shop_c2"}, []string{toSecond}, []string{`mine ON sales.of_second`, `only_second ON sales.customer`}},
-		"two": {[]string{custom, "shop_rt"}, []string{toCustom, byRuntime}, nil},
+		"two": {[]string{custom, "shop_rt"}, []string{toCustom, byRuntime}, []string{`words ON sales.words`}},
 		"all but the owner": {customers[1:], []string{byRuntime}, []string{
 			`"both" ON sales.of_second`, `groups ON sales.event`, `mine ON sales.of_second`, `only_second ON sales.customer`,
-			`"to; ""TO"" using (" ON sales.customer`,
+			`"to; ""TO"" using (" ON sales.customer`, `words ON sales.words`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -11,12 +12,13 @@ import (
 
 // A transaction has so many steps: each can lock a table with its indexes, and the server has a bounded number of locks for
 // all. Nobody else sees the copy, and one that is half made is dropped.
-const together = 500
+const together = 200
 
-// begins are how each transaction begins. Names mean what they meant to pg_dump.
+// begins are how each transaction begins. Names mean what they meant to pg_dump. The disk is not waited for: after a crash nobody
+// goes on with the copy, and when it becomes somebody's database, that transaction waits for all before it.
 var begins = []string{
 	`BEGIN`, `SET LOCAL search_path = ''`, `SET LOCAL client_encoding = 'UTF8'`,
-	`SET LOCAL lock_timeout = '30s'`, `SET LOCAL statement_timeout = '10min'`, `SET LOCAL check_function_bodies = off`,
+	`SET LOCAL lock_timeout = '30s'`, `SET LOCAL statement_timeout = '10min'`, `SET LOCAL synchronous_commit = off`,
 }
 
 // session executes steps.
@@ -82,8 +84,10 @@ func compose(steps []step) (batch *pgconn.Batch, places []place) {
 	return batch, places
 }
 
+// failedAt names the place of what the server refused.
 func failedAt(places []place, done int, err error) error {
-	if done < len(places) && places[done].number > 0 {
+	var refused *pgconn.PgError
+	if done < len(places) && places[done].object != "" && errors.As(err, &refused) {
 		return places[done].failed(err)
 	}
 	return fmt.Errorf("make the copy: %w", err)

@@ -5,7 +5,8 @@ import "maps"
 // acl is what each has been granted by whom, and whether with grant option.
 type acl map[giving]map[privilege]bool
 
-type giving struct{ grantee, grantor string } // no grantor: the owner
+// giving is what PostgreSQL keeps together: no grantor is the owner, no column the whole object.
+type giving struct{ grantee, grantor, column string }
 
 func (a acl) give(to giving, p privilege, option bool) {
 	if a[to] == nil {
@@ -25,10 +26,10 @@ func settled(owner string, list []grant) (fewest []grant) {
 	for _, g := range list {
 		for _, p := range g.privileges {
 			if g.revoke {
-				delete(now[giving{g.grantee, ""}], p)
+				delete(now[giving{g.grantee, "", p.column}], p)
 				continue
 			}
-			now.give(giving{g.grantee, g.grantor}, p, g.option)
+			now.give(giving{g.grantee, g.grantor, p.column}, p, g.option)
 		}
 	}
 	for _, of := range []struct {

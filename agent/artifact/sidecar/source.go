@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -37,10 +38,38 @@ type place struct {
 
 func (p place) failed(err error) error { return &StatementError{p.number, p.line, p.object, err} }
 
+// statement is one of a sidecar, and what it was parsed as.
+type statement struct {
+	place
+	sql    []byte // valid while the statement is looked at
+	words  []word // of a long one, those of the beginning
+	parsed any
+}
+
+// A statement that is longer is not parsed beyond its beginning, and compared as it is written. A customer makes statements of many
+// megabytes, and the words of one take many times as much.
+const (
+	long      = 256 << 10
+	beginning = 64 << 10
+)
+
+// normal is the text of the statement in the form in which it is compared, without some of its words.
+func (s statement) normal(from, to int) string {
+	if len(s.sql) <= long {
+		return normal(slices.Concat(s.words[:from], s.words[to:]))
+	}
+	if from == to {
+		return string(s.sql)
+	}
+	return string(s.sql[:s.words[from].at]) + string(s.sql[s.words[to].at:])
+}
+
 // source reads the statements of a sidecar.
 type source struct {
-	dump *dumpsql.Reader
-	at   place
+	dump    *dumpsql.Reader
+	at      place
+	grantor string // of the grants that follow
+	grants  grants // of one object
 }
 
 func newSource(text io.Reader) *source {
@@ -49,13 +78,13 @@ func newSource(text io.Reader) *source {
 
 var errData = errors.New("a sidecar has no data")
 
-// each calls do for every statement.
-func (s *source) each(do func(p place, words []word, parsed any) error) error {
+// each calls do for every statement. Those about the privileges of one object come together.
+func (s *source) each(do func(statement) error) error {
 	for {
 		item, err := s.dump.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return s.flush(do)
 		case err != nil:
 			return err
 		}
@@ -68,15 +97,51 @@ func (s *source) each(do func(p place, words []word, parsed any) error) error {
 		if item.Kind != dumpsql.Statement {
 			return s.at.failed(errData)
 		}
-		words := split(item.SQL())
-		parsed, err := parse(words)
-		if err == nil {
-			err = do(s.at, words, parsed)
-		}
-		if err != nil {
+		if err := s.statement(item.SQL(), do); err != nil {
 			return s.located(err)
 		}
 	}
+}
+
+func (s *source) statement(sql []byte, do func(statement) error) error {
+	st := statement{place: s.at, sql: sql}
+	if len(sql) > long {
+		sql = sql[:beginning]
+	}
+	st.words = split(sql)
+	parsed, err := parse(st.words)
+	if err != nil {
+		return err
+	}
+	switch p := parsed.(type) {
+	case authorization:
+		s.grantor = p.role
+		return nil
+	case grant:
+		p.grantor = s.grantor
+		if len(s.grants.list) > 0 && s.grants.list[0].same(p.object) {
+			s.grants.list = append(s.grants.list, p)
+			return nil
+		}
+		err = s.flush(do)
+		s.grants = grants{s.at, []grant{p}}
+		return err
+	}
+	if err := s.flush(do); err != nil {
+		return err
+	}
+	st.parsed = parsed
+	return do(st)
+}
+
+// flush hands out the grants that were kept.
+func (s *source) flush(do func(statement) error) error {
+	g := s.grants
+	s.grants = grants{}
+	if len(g.list) == 0 {
+		return nil
+	}
+	return do(statement{place: g.place, parsed: g})
 }
 
 func (s *source) located(err error) error {

@@ -10,20 +10,26 @@ import (
 
 // word is a token of a statement; an operator of several characters is one.
 type word struct {
+	at    int
 	text  string
 	glued bool // nothing stands between it and the word before
 }
 
-const operatorCharacters = "+-*/<>=~!@#%^&|`?:"
+const (
+	operatorCharacters = "+-*/<>=~!@#%^&|`?:"
+	longestOperator    = 63
+)
 
-func operator(text string) bool { return strings.Trim(text, operatorCharacters) == "" }
+func operator(text string) bool {
+	return len(text) < longestOperator && strings.Trim(text, operatorCharacters) == ""
+}
 
 // split splits a statement. What is glued in B'1' and U&"a" stays together.
 func split(sql []byte) []word {
 	var words []word
 	end := 0
 	for at, text := range dumpsql.Tokens(sql) {
-		w := word{text: text, glued: at == end && at > 0}
+		w := word{at: at, text: text, glued: at == end && at > 0}
 		end = at + len(text)
 		if n := len(words) - 1; w.glued && (operator(text) && operator(words[n].text) ||
 			literal(text) && !literal(words[n].text) && identifierLike(words[n].text)) {
@@ -111,6 +117,14 @@ func (c *cursor) role() (string, error) {
 		return everybody, nil
 	}
 	return c.name()
+}
+
+// endAfter demands the end of the statement, unless something was wrong before.
+func (c *cursor) endAfter(err error) error {
+	if err != nil {
+		return err
+	}
+	return c.end()
 }
 
 // end demands the end of the statement.

@@ -169,7 +169,9 @@ func (w *world) copied() *world {
 	clustertest.Exec(w.t, super, `ALTER DATABASE `+c.Name+` OWNER TO `+agent, `REVOKE ALL ON DATABASE `+c.Name+` FROM PUBLIC`,
 		`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE `+c.Name+` TO `+login)
 	clustertest.Exec(w.t, c.URL, `ALTER SCHEMA public OWNER TO `+login)
-	c.psql(c.Cluster.URLFor(login, password, c.Name), w.portable())
+	as := c.Cluster.URLFor(login, password, c.Name)
+	c.psql(as, w.portable())
+	clustertest.Exec(w.t, as, `ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC`) // in no dump of ours, but in an upload
 	return c
 }
 
