@@ -46,8 +46,8 @@ type statement struct {
 	parsed any
 }
 
-// A statement that is longer is not parsed beyond its beginning, and compared as it is written. A customer makes statements of many
-// megabytes, and the words of one take many times as much.
+// A statement that is longer is not parsed beyond its beginning, and compared as it is written. A customer makes statements of
+// many megabytes, and the words of one take many times as much.
 const (
 	long      = 256 << 10
 	beginning = 64 << 10

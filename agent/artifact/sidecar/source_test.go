@@ -9,7 +9,7 @@ import (
 )
 
 func FuzzHeading(f *testing.F) {
-	for _, name := range []string{"t", "f(integer, text)", "x; Type: ACL; Schema: y; Owner: postgres", "; Owner: ", "Ü; ", "a\rb", ""} {
+	for _, name := range []string{"t", "f(integer, text)", "x; Type: ACL; Schema: y; Owner: postgres", "; Owner: ", "a\rb", ""} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -23,7 +23,8 @@ func FuzzHeading(f *testing.F) {
 // A name of a customer's is on one line in pg_dump's comment, and cannot say who owns the object.
 func TestOwnersComeFromTheComment(t *testing.T) {
 	const text = "-- Name: x; Owner: postgres; Type: ACL; Schema: s; Owner: rt\n\nGRANT SELECT ON TABLE s.x TO shop;\n" +
-		"GRANT SELECT ON TABLE s.y TO shop;\n\n--\n-- Name: z; Type: ACL; Schema: s; Owner: shop\n--\n\nGRANT SELECT ON TABLE s.z TO rt;"
+		"GRANT SELECT ON TABLE s.y TO shop;\n\n--\n-- Name: z; Type: ACL; Schema: s; Owner: shop\n--\n\n" +
+		"GRANT SELECT ON TABLE s.z TO rt;"
 	steps, err := planned(text, testRoles)
 	var as []string
 	for _, s := range steps {
@@ -54,7 +55,8 @@ func TestLongStatements(t *testing.T) {
 			t.Errorf("%.40s, %.40s: %v %v", c.sidecar, c.ofCopy, found, err)
 		}
 	}
-	if _, err := planned("GRANT SELECT ON TABLE s."+strings.Repeat("x", long)+" TO rt;", testRoles); !errors.Is(err, errNotUnderstood) {
+	grant := "GRANT SELECT ON TABLE s." + strings.Repeat("x", long) + " TO rt;"
+	if _, err := planned(grant, testRoles); !errors.Is(err, errNotUnderstood) {
 		t.Error("a long grant:", err)
 	}
 }

@@ -107,7 +107,7 @@ func roles(t testing.TB, super string) {
 		`CREATE ROLE pgherd_agent LOGIN CREATEDB CREATEROLE BYPASSRLS PASSWORD '`+password+`'`,
 		`GRANT pg_signal_backend, pg_monitor, pg_read_all_data TO pgherd_agent`,
 		`ALTER ROLE pgherd_agent SET search_path = pg_catalog, pg_temp`)
-	for _, role := range append([]string{login}, customers...) {
+	for _, role := range slices.Backward(append([]string{login}, customers...)) { // the owner's is not the first that grants
 		for _, name := range slices.Compact([]string{role, strings.Replace(role, "shop", "clone", 1)}) {
 			clustertest.Exec(t, super, `SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit';
 				CREATE ROLE `+pq.QuoteIdentifier(name)+` LOGIN PASSWORD '`+password+`'; RESET ROLE`)
