@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -83,6 +84,11 @@ func (c *claim) file(ctx context.Context) (Result, error) {
 	case nothing:
 		result.Manifest, err = c.dump(ctx)
 		return result, err
+	case damaged:
+		return Result{}, &undumpable{
+			reason: "the backup's manifest was damaged on the server's disk; make another backup",
+			cause:  fmt.Errorf("%s: %w", c.req.Filename, backup.ErrManifest),
+		}
 	case foreign:
 		return Result{}, fault.New(fault.BackupConflict, "another backup has the name %s", c.req.Filename)
 	default:

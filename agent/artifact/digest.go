@@ -1,10 +1,7 @@
 package artifact
 
 import (
-	"context"
-	"fmt"
 	"hash"
-	"io"
 	"slices"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
@@ -88,43 +85,4 @@ func (d *digests) into(c *backup.Contents) {
 	}
 	objects := d.objects.Digest(nil)
 	c.LargeObjectDigest = &objects
-}
-
-// contents reads the rows of each table, to count them and, where a manifest has a digest of the table, to take one. counted is
-// told of the tables read so far, of how many.
-func (c *copyOut) contents(
-	ctx context.Context, list []relation, want map[string]backup.TableDigest, counted func(done, total int),
-) (map[string]int64, map[string]backup.TableDigest, error) {
-	rows, sums := make(map[string]int64, len(list)), map[string]*tableSum{}
-	for i, t := range list {
-		to := io.Discard
-		query, name := t.counting(), t.loaded()
-		if w, ok := want[name]; ok {
-			sum := sums[name]
-			if sum == nil {
-				sum = &tableSum{columns: t.columns}
-				sums[name] = sum
-			}
-			if sameNames(w.Columns, t.columns) { // a table whose columns are others differs in any case
-				query, to, sum.columns = t.reading(w.Columns...), sum, w.Columns
-			}
-		}
-		n, err := c.read(ctx, query, to)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read rows of %s: %w", t.sql(), err)
-		}
-		rows[name] += n
-		counted(i+1, len(list))
-	}
-	digests := make(map[string]backup.TableDigest, len(sums))
-	for name, sum := range sums {
-		digests[name] = sum.Digest(sum.columns)
-	}
-	return rows, digests, nil
-}
-
-// sameNames reports whether two lists have the same names, in whatever order: that of a table that inherits can change when it is
-// restored.
-func sameNames(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/joblogin"
-	"github.com/pgherd/pgherd/core/backup"
 )
 
 // Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
@@ -27,10 +26,8 @@ func (b *Backuper) discard(ctx context.Context, req Request) error {
 		return err
 	}
 	req.Verify = false // whether it is verified does not matter, nor whether that can be read
-	found, _, err := b.standing(req)
-	// Of a file with a damaged manifest nothing tells whose it is; but the name was given to this request, and nothing is ever
-	// restored from such a file.
-	if damaged := errors.Is(err, backup.ErrManifest); found == foreign || err != nil && !damaged {
+	// A damaged one goes too: the name was given to this request.
+	if found, _, err := b.standing(req); err != nil || found == foreign {
 		return err
 	}
 	return b.store.Delete(req.DatabaseID, req.Filename)

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash"
 	"io"
 
@@ -197,48 +196,4 @@ func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manif
 		}
 		return nil
 	})
-}
-
-// readCopied reads the rows and large objects of the copy, as far as the manifest says what they were.
-func (b *Backuper) readCopied(
-	ctx context.Context, copied *isolated, db *sql.DB, want backup.Contents, got *backup.Contents, counted func(done, total int),
-) error {
-	list, err := tables(ctx, db)
-	if err != nil {
-		return err
-	}
-	conn, err := b.cfg.connect(ctx, copied.name(), copied.op)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
-	for name, value := range want.DigestSettings {
-		if err := set(ctx, conn, name, value); err != nil {
-			return err
-		}
-	}
-	out, err := newCopyOut(ctx, conn)
-	if err != nil {
-		return err
-	}
-	defer out.close()
-	if got.Rows, got.Digests, err = out.contents(ctx, list, want.Digests, counted); err != nil || !want.HasDigests() {
-		return err
-	}
-	objects, err := largeObjectDigest(ctx, db)
-	got.LargeObjectDigest = &objects
-	return err
-}
-
-// set makes sure that a setting has the value: PostgreSQL takes some in other words.
-func set(ctx context.Context, conn *pgconn.PgConn, name, value string) error {
-	const query = `SELECT pg_catalog.set_config($1, $2, false)`
-	result := conn.ExecParams(ctx, query, [][]byte{[]byte(name), []byte(value)}, nil, nil, nil).Read()
-	if result.Err != nil {
-		return fmt.Errorf("set %s for digests: %w", name, result.Err)
-	}
-	if got := string(result.Rows[0][0]); got != value {
-		return fmt.Errorf("set %s for digests: it is %q, and not %q", name, got, value)
-	}
-	return nil
 }

@@ -120,7 +120,7 @@ func TestADamagedCompanionIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ ending, want string }{
-		{".schema.sql.gz", "schema with owners and privileges is damaged"}, {".manifest.json", "checksum is that of another text"},
+		{".schema.sql.gz", "schema with owners and privileges is damaged"}, {".manifest.json", "not a backup manifest"},
 	} {
 		text, err := os.ReadFile(w.path(c.ending))
 		if err != nil {
@@ -134,6 +134,9 @@ func TestADamagedCompanionIsNamed(t *testing.T) {
 		if err == nil || result.VerifiedAt != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, verified at %v", c.ending, err, result.VerifiedAt)
 		}
+	}
+	if complete, err := w.agent.Complete(w.request()); complete || err != nil {
+		t.Errorf("complete: %t, %v", complete, err)
 	}
 	if err := w.agent.Discard(t.Context(), w.request()); err != nil {
 		t.Errorf("nobody gets rid of it: %v", err)
