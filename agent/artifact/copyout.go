@@ -47,7 +47,7 @@ func (c *copyOut) close() {
 }
 
 func (c *copyOut) send(kind byte, body string) error {
-	message := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)) //nolint:gosec // a short one
+	message := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4))
 	_, err := c.conn.Write(append(message, body...))
 	return err
 }

@@ -29,8 +29,8 @@ func (d TableDigest) String() string {
 	return strconv.FormatInt(d.Rows, 10) + " with digest " + d.Sum[:min(len(d.Sum), 16)] + "..."
 }
 
-// DigestSettings are the settings of PostgreSQL on which the text of a value depends, with their values as SHOW has them. Both sides
-// of a comparison have these, whatever the defaults of a database or a login are.
+// DigestSettings are the settings of PostgreSQL on which the text of a value depends, with their values as SHOW has them. Both
+// sides of a comparison have these, whatever the defaults of a database or a login are.
 func DigestSettings() map[string]string {
 	return map[string]string{
 		"client_encoding": "UTF8", "search_path": "", "DateStyle": "ISO, MDY", "IntervalStyle": "postgres", "extra_float_digits": "3",

@@ -76,7 +76,8 @@ func TestPortableTellsWhatItSees(t *testing.T) {
 	_, got := portable(t, "COPY public.a (x, \"from\", \"(\"\"y,\") FROM stdin;\n1\t2\t3\n\n\\.\n"+
 		"COPY \"s p\".\"q\"\"(\"  FROM stdin;\n\\.\n"+
 		"SELECT pg_catalog.lo_open('4294967295', 131072);\nSELECT pg_catalog.lowrite(0, '\\x00');\n"+
-		"SELECT pg_catalog.lowrite(0, '\\x');\nSELECT pg_catalog.lowrite(0, '\\x27ff');\nSELECT pg_catalog.lo_close(0);\nSELECT pg_catalog.lo_open('7', 131072);\n"+
+		"SELECT pg_catalog.lowrite(0, '\\x');\nSELECT pg_catalog.lowrite(0, '\\x27ff');\nSELECT pg_catalog.lo_close(0);\n"+
+		"SELECT pg_catalog.lo_open('7', 131072);\n"+
 		"SELECT pg_catalog.setval('public.s', 5, true);\nSELECT pg_catalog.setval('\"o''s\".\"B\"', -7, false);\n"+
 		"SELECT pg_catalog.setval(E'\"a\\\\\\\\b\"', 1, true);\nSELECT pg_catalog.set_config('search_path', '', false);\n")
 	got.Bytes = 0
