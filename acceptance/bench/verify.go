@@ -11,7 +11,7 @@ import (
 
 const (
 	// mostForDigests is how many times as long a verified backup with digests may take as one that compares numbers of rows.
-	mostForDigests   = 1.35
+	mostForDigests   = 1.5
 	mostWhenVerified = 150 * mebibyte
 )
 
