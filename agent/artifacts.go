@@ -71,7 +71,8 @@ func backups(b *artifact.Backuper) jobs.Kind[command.Backup, command.BackupRepor
 func reported(result artifact.Result, err error) (command.BackupReport, error) {
 	report := command.BackupReport{
 		State: command.BackupDone, Progress: 100, SizeBytes: result.Manifest.File.SizeBytes,
-		ChecksumSHA256: result.Manifest.File.SHA256, VerifiedAt: result.VerifiedAt, RoleManifest: result.Manifest.HasRoles(),
+		ChecksumSHA256: result.Manifest.File.SHA256, ManifestSHA256: result.Manifest.SHA256,
+		VerifiedAt: result.VerifiedAt, RoleManifest: result.Manifest.HasRoles(),
 	}
 	if err == nil {
 		return report, nil

@@ -19,6 +19,7 @@ type bench struct {
 	tools   toolchain.Tools
 	stack   *stack.Stack
 	api     *stack.Host
+	agent   *stack.Process
 	account stack.Account
 	client  client
 	text    *textDatabase // made by the first part that needs it
@@ -66,6 +67,7 @@ func (b *bench) raise(ctx context.Context) error {
 	if b.stack, err = stack.Start(ctx, stack.Options{Dir: b.path("stack"), Binary: binary, Durable: true}); err != nil {
 		return err
 	}
+	b.agent = b.stack.FirstAgent()
 	b.api, err = b.stack.StartAPI(ctx, "", "--downloads-per-account", strconv.Itoa(fastDownloads+1))
 	return err
 }

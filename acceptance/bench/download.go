@@ -37,7 +37,7 @@ func measureDownload(ctx context.Context, b *bench) ([]row, error) {
 	processes := []struct {
 		name string
 		pid  int
-	}{{"API", b.api.Pid()}, {"agent", b.stack.FirstAgent().Pid()}}
+	}{{"API", b.api.Pid()}, {"agent", b.agent.Pid()}}
 	var watched []*memory
 	for _, p := range processes {
 		m, err := watch(p.pid)

@@ -24,6 +24,7 @@ var parts = []part{
 	{"a", "create a database", measureCreate},
 	{"b", "read a database", measureRead},
 	{"c", "back a database up", measureBackup},
+	{"c2", "verify a backup", measureVerified},
 	{"d", "memory during downloads", measureDownload},
 	{"e", "5,000 databases in the pooler", measurePooler},
 	{"r1", "create an additional role", measureRoleCreate},

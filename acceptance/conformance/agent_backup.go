@@ -48,7 +48,7 @@ func finish(t *testing.T, s AgentStand, fence ports.Fence, spec command.Backup) 
 func backupVerified(t *testing.T, s AgentStand) {
 	began := time.Now().Add(-time.Minute)
 	_, spec, report := backedUp(t, s, true)
-	if report.State != command.BackupDone || report.Progress != 100 || !report.RoleManifest {
+	if report.State != command.BackupDone || report.Progress != 100 || !report.RoleManifest || len(report.ManifestSHA256) != 64 {
 		t.Errorf("got %+v", report)
 	}
 	if report.VerifiedAt == nil || report.VerifiedAt.Before(began) {

@@ -28,7 +28,7 @@ func Backups(t *testing.T, m Metadata) {
 func (w *world) backupOf(db id.DatabaseID, at time.Time) backup.Backup {
 	return backup.Backup{
 		DatabaseID: db, Filename: backup.FilenameAt(at), OperationID: newID[id.OperationID](), Trigger: backup.Manual,
-		Format: backup.FormatSQLGzip, SizeBytes: 1 << 40, ChecksumSHA256: "ab12", CreatedAt: at,
+		Format: backup.FormatSQLGzip, SizeBytes: 1 << 40, ChecksumSHA256: "ab12", ManifestSHA256: "cd34", CreatedAt: at,
 	}
 }
 

@@ -106,12 +106,12 @@ func TestPasswordsStandInSecretsOnly(t *testing.T) {
 }
 
 func TestABackupReportAsReceived(t *testing.T) {
-	a, got := recorder(t, `{"state":"done","stage":"verified","progress":100,"sizeBytes":5,"checksumSha256":"ab",`+
+	a, got := recorder(t, `{"state":"done","stage":"verified","progress":100,"sizeBytes":5,"checksumSha256":"ab","manifestSha256":"cd",`+
 		`"verifiedAt":"2026-11-21T06:53:47Z","roleManifest":true}`)
 	report := check.Must(ports.Do(brief(t), a, fence, command.Backup{DatabaseID: database, Filename: filename, Verify: true}))(t)
 	at := time.Date(2026, 11, 21, 6, 53, 47, 0, time.UTC)
 	want := command.BackupReport{
-		State: command.BackupDone, Stage: "verified", Progress: 100, SizeBytes: 5, ChecksumSHA256: "ab",
+		State: command.BackupDone, Stage: "verified", Progress: 100, SizeBytes: 5, ChecksumSHA256: "ab", ManifestSHA256: "cd",
 		VerifiedAt: &at, RoleManifest: true,
 	}
 	if diff := cmp.Diff(want, report); diff != "" {

@@ -73,7 +73,7 @@ func (c *claim) reserve(ctx context.Context) error {
 // needs are the reservations for what is not yet made.
 func (c *claim) needs(ctx context.Context) ([]room.Reservation, error) {
 	found, _, err := c.b.standing(c.req)
-	if err != nil || found == foreign || found == complete {
+	if err != nil || found == foreign || found == damaged || found == complete {
 		return nil, err
 	}
 	var needs []room.Reservation

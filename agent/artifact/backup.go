@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,7 +28,7 @@ type Request struct {
 
 // Result is a backup that exists.
 type Result struct {
-	Manifest   backup.Manifest
+	Manifest   backup.StoredManifest
 	VerifiedAt *time.Time
 }
 
@@ -83,6 +84,11 @@ func (c *claim) file(ctx context.Context) (Result, error) {
 	case nothing:
 		result.Manifest, err = c.dump(ctx)
 		return result, err
+	case damaged:
+		return Result{}, &undumpable{
+			reason: "the backup's manifest was damaged on the server's disk; make another backup",
+			cause:  fmt.Errorf("%s: %w", c.req.Filename, backup.ErrManifest),
+		}
 	case foreign:
 		return Result{}, fault.New(fault.BackupConflict, "another backup has the name %s", c.req.Filename)
 	default:
@@ -91,8 +97,8 @@ func (c *claim) file(ctx context.Context) (Result, error) {
 }
 
 // verified verifies the file, and records that.
-func (c *claim) verified(ctx context.Context, m backup.Manifest) (*time.Time, error) {
-	if err := c.verify(ctx, m); err != nil {
+func (c *claim) verified(ctx context.Context, m backup.StoredManifest) (*time.Time, error) {
+	if err := c.verify(ctx, m.Manifest); err != nil {
 		return nil, err
 	}
 	now := c.b.cfg.Now().UTC()

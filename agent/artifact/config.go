@@ -41,6 +41,7 @@ type Config struct {
 	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
 	CleanupTime time.Duration    // how long a canceled backup may take to remove its copy or login; 0 means 1 min
 	Limits      backup.Limits    // how long a dump and a verification may take
+	CountsOnly  bool             // take no digests of contents; copies are compared by numbers of rows
 	Now         func() time.Time `json:"-"` // nil means the system's clock
 	Log         *zap.Logger      `json:"-"` // nil means none
 
@@ -85,8 +86,11 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
 	" -c idle_in_transaction_session_timeout=0 -c default_transaction_read_only=off"
 
-// dumpOptions make sessions of a dump's login read-only from their start.
-const dumpOptions = sessionOptions + " -c default_transaction_read_only=on -c idle_session_timeout=0"
+// dumpOptions make sessions of a dump's login read-only from their start, and fix how values are written: pg_dump leaves some of
+// backup.DigestSettings, and how strings are read, to the defaults of the database.
+const dumpOptions = sessionOptions + " -c default_transaction_read_only=on -c idle_session_timeout=0" +
+	" -c DateStyle=ISO,MDY -c IntervalStyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c TimeZone=UTC" +
+	" -c lc_monetary=C -c quote_all_identifiers=off -c standard_conforming_strings=on"
 
 // sessionPrefix begins the application_name of every session of a backup. A starting agent uses it to find and end its
 // predecessor's sessions.

@@ -1,14 +1,17 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/agent/joblogin"
@@ -18,54 +21,58 @@ import (
 // relation is a table or a sequence.
 type relation struct {
 	schema, name string
-	column       string // the cheapest one to read; empty where there is none, or none that COPY takes
+	columns      []string // that COPY takes: those that are not generated
+	cheapest     string   // the one to read where any will do; empty where there is none
+	root         string   // the table into which a dump loads the rows, where that is not the table itself
 }
 
 func (r relation) sql() string {
 	return dumpsql.QuoteIdentifier(r.schema) + "." + dumpsql.QuoteIdentifier(r.name)
 }
 
-// reading is the COPY that sends one short line for each row of the table itself, not of its children.
+// loaded is the quoted name of the table into which a dump loads the rows.
+func (r relation) loaded() string { return cmp.Or(r.root, dumpsql.QuoteName(r.schema, r.name)) }
+
+// reading is the COPY that sends one line for each row of the table itself, not of its children.
 //
-// A count(*) would do the same in less time, and must not be used: to plan a query PostgreSQL evaluates the expressions of the
-// table's indexes and statistics, and runs the functions in them as whoever asked, which is the agent. COPY plans nothing.
-func (r relation) reading() string {
-	if r.column == "" {
+// A count(*) would count in less time, and must not be used: to plan a query PostgreSQL evaluates the expressions of the table's
+// indexes and statistics, and runs the functions in them as whoever asked, which is the agent. COPY plans nothing.
+func (r relation) reading(columns ...string) string {
+	if len(columns) == 0 {
 		return `COPY ` + r.sql() + ` TO STDOUT`
 	}
-	return `COPY ` + r.sql() + ` (` + dumpsql.QuoteIdentifier(r.column) + `) TO STDOUT`
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = dumpsql.QuoteIdentifier(c)
+	}
+	return `COPY ` + r.sql() + ` (` + strings.Join(quoted, ", ") + `) TO STDOUT`
 }
 
-// tables lists the tables whose rows a dump holds, with the column that is read to count them: of fixed length and short where
-// there is one. COPY takes no generated columns.
+// counting is the reading that only counts.
+func (r relation) counting() string {
+	if r.cheapest == "" {
+		return r.reading()
+	}
+	return r.reading(r.cheapest)
+}
+
+//go:embed tables.sql
+var readTables string
+
+// tables lists the tables whose rows a dump holds.
 func tables(ctx context.Context, q querier) ([]relation, error) {
 	var list []relation
-	const query = `SELECT n.nspname, c.relname, coalesce((SELECT attname FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0
-			AND NOT attisdropped AND attgenerated = '' ORDER BY attlen < 0, attlen, attnum LIMIT 1), '')` +
-		userTables + ` ORDER BY 1, 2`
-	err := each(ctx, q, "tables", query, func(rows *sql.Rows) error {
+	err := each(ctx, q, "tables", readTables, func(rows *sql.Rows) error {
 		var r relation
-		err := rows.Scan(&r.schema, &r.name, &r.column)
+		var rootSchema, root string
+		err := rows.Scan(&r.schema, &r.name, pq.Array(&r.columns), &r.cheapest, &rootSchema, &root)
+		if root != "" {
+			r.root = dumpsql.QuoteName(rootSchema, root)
+		}
 		list = append(list, r)
 		return err
 	})
 	return list, err
-}
-
-// rowCounts counts the rows of each table. counted is told of the tables counted so far, of how many.
-func rowCounts(
-	ctx context.Context, conn *pgconn.PgConn, list []relation, counted func(done, total int),
-) (map[string]int64, error) {
-	counts := make(map[string]int64, len(list))
-	for i, t := range list {
-		tag, err := conn.CopyTo(ctx, io.Discard, t.reading())
-		if err != nil {
-			return nil, fmt.Errorf("count rows of %s: %w", t.sql(), err)
-		}
-		counts[dumpsql.QuoteName(t.schema, t.name)] = tag.RowsAffected()
-		counted(i+1, len(list))
-	}
-	return counts, nil
 }
 
 // count counts in the exported snapshot, over a connection of the dump's login.
@@ -82,7 +89,13 @@ func (d pgDump) count(ctx context.Context, list []relation) (map[string]int64, e
 	if err != nil {
 		return nil, fmt.Errorf("count rows in the snapshot: %w", err)
 	}
-	return rowCounts(ctx, conn, list, func(int, int) {})
+	out, err := newCopyOut(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	defer out.close()
+	rows, _, err := out.contents(ctx, list, nil, func(int, int) {})
+	return rows, err
 }
 
 // connect opens one connection as the agent.

@@ -28,6 +28,9 @@ func describe(ctx context.Context, tx *sql.Tx, logins []string, m *backup.Manife
 	if m.Logins, err = describeLogins(ctx, tx, logins); err != nil || len(m.Logins) == 0 {
 		return err
 	}
+	if m.LargeObjects, err = largeObjectAccess(ctx, tx); err != nil {
+		return err
+	}
 	m.Grants, err = grants(ctx, tx)
 	return err
 }

@@ -26,6 +26,7 @@ func (b *Backuper) discard(ctx context.Context, req Request) error {
 		return err
 	}
 	req.Verify = false // whether it is verified does not matter, nor whether that can be read
+	// A damaged one goes too: the name was given to this request.
 	if found, _, err := b.standing(req); err != nil || found == foreign {
 		return err
 	}

@@ -25,7 +25,9 @@ const (
 )
 
 // dump makes the set of files and commits it. When it fails, nothing of the set is left.
-func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (manifest backup.Manifest, err error) {
+func (b *Backuper) dump(
+	ctx context.Context, req Request, progress Progress,
+) (manifest backup.StoredManifest, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.store.Discard(req.DatabaseID, req.Filename))
@@ -38,7 +40,7 @@ func (b *Backuper) dump(ctx context.Context, req Request, progress Progress) (ma
 		return err
 	})
 	if err != nil {
-		return backup.Manifest{}, b.cfg.explainedDump(ctx, err)
+		return backup.StoredManifest{}, b.cfg.explainedDump(ctx, err)
 	}
 	b.Crash("backup.after-partial")
 	err = b.store.Commit(req.DatabaseID, req.Filename, func(step string) { b.Crash("backup.after-" + step + "-rename") })
@@ -59,42 +61,38 @@ func noDatabase(err error) error {
 // inSnapshot writes all files of a set from one snapshot of the database.
 func (b *Backuper) inSnapshot(
 	ctx context.Context, db *sql.DB, req Request, progress Progress,
-) (m backup.Manifest, err error) {
+) (stored backup.StoredManifest, err error) {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return backup.Manifest{}, fmt.Errorf("begin snapshot: %w", err)
+		return stored, fmt.Errorf("begin snapshot: %w", err)
 	}
 	defer tx.Rollback()
 	login := &dumpLogin{cfg: &b.cfg, op: req.OperationID}
 	run := pgDump{cfg: &b.cfg, database: req.Database, op: req.OperationID, login: login}
 	// A customer who keeps a table locked can delay a backup only as long as pg_dump waits.
 	if _, err := tx.ExecContext(ctx, `SELECT set_config('lock_timeout', $1, true)`, b.cfg.lockWait()); err != nil {
-		return backup.Manifest{}, fmt.Errorf("limit the wait for locks: %w", err)
+		return stored, fmt.Errorf("limit the wait for locks: %w", err)
 	}
 	if err := tx.QueryRowContext(ctx, `SELECT pg_export_snapshot()`).Scan(&run.snapshot); err != nil {
-		return backup.Manifest{}, fmt.Errorf("export snapshot: %w", err)
+		return stored, fmt.Errorf("export snapshot: %w", err)
 	}
 	b.Crash("backup.after-snapshot")
 	owners, err := largeObjectOwners(ctx, tx)
 	if err != nil {
-		return backup.Manifest{}, err
+		return stored, err
 	}
 	defer func() { err = errors.Join(err, login.drop(ctx)) }()
 	if err := login.create(ctx, req.Database, owners); err != nil {
-		return backup.Manifest{}, err
+		return stored, err
 	}
 	b.Crash("backup.after-login")
 	p, err := b.plan(ctx, tx, req, progress)
 	if err != nil {
-		return backup.Manifest{}, err
+		return stored, err
 	}
-	m = backup.Manifest{
+	m := backup.Manifest{
 		FormatVersion: backup.FormatVersion, DatabaseID: req.DatabaseID, OperationID: req.OperationID, Filename: req.Filename,
 		CreatedAt: b.cfg.Now().UTC(),
-	}
-	list, err := tables(ctx, tx)
-	if err != nil {
-		return backup.Manifest{}, err
 	}
 	var counts map[string]int64
 	group, working := errgroup.WithContext(ctx)
@@ -104,21 +102,24 @@ func (b *Backuper) inSnapshot(
 		if m.Sidecar, err = b.writeSidecar(working, run, req); err != nil {
 			return err
 		}
-		counts, err = run.count(working, list)
+		counts, err = run.count(working, p.tables)
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return backup.Manifest{}, err
+		return stored, err
 	}
 	m.Contents.Sequences, m.Contents.Rows = p.sequences, counts
-	return m, b.store.Prepare(m)
+	p.digests.into(&m.Contents)
+	return b.store.Prepare(m)
 }
 
 // plan is what the portable filter needs to know about the source, and what it learns from the dump.
 type plan struct {
 	settings  map[string]bool
+	tables    []relation
 	meter     *meter
 	sequences map[string]backup.Value
+	digests   *digests
 }
 
 func (b *Backuper) plan(ctx context.Context, tx *sql.Tx, req Request, progress Progress) (*plan, error) {
@@ -130,20 +131,34 @@ func (b *Backuper) plan(ctx context.Context, tx *sql.Tx, req Request, progress P
 	if err != nil {
 		return nil, err
 	}
+	list, err := tables(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
 	share := 99
 	if req.Verify {
 		share = dumpShare
 	}
 	report := func(percent int) { progress(StageDumping, percent*share/100) }
-	return &plan{settings: settings, meter: newMeter(weights, report), sequences: map[string]backup.Value{}}, nil
+	p := &plan{settings: settings, tables: list, meter: newMeter(weights, report), sequences: map[string]backup.Value{}}
+	if !b.cfg.CountsOnly {
+		p.digests = newDigests(list)
+	}
+	return p, nil
 }
 
 // filter makes the dump portable. Sequences are taken from the dump itself: they follow no snapshot.
 func (p *plan) filter() dumpsql.Portable {
 	return dumpsql.Portable{
 		Known: func(setting string) bool { return p.settings[setting] },
-		Table: p.meter.begin,
 		Data:  p.meter.add,
+		Table: func(name string, columns []string) {
+			p.meter.begin(name)
+			p.digests.begin(name, columns)
+		},
+		Lines:       p.digests.lines,
+		LargeObject: p.digests.beginObject,
+		Content:     p.digests.content,
 		Sequence: func(s dumpsql.Sequence) {
 			p.sequences[dumpsql.Canonical(s.Name)] = backup.Value{Last: s.Last, Called: s.Called}
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/lib/pq"
 )
 
-// undumpable is a dump that failed for a reason in the database itself, which its owner can do something about.
+// undumpable is a backup that failed for a reason that its owner can do something about.
 type undumpable struct {
 	reason string
 	cause  error

@@ -126,7 +126,7 @@ func outgrown(own room.Reservation) error {
 func megabytes(bytes int64) string { return fmt.Sprintf("%d MB", bytes/1e6) }
 
 // dump makes the set of files, and then gives back the room that was reserved for it.
-func (c *claim) dump(ctx context.Context) (m backup.Manifest, err error) {
+func (c *claim) dump(ctx context.Context) (m backup.StoredManifest, err error) {
 	used := func(context.Context) (own room.Reservation, err error) {
 		own = c.held[room.Dump]
 		own.Used, err = c.b.store.Written(c.req.DatabaseID, c.req.Filename)
@@ -137,7 +137,7 @@ func (c *claim) dump(ctx context.Context) (m backup.Manifest, err error) {
 		return err
 	})
 	if err != nil {
-		return backup.Manifest{}, err
+		return backup.StoredManifest{}, err
 	}
 	return m, c.release(ctx, room.Dump)
 }

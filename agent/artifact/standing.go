@@ -1,6 +1,11 @@
 package artifact
 
-import "github.com/pgherd/pgherd/core/fault"
+import (
+	"errors"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+)
 
 // standing is what stands in the store of a request's backup.
 type standing int
@@ -10,6 +15,9 @@ const (
 	nothing standing = iota
 	// foreign: the file of that name is another operation's. The request can make none, and may not touch that one.
 	foreign
+	// damaged: a file of that name is committed, but its manifest cannot be read, so nobody can tell whose it is. Nothing is ever
+	// restored from it.
+	damaged
 	// unverified: the request's file is there. It asks for a verification, which is not recorded.
 	unverified
 	// complete: everything is there that the request asks for.
@@ -23,6 +31,8 @@ func (b *Backuper) standing(req Request) (standing, Result, error) {
 	switch {
 	case fault.Has(err, fault.BackupNotFound):
 		return nothing, Result{}, nil
+	case errors.Is(err, backup.ErrManifest):
+		return damaged, Result{}, nil
 	case err != nil:
 		return nothing, Result{}, err
 	case m.OperationID != req.OperationID:

@@ -20,6 +20,7 @@ func TestStanding(t *testing.T) {
 		open       bool           // it was not committed
 		marked     bool           // as verified
 		unreadable bool           // the mark
+		torn       bool           // the manifest
 		want       standing       // of a request that asks for a verification
 		failing    bool
 		plain      standing // of one that does not
@@ -30,6 +31,7 @@ func TestStanding(t *testing.T) {
 		"another's, verified":      {by: other, marked: true, want: foreign, plain: foreign},
 		"a file":                   {by: own, want: unverified, plain: complete},
 		"a file, verified":         {by: own, marked: true, want: complete, plain: complete},
+		"a manifest of nobody":     {by: other, torn: true, want: damaged, plain: damaged},
 		"a mark that nobody reads": {by: own, marked: true, unreadable: true, want: unverified, failing: true, plain: complete},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -40,7 +42,10 @@ func TestStanding(t *testing.T) {
 				keep(t, files, c.by, !c.open, c.marked)
 			}
 			if c.unreadable {
-				spoilMark(t, root)
+				spoil(t, root, ".verified.json")
+			}
+			if c.torn {
+				spoil(t, root, ".manifest.json")
 			}
 			b := New(Config{}, files)
 			got, result, err := b.standing(req)
@@ -75,11 +80,11 @@ func openStore(t *testing.T, root string) *store.Store {
 	return files
 }
 
-// spoilMark leaves a mark of a verification that cannot be read.
-func spoilMark(t *testing.T, root string) {
+// spoil leaves a companion of the backup that cannot be read.
+func spoil(t *testing.T, root, ending string) {
 	t.Helper()
-	mark := filepath.Join(root, string(stood.DatabaseID), stood.Filename.Stem()+".verified.json")
-	if err := os.WriteFile(mark, []byte("{"), 0o600); err != nil {
+	path := filepath.Join(root, string(stood.DatabaseID), stood.Filename.Stem()+ending)
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -103,11 +108,12 @@ func keep(t *testing.T, files *store.Store, by id.OperationID, commit, verified 
 	if m.Sidecar, err = file.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	if err = files.Prepare(m); err == nil && commit {
+	stored, err := files.Prepare(m)
+	if err == nil && commit {
 		err = files.Commit(m.DatabaseID, m.Filename, func(string) {})
 	}
 	if err == nil && verified {
-		err = files.MarkVerified(m, time.Now())
+		err = files.MarkVerified(stored, time.Now())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,9 @@ import (
 // verify restores the file, as stored, into an isolated copy and compares the copy with the manifest. BACKUP_NOT_VERIFIED
 // says that the file is at fault, and names statement, object and SQLSTATE, or what differs.
 func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) error {
+	if err := b.checkSidecar(m); err != nil {
+		return err
+	}
 	return b.cfg.with(b.cfg.Maintenance, m.OperationID, func(admin *sql.DB) (err error) {
 		copied := b.copyFor(verification, m.OperationID, m.DatabaseID, admin)
 		if err := copied.drop(ctx, func(string) {}); err != nil {
@@ -114,6 +117,26 @@ func (b *Backuper) readStored(m backup.Manifest, progress Progress, consume func
 	return nil
 }
 
+// checkSidecar checks that the sidecar is the one that the manifest names. A verification restores nothing from it.
+func (b *Backuper) checkSidecar(m backup.Manifest) error {
+	file, _, err := b.store.OpenSidecar(m.DatabaseID, m.Filename)
+	if fault.Has(err, fault.BackupNotFound) {
+		return notVerified(errors.New("its schema with owners and privileges is missing"))
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != m.Sidecar.SHA256 {
+		return notVerified(errors.New("its schema with owners and privileges is damaged: its SHA-256 is not the manifest's"))
+	}
+	return nil
+}
+
 // stored hashes and counts what is read of the stored file.
 type stored struct {
 	src    io.Reader
@@ -159,7 +182,7 @@ func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manif
 		if err != nil {
 			return err
 		}
-		contents.Rows, err = b.countCopied(ctx, copied, db, func(done, total int) {
+		err = b.readCopied(ctx, copied, db, m.Contents, &contents, func(done, total int) {
 			progress(StageVerifying, dumpShare+30+9*done/total)
 		})
 		if err != nil {
@@ -173,19 +196,4 @@ func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manif
 		}
 		return nil
 	})
-}
-
-func (b *Backuper) countCopied(
-	ctx context.Context, copied *isolated, db *sql.DB, counted func(done, total int),
-) (map[string]int64, error) {
-	list, err := tables(ctx, db)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := b.cfg.connect(ctx, copied.name(), copied.op)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
-	return rowCounts(ctx, conn, list, counted)
 }

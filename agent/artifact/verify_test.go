@@ -110,6 +110,42 @@ func TestADamagedFileIsNamed(t *testing.T) {
 	}
 }
 
+// The files beside it are nothing that a restored copy could tell of. A damaged manifest does not even say whose backup it is.
+func TestADamagedCompanionIsNamed(t *testing.T) {
+	w := newWorld(t)
+	w.load(`CREATE TABLE t (n int)`)
+	unverified := w.request()
+	unverified.Verify = false
+	if _, err := w.run(w.agent, unverified); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ ending, want string }{
+		{".schema.sql.gz", "schema with owners and privileges is damaged"}, {".manifest.json", "not a backup manifest"},
+	} {
+		text, err := os.ReadFile(w.path(c.ending))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[len(text)/2] ^= 1
+		if err := os.WriteFile(w.path(c.ending), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		result, err := w.run(w.agent, w.request())
+		if err == nil || result.VerifiedAt != nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, verified at %v", c.ending, err, result.VerifiedAt)
+		}
+	}
+	if complete, err := w.agent.Complete(w.request()); complete || err != nil {
+		t.Errorf("complete: %t, %v", complete, err)
+	}
+	if err := w.agent.Discard(t.Context(), w.request()); err != nil {
+		t.Errorf("nobody gets rid of it: %v", err)
+	}
+	if left, err := os.ReadDir(w.root); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	super := w.Cluster.URL("postgres")

@@ -276,7 +276,7 @@ func (w *world) replace(change func(text string) string) {
 	if m.Sidecar, err = side.Finish(); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.files.Prepare(m); err != nil {
+	if _, err := w.files.Prepare(m.Manifest); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := w.files.Commit(databaseID, filename, func(string) {}); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Difference is one respect in which a restored copy differs from the manifest.
 type Difference struct {
-	Kind   string // rows, objects, sequence, extension, locale, largeObjects
+	Kind   string // rows, columns, contents, objects, sequence, extension, locale, largeObjects
 	Object string // what differs; empty for a kind with one object only
 	Want   string // as in the manifest; empty: it should not be there
 	Got    string // as found in the copy; empty: it is missing
@@ -32,8 +32,9 @@ func (d Difference) String() string {
 }
 
 // Compare is the verification rule: a copy equals its manifest when there is no difference in rows of any table, number of
-// objects of any kind, sequence, extension, encoding, collation or large objects. Owners, privileges and settings are not
-// compared, because an isolated copy has none of them. The result is sorted by kind and object.
+// objects of any kind, sequence, extension, encoding, collation or large objects. Of rows and large objects the digests are
+// compared where the manifest has them, else the numbers only. Owners, privileges and settings are not compared, because an
+// isolated copy has none of them. The result is sorted by kind and object.
 func Compare(want Manifest, got Contents) []Difference {
 	w := want.Contents
 	var found []Difference
@@ -47,6 +48,7 @@ func Compare(want Manifest, got Contents) []Difference {
 	if w.LargeObjects != got.LargeObjects {
 		found = append(found, Difference{Kind: "largeObjects", Want: decimal(w.LargeObjects), Got: decimal(got.LargeObjects)})
 	}
+	found = append(found, compareDigests(w, got)...)
 	slices.SortFunc(found, func(a, b Difference) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Object, b.Object))
 	})
@@ -84,6 +86,44 @@ func compareMaps[V comparable](kind string, want, got map[string]V, text func(V)
 	}
 	return found
 }
+
+// compareDigests leaves out what differs in number already.
+func compareDigests(want, got Contents) []Difference {
+	var found []Difference
+	for name, w := range want.Digests {
+		g, ok := got.Digests[name]
+		rows, counted := got.Rows[name]
+		wanted, expected := want.Rows[name]
+		if counted != expected || rows != wanted {
+			continue
+		}
+		found = append(found, w.differs(name, g, ok)...)
+	}
+	if w := want.LargeObjectDigest; w != nil && want.LargeObjects == got.LargeObjects {
+		g := cmp.Or(got.LargeObjectDigest, &TableDigest{})
+		found = append(found, w.differs("", *g, got.LargeObjectDigest != nil)...)
+	}
+	return found
+}
+
+func (d TableDigest) differs(object string, got TableDigest, read bool) []Difference {
+	kind := "contents"
+	if object == "" {
+		kind = "largeObjects"
+	}
+	switch {
+	case !read:
+		return []Difference{{Kind: kind, Object: object, Want: d.String()}}
+	case !slices.Equal(d.Columns, got.Columns):
+		return []Difference{{Kind: "columns", Object: object, Want: list(d.Columns), Got: list(got.Columns)}}
+	case d.Rows != got.Rows || d.Sum != got.Sum:
+		return []Difference{{Kind: kind, Object: object, Want: d.String(), Got: got.String()}}
+	}
+	return nil
+}
+
+// list is never empty: an empty text would say that there is nothing to compare.
+func list(columns []string) string { return "(" + strings.Join(columns, ", ") + ")" }
 
 func byName(list []Extension) map[string]Extension {
 	m := make(map[string]Extension, len(list))

@@ -1,8 +1,6 @@
 package backup
 
 import (
-	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +10,9 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// FormatVersion is the manifest format that this program writes. Version 3 is the first with logins and their grants.
-const FormatVersion = 3
+// FormatVersion is the manifest format that this program writes. Version 3 is the first with logins and their grants, version 4
+// with digests of contents, the access to large objects, and a checksum of the manifest's own text.
+const FormatVersion = 4
 
 // MaxManifestBytes bounds a manifest; ParseManifest refuses a longer one.
 const MaxManifestBytes = 256 << 20
@@ -33,6 +32,13 @@ type Manifest struct {
 	Settings      []Setting      `json:"settings"`
 	Logins        []Login        `json:"logins"`
 	Grants        []Grant        `json:"grants"`
+	LargeObjects  []LargeObjects `json:"largeObjects,omitempty"` // who may use them, which the sidecar leaves out
+}
+
+// StoredManifest is a manifest as it stands in a file.
+type StoredManifest struct {
+	Manifest
+	SHA256 string // of its text, in lower-case hex
 }
 
 // FileDigest identifies a file by its content.
@@ -50,6 +56,11 @@ type Contents struct {
 	Objects      map[string]int64 `json:"objects"`   // number by kind ("view", "index", ...)
 	Sequences    map[string]Value `json:"sequences"` // by quoted name
 	LargeObjects int64            `json:"largeObjects"`
+
+	// Digests are by quoted table name, like Rows. A manifest without DigestSettings has none, nor one of large objects.
+	Digests           map[string]TableDigest `json:"digests,omitempty"`
+	LargeObjectDigest *TableDigest           `json:"largeObjectDigest,omitempty"`
+	DigestSettings    map[string]string      `json:"digestSettings,omitempty"` // under which the lines were written
 }
 
 // Locale is a database's encoding and collation. Empty fields do not apply to the provider.
@@ -104,52 +115,66 @@ type Grant struct {
 // HasRoles reports whether a managed restore can take logins and grants from the manifest.
 func (m Manifest) HasRoles() bool { return m.FormatVersion >= 3 && len(m.Logins) > 0 }
 
-// Encode writes the manifest as indented JSON.
+// Encode writes the manifest as indented JSON, from format 4 on with its checksum.
 func (m Manifest) Encode() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode manifest: %w", err)
 	}
-	return append(text, '\n'), nil
+	if m.FormatVersion >= sealedSince {
+		text = seal(text)
+	} else {
+		text = append(text, '\n')
+	}
+	if len(text) > MaxManifestBytes { // which nobody could read again
+		return nil, fmt.Errorf("the manifest is longer than %d bytes", MaxManifestBytes)
+	}
+	return text, nil
 }
 
-var errManifest = errors.New("not a backup manifest")
+// ErrManifest is what a text is that is no manifest, or a damaged one.
+var ErrManifest = errors.New("not a backup manifest")
 
 // ParseManifest reads and checks a manifest. Unknown fields are refused: this version must not accept a manifest that it only
 // partly understands.
-func ParseManifest(text []byte) (Manifest, error) {
+func ParseManifest(text []byte) (StoredManifest, error) {
 	if len(text) > MaxManifestBytes {
-		return Manifest{}, fmt.Errorf("%w: longer than %d bytes", errManifest, MaxManifestBytes)
+		return StoredManifest{}, fmt.Errorf("%w: longer than %d bytes", ErrManifest, MaxManifestBytes)
 	}
-	var m Manifest
-	dec := json.NewDecoder(bytes.NewReader(text))
+	stored := StoredManifest{SHA256: sumOf(text)}
+	body, sealed, err := unseal(text)
+	if err != nil {
+		return StoredManifest{}, err
+	}
+	m := &stored.Manifest
+	dec := json.NewDecoder(body)
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&m); err != nil {
-		return Manifest{}, fmt.Errorf("%w: %w", errManifest, err)
+	if err := dec.Decode(m); err != nil {
+		return StoredManifest{}, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Manifest{}, fmt.Errorf("%w: text after its end", errManifest)
+		return StoredManifest{}, fmt.Errorf("%w: text after its end", ErrManifest)
 	}
-	if err := m.check(); err != nil {
-		return Manifest{}, err
+	if sealed != (m.FormatVersion >= sealedSince) {
+		return StoredManifest{}, fmt.Errorf("%w: format version %d with checksum: %t", ErrManifest, m.FormatVersion, sealed)
 	}
-	return m, nil
+	return stored, m.check()
 }
 
 func (m Manifest) check() error {
 	if m.FormatVersion < 1 || m.FormatVersion > FormatVersion {
-		return fmt.Errorf("%w: format version %d is unknown", errManifest, m.FormatVersion)
+		return fmt.Errorf("%w: format version %d is unknown", ErrManifest, m.FormatVersion)
 	}
 	if _, err := ParseFilename(string(m.Filename)); err != nil {
-		return fmt.Errorf("%w: %w", errManifest, err)
+		return fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	if m.File.Name != string(m.Filename) {
-		return fmt.Errorf("%w: it names two files", errManifest)
+		return fmt.Errorf("%w: it names two files", ErrManifest)
 	}
 	for _, f := range []FileDigest{m.File, m.Sidecar} {
-		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 || f.SizeBytes < 0 {
-			return fmt.Errorf("%w: bad digest of %q", errManifest, f.Name)
+		if !isSum(f.SHA256) || f.SizeBytes < 0 {
+			return fmt.Errorf("%w: bad digest of %q", ErrManifest, f.Name)
 		}
 	}
-	return nil
+	return m.Contents.checkDigests()
 }

@@ -58,6 +58,7 @@ type BackupReport struct {
 	Message        string      `json:"message,omitempty"` // of BackupFailed and BackupNotVerified; fit for the customer
 	SizeBytes      int64       `json:"sizeBytes,omitempty"`
 	ChecksumSHA256 string      `json:"checksumSha256,omitempty"`
+	ManifestSHA256 string      `json:"manifestSha256,omitempty"` // empty where the agent is too old to tell
 	VerifiedAt     *time.Time  `json:"verifiedAt,omitempty"`
 	RoleManifest   bool        `json:"roleManifest,omitempty"`
 }

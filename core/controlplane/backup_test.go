@@ -65,7 +65,8 @@ func TestVerificationCanBeTurnedOff(t *testing.T) {
 	r, work := w.started()
 	w.work(w.ControlPlane)
 	equal(t, "status", w.operation(work.ID).Status, operation.Succeeded)
-	if list := w.backups(r); len(list) != 1 || list[0].VerifiedAt != nil {
+	// The manifest is bound even so.
+	if list := w.backups(r); len(list) != 1 || list[0].VerifiedAt != nil || len(list[0].ManifestSHA256) != 64 {
 		t.Errorf("%+v", list)
 	}
 }

@@ -58,10 +58,9 @@ func (s *Server) store(j *job) {
 		}
 		return
 	}
-	sum := sha256.Sum256(content)
 	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content}
-	j.report.SizeBytes, j.report.ChecksumSHA256 = int64(len(content)), hex.EncodeToString(sum[:])
-	j.report.RoleManifest = true
+	j.report.SizeBytes, j.report.ChecksumSHA256 = int64(len(content)), sum(content)
+	j.report.ManifestSHA256, j.report.RoleManifest = sum([]byte("the manifest of "+j.report.ChecksumSHA256)), true
 	j.report.Stage, j.report.Progress = "verifying", 60
 	if !j.spec.Verify {
 		j.report.State, j.report.Stage, j.report.Progress = command.BackupDone, "done", 100
@@ -93,6 +92,11 @@ func (s *Server) abandon(op id.OperationID) {
 func dump(d *databaseState) string {
 	return fmt.Sprintf("--\n-- PostgreSQL database dump of %s\n--\n\nSET standard_conforming_strings = on;\n\n%s\n"+
 		"--\n-- PostgreSQL database dump complete\n--\n", d.name, d.contents)
+}
+
+func sum(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 func compress(text string) []byte {

@@ -26,13 +26,18 @@ func QuoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name,
 func Canonical(name string) string {
 	var parts []string
 	for _, t := range tokens([]byte(name)) {
-		switch inner, quoted := strings.CutPrefix(t.text, `"`); {
-		case t.text == ".":
-		case quoted:
-			parts = append(parts, strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `""`, `"`))
-		default:
-			parts = append(parts, t.text)
+		if t.text != "." {
+			parts = append(parts, unquoted(t.text))
 		}
 	}
 	return QuoteName(parts...)
+}
+
+// unquoted is the name that a token stands for.
+func unquoted(text string) string {
+	inner, quoted := strings.CutPrefix(text, `"`)
+	if !quoted {
+		return text
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `""`, `"`)
 }

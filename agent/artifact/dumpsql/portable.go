@@ -17,16 +17,22 @@ type Sequence struct {
 }
 
 // Portable turns a dump from pg_dump into one that can be restored into any server of the source's version, by any login: it
-// leaves out settings that the server does not know (a newer pg_dump writes them) and the roles of policies.
+// leaves out settings that the server does not know (a newer pg_dump writes them) and the roles of policies, and adds the one
+// setting on which the reading of a value depends. On the way it tells what it sees.
 type Portable struct {
 	// Known reports whether the server knows a setting.
 	Known func(setting string) bool
-	// Table is told of each COPY block that begins, with the table's quoted name.
-	Table func(name string)
 	// Data is told how many bytes were copied since it was last called.
 	Data func(n int)
+	// Table is told of each COPY block that begins, with the table's quoted name and the names of the columns, unquoted.
+	Table func(name string, columns []string)
+	// Lines is told the lines of the block, in pieces.
+	Lines func(text []byte)
 	// Sequence is told of each sequence's position.
 	Sequence func(Sequence)
+	// LargeObject is told of each large object whose content follows, and Content of that, in pieces.
+	LargeObject func(oid uint32)
+	Content     func(data []byte)
 }
 
 // Copy reads the dump from src and writes the portable one to dst.
@@ -40,28 +46,45 @@ func (p Portable) Copy(dst io.Writer, src io.Reader) error {
 		if err != nil {
 			return err
 		}
-		if _, err := dst.Write(p.item(item)); err != nil {
+		text, err := p.item(item)
+		if err != nil {
+			return r.located(err)
+		}
+		if _, err := dst.Write(text); err != nil {
 			return fmt.Errorf("write dump: %w", err)
 		}
 	}
 }
 
-func (p Portable) item(item Item) []byte {
+func (p Portable) item(item Item) ([]byte, error) {
 	p.Data(len(item.Text))
 	switch item.Kind {
 	case CopyStart:
-		p.Table(CopyTarget(item.SQL()))
+		p.Table(copyTarget(item.SQL()))
+	case CopyData:
+		p.Lines(item.Text)
 	case Statement:
-		return p.statement(item)
-	case CopyData, CopyEnd, Meta, Trailer:
+		return p.statement(item), p.largeObject(item.SQL())
+	case CopyEnd, Meta, Trailer:
 	}
-	return item.Text
+	return item.Text, nil
 }
+
+// monetary is the setting under which the dump's session has written values of the type money, which pg_dump does not say. Under
+// another, the same text can be another amount.
+const monetary = "\nSET lc_monetary = 'C';"
 
 func (p Portable) statement(item Item) []byte {
 	sql := item.SQL()
-	if name, ok := Setting(sql); ok && !p.Known(name) {
-		return item.Text[:item.Body]
+	if name, ok := Setting(sql); ok {
+		switch {
+		case !p.Known(name):
+			return item.Text[:item.Body]
+		case name == "client_encoding":
+			return append(bytes.Clone(item.Text), monetary...)
+		case name == "lc_monetary":
+			return nil
+		}
 	}
 	if bytes.HasPrefix(sql, []byte("CREATE POLICY ")) {
 		return append(bytes.Clone(item.Text[:item.Body]), withoutPolicyRoles(sql)...)
@@ -88,19 +111,24 @@ func Setting(sql []byte) (name string, ok bool) {
 	return string(rest[:n]), true
 }
 
-// CopyTarget returns the quoted name of the table that a COPY statement fills.
-func CopyTarget(sql []byte) string {
+// copyTarget returns the quoted name of the table that a COPY statement fills, and the columns that it lists.
+func copyTarget(sql []byte) (string, []string) {
 	var name strings.Builder
-	for i, t := range tokens(sql) {
-		if i == 0 {
-			continue // COPY
+	var columns []string
+	listing := false
+	for _, t := range tokens(sql)[1:] { // without COPY
+		switch {
+		case t.text == ")" || !listing && strings.EqualFold(t.text, "from"):
+			return name.String(), columns
+		case t.text == "(":
+			listing = true
+		case !listing:
+			name.WriteString(t.text)
+		case t.text != ",":
+			columns = append(columns, unquoted(t.text))
 		}
-		if t.text == "(" || strings.EqualFold(t.text, "from") {
-			break
-		}
-		name.WriteString(t.text)
 	}
-	return name.String()
+	return name.String(), columns
 }
 
 // withoutPolicyRoles drops TO role, ... from a CREATE POLICY statement: the roles may not exist where it is restored.

@@ -121,21 +121,21 @@ func missing(err error) error {
 }
 
 // Manifest reads the manifest of a committed backup. BACKUP_NOT_FOUND where the set is not committed.
-func (s *Store) Manifest(db id.DatabaseID, name backup.Filename) (backup.Manifest, error) {
+func (s *Store) Manifest(db id.DatabaseID, name backup.Filename) (backup.StoredManifest, error) {
 	data, err := s.path(db, name, dataEnding)
 	if err != nil {
-		return backup.Manifest{}, err
+		return backup.StoredManifest{}, err
 	}
 	if _, err := os.Stat(data); err != nil {
-		return backup.Manifest{}, missing(err)
+		return backup.StoredManifest{}, missing(err)
 	}
 	path, err := s.path(db, name, manifestEnding)
 	if err != nil {
-		return backup.Manifest{}, err
+		return backup.StoredManifest{}, err
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return backup.Manifest{}, missing(err)
+		return backup.StoredManifest{}, missing(err)
 	}
 	return backup.ParseManifest(text)
 }

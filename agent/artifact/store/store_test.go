@@ -33,7 +33,7 @@ func open(t *testing.T, root string) *store.Store {
 }
 
 // prepare writes a whole set under its partial names.
-func prepare(t *testing.T, s *store.Store) backup.Manifest {
+func prepare(t *testing.T, s *store.Store) backup.StoredManifest {
 	t.Helper()
 	m := backup.Manifest{FormatVersion: 3, DatabaseID: db, OperationID: op, Filename: name}
 	for _, part := range []struct {
@@ -52,10 +52,11 @@ func prepare(t *testing.T, s *store.Store) backup.Manifest {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Prepare(m); err != nil {
+	stored, err := s.Prepare(m)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return stored
 }
 
 func files(t *testing.T, root string) (names []string) {
@@ -150,9 +151,27 @@ func TestVerifiedMarkBelongsToItsFile(t *testing.T) {
 	if at, err := s.VerifiedAt(m); err != nil || at == nil || !at.Equal(now) {
 		t.Fatal(at, err)
 	}
-	m.File.SHA256 = strings.Repeat("0", 64)
-	if at, err := s.VerifiedAt(m); at != nil || err != nil {
-		t.Errorf("the mark counts for another file: %v, %v", at, err)
+	other, changed := m, m
+	other.File.SHA256, changed.SHA256 = strings.Repeat("0", 64), strings.Repeat("0", 64)
+	for what, m := range map[string]backup.StoredManifest{"file": other, "manifest": changed} {
+		if at, err := s.VerifiedAt(m); at != nil || err != nil {
+			t.Errorf("the mark counts for another %s: %v, %v", what, at, err)
+		}
+	}
+}
+
+// Earlier versions have marked files without a word of the manifest.
+func TestMarksOfEarlierVersionsCount(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	m := prepare(t, s)
+	mark := `{"operationId":"` + string(op) + `","sha256":"` + m.File.SHA256 + `","verifiedAt":"2026-03-01T12:00:00Z"}`
+	path := filepath.Join(root, string(db), name.Stem()+".verified.json")
+	if err := errors.Join(s.Commit(db, name, none), os.WriteFile(path, []byte(mark), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := s.VerifiedAt(m); err != nil || at == nil {
+		t.Error(at, err)
 	}
 }
 
@@ -257,7 +276,7 @@ func TestASuspendedWriterCommitsNothingOverItsSuccessor(t *testing.T) {
 		before := store.New(root, store.Options{Reserve: 1, Instance: "before"})
 		after := store.New(root, store.Options{Reserve: 1, Instance: "after"})
 		prepare(t, before)
-		var m backup.Manifest
+		var m backup.StoredManifest
 		takeOver := func(done string) {
 			if done != step {
 				return

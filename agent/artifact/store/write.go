@@ -106,24 +106,26 @@ func full(err error) error {
 }
 
 // Prepare writes the manifest, after which the set is complete and durable under its partial names.
-func (s *Store) Prepare(m backup.Manifest) error {
+func (s *Store) Prepare(m backup.Manifest) (backup.StoredManifest, error) {
 	text, err := m.Encode()
 	if err != nil {
-		return err
+		return backup.StoredManifest{}, err
 	}
-	return s.writeSmall(m.DatabaseID, m.Filename, manifestEnding, text)
+	written, err := s.writeSmall(m.DatabaseID, m.Filename, manifestEnding, text)
+	return backup.StoredManifest{Manifest: m, SHA256: written.SHA256}, err
 }
 
-func (s *Store) writeSmall(db id.DatabaseID, name backup.Filename, ending string, text []byte) error {
+func (s *Store) writeSmall(
+	db id.DatabaseID, name backup.Filename, ending string, text []byte,
+) (backup.FileDigest, error) {
 	file, err := s.create(db, name, ending)
 	if err != nil {
-		return err
+		return backup.FileDigest{}, err
 	}
 	if _, err := file.Write(text); err != nil {
-		return errors.Join(err, file.Close())
+		return backup.FileDigest{}, errors.Join(err, file.Close())
 	}
-	_, err = file.Finish()
-	return err
+	return file.Finish()
 }
 
 // Commit gives the set its final names, the backup file last, and makes that durable. The hook is called between the steps.
@@ -162,18 +164,19 @@ func syncFolder(dir string) error {
 
 // verified is the mark of a file that was restored and found equal.
 type verified struct {
-	OperationID id.OperationID `json:"operationId"`
-	SHA256      string         `json:"sha256"` // of the file that was verified
-	At          time.Time      `json:"verifiedAt"`
+	OperationID    id.OperationID `json:"operationId"`
+	SHA256         string         `json:"sha256"`                   // of the file that was verified
+	ManifestSHA256 string         `json:"manifestSha256,omitempty"` // earlier versions did not write it
+	At             time.Time      `json:"verifiedAt"`
 }
 
 // MarkVerified records, durably, that the file was found equal to its manifest.
-func (s *Store) MarkVerified(m backup.Manifest, at time.Time) error {
-	text, err := json.Marshal(verified{OperationID: m.OperationID, SHA256: m.File.SHA256, At: at})
+func (s *Store) MarkVerified(m backup.StoredManifest, at time.Time) error {
+	text, err := json.Marshal(verified{OperationID: m.OperationID, SHA256: m.File.SHA256, ManifestSHA256: m.SHA256, At: at})
 	if err != nil {
 		return err
 	}
-	if err := s.writeSmall(m.DatabaseID, m.Filename, verifiedEnding, text); err != nil {
+	if _, err := s.writeSmall(m.DatabaseID, m.Filename, verifiedEnding, text); err != nil {
 		return err
 	}
 	path, err := s.path(m.DatabaseID, m.Filename, verifiedEnding)
@@ -187,7 +190,7 @@ func (s *Store) MarkVerified(m backup.Manifest, at time.Time) error {
 }
 
 // VerifiedAt is when the file of this manifest was found equal; nil when it was not yet.
-func (s *Store) VerifiedAt(m backup.Manifest) (*time.Time, error) {
+func (s *Store) VerifiedAt(m backup.StoredManifest) (*time.Time, error) {
 	path, err := s.path(m.DatabaseID, m.Filename, verifiedEnding)
 	if err != nil {
 		return nil, err
@@ -203,8 +206,8 @@ func (s *Store) VerifiedAt(m backup.Manifest) (*time.Time, error) {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, fmt.Errorf("read the mark of a verification: %w", err)
 	}
-	if v.OperationID != m.OperationID || v.SHA256 != m.File.SHA256 {
-		return nil, nil // the mark is of another file
+	if v.OperationID != m.OperationID || v.SHA256 != m.File.SHA256 || v.ManifestSHA256 != "" && v.ManifestSHA256 != m.SHA256 {
+		return nil, nil // the mark is of another file, or another manifest
 	}
 	return &v.At, nil
 }

@@ -176,8 +176,8 @@ func (j backupJob) keep(r command.BackupReport) func(context.Context, ports.Tx) 
 		trigger, createdAt := backup.Trigger(j.Input.Trigger), j.of.CreatedAt
 		err = tx.Backups().Add(ctx, backup.Backup{
 			DatabaseID: j.record.ID, Filename: name, OperationID: j.of.ID, Trigger: trigger,
-			Format: backup.FormatSQLGzip, SizeBytes: r.SizeBytes, ChecksumSHA256: r.ChecksumSHA256, CreatedAt: createdAt,
-			VerifiedAt: r.VerifiedAt, ExpiresAt: backup.Expiry(trigger, createdAt, owner.Quotas().BackupDays),
+			Format: backup.FormatSQLGzip, SizeBytes: r.SizeBytes, ChecksumSHA256: r.ChecksumSHA256, ManifestSHA256: r.ManifestSHA256,
+			CreatedAt: createdAt, VerifiedAt: r.VerifiedAt, ExpiresAt: backup.Expiry(trigger, createdAt, owner.Quotas().BackupDays),
 			RoleManifest: r.RoleManifest,
 		})
 		if err != nil {
