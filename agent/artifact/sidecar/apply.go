@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 // Copy is a database that the login has loaded from a portable dump. Nobody else uses it, and the agent owns it.
@@ -14,7 +16,7 @@ type Copy struct {
 	Login    string
 	Roles    Roles
 	// LargeObjects are those of the backup, of which a sidecar knows nothing.
-	LargeObjects []LargeObjects
+	LargeObjects []backup.LargeObjects
 }
 
 // Result is what a customer is told.

@@ -92,15 +92,18 @@ func TestCompareLargeObjects(t *testing.T) {
 	mine := []backup.Grant{grants("rt", "rt", "SELECT", "UPDATE"), grants("rt", "PUBLIC", "SELECT")}
 	now := []backup.Grant{grants("rt2", "rt2", "SELECT", "UPDATE"), grants("rt2", "PUBLIC", "SELECT")}
 	gone := []backup.Grant{grants("gone", "gone", "SELECT", "UPDATE"), grants("gone", "other", "SELECT")}
-	was := []LargeObjects{{1, 2, "gone", gone}, {3, 4, "shop", nil}, {5, 9, "rt", mine}}
+	of := func(first, last uint32, owner string, grants []backup.Grant) backup.LargeObjects {
+		return backup.LargeObjects{First: first, Last: last, Owner: owner, Grants: grants}
+	}
+	was := []backup.LargeObjects{of(1, 2, "gone", gone), of(3, 4, "shop", nil), of(5, 9, "rt", mine)}
 	for name, c := range map[string]struct {
-		is   []LargeObjects
+		is   []backup.LargeObjects
 		want int
 	}{
-		"the same":          {[]LargeObjects{{1, 4, "shop", nil}, {5, 9, "rt2", now}}, 0},
-		"another owner":     {[]LargeObjects{{1, 4, "rt2", nil}, {5, 9, "rt2", now}}, 1},
-		"another end":       {[]LargeObjects{{1, 5, "shop", nil}, {6, 9, "rt2", now}}, 3},
-		"another privilege": {[]LargeObjects{{1, 4, "shop", nil}, {5, 9, "rt2", now[:1]}}, 1},
+		"the same":          {[]backup.LargeObjects{of(1, 4, "shop", nil), of(5, 9, "rt2", now)}, 0},
+		"another owner":     {[]backup.LargeObjects{of(1, 4, "rt2", nil), of(5, 9, "rt2", now)}, 1},
+		"another end":       {[]backup.LargeObjects{of(1, 5, "shop", nil), of(6, 9, "rt2", now)}, 3},
+		"another privilege": {[]backup.LargeObjects{of(1, 4, "shop", nil), of(5, 9, "rt2", now[:1])}, 1},
 		"none":              {nil, 2},
 	} {
 		if got := testRoles.CompareLargeObjects(was, c.is); len(got) != c.want {

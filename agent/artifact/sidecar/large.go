@@ -11,18 +11,8 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 )
 
-// LargeObjects are all those of a database from the OID First to the OID Last. They have the same owner and the same
-// privileges.
-type LargeObjects struct {
-	First, Last uint32
-	Owner       string
-	// Grants are none where all is as PostgreSQL makes it. Otherwise they are all, with those of the owner itself, which may have
-	// no privileges.
-	Grants []backup.Grant
-}
-
 // largeObjects plans owner and privileges of a range.
-func (p *planner) largeObjects(ctx context.Context, conn *pgconn.PgConn, o LargeObjects) error {
+func (p *planner) largeObjects(ctx context.Context, conn *pgconn.PgConn, o backup.LargeObjects) error {
 	if len(o.Grants) == 0 && p.roles.heir(o.Owner) == p.roles.Owner {
 		return nil
 	}
@@ -37,7 +27,7 @@ func (p *planner) largeObjects(ctx context.Context, conn *pgconn.PgConn, o Large
 	return found.Err
 }
 
-func (p *planner) largeObject(oid string, o LargeObjects) error {
+func (p *planner) largeObject(oid string, o backup.LargeObjects) error {
 	about := object{kind: largeObject, name: oid}
 	at := place{object: about.sql(), owner: o.Owner}
 	if owner := p.roles.heir(o.Owner); owner != p.roles.Owner {
@@ -45,11 +35,12 @@ func (p *planner) largeObject(oid string, o LargeObjects) error {
 			return err
 		}
 	}
-	return p.grants(grants{at, o.grants(about)})
+	return p.grants(grants{at, accessGrants(about, o)})
 }
 
-// grants are statements that lead from a new large object's privileges, which are its owner's, to those that it has.
-func (o LargeObjects) grants(about object) []grant {
+// accessGrants are statements that lead from a new large object's privileges, which are its owner's, to those that these have. None
+// are named where they are as PostgreSQL makes them; otherwise all are, those of the owner too.
+func accessGrants(about object, o backup.LargeObjects) []grant {
 	if len(o.Grants) == 0 {
 		return nil
 	}
@@ -102,7 +93,7 @@ func inOrder(list []grant) (ordered []grant) {
 }
 
 // CompareLargeObjects says where the copy's large objects belong to others than those of the backup, or have other privileges.
-func (r Roles) CompareLargeObjects(ofBackup, ofCopy []LargeObjects) (list []Difference) {
+func (r Roles) CompareLargeObjects(ofBackup, ofCopy []backup.LargeObjects) (list []Difference) {
 	b := balance{}
 	for _, o := range r.said(ofBackup) {
 		b.add(o.object, o.object+o.says, 1)
@@ -116,7 +107,7 @@ func (r Roles) CompareLargeObjects(ofBackup, ofCopy []LargeObjects) (list []Diff
 // saying is what is said of a range.
 type saying struct{ object, says string }
 
-func (r Roles) said(list []LargeObjects) (said []saying) {
+func (r Roles) said(list []backup.LargeObjects) (said []saying) {
 	last := ""
 	from := ""
 	for _, o := range list {
@@ -131,10 +122,10 @@ func (r Roles) said(list []LargeObjects) (said []saying) {
 }
 
 // accessTo is who owns a range and what others may do with it.
-func (r Roles) accessTo(o LargeObjects) string {
+func (r Roles) accessTo(o backup.LargeObjects) string {
 	owner := r.heir(o.Owner)
 	var items []string
-	for _, g := range settled(owner, r.grants(o.Owner, o.grants(object{kind: largeObject}))) {
+	for _, g := range settled(owner, r.grants(o.Owner, accessGrants(object{kind: largeObject}, o))) {
 		items = append(items, g.sql()+" BY "+roleSQL(g.grantor))
 	}
 	slices.Sort(items)

@@ -67,7 +67,7 @@ func (w *world) furnish() {
 type whole struct {
 	source, copied string // databases
 	text           string // the sidecar
-	large          []sidecar.LargeObjects
+	large          []backup.LargeObjects
 }
 
 var loaded struct {
@@ -154,7 +154,8 @@ func (w *world) portable() string {
 	w.t.Helper()
 	filter := dumpsql.Portable{
 		Known: func(setting string) bool { return setting != "transaction_timeout" },
-		Table: func(string) {}, Data: func(int) {}, Sequence: func(dumpsql.Sequence) {},
+		Data:  func(int) {}, Table: func(string, []string) {}, Lines: func([]byte) {}, Sequence: func(dumpsql.Sequence) {},
+		LargeObject: func(uint32) {}, Content: func([]byte) {},
 	}
 	var out bytes.Buffer
 	check.NoError(w.t, filter.Copy(&out, strings.NewReader(w.dump("--no-owner", "--no-privileges"))))
@@ -184,7 +185,7 @@ func (w *world) connect() *pgconn.PgConn {
 }
 
 // made applies a sidecar to the copy.
-func (w *world) made(text string, r sidecar.Roles, large []sidecar.LargeObjects) (sidecar.Result, error) {
+func (w *world) made(text string, r sidecar.Roles, large []backup.LargeObjects) (sidecar.Result, error) {
 	c := sidecar.Copy{Database: w.Name, Login: login, Roles: r, LargeObjects: large}
 	return c.Apply(w.t.Context(), w.connect(), strings.NewReader(text))
 }
@@ -197,7 +198,7 @@ func (w *world) same(text string, r sidecar.Roles) {
 	}
 }
 
-func (w *world) largeObjects() (list []sidecar.LargeObjects) {
+func (w *world) largeObjects() (list []backup.LargeObjects) {
 	w.t.Helper()
 	db := check.Must(sql.Open("postgres", w.URL))(w.t) // closed at once: the database becomes a template
 	defer db.Close()
@@ -208,7 +209,7 @@ func (w *world) largeObjects() (list []sidecar.LargeObjects) {
 		FROM pg_largeobject_metadata o LEFT JOIN LATERAL aclexplode(lomacl) a ON true GROUP BY 1, 2, 3, 4, 7 ORDER BY 1`))(w.t)
 	defer rows.Close()
 	for rows.Next() {
-		var o sidecar.LargeObjects
+		var o backup.LargeObjects
 		var g backup.Grant
 		var grantor sql.NullString
 		var plain bool
