@@ -38,8 +38,8 @@ func (p *planner) largeObject(oid string, o backup.LargeObjects) error {
 	return p.grants(grants{at, accessGrants(about, o)})
 }
 
-// accessGrants are statements that lead from a new large object's privileges, which are its owner's, to those that these have. None
-// are named where they are as PostgreSQL makes them; otherwise all are, those of the owner too.
+// accessGrants are statements that lead from a new large object's privileges, which are its owner's, to those that these have.
+// None are named where they are as PostgreSQL makes them; otherwise all are, those of the owner too.
 func accessGrants(about object, o backup.LargeObjects) []grant {
 	if len(o.Grants) == 0 {
 		return nil

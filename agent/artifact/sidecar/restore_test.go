@@ -101,3 +101,22 @@ func TestClone(t *testing.T) {
 	check.Must(c.made(from.text, r, from.large))(t)
 	c.equal(from, r, strings.ReplaceAll(w.access(), "shop", "clone"))
 }
+
+// Superusers own nothing of a customer's, and roles that were buried or made for a job do not stand.
+func TestStanding(t *testing.T) {
+	w := newWorld(t)
+	const digits = "0123456789abcdef0123456789abcdef"
+	for _, role := range []string{"pgh_dead_" + digits, "dump_" + digits, "verify_" + digits} {
+		clustertest.Exec(t, w.URL, `CREATE ROLE `+role)
+		t.Cleanup(func() { clustertest.Exec(t, w.URL, `DROP ROLE `+role) })
+	}
+	names := w.standing().Names
+	for role, stands := range map[string]bool{
+		"shop": true, custom: true, "pg_monitor": true, agent: true, "postgres": false, login: false,
+		"pgh_dead_" + digits: false, "dump_" + digits: false, "verify_" + digits: false,
+	} {
+		if (names[role] == role) != stands {
+			t.Errorf("%s stands: %t", role, !stands)
+		}
+	}
+}
