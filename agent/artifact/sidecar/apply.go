@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -36,10 +37,8 @@ func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader)
 	if err := newSource(sidecar).each(p.statement); err != nil {
 		return Result{}, err
 	}
-	for _, o := range c.LargeObjects {
-		if err := p.largeObjects(ctx, conn, o); err != nil {
-			return Result{}, err
-		}
+	if err := c.giveLargeObjects(ctx, conn, p); err != nil {
+		return Result{}, err
 	}
 	if !p.public { // the sidecar says to whom it belongs, where there is one
 		p.last = append(p.last, step{sql: "DROP SCHEMA IF EXISTS public"})
@@ -103,4 +102,25 @@ func (c Copy) giveRelations(ctx context.Context, s *session) error {
 			return err
 		}
 	}
+}
+
+// giveLargeObjects plans owners and privileges of large objects, where they are not simply the owner's.
+func (c Copy) giveLargeObjects(ctx context.Context, conn *pgconn.PgConn, p *planner) error {
+	const query = `SELECT oid FROM pg_catalog.pg_largeobject_metadata WHERE oid BETWEEN $1 AND $2 ORDER BY oid`
+	for _, o := range c.LargeObjects {
+		if len(o.Grants) == 0 && c.Roles.heir(o.Owner) == c.Roles.Owner {
+			continue
+		}
+		bounds := [][]byte{strconv.AppendUint(nil, uint64(o.First), 10), strconv.AppendUint(nil, uint64(o.Last), 10)}
+		found := conn.ExecParams(ctx, query, bounds, nil, nil, nil).Read()
+		if found.Err != nil {
+			return found.Err
+		}
+		for _, row := range found.Rows {
+			if err := p.largeObject(string(row[0]), o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

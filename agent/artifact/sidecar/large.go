@@ -1,32 +1,14 @@
 package sidecar
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/pgherd/pgherd/core/backup"
 )
 
-// largeObjects plans owner and privileges of a range.
-func (p *planner) largeObjects(ctx context.Context, conn *pgconn.PgConn, o backup.LargeObjects) error {
-	if len(o.Grants) == 0 && p.roles.heir(o.Owner) == p.roles.Owner {
-		return nil
-	}
-	const query = `SELECT oid FROM pg_catalog.pg_largeobject_metadata WHERE oid BETWEEN $1 AND $2 ORDER BY oid`
-	bounds := [][]byte{strconv.AppendUint(nil, uint64(o.First), 10), strconv.AppendUint(nil, uint64(o.Last), 10)}
-	found := conn.ExecParams(ctx, query, bounds, nil, nil, nil).Read()
-	for _, row := range found.Rows {
-		if err := p.largeObject(string(row[0]), o); err != nil {
-			return err
-		}
-	}
-	return found.Err
-}
-
+// largeObject plans owner and privileges of one.
 func (p *planner) largeObject(oid string, o backup.LargeObjects) error {
 	about := object{kind: largeObject, name: oid}
 	at := place{object: about.sql(), owner: o.Owner}
