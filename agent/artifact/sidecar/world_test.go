@@ -79,7 +79,9 @@ func everything(t testing.TB) whole {
 	t.Helper()
 	loaded.once.Do(func() {
 		w := newWorld(t)
-		w.load(string(check.Must(os.ReadFile("testdata/world.sql"))(t)))
+		for _, script := range []string{"testdata/world.sql", "testdata/expressions.sql"} {
+			w.load(string(check.Must(os.ReadFile(script))(t)))
+		}
 		c := w.copied()
 		loaded.whole = whole{"everything", "everything_copied", w.sidecar(), w.largeObjects()}
 		clustertest.Exec(t, w.Cluster.URL("postgres"), `CREATE DATABASE everything TEMPLATE `+w.Name,
