@@ -26,6 +26,12 @@ type Result struct {
 	DroppedPolicies []string
 }
 
+// Check reads a sidecar as Apply would, before time is spent on a copy. It returns a *StatementError or a *dumpsql.SyntaxError
+// where something is refused, or is not as pg_dump writes it.
+func Check(sidecar io.Reader) error {
+	return newSource(sidecar).each(func(statement) error { return nil })
+}
+
 // Apply makes of the copy what the sidecar says. The connection is one of the agent to the copy, outside a transaction; after
 // an error neither is of use. A *StatementError says which statement is at fault, and wraps what the server refused.
 func (c Copy) Apply(ctx context.Context, conn *pgconn.PgConn, sidecar io.Reader) (Result, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -72,13 +73,18 @@ func TestNoCustomersCodeRuns(t *testing.T) {
 	}
 }
 
-// A customer may have dropped the schema that every new database has.
+// A customer may have dropped the schema that every new database has, and may have made it again, as others are.
 func TestWithoutPublic(t *testing.T) {
-	w := newWorld(t)
-	w.load(`DROP SCHEMA public; SET SESSION AUTHORIZATION shop; CREATE SCHEMA other; CREATE TABLE other.t (a int)`)
-	c, text := w.copied(), w.sidecar()
-	check.Must(c.made(text, w.standing(), nil))(t)
-	c.same(text, w.standing())
+	for _, script := range []string{`CREATE SCHEMA other; CREATE TABLE other.t (a int)`, `CREATE SCHEMA public`} {
+		w := newWorld(t)
+		w.load(`DROP SCHEMA public; SET SESSION AUTHORIZATION shop;` + script)
+		c, text := w.copied(), w.sidecar()
+		check.Must(c.made(text, w.standing(), nil))(t)
+		c.same(text, w.standing())
+		if diff := cmp.Diff(strings.Split(w.access(), "\n"), strings.Split(c.access(), "\n")); diff != "" {
+			t.Error(diff)
+		}
+	}
 }
 
 // What the server refuses is said with its place.
