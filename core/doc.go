@@ -15,6 +15,7 @@
 //	operation     the operation machine, leases and fencing epochs
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention
+//	restore       the machine of restores, which backups can be restored, and beside what
 //	extension     the catalog of extensions, and when one may be installed or upgraded
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload

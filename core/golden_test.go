@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
 )
@@ -66,6 +67,19 @@ var operationStates = []meaning[operation.Status]{
 	{operation.Succeeded, "final: the agent has confirmed the outcome"},
 	{operation.Failed, "final: the agent has recorded it closed, and `error` says why"},
 	{operation.Canceled, "final: a user ended it before it changed anything"},
+}
+
+var restoreStages = []meaning[restore.Stage]{
+	{restore.Queued, "is reserved; nothing has been done, and nothing but other operations is blocked"},
+	{restore.Loading, "the copy is being made and compared; shown as the part that the agent is at"},
+	{restore.Ready, "the copy is whole and equal to the backup; the next advance switches"},
+	{restore.Switching, "the point of no return: the copy may have become the database, and it goes on until the agent says so"},
+	{restore.Settling, "the copy is the database; its settings are bound to it, and the old one is given up"},
+	{restore.Failing, "nothing was switched; the copy is being dropped"},
+	{restore.Canceling, "nothing was switched; the copy is being dropped"},
+	{restore.Succeeded, "final"},
+	{restore.Failed, "final: the database is as it was, and `error` says why"},
+	{restore.Canceled, "final: the database is as it was"},
 }
 
 var roleStates = []meaning[role.Status]{
@@ -127,6 +141,10 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet;\n" +
 		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete;\n" +
 		"a change of an extension can until it is committed.\n")
+	section(t, &b, "Restore", restoreStages, restore.Stages, restore.Events, restore.Transitions)
+	b.WriteString("\nThese are the stages of a restore operation. A managed restore goes on by `advance`; after an hour without\n" +
+		"one a worker cancels it, and 10 s after its switch has begun a worker goes on with it. Any other restore has a\n" +
+		"worker all the time.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")

@@ -24,6 +24,9 @@ type Admissions interface {
 	// the grant means nothing. After an error nobody knows whether the rest went back and something was leased: the caller forgets
 	// both.
 	Lease(ctx context.Context, r LeaseRequest) (Admission, ratelimit.Grant, error)
+	// Reserve is Find, and takes one request of an exact class out of the key's window, in one step. All hosts share the window. It
+	// is touched only as the bucket is by Lease; otherwise the decision means nothing.
+	Reserve(ctx context.Context, r Reservation) (Admission, ratelimit.Decision, error)
 	// Return gives back what ended leases have left, each to its bucket. After an error it must not be tried again: what went back
 	// may have been leased by others.
 	Return(ctx context.Context, rests []Rest, now time.Time) error
@@ -41,6 +44,14 @@ type LeaseRequest struct {
 	Class      ratelimit.Class
 	Limit      ratelimit.Limit
 	Ask        ratelimit.Ask
+	Now        time.Time
+}
+
+// Reservation is a presented key and the exact class that it asks for.
+type Reservation struct {
+	Credential account.Credential
+	Class      ratelimit.Class
+	Limit      ratelimit.Limit
 	Now        time.Time
 }
 

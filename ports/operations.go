@@ -30,9 +30,11 @@ type Operations interface {
 	// served longest ago, and of those operations the one that has waited longest. Two workers never claim the same one.
 	ClaimNext(ctx context.Context, c OperationClaim) (operation.Operation, error)
 	// SaveLeased writes every field that can change, provided that the stored epoch is still o.Epoch and the operation is not
-	// final; ErrLeaseLost otherwise. It does not overwrite a CancelRequested that was stored in the meantime.
+	// final; ErrLeaseLost otherwise. It does not overwrite a CancelRequested that was stored in the meantime, nor put off what was
+	// then made due.
 	SaveLeased(ctx context.Context, o operation.Operation) error
-	// RequestCancel stores CancelRequested, or the canceled status for an operation that is still queued.
+	// RequestCancel stores CancelRequested, and NotBefore where it is earlier, or the canceled status for an operation that is still
+	// queued.
 	RequestCancel(ctx context.Context, o operation.Operation) error
 }
 

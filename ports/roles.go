@@ -25,9 +25,9 @@ type Roles interface {
 	// Save writes every field that can change; ErrNoRow when there is no such role.
 	Save(ctx context.Context, r role.Role) error
 	// Expiring lists up to limit ready roles whose credential's validity has ended, the earliest first. It leaves out those that
-	// have to wait: their database is not active, a change of one of its logins is pending, or an operation of a kind that is not
-	// in beside is open.
-	Expiring(ctx context.Context, now time.Time, beside []operation.Kind, limit int) ([]role.Role, error)
+	// have to wait: their database is not active, a change of one of its logins is pending, or an operation is open that is not
+	// in beside.
+	Expiring(ctx context.Context, now time.Time, beside operation.Beside, limit int) ([]role.Role, error)
 }
 
 // RoleChanges keeps the changes of roles and logins for as long as their database exists, so that keys can answer repeated

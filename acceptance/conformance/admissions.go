@@ -26,6 +26,10 @@ func Admissions(t *testing.T, m Metadata) {
 		{"a sweep forgets full buckets alone", sweepForgetsFull},
 		{"leases are granted and taken back as in the core", leasesAreTheCores},
 		{"hosts that lease together let in exactly what is there", parallelLeasesAreExact},
+		{"a window decides as the core's does", windowIsTheCores},
+		{"hosts that reserve together let in exactly six", parallelReservationsAreExact},
+		{"nobody uses up the window of a key that he does not know", windowIsGuarded},
+		{"a sweep forgets passed windows alone", sweepForgetsPassedWindows},
 	})
 }
 
@@ -39,7 +43,7 @@ type decided struct {
 
 func (w *world) admit(k account.Key, now time.Time) decided {
 	w.Helper()
-	a, err := decide(w.Context(), w.Admissions, request(k, ratelimit.Reservation, now))
+	a, err := decide(w.Context(), w.Admissions, request(k, ratelimit.Create, now))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -121,7 +125,7 @@ func bucketsAreApart(w *world) {
 	}
 	w.equal("another class's", a.Decision.Remaining, 5)
 	on := w.another(w.T)
-	a, err = decide(w.Context(), on.Admissions, request(one, ratelimit.Reservation, epoch))
+	a, err = decide(w.Context(), on.Admissions, request(one, ratelimit.Create, epoch))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -156,7 +160,7 @@ func parallelTakesAreExact(w *world) {
 	hosts := []ports.Admissions{w.Admissions, w.another(w.T).Admissions}
 	var admitted, taken, unexplained atomic.Int64
 	together(w.T, requests, func(i int) {
-		a, err := decide(w.Context(), hosts[i%2], request(k, ratelimit.Reservation, epoch))
+		a, err := decide(w.Context(), hosts[i%2], request(k, ratelimit.Create, epoch))
 		tally(w, a.Decision, err, &admitted, &unexplained)
 		d, err := hosts[i%2].Take(w.Context(), "address/192.0.2.1", sixAnHour, epoch)
 		tally(w, d, err, &taken, &unexplained)

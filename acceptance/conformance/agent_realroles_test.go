@@ -32,6 +32,10 @@ func (s realServer) Load(database, text string) bool {
 	return s.runs(database, "SET SESSION AUTHORIZATION "+pq.QuoteIdentifier(database), text)
 }
 
+func (s realServer) HasTable(database, table string) bool {
+	return s.runs(database, "SELECT FROM public."+pq.QuoteIdentifier(table))
+}
+
 func (s realServer) May(username, privilege, table string) bool {
 	do, known := map[string]string{
 		"SELECT": "SELECT * FROM %s", "INSERT": "INSERT INTO %s VALUES (1)",

@@ -17,6 +17,8 @@ type RoleView interface {
 	LogInDirectly(database, username, password string) bool
 	// Load runs SQL text in a database as its owner, and reports whether that went well.
 	Load(database, sql string) bool
+	// HasTable reports whether schema public of a database has a table of that name.
+	HasTable(database, table string) bool
 	// May reports whether a login has a privilege: "SELECT", "INSERT", "UPDATE", "DELETE" on a table of the owner, "USAGE" of the
 	// sequence of its column n, "CREATE" and "TEMPORARY" in the database.
 	May(username, privilege, table string) bool

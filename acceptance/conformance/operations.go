@@ -119,22 +119,29 @@ func cancellationIsRecorded(w *world) {
 	w.refused("canceling what is final", ports.ErrNoRow, writing(ports.Tx.Operations, ports.Operations.RequestCancel, queued))
 
 	running := w.work(w.addDatabase("running").ID).Claimed("worker-1", epoch, time.Minute)
+	running.NotBefore = minutes(60)
 	w.update(writing(ports.Tx.Operations, ports.Operations.Add, running))
-	running.CancelRequested = true
+	running.CancelRequested, running.NotBefore = true, minutes(1)
 	asked := running
 	asked.Status, asked.FinishedAt, asked.Stage = operation.Canceled, &finished, "elsewhere"
 	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, asked))
-	w.equal("a running operation: the wish alone", getWork(w, running.ID), running)
+	w.equal("a running operation: the wish alone, at once", getWork(w, running.ID), running)
+	asked.NotBefore = minutes(2)
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, asked))
+	w.equal("asked again", getWork(w, running.ID), running)
 }
 
 func cancellationOutlivesSave(w *world) {
 	held := w.work(w.addDatabase("shop").ID).Claimed("worker-1", epoch, time.Minute)
 	w.update(writing(ports.Tx.Operations, ports.Operations.Add, held))
 	asked := held
-	asked.CancelRequested = true
+	asked.CancelRequested, asked.NotBefore = true, minutes(1)
 	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, asked))
-	held.Stage, held.Progress = "dumping", 40
+	held.Stage, held.Progress, held.NotBefore = "dumping", 40, minutes(60)
 	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, held))
-	held.CancelRequested = true
+	held.CancelRequested, held.NotBefore = true, epoch
 	w.equal("after a write that did not know of the wish", getWork(w, held.ID), held)
+	held.NotBefore = minutes(60)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, held))
+	w.equal("after one that knew of it", getWork(w, held.ID), held)
 }

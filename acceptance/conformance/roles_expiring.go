@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/database"
@@ -41,7 +42,9 @@ func rolesExpire(w *world) {
 func (w *world) expiring(now time.Time, limit int) (ids []id.RoleID) {
 	w.Helper()
 	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Roles().Expiring(ctx, now, []operation.Kind{"backup"}, limit)
+		list, err := tx.Roles().Expiring(ctx, now, operation.Beside{
+			Always: []operation.Kind{"backup"}, UntilBegun: []operation.Kind{"restore"},
+		}, limit)
 		for _, r := range list {
 			w.equal("an expiring role", r, w.storedRole(r.DatabaseID, r.ID))
 			ids = append(ids, r.ID)
@@ -91,10 +94,15 @@ func rolesWaitForAnOperation(w *world) {
 	})
 	w.equal("beside a backup", len(w.expiring(minutes(100), 10)), 2)
 	w.update(savingRole(in(role.Expired, late)))
-	for _, kind := range []operation.Kind{"lifecycle", "restore"} {
+	for kind, status := range map[operation.Kind]operation.Status{"lifecycle": operation.Queued, "restore": operation.Running} {
 		third := w.addDatabase(string(kind)).ID
 		w.addRole(third, 1)
-		w.addWork(third, func(o *operation.Operation) { o.Kind = kind })
+		w.addWork(third, func(o *operation.Operation) { o.Kind, o.Status = kind, status })
 		w.equal("beside a "+string(kind), w.expiring(minutes(100), 10), []id.RoleID{busy.ID})
 	}
+	fourth := w.addDatabase("fourth").ID
+	waiting := w.addRole(fourth, 1)
+	w.addWork(fourth, func(o *operation.Operation) { o.Kind = "restore" })
+	w.equal("beside a restore that has not begun", slices.Sorted(slices.Values(w.expiring(minutes(100), 10))),
+		slices.Sorted(slices.Values([]id.RoleID{busy.ID, waiting.ID})))
 }

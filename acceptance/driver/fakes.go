@@ -120,6 +120,11 @@ func (o fakeOperator) SetFeature(name string, on bool) error {
 	return o.use().SetFeature(context.Background(), name, on)
 }
 
+// Enroll implements spec.Operator.
+func (o fakeOperator) Enroll(of id.DatabaseID, route string) error {
+	return o.use().Enroll(context.Background(), of, route)
+}
+
 // SetCredentialValidity implements spec.Operator.
 func (o fakeOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
 	_, err := o.use().ChangeAccount(context.Background(), a.ID, func(a *account.Account) {

@@ -131,6 +131,12 @@ func (o realOperator) SetFeature(name string, on bool) error {
 	return err
 }
 
+// Enroll implements spec.Operator.
+func (o realOperator) Enroll(of id.DatabaseID, route string) error {
+	_, err := o.admin("enroll", "--database", string(of), "--route", route)
+	return err
+}
+
 // SetCredentialValidity implements spec.Operator.
 func (o realOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
 	_, err := o.admin("account", "set", "--account", string(a.ID), "--credential-validity", d.String())

@@ -72,7 +72,7 @@ func newService(t testing.TB) *service {
 		}
 		s.hosts = append(s.hosts, cp)
 	}
-	for _, feature := range []string{"additional-roles", "extension-catalog"} {
+	for _, feature := range []string{"additional-roles", "extension-catalog", "restore"} {
 		if err := s.hosts[0].Operator.SetFeature(context.Background(), feature, true); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func (s *service) world() spec.World {
 	return spec.World{
 		Routes: routes(), Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
 		HoldBackup: s.holdBackup, Spoil: s.spoil, OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
-		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox),
+		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox), Restores: true,
 	}
 }
 

@@ -37,6 +37,7 @@ var reading = []Scenario{
 	{Name: "every route with a body takes exactly what it knows", Play: func(s *Stage) {
 		ada := s.Customer("business")
 		made := ada.Creates("orders")
+		s.OK(s.Operator.Enroll(made.ID, "restore"))
 		found := 0
 		for _, route := range s.Routes {
 			if route.Body != nil {
@@ -73,7 +74,10 @@ func (s *Stage) refusesBadBodies(c *Customer, route Route, id string) {
 	s.Helper()
 	good := s.request(route, id, nobodysID, c.Key.Text)
 	s.refusesOtherTypes(s.WithKey(c.Account), route, good)
-	for _, bad := range badBodies {
+	for i, bad := range badBodies {
+		if i%5 == 0 && strings.HasSuffix(route.Path, "/managed-restores") { // six an hour with one key
+			good.Key = s.WithKey(c.Account).Key.Text
+		}
 		r := good
 		r.From, r.Body = s.someAddress(), []byte(bad.from(string(good.Body)))
 		answer := s.sends(r)

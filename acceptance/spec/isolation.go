@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 var isolating = []Scenario{
@@ -36,6 +37,7 @@ var isolating = []Scenario{
 				"database": string(home.ID), "{roleId}": string(mallory.AddsRole(home, "Reports", "custom").RoleID),
 				"webhook": string(mallory.Hooks(quietURL, home.ID).ID),
 			}
+			s.OK(s.Operator.Enroll(home.ID, "restore"))
 			for _, route := range s.targeted() {
 				parameters, key := route.parameters(), s.WithKey(mallory.Account).Key.Text // one a route, for the limit of each
 				for i := range parameters {
@@ -92,6 +94,8 @@ func (s *Stage) targeted() (routes []Route) {
 func (r Route) parameters() (names []string) {
 	for i, found := range parameter.FindAllString(r.Path, -1) {
 		switch {
+		case i == 0 && strings.Contains(r.Path, "/managed-restore/"):
+			names = append(names, "restore operation")
 		case i == 0:
 			names = append(names, r.Target)
 		case found == "{operationId}" && strings.Contains(r.Path, "/extensions/"):
@@ -109,7 +113,7 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 var nobodys = map[string]string{
 	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
 	"{roleId}": nobodysID, "{operationId}": nobodysID, "{membershipId}": nobodysID, "{invitationId}": nobodysID,
-	"extension operation": nobodysID, "{filename}": "20260101_000000.sql.gz",
+	"extension operation": nobodysID, "restore operation": nobodysID, "{filename}": "20260101_000000.sql.gz",
 }
 
 // makesOneOfEach makes something of every kind, and returns the IDs by parameter. The endpoint has heard of nothing where there
@@ -136,7 +140,7 @@ func (c *Customer) fills(made Created) map[string]string {
 	c.stage.OK(c.stage.Operator.QualifyExtensions())
 	installs, role := c.Installs(made, "citext"), c.AddsRole(made, "Reports", "custom")
 	bob, invited := c.stage.Customer("pro"), wire.AddMember{Email: c.stage.address(), Role: "viewer"}
-	return map[string]string{
+	has := map[string]string{
 		"database": string(made.ID), "{entryId}": string(c.Allows(made.ID, "127.0.0.0/8").ID),
 		"{filename}": string(c.FinishesBackup(made.ID)), "extension operation": string(installs.ID),
 		"operation": string(c.ListsBackups(made.ID)[0].OperationID),
@@ -144,6 +148,10 @@ func (c *Customer) fills(made Created) map[string]string {
 		"{membershipId}": string(c.Admits(bob, made, "viewer")),
 		"{invitationId}": must(c.Members.Add(ctx, made.ID, invited))(c.stage).ID,
 	}
+	c.stage.OK(c.stage.Operator.Enroll(made.ID, "restore"))
+	restores := c.Reserves(made, backup.Filename(has["{filename}"]), "restore-1")
+	has["restore operation"] = string(must(c.Operations.Cancel(ctx, restores.ID))(c.stage).Operation.ID)
+	return has
 }
 
 // named are the values of parameters.

@@ -34,6 +34,9 @@ var takes = map[string]string{
 	"POST /databases/{id}/backups":                                     "back up",
 	"GET /databases/{id}/backups/{filename}":                           "see",
 	"DELETE /databases/{id}/backups/{filename}":                        "back up",
+	"POST /databases/{id}/backups/{filename}":                          "own",
+	"POST /databases/{id}/managed-restores":                            "account",
+	"POST /operations/{operationId}/managed-restore/advance":           "account",
 	"GET /databases/{id}/operations":                                   "see",
 	"GET /operations/{id}":                                             "see",
 	"POST /operations/{id}/cancel":                                     "back up", // of a backup

@@ -46,6 +46,8 @@ type World struct {
 	Outages Outages
 	// Receivers get the webhooks of finished operations. Every URL of a public host name has one.
 	Receivers *inbox.Inbox
+	// Restores says that the agent restores databases in place.
+	Restores bool
 }
 
 // ForwardedFor is the header in which the service's proxy tells a client's address.
@@ -71,12 +73,14 @@ const (
 	RunsRealSQL  Ability = "runs real SQL" // SQL
 	HasOutages   Ability = "has outages"   // Outages
 	HasReceivers Ability = "has receivers" // Receivers
+	Restoring    Ability = "restores"      // Restores
 )
 
 // Abilities returns the optional abilities that the world has.
 func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
 		MovesTime: w.Clock != nil, RunsRealSQL: w.SQL != nil, HasOutages: w.Outages != nil, HasReceivers: w.Receivers != nil,
+		Restoring: w.Restores,
 	}
 }
 
@@ -103,6 +107,8 @@ type Operator interface {
 	SetMaintenance(on bool) error
 	// SetFeature turns a feature of the whole installation on or off.
 	SetFeature(name string, on bool) error
+	// Enroll opens a limited-rollout route for a database.
+	Enroll(of id.DatabaseID, route string) error
 	// QualifyExtensions has the database server prove that backups with extensions are restorable, where it did not before.
 	QualifyExtensions() error
 	// RotateSecrets encrypts every stored secret with a new key, while the service runs; DropOldSecretKeys then forgets the old.

@@ -231,7 +231,8 @@ func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string
 func (s *Stack) enableFeatures(ctx context.Context) error {
 	_, err := s.Admin(ctx, "feature", "enable", "additional-roles")
 	_, extensions := s.Admin(ctx, "feature", "enable", "extension-catalog")
-	return errors.Join(err, extensions)
+	_, restore := s.Admin(ctx, "feature", "enable", "restore")
+	return errors.Join(err, extensions, restore)
 }
 
 // Stop ends whatever still runs.

@@ -13,12 +13,14 @@ import (
 
 // The suite of the port over HTTPS: what it asks of an agent must survive the wire, refusals and backup files included.
 func TestConformance(t *testing.T) {
-	conformance.Agent(t, func(t *testing.T) conformance.AgentStand {
+	newStand := func(t *testing.T) conformance.AgentStand {
 		fleet := fakeagent.New(systemClock{})
 		behind := check.Must(fleet.Agent(server.Server{ID: "behind"}))(t)
 		w := newWire(t, relay(behind).ServeHTTP)
 		return conformance.AgentStand{Agent: agentOf(t, w.server(t)), Server: view{fleet.Server("behind")}}
-	})
+	}
+	conformance.Agent(t, newStand)
+	conformance.Restores(t, newStand)
 }
 
 type systemClock struct{}

@@ -129,6 +129,9 @@ func newDecoders() *decoders {
 	decoding[command.Backup](d)
 	decoding[command.ChangeExtension](d)
 	decoding[command.QualifyExtension](d)
+	decoding[command.Load](d)
+	decoding[command.Switch](d)
+	decoding[command.Discard](d)
 	decoding[command.Close](d)
 	return d
 }

@@ -38,6 +38,7 @@ type Client struct {
 	Allowlist  Allowlist
 	Backups    Backups
 	Extensions Extensions
+	Restores   Restores
 	Operations Operations
 	Activity   Activity
 	Webhooks   Webhooks
@@ -87,7 +88,7 @@ func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
 	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
-	c.Extensions = Extensions{c}
+	c.Extensions, c.Restores = Extensions{c}, Restores{c}
 }
 
 func checkURL(text string) (base string, err error) {

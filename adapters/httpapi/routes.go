@@ -14,6 +14,7 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 		{Tag{"Allowlist", "Networks that may connect to a database"}, allowlistRoutes{uc.Allowlist}.routes()},
 		{Tag{"Query timeouts", "How long the sessions of a database may take"}, timeoutRoutes{uc.QueryTimeouts}.routes()},
 		{Tag{"Backups", "Backup files of a database"}, backupRoutes{uc.Backups}.routes()},
+		{Tag{"Restores", "Bringing a database back to one of its backups"}, restoreRoutes{uc.Restores}.routes()},
 		{Tag{"Extensions", "PostgreSQL extensions of a database"}, extensionRoutes{uc.Extensions}.routes()},
 		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
 		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},

@@ -19,7 +19,7 @@ var (
 
 	operationChanges = []string{
 		"status", "stage", "progress", "input", "result", "error_code", "error_text", "started_at", "finished_at",
-		"lease_owner", "lease_until", "attempts", "not_before",
+		"lease_owner", "lease_until", "attempts",
 	}
 )
 
@@ -33,12 +33,14 @@ var (
 	listOperations = define(operationTable.read().Where("t.database_id = ? AND t.kind = ANY(?)").
 			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?"))
 	saveOperation = define(operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
-			Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)))
+			Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)).
+			Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)))
 	cancelOperation = written(`
 		UPDATE operations SET cancel_requested = cancel_requested OR $2,
 			status = CASE status WHEN 'queued' THEN $3 ELSE status END,
 			stage = CASE status WHEN 'queued' THEN $4 ELSE stage END,
-			finished_at = CASE status WHEN 'queued' THEN $5 ELSE finished_at END
+			finished_at = CASE status WHEN 'queued' THEN $5 ELSE finished_at END,
+			not_before = CASE status WHEN 'queued' THEN not_before ELSE least(not_before, $6) END
 		WHERE id = $1 AND ` + open)
 )
 
@@ -81,12 +83,13 @@ func (o operations) List(
 }
 
 func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {
-	arguments := append(valuesOf(op, operationChanges), op.CancelRequested, op.ID, op.Epoch)
+	arguments := append(valuesOf(op, operationChanges),
+		op.CancelRequested, op.CancelRequested, op.NotBefore, op.NotBefore, op.ID, op.Epoch)
 	return o.mustChange(ctx, ports.ErrLeaseLost, saveOperation, arguments...)
 }
 
 // RequestCancel returns ErrNoRow for an operation that is final or does not exist.
 func (o operations) RequestCancel(ctx context.Context, op operation.Operation) error {
 	return o.mustChange(ctx, ports.ErrNoRow, cancelOperation,
-		op.ID, op.CancelRequested, op.Status, op.Stage, op.FinishedAt)
+		op.ID, op.CancelRequested, op.Status, op.Stage, op.FinishedAt, op.NotBefore)
 }

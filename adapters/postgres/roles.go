@@ -28,7 +28,8 @@ var (
 			Where("t.status = 'ready' AND t.credential_expires_at <= ?").
 			Where("NOT EXISTS (SELECT FROM role_changes c WHERE c.database_id = t.database_id AND c.status = 'pending')").
 			Where(`NOT EXISTS (SELECT FROM operations o
-			WHERE o.database_id = t.database_id AND o.status IN ('queued', 'running') AND o.kind <> ALL(?))`).
+			WHERE o.database_id = t.database_id AND o.status IN ('queued', 'running') AND o.kind <> ALL(?)
+				AND (o.status <> 'queued' OR o.kind <> ALL(?)))`).
 		OrderBy("t.credential_expires_at", "t.id").Suffix("LIMIT ?"))
 )
 
@@ -54,6 +55,6 @@ func (r roles) Save(ctx context.Context, row role.Role) error {
 	return r.mustChange(ctx, ports.ErrNoRow, saveRole, append(valuesOf(row, roleChanged), row.ID, row.DatabaseID)...)
 }
 
-func (r roles) Expiring(ctx context.Context, now time.Time, beside []operation.Kind, limit int) ([]role.Role, error) {
-	return all[role.Role](ctx, r.session, expiringRoles, now, listed(beside), limit)
+func (r roles) Expiring(ctx context.Context, now time.Time, beside operation.Beside, limit int) ([]role.Role, error) {
+	return all[role.Role](ctx, r.session, expiringRoles, now, listed(beside.Always), listed(beside.UntilBegun), limit)
 }

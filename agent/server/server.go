@@ -179,7 +179,7 @@ var statuses = map[command.Reason]int{
 	command.ReasonConnectRequired: http.StatusConflict, command.ReasonDatabaseClosed: http.StatusConflict,
 	command.ReasonStorageFull: http.StatusInsufficientStorage, command.ReasonUnavailable: http.StatusServiceUnavailable,
 	command.ReasonInvalid: http.StatusBadRequest, command.ReasonFailed: http.StatusUnprocessableEntity,
-	command.ReasonTooOld: http.StatusNotImplemented,
+	command.ReasonTooOld: http.StatusNotImplemented, command.ReasonBusy: http.StatusConflict,
 }
 
 // refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.

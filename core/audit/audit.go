@@ -30,6 +30,8 @@ const (
 	BackupDeleted      Action = "backup.deleted"
 	BackupExpired      Action = "backup.expired"
 	BackupDownloaded   Action = "backup.downloaded"
+	RestoreRequested   Action = "restore.requested"
+	RestoreFinished    Action = "restore.finished"
 	WebhookCreated     Action = "webhook.created"
 	WebhookRotated     Action = "webhook.rotated"
 	WebhookDisabled    Action = "webhook.disabled"

@@ -3,6 +3,7 @@ package command_test
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/command"
@@ -32,6 +33,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		DatabaseID: db, Username: "orders", Want: role.Rotation, Verifier: verifier, NewPassword: "pw",
 	}
 	upgrade := command.ChangeExtension{DatabaseID: db, Extension: extension.Citext, Change: extension.Upgrade, Version: "1.6"}
+	load := command.Load{DatabaseID: db, Source: command.Source{DatabaseID: db, Filename: "20261121_065347.sql.gz"}}
 	for what, c := range map[string]interface{ Check() error }{
 		"no UUID":              command.SetAccess{DatabaseID: "x"},
 		"reserved name":        databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
@@ -63,8 +65,22 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"unknown extension":     changed(upgrade, func(c *command.ChangeExtension) { c.Extension = "plperlu" }),
 		"unknown change":        changed(upgrade, func(c *command.ChangeExtension) { c.Change = "drop" }),
 		"version with a quote":  changed(upgrade, func(c *command.ChangeExtension) { c.Version = "1.6'; DROP" }),
-		"no version to prove":   command.QualifyExtension{Extension: extension.Citext},
-		"nothing to prove":      command.QualifyExtension{Version: "1.6"},
+		"file to load":          changed(load, func(c *command.Load) { c.Source.Filename = "../x" }),
+		"database to load from": changed(load, func(c *command.Load) { c.Source.DatabaseID = "x" }),
+		"database to load":      changed(load, func(c *command.Load) { c.DatabaseID = "x" }),
+		"manifest's sum":        changed(load, func(c *command.Load) { c.Source.ManifestSHA256 = strings.Repeat("0F", 32) }),
+		"two become one": changed(load, func(c *command.Load) {
+			c.Names = []command.Renaming{{From: "a", To: "c"}, {From: "b", To: "c"}}
+		}),
+		"one becomes two": changed(load, func(c *command.Load) {
+			c.Names = []command.Renaming{{From: "a", To: "b"}, {From: "a", To: "c"}}
+		}),
+		"quote in a name to be": changed(load, func(c *command.Load) { c.Names = []command.Renaming{{From: "a", To: `b"`}} }),
+		"no UUID to switch":     command.Switch{DatabaseID: "x"},
+		"no UUID to discard":    command.Discard{},
+
+		"no version to prove": command.QualifyExtension{Extension: extension.Citext},
+		"nothing to prove":    command.QualifyExtension{Version: "1.6"},
 
 		"profile":          changed(admission, func(c *command.AdmitRole) { c.AccessProfile = "root" }),
 		"no limit":         changed(admission, func(c *command.AdmitRole) { c.ConnectionLimit = 0 }),

@@ -153,6 +153,33 @@ var all = []struct {
 		command.QualifyExtension{Extension: extension.PgCrypto, Version: "1.3"}, "extension.qualify", "extension/pgcrypto",
 		`{"extension":"pgcrypto","version":"1.3"}`, nil,
 	},
+	{
+		command.Load{
+			DatabaseID: db, Source: command.Source{
+				DatabaseID: other, Filename: "20261121_065347.sql.gz", ManifestSHA256: strings.Repeat("0f", 32),
+			},
+			Names:   []command.Renaming{{From: "shop", To: "orders"}, {From: "pgh_a_rt", To: "pgh_b_rt"}},
+			Compare: true,
+		},
+		"restore.load", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(other) + `","filename":"20261121_065347.sql.gz",` +
+			`"manifestSha256":"` + strings.Repeat("0f", 32) + `"},"names":[{"from":"pgh_a_rt","to":"pgh_b_rt"},` +
+			`{"from":"shop","to":"orders"}],"compare":true}`, nil,
+	},
+	{
+		command.Load{DatabaseID: db, Source: command.Source{DatabaseID: db, Filename: "20261121_065347.sql.gz"}},
+		"restore.load", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz",` +
+			`"manifestSha256":""},"names":[],"compare":false}`, nil,
+	},
+	{
+		command.Switch{DatabaseID: db, Open: true}, "restore.switch", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","open":true}`, nil,
+	},
+	{
+		command.Discard{DatabaseID: db}, "restore.discard", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `"}`, nil,
+	},
 	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
 }
 
@@ -257,6 +284,21 @@ func TestBackupReportsOfOtherVersions(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(`{"state":"paused"}`), &command.BackupReport{}); err == nil {
+		t.Error("a state of tomorrow is taken for one of today")
+	}
+}
+
+func TestLoadReportsOfOtherVersions(t *testing.T) {
+	note := strings.Repeat("é", 400)
+	text := `{"state":"failed","stage":"polishing","progress":-3,"reason":"of tomorrow","later":1,"notes":["` + note + `"` +
+		strings.Repeat(`,"n"`, 200) + `]}`
+	var got command.LoadReport
+	err := json.Unmarshal([]byte(text), &got)
+	if err != nil || got.State != command.LoadFailed || got.Progress != 0 || got.Reason != command.ReasonFailed ||
+		len(got.Notes) != command.MostNotes || got.Notes[0] != note[:500] {
+		t.Errorf("%+v (%v)", got, err)
+	}
+	if err := json.Unmarshal([]byte(`{"state":"paused"}`), &command.LoadReport{}); err == nil {
 		t.Error("a state of tomorrow is taken for one of today")
 	}
 }

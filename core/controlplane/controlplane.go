@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
+	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
@@ -47,6 +48,7 @@ type ControlPlane struct {
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
 	Extensions    *extensions.Extensions
+	Restores      *restores.Restores
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -76,6 +78,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       backups.New(shared),
 		Extensions:    extensions.New(shared),
+		Restores:      restores.New(shared, sets),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),

@@ -41,12 +41,13 @@ const (
 	ReopenAsError   Event = "reopen_as_error"   // the same; it was in error before
 	Backup          Event = "backup"            // a backup begins
 	Configure       Event = "configure"         // environment, allowlist, query timeouts
+	Restore         Event = "restore"           // a restore begins
 )
 
 // Events lists every event in the order of the docs.
 var Events = []Event{
 	Created, CreateFailed, FoundWhole, Start, Stop, Restart, AccessLost, Delete, ReopenAsActive, ReopenAsStopped, ReopenAsError,
-	Backup, Configure,
+	Backup, Configure, Restore,
 }
 
 // Effects of the table.
@@ -67,34 +68,34 @@ var Transitions = machine.Table[Status, Event]{
 		Created: to(Active), CreateFailed: to(Error), FoundWhole: conflict,
 		Start: conflict, Stop: conflict, Restart: conflict, AccessLost: conflict,
 		Delete: conflict, ReopenAsActive: conflict, ReopenAsStopped: conflict, ReopenAsError: conflict,
-		Backup: conflict, Configure: conflict,
+		Backup: conflict, Configure: conflict, Restore: conflict,
 	},
 	Active: {
 		Created: conflict, CreateFailed: conflict, FoundWhole: conflict,
 		Start: to(Active), Stop: to(Stopped, CloseAccess, Disconnect), Restart: to(Active, Disconnect), AccessLost: to(Error),
 		Delete:         to(Deleting, CloseAccess, Disconnect),
 		ReopenAsActive: conflict, ReopenAsStopped: conflict, ReopenAsError: conflict,
-		Backup: to(Active), Configure: to(Active),
+		Backup: to(Active), Configure: to(Active), Restore: to(Active),
 	},
 	Stopped: {
 		Created: conflict, CreateFailed: conflict, FoundWhole: conflict,
 		Start: to(Active, OpenAccess), Stop: to(Stopped), Restart: conflict, AccessLost: to(Error),
 		Delete:         to(Deleting),
 		ReopenAsActive: conflict, ReopenAsStopped: conflict, ReopenAsError: conflict,
-		Backup: to(Stopped), Configure: to(Stopped),
+		Backup: to(Stopped), Configure: to(Stopped), Restore: to(Stopped),
 	},
 	Deleting: {
 		Created: conflict, CreateFailed: conflict, FoundWhole: conflict,
 		Start: conflict, Stop: conflict, Restart: conflict, AccessLost: conflict, Delete: conflict,
 		ReopenAsActive: to(Active, OpenAccess), ReopenAsStopped: to(Stopped), ReopenAsError: to(Error),
-		Backup: conflict, Configure: conflict,
+		Backup: conflict, Configure: conflict, Restore: conflict,
 	},
 	Error: {
 		Created: conflict, CreateFailed: to(Error), FoundWhole: to(Active),
 		Start: conflict, Stop: conflict, Restart: conflict, AccessLost: to(Error),
 		Delete:         to(Deleting),
 		ReopenAsActive: to(Active), ReopenAsStopped: to(Stopped), ReopenAsError: conflict,
-		Backup: conflict, Configure: conflict,
+		Backup: conflict, Configure: conflict, Restore: conflict,
 	},
 }
 

@@ -16,8 +16,11 @@ var moves = map[Status]map[Event]Status{
 	Creating: {Created: Active, CreateFailed: Error},
 	Active: {
 		Start: Active, Stop: Stopped, Restart: Active, AccessLost: Error, Delete: Deleting, Backup: Active, Configure: Active,
+		Restore: Active,
 	},
-	Stopped:  {Start: Active, Stop: Stopped, AccessLost: Error, Delete: Deleting, Backup: Stopped, Configure: Stopped},
+	Stopped: {
+		Start: Active, Stop: Stopped, AccessLost: Error, Delete: Deleting, Backup: Stopped, Configure: Stopped, Restore: Stopped,
+	},
 	Deleting: {ReopenAsActive: Active, ReopenAsStopped: Stopped, ReopenAsError: Error},
 	Error: {
 		CreateFailed: Error, FoundWhole: Active, AccessLost: Error, Delete: Deleting, ReopenAsActive: Active, ReopenAsStopped: Stopped,

@@ -110,6 +110,8 @@ var Table = []Entry{
 	{LegacyRoleConflict, 409, "the role, overlay or database state forbids the action"},
 	{MemberConflict, 409, "the owner cannot be a member, too many invitations are open, or the database has too many members"},
 	{BackupConflict, 409, "the backup is in use, or another backup is open"},
+	{BackupNotVerified, 409, "the backup was never restored and compared, or it did not come back equal; the message of a failed " +
+		"operation names what is wrong"},
 	{RequestTimeout, 408, "the request header or body did not arrive in time"},
 	{LengthRequired, 411, "a JSON body needs a Content-Length"},
 	{PayloadTooLarge, 413, "the body is larger than the API limit"},
@@ -122,14 +124,14 @@ var Table = []Entry{
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},
-	{AgentRouteUnavailable, 503, "backup deletion and download, query timeouts and extensions are unavailable until the agent is updated"},
+	{AgentRouteUnavailable, 503, "backup deletion and download, query timeouts, extensions and restores are unavailable until " +
+		"the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, or too many people accept invitations " +
 		"at the moment; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
 	{BackupStorageFull, 507, "the account's quota for the backups of the database is used up, or the server has no room for another; the message says which"},
 	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},
-	{BackupNotVerified, 0, "the backup file did not come back equal to the database; the message names statement, object and SQLSTATE"},
 }
 
 var statusByCode = func() map[Code]int {

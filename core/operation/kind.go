@@ -19,7 +19,17 @@ type Spec struct {
 	Cancelable func(Operation) bool
 	// BesideLogins permits changes of logins while one is open, because it only reads.
 	BesideLogins bool
+	// LoginsUntilBegun permits the same while one is queued, as long as its callers may leave it so.
+	LoginsUntilBegun bool
 }
+
+// AdmitsLogins reports whether logins may change beside an open operation of the kind.
+func (s Spec) AdmitsLogins(o Operation) bool {
+	return s.BesideLogins || s.LoginsUntilBegun && o.Status == Queued
+}
+
+// Beside are the kinds of open operations beside which logins may change: Always, and UntilBegun while one is queued.
+type Beside struct{ Always, UntilBegun []Kind }
 
 // Always is the Cancelable of a kind that changes nothing.
 func Always(Operation) bool { return true }

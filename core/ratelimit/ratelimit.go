@@ -1,5 +1,6 @@
 // Package ratelimit holds the classes of routes, their limits, and the decision of a bucket, by the algorithm GCRA: the state
-// of a bucket is a single instant, the theoretical arrival time (TAT), so hosts can share it as one row.
+// of a bucket is a single instant, the theoretical arrival time (TAT), so hosts can share it as one row. Classes of few and dear
+// requests are counted exactly instead: see Window.
 package ratelimit
 
 import (
@@ -22,7 +23,7 @@ const (
 	Invite       Class = "invite"       // addresses that an account adds to databases, or sends an invitation again
 )
 
-// Limit allows Count requests in each Period, and a burst of Count.
+// Limit allows Count requests in each Period, and a burst of Count; of an exact class, Count in any Period.
 type Limit struct {
 	Count  int
 	Period time.Duration

@@ -30,32 +30,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Six an hour: six pass at once, the seventh waits ten minutes, and the bucket says so at every step.
-func TestReservations(t *testing.T) {
-	l, tat := Limit{6, time.Hour}, time.Time{}
-	for i := range 6 {
-		d := Decide(l, tat, start)
-		want := Decision{
-			Allowed: true, Limit: 6, Remaining: 5 - i, Reset: time.Duration(i+1) * 10 * time.Minute,
-			TAT: start.Add(time.Duration(i+1) * 10 * time.Minute),
-		}
-		if d != want {
-			t.Fatalf("request %d: %+v, want %+v", i+1, d, want)
-		}
-		tat = d.TAT
-	}
-	want := Decision{Limit: 6, Reset: time.Hour, RetryAfter: 10 * time.Minute, TAT: tat}
-	if d := Decide(l, tat, start); d != want {
-		t.Errorf("%+v", d)
-	}
-	if d := Decide(l, tat, start.Add(10*time.Minute-1)); d.Allowed || d.RetryAfter != 1 {
-		t.Errorf("a nanosecond early: %+v", d)
-	}
-	if d := Decide(l, tat, start.Add(10*time.Minute)); !d.Allowed || d.Remaining != 0 {
-		t.Errorf("in time: %+v", d)
-	}
-}
-
 // An IPv6 host can choose addresses in its /64, and an IPv4 address may come written as IPv6.
 func TestSource(t *testing.T) {
 	for address, want := range map[string]string{

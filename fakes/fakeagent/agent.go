@@ -125,6 +125,8 @@ func running(result any) bool {
 		return r.State == command.ExtensionRunning
 	case command.ExtensionProof:
 		return r.State == command.ExtensionRunning
+	case command.LoadReport:
+		return r.State == command.LoadRunning
 	}
 	return false
 }
@@ -153,6 +155,12 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.changeExtension(f.OperationID, d, c), nil })
 	case command.QualifyExtension:
 		return s.qualifyExtension(f.OperationID, c), nil
+	case command.Load:
+		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.LoadReport, error) { return s.load(f.OperationID, c) })
+	case command.Switch:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Switched, error) { return s.replace(f.OperationID, d, c) })
+	case command.Discard:
+		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.discard(f.OperationID) })
 	}
 	return nil, command.Refuse(command.ReasonTooOld, "the agent does not know %s", c.About().Kind)
 }

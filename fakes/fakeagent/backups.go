@@ -8,9 +8,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -20,19 +22,35 @@ type fileKey struct {
 	filename backup.Filename
 }
 
-type file struct{ content []byte }
+type file struct {
+	content  []byte
+	held     held
+	manifest string // SHA-256
+}
+
+// held is what a database holds, as a backup keeps it and a restore brings it back.
+type held struct {
+	contents   string
+	extensions map[extension.Name]installed
+}
+
+func holdingOf(d *databaseState) held { return held{d.contents, maps.Clone(d.extensions)} }
 
 // job is a backup under way or finished.
 type job struct {
 	spec     command.Backup
 	snapshot string // the dump's SQL text, as of the first call
+	held     held   // likewise
 	report   command.BackupReport
 }
 
 func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backup) command.BackupReport {
 	j, begun := s.jobs[op]
 	if !begun {
-		j = &job{spec: spec, snapshot: dump(d), report: command.BackupReport{State: command.BackupRunning, Stage: "dumping"}}
+		j = &job{
+			spec: spec, snapshot: dump(d), held: holdingOf(d),
+			report: command.BackupReport{State: command.BackupRunning, Stage: "dumping"},
+		}
 		s.jobs[op] = j
 		return j.report
 	}
@@ -58,9 +76,9 @@ func (s *Server) store(j *job) {
 		}
 		return
 	}
-	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content}
 	j.report.SizeBytes, j.report.ChecksumSHA256 = int64(len(content)), sum(content)
 	j.report.ManifestSHA256, j.report.RoleManifest = sum([]byte("the manifest of "+j.report.ChecksumSHA256)), true
+	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content, j.held, j.report.ManifestSHA256}
 	j.report.Stage, j.report.Progress = "verifying", 60
 	if !j.spec.Verify {
 		j.report.State, j.report.Stage, j.report.Progress = command.BackupDone, "done", 100
@@ -80,6 +98,7 @@ func (s *Server) verify(j *job) {
 // abandon ends the work that is under way, and leaves no file of it.
 func (s *Server) abandon(op id.OperationID) {
 	delete(s.extensionJobs, op)
+	delete(s.restores, op)
 	j := s.jobs[op]
 	if j == nil || j.report.State != command.BackupRunning {
 		return

@@ -12,10 +12,12 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	conformance.Agent(t, func(t *testing.T) conformance.AgentStand {
+	newStand := func(t *testing.T) conformance.AgentStand {
 		agent, s := stand(t)
 		return conformance.AgentStand{Agent: agent, Server: view{s}}
-	})
+	}
+	conformance.Agent(t, newStand)
+	conformance.Restores(t, newStand)
 }
 
 type systemClock struct{}

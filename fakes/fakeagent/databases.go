@@ -37,6 +37,9 @@ func (s *Server) completed(op id.OperationID) bool {
 	if j := s.extensionJobs[op]; j != nil && j.change.State == command.ExtensionDone {
 		return true
 	}
+	if r := s.restores[op]; r != nil && r.switched {
+		return true
+	}
 	for _, d := range s.databases {
 		if d.madeBy == op {
 			return true

@@ -50,6 +50,9 @@ type faults struct {
 
 	queueExtensions, holdExtensions bool
 	failExtensions                  string
+
+	failLoads string
+	busy      int
 }
 
 // OnCall sets the hook; nil removes it.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pgherd/pgherd/core/command"
@@ -29,6 +30,7 @@ type Server struct {
 
 	offers        map[extension.Name]Offer
 	extensionJobs map[id.OperationID]*extensionJob
+	restores      map[id.OperationID]*restoreJob
 }
 
 // databaseState is a database that stands under its name.
@@ -55,7 +57,7 @@ func newServer(clock ports.Clock) *Server {
 	return &Server{
 		clock: clock, ledger: newLedger(), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
-		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{},
+		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
 	}
 }
 
@@ -117,6 +119,14 @@ func (s *Server) Load(name, sql string) bool {
 		d.contents += sql
 	}
 	return d != nil
+}
+
+// HasTable reports whether a database has a table that Load has made, as "CREATE TABLE <table> (".
+func (s *Server) HasTable(name, table string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.named(name)
+	return d != nil && strings.Contains(d.contents, "CREATE TABLE "+table+" (")
 }
 
 func (s *Server) named(name string) *databaseState {

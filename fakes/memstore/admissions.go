@@ -36,6 +36,30 @@ func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admissio
 	return a, s.bucket(bucketOf(a.Key.ID, r.Class)).Lease(r.Limit, r.Ask, r.Now), nil
 }
 
+// Reserve implements ports.Admissions.
+func (s *Store) Reserve(ctx context.Context, r ports.Reservation) (ports.Admission, ratelimit.Decision, error) {
+	a, err := s.Find(ctx, r.Credential.ID)
+	if err != nil || !a.Key.Accepts(r.Credential.Hash) {
+		return a, ratelimit.Decision{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := bucketOf(a.Key.ID, r.Class)
+	w := s.windows[name]
+	if w == nil {
+		w = &window{}
+		s.windows[name] = w
+	}
+	w.limit = r.Limit
+	return a, w.Take(r.Limit, r.Now), nil
+}
+
+// window is a window with the limit that it was last asked under.
+type window struct {
+	ratelimit.Window
+	limit ratelimit.Limit
+}
+
 // Return implements ports.Admissions.
 func (s *Store) Return(ctx context.Context, rests []ports.Rest, now time.Time) error {
 	if ctx.Err() != nil {
@@ -107,5 +131,6 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.buckets, func(_ string, b *ratelimit.Bucket) bool { return b.Forgettable(now) })
+	maps.DeleteFunc(s.windows, func(_ string, w *window) bool { return w.Forgettable(w.limit, now) })
 	return nil
 }

@@ -94,6 +94,9 @@ func (o operations) SaveLeased(ctx context.Context, op operation.Operation) erro
 		next.AccountID, next.DatabaseID, next.ServerID, next.Kind = stored.AccountID, stored.DatabaseID, stored.ServerID, stored.Kind
 		next.Actor, next.RequestID, next.CreatedAt = stored.Actor, stored.RequestID, stored.CreatedAt
 		next.CancelRequested = stored.CancelRequested || op.CancelRequested
+		if stored.CancelRequested && !op.CancelRequested && stored.NotBefore.Before(op.NotBefore) {
+			next.NotBefore = stored.NotBefore
+		}
 		s.operations.put(s.txid, op.ID, next)
 		return nil
 	})
@@ -108,6 +111,8 @@ func (o operations) RequestCancel(ctx context.Context, op operation.Operation) e
 		stored.CancelRequested = stored.CancelRequested || op.CancelRequested
 		if stored.Status == operation.Queued {
 			stored.Status, stored.Stage, stored.FinishedAt = op.Status, op.Stage, op.FinishedAt
+		} else if op.NotBefore.Before(stored.NotBefore) {
+			stored.NotBefore = op.NotBefore
 		}
 		s.operations.put(s.txid, op.ID, stored)
 		return nil

@@ -89,7 +89,7 @@ func (r roles) Save(ctx context.Context, changed role.Role) error {
 	})
 }
 
-func (r roles) Expiring(ctx context.Context, now time.Time, beside []operation.Kind, limit int) ([]role.Role, error) {
+func (r roles) Expiring(ctx context.Context, now time.Time, beside operation.Beside, limit int) ([]role.Role, error) {
 	return read(ctx, r.session, func(s *state) ([]role.Role, error) {
 		over := func(r role.Role) bool {
 			return r.Status == role.Ready && r.CredentialExpired(now) && s.rolesMayChange(r.DatabaseID, beside)
@@ -102,10 +102,13 @@ func (r roles) Expiring(ctx context.Context, now time.Time, beside []operation.K
 }
 
 // rolesMayChange reports whether nothing keeps the roles of a database from being changed.
-func (s *state) rolesMayChange(db id.DatabaseID, beside []operation.Kind) bool {
+func (s *state) rolesMayChange(db id.DatabaseID, beside operation.Beside) bool {
 	of, _ := s.databases.get(db)
 	isOpen := isOpenOn(db)
 	return of.Status == database.Active &&
 		!s.roleChanges.any(func(c role.Change) bool { return c.DatabaseID == db && c.Open() }) &&
-		!s.operations.any(func(o operation.Operation) bool { return isOpen(o) && !slices.Contains(beside, o.Kind) })
+		!s.operations.any(func(o operation.Operation) bool {
+			return isOpen(o) && !slices.Contains(beside.Always, o.Kind) &&
+				(o.Status != operation.Queued || !slices.Contains(beside.UntilBegun, o.Kind))
+		})
 }

@@ -25,12 +25,16 @@ type Store struct {
 
 	mu      sync.Mutex // of what follows, which belongs to no transaction
 	buckets map[string]*ratelimit.Bucket
+	windows map[string]*window
 	used    map[id.KeyID]time.Time
 }
 
 // New makes an empty store.
 func New() *Store {
-	s := &Store{turn: make(chan struct{}, 1), buckets: map[string]*ratelimit.Bucket{}, used: map[id.KeyID]time.Time{}}
+	s := &Store{
+		turn: make(chan struct{}, 1), buckets: map[string]*ratelimit.Bucket{}, windows: map[string]*window{},
+		used: map[id.KeyID]time.Time{},
+	}
 	s.committed.Store(&state{})
 	return s
 }

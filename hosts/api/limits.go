@@ -36,6 +36,9 @@ func parseLimits(texts map[string]string) (map[ratelimit.Class]ratelimit.Limit, 
 		if err != nil {
 			return nil, fmt.Errorf("--rate-limits: %s: %w", name, err)
 		}
+		if class.Exact() && limit.Count > ratelimit.MostExact {
+			return nil, fmt.Errorf("--rate-limits: %s: the count must be at most %d", name, ratelimit.MostExact)
+		}
 		limits[class] = limit
 	}
 	return limits, nil

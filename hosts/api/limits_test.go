@@ -33,6 +33,8 @@ func TestParseLimitsNamesWhatIsWrong(t *testing.T) {
 		"read=5/0s":  "read",
 		"read=5/x":   "read",
 		"read=9/1ns": "read",
+
+		"reservation=1001/1h": "reservation",
 	} {
 		name, value, _ := strings.Cut(text, "=")
 		if _, err := parseLimits(map[string]string{name: value}); err == nil || !strings.Contains(err.Error(), want) {

@@ -15,6 +15,11 @@ import (
 func (a *Access) find(
 	ctx context.Context, c account.Credential, class ratelimit.Class,
 ) (ports.Admission, ratelimit.Decision, error) {
+	if class.Exact() {
+		return a.plane.Admissions.Reserve(ctx, ports.Reservation{
+			Credential: c, Class: class, Limit: a.plane.Limits[class], Now: a.plane.Clock.Now(),
+		})
+	}
 	if !class.Leased() {
 		return a.lease(ctx, c, class, &turn{Ask: ratelimit.Ask{Requests: 1}})
 	}

@@ -142,7 +142,7 @@ func (d *driver) scene(ctx context.Context, tx ports.Tx, locked database.Record)
 	if errors.Is(err, ports.ErrNoRow) {
 		return s, nil
 	}
-	if err == nil && !d.plane.Work.Spec(open.Kind).BesideLogins {
+	if err == nil && !d.plane.Work.Spec(open.Kind).AdmitsLogins(open) {
 		s.Blocking = open.Kind
 	}
 	return s, err

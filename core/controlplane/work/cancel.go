@@ -19,6 +19,7 @@ func (e *Engine) Cancel(
 	}
 	o.CancelRequested = true
 	if status != operation.Canceled {
+		o.NotBefore = e.Clock.Now() // it may have been put down for as long as its callers may stay away
 		return o, false, tx.Operations().RequestCancel(ctx, o)
 	}
 	at := e.Clock.Now()

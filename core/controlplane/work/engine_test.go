@@ -44,6 +44,22 @@ func TestSteps(t *testing.T) {
 	equal(t, "events", len(w.store.Events()), 1)
 }
 
+// A step may say itself when it is to be done again although its outcome is not known.
+func TestAStepThatFailsAndSaysWhen(t *testing.T) {
+	w := newWorld(t)
+	o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop")
+	w.step = func(context.Context, *work.Job[depth]) (work.Next, error) {
+		return work.Again(time.Hour), errors.New("nobody knows")
+	}
+	for attempts := 1; attempts < 3; attempts++ {
+		equal(t, "worked", w.runOne(w.Engine), true)
+		equal(t, "attempts", w.stored(o).Attempts, attempts)
+		w.clock.Advance(time.Hour - time.Second)
+		equal(t, "too early", w.runOne(w.Engine), false)
+		w.clock.Advance(time.Second)
+	}
+}
+
 // A step whose outcome is not known is done again after a pause that grows, and without an end.
 func TestAStepThatFails(t *testing.T) {
 	w := newWorld(t)

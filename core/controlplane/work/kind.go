@@ -12,7 +12,7 @@ import (
 type Kind[In any] struct {
 	operation.Spec
 	// Step does one bounded piece of the work. An error means that the outcome is not known yet: the step is done again after a
-	// pause that grows with each attempt.
+	// pause that grows with each attempt, or after that of an Again beside the error.
 	Step func(ctx context.Context, j *Job[In]) (Next, error)
 	// Calls and Commits name the calls of agents and the commits of its steps. Before and after each of them is a crash point;
 	// see Points.
@@ -88,8 +88,11 @@ func (e *Engine) Public() []operation.Kind {
 }
 
 // BesideLogins are the kinds beside which logins may change.
-func (e *Engine) BesideLogins() []operation.Kind {
-	return e.having(func(s operation.Spec) bool { return s.BesideLogins })
+func (e *Engine) BesideLogins() operation.Beside {
+	return operation.Beside{
+		Always:     e.having(func(s operation.Spec) bool { return s.BesideLogins }),
+		UntilBegun: e.having(func(s operation.Spec) bool { return s.LoginsUntilBegun }),
+	}
 }
 
 func (e *Engine) having(is func(operation.Spec) bool) (list []operation.Kind) {

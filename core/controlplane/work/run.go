@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -150,7 +151,7 @@ func (e *Engine) work(l *Lease, stopping func() error) error {
 	default:
 		l.Log("operation.unconfirmed", err)
 		attempts := l.Operation().Attempts
-		return errors.Join(err, l.putDown(operation.Backoff(attempts), attempts))
+		return errors.Join(err, l.putDown(cmp.Or(next.after, operation.Backoff(attempts)), attempts))
 	}
 }
 

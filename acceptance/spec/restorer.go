@@ -1,0 +1,43 @@
+package spec
+
+import (
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Reserve reserves a managed restore.
+func (c Client) Reserve(of id.DatabaseID, file backup.Filename, key string) (wire.OperationWithMessage, error) {
+	return c.Restores.Reserve(ctx, of, wire.ReserveRestore{BackupFilename: file}, apiclient.IdempotencyKey(key))
+}
+
+// Reserves reserves a managed restore, and returns its operation as it is then.
+func (c *Customer) Reserves(of Created, file backup.Filename, key string) wire.Operation {
+	c.stage.Helper()
+	return must(c.Reserve(of.ID, file, key))(c.stage).Operation
+}
+
+// Advances does one step of a managed restore.
+func (c *Customer) Advances(o wire.Operation) wire.Operation {
+	c.stage.Helper()
+	return must(c.Restores.Advance(ctx, o.ID))(c.stage)
+}
+
+// RestoresManaged reserves a restore, and advances it until it has succeeded.
+func (c *Customer) RestoresManaged(of Created, file backup.Filename, key string) wire.Operation {
+	c.stage.Helper()
+	o := c.Reserves(of, file, key)
+	c.stage.Eventually("restore "+string(o.ID)+" has succeeded", func() bool {
+		o = c.Advances(o)
+		return o.Status == "succeeded"
+	})
+	return o
+}
+
+// RestoresPlain restores a database that has a single login, and returns the operation as it ended.
+func (c *Customer) RestoresPlain(of Created, file backup.Filename) wire.Operation {
+	c.stage.Helper()
+	queued := must(c.Restores.Start(ctx, of.ID, file, wire.Disconnect{ConfirmDisconnect: true}))(c.stage)
+	return c.Follows(queued.Operation)
+}

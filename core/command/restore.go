@@ -1,0 +1,167 @@
+package command
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// A restore is three commands of one operation: Load, Switch, Discard. Until Switch has renamed the databases, Close undoes
+// everything, and the live database serves as it did; from then on Close is refused with ReasonCompleted, and there is only
+// forward.
+
+// Load makes a copy of a database as a backup file has it, isolated from customers, and compares it with the file's manifest. It
+// starts the work, takes it up after a crash, or reports on it, and returns at once. It never touches the live database.
+type Load struct {
+	Returns[LoadReport] `json:"-"`
+	DatabaseID          id.DatabaseID `json:"databaseId"` // that the copy is to become
+	Source              Source        `json:"source"`
+	Names               []Renaming    `json:"names"` // of the logins and roles of the source; one that is not named keeps its name
+	// Compare says whether rows are compared with the manifest, which reads the copy once. The schema always is.
+	Compare bool `json:"compare"`
+}
+
+// Source is a backup file. ReasonNotFound: there is none of that name.
+type Source struct {
+	DatabaseID id.DatabaseID   `json:"databaseId"`
+	Filename   backup.Filename `json:"filename"`
+	// ManifestSHA256 is that of the manifest beside the file, in lower-case hex; another manifest is refused. It is empty for a
+	// backup of a version that did not record it.
+	ManifestSHA256 string `json:"manifestSha256"`
+}
+
+// Renaming is the name that a role of the source has in the copy.
+type Renaming struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// About implements Command.
+func (c Load) About() About { return ofDatabase("restore.load", c.DatabaseID, 1) }
+
+// MarshalJSON writes the names in a fixed order.
+func (c Load) MarshalJSON() ([]byte, error) {
+	type fields Load
+	c.Names = slices.SortedFunc(slices.Values(c.Names), func(a, b Renaming) int { return cmp.Compare(a.From, b.From) })
+	if c.Names == nil {
+		c.Names = []Renaming{}
+	}
+	return json.Marshal(fields(c))
+}
+
+var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Check implements Command. No two roles may become one.
+func (c Load) Check() error {
+	if err := checkDatabase(c.DatabaseID); err != nil {
+		return err
+	}
+	if c.Source.ManifestSHA256 != "" && !sumPattern.MatchString(c.Source.ManifestSHA256) {
+		return Refuse(ReasonInvalid, "source.manifestSha256 must be 64 digits of lower-case hex")
+	}
+	from, to := map[string]bool{}, map[string]bool{}
+	for _, n := range c.Names {
+		if !usernamePattern.MatchString(n.From) || !usernamePattern.MatchString(n.To) || from[n.From] || to[n.To] {
+			return Refuse(ReasonInvalid, "names: %q cannot become %q", n.From, n.To)
+		}
+		from[n.From], to[n.To] = true, true
+	}
+	return checkFile(c.Source.DatabaseID, c.Source.Filename)
+}
+
+// LoadState tells a copy that is being made from one that is whole.
+type LoadState string
+
+// The states of a copy.
+const (
+	LoadRunning LoadState = "running"
+	LoadReady   LoadState = "ready"  // the copy is whole and compared, and waits for Switch
+	LoadFailed  LoadState = "failed" // there will be none
+)
+
+// UnmarshalText refuses a state that this version does not know: nobody can tell what has become of the copy.
+func (s *LoadState) UnmarshalText(text []byte) (err error) {
+	*s, err = oneOf(text, LoadRunning, LoadReady, LoadFailed)
+	return err
+}
+
+// LoadReport is the progress or the result of a Load.
+type LoadReport struct {
+	State    LoadState `json:"state"`
+	Stage    string    `json:"stage"`    // one of restore.Parts
+	Progress int       `json:"progress"` // percent of the file's bytes
+	// Reason is of LoadFailed. ReasonInvalid: the backup itself is to blame, its files are damaged or it does not come back equal.
+	// ReasonStorageFull: there is no room for the copy.
+	Reason    Reason `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"` // of LoadFailed; fit for the customer
+	SizeBytes int64  `json:"sizeBytes,omitempty"`
+	// Notes name what the copy does not have although the backup has it, such as a policy none of whose roles stands any more.
+	// They are fit for the customer.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// MostNotes bounds the notes of a report, and mostNoteBytes each of them: they are stored with the operation.
+const (
+	MostNotes     = 100
+	mostNoteBytes = 500
+)
+
+// UnmarshalJSON takes a reason that this version does not know for ReasonFailed, and bounds the rest.
+func (r *LoadReport) UnmarshalJSON(text []byte) error {
+	type fields LoadReport
+	if err := json.Unmarshal(text, (*fields)(r)); err != nil {
+		return err
+	}
+	r.Progress = min(max(r.Progress, 0), 100)
+	if r.State == LoadFailed && !slices.Contains(Reasons, r.Reason) {
+		r.Reason = ReasonFailed
+	}
+	r.Notes = r.Notes[:min(len(r.Notes), MostNotes)]
+	for i, note := range r.Notes {
+		r.Notes[i] = strings.ToValidUTF8(note[:min(len(note), mostNoteBytes)], "")
+	}
+	return nil
+}
+
+// Switch puts the copy of the operation in the place of the live database, under its name, for its logins as they are now, with
+// what belongs to the database as a whole as it is now: gates, limits, settings, allowlist. It closes the gates, ends all
+// sessions, renames both in one transaction, opens the gates where Open says so, and proves it by log-ins. What it replaces is
+// kept, closed, until Discard.
+//
+// A refusal means that nothing was switched, and the live database serves again as it did. ReasonBusy: it could not be had alone
+// in time; try again. ReasonNotFound: the operation has no copy that is ready.
+type Switch struct {
+	Returns[Switched] `json:"-"`
+	DatabaseID        id.DatabaseID `json:"databaseId"`
+	Open              bool          `json:"open"` // customers may log in afterwards, where Configure does not keep them out
+}
+
+// Switched says what the database is now.
+type Switched struct {
+	DatabaseOID int64 `json:"databaseOid"`
+	SizeBytes   int64 `json:"sizeBytes"`
+}
+
+// About implements Command.
+func (c Switch) About() About { return ofDatabase("restore.switch", c.DatabaseID, 1) }
+
+// Check implements Command.
+func (c Switch) Check() error { return checkDatabase(c.DatabaseID) }
+
+// Discard gives up the database that a Switch of the same operation has replaced: it is dropped soon. ReasonNotFound: the
+// operation has switched nothing.
+type Discard struct {
+	Returns[None] `json:"-"`
+	DatabaseID    id.DatabaseID `json:"databaseId"`
+}
+
+// About implements Command.
+func (c Discard) About() About { return ofDatabase("restore.discard", c.DatabaseID, 1) }
+
+// Check implements Command.
+func (c Discard) Check() error { return checkDatabase(c.DatabaseID) }

@@ -1,0 +1,249 @@
+package restores
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Kind is the kind of the operations that restore databases in place.
+const Kind operation.Kind = "restore"
+
+func (r *Restores) register() {
+	work.Register(r.plane.Work, work.Kind[restore.Input]{
+		Spec: operation.Spec{
+			Kind: Kind, Public: true, Right: account.Own, Cancelable: restore.Cancelable, LoginsUntilBegun: true,
+		},
+		Step:  r.step,
+		Calls: []string{"load", "switch", "settings", "discard", "close"},
+		Commits: []string{
+			string(restore.Ready), string(restore.Switching), string(restore.Settling), string(restore.Failing),
+			string(restore.Canceling), "succeeded", "failed", "canceled",
+		},
+	})
+}
+
+// turn is one step of a restore, with what it is about.
+type turn struct {
+	*work.Job[restore.Input]
+	r      *Restores
+	agent  ports.Agent
+	record database.Record
+	of     operation.Operation
+	stage  restore.Stage
+}
+
+// step does what comes next. A managed restore that a caller drives is put down for as long as its callers may stay away, also
+// where the step has failed; if a worker has it, they have stayed away.
+func (r *Restores) step(ctx context.Context, job *work.Job[restore.Input]) (work.Next, error) {
+	t := turn{Job: job, r: r, of: job.Operation()}
+	t.stage = restore.Of(t.of)
+	next, err := t.next(ctx)
+	if err != nil && t.ByCaller() {
+		next = work.Again(restore.Of(t.Operation()).Away())
+	}
+	return next, err
+}
+
+func (t turn) next(ctx context.Context) (next work.Next, err error) {
+	if t.record, t.agent, err = t.r.plane.Site(ctx, t.of); err != nil {
+		return next, err
+	}
+	if t.of.CancelRequested && restore.Cancelable(t.of) {
+		return t.cancel(ctx)
+	}
+	event := restore.Advance
+	if t.Input.Managed && !t.ByCaller() {
+		event = restore.Idle
+	}
+	cell, err := t.stage.Decide(event)
+	if err != nil {
+		return next, err
+	}
+	switch cell.Next { //nolint:exhaustive // the others are no stages that a step leads to
+	case restore.Loading:
+		return t.load(ctx)
+	case restore.Switching:
+		return t.switchOver(ctx)
+	case restore.Settling:
+		return t.settle(ctx)
+	case restore.Failing:
+		return t.end(ctx, t.failed(t.Failure()))
+	case restore.Canceling:
+		return t.cancel(ctx)
+	}
+	return next, fault.New(fault.InternalError, "a restore has no step from %s to %s", t.stage, cell.Next)
+}
+
+// enter commits a stage, with the cause of one in which the restore fails. Should this process end in it, a worker looks again as
+// soon as the stage allows, and not only when the callers may no longer stay away.
+func (t *turn) enter(
+	ctx context.Context, s restore.Stage, cause *fault.Error, also func(context.Context, ports.Tx) error,
+) error {
+	err := t.Save(ctx, string(s), func(o *operation.Operation) {
+		o.Stage, o.Input, o.ErrorCode, o.ErrorText = string(s), operation.Encode(t.Input), "", ""
+		if cause != nil {
+			o.ErrorCode, o.ErrorText = cause.Code, cause.Message
+		}
+		if t.Input.Managed {
+			o.NotBefore = t.r.plane.Clock.Now().Add(s.Away())
+		}
+	}, also)
+	if err == nil {
+		t.stage = s
+	}
+	return err
+}
+
+// again puts a managed restore down for its callers, and any other one for a pause.
+func (t turn) again(pause time.Duration) (work.Next, error) {
+	if t.ByCaller() {
+		pause = restore.Of(t.Operation()).Away()
+	}
+	return work.Again(pause), nil
+}
+
+// load has the agent make the copy. It keeps sending the same command, which starts the work, takes it up after a crash of the
+// agent, and reports on it.
+func (t turn) load(ctx context.Context) (work.Next, error) {
+	if t.stage == restore.Queued {
+		waits, err := t.waits(ctx)
+		if err != nil {
+			return work.Next{}, err
+		}
+		if waits {
+			return t.again(work.PollMost)
+		}
+		if err := plane.TellAccount(ctx, t.agent, t.record); err != nil {
+			return work.Next{}, err
+		}
+	}
+	report, err := t.ask(ctx)
+	switch {
+	case err != nil:
+		return work.Next{}, err
+	case report.State == command.LoadFailed:
+		return t.fail(ctx, causeOf(report))
+	case report.State == command.LoadReady:
+		t.Input.Notes = report.Notes
+		t.Progress(string(restore.Ready), almost)
+		if err := t.enter(ctx, restore.Ready, nil, nil); err != nil || t.ByCaller() {
+			return work.Again(restore.Ready.Away()), err
+		}
+		return work.Again(0), nil
+	}
+	t.Progress(restore.Shown(report.Stage), min(report.Progress, almost))
+	most := work.PollMost
+	if report.Stage == restore.Waiting {
+		most = work.PollQueued
+	}
+	return t.again(t.PollAfter(most))
+}
+
+// almost is the progress of a restore whose copy is whole.
+const almost = 99
+
+// waits reports whether a change of a login is unfinished that began before this restore did: from now on none begins. The lock
+// lets one that has seen the restore queued commit first.
+func (t turn) waits(ctx context.Context) (waits bool, err error) {
+	err = t.r.plane.UpdateDatabase(ctx, t.record.ID, func(ctx context.Context, tx ports.Tx, _ database.Record) error {
+		_, err := tx.RoleChanges().Pending(ctx, t.record.ID)
+		waits = err == nil
+		return plane.NotFound(err, nil)
+	})
+	return waits, err
+}
+
+// ask sends the command. A permanent refusal is returned as a report of failure.
+func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
+	err = t.Call(ctx, "load", func(ctx context.Context, f ports.Fence) (err error) {
+		report, err = ports.Do(ctx, t.agent, f, command.Load{
+			DatabaseID: t.record.ID, Compare: true,
+			Source: command.Source{
+				DatabaseID: t.record.ID, Filename: t.Input.Filename, ManifestSHA256: t.Input.ManifestSHA256,
+			},
+		})
+		return err
+	})
+	if plane.RefusedForGood(err) {
+		return refused(err), nil
+	}
+	return report, err
+}
+
+func refused(err error) command.LoadReport {
+	var no *command.Refusal
+	if errors.As(err, &no) && no.Reason == command.ReasonStorageFull {
+		return command.LoadReport{State: command.LoadFailed, Reason: no.Reason}
+	}
+	return command.LoadReport{State: command.LoadFailed, Reason: command.ReasonFailed}
+}
+
+// causeOf tells a backup that cannot be restored from a server that cannot restore it now.
+func causeOf(r command.LoadReport) *fault.Error {
+	code, message := fault.AgentError, "the database server could not restore the backup; the database is as it was"
+	switch r.Reason { //nolint:exhaustive // the others tell the customer nothing
+	case command.ReasonInvalid:
+		code, message = fault.BackupNotVerified, "the backup did not come back as it was made; the database is as it was"
+	case command.ReasonStorageFull:
+		code, message = fault.BackupStorageFull, "the database server has no room for a copy of the database"
+	}
+	return fault.New(code, "%s", cmp.Or(r.Message, message))
+}
+
+// fail commits what the restore fails with, and ends it. Nothing was switched.
+func (t turn) fail(ctx context.Context, cause *fault.Error) (work.Next, error) {
+	if err := t.enter(ctx, restore.Failing, cause, nil); err != nil {
+		return work.Next{}, err
+	}
+	return t.end(ctx, t.failed(cause))
+}
+
+// cancel commits that the restore is canceled, and ends it: whoever takes it up after a crash does not go on with it.
+func (t turn) cancel(ctx context.Context) (work.Next, error) {
+	if t.stage != restore.Canceling {
+		if err := t.enter(ctx, restore.Canceling, nil, nil); err != nil {
+			return work.Next{}, err
+		}
+	}
+	return t.end(ctx, t.ending(operation.ConfirmCancel, audit.OperationCanceled, audit.Details{}))
+}
+
+// end has the agent drop the copy, and makes the operation final. ReasonCompleted: it has switched after all, and that is
+// concluded instead.
+func (t turn) end(ctx context.Context, e work.Ending) (work.Next, error) {
+	err := t.Close(ctx, t.agent)
+	switch {
+	case command.RefusedFor(err, command.ReasonCompleted):
+		return t.switchOver(ctx)
+	case err != nil && !t.Untouched(err):
+		return work.Next{}, err
+	}
+	return t.Finish(ctx, e)
+}
+
+func (t turn) failed(cause *fault.Error) work.Ending {
+	e := t.ending(operation.Fail, audit.RestoreFinished, audit.Details{"status": "failed", "code": string(cause.Code)})
+	e.Cause = cause
+	return e
+}
+
+// ending makes the operation final, with a line of the activity log.
+func (t turn) ending(on operation.Event, what audit.Action, details audit.Details) work.Ending {
+	details["operationId"], details["filename"] = string(t.of.ID), string(t.Input.Filename)
+	return work.Ending{On: on, DatabaseName: t.record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+		return t.r.plane.Audit(ctx, tx, t.record, t.of.Actor, what, details)
+	}}
+}

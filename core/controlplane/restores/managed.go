@@ -1,0 +1,168 @@
+package restores
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Reserve makes a managed restore, which changes nothing yet: Advance does. A repeated request returns its operation as it is
+// then. KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner. RESTORE_OPERATION_TERMINAL: the key's restore has
+// failed or was canceled. The other errors are those of restore.Request.Check and restore.Scene.AdmitsManaged.
+func (r *Restores) Reserve(
+	ctx context.Context, reached access.Reached, q restore.Request,
+) (o operation.Operation, err error) {
+	if err := reached.Caller().RequireFullAccount(); err != nil {
+		return o, err
+	}
+	if err := reached.Permit(account.Own); err != nil {
+		return o, err
+	}
+	q.DatabaseID = reached.Record().ID
+	if err := q.Check(); err != nil {
+		return o, err
+	}
+	fresh := false
+	err = reached.Update(ctx, r.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+		o, fresh, err = r.reserve(ctx, tx, locked, reached, q)
+		return err
+	})
+	if err != nil {
+		return operation.Operation{}, err
+	}
+	if fresh {
+		r.plane.Work.Reserved(Kind)
+	}
+	return ended(o)
+}
+
+// reserve claims the key first: it belongs to the account, so the lock of one database does not keep others from using it.
+func (r *Restores) reserve(
+	ctx context.Context, tx ports.Tx, locked database.Record, reached access.Reached, q restore.Request,
+) (o operation.Operation, fresh bool, err error) {
+	o = r.operation(locked, reached)
+	o.NotBefore = o.CreatedAt.Add(restore.CallerAway)
+	known, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
+		AccountID: locked.AccountID, Route: restore.KeyRoute, Key: q.Key, Fingerprint: q.Fingerprint(),
+		ResourceID: string(o.ID), CreatedAt: o.CreatedAt,
+	})
+	if err != nil {
+		return o, fresh, err
+	}
+	if !fresh {
+		if err := q.AdmitsReplay(known); err != nil {
+			return o, fresh, err
+		}
+		o, err = tx.Operations().Get(ctx, id.OperationID(known.ResourceID))
+		return o, fresh, err
+	}
+	s, of, err := sceneOf(ctx, tx, locked, q.Filename)
+	if err != nil {
+		return o, fresh, err
+	}
+	if err := s.AdmitsManaged(of, r.plane.Clock.Now()); err != nil {
+		return o, fresh, err
+	}
+	o, err = r.add(ctx, tx, locked, o, restore.Input{Managed: true, Filename: q.Filename, ManifestSHA256: of.ManifestSHA256})
+	return o, fresh, err
+}
+
+// ended refuses what the table says that nobody can advance any more: RESTORE_OPERATION_TERMINAL, with the reason.
+func ended(o operation.Operation) (operation.Operation, error) {
+	_, err := restore.Of(o).Decide(restore.Advance)
+	if f := o.Failure(); err != nil && f != nil {
+		err = fault.New(fault.RestoreOperationTerminal, "the restore has failed: %s: %s", f.Code, f.Message)
+	}
+	return o, err
+}
+
+// Advance does the next bounded step of a managed restore of the database, unless somebody else does it at this moment, and
+// returns the operation as it is then. If a step has no answer yet, the next advance goes on with it.
+//
+// KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: the database has no such managed restore, or the caller has
+// lost the right meanwhile. RESTORE_OPERATION_TERMINAL: it has failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun,
+// and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is too old. RATE_LIMITED,
+// SERVER_BUSY: see Reached.MayCall.
+func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.OperationID) (operation.Operation, error) {
+	none := operation.Operation{}
+	if err := reached.Caller().RequireFullAccount(); err != nil {
+		return none, err
+	}
+	if err := reached.Permit(account.Own); err != nil {
+		return none, err
+	}
+	if o, err := r.managed(ctx, reached, op); err != nil || o.Status.Final() {
+		return o, err
+	}
+	release, err := reached.MayCall(ctx, r.plane)
+	if err != nil {
+		return none, err
+	}
+	defer release()
+	if err := r.mayStep(ctx, reached, op); err != nil {
+		return none, err
+	}
+	_, err = r.plane.Work.Advance(ctx, op, r.plane.RoleWait) // the engine logs what went wrong
+	if command.RefusedFor(err, command.ReasonTooOld) {
+		return none, fault.Wrap(err, fault.AgentRouteUnavailable,
+			"restores are unavailable until the agent of the database server is updated")
+	}
+	return r.managed(ctx, reached, op)
+}
+
+// managed reads a managed restore of the database, and refuses one that nobody can advance any more.
+func (r *Restores) managed(
+	ctx context.Context, reached access.Reached, op id.OperationID,
+) (operation.Operation, error) {
+	o, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Get(ctx, op)
+	})
+	if err == nil && (o.DatabaseID != reached.Record().ID || o.Kind != Kind) {
+		err = ports.ErrNoRow
+	}
+	var input restore.Input
+	if err == nil {
+		input, err = operation.Decode[restore.Input](o.Input)
+	}
+	if err == nil && !input.Managed {
+		err = ports.ErrNoRow
+	}
+	if err != nil {
+		return operation.Operation{}, plane.NotFound(err, errNotFound())
+	}
+	return ended(o)
+}
+
+func errNotFound() error {
+	return fault.New(fault.OperationNotFound, "the database has no such managed restore")
+}
+
+// mayStep looks once more whether the caller still has the right, and tells what a restore that has not begun waits for.
+func (r *Restores) mayStep(ctx context.Context, reached access.Reached, op id.OperationID) error {
+	if err := reached.Holds(ctx, r.plane); fault.Has(err, fault.DatabaseNotFound) {
+		return errNotFound()
+	} else if err != nil {
+		return err
+	}
+	s := restore.Scene{Database: reached.Record()}
+	return r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		o, err := tx.Operations().Get(ctx, op)
+		if err != nil || o.Status != operation.Queued {
+			return err
+		}
+		if err := readLogins(ctx, tx, &s); err != nil {
+			return err
+		}
+		return s.Calm()
+	})
+}

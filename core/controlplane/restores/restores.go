@@ -1,0 +1,117 @@
+// Package restores brings databases back to what one of their backups holds.
+package restores
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Restores restores databases in place (spec, section "Managed restore", and the limited-rollout routes).
+type Restores struct {
+	plane    *plane.Plane
+	settings *settings.Settings
+}
+
+// New makes the use cases, and registers their kind.
+func New(p *plane.Plane, s *settings.Settings) *Restores {
+	r := &Restores{plane: p, settings: s}
+	r.register()
+	return r
+}
+
+// Start queues a restore of a database with a single login. FORBIDDEN: anyone but the owner. The other errors are those of
+// restore.Scene.AdmitsPlain.
+func (r *Restores) Start(
+	ctx context.Context, reached access.Reached, filename backup.Filename,
+) (o operation.Operation, err error) {
+	if err := reached.Permit(account.Own, rollout.Restore); err != nil {
+		return o, err
+	}
+	err = reached.Update(ctx, r.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		s, of, err := sceneOf(ctx, tx, locked, filename)
+		if err != nil {
+			return err
+		}
+		if err := s.AdmitsPlain(of, r.plane.Clock.Now()); err != nil {
+			return err
+		}
+		o, err = r.add(ctx, tx, locked, r.operation(locked, reached), restore.Input{
+			Filename: filename, ManifestSHA256: of.ManifestSHA256,
+		})
+		return err
+	})
+	if err == nil {
+		r.plane.Work.Reserved(Kind)
+	}
+	return o, err
+}
+
+func (r *Restores) operation(locked database.Record, by access.Reached) operation.Operation {
+	return r.plane.Work.Queued(locked, Kind, nil, by.Caller().Origin())
+}
+
+// add stores the operation, its use of the backup, and a line of the activity log. The caller has locked the database.
+func (r *Restores) add(
+	ctx context.Context, tx ports.Tx, locked database.Record, o operation.Operation, input restore.Input,
+) (operation.Operation, error) {
+	o.Input = operation.Encode(input)
+	use := operation.Use{OperationID: o.ID, DatabaseID: locked.ID, Backup: string(input.Filename)}
+	details := audit.Details{"operationId": string(o.ID), "filename": string(input.Filename)}
+	if err := tx.Operations().Add(ctx, o); err != nil {
+		return o, err
+	}
+	if err := tx.Uses().Add(ctx, use); err != nil {
+		return o, err
+	}
+	return o, r.plane.Audit(ctx, tx, locked, o.Actor, audit.RestoreRequested, details)
+}
+
+// sceneOf reads what determines whether a database may be restored from a backup; of is nil where it has no such backup. The
+// caller has locked the database, or the scene may be over by the time it is looked at.
+func sceneOf(
+	ctx context.Context, tx ports.Tx, r database.Record, filename backup.Filename,
+) (s restore.Scene, of *backup.Backup, err error) {
+	s.Database = r
+	open, err := tx.Operations().Open(ctx, r.ID)
+	if err = plane.NotFound(err, nil); err != nil {
+		return s, nil, err
+	}
+	s.Open = open.ID
+	if err := readLogins(ctx, tx, &s); err != nil {
+		return s, nil, err
+	}
+	found, err := tx.Backups().Get(ctx, r.ID, filename)
+	if errors.Is(err, ports.ErrNoRow) {
+		return s, nil, nil
+	}
+	return s, &found, err
+}
+
+// readLogins reads what is being done to the logins of a scene's database.
+func readLogins(ctx context.Context, tx ports.Tx, s *restore.Scene) error {
+	change, err := tx.RoleChanges().Pending(ctx, s.Database.ID)
+	if err = plane.NotFound(err, nil); err != nil {
+		return err
+	}
+	s.Change = change.ID
+	roles, err := tx.Roles().List(ctx, s.Database.ID)
+	for _, one := range roles {
+		if one.Status == role.Reserved || one.Status == role.SQLReady {
+			s.Making = one.ID
+		}
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package restores
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// switchOver commits the intent, and has the agent put the copy in the place of the database. From the intent on, only the
+// agent's word leads back.
+func (t turn) switchOver(ctx context.Context) (work.Next, error) {
+	if t.stage != restore.Switching {
+		t.Input.Open = t.record.Status == database.Active
+		if err := t.enter(ctx, restore.Switching, nil, nil); err != nil {
+			return work.Next{}, err
+		}
+	}
+	var switched command.Switched
+	err := t.Call(ctx, "switch", func(ctx context.Context, f ports.Fence) (err error) {
+		switched, err = ports.Do(ctx, t.agent, f, command.Switch{DatabaseID: t.record.ID, Open: t.Input.Open})
+		return err
+	})
+	switch {
+	case err == nil:
+		return t.switched(ctx, switched)
+	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches:
+		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
+			"customers' sessions could not be ended for the switch; the database is as it was"))
+	case plane.RefusedForGood(err):
+		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
+			"the database server refused to put the copy in the place of the database, which is as it was"))
+	}
+	return work.Next{}, err
+}
+
+// switched commits that the copy is the database: its size, and a new generation of the settings, which are to be set in what is
+// now the database. What follows from the size for the quota is decided where sizes are heard.
+func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
+	err := t.enter(ctx, restore.Settling, nil, func(ctx context.Context, tx ports.Tx) error {
+		locked, err := tx.Databases().Lock(ctx, t.record.ID)
+		if err != nil {
+			return err
+		}
+		now := t.r.plane.Clock.Now()
+		locked.SizeBytes, locked.SizedAt = s.SizeBytes, &now
+		return settings.Save(ctx, tx, locked)
+	})
+	if err != nil {
+		return work.Next{}, err
+	}
+	return t.settle(ctx)
+}
+
+// settle has the settings set in what is now the database, and what was replaced given up. A refusal for good changes nothing
+// about the restore: a periodic task sends the settings again, and an agent drops what nobody wants by itself.
+func (t turn) settle(ctx context.Context) (work.Next, error) {
+	err := t.Call(ctx, "settings", func(ctx context.Context, _ ports.Fence) error {
+		return t.r.settings.Push(ctx, t.record.ID)
+	})
+	if err := t.unlessRefused("restore.settings_refused", err); err != nil {
+		return work.Next{}, err
+	}
+	err = t.Call(ctx, "discard", func(ctx context.Context, f ports.Fence) error {
+		return ports.Tell(ctx, t.agent, f, command.Discard{DatabaseID: t.record.ID})
+	})
+	if err := t.unlessRefused("restore.discard_refused", err); err != nil {
+		return work.Next{}, err
+	}
+	e := t.ending(operation.Succeed, audit.RestoreFinished, audit.Details{"status": "succeeded"})
+	e.Result = operation.Encode(restore.Result{Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...)})
+	return t.Finish(ctx, e)
+}
+
+// unlessRefused is nil for a refusal for good, of which only the journal hears.
+func (t turn) unlessRefused(what string, err error) error {
+	if plane.RefusedForGood(err) {
+		t.Log(what, err)
+		return nil
+	}
+	return err
+}

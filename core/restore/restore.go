@@ -1,0 +1,73 @@
+// Package restore holds the rules of restores of a database from one of its own backups: their machine, which backups can be
+// restored, and beside what (spec, section "Managed restore").
+package restore
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+)
+
+// Input is the input of a restore operation, and what is decided on its way. Managed is one that its callers drive, by advance.
+type Input struct {
+	Managed        bool            `json:"managed"`
+	Filename       backup.Filename `json:"filename"`
+	ManifestSHA256 string          `json:"manifestSha256,omitempty"` // as the backup's record has it
+	Notes          []string        `json:"notes,omitempty"`          // of the copy that is ready; see Result
+	Open           bool            `json:"open,omitempty"`           // once the switch is intended: the database is open after it
+}
+
+// Result is the result of a restore that succeeded. Notes name what the backup has and the database has not, such as a policy
+// none of whose roles stands any more.
+type Result struct {
+	Filename backup.Filename `json:"filename"`
+	Notes    []string        `json:"notes"`
+}
+
+// The times of a managed restore.
+const (
+	// CallerAway is how long its callers may stay away before it is canceled.
+	CallerAway = time.Hour
+	// WorkAway is the same once its switch has begun, or it is being ended: then a worker goes on with it.
+	WorkAway = 10 * time.Second
+)
+
+// MostSwitches bounds how often a switch is tried that finds the database busy: each attempt ends the sessions of customers.
+const MostSwitches = 6
+
+// Request asks for a managed restore.
+type Request struct {
+	DatabaseID id.DatabaseID
+	Filename   backup.Filename
+	Key        idempotency.Key
+}
+
+// KeyRoute is the route that keys of managed restores belong to. It names no database: a key belongs to one restore of the
+// account.
+const KeyRoute = "POST /managed-restores"
+
+// Check refuses a file name or a key that cannot be: INVALID_BACKUP_FILENAME, VALIDATION_ERROR.
+func (r Request) Check() error {
+	if r.Filename == "" {
+		return fault.Invalid("backupFilename", "is required")
+	}
+	if _, err := backup.ParseFilename(string(r.Filename)); err != nil {
+		return err
+	}
+	_, err := idempotency.Parse(string(r.Key))
+	return err
+}
+
+// Fingerprint identifies what the request asks for.
+func (r Request) Fingerprint() idempotency.Fingerprint {
+	return idempotency.NewFingerprint(string(r.DatabaseID), string(r.Filename))
+}
+
+// AdmitsReplay decides about a request whose key was used before: MANAGED_ROLE_CONFLICT where it was for another database or
+// backup.
+func (r Request) AdmitsReplay(of idempotency.Record) error {
+	return of.Replay(r.Fingerprint(), fault.ManagedRoleConflict)
+}

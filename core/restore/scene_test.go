@@ -1,0 +1,99 @@
+package restore
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/idempotency"
+)
+
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func good() *backup.Backup {
+	later := now.Add(time.Hour)
+	return &backup.Backup{Filename: "20261121_065347.sql.gz", VerifiedAt: &now, RoleManifest: true, ExpiresAt: &later}
+}
+
+// with is a good backup with a change.
+func with(change func(*backup.Backup)) *backup.Backup {
+	b := good()
+	change(b)
+	return b
+}
+
+func TestWhatCanBeRestored(t *testing.T) {
+	earlier := now
+	const managed, conflict = fault.ManagedRoleConflict, fault.DatabaseStateConflict // of the two routes
+	for name, c := range map[string]struct {
+		change         func(*Scene)
+		of             *backup.Backup
+		managed, plain fault.Code // of the refusals; empty: admitted
+	}{
+		"active":         {of: good()},
+		"stopped":        {change: func(s *Scene) { s.Database.Status = database.Stopped }, of: good()},
+		"creating":       {func(s *Scene) { s.Database.Status = database.Creating }, good(), managed, conflict},
+		"deleting":       {func(s *Scene) { s.Database.Status = database.Deleting }, good(), managed, conflict},
+		"error":          {func(s *Scene) { s.Database.Status = database.Error }, good(), managed, conflict},
+		"an operation":   {func(s *Scene) { s.Open = "o" }, good(), managed, conflict},
+		"a login change": {func(s *Scene) { s.Change = "c" }, good(), managed, ""},
+		"a new role":     {func(s *Scene) { s.Making = "r" }, good(), managed, ""},
+		"no backup":      {nil, nil, managed, fault.BackupNotFound},
+		"not verified":   {nil, with(func(b *backup.Backup) { b.VerifiedAt = nil }), managed, fault.BackupNotVerified},
+		"no manifest":    {nil, with(func(b *backup.Backup) { b.RoleManifest = false }), managed, ""},
+		"past retention": {nil, with(func(b *backup.Backup) { b.ExpiresAt = &earlier }), managed, fault.BackupNotFound},
+		"without end":    {nil, with(func(b *backup.Backup) { b.ExpiresAt = nil }), "", ""},
+	} {
+		s := Scene{Database: database.Record{Status: database.Active}}
+		if c.change != nil {
+			c.change(&s)
+		}
+		s.Database.RoleModel = database.Managed
+		want(t, name+", managed", s.AdmitsManaged(c.of, now), c.managed)
+		byPlain := managed
+		if c.plain == fault.BackupNotFound {
+			byPlain = c.plain
+		}
+		want(t, name+", managed by the plain route", s.AdmitsPlain(c.of, now), byPlain)
+		s.Database.RoleModel = database.SingleLogin
+		want(t, name+", plain", s.AdmitsPlain(c.of, now), c.plain)
+		want(t, name+", plain by the managed route", s.AdmitsManaged(c.of, now), managed)
+	}
+}
+
+func want(t *testing.T, what string, err error, code fault.Code) {
+	t.Helper()
+	if code == "" && err != nil || code != "" && !fault.Has(err, code) {
+		t.Errorf("%s: %v, want %q", what, err, code)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	r := Request{DatabaseID: "d", Filename: "20261121_065347.sql.gz", Key: "k"}
+	want(t, "a good one", r.Check(), "")
+	for _, c := range []struct {
+		filename backup.Filename
+		key      idempotency.Key
+		code     fault.Code
+		field    string
+	}{
+		{"", "k", fault.ValidationError, "backupFilename"},
+		{"latest", "k", fault.InvalidBackupFilename, ""},
+		{r.Filename, "", fault.ValidationError, idempotency.Header},
+		{r.Filename, idempotency.Key(strings.Repeat("k", 201)), fault.ValidationError, idempotency.Header},
+	} {
+		err := Request{DatabaseID: "d", Filename: c.filename, Key: c.key}.Check()
+		want(t, string(c.filename), err, c.code)
+		if c.field != "" && err.(*fault.Error).Details[0].Field != c.field {
+			t.Errorf("%v, want %s named", err, c.field)
+		}
+	}
+	known := idempotency.Record{Fingerprint: r.Fingerprint()}
+	want(t, "the same", r.AdmitsReplay(known), "")
+	for _, other := range []Request{{"e", r.Filename, "k"}, {"d", "20261121_065348.sql.gz", "k"}} {
+		want(t, "another", other.AdmitsReplay(known), fault.ManagedRoleConflict)
+	}
+}

@@ -1,0 +1,106 @@
+package fakeagent
+
+import (
+	"maps"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// restoreJob is a restore: its copy, and what the switch has replaced.
+type restoreJob struct {
+	report   command.LoadReport
+	copy     held
+	switched bool
+	replaced *held // until it is discarded
+}
+
+// FailLoads makes copies differ from their backups, with this message; empty lets them succeed again.
+func (s *Server) FailLoads(message string) { s.set(func(f *faults) { f.failLoads = message }) }
+
+// StayBusy makes the next n switches find the database busy.
+func (s *Server) StayBusy(n int) { s.set(func(f *faults) { f.busy = n }) }
+
+// Copies counts what restores have on the server beside the databases: copies, and what was replaced and is not dropped yet.
+func (s *Server) Copies() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.restores {
+		if !r.switched || r.replaced != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// load does a part of the work with each call: it begins, it reads the file, and it compares.
+func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, error) {
+	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename}]
+	if found == nil {
+		return command.LoadReport{}, command.Refuse(command.ReasonNotFound, "there is no file %s", c.Source.Filename)
+	}
+	r := s.restores[op]
+	if r == nil {
+		r = &restoreJob{report: command.LoadReport{State: command.LoadRunning, Stage: "loading"}}
+		s.restores[op] = r
+		return r.report, nil
+	}
+	why := s.faults.failLoads
+	if c.Source.ManifestSHA256 != "" && c.Source.ManifestSHA256 != found.manifest {
+		why = "the manifest is not the one that was made with the backup"
+	}
+	switch {
+	case r.report.State != command.LoadRunning:
+	case why != "":
+		r.report = command.LoadReport{
+			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: command.ReasonInvalid, Message: why,
+		}
+	case r.report.Stage == "loading":
+		r.copy = held{found.held.contents, maps.Clone(found.held.extensions)}
+		r.report.Stage, r.report.Progress = "comparing", 90
+	default:
+		r.report.State, r.report.Stage, r.report.Progress = command.LoadReady, "done", 100
+		r.report.SizeBytes = emptyDatabase + int64(len(r.copy.contents))
+	}
+	return r.report, nil
+}
+
+func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) (command.Switched, error) {
+	r := s.restores[op]
+	if r == nil || r.report.State != command.LoadReady {
+		return command.Switched{}, command.Refuse(command.ReasonNotFound, "the operation has no copy that is ready")
+	}
+	if s.faults.busy > 0 {
+		s.faults.busy--
+		clear(d.sessions) // they are ended all the same
+		return command.Switched{}, command.Refuse(command.ReasonBusy, "sessions of the database cannot be ended")
+	}
+	replaced := holdingOf(d)
+	r.switched, r.replaced = true, &replaced
+	clear(d.sessions)
+	s.lastOID++
+	d.oid, d.contents, d.extensions, d.size = firstOID+s.lastOID, r.copy.contents, r.copy.extensions, 0
+	d.open = c.Open
+	return command.Switched{DatabaseOID: d.oid, SizeBytes: d.bytes()}, nil
+}
+
+func (s *Server) discard(op id.OperationID) (none command.None, err error) {
+	r := s.restores[op]
+	if r == nil || !r.switched {
+		return none, command.Refuse(command.ReasonNotFound, "the operation has switched nothing")
+	}
+	r.replaced = nil
+	return none, nil
+}
+
+// SwapManifest replaces the manifest of a backup behind the platform's back. It reports whether there is such a backup.
+func (s *Server) SwapManifest(db id.DatabaseID, filename backup.Filename) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[fileKey{db, filename}]
+	if f != nil {
+		f.manifest = sum([]byte("another"))
+	}
+	return f != nil
+}
