@@ -1,11 +1,18 @@
 package agent_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -60,6 +67,39 @@ func TestABackupThatCannotBeRestored(t *testing.T) {
 	s.nothingOf(t, operation)
 	s.done(t, closing(operation))
 	s.getsIn(t, "afterwards", w.present(database.OwnerLogin))
+}
+
+// A copy that is not what the sidecar says is not switched to, also where every statement of file and sidecar is accepted.
+func TestACopyThatIsNotWhatTheSidecarSays(t *testing.T) {
+	s, w := databaseStack(t)
+	check.Must(s.owner(t, w).Exec("CREATE TABLE things (id int)"))(t)
+	s.saved(t, w)
+	s.doctored(t, w, func(schema string) string {
+		return schema + "\nCOMMENT ON TABLE public.things IS 'of another database';\n"
+	})
+	operation := newUUID()
+	report := s.loaded(t, w.load(operation))
+	if report.State != command.LoadFailed || report.Reason != command.ReasonInvalid ||
+		!strings.Contains(report.Message, "not what was backed up") {
+		t.Errorf("%+v", report)
+	}
+	s.nothingOf(t, operation)
+}
+
+// doctored changes the sidecar of the backup, and the manifest so that it names the changed one.
+func (s *stack) doctored(t *testing.T, w wanted, change func(schema string) string) {
+	t.Helper()
+	stem := filepath.Join(s.config.BackupDir, w.id, strings.TrimSuffix(backupName, ".sql.gz"))
+	unzip := check.Must(gzip.NewReader(bytes.NewReader(check.Must(os.ReadFile(stem + ".schema.sql.gz"))(t))))(t)
+	schema := check.Must(io.ReadAll(unzip))(t)
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	check.Must(io.WriteString(zip, change(string(schema))))(t)
+	check.NoError(t, zip.Close())
+	check.NoError(t, os.WriteFile(stem+".schema.sql.gz", zipped.Bytes(), 0o600))
+	m := check.Must(backup.ParseManifest(check.Must(os.ReadFile(stem + ".manifest.json"))(t)))(t)
+	m.Sidecar.SHA256, m.Sidecar.SizeBytes = fmt.Sprintf("%x", sha256.Sum256(zipped.Bytes())), int64(zipped.Len())
+	check.NoError(t, os.WriteFile(stem+".manifest.json", check.Must(m.Encode())(t), 0o600))
 }
 
 // A manifest that is not the recorded one is not restored from.

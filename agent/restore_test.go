@@ -57,6 +57,11 @@ func (s *stack) ready(t testing.TB, w wanted, operation string) {
 	if report := s.loaded(t, w.load(operation)); report.State != command.LoadReady || len(report.Notes) > 0 {
 		t.Fatalf("%+v", report)
 	}
+	const usable = `SELECT count(*) FROM pg_roles r WHERE r.rolname = $1 AND (r.rolcanlogin OR r.rolbypassrls
+		OR EXISTS (SELECT FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid))`
+	if s.one(t, usable, "restore_"+compact(operation)) != "0" {
+		t.Error("the copy's login can be used, or something depends on it")
+	}
 }
 
 // restored restores the backup.
