@@ -102,6 +102,12 @@ func TestCrashWhileLoading(t *testing.T) {
 			r.isClosed(t, operation)
 			return
 		}
+		const oid = "SELECT coalesce(max(oid), 0) FROM pg_database WHERE datname = $1"
+		before := r.one(t, oid, "restore_"+compact(operation))
+		r.ready(t, r.w, operation)
+		if after := r.one(t, oid, "restore_"+compact(operation)); point == "agent.restore.ready" && after != before {
+			t.Error("a copy that was whole was made again")
+		}
 		r.goesOn(t, operation)
 	})
 	t.Run("PostgreSQL crashes", func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/agent/artifact/sidecar"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -157,14 +158,23 @@ func (b *Backuper) fill(
 		return loaded, err
 	}
 	b.Crash("restore.proved")
-	for _, p := range made.DroppedPolicies {
-		loaded.Notes = append(loaded.Notes, "policy "+p+" was left out: none of its roles stands any more")
-	}
+	loaded.Notes = notes(made.DroppedPolicies)
 	if err := copied.keep(ctx, &loaded); err != nil {
 		return loaded, err
 	}
 	b.Crash("restore.ready")
 	return loaded, nil
+}
+
+// notes tell of the policies that the copy has not: of as many as a report may have.
+func notes(dropped []string) (list []string) {
+	for i, p := range dropped {
+		if i == command.MostNotes-1 && len(dropped) > command.MostNotes {
+			return append(list, fmt.Sprintf("and so were %d more policies", len(dropped)-i))
+		}
+		list = append(list, "policy "+p+" was left out: none of its roles stands any more")
+	}
+	return list
 }
 
 // loadShare is the file's share of the progress; the comparison has the rest.
