@@ -136,6 +136,7 @@ func (b *Backuper) fill(
 		return loaded, err
 	}
 	b.Crash("restore.loaded")
+	c.progress(StageComparing, loadShare)
 	if err := b.compare(ctx, copied, m, req.Rows, share(c.progress, StageComparing, loadShare, 99-loadShare)); err != nil {
 		return loaded, err
 	}

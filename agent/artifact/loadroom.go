@@ -7,10 +7,10 @@ import (
 )
 
 // A database that is restored may be much larger than the one whose place it takes: that may have been emptied. So its file
-// counts too. SQL text is mostly compressed to less than a quarter, and a database takes more than its text; what is hardly more
-// than repetition is compressed far more.
+// counts too. A database takes at least about twice what its compressed text does; the reservation grows with the copy where it
+// takes more. What is hardly more than repetition is compressed so well that the bound of a copy must be far higher.
 const (
-	fileGrows     = 8
+	fileGrows     = 2
 	fileGrowsMost = 64 // of which the copy may take copyLimit times as much, if there is room
 )
 
