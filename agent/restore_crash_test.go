@@ -110,27 +110,37 @@ func TestCrashWhileLoading(t *testing.T) {
 		}
 		r.goesOn(t, operation)
 	})
-	t.Run("PostgreSQL crashes", func(t *testing.T) {
-		r.renew(t)
-		operation := newUUID()
-		working := r.child(t, crash.Stop+"agent.restore.granted")
-		go func() { // it is sent again
-			for range 20 {
-				_, _, _ = r.send(r.w.load(operation))
-				time.Sleep(50 * time.Millisecond)
-			}
-		}()
-		working.stopped(t)
-		check.NoError(t, r.pg.Restart(context.Background(), cluster.Immediate)) // it outlives the subtest
-		working.thaw(t)
-		var report command.LoadReport
-		check.Eventually(t, "no copy is made after the crash", func() bool {
-			result, reason, err := r.send(r.w.load(operation))
-			return err == nil && reason == "" && json.Unmarshal(result, &report) == nil && report.State != command.LoadRunning
-		})
-		r.goesOn(t, operation)
-		working.kill()
+	for _, point := range []string{"agent.restore.compared", "agent.restore.granted", "agent.restore.proved"} {
+		t.Run("PostgreSQL crashes at "+point, func(t *testing.T) { r.serverCrashInALoad(t, point) })
+	}
+}
+
+// PostgreSQL crashes, and may have lost some of the copy. The copy is made again, whatever was found out about it.
+func (r restoreCrash) serverCrashInALoad(t *testing.T, point string) {
+	r.renew(t)
+	operation := newUUID()
+	working := r.child(t, crash.Stop+point)
+	defer working.kill()
+	go func() { // it is sent again
+		for range 20 {
+			_, _, _ = r.send(r.w.load(operation))
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+	working.stopped(t)
+	const oid = "SELECT oid FROM pg_database WHERE datname = $1"
+	before := r.one(t, oid, "restore_"+compact(operation))
+	check.NoError(t, r.pg.Restart(context.Background(), cluster.Immediate)) // it outlives the subtest
+	working.thaw(t)
+	var report command.LoadReport
+	check.Eventually(t, "no copy is made after the crash", func() bool {
+		result, reason, err := r.send(r.w.load(operation))
+		return err == nil && reason == "" && json.Unmarshal(result, &report) == nil && report.State != command.LoadRunning
 	})
+	if r.one(t, oid, "restore_"+compact(operation)) == before {
+		t.Error("the copy of before the crash is used")
+	}
+	r.goesOn(t, operation)
 }
 
 // isSwitched says at which points the copy has the database's place.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -103,8 +104,8 @@ func addLargeObjects(
 	return append(found, roles.CompareLargeObjects(set.manifest.LargeObjects, ofCopy)...), nil
 }
 
-// keep records, durably, that the copy is whole.
-func (i *isolated) keep(ctx context.Context, loaded *Loaded) error {
+// keep records, durably, that the copy is whole, unless PostgreSQL has recovered from a crash since the copy was begun.
+func (i *isolated) keep(ctx context.Context, loaded *Loaded, began time.Time) error {
 	var oid uint32
 	const query = `SELECT oid, pg_database_size(oid) FROM pg_database WHERE datname = $1`
 	if err := i.admin.QueryRowContext(ctx, query, i.name()).Scan(&oid, &loaded.SizeBytes); err != nil {
@@ -114,9 +115,14 @@ func (i *isolated) keep(ctx context.Context, loaded *Loaded) error {
 	if err != nil {
 		return err
 	}
-	_, err = i.admin.ExecContext(ctx, `UPDATE ledger.copy SET oid = $2, ready = $3 WHERE name = $1`, i.name(), oid, string(told))
+	const ready = `UPDATE ledger.copy SET oid = $2, ready = $3 WHERE name = $1 AND EXISTS (
+		SELECT FROM pg_stat_activity WHERE backend_type = 'checkpointer' AND backend_start = $4)`
+	done, err := i.admin.ExecContext(ctx, ready, i.name(), oid, string(told), began)
 	if err != nil {
 		return fmt.Errorf("keep the copy: %w", err)
+	}
+	if n, _ := done.RowsAffected(); n == 0 { // PostgreSQL always tells
+		return errors.New("PostgreSQL went down while the copy was made")
 	}
 	return nil
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/agent/artifact/sidecar"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
@@ -107,6 +109,10 @@ func (b *Backuper) load(ctx context.Context, c *claim, req LoadRequest, set *fil
 				err = errors.Join(err, b.cfg.cleanUp(ctx, func(ctx context.Context) error { return b.removeLoad(ctx, copied) }))
 			}
 		}()
+		began, err := recovered(ctx, admin)
+		if err != nil {
+			return err
+		}
 		limited, cancel := b.limitLoad(ctx, set)
 		defer cancel()
 		if err := copied.create(limited, set.manifest.Contents.Locale, b.crashLoad); err != nil {
@@ -116,9 +122,35 @@ func (b *Backuper) load(ctx context.Context, c *claim, req LoadRequest, set *fil
 			loaded, err = b.fill(ctx, c, copied, req, set)
 			return err
 		})
-		return unverifiedInTime(limited, err)
+		if err == nil {
+			return copied.keep(ctx, &loaded, began)
+		}
+		return unlessRecovered(ctx, admin, began, unverifiedInTime(limited, err))
 	})
+	if err == nil {
+		b.Crash("restore.ready")
+	}
 	return loaded, err
+}
+
+// recovered is when PostgreSQL was started or has last recovered from a crash: its checkpointer is a new one then.
+func recovered(ctx context.Context, admin *sql.DB) (at time.Time, err error) {
+	const query = `SELECT backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'`
+	return pg.One[time.Time](ctx, admin, query)
+}
+
+// unlessRecovered makes nothing of BACKUP_NOT_VERIFIED where PostgreSQL has crashed since: what was restored may be lost in part,
+// as what a customer has written decides whether its commits wait for the disk.
+func unlessRecovered(ctx context.Context, admin *sql.DB, began time.Time, err error) error {
+	if !fault.Has(err, fault.BackupNotVerified) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	if at, unseen := recovered(ctx, admin); unseen != nil || !at.Equal(began) {
+		return fmt.Errorf("PostgreSQL went down while the copy was made: %v", err) //nolint:errorlint // it means nothing any more
+	}
+	return err
 }
 
 // crashLoad are the points of making a copy, in a load.
@@ -160,10 +192,6 @@ func (b *Backuper) fill(
 	}
 	b.Crash("restore.proved")
 	loaded.Notes = notes(made.DroppedPolicies)
-	if err := copied.keep(ctx, &loaded); err != nil {
-		return loaded, err
-	}
-	b.Crash("restore.ready")
 	return loaded, nil
 }
 
