@@ -190,8 +190,8 @@ func restoreOfNothing(t *testing.T, s AgentStand) {
 	r.wantRestored(t, false)
 }
 
-// A backup whose manifest is not the recorded one is not restored from, and that is the backup's fault. Where none is recorded, as
-// of an old backup, any manifest of the file will do.
+// A backup whose manifest is not the recorded one is not restored from, and that is the backup's fault. Where none is recorded,
+// as of an old backup, any manifest of the file will do.
 func restoreOtherManifest(t *testing.T, s AgentStand) {
 	r := restorableOf(t, s)
 	databases := s.Server.Databases()

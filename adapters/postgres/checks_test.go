@@ -99,7 +99,7 @@ func TestTheServersClockIsNeverAsked(t *testing.T) {
 	var defaults int
 	row := db.QueryRow(`SELECT count(*) FROM information_schema.columns
 		WHERE table_schema = 'public' AND table_name <> 'goose_db_version'
-		AND column_default !~ '^(-?[0-9]+|true|false|''[^'']*''::[a-z0-9 ]+)$'`)
+		AND column_default !~ '^(-?[0-9]+|true|false|''[^'']*''::[a-z0-9 ]+(\[\])?)$'`)
 	if err := row.Scan(&defaults); err != nil || defaults != 0 {
 		t.Errorf("%d columns have defaults that are no constants (%v)", defaults, err)
 	}
