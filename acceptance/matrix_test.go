@@ -39,7 +39,6 @@ var matrix = []row{
 		spec.MovesTime: "its processes go by the machine's clock, which no test moves",
 		spec.HasReceivers: "it sends to public addresses only, as in production, and no test has a receiver at one; package webhooks " +
 			"has real receivers and the development host",
-		spec.Restoring: "its agent does not know the commands of restores yet",
 	}},
 }
 

@@ -84,6 +84,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.executor.Jobs.Pause = c.BackupPause
 	a.executor.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	executor.OnJob(a.executor, backups(a.backuper))
+	executor.OnJob(a.executor, loads(a.backuper, jobs.NewSlots(loadsAtOnce)))
 	if err := a.extensions(c); err != nil {
 		return nil, err
 	}

@@ -60,12 +60,13 @@ func (a *Agent) prune(ctx context.Context) {
 // sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in
 // the way of some for long.
 func (a *Agent) sweepBackups(ctx context.Context) {
-	loop.Run(ctx, a.log, nil, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
-		if err := a.backuper.Sweep(ctx); err != nil {
-			return sweepAgain, err
-		}
-		return sweepPause, nil
-	})
+	loop.Run(ctx, a.log, a.executor.Unwanted(), "what backups have left is not removed",
+		func(ctx context.Context) (time.Duration, error) {
+			if err := a.backuper.Sweep(ctx); err != nil {
+				return sweepAgain, err
+			}
+			return sweepPause, nil
+		})
 }
 
 // sweepExtensions does the same for changes of extensions.

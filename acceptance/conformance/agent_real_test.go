@@ -39,6 +39,7 @@ func TestRealAgent(t *testing.T) {
 		t.Errorf("the server has %d connections for databases (%v)", known.Connections, err)
 	}
 	conformance.Agent(t, func(*testing.T) conformance.AgentStand { return s })
+	conformance.Restores(t, func(*testing.T) conformance.AgentStand { return s })
 }
 
 func startReal(t *testing.T) conformance.AgentStand {

@@ -138,7 +138,7 @@ func (r *realService) world() spec.World {
 	w := spec.World{
 		Routes: routes(), Operator: realOperator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
 		HoldBackup: apps.holdBackup, Spoil: apps.spoil, OnServer: onServer{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
-		Outages: outages{r}, Mails: r.mails,
+		Outages: outages{r}, Mails: r.mails, Restores: true,
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, api := range r.apis {

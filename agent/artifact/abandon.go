@@ -11,12 +11,13 @@ import (
 // CutShortError says that PostgreSQL or the agent went down during every attempt at a backup. Its text may be shown to the
 // customer.
 type CutShortError struct {
+	What     string // "backup"
 	Attempts int
 	At       *StatementError // where the last attempt's restore was; nil where that is not known
 }
 
 func (e *CutShortError) Error() string {
-	text := fmt.Sprintf("PostgreSQL or its agent went down during %d attempts at this backup", e.Attempts)
+	text := fmt.Sprintf("PostgreSQL or its agent went down during %d attempts at this %s", e.Attempts, e.What)
 	if e.At != nil {
 		text += "; the last one's restore was in " + e.At.where()
 	}
@@ -36,7 +37,7 @@ func (b *Backuper) Abandon(ctx context.Context, req Request, attempts int, last 
 	if err := b.removeWork(ctx, req); err != nil {
 		return Result{}, err
 	}
-	why := &CutShortError{Attempts: attempts}
+	why := &CutShortError{What: "backup", Attempts: attempts}
 	var in *interruptedError
 	if errors.As(last, &in) {
 		why.At = in.at

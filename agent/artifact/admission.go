@@ -31,13 +31,14 @@ type claim struct {
 	req      Request
 	progress Progress
 	held     map[room.Purpose]room.Reservation
-	limit    int64 // of the copy
+	limit    int64  // of the copy
+	waiting  string // the stage of who waits for room
 }
 
 // claim announces a backup. The caller ends the claim.
 func (b *Backuper) claim(req Request, progress Progress) *claim {
 	b.reservations.begin(req.OperationID)
-	return &claim{b: b, req: req, progress: progress, held: make(map[room.Purpose]room.Reservation)}
+	return &claim{b: b, req: req, progress: progress, held: make(map[room.Purpose]room.Reservation), waiting: StageQueued}
 }
 
 func (c *claim) claimant() room.Claimant { return room.Claimant(c.req.OperationID) }
@@ -127,7 +128,7 @@ func (c *claim) take(ctx context.Context, needs []room.Reservation, wasThere boo
 		case verdict == room.Full && !wasThere:
 			return store.ErrFull
 		}
-		c.progress(StageQueued, 0)
+		c.progress(c.waiting, 0)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

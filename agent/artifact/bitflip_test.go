@@ -60,7 +60,7 @@ func (b *Backuper) intact(of id.DatabaseID) error {
 	if err := b.checkSidecar(m.Manifest); err != nil {
 		return err
 	}
-	return b.readStored(m.Manifest, func(string, int) {}, func(text io.Reader) error {
+	return b.readStored(m.Manifest, func(int64, int64) {}, func(text io.Reader) error {
 		dump := dumpsql.NewReader(text, dumpsql.Limits{})
 		for {
 			if _, err := dump.Next(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/joblogin"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
@@ -36,14 +37,22 @@ func (b *Backuper) discard(ctx context.Context, req Request) error {
 // removeWork ends a request's sessions, and removes its login and its isolated copy. The caller has the operation's turn.
 func (b *Backuper) removeWork(ctx context.Context, req Request) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		_, err := joblogin.EndSessions(ctx, admin, joblogin.RunPatience, `application_name = $1`, sessionName(req.OperationID))
-		if err != nil {
-			return fmt.Errorf("end the backup's sessions: %w", err)
+		if err := b.endSessions(ctx, admin, req.OperationID); err != nil {
+			return err
 		}
 		copied := b.copyFor(verification, req.OperationID, req.DatabaseID, admin)
 		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
 		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), joblogin.RunPatience))
 	})
+}
+
+// endSessions ends the sessions of an operation.
+func (b *Backuper) endSessions(ctx context.Context, admin *sql.DB, op id.OperationID) error {
+	_, err := joblogin.EndSessions(ctx, admin, joblogin.RunPatience, `application_name = $1`, sessionName(op))
+	if err != nil {
+		return fmt.Errorf("end the sessions of an operation: %w", err)
+	}
+	return nil
 }
 
 // Complete reports whether the backup of this very request is complete: its file exists and, where it is to be verified, is.

@@ -124,6 +124,7 @@ func (i *isolated) drop(ctx context.Context, crash func(string)) error {
 	return dropMarked(ctx, i.admin, i.name(), joblogin.RunPatience, crash)
 }
 
+// dropMarked drops what a mark keeps, and the mark.
 func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.Duration, crash func(string)) error {
 	forget := `DELETE FROM ledger.copy WHERE name = ` + pq.QuoteLiteral(name)
 	found, err := copyMark.Exists(ctx, admin, name)
@@ -134,8 +135,14 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.D
 	if err != nil {
 		return err
 	}
-	quoted := dumpsql.QuoteIdentifier(name)
-	if _, err := admin.ExecContext(ctx, `DROP DATABASE IF EXISTS `+quoted+` WITH (FORCE)`); err != nil {
+	database, err := standsAs(ctx, admin, name)
+	if err != nil {
+		return err
+	}
+	if database != "" {
+		_, err = admin.ExecContext(ctx, `DROP DATABASE IF EXISTS `+dumpsql.QuoteIdentifier(database)+` WITH (FORCE)`)
+	}
+	if err != nil {
 		return fmt.Errorf("drop the isolated copy: %w", err)
 	}
 	crash("backup.verify.database-dropped")

@@ -51,9 +51,18 @@ func (b *Backuper) limitVerify(ctx context.Context, m backup.Manifest) (context.
 	if err != nil {
 		return nil, nil, err
 	}
-	limit := b.cfg.Limits.Verify(made.Sub(m.CreatedAt))
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, &TooLongError{"its verification", limit})
+	ctx, cancel := b.limitCopy(ctx, "its verification", made.Sub(m.CreatedAt))
 	return ctx, cancel, nil
+}
+
+// limitLoad is the context of a load, which may take as long as a verification.
+func (b *Backuper) limitLoad(ctx context.Context, set *fileSet) (context.Context, context.CancelFunc) {
+	return b.limitCopy(ctx, "the restore", set.took)
+}
+
+func (b *Backuper) limitCopy(ctx context.Context, what string, dump time.Duration) (context.Context, context.CancelFunc) {
+	limit := b.cfg.Limits.Verify(dump)
+	return context.WithTimeoutCause(ctx, limit, &TooLongError{what, limit})
 }
 
 // unverifiedInTime returns BACKUP_NOT_VERIFIED, with the statement that was running, and the *TooLongError, for work on a copy

@@ -142,9 +142,18 @@ func (c *claim) dump(ctx context.Context) (m backup.StoredManifest, err error) {
 	return m, c.release(ctx, room.Dump)
 }
 
-// verify verifies the file. A copy for which there was no room is made once more when there is: what it took is free by then.
+// verify verifies the file.
 func (c *claim) verify(ctx context.Context, m backup.Manifest) error {
-	err := c.b.verify(ctx, c, m)
+	err := c.onceMore(ctx, func() error { return c.b.verify(ctx, c, m) })
+	if asNoRoom(err) != nil {
+		return fault.Wrap(err, fault.BackupStorageFull, "the server has no room for the copy that verifies the backup")
+	}
+	return err
+}
+
+// onceMore makes a copy. One for which there was no room is made once more when there is: what it took is free by then.
+func (c *claim) onceMore(ctx context.Context, work func() error) error {
+	err := work()
 	short := asNoRoom(err)
 	if short == nil {
 		return err
@@ -157,11 +166,7 @@ func (c *claim) verify(ctx context.Context, m backup.Manifest) error {
 	if err := c.take(ctx, []room.Reservation{again}, true); err != nil {
 		return err
 	}
-	err = c.b.verify(ctx, c, m)
-	if asNoRoom(err) != nil {
-		return fault.Wrap(err, fault.BackupStorageFull, "the server has no room for the copy that verifies the backup")
-	}
-	return err
+	return work()
 }
 
 const diskFull = "53100"

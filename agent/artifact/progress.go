@@ -9,6 +9,14 @@ import (
 // dumpShare is the dump's share of the total progress when a verification follows.
 const dumpShare = 60
 
+// part is told how much is done of a part of the work.
+type part func(done, total int64)
+
+// share turns what a part is told into so many percent of the whole, which follow on from.
+func share(progress Progress, stage string, from, percent int) part {
+	return func(done, total int64) { progress(stage, from+int(int64(percent)*done/max(total, 1))) }
+}
+
 // meter turns tables and bytes that went into a dump into a percentage. The weight of a table is its size on disk; within a
 // table, progress follows the bytes of COPY text, up to that weight.
 type meter struct {

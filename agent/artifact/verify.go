@@ -37,11 +37,12 @@ func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) erro
 		}
 		defer cancel()
 		err = c.copying(limited, copied, func(ctx context.Context) error {
-			if err := b.restore(ctx, copied, m, c.progress); err != nil {
+			if err := b.restore(ctx, copied, m, share(c.progress, StageVerifying, dumpShare, 30)); err != nil {
 				return err
 			}
 			b.Crash("backup.verify.restored")
-			if err := b.compare(ctx, copied, m, c.progress); err != nil || c.req.Try == nil {
+			err := b.compare(ctx, copied, m, true, share(c.progress, StageVerifying, dumpShare+30, 9))
+			if err != nil || c.req.Try == nil {
 				return err
 			}
 			return copied.session(ctx, func(conn *pgconn.PgConn) error { return c.req.Try(ctx, conn) })
@@ -67,7 +68,14 @@ func (c *Config) cleanUp(ctx context.Context, remove func(context.Context) error
 }
 
 // restore streams the stored file into the copy.
-func (b *Backuper) restore(ctx context.Context, copied *isolated, m backup.Manifest, progress Progress) error {
+func (b *Backuper) restore(ctx context.Context, copied *isolated, m backup.Manifest, tell part) error {
+	return b.restoreBy(ctx, copied, m, func(consume consumer) error { return b.readStored(m, tell, consume) })
+}
+
+// consumer reads the text of a file.
+type consumer = func(io.Reader) error
+
+func (b *Backuper) restoreBy(ctx context.Context, copied *isolated, m backup.Manifest, read func(consumer) error) error {
 	settings, err := knownSettings(ctx, copied.admin)
 	if err != nil {
 		return err
@@ -78,7 +86,7 @@ func (b *Backuper) restore(ctx context.Context, copied *isolated, m backup.Manif
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped in any case
 	r := restorer{conn: conn, settings: settings, extensions: versions(m.Contents.Extensions)}
-	return b.readStored(m, progress, func(text io.Reader) error {
+	return read(func(text io.Reader) error {
 		return r.run(ctx, dumpsql.NewReader(text, dumpsql.Limits{}))
 	})
 }
@@ -92,15 +100,17 @@ func versions(list []backup.Extension) map[string]string {
 }
 
 // readStored has consume read the stored file's text, and checks that the file is complete and the one that the manifest names.
-func (b *Backuper) readStored(m backup.Manifest, progress Progress, consume func(io.Reader) error) error {
+func (b *Backuper) readStored(m backup.Manifest, tell part, consume consumer) error {
 	file, size, err := b.store.Open(m.DatabaseID, m.Filename)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	src := &stored{src: file, sum: sha256.New(), report: func(n int64) {
-		progress(StageVerifying, dumpShare+int(30*n/max(size, 1)))
-	}}
+	return readFile(file, size, m, tell, consume)
+}
+
+func readFile(file io.Reader, size int64, m backup.Manifest, tell part, consume consumer) error {
+	src := &stored{src: file, sum: sha256.New(), report: func(n int64) { tell(n, size) }}
 	text, err := unzip(src)
 	if err == nil {
 		err = consume(text)
@@ -175,16 +185,19 @@ func notVerified(why error) error {
 }
 
 // compare observes the copy, as the agent and therefore without running any of the customer's code, and holds it against the
-// manifest.
-func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manifest, progress Progress) error {
-	return b.cfg.with(copied.name(), m.OperationID, func(db *sql.DB) error {
+// manifest; without rows, all but the contents of its tables and large objects.
+func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manifest, rows bool, tell part) error {
+	return b.cfg.with(copied.name(), copied.op, func(db *sql.DB) error {
 		contents, err := observe(ctx, db)
 		if err != nil {
 			return err
 		}
-		err = b.readCopied(ctx, copied, db, m.Contents, &contents, func(done, total int) {
-			progress(StageVerifying, dumpShare+30+9*done/total)
-		})
+		if rows {
+			err = b.readCopied(ctx, copied, db, m.Contents, &contents, func(done, total int) { tell(int64(done), int64(total)) })
+		} else {
+			want := m.Contents
+			contents.Rows, contents.Digests, contents.LargeObjectDigest = want.Rows, want.Digests, want.LargeObjectDigest
+		}
 		if err != nil {
 			return err
 		}

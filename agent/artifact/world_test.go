@@ -130,7 +130,12 @@ func ledgerTables(t testing.TB) (sql string) {
 		}
 		sql += start + columns + ");"
 	}
-	return sql
+	_, more, found := strings.Cut(string(ledger), "\nALTER TABLE ledger.copy ")
+	more, _, ended := strings.Cut(more, ";")
+	if !found || !ended {
+		t.Fatal("the ledger lacks the later columns of ledger.copy")
+	}
+	return sql + "ALTER TABLE ledger.copy " + more + ";"
 }
 
 func (w *world) config() artifact.Config {

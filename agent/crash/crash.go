@@ -88,6 +88,17 @@ var (
 	ExtensionMade      = point("agent.extension.made")      // the change is made, not committed
 	ExtensionCommitted = point("agent.extension.committed") // the change is committed, the login stands
 
+	SwitchAdmitted    = point("agent.restore.switch.admitted")    // the command is in the ledger, customers are served
+	SwitchGateClosed  = point("agent.restore.switch.gateclosed")  // nobody new passes the pooler
+	SwitchAlone       = point("agent.restore.switch.alone")       // nobody is in the database
+	SwitchRenamed     = point("agent.restore.switch.renamed")     // the copy has the database's place, gates closed
+	SwitchReconnected = point("agent.restore.switch.reconnected") // PgBouncer connects anew
+	SwitchOpened      = point("agent.restore.switch.opened")      // customers are served from the copy, the outcome is not stored
+	SwitchReply       = point("agent.restore.switch.reply")       // the outcome is stored, not told
+	SwitchUndone      = point("agent.restore.switch.undone")      // the database is open again as before, the copy stands
+
+	DiscardReply = point("agent.restore.discard.reply") // the outcome is stored, not told
+
 	CloseRecorded = point("agent.close.recorded") // the operation takes no more commands, nothing is undone
 	CloseEmptied  = point("agent.close.emptied")  // customers are out, the job is over
 	CloseDropped  = point("agent.close.dropped")  // the database is dropped, its logins stand

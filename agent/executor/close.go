@@ -44,6 +44,9 @@ func (x *Executor) close(ctx context.Context, e protocol.Command, c command.Clos
 }
 
 func (x *Executor) undo(ctx context.Context, operation string, all []jobs.Job) error {
+	if err := x.undoSwitch(ctx, operation); err != nil {
+		return err
+	}
 	for _, j := range all {
 		if err := x.Jobs.Discard(ctx, j); err != nil {
 			return err
@@ -82,6 +85,11 @@ func (x *Executor) refuseCompleted(ctx context.Context, operation string, all []
 			if completed, err = completes(result); err != nil {
 				return err
 			}
+		}
+	}
+	if !completed {
+		if completed, err = x.hasSwitched(ctx, operation); err != nil {
+			return err
 		}
 	}
 	for _, j := range all {

@@ -44,6 +44,7 @@ type Executor struct {
 	lanes
 
 	changed   chan struct{} // wakes SweepChanged
+	unwanted  chan struct{} // see Unwanted
 	unsettled chan struct{} // wakes SettleSessions
 	// Retired drops the roles that could not be dropped when they ended.
 	Retired *retire.Sweeper
@@ -68,7 +69,8 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 	}
 	x := &Executor{
 		server: s, db: db, urgent: urgent, pooler: p, settings: settings, log: log,
-		lanes: newLanes(), changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1), Jobs: jobs.New(db, log),
+		lanes: newLanes(), changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1),
+		unwanted: make(chan struct{}, 1), Jobs: jobs.New(db, log),
 		completes: map[command.Kind]func([]byte) (bool, error){}, kinds: map[kindStep]handler{},
 	}
 	x.Retired = retire.NewSweeper(db, x.soon, log)
@@ -80,8 +82,11 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 	on(x, x.admitRole)
 	on(x, x.changeLogin)
 	on(x, x.removeRole)
+	on(x, x.switchOver)
+	on(x, x.discard)
 	on(x, x.close)
 	completing[command.EnsureDatabase](x, func(command.None) bool { return true })
+	completing[command.Switch](x, func(command.Switched) bool { return true })
 	return x, nil
 }
 

@@ -19,8 +19,13 @@ import (
 // agent there is no job, and the ledger has no result: then it starts one, which takes up what its predecessor left.
 func OnJob[C command.Returning[R], R any](x *Executor, k jobs.Kind[C, R]) {
 	jobs.Register(x.Jobs, k)
-	completing[C](x, k.Made)
+	completing[C](x, func(result R) bool { return !k.Passing && k.Made(result) })
 	on(x, func(ctx context.Context, e protocol.Command, c C) (zero R, err error) {
+		if k.Check != nil && !x.Jobs.Has(id.OperationID(e.OperationID), e.Step) {
+			if err := k.Check(ctx, id.OperationID(e.OperationID), c); err != nil {
+				return zero, err
+			}
+		}
 		j, err := x.planJob(ctx, e, c)
 		if err != nil {
 			return zero, err

@@ -24,6 +24,7 @@ const (
 	objectInUse       = "55006"
 	notInCharge       = "PGH01"
 	crashedMeanwhile  = "PGH02"
+	otherwiseNow      = "PGH03"
 )
 
 func sqlState(err error) string {

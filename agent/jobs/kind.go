@@ -29,6 +29,8 @@ type Kind[C command.Returning[R], R any] struct {
 	// Slots bound the jobs of this kind; nil means the runner's.
 	Slots *Slots
 
+	// Check says what is wrong with a command whose job would begin; nil: nothing ever is. It refuses what cannot be done.
+	Check func(ctx context.Context, operation id.OperationID, c C) error
 	// Run does the job, or resumes it: what an earlier run left, killed at any moment, is continued or made again. An error means
 	// that the outcome is open.
 	Run func(ctx context.Context, j Job, c C, tell Tell) (R, error)
@@ -46,6 +48,8 @@ type Kind[C command.Returning[R], R any] struct {
 	Failed func(cause error) R
 	// Made reports whether a result leaves something that was made. What other results leave is discarded.
 	Made func(result R) bool
+	// Passing says that a result does not complete the operation: another of its commands does, or it is closed.
+	Passing bool
 }
 
 // Result is what a job has come to.

@@ -77,6 +77,13 @@ func (r *Runner) Begin(j Job) (*Running, error) {
 	return w, nil
 }
 
+// Has reports whether a job runs or has a result that was not reported.
+func (r *Runner) Has(operation id.OperationID, step string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.jobs[key{operation, step}] != nil
+}
+
 func (r *Runner) note(what string, j Job, fields ...zap.Field) {
 	r.log.Info(what, append(fields, zap.String("operationId", string(j.OperationID)), zap.String("step", j.Step))...)
 }

@@ -9,6 +9,11 @@ GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN O
 -- The copies that verify backups build whole indexes: it lifts the limit for the login of each, and bounds their files itself.
 GRANT SET ON PARAMETER temp_file_limit TO pgherd_agent;
 
+-- What a role has set for itself in a database, it sets again in the one that takes its place: also what only an extension's
+-- library knows, which its own sessions have not loaded.
+GRANT SET ON PARAMETER pg_trgm.similarity_threshold, pg_trgm.word_similarity_threshold, pg_trgm.strict_word_similarity_threshold
+    TO pgherd_agent;
+
 -- What it creates it may also act as: that is how grants on customers' things get the right grantor.
 ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit';
 

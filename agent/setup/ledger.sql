@@ -192,6 +192,51 @@ CREATE TABLE IF NOT EXISTS ledger.copy (
     UNIQUE (operation_id, purpose)
 );
 
+-- A copy that is to become a database. Once it is whole and proved: its oid, and what is told of it. While the database whose
+-- place it takes is shut for that: whether it was open before. Once it has that place: the oid of what was there, which is called
+-- replaced_... then, and is what is dropped when nobody wants this row any more.
+ALTER TABLE ledger.copy ADD COLUMN IF NOT EXISTS oid oid, ADD COLUMN IF NOT EXISTS ready json,
+    ADD COLUMN IF NOT EXISTS reopen boolean, ADD COLUMN IF NOT EXISTS replaced oid;
+
+-- Begins the transaction in which a copy takes the place of a database. It does not where the database has been opened again.
+CREATE OR REPLACE FUNCTION ledger.take_place(p_copy text, p_replaced oid) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE ledger.copy c SET replaced = p_replaced WHERE c.name = p_copy AND c.reopen IS NOT NULL AND c.replaced IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the switch was given up' USING ERRCODE = 'PGH03';
+    END IF;
+END
+$$;
+
+-- Begins the transaction that opens a database again which a copy has not taken the place of.
+CREATE OR REPLACE FUNCTION ledger.give_up_place(p_copy text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE ledger.copy c SET reopen = NULL WHERE c.name = p_copy AND c.replaced IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the switch was made' USING ERRCODE = 'PGH03';
+    END IF;
+END
+$$;
+
+-- Fails unless a copy has what belongs to a database as a whole as the database has it: privileges with their grantors, limit,
+-- comment, and the names of what is set for these roles (0: everybody).
+CREATE OR REPLACE FUNCTION ledger.assert_like(p_copy oid, p_database oid, p_roles oid[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF (SELECT count(DISTINCT whole) FROM (
+        SELECT coalesce((SELECT string_agg(a::text, '' ORDER BY a::text)
+                FROM aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a), '')
+            || d.datconnlimit::text || coalesce(shobj_description(d.oid, 'pg_database'), '')
+            || coalesce((SELECT string_agg(s.setrole::text || split_part(e, '=', 1), ',' ORDER BY s.setrole, e)
+                FROM pg_db_role_setting s, unnest(s.setconfig) e WHERE s.setdatabase = d.oid AND s.setrole = ANY (p_roles)), '')
+        FROM pg_database d WHERE d.oid IN (p_copy, p_database)) two (whole)) <> 1 THEN
+        RAISE EXCEPTION 'the database was changed while its place was taken' USING ERRCODE = 'PGH03';
+    END IF;
+END
+$$;
+
 -- Admits a command, or says why not. Its answer is one of: go (do it, or go on with it), done (with the result), fenced,
 -- closed, conflict, stale. A command about all of a database's access, allowlist or settings that was done is stale, and no longer done,
 -- once a newer one was admitted: what is in force may be that one's.

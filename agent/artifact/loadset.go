@@ -1,0 +1,99 @@
+package artifact
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact/sidecar"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// fileSet is a backup that is open: it can be read to its end whoever deletes it meanwhile.
+type fileSet struct {
+	manifest backup.StoredManifest
+	data     *os.File
+	size     int64
+	sidecar  *os.File
+	took     time.Duration // to make it
+}
+
+// openSet opens the backup of a request. Manifest and sidecar are checked at once, the file itself while it is read.
+func (b *Backuper) openSet(req LoadRequest) (set *fileSet, err error) {
+	set = &fileSet{}
+	defer func() {
+		if err != nil {
+			set.close()
+		}
+	}()
+	if set.data, set.size, err = b.store.Open(req.Source, req.Filename); err != nil {
+		return set, err
+	}
+	set.manifest, err = b.store.Manifest(req.Source, req.Filename)
+	switch {
+	case errors.Is(err, backup.ErrManifest):
+		return set, unlike(err)
+	case err != nil:
+		return set, err
+	case req.ManifestSHA256 != "" && req.ManifestSHA256 != set.manifest.SHA256:
+		return set, unlike(errors.New("its manifest is not the one that was recorded when it was made"))
+	case set.manifest.DatabaseID != req.Source || set.manifest.Filename != req.Filename:
+		return set, unlike(errors.New("its manifest is another backup's"))
+	}
+	if set.sidecar, _, err = b.store.OpenSidecar(req.Source, req.Filename); err != nil {
+		return set, err
+	}
+	made, err := b.store.MadeAt(set.manifest.Manifest)
+	if err != nil {
+		return set, err
+	}
+	set.took = made.Sub(set.manifest.CreatedAt)
+	if err := set.checkSidecar(); err != nil {
+		return set, err
+	}
+	schema, err := set.schema()
+	if err == nil {
+		err = unsuited(sidecar.Check(schema))
+	}
+	return set, err
+}
+
+func unlike(why error) error {
+	return fault.Wrap(why, fault.BackupNotVerified, "the backup cannot be restored: %s", why.Error())
+}
+
+func (s *fileSet) checkSidecar() error {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, s.sidecar); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != s.manifest.Sidecar.SHA256 {
+		return unlike(errors.New("its schema with owners and privileges is damaged: its SHA-256 is not the manifest's"))
+	}
+	return nil
+}
+
+// schema reads the sidecar from its beginning.
+func (s *fileSet) schema() (io.Reader, error) {
+	if err := s.rewind(s.sidecar); err != nil {
+		return nil, err
+	}
+	return unzip(s.sidecar)
+}
+
+func (s *fileSet) rewind(file *os.File) error {
+	_, err := file.Seek(0, io.SeekStart)
+	return err
+}
+
+func (s *fileSet) close() {
+	for _, file := range []*os.File{s.data, s.sidecar} {
+		if file != nil {
+			_ = file.Close() // it was only read
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// switchOver puts the copy of an operation in the place of the database. Before the one transaction that does so, whatever fails
+// leads back: the database is open again as it was. After it, there is only forward.
+func (x *Executor) switchOver(ctx context.Context, e protocol.Command, c command.Switch) (done command.Switched, err error) {
+	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	if err != nil {
+		return done, err
+	}
+	s, err := x.readyCopy(ctx, e.OperationID, d)
+	if err != nil {
+		return done, err
+	}
+	crash.Point(crash.SwitchAdmitted)
+	if !s.switched() {
+		if err := x.replace(ctx, d, s); err != nil {
+			return done, err
+		}
+	}
+	if d, err = x.madeDatabase(ctx, d.ID); err != nil {
+		return done, err
+	}
+	if err := x.serve(ctx, d, s, c.Open); err != nil {
+		return done, unavailable("the copy has the database's place, but customers are not let in yet; send the command again", err)
+	}
+	done = command.Switched{DatabaseOID: int64(d.OID), SizeBytes: s.bytes}
+	return conclude(ctx, x, e, done, crash.SwitchReply)
+}
+
+const (
+	// switchTime bounds how long customers are kept out before the database serves them again or its place is taken.
+	switchTime = 15 * time.Second
+	// aloneTime is how long others than customers are waited for, such as the agent's own looks. A rename waits 5 s more.
+	aloneTime = 2 * time.Second
+	backTime  = time.Minute
+	// exchangeTries bounds how often others may change what belongs to the database as a whole in the moment in which it is read.
+	exchangeTries = 3
+)
+
+// replace does what can be done while customers are served, then shuts them out and has the copy take the database's place.
+func (x *Executor) replace(ctx context.Context, d databaseRow, s copyRow) error {
+	err := x.buryIn(ctx, d, s)
+	if err == nil {
+		err = x.canBeReplaced(ctx, d, s)
+	}
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, switchTime)
+		err = x.exchange(limited, d, s)
+		cancel()
+	}
+	if err != nil {
+		return x.goBack(ctx, d, err, s.operation)
+	}
+	crash.Point(crash.SwitchRenamed)
+	return nil
+}
+
+// exchange shuts the database, and has the copy take its place in one transaction.
+func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error {
+	// A crash may have left the gates closed: then it is known since whether they were open.
+	err := atomically(ctx, x.db, gateStatement(d, false),
+		fmt.Sprintf("UPDATE ledger.copy SET reopen = coalesce(reopen, %t) WHERE name = %s", d.Open, quote(s.name)))
+	if err != nil {
+		return err
+	}
+	crash.Point(crash.SwitchGateClosed)
+	if err := x.empty(ctx, d); err != nil {
+		return err
+	}
+	if err := x.awaitAlone(ctx, d); err != nil {
+		return err
+	}
+	crash.Point(crash.SwitchAlone)
+	for range exchangeTries {
+		var w whole
+		if w, err = x.wholeOf(ctx, d); err != nil {
+			return err
+		}
+		err = x.pushThrough(ctx, func() error { return x.endVisible(ctx, d) }, switchPlan{d, s, w}.statements()...)
+		if sqlState(err) != otherwiseNow {
+			break
+		}
+	}
+	return err
+}
+
+// goBack opens the database again as it was, unless its place is taken after all: the answer to the commit may have been lost.
+func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operation string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
+	defer cancel()
+	s, err := x.readyCopy(ctx, operation, d)
+	if err == nil && s.switched() {
+		return nil
+	}
+	if err == nil {
+		err = x.reopen(ctx, d, s)
+	}
+	if err != nil {
+		return unavailable("the database is not open again yet; send the command again", errors.Join(why, err))
+	}
+	crash.Point(crash.SwitchUndone)
+	switch {
+	case inTheWay(why), sqlState(why) == objectInUse, errors.Is(why, context.DeadlineExceeded):
+		return busy(why, "")
+	}
+	return why
+}
+
+// reopen ends a switch that was begun and not made. The gates are as they were before.
+func (x *Executor) reopen(ctx context.Context, d databaseRow, s copyRow) error {
+	giveUp := "SELECT ledger.give_up_place(" + quote(s.name) + ")"
+	if !s.reopen.Bool {
+		return atomically(ctx, x.db, giveUp)
+	}
+	return x.letIn(ctx, d, giveUp, gateStatement(d, true))
+}
+
+// undoSwitch is for the close of an operation.
+func (x *Executor) undoSwitch(ctx context.Context, operation string) error {
+	const query = `SELECT c.database_id FROM ledger.copy c JOIN ledger.database d ON d.id = c.database_id
+		WHERE c.operation_id = $1 AND c.reopen IS NOT NULL AND c.replaced IS NULL`
+	ids, err := pg.Column(ctx, x.db, query, operation)
+	for _, id := range ids {
+		err = errors.Join(err, x.undoSwitchOf(ctx, operation, id))
+	}
+	return err
+}
+
+func (x *Executor) undoSwitchOf(ctx context.Context, operation, id string) error {
+	release, err := x.locks.Take(ctx, databaseResource(id))
+	if err != nil {
+		return err
+	}
+	defer release()
+	d, err := x.madeDatabase(ctx, id)
+	if err != nil {
+		return err
+	}
+	s, err := x.readyCopy(ctx, operation, d)
+	if err != nil {
+		return err
+	}
+	if err := x.reopen(ctx, d, s); err != nil {
+		return err
+	}
+	crash.Point(crash.SwitchUndone)
+	return nil
+}
+
+// serve has customers served from the database that has the place now.
+func (x *Executor) serve(ctx context.Context, d databaseRow, s copyRow, open bool) error {
+	if err := x.reconnecting.run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) }); err != nil {
+		return err
+	}
+	crash.Point(crash.SwitchReconnected)
+	if err := x.isAt(ctx, d, s); err != nil {
+		return err
+	}
+	if open {
+		if err := x.letIn(ctx, d, gateStatement(d, true)); err != nil {
+			return err
+		}
+	}
+	crash.Point(crash.SwitchOpened)
+	return nil
+}
+
+// isAt proves that who connects by the database's name comes to the copy. No customer's password is known here.
+func (x *Executor) isAt(ctx context.Context, d databaseRow, s copyRow) error {
+	return x.inside.run(ctx, func() (err error) {
+		conn, err := x.server.open(d.Name)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, conn.Close()) }()
+		oid, err := pg.One[uint32](ctx, conn, "SELECT oid FROM pg_database WHERE datname = current_database()")
+		if err == nil && (oid != s.oid || d.OID != s.oid) {
+			err = fmt.Errorf("%s leads to database %d, the ledger has %d, the copy is %d", d.Name, oid, d.OID, s.oid)
+		}
+		return err
+	})
+}
+
+// discard gives up what a switch has replaced. The sweep drops it.
+func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Discard) (none command.None, err error) {
+	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	if err != nil {
+		return none, err
+	}
+	s, err := x.readyCopy(ctx, e.OperationID, d)
+	if err == nil && !s.switched() {
+		err = command.Refuse(command.ReasonNotFound, "the operation has switched nothing")
+	}
+	if err != nil {
+		return none, err
+	}
+	none, err = conclude(ctx, x, e, none, crash.DiscardReply,
+		"UPDATE ledger.copy SET until_closed = false WHERE name = "+quote(s.name))
+	loop.Wake(x.unwanted)
+	return none, err
+}
+
+// Unwanted wakes who drops copies when there is one that nobody wants any more.
+func (x *Executor) Unwanted() <-chan struct{} { return x.unwanted }

@@ -1,0 +1,203 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// whole is what belongs to a database as a whole. A dump has nothing of it, and a restore leaves it as it is now.
+type whole struct {
+	grants   []databaseGrant
+	limit    int
+	comment  string // empty: none
+	settings []databaseSetting
+	roles    []int64 // whose settings these are; 0: everybody's
+}
+
+// databaseGrant is one privilege.
+type databaseGrant struct {
+	grantor, grantee string // a role; no grantee: everybody
+	privilege        string
+	option           bool
+}
+
+// databaseSetting is what is set in the database, for everybody or for one role.
+type databaseSetting struct{ role, name, value string }
+
+// wholeOf reads it. Of roles' own settings, which anybody can store for themselves in whatever database, those of the database's
+// own roles count.
+func (x *Executor) wholeOf(ctx context.Context, d databaseRow) (w whole, err error) {
+	const base = `SELECT p.datconnlimit, coalesce(shobj_description(p.oid, 'pg_database'), ''),
+		ARRAY(SELECT 0 UNION SELECT r.oid::bigint FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid
+			WHERE l.database_id = $2 ORDER BY 1)
+		FROM pg_database p WHERE p.oid = $1`
+	if err := x.db.QueryRowContext(ctx, base, d.OID, d.ID).Scan(&w.limit, &w.comment, (*pq.Int64Array)(&w.roles)); err != nil {
+		return w, err
+	}
+	const grants = `SELECT pg_get_userbyid(a.grantor), CASE a.grantee WHEN 0 THEN '' ELSE pg_get_userbyid(a.grantee) END,
+			a.privilege_type, a.is_grantable
+		FROM pg_database p, aclexplode(coalesce(p.datacl, acldefault('d', p.datdba))) a WHERE p.oid = $1 ORDER BY 1, 2, 3`
+	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+		var g databaseGrant
+		err := rows.Scan(&g.grantor, &g.grantee, &g.privilege, &g.option)
+		w.grants = append(w.grants, g)
+		return err
+	}, grants, d.OID)
+	if err != nil {
+		return w, err
+	}
+	const settings = `SELECT coalesce(r.rolname, ''), split_part(e, '=', 1), substr(e, strpos(e, '=') + 1)
+		FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole, unnest(s.setconfig) WITH ORDINALITY c (e, n)
+		WHERE s.setdatabase = $1 AND s.setrole = ANY ($2::bigint[]::oid[]) ORDER BY s.setrole, c.n`
+	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+		var s databaseSetting
+		err := rows.Scan(&s.role, &s.name, &s.value)
+		w.settings = append(w.settings, s)
+		return err
+	}, settings, d.OID, pq.Int64Array(w.roles))
+	return w, err
+}
+
+// switchPlan is the one place that says which statements put a copy in the place of a database. They are for one transaction: in
+// it the database gets another name, and the copy gets its name and all that belongs to it as a whole.
+type switchPlan struct {
+	databaseRow
+	of    copyRow
+	whole whole
+}
+
+func (p switchPlan) statements() []string {
+	replaced, copied, holder := ident(p.of.replacedName()), ident(p.of.name), ident(p.holder())
+	s := []string{
+		fmt.Sprintf("SELECT ledger.take_place(%s, %d)", quote(p.of.name), p.OID),
+		"ALTER DATABASE " + ident(p.Name) + " RENAME TO " + replaced,
+		"ALTER DATABASE " + copied + " OWNER TO " + holder,
+		"REVOKE ALL ON DATABASE " + copied + " FROM PUBLIC, " + holder,
+	}
+	s = append(s, p.grantStatements()...)
+	s = append(s, fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", copied, p.whole.limit))
+	if p.whole.comment != "" {
+		s = append(s, "COMMENT ON DATABASE "+copied+" IS "+quote(p.whole.comment))
+	}
+	for _, one := range p.whole.settings {
+		s = append(s, one.statement(p.of.name))
+	}
+	return append(s,
+		fmt.Sprintf("SELECT ledger.assert_like(%d, %d, '%s')", p.of.oid, p.OID, oids(p.whole.roles)),
+		"ALTER DATABASE "+copied+" RENAME TO "+ident(p.Name),
+		fmt.Sprintf("UPDATE ledger.database SET oid = %d WHERE id = %s", p.of.oid, quote(p.ID)),
+		// Nobody enters it any more, and nothing of the platform's is kept by it from being dropped.
+		"ALTER DATABASE "+replaced+" OWNER TO CURRENT_USER", "ALTER DATABASE "+replaced+" ALLOW_CONNECTIONS false",
+	)
+}
+
+func (p switchPlan) holder() string { return database.RoleNames(id.DatabaseID(p.ID), p.Name).Holder }
+
+// grantStatements grant each privilege as its grantor, who must have it by then with the right to pass it on.
+func (p switchPlan) grantStatements() (s []string) {
+	passes := map[databaseGrant]bool{}
+	left := slices.Clone(p.whole.grants)
+	for len(left) > 0 {
+		var later []databaseGrant
+		for _, g := range left {
+			if g.grantor != p.holder() && !passes[databaseGrant{grantee: g.grantor, privilege: g.privilege}] {
+				later = append(later, g)
+				continue
+			}
+			if g.option {
+				passes[databaseGrant{grantee: g.grantee, privilege: g.privilege}] = true
+			}
+			s = append(s, "SET LOCAL ROLE "+ident(g.grantor), g.statement(p.of.name))
+		}
+		if len(later) == len(left) {
+			break // what rests on nothing: the comparison says so
+		}
+		left = later
+	}
+	return append(s, "RESET ROLE")
+}
+
+func (g databaseGrant) statement(on string) string {
+	to, option := "PUBLIC", ""
+	if g.grantee != "" {
+		to = ident(g.grantee)
+	}
+	if g.option {
+		option = " WITH GRANT OPTION"
+	}
+	return "GRANT " + g.privilege + " ON DATABASE " + ident(on) + " TO " + to + option
+}
+
+func (s databaseSetting) statement(in string) string {
+	of := "ALTER DATABASE " + ident(in)
+	if s.role != "" {
+		of = "ALTER ROLE " + ident(s.role) + " IN DATABASE " + ident(in)
+	}
+	var name []string
+	for part := range strings.SplitSeq(s.name, ".") {
+		name = append(name, ident(part))
+	}
+	return of + " SET " + strings.Join(name, ".") + " TO " + s.sql()
+}
+
+// quotedLists are the parameters of PostgreSQL 16 that are stored as lists of quoted names.
+var quotedLists = []string{
+	"local_preload_libraries", "search_path", "session_preload_libraries", "shared_preload_libraries", "temp_tablespaces",
+	"unix_socket_directories",
+}
+
+// sql is the value as it is written in a statement, such that it is stored as it is.
+func (s databaseSetting) sql() string {
+	if !slices.Contains(quotedLists, strings.ToLower(s.name)) {
+		return quote(s.value)
+	}
+	var list []string
+	for _, name := range splitNames(s.value) {
+		list = append(list, quote(name))
+	}
+	if len(list) == 0 {
+		return "''"
+	}
+	return strings.Join(list, ", ")
+}
+
+// splitNames reads a list of names as PostgreSQL stores it: those that need it are quoted.
+func splitNames(value string) (names []string) {
+	for value = strings.TrimSpace(value); value != ""; {
+		var name string
+		if rest, quoted := strings.CutPrefix(value, `"`); quoted {
+			end := 0
+			for end < len(rest) && (rest[end] != '"' || strings.HasPrefix(rest[end:], `""`)) {
+				if rest[end] == '"' {
+					end++
+				}
+				end++
+			}
+			name, value = strings.ReplaceAll(rest[:min(end, len(rest))], `""`, `"`), rest[min(end+1, len(rest)):]
+			_, value, _ = strings.Cut(value, ",")
+		} else {
+			name, value, _ = strings.Cut(value, ",")
+			name = strings.TrimSpace(name)
+		}
+		names = append(names, name)
+		value = strings.TrimSpace(value)
+	}
+	return names
+}
+
+func oids(list []int64) string {
+	text := make([]string, len(list))
+	for i, oid := range list {
+		text[i] = fmt.Sprint(oid)
+	}
+	return "{" + strings.Join(text, ",") + "}"
+}

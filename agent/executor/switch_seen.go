@@ -1,0 +1,166 @@
+package executor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// copyRow is a copy that is whole.
+type copyRow struct {
+	name      string // its own, and that of the role that is its mark
+	operation string
+	oid       uint32
+	bytes     int64
+	reopen    sql.NullBool // whether the database was open when it was shut for the switch
+	replaced  uint32       // what the copy has replaced; 0: nothing yet
+}
+
+func (s copyRow) switched() bool { return s.replaced != 0 }
+
+// replacedName is what the database is called whose place the copy takes.
+func (s copyRow) replacedName() string { return "replaced_" + strings.TrimPrefix(s.name, "restore_") }
+
+// readyCopy is the copy that an operation has made for a database.
+func (x *Executor) readyCopy(ctx context.Context, operation string, d databaseRow) (copyRow, error) {
+	const query = `SELECT name, oid, (ready ->> 'sizeBytes')::bigint, reopen, coalesce(replaced, 0) FROM ledger.copy
+		WHERE operation_id = $1 AND database_id = $2 AND purpose = 'restore' AND ready IS NOT NULL`
+	s := copyRow{operation: operation}
+	err := x.db.QueryRowContext(ctx, query, operation, d.ID).Scan(&s.name, &s.oid, &s.bytes, &s.reopen, &s.replaced)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = command.Refuse(command.ReasonNotFound, "the operation has no copy that is ready")
+	}
+	return s, err
+}
+
+// hasSwitched reports whether an operation's copy has the place of its database.
+func (x *Executor) hasSwitched(ctx context.Context, operation string) (bool, error) {
+	const query = "SELECT EXISTS (SELECT FROM ledger.copy WHERE operation_id = $1 AND replaced IS NOT NULL)"
+	return pg.One[bool](ctx, x.db, query, operation)
+}
+
+// canBeReplaced refuses, while customers are served, what would fail once they are shut out.
+func (x *Executor) canBeReplaced(ctx context.Context, d databaseRow, s copyRow) error {
+	const stands = `SELECT EXISTS (SELECT FROM pg_database p WHERE p.oid = $1 AND p.datname = $2)
+		AND EXISTS (SELECT FROM pg_database p WHERE p.oid = $3 AND p.datname = $4)`
+	both, err := pg.One[bool](ctx, x.db, stands, d.OID, d.Name, s.oid, s.name)
+	if err != nil {
+		return err
+	}
+	if !both {
+		return command.Refuse(command.ReasonFailed, "the database or its copy is no longer the one that the agent has made")
+	}
+	const labels = `SELECT EXISTS (SELECT FROM pg_shseclabel WHERE classoid = 'pg_database'::regclass AND objoid = $1)`
+	labeled, err := pg.One[bool](ctx, x.db, labels, d.OID)
+	if err != nil {
+		return err
+	}
+	if labeled {
+		return command.Refuse(command.ReasonFailed, "the database has a security label, which its copy cannot be given")
+	}
+	if err := x.canBeGiven(ctx, d); err != nil {
+		return err
+	}
+	return x.awaitAlone(ctx, d)
+}
+
+// notOurs is whether the agent may not store a setting. One that its session does not know is an extension's.
+const notOurs = `SELECT coalesce((SELECT context NOT IN ('user', 'backend') FROM pg_settings WHERE name = $1), true)
+	AND NOT has_parameter_privilege(current_user, $1, 'SET')`
+
+// canBeGiven refuses what an administrator has set or granted, and the agent may not.
+func (x *Executor) canBeGiven(ctx context.Context, d databaseRow) error {
+	w, err := x.wholeOf(ctx, d)
+	if err != nil {
+		return err
+	}
+	for _, one := range w.settings {
+		never, err := pg.One[bool](ctx, x.db, notOurs, one.name)
+		if err != nil {
+			return err
+		}
+		if never {
+			return command.Refuse(command.ReasonFailed, "an administrator has set %s for the database or a login in it, which the"+
+				" agent may not; reset it, and set it again after the restore", one.name)
+		}
+	}
+	for _, g := range w.grants {
+		const can = `SELECT coalesce((SELECT pg_has_role(oid, 'SET') FROM pg_roles WHERE rolname = $1), false)`
+		ours, err := pg.One[bool](ctx, x.db, can, g.grantor)
+		if err != nil {
+			return err
+		}
+		if !ours {
+			return command.Refuse(command.ReasonFailed, "role %s, which the agent has not made, has granted privileges on the database;"+
+				" revoke them, and grant them again after the restore", g.grantor)
+		}
+	}
+	return nil
+}
+
+// lasting are those in a database whom the agent cannot end, or must not, and prepared transactions.
+const lasting = `SELECT coalesce(a.usename, a.backend_type) FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid
+		WHERE a.datid = $1 AND a.backend_type NOT IN ('autovacuum worker', 'parallel worker')
+		  AND (a.backend_type <> 'client backend' OR r.rolsuper OR a.usename ~ '` + setup.JobLogins + `'
+			OR a.usename = '` + setup.AgentLogin + `')
+	UNION SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts WHERE database = $2 ORDER BY 1`
+
+// awaitAlone waits until none of these is in the database any more. ReasonBusy: one stays.
+func (x *Executor) awaitAlone(ctx context.Context, d databaseRow) error {
+	limited, cancel := context.WithTimeout(ctx, aloneTime)
+	defer cancel()
+	var others []string
+	err := x.until(limited, "others are in the database", func() (int, error) {
+		found, err := pg.Column(limited, x.db, lasting, d.OID, d.Name)
+		if err == nil {
+			others = found
+		}
+		return len(others), err
+	})
+	if err != nil && limited.Err() != nil {
+		return busy(err, ": in it are "+strings.Join(others, ", "))
+	}
+	return err
+}
+
+func busy(cause error, who string) error {
+	return &command.Refusal{Reason: command.ReasonBusy, Cause: cause, Message: "the database could not be had alone in time" + who}
+}
+
+// buryIn gives to the owner what roles have in the copy that were removed since it was made.
+func (x *Executor) buryIn(ctx context.Context, d databaseRow, s copyRow) error {
+	const query = `SELECT DISTINCT r.rolname FROM pg_shdepend s JOIN ledger.dead_role dead ON dead.oid = s.refobjid
+		JOIN pg_roles r ON r.oid = dead.oid WHERE s.dbid = $1 AND s.refclassid = 'pg_authid'::regclass ORDER BY 1`
+	dead, err := pg.Column(ctx, x.db, query, s.oid)
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	owner := database.RoleNames(id.DatabaseID(d.ID), d.Name).Owner
+	statements := []string{firmly}
+	for _, name := range dead {
+		statements = append(statements, "REASSIGN OWNED BY "+ident(name)+" TO "+ident(owner), "DROP OWNED BY "+ident(name))
+	}
+	bury := func() error {
+		return x.inside.run(ctx, func() error { return x.server.once(ctx, s.name, statements...) })
+	}
+	err = bury()
+	for began := time.Now(); inTheWay(err) && time.Since(began) < insistence; err = bury() { // who drops such roles
+		if err := loop.Wait(ctx, insistPause); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("roles that are gone, in the copy: %w", err)
+	}
+	return nil
+}
