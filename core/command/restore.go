@@ -130,8 +130,8 @@ func (r *LoadReport) UnmarshalJSON(text []byte) error {
 
 // Switch puts the copy of the operation in the place of the live database, under its name, for its logins as they are now, with
 // what belongs to the database as a whole as it is now: gates, limits, settings, allowlist. It closes the gates, ends all
-// sessions, renames both in one transaction, opens the gates where Open says so, and proves it by log-ins. What it replaces is
-// kept, closed, until Discard.
+// sessions, renames both in one transaction, opens the gates where Open says so, and makes sure that the name leads to the copy.
+// What it replaces is kept, closed, until Discard.
 //
 // A refusal means that nothing was switched, and the live database serves again as it did. ReasonBusy: it could not be had alone
 // in time; try again. ReasonNotFound: the operation has no copy that is ready.
