@@ -90,6 +90,19 @@ func (s *Stage) inOrder(log []wire.Activity, got, want []audit.Action) {
 	s.That(slices.Equal(got, want), "the log has\n%v\nwant\n%v", got, want)
 }
 
+// only is the one entry with an action. Entries of the same moment stand in any order.
+func (s *Stage) only(log []wire.Activity, action audit.Action) (found wire.Activity) {
+	s.Helper()
+	n := 0
+	for _, e := range log {
+		if e.Action == action {
+			found, n = e, n+1
+		}
+	}
+	s.That(n == 1, "%d entries say %s", n, action)
+	return found
+}
+
 func (s *Stage) noSecretIn(log []wire.Activity, secrets ...string) {
 	s.Helper()
 	text := must(json.Marshal(log))(s)

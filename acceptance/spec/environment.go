@@ -1,6 +1,9 @@
 package spec
 
-import "github.com/pgherd/pgherd/core/database"
+import (
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+)
 
 var labelling = []Scenario{
 	{Name: "the environment label can be changed and taken away", Play: func(s *Stage) {
@@ -18,9 +21,8 @@ var labelling = []Scenario{
 		for range 2 {
 			must(ada.SetEnvironment(made.ID, new(database.Staging)))(s)
 		}
-		log := ada.ReadsActivity(made.ID)
-		s.That(log[0].Action == "database.environment_changed" && log[0].Details["to"] == "staging", "the log says %+v", log[0])
-		s.That(log[1].Action == "database.created", "the log says %+v", log[1])
+		changed := s.only(ada.ReadsActivity(made.ID), audit.EnvironmentChanged)
+		s.That(changed.Details["to"] == "staging", "the log says %+v", changed)
 	}},
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/extension"
 )
 
@@ -127,8 +128,8 @@ var extending = []Scenario{
 		ada, made := s.Extender()
 		done := ada.Installs(made, "citext")
 		log := ada.ReadsActivity(made.ID)
-		s.That(log[0].Action == "extension.finished" && log[1].Action == "extension.requested", "the log is %+v", log)
-		for _, e := range log[:2] {
+		for _, action := range []audit.Action{audit.ExtensionRequested, audit.ExtensionFinished} {
+			e := s.only(log, action)
 			s.That(ada.did(e) && e.Details["operationId"] == string(done.ID) && e.Details["extension"] == "citext" &&
 				e.Details["change"] == "install" && e.Details["version"] == "1.6", "the entry is %+v", e)
 		}
