@@ -26,7 +26,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.executor.SweepChanged(ctx)
 	go a.executor.SettleSessions(ctx)
 	go a.executor.Retired.Sweep(ctx)
-	go a.sweepBackups(ctx)
+	go a.sweepBackups(ctx, a.executor.Unwanted())
 	go a.sizes.Run(ctx)
 	go a.sweepExtensions(ctx)
 }
@@ -58,15 +58,14 @@ func (a *Agent) prune(ctx context.Context) {
 }
 
 // sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in
-// the way of some for long.
-func (a *Agent) sweepBackups(ctx context.Context) {
-	loop.Run(ctx, a.log, a.executor.Unwanted(), "what backups have left is not removed",
-		func(ctx context.Context) (time.Duration, error) {
-			if err := a.backuper.Sweep(ctx); err != nil {
-				return sweepAgain, err
-			}
-			return sweepPause, nil
-		})
+// the way of some for long. unwanted wakes it when there is something.
+func (a *Agent) sweepBackups(ctx context.Context, unwanted <-chan struct{}) {
+	loop.Run(ctx, a.log, unwanted, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
+		if err := a.backuper.Sweep(ctx); err != nil {
+			return sweepAgain, err
+		}
+		return sweepPause, nil
+	})
 }
 
 // sweepExtensions does the same for changes of extensions.

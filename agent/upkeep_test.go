@@ -21,7 +21,7 @@ func TestWhatBackupsHaveLeftDoesNotFillTheLog(t *testing.T) {
 		a := &Agent{log: zap.New(core), backuper: nowhere}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		a.sweepBackups(ctx)
+		a.sweepBackups(ctx, nil)
 		check.NoError(t, nowhere.Close())
 		if n := said.FilterMessage("what backups have left is not removed").Len(); n < 8 || n > 10 {
 			t.Errorf("said %d times in ten minutes", n)
