@@ -27,14 +27,14 @@ func Canonical(name string) string {
 	var parts []string
 	for _, t := range tokens([]byte(name)) {
 		if t.text != "." {
-			parts = append(parts, unquoted(t.text))
+			parts = append(parts, Unquoted(t.text))
 		}
 	}
 	return QuoteName(parts...)
 }
 
-// unquoted is the name that a token stands for.
-func unquoted(text string) string {
+// Unquoted is the name that a token stands for.
+func Unquoted(text string) string {
 	inner, quoted := strings.CutPrefix(text, `"`)
 	if !quoted {
 		return text

@@ -125,7 +125,7 @@ func copyTarget(sql []byte) (string, []string) {
 		case !listing:
 			name.WriteString(t.text)
 		case t.text != ",":
-			columns = append(columns, unquoted(t.text))
+			columns = append(columns, Unquoted(t.text))
 		}
 	}
 	return name.String(), columns

@@ -65,11 +65,10 @@ var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 // identifier returns the name that a word stands for. pg_dump quotes all that are not plain, so keywords, in upper case, are
 // none.
 func identifier(text string) (string, bool) {
-	inner, quoted := strings.CutPrefix(text, `"`)
-	if !quoted {
+	if !strings.HasPrefix(text, `"`) {
 		return text, plainName.MatchString(text)
 	}
-	return strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `""`, `"`), len(inner) > 1
+	return dumpsql.Unquoted(text), len(text) > len(`""`)
 }
 
 var errNotUnderstood = errors.New("it is not written as pg_dump writes it")
