@@ -16,6 +16,16 @@ type CutShortError struct {
 	At       *StatementError // where the last attempt's restore was; nil where that is not known
 }
 
+// cutShort is the error of so many attempts, the last of which has ended with an error; nil where that is not known.
+func cutShort(what string, attempts int, last error) *CutShortError {
+	e := &CutShortError{What: what, Attempts: attempts}
+	var in *interruptedError
+	if errors.As(last, &in) {
+		e.At = in.at
+	}
+	return e
+}
+
 func (e *CutShortError) Error() string {
 	text := fmt.Sprintf("PostgreSQL or its agent went down during %d attempts at this %s", e.Attempts, e.What)
 	if e.At != nil {
@@ -37,11 +47,7 @@ func (b *Backuper) Abandon(ctx context.Context, req Request, attempts int, last 
 	if err := b.removeWork(ctx, req); err != nil {
 		return Result{}, err
 	}
-	why := &CutShortError{What: "backup", Attempts: attempts}
-	var in *interruptedError
-	if errors.As(last, &in) {
-		why.At = in.at
-	}
+	why := cutShort("backup", attempts, last)
 	found, result, err := b.standing(req)
 	if err != nil {
 		return Result{}, err

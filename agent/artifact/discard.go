@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/joblogin"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
@@ -37,22 +36,19 @@ func (b *Backuper) discard(ctx context.Context, req Request) error {
 // removeWork ends a request's sessions, and removes its login and its isolated copy. The caller has the operation's turn.
 func (b *Backuper) removeWork(ctx context.Context, req Request) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(admin *sql.DB) error {
-		if err := b.endSessions(ctx, admin, req.OperationID); err != nil {
-			return err
-		}
-		copied := b.copyFor(verification, req.OperationID, req.DatabaseID, admin)
-		login := dumpLogin{cfg: &b.cfg, op: req.OperationID}
-		return errors.Join(copied.drop(ctx, b.Crash), dropDumpLogin(ctx, admin, login.name(), joblogin.RunPatience))
+		return b.removeAll(ctx, b.copyFor(verification, req.OperationID, req.DatabaseID, admin), b.Crash)
 	})
 }
 
-// endSessions ends the sessions of an operation.
-func (b *Backuper) endSessions(ctx context.Context, admin *sql.DB, op id.OperationID) error {
-	_, err := joblogin.EndSessions(ctx, admin, joblogin.RunPatience, `application_name = $1`, sessionName(op))
+// removeAll ends the sessions of a copy's operation, and removes the copy and the login that dumps. The caller has the
+// operation's turn.
+func (b *Backuper) removeAll(ctx context.Context, copied *isolated, crash func(string)) error {
+	_, err := joblogin.EndSessions(ctx, copied.admin, joblogin.RunPatience, `application_name = $1`, sessionName(copied.op))
 	if err != nil {
 		return fmt.Errorf("end the sessions of an operation: %w", err)
 	}
-	return nil
+	login := dumpLogin{cfg: &b.cfg, op: copied.op}
+	return errors.Join(copied.drop(ctx, crash), dropDumpLogin(ctx, copied.admin, login.name(), joblogin.RunPatience))
 }
 
 // Complete reports whether the backup of this very request is complete: its file exists and, where it is to be verified, is.

@@ -18,12 +18,9 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// patienceOfLoad is for statements about a load's logins.
-const patienceOfLoad = joblogin.RunPatience
-
 // shut lets nobody log in as the copy's login any more, and ends its sessions. The role stays as the copy's mark.
 func (i *isolated) shut(ctx context.Context) error {
-	err := pg.InTransaction(ctx, i.admin, joblogin.LockWithin(patienceOfLoad),
+	err := pg.InTransaction(ctx, i.admin, joblogin.LockWithin(joblogin.RunPatience),
 		`ALTER ROLE `+dumpsql.QuoteIdentifier(i.name())+` NOLOGIN NOBYPASSRLS PASSWORD NULL`)
 	if err != nil {
 		return fmt.Errorf("shut the copy's login: %w", err)

@@ -101,12 +101,13 @@ func noRoomToLoad(err error) error {
 func (b *Backuper) load(ctx context.Context, c *claim, req LoadRequest, set *fileSet) (loaded Loaded, err error) {
 	err = b.cfg.with(b.cfg.Maintenance, req.OperationID, func(admin *sql.DB) (err error) {
 		copied := b.copyFor(restoring, req.OperationID, req.DatabaseID, admin)
-		if err := b.removeLoad(ctx, copied); err != nil {
+		remove := func(ctx context.Context) error { return b.removeAll(ctx, copied, func(string) {}) }
+		if err := remove(ctx); err != nil {
 			return err
 		}
 		defer func() {
 			if err != nil {
-				err = errors.Join(err, b.cfg.cleanUp(ctx, func(ctx context.Context) error { return b.removeLoad(ctx, copied) }))
+				err = errors.Join(err, b.cfg.cleanUp(ctx, remove))
 			}
 		}()
 		began, err := recovered(ctx, admin)
@@ -226,15 +227,6 @@ func (b *Backuper) restoreSet(ctx context.Context, copied *isolated, set *fileSe
 	return b.restoreBy(ctx, copied, m, func(consume consumer) error { return readFile(set.data, set.size, m, tell, consume) })
 }
 
-// removeLoad ends the sessions of a load, and removes its login and its copy. The caller has the operation's turn.
-func (b *Backuper) removeLoad(ctx context.Context, copied *isolated) error {
-	if err := b.endSessions(ctx, copied.admin, copied.op); err != nil {
-		return err
-	}
-	login := dumpLogin{cfg: &b.cfg, op: copied.op}
-	return errors.Join(copied.drop(ctx, func(string) {}), dropDumpLogin(ctx, copied.admin, login.name(), patienceOfLoad))
-}
-
 // DiscardLoad removes what a load has made: a copy that was switched to stays. The load must not be running.
 func (b *Backuper) DiscardLoad(ctx context.Context, op id.OperationID) error {
 	done, err := b.turn(ctx, op)
@@ -247,7 +239,7 @@ func (b *Backuper) DiscardLoad(ctx context.Context, op id.OperationID) error {
 		if replaced, err := replacedBy(ctx, admin, copied.name()); err != nil || replaced != 0 {
 			return err
 		}
-		return b.removeLoad(ctx, copied)
+		return b.removeAll(ctx, copied, func(string) {})
 	})
 }
 
@@ -260,12 +252,7 @@ func (b *Backuper) AbandonLoad(ctx context.Context, op id.OperationID, attempts 
 	if err := b.DiscardLoad(ctx, op); err != nil {
 		return Loaded{}, err
 	}
-	why := &CutShortError{What: "restore", Attempts: attempts}
-	var in *interruptedError
-	if errors.As(last, &in) {
-		why.At = in.at
-	}
-	return Loaded{}, why
+	return Loaded{}, cutShort("restore", attempts, last)
 }
 
 // CheckLoad returns BACKUP_NOT_FOUND where there is nothing to load, and no copy either.
@@ -291,16 +278,5 @@ func unsuited(err error) error {
 }
 
 func differs(list []sidecar.Difference) error {
-	const shown = 3
-	text := ""
-	for i, d := range list[:min(len(list), shown)] {
-		if i > 0 {
-			text += "; "
-		}
-		text += d.String()
-	}
-	if more := len(list) - shown; more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	return fault.New(fault.BackupNotVerified, "the restored database is not what was backed up: %s", text)
+	return fault.New(fault.BackupNotVerified, "the restored database is not what was backed up: %s", backup.Summary(list))
 }

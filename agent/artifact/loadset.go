@@ -1,8 +1,6 @@
 package artifact
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -52,8 +50,12 @@ func (b *Backuper) openSet(req LoadRequest) (set *fileSet, err error) {
 		return set, err
 	}
 	set.took = made.Sub(set.manifest.CreatedAt)
-	if err := set.checkSidecar(); err != nil {
+	whole, err := isSidecar(set.sidecar, set.manifest.Manifest)
+	switch {
+	case err != nil:
 		return set, err
+	case !whole:
+		return set, unlike(errDamagedSidecar)
 	}
 	schema, err := set.schema()
 	if err == nil {
@@ -64,17 +66,6 @@ func (b *Backuper) openSet(req LoadRequest) (set *fileSet, err error) {
 
 func unlike(why error) error {
 	return fault.Wrap(why, fault.BackupNotVerified, "the backup cannot be restored: %s", why.Error())
-}
-
-func (s *fileSet) checkSidecar() error {
-	sum := sha256.New()
-	if _, err := io.Copy(sum, s.sidecar); err != nil {
-		return err
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != s.manifest.Sidecar.SHA256 {
-		return unlike(errors.New("its schema with owners and privileges is damaged: its SHA-256 is not the manifest's"))
-	}
-	return nil
 }
 
 // schema reads the sidecar from its beginning.

@@ -137,14 +137,20 @@ func (b *Backuper) checkSidecar(m backup.Manifest) error {
 		return err
 	}
 	defer file.Close()
+	whole, err := isSidecar(file, m)
+	if err == nil && !whole {
+		err = notVerified(errDamagedSidecar)
+	}
+	return err
+}
+
+var errDamagedSidecar = errors.New("its schema with owners and privileges is damaged: its SHA-256 is not the manifest's")
+
+// isSidecar reads a sidecar, and reports whether it is the one that the manifest names.
+func isSidecar(file io.Reader, m backup.Manifest) (bool, error) {
 	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return err
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != m.Sidecar.SHA256 {
-		return notVerified(errors.New("its schema with owners and privileges is damaged: its SHA-256 is not the manifest's"))
-	}
-	return nil
+	_, err := io.Copy(sum, file)
+	return hex.EncodeToString(sum.Sum(nil)) == m.Sidecar.SHA256, err
 }
 
 // stored hashes and counts what is read of the stored file.

@@ -56,7 +56,7 @@ func Compare(want Manifest, got Contents) []Difference {
 }
 
 // Summary names the first differences and counts the rest, for an operation's error message.
-func Summary(found []Difference) string {
+func Summary[D fmt.Stringer](found []D) string {
 	const shown = 3
 	var parts []string
 	for _, d := range found[:min(len(found), shown)] {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/artifact/sidecar"
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 // BenchmarkManyTables is about a managed database with 10,000 tables, each with an index, a sequence and a comment, one in ten
@@ -30,7 +31,7 @@ func BenchmarkManyTables(b *testing.B) {
 		found := check.Must(r.Compare(strings.NewReader(text), strings.NewReader(got)))(b)
 		b.ReportMetric(time.Since(began).Seconds(), "s/compare")
 		if len(found) > 0 {
-			b.Fatal(sidecar.Summary(found))
+			b.Fatal(backup.Summary(found))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -15,19 +14,6 @@ type Difference struct {
 }
 
 func (d Difference) String() string { return d.Object + " is " + d.What }
-
-// Summary names the first differences.
-func Summary(list []Difference) string {
-	const first = 5
-	var parts []string
-	for _, d := range list[:min(first, len(list))] {
-		parts = append(parts, d.String())
-	}
-	if more := len(list) - first; more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, "; ")
-}
 
 // Compare says where a schema-only dump of the copy differs from the sidecar, by object. Both are taken as what they say about
 // the copy, with the roles of now and without the policies that were dropped. The order of statements does not count.

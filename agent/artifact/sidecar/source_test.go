@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 func FuzzHeading(f *testing.F) {
@@ -76,10 +78,10 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestSummary(t *testing.T) {
 	list := []Difference{{"TABLE a", "missing"}, {"VIEW b", "different"}}
-	if got, want := Summary(list), "TABLE a is missing; VIEW b is different"; got != want {
+	if got, want := backup.Summary(list), "TABLE a is missing; VIEW b is different"; got != want {
 		t.Error(got)
 	}
-	if got := Summary(slices.Repeat(list, 4)); !strings.HasSuffix(got, "; and 3 more") {
+	if got := backup.Summary(slices.Repeat(list, 4)); !strings.HasSuffix(got, "; and 5 more") {
 		t.Error(got)
 	}
 }
