@@ -17,9 +17,9 @@ import (
 const lostEvery = 10 * time.Minute
 
 // registerLost registers the periodic task that finds what servers have lost.
-func (p *Plane) registerLost(u Pushed) {
+func (p *Plane) registerLost() {
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
-		Name: "lost " + u.Task, Every: lostEvery,
+		Name: "lost generations", Every: lostEvery,
 		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
 		Find: func(ctx context.Context) ([]server.Server, error) {
 			return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
@@ -27,14 +27,14 @@ func (p *Plane) registerLost(u Pushed) {
 			})
 		},
 		Do: func(ctx context.Context, s server.Server) error {
-			return p.UnlessSettled(ctx, u.Name+".not_compared", "", p.findLost(ctx, s, u))
+			return p.UnlessSettled(ctx, "generations.not_compared", "", p.findLost(ctx, s))
 		},
 	})
 }
 
 // findLost asks a server for the generations that it has, and records where they are lower than it is known to have had: what is
 // stored is then pushed again. It passes over an agent that is too old to be asked.
-func (p *Plane) findLost(ctx context.Context, s server.Server, u Pushed) error {
+func (p *Plane) findLost(ctx context.Context, s server.Server) error {
 	agent, err := p.Fleet.Agent(s)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (p *Plane) findLost(ctx context.Context, s server.Server, u Pushed) error {
 		if err != nil {
 			return err
 		}
-		failed = errors.Join(failed, p.compare(ctx, s.ID, u, part.Databases))
+		failed = errors.Join(failed, p.compare(ctx, s.ID, part.Databases))
 		if more = part.More && len(part.Databases) > 0; more {
 			after = part.Databases[len(part.Databases)-1].DatabaseID
 		}
@@ -56,17 +56,19 @@ func (p *Plane) findLost(ctx context.Context, s server.Server, u Pushed) error {
 	return failed
 }
 
-func (p *Plane) compare(ctx context.Context, of id.ServerID, u Pushed, list []command.AppliedIn) error {
-	has, dbs := map[id.DatabaseID]int64{}, make([]id.DatabaseID, 0, len(list))
+func (p *Plane) compare(ctx context.Context, of id.ServerID, list []command.AppliedIn) error {
+	has, dbs := map[id.DatabaseID]map[command.Kind]int64{}, make([]id.DatabaseID, 0, len(list))
 	for _, one := range list {
-		has[one.DatabaseID], dbs = one.Generations[u.Kind], append(dbs, one.DatabaseID)
+		has[one.DatabaseID], dbs = one.Generations, append(dbs, one.DatabaseID)
 	}
 	records, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
 		return tx.Storage().OnServer(ctx, of, dbs)
 	})
 	for _, r := range records {
-		if known := *u.Applied(&r); has[r.ID] < known {
-			err = errors.Join(err, p.lost(ctx, r.ID, u, known, has[r.ID]))
+		for _, u := range p.pushed {
+			if known, now := *u.Applied(&r), has[r.ID][u.Kind]; now < known {
+				err = errors.Join(err, p.lost(ctx, r.ID, u, known, now))
+			}
 		}
 	}
 	return err

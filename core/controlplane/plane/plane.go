@@ -21,6 +21,8 @@ type Plane struct {
 	Work   *work.Engine
 	Rounds *rounds.Runner
 	Calls  *Gate
+
+	pushed []Pushed // see RegisterPushed
 }
 
 // New checks the ports. It starts nothing.

@@ -25,9 +25,12 @@ type Pushed struct {
 	Send func(ctx context.Context, db id.DatabaseID) (sent int64, err error)
 }
 
-// RegisterPushed registers the periodic tasks.
+// RegisterPushed registers the periodic tasks. What servers have lost is looked for in one for all parts.
 func (p *Plane) RegisterPushed(u Pushed) {
-	p.registerLost(u)
+	if len(p.pushed) == 0 {
+		p.registerLost()
+	}
+	p.pushed = append(p.pushed, u)
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[database.Record]{
 		Name: u.Task, Every: RoundEvery, Limit: p.RoleWait, Of: OfRecord,
 		Key:  func(r database.Record) string { return string(r.ID) },
