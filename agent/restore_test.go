@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"fmt"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,11 +99,19 @@ func (s *stack) dumped(t testing.TB, w wanted) string {
 	var lines []string
 	for line := range strings.Lines(string(out)) {
 		if !strings.HasPrefix(line, `\restrict`) && !strings.HasPrefix(line, `\unrestrict`) { // with another word each time
+			if p := policyFor.FindStringSubmatch(line); p != nil {
+				roles := strings.Split(p[2], ", ")
+				slices.Sort(roles)
+				line = p[1] + strings.Join(roles, ", ") + p[3]
+			}
 			lines = append(lines, line)
 		}
 	}
 	return strings.Join(lines, "")
 }
+
+// policyFor is a policy for some roles: pg_dump lists them in the order in which PostgreSQL stores all roles at the time.
+var policyFor = regexp.MustCompile(`^(CREATE POLICY .* TO )([^()]+)( USING .*\n)$`)
 
 // wholeOf is what belongs to a database as a whole, with its grantors, and what is set in it.
 func (s *stack) wholeOf(t testing.TB, w wanted) string {
