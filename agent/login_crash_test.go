@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -9,6 +10,9 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
+
+// remembered is for how long PgBouncer refuses log-ins after PostgreSQL was down: its server_login_retry, and some time to act.
+const remembered = 1100 * time.Millisecond
 
 // eachPoint has PostgreSQL crash at every point of a flow, at which the agent stands still meanwhile; then the agent gets the
 // command again. That the agent dies there itself is in acceptance/crash.
@@ -29,7 +33,9 @@ func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wan
 				t.Helper()
 				running.kill()
 				running = s.serverCrash(t, point, c)
+				up := time.Now()
 				s.done(t, c)
+				time.Sleep(time.Until(up.Add(remembered)))
 			})
 			s.noOrphans(t)
 		})
