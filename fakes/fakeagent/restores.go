@@ -81,7 +81,7 @@ func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) 
 	clear(d.sessions)
 	s.lastOID++
 	d.oid, d.contents, d.extensions, d.size = firstOID+s.lastOID, r.copy.contents, r.copy.extensions, 0
-	d.open = c.Open
+	d.open, d.empty = c.Open, false
 	return command.Switched{DatabaseOID: d.oid, SizeBytes: d.bytes()}, nil
 }
 
