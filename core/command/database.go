@@ -48,9 +48,12 @@ const stepCloneEnsure = "clone.ensure"
 // Steps are those of a database for itself, and of one that a clone begins with.
 func (c EnsureDatabase) Steps() []string { return []string{string(c.About().Kind), stepCloneEnsure} }
 
-// Secrets are the passwords by username.
+// Secrets are the passwords by username; none where no log-in is proved.
 func (c EnsureDatabase) Secrets() map[string]string {
 	secrets := map[string]string{}
+	if c.Closed {
+		return secrets
+	}
 	for _, l := range c.Logins {
 		if l.Password != "" {
 			secrets[l.Username] = l.Password

@@ -2,6 +2,7 @@ package fakeagent
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -34,11 +35,21 @@ func (s *Server) Copies() (n int) {
 	return n
 }
 
+// Files counts the files of backups, with those that nobody lists.
+func (s *Server) Files() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.files)
+}
+
 // load does a part of the work with each call: it begins, it reads the file, and it compares.
 func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, error) {
 	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename}]
 	if found == nil {
 		return command.LoadReport{}, command.Refuse(command.ReasonNotFound, "there is no file %s", c.Source.Filename)
+	}
+	if !s.mapped(c) {
+		return command.LoadReport{}, command.Refuse(command.ReasonInvalid, "the owner of the other database is not named")
 	}
 	r := s.restores[op]
 	if r == nil {
@@ -64,6 +75,12 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 		r.report.SizeBytes = emptyDatabase + int64(len(r.copy.contents))
 	}
 	return r.report, nil
+}
+
+// mapped reports whether the owner of a file's database is named to be that of the copy, where they are two.
+func (s *Server) mapped(c command.Load) bool {
+	from, of := s.databases[c.Source.DatabaseID], s.databases[c.DatabaseID]
+	return from == nil || from == of || slices.Contains(c.Names, command.Renaming{From: from.name, To: of.name})
 }
 
 func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) (command.Switched, error) {
