@@ -54,10 +54,13 @@ const firstOID = 16383
 // makeDatabase makes a database; one that another operation has made is only proven again.
 func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	if d, found := s.databases[c.DatabaseID]; found {
-		if c.Closed {
-			return nil
+		if !c.Closed {
+			return proveAgain(d, c)
 		}
-		return proveAgain(d, c)
+		if !d.empty || d.madeBy != f.OperationID {
+			return command.Refuse(command.ReasonConflict, "the database is not one that this operation makes and has yet to fill")
+		}
+		return nil
 	}
 	for _, l := range c.Logins {
 		if s.taken(l.Username) {

@@ -108,6 +108,9 @@ func (s *Server) discard(op id.OperationID) (none command.None, err error) {
 		return none, command.Refuse(command.ReasonNotFound, "the operation has switched nothing")
 	}
 	r.replaced = nil
+	if j := s.jobs[op]; j != nil && j.spec.Passing {
+		delete(s.files, fileKey{j.spec.DatabaseID, j.spec.Filename})
+	}
 	return none, nil
 }
 
