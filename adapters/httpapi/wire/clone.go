@@ -6,7 +6,7 @@ import "github.com/pgherd/pgherd/core/backup"
 type CloneDatabase struct {
 	Name        string           `json:"name" description:"3-50 lowercase letters, digits and hyphens" example:"orders-copy"`
 	DisplayName string           `json:"displayName" description:"1-64 characters" example:"Copy of Orders"`
-	Filename    *backup.Filename `json:"filename,omitzero" description:"a backup; without one, as the database is now"`
+	Filename    *backup.Filename `json:"filename,omitzero" description:"none: as it is now" example:"20260301_113000.sql.gz"`
 }
 
 // ClonedDatabase is a clone that is being made, as the creation of a database returns it, and the operation that makes it.
