@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
@@ -284,6 +285,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 		elsewhere := slices.Contains(webhooks.CrashPoints, p) || // acceptance/webhooks kills there
 			slices.Contains(mails.CrashPoints, p) || // killsMailers does
 			strings.HasPrefix(p, string(restores.Kind)+".") || // the core's tests do, on fakes
+			strings.HasPrefix(p, string(clones.Kind)+".") || // likewise
 			strings.HasPrefix(p, "agent.settings.") || strings.HasPrefix(p, "agent.extension.") || // the agent's tests do
 			strings.HasPrefix(p, "agent.restore.")
 		if !hit[p] && !elsewhere {
