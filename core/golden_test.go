@@ -161,8 +161,8 @@ func TestGoldenStates(t *testing.T) {
 		"one a worker cancels it, and 10 s after its switch has begun a worker goes on with it. Any other restore has a\n" +
 		"worker all the time.\n")
 	section(t, &b, "Clone", cloneStages, clone.Stages, clone.Events, clone.Transitions)
-	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating` until\n" +
-		"its end, and then active or gone. The source is only read.\n")
+	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating`\n" +
+		"until its end, and then active or gone. The source is only read.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
