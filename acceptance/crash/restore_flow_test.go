@@ -47,11 +47,14 @@ func (r *restorable) open(t *testing.T, w *world) {
 		must(w.Admin(soon(t), "enroll", "--database", string(r.db.ID), "--route", "restore"))(t)
 	}
 	r.asOwner(t, w, "CREATE TABLE word AS SELECT 'old' AS said; "+r.more)
-	r.startBackup(t, w.api)
-	w.quiet(t)
+	o := r.startBackup(t, w.api)
+	eventually(t, "the backup is made", func() (bool, string) {
+		o = r.operation(t, w.api, o.ID)
+		return o.Status.Final(), o.Stage
+	})
 	list := r.backups(t, w.api)
 	if len(list) != 1 || list[0].VerifiedAt == nil {
-		t.Fatalf("backups: %+v", list)
+		t.Fatalf("%+v made %+v", o, list)
 	}
 	r.file = list[0].Filename
 }
