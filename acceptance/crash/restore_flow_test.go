@@ -36,17 +36,29 @@ const uncopyable = `CREATE FUNCTION trap() RETURNS boolean LANGUAGE plpgsql AS $
 // open makes the database and its backup.
 func (r *restorable) open(t *testing.T, w *world) {
 	t.Helper()
-	if r.file != "" {
-		return
+	if r.file == "" {
+		r.user = w.newUser(t, 1)
+		r.create(t, w)
+		r.backUpNow(t, w)
 	}
-	u, name := w.newUser(t, 1), newName("back")
-	r.guest = guest{user: u, db: must(u.at(w.api).Databases.Create(soon(t), wire.CreateDatabase{
+}
+
+// create makes the database.
+func (r *restorable) create(t *testing.T, w *world) {
+	t.Helper()
+	name := newName("back")
+	r.db = must(r.user.at(w.api).Databases.Create(soon(t), wire.CreateDatabase{
 		Name: name, DisplayName: name, RoleModel: &r.model,
-	}))(t)}
+	}))(t)
 	if r.model == database.SingleLogin {
 		must(w.Admin(soon(t), "enroll", "--database", string(r.db.ID), "--route", "restore"))(t)
 	}
 	r.asOwner(t, w, "CREATE TABLE word AS SELECT 'old' AS said; "+r.more)
+}
+
+// backUpNow makes the backup. It waits for nothing else.
+func (r *restorable) backUpNow(t *testing.T, w *world) {
+	t.Helper()
 	o := r.startBackup(t, w.api)
 	eventually(t, "the backup is made", func() (bool, string) {
 		o = r.operation(t, w.api, o.ID)
