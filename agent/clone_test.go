@@ -89,9 +89,15 @@ func (c cloning) switched(t testing.TB) {
 	c.done(t, c.proving())
 }
 
-// isShut demands that nobody gets into the clone, by whatever way.
+// isShut demands that nobody gets into the clone, by whatever way, and that each of the obstacles stands by itself.
 func (c cloning) isShut(t testing.TB, when string) {
 	t.Helper()
+	const open = `SELECT concat_ws(', ', (SELECT 'the database' FROM ledger.database WHERE id = $1 AND open),
+		(SELECT 'gates' FROM pooler.gate WHERE database = $2 AND open LIMIT 1),
+		(SELECT 'logins' FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid WHERE l.database_id = $1 AND r.rolcanlogin LIMIT 1))`
+	if found := c.one(t, open, c.clone.id, c.clone.name); found != "" {
+		t.Errorf("%s, open are %s", when, found)
+	}
 	for _, l := range c.clone.model.Logins() {
 		c.getsInNowhere(t, when, c.clone.present(l))
 	}

@@ -187,14 +187,18 @@ func cloneFromBackup(t *testing.T, s AgentStand) {
 	wantFile(t, s, spec, report)
 }
 
-// A clone that is closed before its switch leaves nothing: no database, no login, no copy and no file.
+// A clone that is closed before its switch, while a job runs too, leaves nothing: no database, no login, no copy and no file.
 func cloneClosed(t *testing.T, s AgentStand) {
 	c := cloningOf(t, s)
 	databases := s.Server.Databases()
-	for n := range len(c.steps()) + 1 {
+	begun := map[int]command.Command{1: c.dump, 2: c.load} // after so many steps
+	for n := range 2 * (len(c.steps()) + 1) {
 		c.fence = newFence()
-		for _, step := range c.steps()[:n] {
+		for _, step := range c.steps()[:n/2] {
 			step(t)
+		}
+		if job := begun[n/2]; job != nil && n%2 == 1 {
+			must(s.Agent.Do(bounded(t), c.fence, job))(t)
 		}
 		for range 2 {
 			noError(t, ports.Close(bounded(t), s.Agent, c.fence))
