@@ -20,7 +20,7 @@ type Backup struct {
 	// BackupFailed with ReasonStorageFull.
 	MaxBytes int64 `json:"maxBytes,omitempty" agent:"later"`
 	// Passing says that the file serves only the operation that makes it, a clone, and is nobody's backup. It completes no
-	// operation: Close removes it, and DeleteBackup does once nothing needs it any more.
+	// operation: Close removes it, and so does Discard.
 	Passing bool `json:"passing,omitempty" agent:"later"`
 }
 

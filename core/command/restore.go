@@ -157,8 +157,8 @@ func (c Switch) About() About { return ofDatabase("restore.switch", c.DatabaseID
 // Check implements Command.
 func (c Switch) Check() error { return checkDatabase(c.DatabaseID) }
 
-// Discard gives up the database that a Switch of the same operation has replaced: it is dropped soon. ReasonNotFound: the
-// operation has switched nothing.
+// Discard gives up the database that a Switch of the same operation has replaced, which is dropped soon, and removes a file that
+// only the operation needed. ReasonNotFound: the operation has switched nothing.
 type Discard struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID `json:"databaseId"`

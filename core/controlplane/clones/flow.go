@@ -27,7 +27,7 @@ func (c *Clones) register() {
 		},
 		Step:     c.step,
 		Withdraw: c.withdraw,
-		Calls:    []string{"ensure", "dump", "load", "switch", "discard", "erase", "prove", "close"},
+		Calls:    []string{"ensure", "dump", "load", "switch", "discard", "prove", "close"},
 		Commits: []string{
 			string(clone.Dumping), string(clone.Loading), string(clone.Switching), string(clone.Settling), string(clone.Failing),
 			string(clone.Canceling), "succeeded", "failed", "canceled",

@@ -66,36 +66,25 @@ func (t turn) update(ctx context.Context, tx ports.Tx, change func(*database.Rec
 	return tx.Databases().Save(ctx, stored)
 }
 
-// settle has given up what only the making needed, and the owner's log-in proved. A refusal for good changes nothing about the
-// clone, which is whole and equal: its owner may even have set another password by now.
+// settle has given up what only the making needed, a file too, and the owner's log-in proved. A refusal for good changes nothing
+// about the clone, which is whole and equal: its owner may even have set another password by now.
 func (t turn) settle(ctx context.Context) (work.Next, error) {
 	spec, err := drafts.Spec(ctx, t.c.plane, t.record)
 	if err != nil {
 		return work.Next{}, err
 	}
-	steps := []rest{{"discard", func(ctx context.Context, f ports.Fence) error {
-		return ports.Tell(ctx, t.agent, f, command.Discard{DatabaseID: t.record.ID})
-	}}, {"prove", func(ctx context.Context, f ports.Fence) error { return ports.Tell(ctx, t.agent, f, spec) }}}
-	if t.Input.Fresh {
-		steps = append(steps, rest{"erase", func(ctx context.Context, _ ports.Fence) error {
-			_, err := ports.Ask(ctx, t.agent, command.DeleteBackup{DatabaseID: t.source.ID, Filename: t.Input.Filename})
-			return err
-		}})
-	}
-	for _, s := range steps {
-		if err := t.Call(ctx, s.call, s.do); plane.RefusedForGood(err) {
+	for _, s := range []struct {
+		call string
+		told command.Returning[command.None]
+	}{{"discard", command.Discard{DatabaseID: t.record.ID}}, {"prove", spec}} {
+		err := t.Call(ctx, s.call, func(ctx context.Context, f ports.Fence) error { return ports.Tell(ctx, t.agent, f, s.told) })
+		if plane.RefusedForGood(err) {
 			t.Log("clone."+s.call+"_refused", err)
 		} else if err != nil {
 			return work.Next{}, err
 		}
 	}
 	return t.Finish(ctx, t.succeeded())
-}
-
-// rest is a call of an agent that is left to do once a clone is whole.
-type rest struct {
-	call string
-	do   func(context.Context, ports.Fence) error
 }
 
 func (t turn) succeeded() work.Ending {
