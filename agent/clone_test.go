@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -54,14 +55,12 @@ func (c cloning) load() protocol.Command {
 	})
 }
 
-func (c cloning) renamings() (list []command.Renaming) {
-	of, as := c.source.names(), c.clone.names()
-	list = []command.Renaming{{From: of.Owner, To: as.Owner}, {From: of.Holder, To: as.Holder}}
-	if c.source.model == database.Managed {
-		list = append(list, command.Renaming{From: of.Runtime, To: as.Runtime}, command.Renaming{From: of.Readonly, To: as.Readonly},
-			command.Renaming{From: of.ReadGroup, To: as.ReadGroup}, command.Renaming{From: of.WriteGroup, To: as.WriteGroup})
-	}
-	return list
+func (c cloning) renamings() []command.Renaming {
+	return clone.Names(c.source.record(), c.clone.record())
+}
+
+func (w wanted) record() database.Record {
+	return database.Record{ID: w.databaseID(), Name: w.name, RoleModel: w.model}
 }
 
 // proving is the command that proves the log-in of the clone's owner.
@@ -221,7 +220,8 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 	first, second := s.opened(t, source.additional(1, role.Custom)), s.opened(t, source.additional(2, role.ReadWrite))
 	stranger := s.made(t, database.SingleLogin)
 	check.Must(s.owner(t, source).Exec(fmt.Sprintf(furnishing, source.name, first.username, second.username)))(t)
-	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT SELECT ON things TO %[1]q, pg_monitor; GRANT USAGE ON SCHEMA public TO %[1]q;
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT SELECT ON things TO %[1]q, pg_monitor;
+		GRANT USAGE ON SCHEMA public TO %[1]q;
 		CREATE POLICY mixed ON things TO %[1]q, %[2]q, pg_monitor USING (true); CREATE POLICY theirs ON things TO %[1]q USING (true);
 		ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO %[1]q; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[3]q;
 		GRANT SELECT ON LARGE OBJECT 4711 TO %[1]q WITH GRANT OPTION; UPDATE things SET mine = ''`,
@@ -259,7 +259,8 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 // Text that mentions a role stays as it is, wherever it stands.
 func TestACloneKeepsTexts(t *testing.T) {
 	s, source := databaseStack(t)
-	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q; CREATE TABLE %[1]q.%[2]q (%[1]q text DEFAULT 'OWNER TO %[1]s');
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q;
+		CREATE TABLE %[1]q.%[2]q (%[1]q text DEFAULT 'OWNER TO %[1]s');
 		INSERT INTO %[1]q.%[2]q VALUES ('%[1]s'); CREATE FUNCTION public.who() RETURNS text LANGUAGE sql SET application_name TO '%[1]s'
 			AS 'SELECT ''GRANT ALL ON t TO "%[1]s";''::text';
 		COMMENT ON FUNCTION public.who() IS '-- Name: who(); Type: FUNCTION; Schema: public; Owner: %[1]s

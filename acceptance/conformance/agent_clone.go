@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/ports"
@@ -41,20 +42,14 @@ func cloningOf(t *testing.T, s AgentStand) *cloning {
 	}
 	c.clone.Closed = true
 	c.load = command.Load{
-		DatabaseID: c.clone.DatabaseID, Compare: true, Names: renamings(g.spec, c.clone),
+		DatabaseID: c.clone.DatabaseID, Compare: true, Names: clone.Names(recordOf(g.spec), recordOf(c.clone)),
 		Source: command.Source{DatabaseID: g.spec.DatabaseID, Filename: passingName},
 	}
 	return c
 }
 
-func renamings(of, as command.EnsureDatabase) (list []command.Renaming) {
-	from, to := of.Names(), as.Names()
-	list = []command.Renaming{{From: from.Owner, To: to.Owner}, {From: from.Holder, To: to.Holder}}
-	if of.RoleModel == database.Managed {
-		list = append(list, command.Renaming{From: from.Runtime, To: to.Runtime}, command.Renaming{From: from.Readonly, To: to.Readonly},
-			command.Renaming{From: from.ReadGroup, To: to.ReadGroup}, command.Renaming{From: from.WriteGroup, To: to.WriteGroup})
-	}
-	return list
+func recordOf(c command.EnsureDatabase) database.Record {
+	return database.Record{ID: c.DatabaseID, Name: c.Name, RoleModel: c.RoleModel}
 }
 
 // steps carry the clone out up to its switch.
