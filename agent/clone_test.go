@@ -102,10 +102,15 @@ func (c cloning) isShut(t testing.TB, when string) {
 	}
 }
 
-func (c cloning) noPassingFile(t testing.TB) {
+func (c cloning) passingFiles(t testing.TB) []string {
 	t.Helper()
 	stem := strings.TrimSuffix(passingName, ".sql.gz")
-	if files := check.Must(filepath.Glob(filepath.Join(c.config.BackupDir, c.source.id, stem+"*")))(t); len(files) > 0 {
+	return check.Must(filepath.Glob(filepath.Join(c.config.BackupDir, c.source.id, stem+"*")))(t)
+}
+
+func (c cloning) noPassingFile(t testing.TB) {
+	t.Helper()
+	if files := c.passingFiles(t); len(files) > 0 {
 		t.Errorf("the file that the clone was made from is left: %v", files)
 	}
 }
@@ -306,4 +311,29 @@ func TestAClosedDatabaseStaysClosed(t *testing.T) {
 	of := cloning{s, c.source, open}
 	s.refusedFor(t, command.ReasonConflict, of.ensure())
 	s.getsIn(t, "one that is open", open.present(database.OwnerLogin))
+}
+
+// A clone of which nobody speaks any more, as after a restore of the control plane from a backup, does not keep its file for good.
+func TestTheFileOfAForgottenCloneIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	first := s.child(t, "")
+	s.startBouncer(t, t.Context())
+	c, other := s.cloningOf(s.made(t, database.SingleLogin)), s.cloningOf(s.made(t, database.SingleLogin))
+	for _, of := range []cloning{c, other} {
+		s.saved(t, of.source)
+		s.done(t, of.ensure())
+		s.wantBackup(t, of.dump(), command.BackupDone, "")
+	}
+	first.kill()
+	const silent = "UPDATE ledger.operation SET spoken_at = now() - interval '31 days' WHERE id <> $1"
+	check.Must(s.super.Exec(silent, other.clone.operation))(t)
+	s.child(t, "")
+	check.Eventually(t, "the file is left", func() bool { return len(c.passingFiles(t)) == 0 })
+	if len(other.passingFiles(t)) == 0 {
+		t.Error("the file of a clone that is under way is gone")
+	}
+	check.Must(os.Stat(filepath.Join(s.config.BackupDir, c.source.id, backupName)))(t)
+	s.done(t, closing(other.clone.operation))
+	other.noPassingFile(t)
 }
