@@ -219,7 +219,7 @@ func (c cloning) stateOf(t testing.TB, w wanted) string {
 }
 
 // Who is no role of the clone gets nothing in it: neither the source's additional roles, nor another account's, nor PostgreSQL's
-// own. What was theirs is the owner's.
+// own, nor the clone's under the names that they have in the source. What was theirs is the owner's.
 func TestACloneHasNoOtherRoles(t *testing.T) {
 	s, source := databaseStack(t)
 	first, second := s.opened(t, source.additional(1, role.Custom)), s.opened(t, source.additional(2, role.ReadWrite))
@@ -236,9 +236,14 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 		GRANT SELECT (name) ON things TO %[1]q; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]q`,
 		source.names().Runtime, stranger.name)))(t)
 	c := s.cloningOf(source)
+	s.done(t, c.ensure())
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT TRIGGER ON things TO %[1]s;
+		ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]s; CREATE POLICY claims ON things TO %[1]s USING (true)`, c.clone.names().Runtime)))(t)
 	notes := c.loaded(t)
-	want := []string{"few ON public.things", "theirs ON public.things"}
-	if len(notes) != len(want) || !strings.Contains(notes[0], want[0]) || !strings.Contains(notes[1], want[1]) {
+	want := []string{"claims ON public.things", "few ON public.things", "theirs ON public.things"}
+	if len(notes) != len(want) || slices.ContainsFunc(want, func(policy string) bool {
+		return !slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, policy) })
+	}) {
 		t.Errorf("notes: %q, want %q", notes, want)
 	}
 	c.switched(t)
@@ -250,7 +255,7 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 		t.Errorf("in the clone, %s have something", roles)
 	}
 	dump := s.dumped(t, c.clone)
-	for _, name := range []string{source.name, compact(source.id), stranger.name, "pg_monitor"} {
+	for _, name := range []string{source.name, compact(source.id), stranger.name, "pg_monitor", "TRIGGER", "claims"} {
 		if strings.Contains(dump, name) {
 			t.Errorf("the clone knows %s:\n%s", name, dump)
 		}
@@ -313,7 +318,7 @@ func TestAClosedDatabaseStaysClosed(t *testing.T) {
 	s.getsIn(t, "one that is open", open.present(database.OwnerLogin))
 }
 
-// A clone of which nobody speaks any more, as after a restore of the control plane from a backup, does not keep its file for good.
+// A clone of which nobody speaks any more, as after a restore of the metadata from a backup, does not keep its file for good.
 func TestTheFileOfAForgottenCloneIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
