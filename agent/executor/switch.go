@@ -77,7 +77,7 @@ func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error
 		return err
 	}
 	crash.Point(crash.SwitchGateClosed)
-	if err := x.empty(ctx, d); err != nil {
+	if err := x.emptyAtOnce(ctx, d); err != nil {
 		return err
 	}
 	if err := x.awaitAlone(ctx, d); err != nil {
