@@ -238,7 +238,8 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 	c := s.cloningOf(source)
 	s.done(t, c.ensure())
 	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT TRIGGER ON things TO %[1]s;
-		ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]s; CREATE POLICY claims ON things TO %[1]s USING (true)`, c.clone.names().Runtime)))(t)
+		ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]s;
+		CREATE POLICY claims ON things TO %[1]s USING (true)`, c.clone.names().Runtime)))(t)
 	notes := c.loaded(t)
 	want := []string{"claims ON public.things", "few ON public.things", "theirs ON public.things"}
 	if len(notes) != len(want) || slices.ContainsFunc(want, func(policy string) bool {
