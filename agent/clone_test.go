@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -54,14 +55,12 @@ func (c cloning) load() protocol.Command {
 	})
 }
 
-func (c cloning) renamings() (list []command.Renaming) {
-	of, as := c.source.names(), c.clone.names()
-	list = []command.Renaming{{From: of.Owner, To: as.Owner}, {From: of.Holder, To: as.Holder}}
-	if c.source.model == database.Managed {
-		list = append(list, command.Renaming{From: of.Runtime, To: as.Runtime}, command.Renaming{From: of.Readonly, To: as.Readonly},
-			command.Renaming{From: of.ReadGroup, To: as.ReadGroup}, command.Renaming{From: of.WriteGroup, To: as.WriteGroup})
-	}
-	return list
+func (c cloning) renamings() []command.Renaming {
+	return clone.Names(c.source.record(), c.clone.record())
+}
+
+func (w wanted) record() database.Record {
+	return database.Record{ID: w.databaseID(), Name: w.name, RoleModel: w.model}
 }
 
 // proving is the command that proves the log-in of the clone's owner.
@@ -89,18 +88,29 @@ func (c cloning) switched(t testing.TB) {
 	c.done(t, c.proving())
 }
 
-// isShut demands that nobody gets into the clone, by whatever way.
+// isShut demands that nobody gets into the clone, by whatever way, and that each of the obstacles stands by itself.
 func (c cloning) isShut(t testing.TB, when string) {
 	t.Helper()
+	const open = `SELECT concat_ws(', ', (SELECT 'the database' FROM ledger.database WHERE id = $1 AND open),
+		(SELECT 'gates' FROM pooler.gate WHERE database = $2 AND open LIMIT 1),
+		(SELECT 'logins' FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid WHERE l.database_id = $1 AND r.rolcanlogin LIMIT 1))`
+	if found := c.one(t, open, c.clone.id, c.clone.name); found != "" {
+		t.Errorf("%s, open are %s", when, found)
+	}
 	for _, l := range c.clone.model.Logins() {
 		c.getsInNowhere(t, when, c.clone.present(l))
 	}
 }
 
-func (c cloning) noPassingFile(t testing.TB) {
+func (c cloning) passingFiles(t testing.TB) []string {
 	t.Helper()
 	stem := strings.TrimSuffix(passingName, ".sql.gz")
-	if files := check.Must(filepath.Glob(filepath.Join(c.config.BackupDir, c.source.id, stem+"*")))(t); len(files) > 0 {
+	return check.Must(filepath.Glob(filepath.Join(c.config.BackupDir, c.source.id, stem+"*")))(t)
+}
+
+func (c cloning) noPassingFile(t testing.TB) {
+	t.Helper()
+	if files := c.passingFiles(t); len(files) > 0 {
 		t.Errorf("the file that the clone was made from is left: %v", files)
 	}
 }
@@ -209,13 +219,14 @@ func (c cloning) stateOf(t testing.TB, w wanted) string {
 }
 
 // Who is no role of the clone gets nothing in it: neither the source's additional roles, nor another account's, nor PostgreSQL's
-// own. What was theirs is the owner's.
+// own, nor the clone's under the names that they have in the source. What was theirs is the owner's.
 func TestACloneHasNoOtherRoles(t *testing.T) {
 	s, source := databaseStack(t)
 	first, second := s.opened(t, source.additional(1, role.Custom)), s.opened(t, source.additional(2, role.ReadWrite))
 	stranger := s.made(t, database.SingleLogin)
 	check.Must(s.owner(t, source).Exec(fmt.Sprintf(furnishing, source.name, first.username, second.username)))(t)
-	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT SELECT ON things TO %[1]q, pg_monitor; GRANT USAGE ON SCHEMA public TO %[1]q;
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT SELECT ON things TO %[1]q, pg_monitor;
+		GRANT USAGE ON SCHEMA public TO %[1]q;
 		CREATE POLICY mixed ON things TO %[1]q, %[2]q, pg_monitor USING (true); CREATE POLICY theirs ON things TO %[1]q USING (true);
 		ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO %[1]q; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[3]q;
 		GRANT SELECT ON LARGE OBJECT 4711 TO %[1]q WITH GRANT OPTION; UPDATE things SET mine = ''`,
@@ -225,9 +236,15 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 		GRANT SELECT (name) ON things TO %[1]q; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]q`,
 		source.names().Runtime, stranger.name)))(t)
 	c := s.cloningOf(source)
+	s.done(t, c.ensure())
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT TRIGGER ON things TO %[1]s;
+		ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]s;
+		CREATE POLICY claims ON things TO %[1]s USING (true)`, c.clone.names().Runtime)))(t)
 	notes := c.loaded(t)
-	want := []string{"few ON public.things", "theirs ON public.things"}
-	if len(notes) != len(want) || !strings.Contains(notes[0], want[0]) || !strings.Contains(notes[1], want[1]) {
+	want := []string{"claims ON public.things", "few ON public.things", "theirs ON public.things"}
+	if len(notes) != len(want) || slices.ContainsFunc(want, func(policy string) bool {
+		return !slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, policy) })
+	}) {
 		t.Errorf("notes: %q, want %q", notes, want)
 	}
 	c.switched(t)
@@ -239,7 +256,7 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 		t.Errorf("in the clone, %s have something", roles)
 	}
 	dump := s.dumped(t, c.clone)
-	for _, name := range []string{source.name, compact(source.id), stranger.name, "pg_monitor"} {
+	for _, name := range []string{source.name, compact(source.id), stranger.name, "pg_monitor", "TRIGGER", "claims"} {
 		if strings.Contains(dump, name) {
 			t.Errorf("the clone knows %s:\n%s", name, dump)
 		}
@@ -253,7 +270,8 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 // Text that mentions a role stays as it is, wherever it stands.
 func TestACloneKeepsTexts(t *testing.T) {
 	s, source := databaseStack(t)
-	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q; CREATE TABLE %[1]q.%[2]q (%[1]q text DEFAULT 'OWNER TO %[1]s');
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q;
+		CREATE TABLE %[1]q.%[2]q (%[1]q text DEFAULT 'OWNER TO %[1]s');
 		INSERT INTO %[1]q.%[2]q VALUES ('%[1]s'); CREATE FUNCTION public.who() RETURNS text LANGUAGE sql SET application_name TO '%[1]s'
 			AS 'SELECT ''GRANT ALL ON t TO "%[1]s";''::text';
 		COMMENT ON FUNCTION public.who() IS '-- Name: who(); Type: FUNCTION; Schema: public; Owner: %[1]s
@@ -299,4 +317,29 @@ func TestAClosedDatabaseStaysClosed(t *testing.T) {
 	of := cloning{s, c.source, open}
 	s.refusedFor(t, command.ReasonConflict, of.ensure())
 	s.getsIn(t, "one that is open", open.present(database.OwnerLogin))
+}
+
+// A clone of which nobody speaks any more, as after a restore of the metadata from a backup, does not keep its file for good.
+func TestTheFileOfAForgottenCloneIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	first := s.child(t, "")
+	s.startBouncer(t, t.Context())
+	c, other := s.cloningOf(s.made(t, database.SingleLogin)), s.cloningOf(s.made(t, database.SingleLogin))
+	for _, of := range []cloning{c, other} {
+		s.saved(t, of.source)
+		s.done(t, of.ensure())
+		s.wantBackup(t, of.dump(), command.BackupDone, "")
+	}
+	first.kill()
+	const silent = "UPDATE ledger.operation SET spoken_at = now() - interval '31 days' WHERE id <> $1"
+	check.Must(s.super.Exec(silent, other.clone.operation))(t)
+	s.child(t, "")
+	check.Eventually(t, "the file is left", func() bool { return len(c.passingFiles(t)) == 0 })
+	if len(other.passingFiles(t)) == 0 {
+		t.Error("the file of a clone that is under way is gone")
+	}
+	check.Must(os.Stat(filepath.Join(s.config.BackupDir, c.source.id, backupName)))(t)
+	s.done(t, closing(other.clone.operation))
+	other.noPassingFile(t)
 }

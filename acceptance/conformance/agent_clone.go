@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/ports"
@@ -41,20 +42,14 @@ func cloningOf(t *testing.T, s AgentStand) *cloning {
 	}
 	c.clone.Closed = true
 	c.load = command.Load{
-		DatabaseID: c.clone.DatabaseID, Compare: true, Names: renamings(g.spec, c.clone),
+		DatabaseID: c.clone.DatabaseID, Compare: true, Names: clone.Names(recordOf(g.spec), recordOf(c.clone)),
 		Source: command.Source{DatabaseID: g.spec.DatabaseID, Filename: passingName},
 	}
 	return c
 }
 
-func renamings(of, as command.EnsureDatabase) (list []command.Renaming) {
-	from, to := of.Names(), as.Names()
-	list = []command.Renaming{{From: from.Owner, To: to.Owner}, {From: from.Holder, To: to.Holder}}
-	if of.RoleModel == database.Managed {
-		list = append(list, command.Renaming{From: from.Runtime, To: to.Runtime}, command.Renaming{From: from.Readonly, To: to.Readonly},
-			command.Renaming{From: from.ReadGroup, To: to.ReadGroup}, command.Renaming{From: from.WriteGroup, To: to.WriteGroup})
-	}
-	return list
+func recordOf(c command.EnsureDatabase) database.Record {
+	return database.Record{ID: c.DatabaseID, Name: c.Name, RoleModel: c.RoleModel}
 }
 
 // steps carry the clone out up to its switch.
@@ -187,14 +182,18 @@ func cloneFromBackup(t *testing.T, s AgentStand) {
 	wantFile(t, s, spec, report)
 }
 
-// A clone that is closed before its switch leaves nothing: no database, no login, no copy and no file.
+// A clone that is closed before its switch, while a job runs too, leaves nothing: no database, no login, no copy and no file.
 func cloneClosed(t *testing.T, s AgentStand) {
 	c := cloningOf(t, s)
 	databases := s.Server.Databases()
-	for n := range len(c.steps()) + 1 {
+	begun := map[int]command.Command{1: c.dump, 2: c.load} // after so many steps
+	for n := range 2 * (len(c.steps()) + 1) {
 		c.fence = newFence()
-		for _, step := range c.steps()[:n] {
+		for _, step := range c.steps()[:n/2] {
 			step(t)
+		}
+		if job := begun[n/2]; job != nil && n%2 == 1 {
+			must(s.Agent.Do(bounded(t), c.fence, job))(t)
 		}
 		for range 2 {
 			noError(t, ports.Close(bounded(t), s.Agent, c.fence))

@@ -204,7 +204,7 @@ func notes(dropped []string) (list []string) {
 		if i == command.MostNotes-1 && len(dropped) > command.MostNotes {
 			return append(list, fmt.Sprintf("and so were %d more policies", len(dropped)-i))
 		}
-		list = append(list, "policy "+p+" was left out: none of its roles stands any more")
+		list = append(list, "policy "+p+" was left out: the database has none of its roles")
 	}
 	return list
 }

@@ -163,8 +163,8 @@ func (p plan) rightsStatements() []string {
 	)
 }
 
-// renameStatements give the database its name, record it, and let its logins in unless it stays closed. CONNECT is granted to the other logins as the
-// owner: only then can the owner revoke it later.
+// renameStatements give the database its name, record it, and let its logins in unless it stays closed. CONNECT is granted to the
+// other logins as the owner: only then can the owner revoke it later.
 func (p plan) renameStatements() []string {
 	db, name := ident(p.temporary), p.names.Owner
 	var s []string

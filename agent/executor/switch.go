@@ -11,7 +11,6 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // switchOver puts the copy of an operation in the place of the database. Before the one transaction that does so, whatever fails
@@ -214,21 +213,11 @@ func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Di
 	}
 	crash.Point(crash.DiscardPassing)
 	none, err = conclude(ctx, x, e, none, crash.DiscardReply,
-		"UPDATE ledger.copy SET until_closed = false WHERE name = "+quote(s.name))
+		"UPDATE ledger.copy SET until_closed = false WHERE name = "+quote(s.name),
+		"DELETE FROM ledger.job WHERE operation_id = "+quote(e.OperationID)+" AND "+passing)
 	loop.Wake(x.unwanted)
 	return none, err
 }
 
 // Unwanted wakes who drops copies when there is one that nobody wants any more.
 func (x *Executor) Unwanted() <-chan struct{} { return x.unwanted }
-
-// discardPassing removes what jobs have made that are only steps of their operation.
-func (x *Executor) discardPassing(ctx context.Context, operation string) error {
-	all, err := x.Jobs.Of(ctx, id.OperationID(operation))
-	for _, j := range all {
-		if j.Step != string(j.Kind) {
-			err = errors.Join(err, x.Jobs.Discard(ctx, j))
-		}
-	}
-	return err
-}
