@@ -57,6 +57,16 @@ var cloning = []Scenario{
 		s.hasNotes(ada, copied, "kept")
 		s.Refused(refusal(ada.CreateRole(copied.ID, NewRole{"Reports", "custom", 1, "one"})), "MANAGED_ROLE_CONFLICT")
 	}},
+	{Name: "a clone of a backup that predates additional roles has none", Needs: []Ability{Restoring}, Play: func(s *Stage) {
+		ada, made := s.Clonable()
+		s.OK(s.Connects(made.Login()).Write("kept"))
+		file := ada.FinishesBackup(made.ID)
+		s.OK(s.Predate(made, file))
+		copied := ada.Clones(made, NewClone{Name: s.Name("copy"), Filename: &file})
+		s.hasNotes(ada, copied, "kept")
+		s.Refused(refusal(ada.CreateRole(copied.ID, NewRole{"Reports", "custom", 1, "one"})), "CUSTOM_ROLE_REQUIRES_V3_CLONE")
+		ada.AddsRole(made, "Reports", "custom")
+	}},
 	{Name: "a repeated request with the same key gets the same clone and password", Needs: []Ability{Restoring},
 		Play: func(s *Stage) {
 			ada, made := s.Clonable()
