@@ -72,7 +72,7 @@ func newService(t testing.TB) *service {
 		}
 		s.hosts = append(s.hosts, cp)
 	}
-	for _, feature := range []string{"additional-roles", "extension-catalog", "restore"} {
+	for _, feature := range []string{"additional-roles", "extension-catalog", "restore", "clone"} {
 		if err := s.hosts[0].Operator.SetFeature(context.Background(), feature, true); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,8 @@ func (s *service) world() spec.World {
 	customers := fakeCustomers{s.agent}
 	return spec.World{
 		Routes: routes(), Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
-		HoldBackup: s.holdBackup, Spoil: s.spoil, OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
+		HoldBackup: s.holdBackup, Spoil: s.spoil, Predate: s.predate,
+		OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
 		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox), Restores: true,
 	}
 }

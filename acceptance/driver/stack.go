@@ -137,7 +137,8 @@ func (r *realService) world() spec.World {
 	apps := applications{r}
 	w := spec.World{
 		Routes: routes(), Operator: realOperator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
-		HoldBackup: apps.holdBackup, Spoil: apps.spoil, OnServer: onServer{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
+		HoldBackup: apps.holdBackup, Spoil: apps.spoil, Predate: r.predate,
+		OnServer: onServer{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
 		Outages: outages{r}, Mails: r.mails, Restores: true,
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -31,7 +32,8 @@ type LoadRequest struct {
 	Filename       backup.Filename
 	ManifestSHA256 string // of the manifest beside the file; empty: any
 
-	// Names are what the roles of the source are called in the copy, by their names there; nil: all of the server's keep theirs.
+	// Names are what roles of the source are called in the copy, by their names there. All others of the server's keep theirs in a
+	// copy of the database's own backup; in one of another database's they are no roles of the copy.
 	Names map[string]string
 	Rows  bool // compare the contents of tables and large objects too
 }
@@ -202,7 +204,7 @@ func notes(dropped []string) (list []string) {
 		if i == command.MostNotes-1 && len(dropped) > command.MostNotes {
 			return append(list, fmt.Sprintf("and so were %d more policies", len(dropped)-i))
 		}
-		list = append(list, "policy "+p+" was left out: none of its roles stands any more")
+		list = append(list, "policy "+p+" was left out: the database has none of its roles")
 	}
 	return list
 }
@@ -212,10 +214,12 @@ const loadShare = 90
 
 // standingFor are the roles of the copy. The server's are read once the copy is loaded: later ones have nothing in it.
 func standingFor(ctx context.Context, admin *sql.DB, req LoadRequest) (sidecar.Roles, error) {
-	if req.Names != nil {
+	if req.Source != req.DatabaseID {
 		return sidecar.Roles{Owner: req.Owner, Names: req.Names}, nil
 	}
-	return sidecar.Standing(ctx, admin, req.Owner)
+	roles, err := sidecar.Standing(ctx, admin, req.Owner)
+	maps.Copy(roles.Names, req.Names)
+	return roles, err
 }
 
 // restoreSet restores the file of an open set.

@@ -10,7 +10,7 @@ import (
 // However many policies there are, the report has room for what is said of them.
 func TestNotesOfALoadAreBounded(t *testing.T) {
 	for dropped, want := range map[int]string{
-		command.MostNotes:     "policy p99 was left out: none of its roles stands any more",
+		command.MostNotes:     "policy p99 was left out: the database has none of its roles",
 		command.MostNotes + 7: "and so were 8 more policies",
 	} {
 		var names []string

@@ -33,8 +33,12 @@ const prune = `
 	former AS (DELETE FROM pooler.former f WHERE f.gone < now() - $1 * interval '1 second')
 	DELETE FROM ledger.operation o USING old WHERE o.id = old.id`
 
-// Prune forgets what the ledger need not remember any longer, and returns how many operations that were.
+// Prune forgets what the ledger need not remember any longer, and returns how many operations that were. A file that would be
+// forgotten with its operation is removed before.
 func (x *Executor) Prune(ctx context.Context) (int64, error) {
+	if err := x.discardForgotten(ctx); err != nil {
+		return 0, err
+	}
 	done, err := x.db.ExecContext(ctx, prune, memory.Seconds(), string(command.Close{}.About().Kind), command.OperationResource(""))
 	if err != nil {
 		return 0, err

@@ -77,7 +77,7 @@ func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error
 		return err
 	}
 	crash.Point(crash.SwitchGateClosed)
-	if err := x.empty(ctx, d); err != nil {
+	if err := x.emptyAtOnce(ctx, d); err != nil {
 		return err
 	}
 	if err := x.awaitAlone(ctx, d); err != nil {
@@ -194,7 +194,8 @@ func (x *Executor) isAt(ctx context.Context, d databaseRow, s copyRow) error {
 	})
 }
 
-// discard gives up what a switch has replaced. The sweep drops it.
+// discard gives up what a switch has replaced, which the sweep drops, and removes what only the operation needed: the file that a
+// clone was made from.
 func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Discard) (none command.None, err error) {
 	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
 	if err != nil {
@@ -204,11 +205,16 @@ func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Di
 	if err == nil && !s.switched() {
 		err = command.Refuse(command.ReasonNotFound, "the operation has switched nothing")
 	}
+	if err == nil {
+		err = x.discardPassing(ctx, e.OperationID)
+	}
 	if err != nil {
 		return none, err
 	}
+	crash.Point(crash.DiscardPassing)
 	none, err = conclude(ctx, x, e, none, crash.DiscardReply,
-		"UPDATE ledger.copy SET until_closed = false WHERE name = "+quote(s.name))
+		"UPDATE ledger.copy SET until_closed = false WHERE name = "+quote(s.name),
+		"DELETE FROM ledger.job WHERE operation_id = "+quote(e.OperationID)+" AND "+passing)
 	loop.Wake(x.unwanted)
 	return none, err
 }
