@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -20,11 +21,12 @@ import (
 func TestEveryPublicKindMakesEvents(t *testing.T) {
 	w := newWorld(t)
 	r := w.reached(w.made("shop").Record.ID)
+	input := clone.Input{DatabaseID: w.made("copy").Record.ID} // which no other kind reads
 	var want []string
 	for _, k := range w.Work.Public() {
 		work := operation.Operation{
 			ID: id.FromBytes[id.OperationID](w.ports.Entropy.UUID()), AccountID: w.account.ID, DatabaseID: r.Record().ID, Kind: k,
-			Status: operation.Queued, Stage: operation.StageQueued, CreatedAt: w.clock.Now(),
+			Status: operation.Queued, Stage: operation.StageQueued, Input: operation.Encode(input), CreatedAt: w.clock.Now(),
 			Lease: operation.Lease{NotBefore: w.clock.Now()},
 		}
 		ok(t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Add(ctx, work) }))
