@@ -152,6 +152,14 @@ const everyClause = `
 	SELECT lo_from_bytea(4711, 'large'), lo_from_bytea(4712, 'too'), lo_from_bytea(4713, 'mine');
 	GRANT SELECT, UPDATE ON LARGE OBJECT 4711 TO %[2]q WITH GRANT OPTION; GRANT SELECT ON LARGE OBJECT 4712 TO PUBLIC;
 	REVOKE UPDATE ON LARGE OBJECT 4713 FROM %[1]q; COMMENT ON LARGE OBJECT 4711 IS 'large';
+	CREATE EXTENSION citext; CREATE EXTENSION pg_trgm SCHEMA inner_one; CREATE DOMAIN named AS citext CHECK (VALUE <> '');
+	GRANT USAGE ON TYPE named TO %[2]q WITH GRANT OPTION; COMMENT ON DOMAIN named IS 'with a name';
+	CREATE PROCEDURE nothing(INOUT n int, VARIADIC list text[]) LANGUAGE sql AS 'SELECT 1'; GRANT ALL ON PROCEDURE nothing TO %[2]q;
+	CREATE AGGREGATE total(int) (sfunc = int4pl, stype = int); REVOKE ALL ON FUNCTION total(int) FROM PUBLIC;
+	GRANT EXECUTE ON FUNCTION total(int) TO %[2]q; CREATE OPERATOR ## (leftarg = int, rightarg = int, function = int4pl);
+	CREATE TEXT SEARCH CONFIGURATION inner_one.words (COPY = simple); CREATE COLLATION inner_one.c (provider = libc, locale = 'C');
+	CREATE TABLE parts (id int, at date) PARTITION BY RANGE (at); CREATE TABLE parts_1 PARTITION OF parts DEFAULT;
+	GRANT INSERT ON parts TO %[2]q; GRANT ALL ON parts_1 TO %[2]q WITH GRANT OPTION;
 	CREATE PUBLICATION changes FOR TABLE things (id) WHERE (id > 3); CREATE STATISTICS s ON id, name FROM things;`
 
 // ofLogin is made by a login that is not the owner.
