@@ -113,6 +113,7 @@ func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operati
 	}
 	crash.Point(crash.SwitchUndone)
 	switch {
+	case command.RefusedFor(why, command.ReasonBusy): // it says who is in the way
 	case inTheWay(why), sqlState(why) == objectInUse, errors.Is(why, context.DeadlineExceeded):
 		return busy(why, "")
 	}
