@@ -73,7 +73,7 @@ func (x *Executor) empty(ctx context.Context, d databaseRow) error {
 	return x.emptyOf(ctx, d, pooler.OfDatabase(d.Name))
 }
 
-// emptyAtOnce waits for nobody in the middle of a log-in at the pooler, where whoever knows a login's name can stand for 5 s. Once
+// emptyAtOnce waits for nobody in the middle of a log-in at the pooler, where who knows a login's name can stand for 5 s. Once
 // it returns, they may still log in to the pooler, but no client is left that was ever in the database.
 func (x *Executor) emptyAtOnce(ctx context.Context, d databaseRow) error {
 	in := pooler.LoggedIn(d.Name)
