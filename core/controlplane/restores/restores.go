@@ -26,8 +26,8 @@ type Restores struct {
 	restored Restored
 }
 
-// Restored notes that a restore has put a database of this size in the place of a locked one: what follows for the quota, and a new
-// generation of the settings, which are to be set there.
+// Restored notes that a restore has put a database of this size in the place of a locked one: what follows for the quota, and a
+// new generation of the settings, which are to be set there.
 type Restored func(ctx context.Context, tx ports.Tx, locked database.Record, bytes int64) error
 
 // New makes the use cases, and registers their kind.
