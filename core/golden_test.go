@@ -59,7 +59,8 @@ var databaseStates = []meaning[database.Status]{
 var storageStates = []meaning[database.StorageStatus]{
 	{database.StorageOK, "is within the quota of its bytes"},
 	{database.StorageFull, "is read-only by default for its logins, which can choose otherwise in a session, to delete"},
-	{database.StorageClosed, "has its gate shut as well: nobody can connect until the operator raises the quota or opens it"},
+	{database.StorageClosed, "has its gate shut as well: nobody can connect until the operator raises the quota or opens it, or a " +
+		"backup within the quota is restored"},
 }
 
 var operationStates = []meaning[operation.Status]{

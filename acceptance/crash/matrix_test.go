@@ -183,8 +183,8 @@ func runAll(t *testing.T, cases []killing) {
 }
 
 // sampled is one case for each list of points. Where several have the same, they take turns. The points before commits of a kind
-// count as one, and so do those after: the engine commits for every kind, and the core's tests kill around each commit. So do crashes
-// of PostgreSQL: the agent's tests have them at each point.
+// count as one, and so do those after: the engine commits for every kind, and the core's tests kill around each commit. All
+// crashes of PostgreSQL count as one.
 func sampled(cases []killing) (some []killing) {
 	same, points := map[string][]killing{}, []string{}
 	for _, k := range cases {

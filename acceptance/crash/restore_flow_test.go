@@ -99,6 +99,7 @@ type restoreFlow struct {
 	*restorable
 	end     operation.Status
 	refused bool // the agent does not switch
+	stopped bool // the database is, before and after
 	key     string
 	known   int // operations of before
 	before  map[string]*sql.Conn
@@ -123,6 +124,10 @@ func (f *restoreFlow) ready(t *testing.T, w *world) {
 	f.user.Key = must(w.NewKey(soon(t), f.user.Account))(t) // one of before may have no reservation left
 	f.key, f.known = newName("restore"), len(f.operations(t, w.api))
 	f.before = map[string]*sql.Conn{}
+	if f.stopped {
+		f.set(t, w.api, "stop")
+		return
+	}
 	for way, db := range w.ways(t, f.owner()) {
 		conn := must(db.Conn(soon(t)))(t)
 		t.Cleanup(func() { _ = conn.Close() }) // it may have been ended
@@ -211,6 +216,12 @@ func (f *restoreFlow) check(t *testing.T, w *world, api *stack.Host) {
 			!succeeded && codeOf(err) != fault.RestoreOperationTerminal {
 			t.Errorf("one more advance: %+v, %v", again, err)
 		}
+	}
+	if f.stopped {
+		if f.comesIn(t, w) == nil || f.status(t, api) != database.Stopped {
+			t.Error("the restore has opened a database that was stopped")
+		}
+		f.set(t, api, "start")
 	}
 	word := map[bool]string{true: "old", false: "new"}[f.end == operation.Succeeded]
 	f.says(t, w, word)

@@ -91,14 +91,14 @@ func restoresAtTheAgent(managed, plain *restorable) (cases []killing) {
 	for _, p := range artifact.LoadPoints {
 		points = append(points, "agent."+p)
 	}
-	for i, p := range points {
-		of := []*restorable{managed, plain}
-		if i%2 == 1 {
-			of[0], of[1] = of[1], of[0]
+	for _, p := range points {
+		for _, of := range []*restorable{managed, plain} {
+			cases = append(cases, kill(inAgent, "restore "+string(of.model), succeeds(of)(), p))
 		}
-		for _, one := range of {
-			cases = append(cases, kill(inAgent, "restore "+string(one.model), succeeds(one)(), p))
-		}
+	}
+	for _, p := range []string{crash.SwitchGateClosed, crash.SwitchRenamed, crash.SwitchReconnected} {
+		stopped := &restoreFlow{restorable: managed, end: operation.Succeeded, stopped: true}
+		cases = append(cases, kill(inAgent, "restore of a stopped database", stopped, p))
 	}
 	refused := &restoreFlow{restorable: managed, end: operation.Failed, refused: true}
 	return append(cases, kill(inAgent, "restore that is not switched", refused, crash.SwitchUndone),

@@ -73,8 +73,8 @@ func (x *Executor) empty(ctx context.Context, d databaseRow) error {
 	return x.emptyOf(ctx, d, pooler.OfDatabase(d.Name))
 }
 
-// emptyAtOnce waits for nobody in the middle of a log-in at the pooler: whoever knows the name of a login can stand there for 5 s.
-// Once it returns, the same may still log in to the pooler, but no client is left that was ever in the database.
+// emptyAtOnce waits for nobody in the middle of a log-in at the pooler, where who knows a login's name can stand for 5 s. Once
+// it returns, they may still log in to the pooler, but no client is left that was ever in the database.
 func (x *Executor) emptyAtOnce(ctx context.Context, d databaseRow) error {
 	in := pooler.LoggedIn(d.Name)
 	if err := x.emptyOf(ctx, d, in); err != nil {

@@ -51,6 +51,8 @@ type Executor struct {
 
 	// Jobs are the long work; see OnJob.
 	Jobs *jobs.Runner
+	// Replaced hears of each database whose place a copy has taken, before the control plane does.
+	Replaced func(id.DatabaseID)
 
 	completes map[command.Kind]func(result []byte) (bool, error)
 	kinds     map[kindStep]handler
@@ -70,7 +72,7 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 	x := &Executor{
 		server: s, db: db, urgent: urgent, pooler: p, settings: settings, log: log,
 		lanes: newLanes(), changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1),
-		unwanted: make(chan struct{}, 1), Jobs: jobs.New(db, log),
+		unwanted: make(chan struct{}, 1), Jobs: jobs.New(db, log), Replaced: func(id.DatabaseID) {},
 		completes: map[command.Kind]func([]byte) (bool, error){}, kinds: map[kindStep]handler{},
 	}
 	x.Retired = retire.NewSweeper(db, x.soon, log)

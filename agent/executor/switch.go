@@ -36,6 +36,7 @@ func (x *Executor) switchOver(ctx context.Context, e protocol.Command, c command
 	if err := x.serve(ctx, d, s, c.Open); err != nil {
 		return done, unavailable("the copy has the database's place, but customers are not let in yet; send the command again", err)
 	}
+	x.Replaced(c.DatabaseID)
 	done = command.Switched{DatabaseOID: int64(d.OID), SizeBytes: s.bytes}
 	return conclude(ctx, x, e, done, crash.SwitchReply)
 }
@@ -113,6 +114,7 @@ func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operati
 	}
 	crash.Point(crash.SwitchUndone)
 	switch {
+	case command.RefusedFor(why, command.ReasonBusy): // it says who is in the way
 	case inTheWay(why), sqlState(why) == objectInUse, errors.Is(why, context.DeadlineExceeded):
 		return busy(why, "")
 	}

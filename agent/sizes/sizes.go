@@ -75,6 +75,8 @@ type database struct {
 	failed  bool          // it could not be measured; not while LightTime alone did not suffice
 	bytes   int64
 	number  int64 // of the change that bytes came with; 0: no size is known
+	// since is when this one took the place of another, whose sizes it does not inherit.
+	since time.Time
 }
 
 // New makes a meter.
@@ -174,6 +176,13 @@ func (m *Meter) one(ctx context.Context, s Sighting, limit time.Duration) {
 	m.note(s, r)
 }
 
+// Forget drops what is known of a database whose place another one has now, and what is being found out about it.
+func (m *Meter) Forget(db id.DatabaseID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[db] = &database{limit: LightTime, since: time.Now()}
+}
+
 // result is what measuring a database came to.
 type result struct {
 	began          time.Time
@@ -190,6 +199,9 @@ func (m *Meter) note(s Sighting, r result) {
 	if d == nil {
 		d = &database{limit: LightTime}
 		m.known[s.ID] = d
+	}
+	if !r.began.After(d.since) {
+		return
 	}
 	d.began, d.took, d.late = r.began, r.took, r.late
 	switch heavy := r.limit > LightTime; {

@@ -70,7 +70,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	storage.New(shared) // before settings, so that what a round decides is sent in the same one
+	sizes := storage.New(shared) // before settings, so that what a round decides is sent in the same one
 	sets := settings.New(shared)
 	return &ControlPlane{
 		Access:        access.New(shared),
@@ -83,7 +83,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Backups:       backups.New(shared),
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
-		Restores:      restores.New(shared, sets),
+		Restores:      restores.New(shared, sets, sizes.Restored),
 		Clones:        clones.New(shared),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),

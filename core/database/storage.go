@@ -16,10 +16,11 @@ const (
 	AboveCeiling StorageEvent = "above_120_%"       // or above the ceiling
 	QuotaRaised  StorageEvent = "quota_raised"      // by the operator; the size is judged by the new one at once
 	StorageOpen  StorageEvent = "open"              // by the operator
+	Replaced     StorageEvent = "restored"          // its place is another database's; the size of that is judged at once
 )
 
 // StorageEvents lists every event in the order of the docs.
-var StorageEvents = []StorageEvent{BelowRelease, BelowQuota, AtQuota, AboveCeiling, QuotaRaised, StorageOpen}
+var StorageEvents = []StorageEvent{BelowRelease, BelowQuota, AtQuota, AboveCeiling, QuotaRaised, StorageOpen, Replaced}
 
 var (
 	storageTo       = machine.To[StorageStatus]
@@ -27,19 +28,22 @@ var (
 )
 
 // StorageTransitions is the machine of the storage status. A closed database stays closed whatever is measured: nobody could have
-// deleted anything in it.
+// deleted anything in it. What a restore has put in its place is another matter.
 var StorageTransitions = machine.Table[StorageStatus, StorageEvent]{
 	StorageOK: {
 		BelowRelease: storageTo(StorageOK), BelowQuota: storageTo(StorageOK), AtQuota: storageTo(StorageFull),
 		AboveCeiling: storageTo(StorageClosed), QuotaRaised: storageTo(StorageOK), StorageOpen: storageConflict,
+		Replaced: storageTo(StorageOK),
 	},
 	StorageFull: {
 		BelowRelease: storageTo(StorageOK), BelowQuota: storageTo(StorageFull), AtQuota: storageTo(StorageFull),
 		AboveCeiling: storageTo(StorageClosed), QuotaRaised: storageTo(StorageFull), StorageOpen: storageConflict,
+		Replaced: storageTo(StorageFull),
 	},
 	StorageClosed: {
 		BelowRelease: storageTo(StorageClosed), BelowQuota: storageTo(StorageClosed), AtQuota: storageTo(StorageClosed),
 		AboveCeiling: storageTo(StorageClosed), QuotaRaised: storageTo(StorageFull), StorageOpen: storageTo(StorageFull),
+		Replaced: storageTo(StorageFull),
 	},
 }
 
@@ -102,6 +106,14 @@ func (s Storage) QuotaChanged(size, from, to int64) Storage {
 		}
 	}
 	return s.Measured(size, to)
+}
+
+// Restored is what follows from the size of what a restore has put in the place of the database.
+func (s Storage) Restored(size, quota int64) Storage {
+	if cell, err := StorageTransitions.Decide(s.Status, Replaced); err == nil {
+		s.Status = cell.Next
+	}
+	return s.Measured(size, quota)
 }
 
 // Opened is what follows from an operator's decision to let a closed database in again, so that its customer can delete:

@@ -13,13 +13,15 @@ import (
 var storageMoves = map[StorageStatus]map[StorageEvent]StorageStatus{
 	StorageOK: {
 		BelowRelease: StorageOK, BelowQuota: StorageOK, AtQuota: StorageFull, AboveCeiling: StorageClosed, QuotaRaised: StorageOK,
+		Replaced: StorageOK,
 	},
 	StorageFull: {
 		BelowRelease: StorageOK, BelowQuota: StorageFull, AtQuota: StorageFull, AboveCeiling: StorageClosed, QuotaRaised: StorageFull,
+		Replaced: StorageFull,
 	},
 	StorageClosed: {
 		BelowRelease: StorageClosed, BelowQuota: StorageClosed, AtQuota: StorageClosed, AboveCeiling: StorageClosed,
-		QuotaRaised: StorageFull, StorageOpen: StorageFull,
+		QuotaRaised: StorageFull, StorageOpen: StorageFull, Replaced: StorageFull,
 	},
 }
 
@@ -49,6 +51,26 @@ func TestSizesAgainstAQuota(t *testing.T) {
 		{Storage{StorageFull, 1700}, 949, Storage{StorageOK, 0}},
 	} {
 		if got := c.from.Measured(c.size, quota); got != c.want {
+			t.Errorf("%+v with %d of %d becomes %+v", c.from, c.size, quota, got)
+		}
+	}
+}
+
+func TestSizesOfRestoredDatabases(t *testing.T) {
+	const quota = 1000
+	for _, c := range []struct {
+		from Storage
+		size int64
+		want Storage
+	}{
+		{Storage{StorageOK, 0}, 999, Storage{StorageOK, 0}},
+		{Storage{StorageOK, 0}, 1201, Storage{StorageClosed, 0}},
+		{Storage{StorageClosed, 0}, 949, Storage{StorageOK, 0}},
+		{Storage{StorageClosed, 0}, 1200, Storage{StorageFull, 0}},
+		{Storage{StorageClosed, 0}, 1201, Storage{StorageClosed, 0}},
+		{Storage{StorageClosed, 1700}, 1700, Storage{StorageFull, 1700}},
+	} {
+		if got := c.from.Restored(c.size, quota); got != c.want {
 			t.Errorf("%+v with %d of %d becomes %+v", c.from, c.size, quota, got)
 		}
 	}

@@ -23,11 +23,16 @@ import (
 type Restores struct {
 	plane    *plane.Plane
 	settings *settings.Settings
+	restored Restored
 }
 
+// Restored notes that a restore has put a database of this size in the place of a locked one: what follows for the quota, and a
+// new generation of the settings, which are to be set there.
+type Restored func(ctx context.Context, tx ports.Tx, locked database.Record, bytes int64) error
+
 // New makes the use cases, and registers their kind.
-func New(p *plane.Plane, s *settings.Settings) *Restores {
-	r := &Restores{plane: p, settings: s}
+func New(p *plane.Plane, s *settings.Settings, restored Restored) *Restores {
+	r := &Restores{plane: p, settings: s, restored: restored}
 	r.register()
 	return r
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -42,17 +41,14 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	return work.Next{}, err
 }
 
-// switched commits that the copy is the database: its size, and a new generation of the settings, which are to be set in what is
-// now the database. What follows from the size for the quota is decided where sizes are heard.
+// switched commits that the copy is the database, with its size.
 func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
 	err := t.enter(ctx, restore.Settling, nil, func(ctx context.Context, tx ports.Tx) error {
 		locked, err := tx.Databases().Lock(ctx, t.record.ID)
 		if err != nil {
 			return err
 		}
-		now := t.r.plane.Clock.Now()
-		locked.SizeBytes, locked.SizedAt = s.SizeBytes, &now
-		return settings.Save(ctx, tx, locked)
+		return t.r.restored(ctx, tx, locked, s.SizeBytes)
 	})
 	if err != nil {
 		return work.Next{}, err
