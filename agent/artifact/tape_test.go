@@ -1,9 +1,7 @@
 package artifact
 
 import (
-	"math/rand/v2"
 	"strings"
-	"testing"
 )
 
 // tape makes decisions of a fuzzer's bytes. Once they are used up, each is the first of its choices.
@@ -20,20 +18,11 @@ func (t *tape) upTo(n int) int {
 
 func (t *tape) pick(choices ...string) string { return choices[t.upTo(len(choices))] }
 
-// addTapes adds random tapes, which are the same in each run.
-func addTapes(f *testing.F, count, size int) {
-	f.Helper()
-	for n := range count {
-		bytes := make([]byte, size)
-		_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8)}).Read(bytes) // it never fails
-		f.Add(bytes)
-	}
-}
-
 // odd are pieces of which the insides of strings, names, comments and bodies are made: everything that means something elsewhere.
 var odd = []string{
-	"a", ";", "--", "/*", "*/", "$$", "$a$", "$_", `"`, "'", `\`, `\\`, "\n", "\t", "\r\n", "\n\\.\n", "\\restrict k\n", "\n\\qecho run\n", " ",
-	"é", "日本", "😀", "(", ")", "begin atomic", "end;", "COPY t FROM stdin;\n", ":x", "E'", "U&'", "%", "{", "=", ",", "0", "\v", "\\n",
+	"a", ";", "--", "/*", "*/", "$$", "$a$", "$_", `"`, "'", `\`, `\\`, "\n", "\t", "\r\n", "\n\\.\n", "\\restrict k\n",
+	"\n\\qecho run\n", " ", "é", "日本", "😀", "(", ")", "begin atomic", "end;", "COPY t FROM stdin;\n", ":x", "E'", "U&'", "%", "{",
+	"=", ",", "0", "\v", "\\n",
 }
 
 // inside is a text of odd pieces, with each of the marks doubled.
@@ -80,8 +69,9 @@ func soup(t *tape) string {
 // routine makes a function with what psql takes for a body of BEGIN ATOMIC, or without. What it does not take for it is left out:
 // any BEGIN that is a name.
 func (t *tape) routine() string {
-	head := t.pick("CREATE", "create") + t.blank() + " " + t.pick("", "OR REPLACE ", "or\nreplace ") + t.pick("FUNCTION ", "procedure ")
-	head += t.pick("f", `"begin"`, `s."f;"`) + "(" + t.anyTokens(2) + ")" + t.blank() + " LANGUAGE sql "
+	head := t.pick("CREATE", "create") + t.blank() + " " + t.pick("", "OR REPLACE ", "or\nreplace ")
+	head += t.pick("FUNCTION ", "procedure ") + t.pick("f", `"begin"`, `s."f;"`)
+	head += "(" + t.anyTokens(2) + ")" + t.blank() + " LANGUAGE sql "
 	if t.upTo(2) == 0 {
 		return head + t.anyTokens(3)
 	}
@@ -98,7 +88,8 @@ func (t *tape) copyBlock() string {
 		t.pick("", " (a, b)", ` ("from", "stdin;")`) + t.blank() + t.pick(" FROM stdin", " from STDIN", " FROM\nstdin") +
 		t.pick(";\n", " ;  \n", " WITH (DELIMITER ';');\n")
 	for range t.upTo(6) {
-		line := strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(t.inside()) + t.pick("", "\t\\N", "\\\\.", strings.Repeat("x;", 5000))
+		line := strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(t.inside())
+		line += t.pick("", "\t\\N", "\\\\.", strings.Repeat("x;", 5000))
 		text += t.pick("", " ", `\.x`, `\\.`, `\. `) + line + "x\n"
 	}
 	return text + t.pick("\\.\n", "\\.\n", "\\.\r\n")
