@@ -156,8 +156,8 @@ func createsRoutine(sql []byte) bool {
 }
 
 // quotedBegin quotes, in the definition of a routine, what is called begin: the routine itself, a type, or in a BEGIN ATOMIC body
-// an alias or a routine whose parameter is meant. To the server that is the same, but psql mistakes the bare word for the beginning
-// of such a body, and then finds no end of the statement. pg_dump writes the keyword in upper case.
+// an alias or a routine whose parameter is meant. To the server that is the same, but psql mistakes the bare word for the
+// beginning of such a body, and then finds no end of the statement. pg_dump writes the keyword in upper case.
 func quotedBegin(sql []byte) []byte {
 	var out []byte
 	done := 0
