@@ -145,7 +145,7 @@ func (t *tape) token(deepest int) string {
 	case 6:
 		return t.dollars()
 	case 7:
-		return t.pick(" 1", " 1.5e7", " 0x1F", " 1_000", " .5", " 1e", " $1")
+		return t.pick(" 1 ", " 1.5e7,", " 0x1F ", " 1_000 ", " .5 ", " $1 ", " $2,")
 	case 8:
 		return t.pick(" + ", "<->", "!=-", "::text", "@", "/ ", "- ", "*/* c; */", "+-- c;\n", "->>", ",", "s.t", "[1:2]")
 	case 9:
