@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// About is what pg_dump's comment before a statement says of it. That of "-- Name: f(int); Type: FUNCTION; Schema: public; Owner: a"
-// is the object "FUNCTION public.f(int)" of a. It holds for the statements that follow without such a comment, too.
+// About is what pg_dump's comment before a statement says of it: "-- Name: f(int); Type: FUNCTION; Schema: public; Owner: a" is
+// about the object "FUNCTION public.f(int)" of a. It holds for the statements that follow without such a comment, too.
 func (i Item) About() (object, owner string, ok bool) {
 	for line := range bytes.Lines(i.Text[:i.Body]) {
 		text := strings.TrimRight(string(line), "\r\n")
