@@ -16,13 +16,14 @@ PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # Where the tests keep their files; the Go tool's own stay where they are.
 FILES = $(shell .ci/tmpdir)
 TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test -timeout $(TEST_TIMEOUT) -vet=off -p $(PACKAGES)
+FUZZTIME ?= 10m
 GOLANGCI := .toolchain/golangci-lint
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
 RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse --short=7 HEAD).json
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test crash lint acceptance stack pooler-next openapi bench abuse interruptions record-statements generate verify toolchain clean-dev
+.PHONY: help build run test crash lint acceptance stack pooler-next openapi bench abuse interruptions record-statements fuzz generate verify toolchain clean-dev
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +74,13 @@ interruptions: toolchain ## end 10,000 sessions that are in no transaction, and 
 
 abuse: toolchain ## measure a bystander beside each thing that one customer can hold
 	$(GO) test -count=1 -v -timeout 1h ./acceptance/abuse -figures
+
+# In turn, each for FUZZTIME. What fails is kept in testdata, and belongs into the repository with the change that mends it. Go ends
+# what takes longer than ten seconds as hanging: a database is made, dumped and restored in one, where the machine has time for it.
+fuzz: toolchain ## restore made-up dumps by psql and by our reader, and compare
+	for target in FuzzSplitAsByPsql FuzzRestoredAsByPsql; do \
+		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -parallel 1 ./agent/artifact || exit 1; \
+	done
 
 # Of the version that has landed, so that what comes next is tried with it (TestPreviousStatements). Run it there, commit the
 # file, and delete that of a version of which no host may run any more beside the next one.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -81,6 +82,34 @@ func TestACopyThatIsNotWhatTheSidecarSays(t *testing.T) {
 	report := s.loaded(t, w.load(operation))
 	if report.State != command.LoadFailed || report.Reason != command.ReasonInvalid ||
 		!strings.Contains(report.Message, "not what was backed up") {
+		t.Errorf("%+v", report)
+	}
+	s.nothingOf(t, operation)
+}
+
+// An update of PostgreSQL or pg_dump makes no backup useless, unless the new one writes the schema differently: then the error
+// says that this may be all.
+func TestABackupOfAnotherVersion(t *testing.T) {
+	s, w := databaseStack(t)
+	check.Must(s.owner(t, w).Exec("CREATE TABLE things (id int)"))(t)
+	s.saved(t, w)
+	s.doctored(t, w, func(schema string) string {
+		schema = regexp.MustCompile(`(Dumped by pg_dump version).*`).ReplaceAllString(schema, "$1 16.3 (Debian)")
+		return strings.Replace(schema, "SET transaction_timeout = 0;", "SET another_setting = off;", 1)
+	})
+	operation := newUUID()
+	if report := s.loaded(t, w.load(operation)); report.State != command.LoadReady {
+		t.Errorf("%+v", report)
+	}
+	s.done(t, closing(operation))
+	s.doctored(t, w, func(schema string) string {
+		return strings.Replace(schema, "id integer", "id int4", 1)
+	})
+	operation = newUUID()
+	report := s.loaded(t, w.load(operation))
+	if report.State != command.LoadFailed || report.Reason != command.ReasonInvalid ||
+		!strings.Contains(report.Message, "TABLE public.things is different; the backup was written by PostgreSQL 16.") ||
+		!strings.Contains(report.Message, "and pg_dump 16.3, its copy by PostgreSQL 16.") {
 		t.Errorf("%+v", report)
 	}
 	s.nothingOf(t, operation)

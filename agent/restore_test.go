@@ -165,6 +165,8 @@ func TestWhatARestoreBringsBack(t *testing.T) {
 	const byAdmin = `COMMENT ON DATABASE %[1]q IS 'it''s \'; ALTER DATABASE %[1]q CONNECTION LIMIT 12`
 	check.Must(s.super.Exec(fmt.Sprintf(byAdmin, w.name)))(t)
 	whole, oid := s.wholeOf(t, w), s.databaseOID(t, w)
+	// A setting of a role that is not one of the database's stays behind.
+	check.Must(s.super.Exec(fmt.Sprintf(`ALTER ROLE CURRENT_USER IN DATABASE %q SET work_mem = '3MB'`, w.name)))(t)
 	s.restored(t, w)
 
 	if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(s.dumped(t, w), "\n")); diff != "" {

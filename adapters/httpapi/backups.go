@@ -66,20 +66,13 @@ func (b backupRoutes) start(r *Request) (Answer, error) {
 // download streams the file as the agent sends it. Before that it may wait for a slot, as long as its client does.
 func (b backupRoutes) download(r *Request) (Answer, error) {
 	filename := backup.Filename(r.Param(filenameParameter))
-	var d backups.Download
-	left, err := r.whileClientStays(func() (err error) {
-		d, err = b.use.Open(r.Context(), r.database(), filename)
-		return err
+	return answerWhoStays(r, func() (backups.Download, error) {
+		return b.use.Open(r.Context(), r.database(), filename)
+	}, func(d backups.Download) (Answer, error) {
+		return Answer{Status: http.StatusOK, Download: &Download{
+			Filename: string(filename), ContentType: gzipType, Size: d.File.Size, Content: d.File.Body,
+		}}, nil
 	})
-	switch {
-	case err != nil && left:
-		return Answer{Status: statusClientLeft}, nil
-	case err != nil:
-		return Answer{}, err
-	}
-	return Answer{Status: http.StatusOK, Download: &Download{
-		Filename: string(filename), ContentType: gzipType, Size: d.File.Size, Content: d.File.Body,
-	}}, nil
 }
 
 func (b backupRoutes) delete(r *Request) (Answer, error) {

@@ -58,17 +58,12 @@ func (c certificateRoutes) keys(
 // issue sends the certificate as a stream, so that its turn, and with it the memory that certificates take, is given back when it
 // was sent: a client may be slow.
 func (c certificateRoutes) issue(r *Request) (Answer, error) {
-	var made certificates.Issued
-	left, err := r.whileClientStays(func() (err error) {
-		made, err = c.use.Issue(r.Context(), r.database(), backup.Filename(r.Param(filenameParameter)))
-		return err
-	})
-	switch {
-	case err != nil && left:
-		return Answer{Status: statusClientLeft}, nil
-	case err != nil:
-		return Answer{}, err
-	}
+	return answerWhoStays(r, func() (certificates.Issued, error) {
+		return c.use.Issue(r.Context(), r.database(), backup.Filename(r.Param(filenameParameter)))
+	}, viewCertificate)
+}
+
+func viewCertificate(made certificates.Issued) (Answer, error) {
 	text, err := json.Marshal(wire.Certificate{KeyID: made.KeyID, Document: made.Document, Signature: made.Signature})
 	if err != nil {
 		made.Done()

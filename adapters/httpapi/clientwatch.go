@@ -11,6 +11,22 @@ const glance = 200 * time.Millisecond
 // statusClientLeft is the status, in log and metrics, of a request whose client left before its answer; nobody receives it.
 const statusClientLeft = 499
 
+// answerWhoStays answers with what a search has found that may wait, as long as the client does.
+func answerWhoStays[T any](r *Request, search func() (T, error), answer func(T) (Answer, error)) (Answer, error) {
+	var found T
+	left, err := r.whileClientStays(func() (err error) {
+		found, err = search()
+		return err
+	})
+	switch {
+	case err != nil && left:
+		return Answer{Status: statusClientLeft}, nil
+	case err != nil:
+		return Answer{}, err
+	}
+	return answer(found)
+}
+
 // whileClientStays runs do, and ends the request's context if the client leaves meanwhile; left reports that it did.
 func (r *Request) whileClientStays(do func() error) (left bool, err error) {
 	conn, over := r.raw.Conn(), make(chan struct{})

@@ -73,18 +73,22 @@ func (b *Backuper) prove(ctx context.Context, copied *isolated, roles sidecar.Ro
 			return err
 		}
 		var found []sidecar.Difference
+		var then, now sidecar.Origin
 		err = run.run(ctx, func(ofCopy io.Reader) error {
 			text, err := set.schema()
-			if err == nil {
-				found, err = roles.Compare(text, ofCopy)
+			if err != nil {
+				return err
 			}
+			then, text = sidecar.OriginOf(text)
+			now, ofCopy = sidecar.OriginOf(ofCopy)
+			found, err = roles.Compare(text, ofCopy)
 			return err
 		}, "--schema-only")
 		if err == nil && len(set.manifest.LargeObjects) > 0 {
 			found, err = addLargeObjects(ctx, tx, roles, set, found)
 		}
 		if err == nil && len(found) > 0 {
-			return differs(found)
+			return differs(found, then, now)
 		}
 		return err
 	})

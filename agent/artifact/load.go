@@ -281,6 +281,11 @@ func unsuited(err error) error {
 	return err
 }
 
-func differs(list []sidecar.Difference) error {
-	return fault.New(fault.BackupNotVerified, "the restored database is not what was backed up: %s", backup.Summary(list))
+// differs says what is not as it was. Where the dumps are of different versions, that need not mean anything: then it says so.
+func differs(list []sidecar.Difference, then, now sidecar.Origin) error {
+	what := backup.Summary(list)
+	if then != now {
+		what += fmt.Sprintf("; the backup was written by %s, its copy by %s, and they may write the same differently", then, now)
+	}
+	return fault.New(fault.BackupNotVerified, "the restored database is not what was backed up: %s", what)
 }

@@ -39,6 +39,28 @@ func TestACrashOfPostgreSQLCondemnsNoFile(t *testing.T) {
 	}
 }
 
+// What PostgreSQL has lost of the copy, as here the rows of an unlogged table, the file has all the same.
+func TestWhatACrashOfPostgreSQLTakesFromACopyCondemnsNoFile(t *testing.T) {
+	w := newOwnWorld(t)
+	w.load(`CREATE UNLOGGED TABLE t AS SELECT 1 AS n`)
+	w.agent.Crash = func(point string) {
+		if point != "backup.verify.restored" {
+			return
+		}
+		w.agent.Crash = func(string) {}
+		if err := w.Cluster.Restart(t.Context(), cluster.Immediate); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := w.run(w.agent, w.request()); err == nil || fault.Has(err, fault.BackupNotVerified) {
+		t.Errorf("PostgreSQL crashed before the comparison: %v", err)
+	}
+	result, err := w.run(w.agent, w.request())
+	if err != nil || result.VerifiedAt == nil {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
 // awaitHanging waits until a query counts what hangs.
 func (w *world) awaitHanging(query string) {
 	w.t.Helper()

@@ -70,7 +70,9 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 		case err != nil:
 			return err
 		}
-		r.note(item)
+		if object, _, ok := item.About(); ok {
+			r.object = shorten(object, 200)
+		}
 		switch item.Kind {
 		case dumpsql.Statement:
 			r.number++
@@ -84,32 +86,6 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 			return err
 		}
 	}
-}
-
-// note keeps what pg_dump's comment says of the statements that follow: -- Name: f; Type: FUNCTION; Schema: public; Owner: -
-func (r *restorer) note(item dumpsql.Item) {
-	for line := range bytes.Lines(item.Text[:item.Body]) {
-		text := strings.TrimSpace(string(line))
-		for _, start := range []string{"-- Name: ", "-- Data for Name: "} {
-			if rest, ok := strings.CutPrefix(text, start); ok {
-				r.object = objectOf(rest)
-			}
-		}
-	}
-}
-
-func objectOf(comment string) string {
-	fields := map[string]string{}
-	name, rest, _ := strings.Cut(comment, "; Type: ")
-	for i, part := range strings.Split("Type: "+rest, "; ") {
-		if key, value, ok := strings.Cut(part, ": "); ok && i < 3 {
-			fields[key] = value
-		}
-	}
-	if schema := fields["Schema"]; schema != "" && schema != "-" {
-		name = schema + "." + name
-	}
-	return shorten(strings.TrimSpace(fields["Type"]+" "+name), 200)
 }
 
 // execute runs one statement. The extended protocol accepts exactly one, so the reader and the server cannot disagree about

@@ -28,6 +28,10 @@ func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) erro
 			return err
 		}
 		defer func() { err = errors.Join(err, b.removeCopy(ctx, copied)) }()
+		began, err := recovered(ctx, admin)
+		if err != nil {
+			return err
+		}
 		if err := copied.create(ctx, m.Contents.Locale, b.Crash); err != nil {
 			return err
 		}
@@ -47,7 +51,7 @@ func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) erro
 			}
 			return copied.session(ctx, func(conn *pgconn.PgConn) error { return c.req.Try(ctx, conn) })
 		})
-		return unverifiedInTime(limited, err)
+		return unlessRecovered(ctx, admin, began, unverifiedInTime(limited, err))
 	})
 }
 

@@ -102,26 +102,17 @@ func (p switchPlan) statements() []string {
 
 func (p switchPlan) holder() string { return database.RoleNames(id.DatabaseID(p.ID), p.Name).Holder }
 
-// grantStatements grant each privilege as its grantor, who must have it by then with the right to pass it on.
+// grantStatements grant each privilege as its grantor. Those that rest on nothing are left out: the comparison says so.
 func (p switchPlan) grantStatements() (s []string) {
-	passes := map[databaseGrant]bool{}
-	left := slices.Clone(p.whole.grants)
-	for len(left) > 0 {
-		var later []databaseGrant
-		for _, g := range left {
-			if g.grantor != p.holder() && !passes[databaseGrant{grantee: g.grantor, privilege: g.privilege}] {
-				later = append(later, g)
-				continue
-			}
-			if g.option {
-				passes[databaseGrant{grantee: g.grantee, privilege: g.privilege}] = true
-			}
-			s = append(s, "SET LOCAL ROLE "+ident(g.grantor), g.statement(p.of.name))
+	ordered, _ := pg.InOrder(p.whole.grants, func(g databaseGrant) pg.Grant {
+		of := pg.Grant{Grantor: g.grantor, Grantee: g.grantee, Privileges: []string{g.privilege}, Option: g.option}
+		if of.Grantor == p.holder() {
+			of.Grantor = ""
 		}
-		if len(later) == len(left) {
-			break // what rests on nothing: the comparison says so
-		}
-		left = later
+		return of
+	})
+	for _, g := range ordered {
+		s = append(s, "SET LOCAL ROLE "+ident(g.grantor), g.statement(p.of.name))
 	}
 	return append(s, "RESET ROLE")
 }

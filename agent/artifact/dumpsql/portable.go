@@ -89,7 +89,7 @@ func (p Portable) statement(item Item) []byte {
 	if bytes.HasPrefix(sql, []byte("CREATE POLICY ")) {
 		return append(bytes.Clone(item.Text[:item.Body]), withoutPolicyRoles(sql)...)
 	}
-	if bytes.HasPrefix(sql, []byte("CREATE ")) && bytes.Contains(sql, []byte(".begin")) {
+	if createsRoutine(sql) && bytes.Contains(sql, []byte("begin")) {
 		return append(bytes.Clone(item.Text[:item.Body]), quotedBegin(sql)...)
 	}
 	if s, ok := sequencePosition(sql); ok {
@@ -151,17 +151,21 @@ func withoutPolicyRoles(sql []byte) []byte {
 	return sql
 }
 
-// quotedBegin quotes the name of a routine or type that is called begin. To the server that is the same, but psql mistakes the
-// bare word, outside parentheses in CREATE FUNCTION, for a BEGIN ATOMIC body, and then finds no end of the statement.
+func createsRoutine(sql []byte) bool {
+	return bytes.HasPrefix(sql, []byte("CREATE FUNCTION ")) || bytes.HasPrefix(sql, []byte("CREATE PROCEDURE "))
+}
+
+// quotedBegin quotes, in the definition of a routine, what is called begin: the routine itself, a type, or in a BEGIN ATOMIC body
+// an alias or a routine whose parameter is meant. To the server that is the same, but psql mistakes the bare word for the
+// beginning of such a body, and then finds no end of the statement. pg_dump writes the keyword in upper case.
 func quotedBegin(sql []byte) []byte {
 	var out []byte
-	done, dotted := 0, false
+	done := 0
 	for _, t := range tokens(sql) {
-		if dotted && t.text == "begin" {
+		if t.text == "begin" {
 			out = append(append(out, sql[done:t.at]...), `"begin"`...)
 			done = t.at + len(t.text)
 		}
-		dotted = t.text == "."
 	}
 	return append(out, sql[done:]...)
 }

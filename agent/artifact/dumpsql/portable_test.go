@@ -62,7 +62,10 @@ func TestPortableStatements(t *testing.T) {
 		{"COPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n",
 			"COPY t FROM stdin;\nSET transaction_timeout = 0;\n\\.\n"},
 		{"CREATE PROCEDURE a.begin(INOUT begin int) AS $$ a.begin $$;",
-			`CREATE PROCEDURE a."begin"(INOUT begin int) AS $$ a.begin $$;`},
+			`CREATE PROCEDURE a."begin"(INOUT "begin" int) AS $$ a.begin $$;`},
+		{"CREATE FUNCTION a.begin(b int) RETURNS int BEGIN ATOMIC SELECT begin.b FROM s.begin begin WHERE begin.a = 'begin'; END;",
+			`CREATE FUNCTION a."begin"(b int) RETURNS int BEGIN ATOMIC SELECT "begin".b FROM s."begin" "begin" ` +
+				`WHERE "begin".a = 'begin'; END;`},
 		{"SELECT 'SET transaction_timeout = 0;';",
 			"SELECT 'SET transaction_timeout = 0;';"},
 	} {

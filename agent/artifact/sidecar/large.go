@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
@@ -48,30 +49,18 @@ func accessGrants(about object, o backup.LargeObjects) []grant {
 		}
 	}
 	whole := []privilege{{name: "SELECT"}, {name: "UPDATE"}}
-	return append([]grant{{object: about, revoke: true, privileges: whole, grantee: o.Owner}}, inOrder(given)...)
+	first := []grant{{object: about, revoke: true, privileges: whole, grantee: o.Owner}}
+	ordered, groundless := pg.InOrder(given, grant.inOrder)
+	return slices.Concat(first, ordered, groundless) // the server says what is wrong with the last
 }
 
-// inOrder puts those first that others rest on.
-func inOrder(list []grant) (ordered []grant) {
-	passed := map[held]bool{}
-	for len(list) > 0 {
-		var later []grant
-		for _, g := range list {
-			if g.grantor != "" && len(passable(passed, g.grantor, g.privileges)) < len(g.privileges) {
-				later = append(later, g)
-				continue
-			}
-			for _, p := range g.privileges {
-				passed[held{g.grantee, p}] = passed[held{g.grantee, p}] || g.option
-			}
-			ordered = append(ordered, g)
-		}
-		if len(later) == len(list) {
-			return append(ordered, later...) // the server says what is wrong with them
-		}
-		list = later
+// inOrder is what the order of grants depends on.
+func (g grant) inOrder() pg.Grant {
+	of := pg.Grant{Grantor: g.grantor, Grantee: g.grantee, Option: g.option}
+	for _, p := range g.privileges {
+		of.Privileges = append(of.Privileges, p.name)
 	}
-	return ordered
+	return of
 }
 
 // CompareLargeObjects says where the copy's large objects belong to others than those of the backup, or have other privileges.

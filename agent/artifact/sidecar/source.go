@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -155,30 +154,9 @@ func (s *source) located(err error) error {
 func (s *source) note(item dumpsql.Item) {
 	s.at.number++
 	s.at.line = item.Line
-	for line := range bytes.Lines(item.Text[:item.Body]) {
-		if rest, ok := strings.CutPrefix(strings.TrimRight(string(line), "\r\n"), "-- Name: "); ok {
-			s.at.object, s.at.owner = heading(rest)
-		}
+	if object, owner, ok := item.About(); ok {
+		s.at.object, s.at.owner = shorten(object), owner
 	}
-}
-
-// heading reads "f(integer); Type: FUNCTION; Schema: public; Owner: shop". pg_dump has put it on one line; only the name can
-// hold what looks like more.
-func heading(text string) (object, owner string) {
-	text, owner = cutLast(text, "; Owner: ")
-	text, schema := cutLast(text, "; Schema: ")
-	name, kind := cutLast(text, "; Type: ")
-	if schema != "" && schema != "-" {
-		name = schema + "." + name
-	}
-	return shorten(kind + " " + name), owner
-}
-
-func cutLast(text, separator string) (before, after string) {
-	if i := strings.LastIndex(text, separator); i >= 0 {
-		return text[:i], text[i+len(separator):]
-	}
-	return text, ""
 }
 
 // shorten bounds what of a customer's names goes into messages.

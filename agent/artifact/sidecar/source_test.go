@@ -10,18 +10,6 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 )
 
-func FuzzHeading(f *testing.F) {
-	for _, name := range []string{"t", "f(integer, text)", "x; Type: ACL; Schema: y; Owner: postgres", "; Owner: ", "a\rb", ""} {
-		f.Add(name)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		object, owner := heading(name + "; Type: TABLE; Schema: s; Owner: shop rt")
-		if owner != "shop rt" || !strings.HasPrefix(object, "TABLE s.") || len(object) > 220 {
-			t.Errorf("%q: %q, %q", name, object, owner)
-		}
-	})
-}
-
 // A name of a customer's is on one line in pg_dump's comment, and cannot say who owns the object.
 func TestOwnersComeFromTheComment(t *testing.T) {
 	const text = "-- Name: x; Owner: postgres; Type: ACL; Schema: s; Owner: rt\n\nGRANT SELECT ON TABLE s.x TO shop;\n" +

@@ -61,11 +61,11 @@ func (t turn) next(ctx context.Context) (next work.Next, err error) {
 	if t.record, t.agent, err = t.r.plane.Site(ctx, t.of); err != nil {
 		return next, err
 	}
-	if t.of.CancelRequested && restore.Cancelable(t.of) {
-		return t.cancel(ctx)
-	}
 	event := restore.Advance
-	if t.Input.Managed && !t.ByCaller() {
+	switch {
+	case t.of.CancelRequested && restore.Cancelable(t.of):
+		event = restore.Cancel
+	case t.Input.Managed && !t.ByCaller():
 		event = restore.Idle
 	}
 	cell, err := t.stage.Decide(event)
@@ -76,23 +76,28 @@ func (t turn) next(ctx context.Context) (next work.Next, err error) {
 	case restore.Loading:
 		return t.load(ctx)
 	case restore.Switching:
-		return t.switchOver(ctx)
+		return t.switchOver(ctx, event)
 	case restore.Settling:
 		return t.settle(ctx)
 	case restore.Failing:
 		return t.end(ctx, t.failed(t.Failure()))
-	case restore.Canceling:
-		return t.cancel(ctx)
+	case restore.Canceling, restore.Canceled:
+		return t.cancel(ctx, event)
 	}
 	return next, fault.New(fault.InternalError, "a restore has no step from %s to %s", t.stage, cell.Next)
 }
 
-// enter commits a stage, with the cause of one in which the restore fails. Should this process end in it, a worker looks again as
-// soon as the stage allows, and not only when the callers may no longer stay away.
+// enter commits the stage to which an event leads, with the cause of one in which the restore fails. Should this process end in
+// it, a worker looks again as soon as the stage allows, and not only when the callers may no longer stay away.
 func (t *turn) enter(
-	ctx context.Context, s restore.Stage, cause *fault.Error, also func(context.Context, ports.Tx) error,
+	ctx context.Context, on restore.Event, cause *fault.Error, also func(context.Context, ports.Tx) error,
 ) error {
-	err := t.Save(ctx, string(s), func(o *operation.Operation) {
+	cell, err := t.stage.Decide(on)
+	if err != nil {
+		return err
+	}
+	s := cell.Next
+	err = t.Save(ctx, string(s), func(o *operation.Operation) {
 		o.Stage, o.Input, o.ErrorCode, o.ErrorText = string(s), operation.Encode(t.Input), "", ""
 		if cause != nil {
 			o.ErrorCode, o.ErrorText = cause.Code, cause.Message
@@ -129,6 +134,7 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		if err := plane.TellAccount(ctx, t.agent, t.record); err != nil {
 			return work.Next{}, err
 		}
+		t.stage = restore.Loading // shown once the agent reports
 	}
 	report, err := t.ask(ctx)
 	switch {
@@ -139,8 +145,8 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 	case report.State == command.LoadReady:
 		t.Input.Notes = report.Notes
 		t.Progress(string(restore.Ready), almost)
-		if err := t.enter(ctx, restore.Ready, nil, nil); err != nil || t.ByCaller() {
-			return work.Again(restore.Ready.Away()), err
+		if err := t.enter(ctx, restore.Loaded, nil, nil); err != nil || t.ByCaller() {
+			return work.Again(t.stage.Away()), err
 		}
 		return work.Again(0), nil
 	}
@@ -205,16 +211,19 @@ func causeOf(r command.LoadReport) *fault.Error {
 
 // fail commits what the restore fails with, and ends it. Nothing was switched.
 func (t turn) fail(ctx context.Context, cause *fault.Error) (work.Next, error) {
-	if err := t.enter(ctx, restore.Failing, cause, nil); err != nil {
+	if err := t.enter(ctx, restore.Refused, cause, nil); err != nil {
 		return work.Next{}, err
 	}
 	return t.end(ctx, t.failed(cause))
 }
 
-// cancel commits that the restore is canceled, and ends it: whoever takes it up after a crash does not go on with it.
-func (t turn) cancel(ctx context.Context) (work.Next, error) {
-	if t.stage != restore.Canceling {
-		if err := t.enter(ctx, restore.Canceling, nil, nil); err != nil {
+// cancel commits that the restore is canceled, and ends it: whoever takes it up after a crash does not go on with it. One that is
+// queued ends at once.
+func (t turn) cancel(ctx context.Context, on restore.Event) (work.Next, error) {
+	if cell, err := t.stage.Decide(on); err != nil {
+		return work.Next{}, err
+	} else if cell.Next != restore.Canceled && t.stage != restore.Canceling {
+		if err := t.enter(ctx, on, nil, nil); err != nil {
 			return work.Next{}, err
 		}
 	}
@@ -227,7 +236,7 @@ func (t turn) end(ctx context.Context, e work.Ending) (work.Next, error) {
 	err := t.Close(ctx, t.agent)
 	switch {
 	case command.RefusedFor(err, command.ReasonCompleted):
-		return t.switchOver(ctx)
+		return t.switchOver(ctx, restore.Completed)
 	case err != nil && !t.Untouched(err):
 		return work.Next{}, err
 	}

@@ -16,10 +16,10 @@ import (
 
 // switchOver commits the intent, and has the agent put the copy in the place of the database. From the intent on, only the
 // agent's word leads back.
-func (t turn) switchOver(ctx context.Context) (work.Next, error) {
+func (t turn) switchOver(ctx context.Context, on restore.Event) (work.Next, error) {
 	if t.stage != restore.Switching {
 		t.Input.Open = t.record.Status == database.Active
-		if err := t.enter(ctx, restore.Switching, nil, nil); err != nil {
+		if err := t.enter(ctx, on, nil, nil); err != nil {
 			return work.Next{}, err
 		}
 	}
@@ -43,7 +43,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 
 // switched commits that the copy is the database, with its size.
 func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
-	err := t.enter(ctx, restore.Settling, nil, func(ctx context.Context, tx ports.Tx) error {
+	err := t.enter(ctx, restore.Switched, nil, func(ctx context.Context, tx ports.Tx) error {
 		locked, err := tx.Databases().Lock(ctx, t.record.ID)
 		if err != nil {
 			return err
