@@ -139,8 +139,9 @@ func put(ctx context.Context, tx execer, r room.Reservation) error {
 		account = sql.NullString{String: string(r.Lasting.Account), Valid: true}
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO ledger.reservation AS r
-		(operation_id, purpose, disk, bytes, used, waiting, account_id) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (operation_id, purpose) DO UPDATE SET disk = excluded.disk,
-		bytes = excluded.bytes, used = excluded.used, waiting = excluded.waiting`,
+		(operation_id, purpose, disk, bytes, used, waiting, account_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (operation_id, purpose) DO UPDATE SET disk = excluded.disk, bytes = excluded.bytes,
+			used = excluded.used, waiting = excluded.waiting`,
 		string(r.Claimant), string(r.Purpose), int64(r.Disk), r.Bytes, r.Used, r.Waiting, account)
 	if err != nil {
 		return fmt.Errorf("write a reservation: %w", err)

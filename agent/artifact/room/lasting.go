@@ -43,8 +43,8 @@ func (s Spare) passesShare(all []Reservation, asks Claimant) bool {
 	return false
 }
 
-// GivesWay returns whose copy is to be given up for one who waits: an idle one of the same account or, unless it is the share that
-// it waits for, the first idle one of any.
+// GivesWay returns whose copy is to be given up for one who waits: an idle one of the same account or, unless it waits for the
+// share, the first idle one of any.
 func GivesWay(all []Reservation, asks Claimant, spare Spare) (whose Claimant, ok bool) {
 	overShare := spare.passesShare(all, asks)
 	if !overShare && needs(all, asks).fit(spare.beside(all, asks)) {

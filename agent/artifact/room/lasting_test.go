@@ -31,9 +31,9 @@ func TestAnAccountsLastingCopiesHaveHalf(t *testing.T) {
 		spare  int64
 		want   room.Verdict
 	}{
-		"the first may take all":         {nil, mine(100), 100, room.Admitted},
-		"a second within the half":       {[]room.Reservation{ready("a", "mine", 20, false)}, mine(30), 80, room.Admitted},
-		"a second beyond it":             {[]room.Reservation{ready("a", "mine", 20, false)}, mine(31), 80, room.Wait},
+		"the first may take all":   {nil, mine(100), 100, room.Admitted},
+		"a second within the half": {[]room.Reservation{ready("a", "mine", 20, false)}, mine(30), 80, room.Admitted},
+		"a second beyond it":       {[]room.Reservation{ready("a", "mine", 20, false)}, mine(31), 80, room.Wait},
 		"one that is loaded counts": {
 			[]room.Reservation{lasting(admitted("a", room.Copy, data, 20, 0), "mine")}, mine(31), 100, room.Wait,
 		},
