@@ -15,7 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/restore"
 )
 
-// What a database does once it is restored, and in no other copy: its backups are verified like any other's. One keeps a processor
+// What a database does in the copy of a restore, and in no other: its backups are verified like any other's. One keeps a processor
 // busy for ever, whoever cancels its statement; the other one writes for ever.
 const (
 	burnFunction = `CREATE FUNCTION burn() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN

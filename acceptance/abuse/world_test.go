@@ -12,8 +12,8 @@ import (
 // maxClients is small, so that a test can hold more connections than the pooler takes.
 const maxClients = "400"
 
-// agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same. Restores are
-// reserved as if with many keys.
+// agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same. Restores
+// can be reserved as often as with many keys.
 var (
 	agentFlags = []string{"--pooler-max-clients", maxClients}
 	initFlags  = []string{"--temp-file-limit", "64MB"}
