@@ -15,8 +15,8 @@ import (
 	"github.com/pgherd/pgherd/core/restore"
 )
 
-// What a database does in the copy of a restore, and in no other: its backups are verified like any other's. One keeps a processor
-// busy for ever, whoever cancels its statement; the other one writes for ever.
+// What a database does in the copy of a restore, and in no other: its backups are verified like any other's. One keeps a
+// processor busy for ever, whoever cancels its statement; the other one writes for ever.
 const (
 	burnFunction = `CREATE FUNCTION burn() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
 		IF current_database() NOT LIKE 'restore\_%' THEN RETURN true; END IF;
