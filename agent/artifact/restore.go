@@ -20,6 +20,7 @@ type restorer struct {
 	conn       *pgconn.PgConn
 	settings   map[string]bool   // that the server knows
 	extensions map[string]string // versions to install; others get the server's default
+	rows       map[string]int64  // of the tables, as far as they are known before they are restored
 	object     string            // what the dump says that it is about
 	number     int64             // of the statement
 }
@@ -162,8 +163,12 @@ func (r *restorer) versioned(sql string) string {
 func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql.Item) error {
 	at := start
 	at.Text = bytes.Clone(start.Text) // the reader goes on while it may still be needed
+	sql, begun, err := r.frozen(ctx, string(at.SQL()))
+	if err != nil {
+		return r.failure(at, err)
+	}
 	data := copyData{dump: dump}
-	_, err := r.conn.CopyFrom(ctx, &data, string(at.SQL()))
+	_, err = r.conn.CopyFrom(ctx, &data, sql)
 	whole, unread := data.leave()
 	switch {
 	case unread != nil:
@@ -172,6 +177,11 @@ func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 		return r.failure(at, err)
 	case !whole:
 		return r.refusal(at, "the server took only a part of the data")
+	}
+	if begun {
+		if _, err := r.conn.Exec(ctx, "COMMIT").ReadAll(); err != nil {
+			return r.failure(at, err)
+		}
 	}
 	return nil
 }
