@@ -47,8 +47,8 @@ func loads(b *artifact.Backuper, slots *jobs.Slots) jobs.Kind[command.Load, comm
 
 func loadRequest(j jobs.Job, c command.Load) artifact.LoadRequest {
 	req := artifact.LoadRequest{
-		OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Owner: j.Database, Account: j.Account,
-		Source: c.Source.DatabaseID, Filename: c.Source.Filename, ManifestSHA256: c.Source.ManifestSHA256, Rows: c.Compare,
+		OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Owner: j.Database, Source: c.Source.DatabaseID,
+		Filename: c.Source.Filename, ManifestSHA256: c.Source.ManifestSHA256, Rows: c.Compare,
 	}
 	if len(c.Names) > 0 {
 		req.Names = map[string]string{}
@@ -56,6 +56,7 @@ func loadRequest(j jobs.Job, c command.Load) artifact.LoadRequest {
 			req.Names[n.From] = n.To
 		}
 	}
+	req.Account = j.Account
 	return req
 }
 

@@ -53,7 +53,8 @@ func measureRestore(ctx context.Context, b *bench) (rows []row, err error) {
 	var peak int64
 	for _, compared := range []bool{false, true} {
 		l := &loader{bench: b, agent: agent, text: text, compare: compared}
-		t, err := inTurn((b.runs+1)/2, l.way(ctx), b.restoreByHand(ctx, file))
+		h := &byHand{bench: b, file: file}
+		t, err := inTurn((b.runs+1)/2, l.way(ctx), h.way(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +62,8 @@ func measureRestore(ctx context.Context, b *bench) (rows []row, err error) {
 		if !compared {
 			what, limit = fmt.Sprintf("restore of a database of %s against gunzip | psql", amount(text.size)), mostToRestore
 		}
-		rows, peak = append(rows, t.row(what, limit)), max(peak, l.peak)
+		rows = append(rows, t.row(what, limit), cpuRow("    CPU time, with PostgreSQL's", l.used[1:], h.used[1:]))
+		peak = max(peak, l.peak)
 	}
 	return append(rows, row{
 		measure: "  peak memory of the agent", ours: amount(peak).String(),
@@ -93,20 +95,27 @@ type loader struct {
 	operation id.OperationID
 	watch     *memory
 	peak      int64
+	began     [2]time.Duration
+	used      []time.Duration // by the agent and PostgreSQL
 }
 
 func (l *loader) way(ctx context.Context) way {
 	return way{
 		before: func(int) (err error) {
 			l.operation = newOperation()
-			l.watch, err = watch(l.bench.agent.Pid())
+			if l.watch, err = watch(l.bench.agent.Pid()); err != nil {
+				return err
+			}
+			l.began, err = l.bench.cpu()
 			return err
 		},
 		measured: func(int) error { return l.load(ctx) },
 		after: func(int) error {
-			used, err := l.watch.end()
+			now, err := l.bench.cpu()
+			l.used = append(l.used, now[0]+now[1]-l.began[0]-l.began[1])
+			used, watched := l.watch.end()
 			l.peak = max(l.peak, used.peak)
-			return errors.Join(err, ports.Close(ctx, l.agent, ports.Fence{OperationID: l.operation, Epoch: 1}))
+			return errors.Join(err, watched, ports.Close(ctx, l.agent, ports.Fence{OperationID: l.operation, Epoch: 1}))
 		},
 	}
 }
@@ -136,22 +145,37 @@ func newOperation() id.OperationID {
 	return id.FromBytes[id.OperationID](random)
 }
 
-// restoreByHand is the baseline: nothing is checked, and everything belongs to one login.
-func (b *bench) restoreByHand(ctx context.Context, file string) way {
+// byHand is the baseline: nothing is checked, and everything belongs to one login.
+type byHand struct {
+	bench *bench
+	file  string
+	used  []time.Duration // by gunzip, psql and PostgreSQL
+}
+
+func (h *byHand) way(ctx context.Context) way {
 	const name = "by_hand"
-	create := func() error { return b.sql(ctx, "CREATE DATABASE "+name+" TEMPLATE template0") }
+	var began [2]time.Duration
+	var cmd *exec.Cmd
 	return way{
+		before: func(int) (err error) {
+			began, err = h.bench.cpu()
+			return err
+		},
 		measured: func(int) error {
-			if err := create(); err != nil {
+			if err := h.bench.sql(ctx, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
 				return err
 			}
-			cmd := exec.CommandContext(ctx, "sh", "-c", `gunzip -c "$1" | "$2" -X -q -o /dev/null -v ON_ERROR_STOP=1 "$3"`, "sh",
-				file, b.tools.Psql, b.stack.Server.URL(name))
+			cmd = exec.CommandContext(ctx, "sh", "-c", `gunzip -c "$1" | "$2" -X -q -o /dev/null -v ON_ERROR_STOP=1 "$3"`, "sh",
+				h.file, h.bench.tools.Psql, h.bench.stack.Server.URL(name))
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 				return errors.Join(fmt.Errorf("gunzip | psql: %s", out), err)
 			}
 			return nil
 		},
-		after: func(int) error { return b.sql(ctx, "DROP DATABASE "+name) },
+		after: func(int) error {
+			now, err := h.bench.cpu()
+			h.used = append(h.used, now[1]-began[1]+cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+			return errors.Join(err, h.bench.sql(ctx, "DROP DATABASE "+name))
+		},
 	}
 }

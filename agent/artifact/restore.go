@@ -17,10 +17,10 @@ import (
 // restorer streams a dump into a database, one statement per message, and stops at the first error. It is the only way in which
 // the agent runs a customer's SQL, and its connection is always that of a login made for one restore.
 type restorer struct {
+	rows       map[string]int64 // of the tables, as far as they are known before they are restored
 	conn       *pgconn.PgConn
 	settings   map[string]bool   // that the server knows
 	extensions map[string]string // versions to install; others get the server's default
-	rows       map[string]int64  // of the tables, as far as they are known before they are restored
 	object     string            // what the dump says that it is about
 	number     int64             // of the statement
 }
