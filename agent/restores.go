@@ -48,13 +48,10 @@ func loads(b *artifact.Backuper, slots *jobs.Slots) jobs.Kind[command.Load, comm
 func loadRequest(j jobs.Job, c command.Load) artifact.LoadRequest {
 	req := artifact.LoadRequest{
 		OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Owner: j.Database, Source: c.Source.DatabaseID,
-		Filename: c.Source.Filename, ManifestSHA256: c.Source.ManifestSHA256, Rows: c.Compare,
+		Filename: c.Source.Filename, ManifestSHA256: c.Source.ManifestSHA256, Names: map[string]string{}, Rows: c.Compare,
 	}
-	if len(c.Names) > 0 {
-		req.Names = map[string]string{}
-		for _, n := range c.Names {
-			req.Names[n.From] = n.To
-		}
+	for _, n := range c.Names {
+		req.Names[n.From] = n.To
 	}
 	req.Account = j.Account
 	return req

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
@@ -82,6 +83,20 @@ var restoreStages = []meaning[restore.Stage]{
 	{restore.Canceled, "final: the database is as it was"},
 }
 
+var cloneStages = []meaning[clone.Stage]{
+	{clone.Queued, "nothing has been done; the clone's record stands, and its password was told"},
+	{clone.Making, "the new database and its logins are being made, empty and closed"},
+	{clone.Dumping, "a file is being made of the source as it is now; only where no backup was named"},
+	{clone.Loading, "the copy is being made and compared; shown as the part that the agent is at"},
+	{clone.Switching, "the point of no return: the copy may have become the clone, and it goes on until the agent says so"},
+	{clone.Settling, "the copy is the clone; its owner's log-in is being proven, and what was needed to make it is given up"},
+	{clone.Failing, "nothing was switched; what was made is being removed"},
+	{clone.Canceling, "nothing was switched; what was made is being removed"},
+	{clone.Succeeded, "final: the clone is active"},
+	{clone.Failed, "final: there is no clone, its name is free, and `error` says why"},
+	{clone.Canceled, "final: there is no clone, and its name is free"},
+}
+
 var roleStates = []meaning[role.Status]{
 	{role.Reserved, "is recorded with its password; what exists on the server is not known"},
 	{role.SQLReady, "exists on the server and cannot log in"},
@@ -145,6 +160,9 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nThese are the stages of a restore operation. A managed restore goes on by `advance`; after an hour without\n" +
 		"one a worker cancels it, and 10 s after its switch has begun a worker goes on with it. Any other restore has a\n" +
 		"worker all the time.\n")
+	section(t, &b, "Clone", cloneStages, clone.Stages, clone.Events, clone.Transitions)
+	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating`\n" +
+		"until its end, and then active or gone. The source is only read.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")

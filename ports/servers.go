@@ -35,7 +35,8 @@ type Servers interface {
 // Placement is what a new database needs of its server.
 type Placement struct {
 	Now         time.Time
-	Connections int // that it takes: database.Record.ReservedConnections
+	Connections int         // that it takes: database.Record.ReservedConnections
+	Only        id.ServerID // the one server that may take it; empty: any
 	// Leaving is the server of a database that is to be moved, and Name the database's name; both are empty for one that is not
 	// placed yet. That server, those that are avoided and those that have a database of the name are left out.
 	Leaving id.ServerID

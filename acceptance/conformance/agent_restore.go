@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,9 +13,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Restores is the part of the suite of ports.Agent about restores.
+// Restores is the part of the suite of ports.Agent about restores, and about clones, which are restores into a new database.
 func Restores(t *testing.T, newStand func(t *testing.T) AgentStand) {
-	for name, test := range restoreCases {
+	cases := maps.Clone(restoreCases)
+	maps.Copy(cases, cloneCases)
+	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, newStand(t)) })
 	}
 }

@@ -24,6 +24,7 @@ func Servers(t *testing.T, m Metadata) {
 		{"connections are counted", connectionsAreCounted},
 		{"the last place goes to one", lastPlaceGoesToOne},
 		{"one that is avoided is picked last", avoidedIsLast},
+		{"the only one that may is picked or none", onlyOneIsPicked},
 		{"a database moves where its name is free", elsewhereIsAnother},
 	})
 }
@@ -82,6 +83,16 @@ func (w *world) picks(what, want string, change ...func(*ports.Placement)) {
 	if got.Name != want || want == "" != sameError(err, ports.ErrNoRow) || want != "" && err != nil {
 		w.Errorf("%s: %q was picked (%v), want %q", what, got.Name, err, want)
 	}
+}
+
+func onlyOneIsPicked(w *world) {
+	second := w.addServer("second", 1)
+	only := func(p *ports.Placement) { p.Only = second.ID }
+	w.saveServer(w.server, func(s *server.Server) { s.Capacity = 100 })
+	w.picks("of any", w.server.Name)
+	w.picks("of one", second.Name, only)
+	w.addDatabase("shop", nameServer(second.ID))
+	w.picks("of one that is full", "", only)
 }
 
 func accountsOfServer(w *world) {

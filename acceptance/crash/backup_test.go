@@ -104,7 +104,7 @@ func (g guest) restores(t *testing.T, w *world, api *stack.Host, b wire.Backup) 
 	target := "restore_" + strings.ReplaceAll(g.db.Name, "-", "_")
 	admin := stacktest.Open(t, w.Metadata.URL("postgres"))
 	must(admin.ExecContext(soon(t), "CREATE DATABASE "+target+" TEMPLATE template0"))(t)
-	noError(t, restore(soon(t), w, target, file))
+	noError(t, replay(soon(t), w, target, file))
 	copied := must(sql.Open("postgres", w.Metadata.URL(target)))(t)
 	var want, got string
 	noError(t, g.conn.QueryRowContext(soon(t), sumOfRows).Scan(&want))
@@ -115,8 +115,8 @@ func (g guest) restores(t *testing.T, w *world, api *stack.Host, b wire.Backup) 
 	must(admin.ExecContext(soon(t), "DROP DATABASE "+target))(t)
 }
 
-// restore runs a backup file into a database of the cluster that has the metadata: it knows none of the roles.
-func restore(ctx context.Context, w *world, target string, file io.Reader) error {
+// replay runs a backup file into a database of the cluster that has the metadata: it knows none of the roles.
+func replay(ctx context.Context, w *world, target string, file io.Reader) error {
 	text, err := gzip.NewReader(file)
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ func (w *world) quiet(t testing.TB) {
 func (w *world) settled(t testing.TB) {
 	t.Helper()
 	w.quiet(t)
+	w.swept(t)
 	known := w.databases(t)
 	w.checkServer(t, known)
 	w.checkGates(t, known)
@@ -212,6 +213,12 @@ var wrongRecords = map[string]string{
 		ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
 		AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE 'backup.finished' END
 		WHERE o.kind = 'backup' GROUP BY o.id HAVING count(a.id) <> 1`,
+	"audit of a restore": `SELECT o.id, o.status, count(*) FILTER (WHERE a.action = 'restore.requested'),
+		count(*) FILTER (WHERE a.action IN ('restore.finished', 'operation.canceled'))
+		FROM operations o LEFT JOIN audit_entries a ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
+		AND (a.action = 'restore.requested' OR a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled'
+			ELSE 'restore.finished' END AND coalesce(a.details->>'status', o.status) = o.status)
+		WHERE o.kind = 'restore' GROUP BY o.id HAVING count(*) FILTER (WHERE a.action = 'restore.requested') <> 1 OR count(*) <> 2`,
 	"audit of an extension": `SELECT o.id, o.status, count(a.id) FROM operations o LEFT JOIN audit_entries a
 		ON a.database_id = o.database_id AND a.details->>'operationId' = o.id::text
 		AND a.action = CASE o.status WHEN 'canceled' THEN 'operation.canceled' ELSE 'extension.finished' END

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
-	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/operation"
@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
 	"github.com/pgherd/pgherd/fakes/memstore"
+	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 // flow is one thing that the service does, and how to see that it was done right.
@@ -49,6 +50,9 @@ const (
 	inAPI   part = "api"
 	inBatch part = "batch"
 	inAgent part = "agent"
+
+	// inServer is PostgreSQL of the customers, which crashes while the agent stands still at the point.
+	inServer part = "server"
 )
 
 // killing is one case: the part dies at each of the points, one after the other, while the flow is under way.
@@ -76,6 +80,8 @@ func (k killing) run(t *testing.T, w *world) {
 		k.killBatch(t, w)
 	case inAgent:
 		k.killAgent(t, w)
+	case inServer:
+		k.killServer(t, w)
 	}
 	if f, ok := k.flow.(repeated); ok && k.in != inBatch {
 		f.repeat(t, w)
@@ -130,6 +136,20 @@ func (k killing) killAgent(t *testing.T, w *world) {
 	w.restartAgent(t)
 }
 
+func (k killing) killServer(t *testing.T, w *world) {
+	t.Helper()
+	noError(t, w.agent.Stop(soon(t)))
+	w.agent = must(w.LaunchAgent(crash.Stop + k.points[0]))(t)
+	noError(t, w.AwaitAgent(soon(t), w.agent))
+	k.flow.act(t, w, w.api)
+	eventually(t, "the agent stands at "+k.points[0], func() (bool, string) {
+		return w.agent.Frozen(), "it goes on"
+	})
+	noError(t, w.Server.Restart(context.WithoutCancel(t.Context()), cluster.Immediate))
+	noError(t, w.agent.Thaw())
+	w.reconnects(t)
+}
+
 // restartAgent starts an agent where none runs.
 func (w *world) restartAgent(t testing.TB, extra ...string) {
 	t.Helper()
@@ -163,11 +183,15 @@ func runAll(t *testing.T, cases []killing) {
 }
 
 // sampled is one case for each list of points. Where several have the same, they take turns. The points before commits of a kind
-// count as one, and so do those after: the engine commits for every kind, and the core's tests kill around each commit.
+// count as one, and so do those after: the engine commits for every kind, and the core's tests kill around each commit. So do crashes
+// of PostgreSQL: the agent's tests have them at each point.
 func sampled(cases []killing) (some []killing) {
 	same, points := map[string][]killing{}, []string{}
 	for _, k := range cases {
 		list := strings.Join(k.points, ",")
+		if k.in == inServer {
+			list = crash.Stop
+		}
 		if k.commit {
 			list, _, _ = strings.Cut(list, "-") // kind and side
 		}
@@ -269,7 +293,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	h := &shared{}
 	for _, k := range slices.Concat(
 		creating(), openingAndClosing(), undoing(), allowing(), configuring(), exceeding(), backingUp(), failingBackups(),
-		changingExtensions(),
+		changingExtensions(), restoring(), restoringThere(), cloning(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {
@@ -277,15 +301,13 @@ func TestEveryPointHasItsCase(t *testing.T) {
 		}
 	}
 	points := slices.Concat(kindPoints(t), controlplane.CrashPoints, crash.Points)
-	for _, p := range artifact.CrashPoints {
+	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints) {
 		points = append(points, "agent."+p)
 	}
 	for _, p := range points {
 		elsewhere := slices.Contains(webhooks.CrashPoints, p) || // acceptance/webhooks kills there
 			slices.Contains(mails.CrashPoints, p) || // killsMailers does
-			strings.HasPrefix(p, string(restores.Kind)+".") || // the core's tests do, on fakes
-			strings.HasPrefix(p, "agent.settings.") || strings.HasPrefix(p, "agent.extension.") || // the agent's tests do
-			strings.HasPrefix(p, "agent.restore.")
+			strings.HasPrefix(p, "agent.settings.") || strings.HasPrefix(p, "agent.extension.") // the agent's tests do
 		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)
 		}

@@ -57,8 +57,9 @@ func (w *world) getsIn(t testing.TB, l login) {
 	}
 }
 
-// refusals are the codes with which a server refuses a log-in: PostgreSQL's two, and PgBouncer's one for everything.
-var refusals = []pqerror.Code{"28P01", "28000", "08P01"}
+// refusals are the codes with which a server refuses a log-in: PostgreSQL's three, the last to who lacks CONNECT, and PgBouncer's
+// one for everything else.
+var refusals = []pqerror.Code{"28P01", "28000", "42501", "08P01"}
 
 // staysOut fails the test unless the login is refused by every way. No answer is no refusal.
 func (w *world) staysOut(t testing.TB, what string, l login) {

@@ -220,10 +220,16 @@ func (w *world) away(t *testing.T, request func()) {
 	move(w.AgentURL())
 }
 
-// hurry ends the time that a pending change leaves to the request which began it.
+// hurry ends the time that a pending change, or an open operation, leaves to the requests which drive it.
 func (w *world) hurry(t *testing.T) {
 	t.Helper()
-	must(w.meta.ExecContext(soon(t), "UPDATE role_changes SET not_before = created_at WHERE status = 'pending'"))(t)
+	for _, statement := range []string{
+		"UPDATE role_changes SET not_before = created_at WHERE status = 'pending'",
+		"UPDATE operations SET not_before = created_at WHERE status IN ('queued', 'running')",
+		"UPDATE operation_lanes SET due_at = now()",
+	} {
+		must(w.meta.ExecContext(soon(t), statement))(t)
+	}
 }
 
 // look has the batch host look for work now: it does so when it starts, and then every few seconds.

@@ -37,7 +37,7 @@ var isolating = []Scenario{
 				"database": string(home.ID), "{roleId}": string(mallory.AddsRole(home, "Reports", "custom").RoleID),
 				"webhook": string(mallory.Hooks(quietURL, home.ID).ID),
 			}
-			s.OK(s.Operator.Enroll(home.ID, "restore"))
+			s.OK(s.Operator.Enroll(home.ID, "all"))
 			for _, route := range s.targeted() {
 				parameters, key := route.parameters(), s.WithKey(mallory.Account).Key.Text // one a route, for the limit of each
 				for i := range parameters {
@@ -148,7 +148,7 @@ func (c *Customer) fills(made Created) map[string]string {
 		"{membershipId}": string(c.Admits(bob, made, "viewer")),
 		"{invitationId}": must(c.Members.Add(ctx, made.ID, invited))(c.stage).ID,
 	}
-	c.stage.OK(c.stage.Operator.Enroll(made.ID, "restore"))
+	c.stage.OK(c.stage.Operator.Enroll(made.ID, "all"))
 	restores := c.Reserves(made, backup.Filename(has["{filename}"]), "restore-1")
 	has["restore operation"] = string(must(c.Operations.Cancel(ctx, restores.ID))(c.stage).Operation.ID)
 	return has

@@ -37,6 +37,7 @@ var takes = map[string]string{
 	"DELETE /databases/{id}/backups/{filename}":                        "back up",
 	"POST /databases/{id}/backups/{filename}":                          "own",
 	"POST /databases/{id}/managed-restores":                            "account",
+	"POST /databases/{id}/clone":                                       "account",
 	"POST /operations/{operationId}/managed-restore/advance":           "account",
 	"GET /databases/{id}/operations":                                   "see",
 	"GET /operations/{id}":                                             "see",

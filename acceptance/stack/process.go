@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -97,6 +98,13 @@ func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
 
 // Thaw ends Freeze.
 func (p *Process) Thaw() error { return p.signal(syscall.SIGCONT) }
+
+// Frozen reports whether the process is halted, by Freeze or by itself. It is always false where there is no /proc.
+func (p *Process) Frozen() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err == nil && strings.HasPrefix(state, "T")
+}
 
 // Pid is the process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }

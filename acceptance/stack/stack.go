@@ -232,8 +232,9 @@ func (s *Stack) enableFeatures(ctx context.Context) error {
 	_, err := s.Admin(ctx, "feature", "enable", "additional-roles")
 	_, extensions := s.Admin(ctx, "feature", "enable", "extension-catalog")
 	_, restore := s.Admin(ctx, "feature", "enable", "restore")
+	_, clone := s.Admin(ctx, "feature", "enable", "clone")
 	_, key := s.Admin(ctx, "certificate-key", "create")
-	return errors.Join(err, extensions, restore, key)
+	return errors.Join(err, extensions, restore, clone, key)
 }
 
 // Stop ends whatever still runs.

@@ -26,6 +26,14 @@ func (d Databases) Create(ctx context.Context, b wire.CreateDatabase, opts ...Op
 	return ask[wire.CreatedDatabase](ctx, d.c, post(b, "/databases").withKey(), opts)
 }
 
+// Clone makes a new database that begins with what another one holds, or held when a backup was made. It is being made then: the
+// operation tells when it can be used.
+func (d Databases) Clone(
+	ctx context.Context, source id.DatabaseID, b wire.CloneDatabase, opts ...Option,
+) (wire.ClonedDatabase, error) {
+	return ask[wire.ClonedDatabase](ctx, d.c, post(b, "/databases/%s/clone", string(source)).withKey(), opts)
+}
+
 // Get reads a database.
 func (d Databases) Get(ctx context.Context, database id.DatabaseID, opts ...Option) (wire.Database, error) {
 	return ask[wire.Database](ctx, d.c, get("/databases/%s", string(database)), opts)

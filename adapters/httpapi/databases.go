@@ -79,11 +79,15 @@ func (d databaseRoutes) create(r *Request) (Answer, error) {
 	}
 	request.Key = r.Key
 	made, err := d.use.Create(r.Context(), r.Caller, request)
+	return Created(viewMade(made)), err
+}
+
+func viewMade(made databases.Created) wire.CreatedDatabase {
 	view := wire.CreatedDatabase{
 		Database: viewDatabase(made.Record), Password: made.Password, ConnectionString: made.ConnectionString,
 	}
 	view.Username = made.Username
-	return Created(view), err
+	return view
 }
 
 func createRequest(b *wire.CreateDatabase) (c databases.CreateRequest, err error) {

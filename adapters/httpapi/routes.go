@@ -16,6 +16,7 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 		{Tag{"Backups", "Backup files of a database"}, backupRoutes{uc.Backups}.routes()},
 		{Tag{"Certificates", "Signed proofs that backups can be restored"}, certificateRoutes{uc.Certificates}.routes()},
 		{Tag{"Restores", "Bringing a database back to one of its backups"}, restoreRoutes{uc.Restores}.routes()},
+		{Tag{"Clones", "New databases that begin with what others hold"}, cloneRoutes{uc.Clones}.routes()},
 		{Tag{"Extensions", "PostgreSQL extensions of a database"}, extensionRoutes{uc.Extensions}.routes()},
 		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
 		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},

@@ -33,12 +33,13 @@ var (
 	// before it has placed. The arguments of pickServer are the fields of ports.Placement.
 	lockServers = written("SELECT FROM servers WHERE enabled ORDER BY id FOR NO KEY UPDATE")
 	pickServer  = written(fmt.Sprintf(`SELECT %s FROM servers t
-		CROSS JOIN (SELECT $1::timestamptz AS now, $2::bigint AS connections, $3::text AS leaving, $4::text AS name) p
+		CROSS JOIN (SELECT $1::timestamptz AS now, $2::bigint AS connections, $3::text AS leaving, $4::text AS name,
+			$5::text AS only) p
 		CROSS JOIN LATERAL (SELECT count(*) AS databases,
 			coalesce(sum(coalesce(nullif(d.connection_cap, 0), %d) + %d), 0) AS connections
 			FROM databases d WHERE d.server_id = t.id) sold
 		CROSS JOIN LATERAL (SELECT coalesce(t.avoided_until > p.now, false) AS avoided) a
-		WHERE t.enabled AND t.capacity > sold.databases
+		WHERE t.enabled AND t.capacity > sold.databases AND (p.only = '' OR t.id::text = p.only)
 			AND (t.connections = 0 OR t.connections >= sold.connections + p.connections)
 			AND (p.leaving = '' OR t.id::text <> p.leaving AND NOT a.avoided
 				AND NOT EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND d.name = p.name))
@@ -64,7 +65,7 @@ func (s servers) Pick(ctx context.Context, p ports.Placement) (server.Server, er
 	if err := s.write(ctx, lockServers); err != nil {
 		return server.Server{}, err
 	}
-	return one[server.Server](ctx, s.session, pickServer, p.Now, p.Connections, p.Leaving, p.Name)
+	return one[server.Server](ctx, s.session, pickServer, p.Now, p.Connections, p.Leaving, p.Name, p.Only)
 }
 
 func (s servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {

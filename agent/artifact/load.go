@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -32,7 +33,8 @@ type LoadRequest struct {
 	Filename       backup.Filename
 	ManifestSHA256 string // of the manifest beside the file; empty: any
 
-	// Names are what the roles of the source are called in the copy, by their names there; nil: all of the server's keep theirs.
+	// Names are what roles of the source are called in the copy, by their names there. All others of the server's keep theirs in a
+	// copy of the database's own backup; in one of another database's they are no roles of the copy.
 	Names map[string]string
 	Rows  bool // compare the contents of tables and large objects too
 }
@@ -213,10 +215,12 @@ const loadShare = 90
 
 // standingFor are the roles of the copy. The server's are read once the copy is loaded: later ones have nothing in it.
 func standingFor(ctx context.Context, admin *sql.DB, req LoadRequest) (sidecar.Roles, error) {
-	if req.Names != nil {
+	if req.Source != req.DatabaseID {
 		return sidecar.Roles{Owner: req.Owner, Names: req.Names}, nil
 	}
-	return sidecar.Standing(ctx, admin, req.Owner)
+	roles, err := sidecar.Standing(ctx, admin, req.Owner)
+	maps.Copy(roles.Names, req.Names)
+	return roles, err
 }
 
 // restoreSet restores the file of an open set.

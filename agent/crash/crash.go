@@ -97,7 +97,8 @@ var (
 	SwitchReply       = point("agent.restore.switch.reply")       // the outcome is stored, not told
 	SwitchUndone      = point("agent.restore.switch.undone")      // the database is open again as before, the copy stands
 
-	DiscardReply = point("agent.restore.discard.reply") // the outcome is stored, not told
+	DiscardPassing = point("agent.restore.discard.passing") // what only the operation needed is removed, the outcome is not stored
+	DiscardReply   = point("agent.restore.discard.reply")   // the outcome is stored, not told
 
 	CloseRecorded = point("agent.close.recorded") // the operation takes no more commands, nothing is undone
 	CloseEmptied  = point("agent.close.emptied")  // customers are out, the job is over

@@ -68,9 +68,23 @@ func (x *Executor) expel(ctx context.Context, d databaseRow) error {
 	return x.empty(ctx, d)
 }
 
-// empty lets every customer out of a database that lets none in.
+// empty lets every customer out of a database that lets none in, and waits for those in the middle of their log-in.
 func (x *Executor) empty(ctx context.Context, d databaseRow) error {
-	if err := x.pooler.Evict(ctx, pooler.OfDatabase(d.Name)); err != nil {
+	return x.emptyOf(ctx, d, pooler.OfDatabase(d.Name))
+}
+
+// emptyAtOnce waits for nobody in the middle of a log-in at the pooler: whoever knows the name of a login can stand there for 5 s.
+// Once it returns, the same may still log in to the pooler, but no client is left that was ever in the database.
+func (x *Executor) emptyAtOnce(ctx context.Context, d databaseRow) error {
+	in := pooler.LoggedIn(d.Name)
+	if err := x.emptyOf(ctx, d, in); err != nil {
+		return err
+	}
+	return x.pooler.Evict(ctx, in) // who has come in before PostgreSQL let none of the logins in
+}
+
+func (x *Executor) emptyOf(ctx context.Context, d databaseRow, who pooler.Who) error {
+	if err := x.pooler.Evict(ctx, who); err != nil {
 		return err
 	}
 	crash.Point(crash.AccessEvicted)

@@ -14,6 +14,7 @@ import (
 )
 
 // ensureDatabase creates a database, or continues creating it. If it exists already, it is opened in the pooler and proven again.
+// One that is to stay closed is opened by the switch that puts its data in, and never here: its row says so from the beginning.
 func (x *Executor) ensureDatabase(
 	ctx context.Context, e protocol.Command, c command.EnsureDatabase,
 ) (none command.None, err error) {
@@ -26,6 +27,10 @@ func (x *Executor) ensureDatabase(
 		return none, command.Refuse(command.ReasonConflict, "the database stands under another name or role model")
 	case found && !known.named() && known.MadeBy != e.OperationID:
 		return none, command.Refuse(command.ReasonConflict, "another operation is making the database")
+	case found && c.Closed && (known.Open || known.MadeBy != e.OperationID):
+		return none, command.Refuse(command.ReasonConflict, "the database is not one that this operation makes and has yet to fill")
+	case found:
+		plan.open = known.Open
 	}
 	crash.Point(crash.CreateAdmitted)
 	if !found {
@@ -36,7 +41,7 @@ func (x *Executor) ensureDatabase(
 	if err := x.makeAndPool(ctx, plan, known.named()); err != nil {
 		return none, err
 	}
-	if !known.Shut { // nobody gets in then, whatever the password
+	if !known.Shut && !c.Closed { // otherwise nobody gets in, whatever the password
 		if err := x.prove(ctx, plan); err != nil {
 			return none, err
 		}

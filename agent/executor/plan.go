@@ -19,6 +19,7 @@ type plan struct {
 	temporary     string            // name of the database while it is made; marks it with its operation
 	limit         int               // CONNECTION LIMIT; the pooler uses the cap alone
 	cap           int               // 0: none
+	open          bool              // customers may log in once it has its name
 	verifiers     map[string]string // by username
 	password      string            // of the owner
 }
@@ -26,7 +27,7 @@ type plan struct {
 func planOf(e protocol.Command, c command.EnsureDatabase) plan {
 	p := plan{
 		id: string(c.DatabaseID), operation: e.OperationID, model: c.RoleModel, names: c.Names(),
-		temporary: temporaryName(e.OperationID), limit: -1, cap: c.ConnectionCap, verifiers: map[string]string{},
+		temporary: temporaryName(e.OperationID), limit: -1, cap: c.ConnectionCap, open: !c.Closed, verifiers: map[string]string{},
 	}
 	if p.cap > 0 {
 		p.limit = p.cap + database.SpareConnections
@@ -89,8 +90,8 @@ const (
 func (p plan) beginStatements() []string {
 	return []string{
 		flushLater,
-		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES (%s,%s,%s,%d,%s)",
-			quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation)),
+		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open) VALUES (%s,%s,%s,%d,%s,%t)",
+			quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation), p.open),
 		"CREATE ROLE " + ident(p.names.Holder) + " NOLOGIN" + harmless,
 		p.markStatement(p.holder()),
 		p.gateStatement(),
@@ -100,12 +101,15 @@ func (p plan) beginStatements() []string {
 
 // loginStatements make the other roles and their rows.
 func (p plan) loginStatements() []string {
-	s := []string{flushLater}
+	s, word := []string{flushLater}, " LOGIN"
+	if !p.open {
+		word = " NOLOGIN"
+	}
 	for _, r := range p.groups() {
 		s = append(s, "CREATE ROLE "+ident(r.name)+" NOLOGIN"+harmless)
 	}
 	for _, r := range p.logins() {
-		s = append(s, "CREATE ROLE "+ident(r.name)+" LOGIN"+harmless+" PASSWORD "+quote(p.verifiers[r.name]))
+		s = append(s, "CREATE ROLE "+ident(r.name)+word+harmless+" PASSWORD "+quote(p.verifiers[r.name]))
 	}
 	s = append(s, p.markStatement(slices.Concat(p.groups(), p.logins())...))
 	if p.model == database.Managed {
@@ -159,7 +163,7 @@ func (p plan) rightsStatements() []string {
 	)
 }
 
-// renameStatements give the database its name, let its logins in, and record it. CONNECT is granted to the other logins as the
+// renameStatements give the database its name, record it, and let its logins in unless it stays closed. CONNECT is granted to the other logins as the
 // owner: only then can the owner revoke it later.
 func (p plan) renameStatements() []string {
 	db, name := ident(p.temporary), p.names.Owner
@@ -168,11 +172,13 @@ func (p plan) renameStatements() []string {
 		s = append(s, "SET LOCAL ROLE "+ident(p.names.Owner),
 			"GRANT CONNECT ON DATABASE "+db+" TO "+ident(p.names.Runtime)+","+ident(p.names.Readonly), "RESET ROLE")
 	}
-	return append(s,
+	s = append(s,
 		fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", db, p.limit),
 		"ALTER DATABASE "+db+" RENAME TO "+ident(name),
 		fmt.Sprintf("UPDATE ledger.database SET oid = (SELECT oid FROM pg_database WHERE datname = %s) WHERE id = %s",
-			quote(name), quote(p.id)),
-		"UPDATE pooler.gate SET open = true WHERE database = "+quote(name),
-	)
+			quote(name), quote(p.id)))
+	if p.open {
+		s = append(s, "UPDATE pooler.gate SET open = true WHERE database = "+quote(name))
+	}
+	return s
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // switchOver puts the copy of an operation in the place of the database. Before the one transaction that does so, whatever fails
@@ -75,7 +76,7 @@ func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error
 		return err
 	}
 	crash.Point(crash.SwitchGateClosed)
-	if err := x.empty(ctx, d); err != nil {
+	if err := x.emptyAtOnce(ctx, d); err != nil {
 		return err
 	}
 	if err := x.awaitAlone(ctx, d); err != nil {
@@ -192,7 +193,8 @@ func (x *Executor) isAt(ctx context.Context, d databaseRow, s copyRow) error {
 	})
 }
 
-// discard gives up what a switch has replaced. The sweep drops it.
+// discard gives up what a switch has replaced, which the sweep drops, and removes what only the operation needed: the file that a
+// clone was made from.
 func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Discard) (none command.None, err error) {
 	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
 	if err != nil {
@@ -202,9 +204,13 @@ func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Di
 	if err == nil && !s.switched() {
 		err = command.Refuse(command.ReasonNotFound, "the operation has switched nothing")
 	}
+	if err == nil {
+		err = x.discardPassing(ctx, e.OperationID)
+	}
 	if err != nil {
 		return none, err
 	}
+	crash.Point(crash.DiscardPassing)
 	none, err = conclude(ctx, x, e, none, crash.DiscardReply,
 		"UPDATE ledger.copy SET until_closed = false WHERE name = "+quote(s.name))
 	loop.Wake(x.unwanted)
@@ -213,3 +219,14 @@ func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Di
 
 // Unwanted wakes who drops copies when there is one that nobody wants any more.
 func (x *Executor) Unwanted() <-chan struct{} { return x.unwanted }
+
+// discardPassing removes what jobs have made that are only steps of their operation.
+func (x *Executor) discardPassing(ctx context.Context, operation string) error {
+	all, err := x.Jobs.Of(ctx, id.OperationID(operation))
+	for _, j := range all {
+		if j.Step != string(j.Kind) {
+			err = errors.Join(err, x.Jobs.Discard(ctx, j))
+		}
+	}
+	return err
+}

@@ -32,6 +32,13 @@ func OfDatabase(database string) Who {
 	}
 }
 
+// LoggedIn selects the same clients, but nobody in the middle of a log-in: those may still come in.
+func LoggedIn(database string) Who {
+	who := OfDatabase(database)
+	who.possible = func(Pending) bool { return false }
+	return who
+}
+
 // NotAllowed selects the clients of a database whose address is in no network of its allowlist. An empty allowlist allows every
 // address; the unix socket is always allowed.
 func NotAllowed(database string, allow []netip.Prefix) Who {

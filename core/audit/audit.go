@@ -32,6 +32,8 @@ const (
 	BackupDownloaded   Action = "backup.downloaded"
 	RestoreRequested   Action = "restore.requested"
 	RestoreFinished    Action = "restore.finished"
+	CloneRequested     Action = "clone.requested"
+	CloneFinished      Action = "clone.finished"
 	WebhookCreated     Action = "webhook.created"
 	WebhookRotated     Action = "webhook.rotated"
 	WebhookDisabled    Action = "webhook.disabled"

@@ -19,10 +19,25 @@ type Backup struct {
 	// MaxBytes is how large the file may become; 0: as large as the server has room for. One that becomes larger is
 	// BackupFailed with ReasonStorageFull.
 	MaxBytes int64 `json:"maxBytes,omitempty" agent:"later"`
+	// Passing says that the file serves only the operation that makes it, a clone, and is nobody's backup. It completes no
+	// operation: Close removes it, and so does Discard.
+	Passing bool `json:"passing,omitempty" agent:"later"`
 }
 
 // About implements Command.
-func (c Backup) About() About { return ofDatabase("backup.run", c.DatabaseID, 1) }
+func (c Backup) About() About {
+	about := ofDatabase("backup.run", c.DatabaseID, 1)
+	if c.Passing {
+		about.Step = stepCloneDump
+	}
+	return about
+}
+
+// stepCloneDump is the step of a file that a clone is made from.
+const stepCloneDump = "clone.dump"
+
+// Steps are those of a backup, and of a file that passes.
+func (c Backup) Steps() []string { return []string{string(c.About().Kind), stepCloneDump} }
 
 // Check implements Command.
 func (c Backup) Check() error {

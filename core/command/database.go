@@ -12,7 +12,7 @@ import (
 
 // EnsureDatabase creates the database and its logins as specified, opens it in the pooler, and proves that the owner can log in
 // through it. ReasonNameTaken: the server has a database or login of that name that was not made by this service for this
-// database.
+// database. A closed one is a step of something larger: see Closed.
 type EnsureDatabase struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID      `json:"databaseId"`
@@ -20,6 +20,9 @@ type EnsureDatabase struct {
 	RoleModel     database.RoleModel `json:"roleModel"`
 	ConnectionCap int                `json:"connectionCap"` // 0: none
 	Logins        []Login            `json:"logins"`
+	// Closed leaves the database closed, and no log-in is proved: its data is yet to come. It completes no operation, so that
+	// Close removes it; once the operation's Switch has opened it, the same command without Closed proves it.
+	Closed bool `json:"closed,omitempty" agent:"later"`
 }
 
 // Login is the desired state of a login. Password is used to prove the owner's log-in; an agent never stores it.
@@ -31,11 +34,26 @@ type Login struct {
 }
 
 // About implements Command.
-func (c EnsureDatabase) About() About { return ofDatabase("database.ensure", c.DatabaseID, 1) }
+func (c EnsureDatabase) About() About {
+	about := ofDatabase("database.ensure", c.DatabaseID, 1)
+	if c.Closed {
+		about.Step = stepCloneEnsure
+	}
+	return about
+}
 
-// Secrets are the passwords by username.
+// stepCloneEnsure is the step of a database that is closed until its data is in.
+const stepCloneEnsure = "clone.ensure"
+
+// Steps are those of a database for itself, and of one that a clone begins with.
+func (c EnsureDatabase) Steps() []string { return []string{string(c.About().Kind), stepCloneEnsure} }
+
+// Secrets are the passwords by username; none where no log-in is proved.
 func (c EnsureDatabase) Secrets() map[string]string {
 	secrets := map[string]string{}
+	if c.Closed {
+		return secrets
+	}
 	for _, l := range c.Logins {
 		if l.Password != "" {
 			secrets[l.Username] = l.Password
@@ -65,7 +83,8 @@ func (c EnsureDatabase) MarshalJSON() ([]byte, error) {
 // Names are those of the database's roles.
 func (c EnsureDatabase) Names() database.Names { return database.RoleNames(c.DatabaseID, c.Name) }
 
-// Check demands exactly the logins of the role model, each under its own name with a verifier, and the owner's password.
+// Check demands exactly the logins of the role model, each under its own name with a verifier, and the owner's password where
+// it is tried.
 func (c EnsureDatabase) Check() error {
 	if err := checkDatabase(c.DatabaseID); err != nil {
 		return err
@@ -81,7 +100,7 @@ func (c EnsureDatabase) Check() error {
 		if !known || l.Username != c.Names().Of(l.Login) || !verifierPattern.MatchString(l.Verifier) {
 			return Refuse(ReasonInvalid, "login %q is not one of this database, or has no verifier", l.Login)
 		}
-		if l.Login == database.OwnerLogin && l.Password == "" {
+		if l.Login == database.OwnerLogin && l.Password == "" && !c.Closed {
 			return Refuse(ReasonInvalid, "the password of the owner is missing")
 		}
 		seen[l.Username] = true

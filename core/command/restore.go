@@ -13,7 +13,8 @@ import (
 
 // A restore is three commands of one operation: Load, Switch, Discard. Until Switch has renamed the databases, Close undoes
 // everything, and the live database serves as it did; from then on Close is refused with ReasonCompleted, and there is only
-// forward.
+// forward. A clone is a restore into a new database, which the same operation has made before, closed and empty, by
+// EnsureDatabase; where it has no backup to begin with, it makes a file that passes, by Backup.
 
 // Load makes a copy of a database as a backup file has it, isolated from customers, and compares it with the file's manifest. It
 // starts the work, takes it up after a crash, or reports on it, and returns at once. It never touches the live database.
@@ -21,7 +22,10 @@ type Load struct {
 	Returns[LoadReport] `json:"-"`
 	DatabaseID          id.DatabaseID `json:"databaseId"` // that the copy is to become
 	Source              Source        `json:"source"`
-	Names               []Renaming    `json:"names"` // of the logins and roles of the source; one that is not named keeps its name
+	// Names are those of the logins and roles of the source. In a copy of the database's own backup, one that is not named keeps
+	// its name. In one of another database's, it is no role of the copy: what it owned belongs to the owner, it is granted
+	// nothing, and policies are without it.
+	Names []Renaming `json:"names"`
 	// Compare says whether rows are compared with the manifest, which reads the copy once. The schema always is.
 	Compare bool `json:"compare"`
 }
@@ -153,8 +157,8 @@ func (c Switch) About() About { return ofDatabase("restore.switch", c.DatabaseID
 // Check implements Command.
 func (c Switch) Check() error { return checkDatabase(c.DatabaseID) }
 
-// Discard gives up the database that a Switch of the same operation has replaced: it is dropped soon. ReasonNotFound: the
-// operation has switched nothing.
+// Discard gives up the database that a Switch of the same operation has replaced, which is dropped soon, and removes a file that
+// only the operation needed. ReasonNotFound: the operation has switched nothing.
 type Discard struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID `json:"databaseId"`

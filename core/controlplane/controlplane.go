@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
+	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
@@ -51,6 +52,7 @@ type ControlPlane struct {
 	Certificates  *certificates.Certificates
 	Extensions    *extensions.Extensions
 	Restores      *restores.Restores
+	Clones        *clones.Clones
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -82,6 +84,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Restores:      restores.New(shared, sets),
+		Clones:        clones.New(shared),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),

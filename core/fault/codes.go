@@ -102,7 +102,7 @@ var Table = []Entry{
 	{RoleDependencies, 409, "the role owns objects or holds grants"},
 	{RestoreOperationTerminal, 409, "key refers to a failed or canceled restore"},
 	{ExtensionMutationUnavailable, 409, "the state of the extension, the database or its server forbids the request, or the idempotency key was used with a different request"},
-	{QueryTimeoutCloneRequiresReconfigure, 409, "older clone route on a database with a saved profile"},
+	{QueryTimeoutCloneRequiresReconfigure, 409, "the database has a profile of query timeouts, which a clone does not take over"},
 	{DatabaseStateConflict, 409, "the database's status or an open operation forbids the action, or an idempotency key is reused with a different request"},
 	{PreviewConflict, 409, "the same ref was used with other choices, or the preview's state forbids the action"},
 	{PreviewLeaseEnded, 409, "an expired or deleting lease cannot be renewed"},

@@ -95,16 +95,22 @@ func (s *Server) verify(j *job) {
 	j.report.State, j.report.VerifiedAt = command.BackupDone, &now
 }
 
-// abandon ends the work that is under way, and leaves no file of it.
+// abandon ends the work that is under way, and leaves nothing of it, nor what was made for it alone.
 func (s *Server) abandon(op id.OperationID) {
 	delete(s.extensionJobs, op)
 	delete(s.restores, op)
+	maps.DeleteFunc(s.databases, func(_ id.DatabaseID, d *databaseState) bool { return d.madeBy == op && d.empty })
 	j := s.jobs[op]
-	if j == nil || j.report.State != command.BackupRunning {
+	if j == nil || j.over() && !j.spec.Passing {
 		return
 	}
 	delete(s.files, fileKey{j.spec.DatabaseID, j.spec.Filename})
 	delete(s.jobs, op)
+}
+
+// over reports whether there is a file, with all that was to be done to it.
+func (j *job) over() bool {
+	return j.report.State == command.BackupDone || j.report.State == command.BackupNotVerified
 }
 
 // dump is the SQL text of a database, as a customer would find it in the file.

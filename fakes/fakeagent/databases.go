@@ -31,7 +31,7 @@ func (s *Server) close(f ports.Fence) (none command.None, err error) {
 }
 
 func (s *Server) completed(op id.OperationID) bool {
-	if j := s.jobs[op]; j != nil && (j.report.State == command.BackupDone || j.report.State == command.BackupNotVerified) {
+	if j := s.jobs[op]; j != nil && !j.spec.Passing && j.over() {
 		return true
 	}
 	if j := s.extensionJobs[op]; j != nil && j.change.State == command.ExtensionDone {
@@ -41,7 +41,7 @@ func (s *Server) completed(op id.OperationID) bool {
 		return true
 	}
 	for _, d := range s.databases {
-		if d.madeBy == op {
+		if d.madeBy == op && !d.empty {
 			return true
 		}
 	}
@@ -54,7 +54,13 @@ const firstOID = 16383
 // makeDatabase makes a database; one that another operation has made is only proven again.
 func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	if d, found := s.databases[c.DatabaseID]; found {
-		return proveAgain(d, c)
+		if !c.Closed {
+			return proveAgain(d, c)
+		}
+		if !d.empty || d.madeBy != f.OperationID {
+			return command.Refuse(command.ReasonConflict, "the database is not one that this operation makes and has yet to fill")
+		}
+		return nil
 	}
 	for _, l := range c.Logins {
 		if s.taken(l.Username) {
@@ -64,13 +70,13 @@ func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	if s.taken(c.Name) {
 		return command.Refuse(command.ReasonNameTaken, "the server has a database or login %s", c.Name)
 	}
-	if err := proveLogIn(c); err != nil {
+	if err := proveLogIn(c); err != nil && !c.Closed {
 		return err
 	}
 	s.lastOID++
 	s.databases[c.DatabaseID] = &databaseState{
 		id: c.DatabaseID, oid: firstOID + s.lastOID, name: c.Name, model: c.RoleModel, madeBy: f.OperationID, logins: loginsOf(c),
-		open: true, sessions: map[*Session]bool{}, extensions: make(map[extension.Name]installed),
+		open: !c.Closed, empty: c.Closed, sessions: map[*Session]bool{}, extensions: make(map[extension.Name]installed),
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package fakeagent
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -34,11 +35,21 @@ func (s *Server) Copies() (n int) {
 	return n
 }
 
+// Files counts the files of backups, with those that nobody lists.
+func (s *Server) Files() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.files)
+}
+
 // load does a part of the work with each call: it begins, it reads the file, and it compares.
 func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, error) {
 	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename}]
 	if found == nil {
 		return command.LoadReport{}, command.Refuse(command.ReasonNotFound, "there is no file %s", c.Source.Filename)
+	}
+	if !s.mapped(c) {
+		return command.LoadReport{}, command.Refuse(command.ReasonInvalid, "the owner of the other database is not named")
 	}
 	r := s.restores[op]
 	if r == nil {
@@ -66,6 +77,12 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 	return r.report, nil
 }
 
+// mapped reports whether the owner of a file's database is named to be that of the copy, where they are two.
+func (s *Server) mapped(c command.Load) bool {
+	from, of := s.databases[c.Source.DatabaseID], s.databases[c.DatabaseID]
+	return from == nil || from == of || slices.Contains(c.Names, command.Renaming{From: from.name, To: of.name})
+}
+
 func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) (command.Switched, error) {
 	r := s.restores[op]
 	if r == nil || r.report.State != command.LoadReady {
@@ -81,7 +98,7 @@ func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) 
 	clear(d.sessions)
 	s.lastOID++
 	d.oid, d.contents, d.extensions, d.size = firstOID+s.lastOID, r.copy.contents, r.copy.extensions, 0
-	d.open = c.Open
+	d.open, d.empty = c.Open, false
 	return command.Switched{DatabaseOID: d.oid, SizeBytes: d.bytes()}, nil
 }
 
@@ -91,6 +108,9 @@ func (s *Server) discard(op id.OperationID) (none command.None, err error) {
 		return none, command.Refuse(command.ReasonNotFound, "the operation has switched nothing")
 	}
 	r.replaced = nil
+	if j := s.jobs[op]; j != nil && j.spec.Passing {
+		delete(s.files, fileKey{j.spec.DatabaseID, j.spec.Filename})
+	}
 	return none, nil
 }
 

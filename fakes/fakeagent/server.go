@@ -42,6 +42,7 @@ type databaseState struct {
 	madeBy    id.OperationID
 	logins    map[string]*login
 	open      bool
+	empty     bool         // its data is yet to come; no Switch has opened it
 	account   id.AccountID // empty until the agent is told
 	networks  []netip.Prefix
 	settings  command.Configure      // the last that was done

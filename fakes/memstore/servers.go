@@ -73,7 +73,8 @@ func (s *state) admits(row server.Server, p ports.Placement) bool {
 		}
 	}
 	fits := row.Connections == 0 || sold+p.Connections <= row.Connections
-	return row.Enabled && fits && (p.Leaving == "" || row.ID != p.Leaving && !row.Avoided(p.Now) && !named)
+	return row.Enabled && fits && (p.Only == "" || row.ID == p.Only) &&
+		(p.Leaving == "" || row.ID != p.Leaving && !row.Avoided(p.Now) && !named)
 }
 
 func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {

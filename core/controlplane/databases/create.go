@@ -3,21 +3,17 @@ package databases
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/drafts"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -32,14 +28,8 @@ type CreateRequest struct {
 	Key         idempotency.Key      // empty: every request creates another database
 }
 
-// Created is a new database. Password and ConnectionString are empty in the answer to a repeated request once the owner's
-// password has changed.
-type Created struct {
-	Record           database.Record
-	Username         string
-	Password         string
-	ConnectionString string
-}
+// Created is a new database.
+type Created = drafts.Made
 
 const createRoute = "POST /databases"
 
@@ -62,7 +52,9 @@ func (d *Databases) Create(ctx context.Context, c access.Caller, r CreateRequest
 		return Created{}, err
 	}
 	defer release()
-	draft, err := d.draft(c, r)
+	draft, err := drafts.New(d.plane, c.Account, database.Record{
+		Name: r.Name, DisplayName: r.DisplayName, RoleModel: r.RoleModel, Environment: r.Environment, Schedule: r.Schedule,
+	})
 	if err != nil {
 		return Created{}, err
 	}
@@ -100,82 +92,22 @@ func (r CreateRequest) fingerprint() idempotency.Fingerprint {
 		r.Name, r.DisplayName, string(r.RoleModel), string(r.Environment), string(r.Schedule))
 }
 
-// draft is everything about a new database that must be stored before its server hears of it.
-type draft struct {
-	record   database.Record
-	logins   []ports.LoginSecret
-	verified *sync.WaitGroup // wait for it before using the logins: it computes their verifiers
-}
-
-func (d *Databases) draft(c access.Caller, r CreateRequest) (draft, error) {
-	now := d.plane.Clock.Now()
-	record := database.Record{
-		ID: plane.NewID[id.DatabaseID](d.plane.Entropy), AccountID: c.Account.ID, Name: r.Name, DisplayName: r.DisplayName,
-		RoleModel: r.RoleModel, Environment: r.Environment, Schedule: r.Schedule, Status: database.Creating, CreatedAt: now,
-		Settings: database.NoSettings(), Plan: c.Account.Plan, DatabaseBytes: c.Account.DatabaseBytes,
-	}
-	if r.RoleModel == database.Managed {
-		record.ConnectionCap = c.Account.Quotas().ConnectionCap
-	}
-	if r.Schedule == database.Daily {
-		next := backup.NextDaily(record.ID, now)
-		record.NextBackupAt = &next
-	}
-	made := draft{record: record, verified: new(sync.WaitGroup)}
-	var err error
-	made.logins, err = d.newLogins(record, made.verified)
-	return made, err
-}
-
-// newLogins generates the passwords of a new database. Each verifier takes a millisecond to compute, so they are computed in
-// parallel, concurrently with the first statements of reserve.
-func (d *Databases) newLogins(record database.Record, computing *sync.WaitGroup) ([]ports.LoginSecret, error) {
-	names, models := database.RoleNames(record.ID, record.Name), record.RoleModel.Logins()
-	made := make([]ports.LoginSecret, len(models))
-	for i, login := range models {
-		password, salt := d.plane.Entropy.Base62(credential.PasswordLength), d.plane.Entropy.Salt()
-		made[i] = ports.LoginSecret{DatabaseID: record.ID, Login: login, Username: names.Of(login), Generation: 1}
-		var err error
-		if made[i].Sealed, err = d.plane.Secrets.Seal([]byte(password), made[i].Context()); err != nil {
-			return nil, err
-		}
-		computing.Go(func() { made[i].Verifier = credential.Verifier(password, salt, credential.Iterations) })
-	}
-	return made, nil
-}
-
 // reserve commits the intent: record, logins, key and operation in one transaction. If the key was used before, it returns the
 // database that was created with it.
 func (d *Databases) reserve(
-	ctx context.Context, c access.Caller, r CreateRequest, draft draft,
+	ctx context.Context, c access.Caller, r CreateRequest, draft drafts.Draft,
 ) (o operation.Operation, known id.DatabaseID, err error) {
 	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		record := draft.record
 		if r.Key != "" {
-			if known, err = d.claimKey(ctx, tx, c, r, record); err != nil || known != "" {
+			if known, err = d.claimKey(ctx, tx, c, r, draft.Record); err != nil || known != "" {
 				return err
 			}
 		}
-		if record.ServerID, err = d.place(ctx, tx, c, record); err != nil {
+		if err := draft.Place(ctx, tx, ""); err != nil {
 			return err
 		}
-		if err := tx.Databases().Add(ctx, record); err != nil {
-			return err
-		}
-		if err := d.autoEnroll(ctx, tx, record); err != nil {
-			return err
-		}
-		o = d.plane.Work.Own(record, KindCreate, nil, c.Origin())
-		if err := tx.Operations().Add(ctx, o); err != nil {
-			return err
-		}
-		draft.verified.Wait()
-		for _, l := range draft.logins {
-			if err := tx.Logins().Add(ctx, l); err != nil {
-				return err
-			}
-		}
-		return nil
+		o = d.plane.Work.Own(draft.Record, KindCreate, nil, c.Origin())
+		return draft.Store(ctx, tx, func() error { return tx.Operations().Add(ctx, o) })
 	})
 	return o, known, err
 }
@@ -191,37 +123,6 @@ func (d *Databases) claimKey(
 		return "", err
 	}
 	return id.DatabaseID(stored.ResourceID), stored.Replay(r.fingerprint(), fault.DatabaseStateConflict)
-}
-
-// place decides whether the account may have one more database and which server takes it.
-func (d *Databases) place(ctx context.Context, tx ports.Tx, c access.Caller, record database.Record) (id.ServerID, error) {
-	account, err := tx.Accounts().LockForQuota(ctx, c.Account.ID)
-	if err != nil {
-		return "", err
-	}
-	existing, err := tx.Databases().Count(ctx, account.ID)
-	if err != nil {
-		return "", err
-	}
-	if err := account.AdmitDatabase(existing); err != nil {
-		return "", err
-	}
-	server, err := tx.Servers().Pick(ctx, ports.Placement{Now: record.CreatedAt, Connections: record.ReservedConnections()})
-	return server.ID, plane.NotFound(err, fault.New(fault.AgentError, "no database server has room for another database"))
-}
-
-// autoEnroll admits a new database to every limited-rollout route, if the operator has set that for the account.
-func (d *Databases) autoEnroll(ctx context.Context, tx ports.Tx, record database.Record) error {
-	auto, err := tx.Switches().AutoEnroll(ctx, record.AccountID)
-	if err != nil || !auto {
-		return err
-	}
-	for _, route := range rollout.Routes() {
-		if err := tx.Switches().Enroll(ctx, record.ID, route); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // createError is the caller's error for a creation that did not finish within the request.
@@ -249,7 +150,7 @@ func (d *Databases) awaitCreated(ctx context.Context, c access.Caller, db id.Dat
 		case err != nil:
 			return Created{}, err
 		case created.Record.Status != database.Creating:
-			return d.withoutStalePassword(ctx, c, created, owner), nil
+			return drafts.WithoutStalePassword(ctx, d.plane, c, created, owner), nil
 		}
 		select {
 		case <-tick.C:
@@ -257,31 +158,6 @@ func (d *Databases) awaitCreated(ctx context.Context, c access.Caller, db id.Dat
 			return Created{}, createError(ctx.Err())
 		}
 	}
-}
-
-// withoutStalePassword takes the password out of the answer to a repeated request when the owner has set another one on the
-// server. A server that cannot be asked is taken to have the password: the first answer had it too.
-func (d *Databases) withoutStalePassword(ctx context.Context, by access.Caller, c Created, owner ports.LoginSecret) Created {
-	if c.Password == "" {
-		return c
-	}
-	ctx, cancel := d.plane.Patient(ctx)
-	defer cancel()
-	release, err := d.plane.Calls.Enter(ctx, by.Account.ID, c.Record.ServerID)
-	if err != nil {
-		return c
-	}
-	defer release()
-	agent, err := d.plane.AgentOf(ctx, c.Record.ServerID)
-	if err != nil {
-		return c
-	}
-	question := command.InspectLogin{DatabaseID: c.Record.ID, Username: c.Username, Verifier: owner.Verifier}
-	login, err := ports.Ask(ctx, agent, question)
-	if err == nil && login.Condition == command.LoginDrifted {
-		c.Password, c.ConnectionString = "", ""
-	}
-	return c
 }
 
 // reveal returns the database with the password from its creation, unless the owner's password has changed since.
@@ -306,17 +182,8 @@ func (d *Databases) reveal(
 	case failed:
 		return Created{}, owner, fault.New(fault.AgentError, "the database could not be made; what is left of it is being removed")
 	}
-	created.Username = owner.Username
-	if owner.Generation != 1 {
-		return created, owner, nil
-	}
-	password, err := d.plane.Secrets.Open(owner.Sealed, owner.Context())
-	if err != nil {
-		return Created{}, owner, err
-	}
-	created.Password = string(password)
-	created.ConnectionString = created.Record.ConnectionString(owner.Username, created.Password)
-	return created, owner, nil
+	created, err = drafts.Reveal(d.plane, created.Record, owner)
+	return created, owner, err
 }
 
 // notMade reports whether the creation of a database has failed. One that was made before can be in the same status.

@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/drafts"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -35,7 +36,13 @@ type creation = work.Job[work.None]
 // stepCreate makes the database that its record describes. The agent's command is declarative: after a crash the same command
 // is sent again, with the same logins and verifiers, and the agent continues from what it finds.
 func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, error) {
-	record, spec, err := d.databaseSpec(ctx, j.Operation())
+	record, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+		return plane.OfOperation(ctx, tx, j.Operation())
+	})
+	if err != nil {
+		return work.Next{}, err
+	}
+	spec, err := drafts.Spec(ctx, d.plane, record)
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -59,35 +66,6 @@ func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, err
 	default:
 		return work.Next{}, err
 	}
-}
-
-// databaseSpec reads back what was committed before the agent first heard of the database.
-func (d *Databases) databaseSpec(ctx context.Context, o operation.Operation) (database.Record, command.EnsureDatabase, error) {
-	var record database.Record
-	var logins []ports.LoginSecret
-	err := d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if record, err = plane.OfOperation(ctx, tx, o); err != nil {
-			return err
-		}
-		logins, err = tx.Logins().List(ctx, o.DatabaseID)
-		return err
-	})
-	if err != nil {
-		return record, command.EnsureDatabase{}, err
-	}
-	spec := command.EnsureDatabase{
-		DatabaseID: record.ID, Name: record.Name, RoleModel: record.RoleModel, ConnectionCap: record.ConnectionCap,
-	}
-	for _, l := range logins {
-		password, err := d.plane.Secrets.Open(l.Sealed, l.Context())
-		if err != nil {
-			return record, spec, err
-		}
-		spec.Logins = append(spec.Logins, command.Login{
-			Login: l.Login, Username: l.Username, Verifier: l.Verifier, Password: string(password),
-		})
-	}
-	return record, spec, nil
 }
 
 // created commits a database that the agent has proven.

@@ -42,8 +42,12 @@ func (p *Plane) Site(ctx context.Context, o operation.Operation) (record databas
 
 // OfOperation reads an operation's database as its owner sees it. It needs no lock: the lease excludes other work.
 func OfOperation(ctx context.Context, tx ports.Tx, o operation.Operation) (database.Record, error) {
-	owner := ports.Viewer{AccountID: o.AccountID, Scope: account.FullAccount}
-	record, _, err := tx.Databases().Reach(ctx, owner, o.DatabaseID)
+	return OfAccount(ctx, tx, o.AccountID, o.DatabaseID)
+}
+
+// OfAccount reads a database as its owner sees it.
+func OfAccount(ctx context.Context, tx ports.Tx, a id.AccountID, db id.DatabaseID) (database.Record, error) {
+	record, _, err := tx.Databases().Reach(ctx, ports.Viewer{AccountID: a, Scope: account.FullAccount}, db)
 	return record, err
 }
 

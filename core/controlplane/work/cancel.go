@@ -27,5 +27,10 @@ func (e *Engine) Cancel(
 	if err := tx.Operations().RequestCancel(ctx, o); err != nil {
 		return o, false, err
 	}
+	if withdraw := e.kinds[o.Kind].withdraw; withdraw != nil {
+		if err := withdraw(ctx, tx, o); err != nil {
+			return o, false, err
+		}
+	}
 	return o, true, e.emit(ctx, tx, o, databaseName, at)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // Kind is a kind of operations, as a capability registers it. In is the type of its input; None for a kind without one.
@@ -17,6 +18,9 @@ type Kind[In any] struct {
 	// Calls and Commits name the calls of agents and the commits of its steps. Before and after each of them is a crash point;
 	// see Points.
 	Calls, Commits []string
+	// Withdraw takes back what was stored with an operation that is canceled before anybody has claimed it, in the transaction that
+	// cancels it; nil: nothing was.
+	Withdraw func(ctx context.Context, tx ports.Tx, o operation.Operation) error
 }
 
 // None is the input of a kind that has none.
@@ -43,8 +47,9 @@ func Again(after time.Duration) Next { return Next{after: after} }
 // kind is a Kind without the type of its input.
 type kind struct {
 	operation.Spec
-	step   func(ctx context.Context, l *Lease) (Next, error)
-	points []string
+	step     func(ctx context.Context, l *Lease) (Next, error)
+	withdraw func(ctx context.Context, tx ports.Tx, o operation.Operation) error // nil: nothing to take back
+	points   []string
 }
 
 // Register adds a kind. It is called before the engine runs, and panics if the kind is registered twice.
@@ -61,7 +66,9 @@ func Register[In any](e *Engine, k Kind[In]) {
 		}
 		return k.Step(ctx, &j)
 	}
-	e.kinds[k.Kind] = kind{Spec: k.Spec, step: step, points: pointsOf(k.Kind, k.Calls, k.Commits)}
+	e.kinds[k.Kind] = kind{
+		Spec: k.Spec, step: step, withdraw: k.Withdraw, points: pointsOf(k.Kind, k.Calls, k.Commits),
+	}
 	e.names = append(e.names, k.Kind)
 }
 

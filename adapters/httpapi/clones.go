@@ -1,0 +1,46 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/clone"
+	"github.com/pgherd/pgherd/core/controlplane/clones"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/rollout"
+)
+
+type cloneRoutes struct{ use *clones.Clones }
+
+func (x cloneRoutes) routes() []Route {
+	return []Route{{
+		Name: "cloneDatabase", Summary: "Make a new database that begins with what this one holds, or held when a backup was made",
+		Method: http.MethodPost, Path: databasesPath + "/{id}/clone", Class: ratelimit.Create, Key: FullAccount,
+		PlanRefusal: fault.PlanLimit, Target: Database, Action: account.Own, Gate: rollout.Clone,
+		Body: JSON[wire.CloneDatabase](), Idempotency: Optional, NoStore: true, Handle: x.start,
+		Answers: documented(http.StatusAccepted, wire.ClonedDatabase{}),
+		Refusals: []fault.Code{
+			fault.InvalidBackupFilename, fault.BackupNotFound, fault.BackupNotVerified, fault.DatabaseStateConflict,
+			fault.QueryTimeoutCloneRequiresReconfigure, fault.AgentError,
+		},
+	}}
+}
+
+func (x cloneRoutes) start(r *Request) (Answer, error) {
+	b := Decoded[wire.CloneDatabase](r)
+	q := clone.Request{Name: b.Name, DisplayName: b.DisplayName, Key: r.Key}
+	if b.Filename != nil { // an empty one is none of a backup, and does not ask for the database as it is now
+		name, err := backup.ParseFilename(string(*b.Filename))
+		if err != nil {
+			return Answer{}, err
+		}
+		q.Filename = name
+	}
+	s, err := x.use.Start(r.Context(), r.database(), q)
+	return Accepted(wire.ClonedDatabase{
+		Message: "The clone is being made.", Operation: viewOperation(s.Operation), Database: viewMade(s.Clone),
+	}), err
+}

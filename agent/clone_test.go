@@ -1,0 +1,302 @@
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// cloning is a database that one operation makes as another one is.
+type cloning struct {
+	*stack
+	source, clone wanted
+}
+
+func (s *stack) cloningOf(source wanted) cloning { return cloning{s, source, want(source.model)} }
+
+const passingName = "20260301_120001.sql.gz"
+
+// ensure makes the database of the clone, closed and empty.
+func (c cloning) ensure() protocol.Command {
+	closed := command.EnsureDatabase{
+		DatabaseID: c.clone.databaseID(), Name: c.clone.name, RoleModel: c.clone.model, ConnectionCap: c.clone.cap, Closed: true,
+	}
+	for _, l := range c.clone.model.Logins() {
+		closed.Logins = append(closed.Logins, command.Login{
+			Login: l, Username: c.clone.names().Of(l), Verifier: c.clone.verifiers[l],
+		})
+	}
+	return told(c.clone.operation, 1, closed)
+}
+
+func (c cloning) dump() protocol.Command {
+	return told(c.clone.operation, 1, command.Backup{
+		DatabaseID: c.source.databaseID(), Filename: backup.Filename(passingName), Passing: true,
+	})
+}
+
+func (c cloning) load() protocol.Command {
+	return told(c.clone.operation, 1, command.Load{
+		DatabaseID: c.clone.databaseID(), Names: c.renamings(), Compare: true,
+		Source: command.Source{DatabaseID: c.source.databaseID(), Filename: backup.Filename(passingName)},
+	})
+}
+
+func (c cloning) renamings() (list []command.Renaming) {
+	of, as := c.source.names(), c.clone.names()
+	list = []command.Renaming{{From: of.Owner, To: as.Owner}, {From: of.Holder, To: as.Holder}}
+	if c.source.model == database.Managed {
+		list = append(list, command.Renaming{From: of.Runtime, To: as.Runtime}, command.Renaming{From: of.Readonly, To: as.Readonly},
+			command.Renaming{From: of.ReadGroup, To: as.ReadGroup}, command.Renaming{From: of.WriteGroup, To: as.WriteGroup})
+	}
+	return list
+}
+
+// proving is the command that proves the log-in of the clone's owner.
+func (c cloning) proving() protocol.Command   { return c.clone.create() }
+func (c cloning) switching() protocol.Command { return c.clone.switching(c.clone.operation) }
+
+// loaded has everything done up to the switch, and returns what the copy lacks.
+func (c cloning) loaded(t testing.TB) (notes []string) {
+	t.Helper()
+	c.done(t, c.ensure())
+	c.wantBackup(t, c.dump(), command.BackupDone, "")
+	report := c.stack.loaded(t, c.load())
+	if report.State != command.LoadReady {
+		t.Fatalf("%+v", report)
+	}
+	return report.Notes
+}
+
+// switched has the rest done. Nothing is left of the operation but the clone.
+func (c cloning) switched(t testing.TB) {
+	t.Helper()
+	c.done(t, c.switching())
+	c.discarded(t, c.clone, c.clone.operation)
+	c.noPassingFile(t)
+	c.done(t, c.proving())
+}
+
+// isShut demands that nobody gets into the clone, by whatever way.
+func (c cloning) isShut(t testing.TB, when string) {
+	t.Helper()
+	for _, l := range c.clone.model.Logins() {
+		c.getsInNowhere(t, when, c.clone.present(l))
+	}
+}
+
+func (c cloning) noPassingFile(t testing.TB) {
+	t.Helper()
+	stem := strings.TrimSuffix(passingName, ".sql.gz")
+	if files := check.Must(filepath.Glob(filepath.Join(c.config.BackupDir, c.source.id, stem+"*")))(t); len(files) > 0 {
+		t.Errorf("the file that the clone was made from is left: %v", files)
+	}
+}
+
+// renamed is text with the names that the source's roles have in the clone.
+func (c cloning) renamed(text string) string {
+	var pairs []string
+	for _, n := range c.renamings() {
+		pairs = append(pairs, n.From, n.To)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// sorted are the entries of a dump. Some kinds are in the order of names of roles.
+func sorted(dump string) []string { return slices.Sorted(strings.SplitSeq(dump, "\n--\n-- ")) }
+
+// everyClause has what refers to roles, in every way. %[1]s is the owner and the database, %[2]s another login.
+const everyClause = `
+	CREATE TABLE things (id serial PRIMARY KEY, name text, mine text DEFAULT current_user);
+	INSERT INTO things (name, mine) SELECT 'thing ' || n, '' FROM generate_series(1, 300) n;
+	GRANT SELECT (name), UPDATE (name) ON things TO %[2]q WITH GRANT OPTION; GRANT TRIGGER ON things TO PUBLIC;
+	REVOKE TRUNCATE ON things FROM %[1]q; GRANT USAGE ON SEQUENCE things_id_seq TO %[2]q;
+	CREATE FUNCTION double(n int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 2 * n'; REVOKE ALL ON FUNCTION double FROM PUBLIC;
+	GRANT EXECUTE ON FUNCTION double TO %[2]q WITH GRANT OPTION;
+	CREATE TYPE mood AS ENUM ('good'); REVOKE USAGE ON TYPE mood FROM PUBLIC; GRANT USAGE ON TYPE mood TO %[2]q;
+	CREATE VIEW names WITH (security_barrier) AS SELECT name FROM things; CREATE MATERIALIZED VIEW n AS SELECT count(*) FROM things;
+	CREATE SCHEMA inner_one; GRANT USAGE, CREATE ON SCHEMA inner_one TO %[2]q; GRANT CREATE ON SCHEMA public TO %[2]q;
+	ALTER TABLE things ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+	CREATE POLICY everybody ON things USING (true);
+	CREATE POLICY few ON things AS RESTRICTIVE FOR UPDATE TO %[2]q, %[1]q USING (id > 1) WITH CHECK (name <> '');
+	CREATE POLICY adds ON things AS PERMISSIVE FOR INSERT TO %[2]q WITH CHECK (mine = current_user);
+	CREATE POLICY removes ON things FOR DELETE TO CURRENT_USER USING (id > 2); CREATE POLICY sees ON things FOR SELECT USING (true);
+	COMMENT ON POLICY few ON things IS 'few'; COMMENT ON TABLE things IS 'of all kinds'; COMMENT ON SCHEMA inner_one IS 'within';
+	ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO %[2]q WITH GRANT OPTION;
+	ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC; ALTER DEFAULT PRIVILEGES GRANT USAGE ON TYPES TO %[2]q;
+	ALTER DEFAULT PRIVILEGES IN SCHEMA inner_one GRANT SELECT, INSERT ON TABLES TO %[2]q WITH GRANT OPTION;
+	ALTER DEFAULT PRIVILEGES IN SCHEMA inner_one GRANT USAGE ON SEQUENCES TO PUBLIC;
+	ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO %[2]q;
+	SELECT lo_from_bytea(4711, 'large'), lo_from_bytea(4712, 'too'), lo_from_bytea(4713, 'mine');
+	GRANT SELECT, UPDATE ON LARGE OBJECT 4711 TO %[2]q WITH GRANT OPTION; GRANT SELECT ON LARGE OBJECT 4712 TO PUBLIC;
+	REVOKE UPDATE ON LARGE OBJECT 4713 FROM %[1]q; COMMENT ON LARGE OBJECT 4711 IS 'large';
+	CREATE PUBLICATION changes FOR TABLE things (id) WHERE (id > 3); CREATE STATISTICS s ON id, name FROM things;`
+
+// ofLogin is made by a login that is not the owner.
+const ofLogin = `CREATE TABLE inner_one.its_own (id int); GRANT SELECT ON inner_one.its_own TO PUBLIC;
+	GRANT UPDATE (name) ON things TO PUBLIC; GRANT EXECUTE ON FUNCTION double TO PUBLIC;
+	ALTER DEFAULT PRIVILEGES IN SCHEMA inner_one GRANT SELECT ON TABLES TO PUBLIC; SELECT lo_from_bytea(4714, 'its own');
+	GRANT SELECT ON LARGE OBJECT 4711 TO PUBLIC`
+
+// The clone is the source, with the clone's names for the roles; and the source is as it was.
+func TestAClone(t *testing.T) {
+	s := realStack(t)
+	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
+		t.Run(string(model), func(t *testing.T) {
+			c := s.cloningOf(s.made(t, model))
+			s.saved(t, c.source)
+			other := c.source.name
+			if model == database.Managed {
+				other = c.source.names().Runtime
+			}
+			check.Must(s.owner(t, c.source).Exec(fmt.Sprintf(everyClause, c.source.name, other)))(t)
+			if model == database.Managed {
+				name, password := c.source.login(database.RuntimeLogin)
+				check.Must(s.direct(t, c.source.name, name, password).Exec(ofLogin))(t)
+			}
+			sessions := s.connected(t, c.source)
+			before, dump := c.stateOf(t, c.source), s.dumped(t, c.source)
+
+			if notes := c.loaded(t); len(notes) > 0 {
+				t.Errorf("notes: %v", notes)
+			}
+			c.isShut(t, "before the switch")
+			s.refusedFor(t, command.ReasonFailed, c.proving())
+			c.isShut(t, "after a proof before the switch")
+			whole := s.wholeOf(t, c.clone)
+			c.switched(t)
+
+			if diff := cmp.Diff(sorted(c.renamed(dump)), sorted(s.dumped(t, c.clone))); diff != "" {
+				t.Error(diff)
+			}
+			if now := s.wholeOf(t, c.clone); now != whole {
+				t.Errorf("the database as a whole:\n%s\nas it was made:\n%s", now, whole)
+			}
+			for _, l := range model.Logins() {
+				s.getsIn(t, "the clone", c.clone.present(l))
+			}
+			s.refusedFor(t, command.ReasonCompleted, closing(c.clone.operation))
+			if now := c.stateOf(t, c.source); now != before {
+				t.Errorf("the source is now\n%s\nand was\n%s", now, before)
+			}
+			for _, conn := range sessions {
+				check.Must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
+			}
+			check.Must(os.Stat(filepath.Join(s.config.BackupDir, c.source.id, backupName)))(t)
+		})
+	}
+}
+
+// stateOf is what customers and operators see of a database.
+func (c cloning) stateOf(t testing.TB, w wanted) string {
+	t.Helper()
+	return c.one(t, `SELECT concat_ws(E'\n', (SELECT row_to_json(d) FROM ledger.database d WHERE id = $1),
+		(SELECT string_agg(row_to_json(g)::text, E'\n' ORDER BY login) FROM pooler.gate g WHERE g.database = $2),
+		(SELECT string_agg(r.rolname || r.rolcanlogin || r.rolconfig::text || r.rolvaliduntil, E'\n' ORDER BY r.oid)
+			FROM pg_roles r JOIN ledger.role l ON l.oid = r.oid AND l.database_id = $1))`, w.id, w.name) + "\n" + c.wholeOf(t, w)
+}
+
+// Who is no role of the clone gets nothing in it: neither the source's additional roles, nor another account's, nor PostgreSQL's
+// own. What was theirs is the owner's.
+func TestACloneHasNoOtherRoles(t *testing.T) {
+	s, source := databaseStack(t)
+	first, second := s.opened(t, source.additional(1, role.Custom)), s.opened(t, source.additional(2, role.ReadWrite))
+	stranger := s.made(t, database.SingleLogin)
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(furnishing, source.name, first.username, second.username)))(t)
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT SELECT ON things TO %[1]q, pg_monitor; GRANT USAGE ON SCHEMA public TO %[1]q;
+		CREATE POLICY mixed ON things TO %[1]q, %[2]q, pg_monitor USING (true); CREATE POLICY theirs ON things TO %[1]q USING (true);
+		ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO %[1]q; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[3]q;
+		GRANT SELECT ON LARGE OBJECT 4711 TO %[1]q WITH GRANT OPTION; UPDATE things SET mine = ''`,
+		stranger.name, source.names().Runtime, first.username)))(t)
+	of := s.direct(t, source.name, first.username, first.password)
+	check.Must(of.Exec(fmt.Sprintf(`CREATE TABLE of_role (id int); GRANT SELECT ON of_role TO %q, %q; SELECT lo_from_bytea(4715, '');
+		GRANT SELECT (name) ON things TO %[1]q; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]q`,
+		source.names().Runtime, stranger.name)))(t)
+	c := s.cloningOf(source)
+	notes := c.loaded(t)
+	want := []string{"few ON public.things", "theirs ON public.things"}
+	if len(notes) != len(want) || !strings.Contains(notes[0], want[0]) || !strings.Contains(notes[1], want[1]) {
+		t.Errorf("notes: %q, want %q", notes, want)
+	}
+	c.switched(t)
+	s.wantOwnersTable(t, c.clone)
+	const foreign = `SELECT coalesce(string_agg(DISTINCT pg_get_userbyid(d.refobjid), ' '), '') FROM pg_shdepend d
+		WHERE d.dbid = (SELECT oid FROM pg_database WHERE datname = $1) AND d.refclassid = 'pg_authid'::regclass
+		AND NOT EXISTS (SELECT FROM ledger.role l WHERE l.oid = d.refobjid AND l.database_id = $2)`
+	if roles := s.one(t, foreign, c.clone.name, c.clone.id); roles != "" {
+		t.Errorf("in the clone, %s have something", roles)
+	}
+	dump := s.dumped(t, c.clone)
+	for _, name := range []string{source.name, compact(source.id), stranger.name, "pg_monitor"} {
+		if strings.Contains(dump, name) {
+			t.Errorf("the clone knows %s:\n%s", name, dump)
+		}
+	}
+	if !strings.Contains(dump, "CREATE POLICY mixed ON public.things TO "+c.clone.names().Runtime+" USING") {
+		t.Error("the policy that is for the runtime login too is not for it alone")
+	}
+	s.getsInNowhere(t, "an additional role", loginOf{wanted: c.clone, username: first.username, password: first.password})
+}
+
+// Text that mentions a role stays as it is, wherever it stands.
+func TestACloneKeepsTexts(t *testing.T) {
+	s, source := databaseStack(t)
+	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q; CREATE TABLE %[1]q.%[2]q (%[1]q text DEFAULT 'OWNER TO %[1]s');
+		INSERT INTO %[1]q.%[2]q VALUES ('%[1]s'); CREATE FUNCTION public.who() RETURNS text LANGUAGE sql SET application_name TO '%[1]s'
+			AS 'SELECT ''GRANT ALL ON t TO "%[1]s";''::text';
+		COMMENT ON FUNCTION public.who() IS '-- Name: who(); Type: FUNCTION; Schema: public; Owner: %[1]s
+GRANT ALL ON FUNCTION who() TO "%[1]s";';
+		CREATE POLICY %[1]q ON %[1]q.%[2]q TO %[1]q USING (current_user <> '%[1]s'); GRANT SELECT ON %[1]q.%[2]q TO %[2]q;
+		CREATE TABLE public.roles (r regrole); INSERT INTO public.roles VALUES ('%[1]q')`, source.name, source.names().Runtime)))(t)
+	c := s.cloningOf(source)
+	if notes := c.loaded(t); len(notes) > 0 {
+		t.Errorf("notes: %v", notes)
+	}
+	c.switched(t)
+	texts := fmt.Sprintf(`SELECT concat_ws(E'\n', (SELECT row_to_json(t) FROM %[1]q.%[2]q t), (SELECT r::text FROM public.roles),
+		who(), obj_description('who'::regproc), (SELECT proconfig FROM pg_proc WHERE proname = 'who'),
+		(SELECT adbin IS NOT NULL || pg_get_expr(adbin, adrelid) FROM pg_attrdef), (SELECT polname || pg_get_expr(polqual, polrelid)
+			FROM pg_policy))`, source.name, source.names().Runtime)
+	if of, as := s.inDatabase(t, source, texts), s.inDatabase(t, c.clone, texts); of != as {
+		t.Errorf("the source has\n%s\nthe clone\n%s", of, as)
+	}
+	rights := fmt.Sprintf(`SELECT concat_ws(E'\n', (SELECT string_agg(a::text, ' ' ORDER BY a::text) FROM pg_class, unnest(relacl) a
+			WHERE oid = '%[1]q.%[2]q'::regclass),
+		(SELECT polroles::regrole[] FROM pg_policy))`, source.name, source.names().Runtime)
+	if of, as := c.renamed(s.inDatabase(t, source, rights)), s.inDatabase(t, c.clone, rights); of != as {
+		t.Errorf("the source has\n%s\nthe clone\n%s", of, as)
+	}
+}
+
+// A closed database stays closed, whatever is sent before the switch, and is no other operation's.
+func TestAClosedDatabaseStaysClosed(t *testing.T) {
+	s := realStack(t)
+	c := s.cloningOf(s.made(t, database.Managed))
+	c.done(t, c.ensure())
+	c.done(t, c.ensure())
+	c.isShut(t, "when it is made")
+	s.refusedFor(t, command.ReasonFailed, c.proving())
+	again := c.ensure()
+	again.OperationID = newUUID()
+	s.refusedFor(t, command.ReasonConflict, again)
+	s.refusedFor(t, command.ReasonNotFound, c.switching())
+	c.isShut(t, "in the end")
+	c.done(t, closing(c.clone.operation))
+	c.noTrace(t, c.clone)
+	open := s.made(t, database.Managed)
+	of := cloning{s, c.source, open}
+	s.refusedFor(t, command.ReasonConflict, of.ensure())
+	s.getsIn(t, "one that is open", open.present(database.OwnerLogin))
+}

@@ -1,0 +1,194 @@
+// Package clones makes new databases that begin with what others of the same account hold.
+package clones
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/clone"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/drafts"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Clones clones databases (spec, the limited-rollout routes).
+type Clones struct{ plane *plane.Plane }
+
+// New makes the use cases, and registers their kind.
+func New(p *plane.Plane) *Clones {
+	c := &Clones{plane: p}
+	c.register()
+	return c
+}
+
+// Started is a clone that is being made, with its password, and the operation of its source that makes it.
+type Started struct {
+	Operation operation.Operation
+	Clone     drafts.Made
+}
+
+// Start stores a clone and queues its making. With a key, a repeated request returns the same clone and its operation as they are
+// then.
+//
+// KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner. VALIDATION_ERROR: a field is wrong, or the name is
+// reserved or taken. PLAN_LIMIT: no more databases. AGENT_ERROR: the source's server has no room for another one.
+// DATABASE_STATE_CONFLICT: the key was used for another request, or its clone was not made. The other errors are those of
+// clone.Scene.
+func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Request) (s Started, err error) {
+	if err := reached.Caller().RequireFullAccount(); err != nil {
+		return s, err
+	}
+	if err := reached.Permit(account.Own, rollout.Clone); err != nil {
+		return s, err
+	}
+	if q, err = q.Check(); err != nil {
+		return s, err
+	}
+	draft, err := drafts.New(c.plane, reached.Caller().Account, q.Draft(reached.Record()))
+	if err != nil {
+		return s, err
+	}
+	var op id.OperationID
+	known := false
+	err = reached.Update(ctx, c.plane, func(ctx context.Context, tx ports.Tx, source database.Record) (err error) {
+		op, known, err = c.reserve(ctx, tx, source, reached, q, draft)
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	if !known {
+		c.plane.Work.Reserved(Kind)
+	}
+	s, owner, err := c.reveal(ctx, reached.Caller(), op)
+	if err == nil && known && s.Operation.Status.Final() {
+		s.Clone = drafts.WithoutStalePassword(ctx, c.plane, reached.Caller(), s.Clone, owner)
+	}
+	return s, err
+}
+
+// reserve commits the intent: key, record, logins, operation and its use of a backup in one transaction, which has locked the
+// source. If the key was used before, it returns the operation that was queued with it.
+func (c *Clones) reserve(
+	ctx context.Context, tx ports.Tx, source database.Record, by access.Reached, q clone.Request, draft drafts.Draft,
+) (op id.OperationID, known bool, err error) {
+	o := c.plane.Work.Queued(source, Kind, nil, by.Caller().Origin())
+	if q.Key != "" {
+		stored, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
+			AccountID: source.AccountID, Route: clone.KeyRoute, Key: q.Key, Fingerprint: q.Fingerprint(source.ID),
+			ResourceID: string(o.ID), CreatedAt: o.CreatedAt,
+		})
+		if err != nil {
+			return "", false, err
+		}
+		if !fresh {
+			return id.OperationID(stored.ResourceID), true, stored.Replay(q.Fingerprint(source.ID), fault.DatabaseStateConflict)
+		}
+	}
+	input, err := c.admit(ctx, tx, source, q, &draft)
+	if err != nil {
+		return "", false, err
+	}
+	if err := draft.Place(ctx, tx, source.ServerID); err != nil {
+		return "", false, err
+	}
+	input.DatabaseID = draft.Record.ID
+	o.Input = operation.Encode(input)
+	return o.ID, false, draft.Store(ctx, tx, func() error { return c.add(ctx, tx, source, o, input, draft.Record) })
+}
+
+// admit decides over the clone, and from which file it is made.
+func (c *Clones) admit(
+	ctx context.Context, tx ports.Tx, source database.Record, q clone.Request, draft *drafts.Draft,
+) (input clone.Input, err error) {
+	open, err := tx.Operations().Open(ctx, source.ID)
+	if err = plane.NotFound(err, nil); err != nil {
+		return input, err
+	}
+	s := clone.Scene{Source: source, Open: open.ID}
+	if q.Filename == "" {
+		if err := s.Admits(); err != nil {
+			return input, err
+		}
+		taken, err := tx.Backups().Names(ctx, source.ID)
+		return clone.Input{Filename: backup.FreeFilename(c.plane.Clock.Now(), taken), Fresh: true}, err
+	}
+	found, err := tx.Backups().Get(ctx, source.ID, q.Filename)
+	of := &found
+	if errors.Is(err, ports.ErrNoRow) {
+		of, err = nil, nil
+	}
+	if err == nil {
+		err = s.AdmitsFrom(of, c.plane.Clock.Now())
+	}
+	if err != nil {
+		return input, err
+	}
+	draft.Record.RolesBarred = !of.RoleManifest
+	return clone.Input{Filename: q.Filename, ManifestSHA256: of.ManifestSHA256}, nil
+}
+
+// add stores the operation, its use of the backup, and a line of the source's activity log.
+func (c *Clones) add(
+	ctx context.Context, tx ports.Tx, source database.Record, o operation.Operation, input clone.Input, made database.Record,
+) error {
+	if err := tx.Operations().Add(ctx, o); err != nil {
+		return err
+	}
+	details := audit.Details{"operationId": string(o.ID), "databaseId": string(made.ID), "name": made.Name}
+	if !input.Fresh {
+		use := operation.Use{OperationID: o.ID, DatabaseID: source.ID, Backup: string(input.Filename)}
+		if err := tx.Uses().Add(ctx, use); err != nil {
+			return err
+		}
+		details["filename"] = string(input.Filename)
+	}
+	return c.plane.Audit(ctx, tx, source, o.Actor, audit.CloneRequested, details)
+}
+
+// reveal reads a clone and its operation as they are now.
+func (c *Clones) reveal(
+	ctx context.Context, by access.Caller, op id.OperationID,
+) (s Started, owner ports.LoginSecret, err error) {
+	var record database.Record
+	err = c.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if s.Operation, err = tx.Operations().Get(ctx, op); err != nil {
+			return err
+		}
+		input, err := operation.Decode[clone.Input](s.Operation.Input)
+		if err != nil {
+			return err
+		}
+		if record, _, err = tx.Databases().Reach(ctx, by.Viewer(), input.DatabaseID); err != nil {
+			return plane.NotFound(err, errGone(s.Operation))
+		}
+		owner, err = tx.Logins().Get(ctx, record.ID, database.OwnerLogin)
+		return err
+	})
+	if err == nil {
+		s.Clone, err = drafts.Reveal(c.plane, record, owner)
+	}
+	return s, owner, err
+}
+
+// errGone says why there is no such clone any more.
+func errGone(o operation.Operation) error {
+	f := o.Failure()
+	switch {
+	case f != nil:
+		return fault.New(fault.DatabaseStateConflict, "the clone could not be made: %s: %s", f.Code, f.Message)
+	case o.Status == operation.Canceled:
+		return fault.New(fault.DatabaseStateConflict, "the clone was canceled")
+	}
+	return fault.New(fault.DatabaseStateConflict, "the clone is gone")
+}

@@ -1,0 +1,138 @@
+// Package drafts holds what every new database begins with, whoever makes it: its record, its logins with their passwords, and
+// its place in the account's quota and on a server.
+package drafts
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Draft is everything about a new database that must be stored before its server hears of it.
+type Draft struct {
+	Record database.Record
+
+	logins   []ports.LoginSecret
+	verified *sync.WaitGroup // wait for it before using the logins: it computes their verifiers
+}
+
+// New completes the record of a database that is to be made: the caller says its names, role model and labels. It generates the
+// passwords of its logins.
+func New(p *plane.Plane, owner account.Account, r database.Record) (Draft, error) {
+	r.ID, r.AccountID, r.CreatedAt = plane.NewID[id.DatabaseID](p.Entropy), owner.ID, p.Clock.Now()
+	r.Status, r.Settings = database.Creating, database.NoSettings()
+	r.Plan, r.DatabaseBytes = owner.Plan, owner.DatabaseBytes
+	if r.RoleModel == database.Managed {
+		r.ConnectionCap = owner.Quotas().ConnectionCap
+	}
+	if r.Schedule == database.Daily {
+		next := backup.NextDaily(r.ID, r.CreatedAt)
+		r.NextBackupAt = &next
+	}
+	d := Draft{Record: r, verified: new(sync.WaitGroup)}
+	err := d.makeLogins(p)
+	return d, err
+}
+
+// makeLogins generates the passwords. Each verifier takes a millisecond to compute, so they are computed in parallel,
+// concurrently with the first statements that store the draft.
+func (d *Draft) makeLogins(p *plane.Plane) error {
+	names, models := database.RoleNames(d.Record.ID, d.Record.Name), d.Record.RoleModel.Logins()
+	d.logins = make([]ports.LoginSecret, len(models))
+	for i, login := range models {
+		password, salt := p.Entropy.Base62(credential.PasswordLength), p.Entropy.Salt()
+		made := &d.logins[i]
+		*made = ports.LoginSecret{DatabaseID: d.Record.ID, Login: login, Username: names.Of(login), Generation: 1}
+		var err error
+		if made.Sealed, err = p.Secrets.Seal([]byte(password), made.Context()); err != nil {
+			return err
+		}
+		d.verified.Go(func() { made.Verifier = credential.Verifier(password, salt, credential.Iterations) })
+	}
+	return nil
+}
+
+// Place decides whether the account may have one more database, and which server takes it; on, where it is not empty, is the
+// only one that may. PLAN_LIMIT: no more databases. AGENT_ERROR: there is no room.
+func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
+	owner, err := tx.Accounts().LockForQuota(ctx, d.Record.AccountID)
+	if err != nil {
+		return err
+	}
+	existing, err := tx.Databases().Count(ctx, owner.ID)
+	if err != nil {
+		return err
+	}
+	if err := owner.AdmitDatabase(existing); err != nil {
+		return err
+	}
+	s, err := tx.Servers().Pick(ctx, ports.Placement{
+		Now: d.Record.CreatedAt, Connections: d.Record.ReservedConnections(), Only: on,
+	})
+	d.Record.ServerID = s.ID
+	return plane.NotFound(err, fault.New(fault.AgentError, "no database server has room for another database"))
+}
+
+// Store stores record and logins, and enrolls the database for every limited-rollout route, if the operator has set that for the
+// account. also stores what needs the record; the verifiers are computed meanwhile.
+func (d *Draft) Store(ctx context.Context, tx ports.Tx, also func() error) error {
+	if err := tx.Databases().Add(ctx, d.Record); err != nil {
+		return err
+	}
+	if err := d.enroll(ctx, tx); err != nil {
+		return err
+	}
+	if err := also(); err != nil {
+		return err
+	}
+	d.verified.Wait()
+	for _, l := range d.logins {
+		if err := tx.Logins().Add(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Draft) enroll(ctx context.Context, tx ports.Tx) error {
+	auto, err := tx.Switches().AutoEnroll(ctx, d.Record.AccountID)
+	if err != nil || !auto {
+		return err
+	}
+	for _, route := range rollout.Routes() {
+		if err := tx.Switches().Enroll(ctx, d.Record.ID, route); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Spec reads back what was stored before the agent first heard of a database.
+func Spec(ctx context.Context, p *plane.Plane, r database.Record) (command.EnsureDatabase, error) {
+	spec := command.EnsureDatabase{
+		DatabaseID: r.ID, Name: r.Name, RoleModel: r.RoleModel, ConnectionCap: r.ConnectionCap,
+	}
+	logins, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]ports.LoginSecret, error) {
+		return tx.Logins().List(ctx, r.ID)
+	})
+	for _, l := range logins {
+		password, err := p.Secrets.Open(l.Sealed, l.Context())
+		if err != nil {
+			return spec, err
+		}
+		spec.Logins = append(spec.Logins, command.Login{
+			Login: l.Login, Username: l.Username, Verifier: l.Verifier, Password: string(password),
+		})
+	}
+	return spec, err
+}
