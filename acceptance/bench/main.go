@@ -27,6 +27,7 @@ var parts = []part{
 	{"c2", "verify a backup", measureVerified},
 	{"c3", "restore a backup", measureRestore},
 	{"c4", "close a database for a restore", measureSwitch},
+	{"c5", "clone a database", measureClone},
 	{"d", "memory during downloads", measureDownload},
 	{"e", "5,000 databases in the pooler", measurePooler},
 	{"r1", "create an additional role", measureRoleCreate},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
@@ -62,7 +61,7 @@ func measureRestore(ctx context.Context, b *bench) (rows []row, err error) {
 		if !compared {
 			what, limit = fmt.Sprintf("restore of a database of %s against gunzip | psql", amount(text.size)), mostToRestore
 		}
-		rows = append(rows, t.row(what, limit), cpuRow("    CPU time, with PostgreSQL's", l.used[1:], h.used[1:]))
+		rows = append(rows, t.row(what, limit), told("    CPU time, with PostgreSQL's", l.used[1:], h.used[1:]))
 		peak = max(peak, l.peak)
 	}
 	return append(rows, row{
@@ -155,26 +154,23 @@ type byHand struct {
 func (h *byHand) way(ctx context.Context) way {
 	const name = "by_hand"
 	var began [2]time.Duration
-	var cmd *exec.Cmd
+	var ended *os.ProcessState
 	return way{
 		before: func(int) (err error) {
 			began, err = h.bench.cpu()
 			return err
 		},
-		measured: func(int) error {
+		measured: func(int) (err error) {
 			if err := h.bench.sql(ctx, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
 				return err
 			}
-			cmd = exec.CommandContext(ctx, "sh", "-c", `gunzip -c "$1" | "$2" -X -q -o /dev/null -v ON_ERROR_STOP=1 "$3"`, "sh",
-				h.file, h.bench.tools.Psql, h.bench.stack.Server.URL(name))
-			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-				return errors.Join(fmt.Errorf("gunzip | psql: %s", out), err)
-			}
-			return nil
+			const script = `gunzip -c "$1" | "$PSQL" -X -q -o /dev/null -v ON_ERROR_STOP=1 "$2"`
+			ended, err = h.bench.byHand(ctx, script, h.file, h.bench.at(name))
+			return err
 		},
 		after: func(int) error {
 			now, err := h.bench.cpu()
-			h.used = append(h.used, now[1]-began[1]+cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+			h.used = append(h.used, now[1]-began[1]+ended.UserTime()+ended.SystemTime())
 			return errors.Join(err, h.bench.sql(ctx, "DROP DATABASE "+name))
 		},
 	}
