@@ -12,8 +12,8 @@ import (
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
-// readyTime is long enough for what must not wait for it.
-const readyTime = 3 * time.Second
+// readyTime is how long copies are safe from those that wait.
+const readyTime = time.Second
 
 // restoring is a world with a file to restore, and a disk.
 func restoring(t *testing.T, free int64) (*world, *disk) {
