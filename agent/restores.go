@@ -53,6 +53,7 @@ func loadRequest(j jobs.Job, c command.Load) artifact.LoadRequest {
 	for _, n := range c.Names {
 		req.Names[n.From] = n.To
 	}
+	req.Account = j.Account
 	return req
 }
 

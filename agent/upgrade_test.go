@@ -26,7 +26,8 @@ var earlier = []string{
 	"DROP TABLE pooler.shut", "ALTER ROLE pgherd_agent RESET default_transaction_read_only",
 	"DROP TABLE ledger.job", "ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
 	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running", "DROP TABLE ledger.copy",
-	"ALTER TABLE ledger.reservation DROP COLUMN kept_until, ADD CONSTRAINT reservation_purpose_check CHECK (purpose = 'dump')",
+	`ALTER TABLE ledger.reservation DROP COLUMN kept_until, DROP COLUMN account_id,
+		ADD CONSTRAINT reservation_purpose_check CHECK (purpose = 'dump')`,
 	"ALTER TABLE ledger.reservation SET UNLOGGED",
 	"ALTER TABLE ledger.generation DROP COLUMN applied",
 }

@@ -23,6 +23,7 @@ var abuses = []abuse{
 	{name: "stalled downloads", begin: stallDownloads},
 	{name: "hanging verifications", begin: hangVerifications, fair: []string{creations, backups, stops, rotations}},
 	{name: "verifications without room", begin: needMuchRoom},
+	{name: "restores", begin: restoreMuch},
 	{name: "idle clients", begin: fillPooler},
 	{name: "blocked rotations", begin: blockRotations},
 	{name: "grants before a start", begin: grantBeforeStart},

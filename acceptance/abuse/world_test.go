@@ -12,11 +12,12 @@ import (
 // maxClients is small, so that a test can hold more connections than the pooler takes.
 const maxClients = "400"
 
-// agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same.
+// agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same. Restores
+// can be reserved as often as with many keys.
 var (
 	agentFlags = []string{"--pooler-max-clients", maxClients}
 	initFlags  = []string{"--temp-file-limit", "64MB"}
-	apiFlags   = []string{"--rate-limits", "unauthorized=30/1m"}
+	apiFlags   = []string{"--rate-limits", "unauthorized=30/1m,reservation=1000/1h"}
 )
 
 // world is a running stack with one host of each kind.

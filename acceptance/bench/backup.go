@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 const mostSizeDifference = 0.1
@@ -45,20 +45,28 @@ func measureBackup(ctx context.Context, b *bench) ([]row, error) {
 	}, nil
 }
 
+// at is a database for PostgreSQL's own programs, without the password.
+func (b *bench) at(database string) string {
+	s := b.stack.Server
+	return fmt.Sprintf("host=%s port=%d user=%s dbname=%s sslmode=disable", s.Host(), s.Port(), cluster.Superuser, database)
+}
+
+// byHand runs a script of PostgreSQL's own programs.
+func (b *bench) byHand(ctx context.Context, script string, args ...string) (*os.ProcessState, error) {
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, args...)...)
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+b.stack.Server.Password(), "PG_DUMP="+b.tools.PgDump, "PSQL="+b.tools.Psql)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		return nil, errors.Join(fmt.Errorf("%s: %s", script, out), err)
+	}
+	return cmd.ProcessState, nil
+}
+
 // dumpByHand is the baseline: no snapshot of its own, no manifest, no digest, no fsync. It returns the size of the file.
 func (b *bench) dumpByHand(ctx context.Context, database string) (int64, error) {
 	file := b.path("by-hand.sql.gz")
-	server, err := url.Parse(b.stack.Server.URL(database))
+	_, err := b.byHand(ctx, `"$PG_DUMP" --no-owner --no-privileges "$1" | gzip -6 > "$2"`, b.at(database), file)
 	if err != nil {
 		return 0, err
-	}
-	password, _ := server.User.Password()
-	server.User = url.User(server.User.Username())
-	cmd := exec.CommandContext(ctx, "sh", "-c", `"$1" --no-owner --no-privileges "$2" | gzip -6 > "$3"`, "sh", b.tools.PgDump,
-		server.String(), file)
-	cmd.Env = append(os.Environ(), "PGPASSWORD="+password)
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		return 0, errors.Join(fmt.Errorf("pg_dump | gzip: %s", out), err)
 	}
 	info, err := os.Stat(file)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 type bench struct {
 	dir     string
 	runs    int
+	scale   float64 // of the sizes of databases
 	tools   toolchain.Tools
 	stack   *stack.Stack
 	api     *stack.Host
@@ -24,11 +25,12 @@ type bench struct {
 	client  client
 	text    *textDatabase // made by the first part that needs it
 	table   table
+	batch   bool // it has been started
 }
 
 // start builds the program from the tree and brings everything up with fsync on, in a folder below the repository: the system's
 // folder for temporary files may be in memory, where an fsync costs nothing.
-func start(ctx context.Context, runs int) (b *bench, err error) {
+func start(ctx context.Context, runs int, scale float64) (b *bench, err error) {
 	root, err := toolchain.Root()
 	if err != nil {
 		return nil, err
@@ -37,7 +39,7 @@ func start(ctx context.Context, runs int) (b *bench, err error) {
 	if err := os.MkdirAll(state, 0o755); err != nil {
 		return nil, err
 	}
-	b = &bench{runs: runs}
+	b = &bench{runs: runs, scale: scale}
 	if b.dir, err = os.MkdirTemp(state, "bench-"); err != nil {
 		return nil, err
 	}
@@ -79,6 +81,16 @@ func (b *bench) enter(ctx context.Context) (err error) {
 	if b.account, err = b.stack.NewAccount(ctx, "bench", "business", plentiful); err == nil {
 		b.client, err = newClient(b.api.URL, b.account.Key)
 	}
+	return err
+}
+
+// withBatch starts the batch host for the first part that needs it.
+func (b *bench) withBatch(ctx context.Context) error {
+	if b.batch {
+		return nil
+	}
+	_, err := b.stack.StartBatch(ctx, "")
+	b.batch = err == nil
 	return err
 }
 

@@ -37,7 +37,7 @@ func (b *bench) withText(ctx context.Context) (*textDatabase, error) {
 	if b.text != nil {
 		return b.text, nil
 	}
-	if _, err := b.stack.StartBatch(ctx, ""); err != nil {
+	if err := b.withBatch(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := b.stack.Admin(ctx, "account", "set", "--account", b.account.ID, "--verify-backups=false"); err != nil {
@@ -48,7 +48,7 @@ func (b *bench) withText(ctx context.Context) (*textDatabase, error) {
 		return nil, err
 	}
 	text := &textDatabase{CreatedDatabase: made}
-	if text.size, err = fill(ctx, b.stack.Server, made.Name); err != nil {
+	if text.size, err = fill(ctx, b.stack.Server, made.Name, int(b.scale*textBytes)); err != nil {
 		return nil, err
 	}
 	b.text = text
@@ -57,7 +57,7 @@ func (b *bench) withText(ctx context.Context) (*textDatabase, error) {
 
 // fill writes the rows as the owner, and leaves the database as a quiet one is: hint bits set, nothing dirty, all of it read
 // once.
-func fill(ctx context.Context, server *cluster.Postgres, name string) (size int64, err error) {
+func fill(ctx context.Context, server *cluster.Postgres, name string, bytes int) (size int64, err error) {
 	conn, err := pgconn.Connect(ctx, server.URL(name))
 	if err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func fill(ctx context.Context, server *cluster.Postgres, name string) (size int6
 		name  string
 		bytes int
 		row   func(*words, io.Writer, int)
-	}{{"article", textBytes * 4 / 5, (*words).article}, {"visit", textBytes / 5, (*words).visit}} {
+	}{{"article", bytes * 4 / 5, (*words).article}, {"visit", bytes / 5, (*words).visit}} {
 		if err == nil {
 			_, err = conn.CopyFrom(ctx, rows(t.bytes, t.row), "COPY "+t.name+" FROM STDIN")
 		}

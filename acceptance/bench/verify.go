@@ -50,14 +50,14 @@ func measureVerified(ctx context.Context, b *bench) (rows []row, err error) {
 	}
 	return []row{
 		t.row(what, mostForDigests),
-		cpuRow("  CPU time of agent and pg_dump", digests.agent, counts.agent),
-		cpuRow("  CPU time of these and PostgreSQL", digests.both, counts.both), peak,
+		told("  CPU time of agent and pg_dump", digests.agent, counts.agent),
+		told("  CPU time of these and PostgreSQL", digests.both, counts.both), peak,
 	}, nil
 }
 
-// cpuRow has no limit: what it costs is told.
-func cpuRow(measure string, ours, byCounts []time.Duration) row {
-	a, b := median(ours), median(byCounts)
+// told is a row without a limit.
+func told(measure string, ours, byHand []time.Duration) row {
+	a, b := median(ours), median(byHand)
 	return row{
 		measure: measure, ours: span(a).String(), baseline: span(b).String(), ratio: fmt.Sprintf("%.2f", a.Seconds()/b.Seconds()),
 		met: true,

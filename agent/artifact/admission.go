@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/room"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // What is reserved follows the size of the database. A dump, compressed, rarely needs half of it; the copy of a verification
@@ -31,8 +32,9 @@ type claim struct {
 	req      Request
 	progress Progress
 	held     map[room.Purpose]room.Reservation
-	limit    int64  // of the copy
-	waiting  string // the stage of who waits for room
+	limit    int64        // of the copy
+	waiting  string       // the stage of who waits for room
+	account  id.AccountID // of a restore
 }
 
 // claim announces a backup. The caller ends the claim.
@@ -148,7 +150,7 @@ func (c *claim) ask(ctx context.Context, needs []room.Reservation) (verdict room
 				return err
 			}
 		}
-		all, err := list(ctx, tx)
+		all, err := c.b.list(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -156,8 +158,12 @@ func (c *claim) ask(ctx context.Context, needs []room.Reservation) (verdict room
 		if err != nil {
 			return err
 		}
-		if verdict = room.Decide(all, c.claimant(), spare); verdict != room.Admitted {
+		switch verdict = room.Decide(all, c.claimant(), spare); verdict {
+		case room.Wait:
+			return c.b.makeWay(ctx, tx, all, c.claimant(), spare)
+		case room.Full:
 			return nil
+		case room.Admitted:
 		}
 		for _, r := range needs {
 			r.Waiting = false
@@ -173,7 +179,7 @@ func (c *claim) ask(ctx context.Context, needs []room.Reservation) (verdict room
 
 // Room returns BACKUP_STORAGE_FULL if a dump of a database of this size had no room even if no other backup were made.
 func (b *Backuper) Room(ctx context.Context, size int64) error {
-	all, err := b.reservations.all(ctx)
+	all, err := b.allReservations(ctx)
 	if err != nil {
 		return err
 	}
@@ -200,10 +206,10 @@ func (r *reservations) sizeOf(ctx context.Context, database string) (size int64,
 	return size, nil
 }
 
-func (r *reservations) all(ctx context.Context) ([]room.Reservation, error) {
-	db, err := r.open()
+func (b *Backuper) allReservations(ctx context.Context) ([]room.Reservation, error) {
+	db, err := b.reservations.open()
 	if err != nil {
 		return nil, err
 	}
-	return list(ctx, db)
+	return b.list(ctx, db)
 }

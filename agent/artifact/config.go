@@ -37,6 +37,7 @@ type Config struct {
 
 	RoomWait  time.Duration // how long a backup waits for room that others have; 0 means 10 min
 	LookPause time.Duration // between two looks at the room that a backup uses; 0 means 1 s
+	ReadyTime time.Duration // how long a restore's copy that is whole is safe from those that wait for room; 0 means 5 min
 
 	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
 	CleanupTime time.Duration    // how long a canceled backup may take to remove its copy or login; 0 means 1 min
@@ -62,6 +63,9 @@ func (c *Config) complete() {
 	c.Limits = c.Limits.OrDefault()
 	if c.RoomWait == 0 {
 		c.RoomWait = 10 * time.Minute
+	}
+	if c.ReadyTime == 0 {
+		c.ReadyTime = 5 * time.Minute
 	}
 	if c.LookPause == 0 {
 		c.LookPause = time.Second

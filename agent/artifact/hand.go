@@ -106,7 +106,7 @@ func addLargeObjects(
 }
 
 // keep records, durably, that the copy is whole, unless PostgreSQL has recovered from a crash since the copy was begun.
-func (i *isolated) keep(ctx context.Context, loaded *Loaded, began time.Time) error {
+func (i *isolated) keep(ctx context.Context, account id.AccountID, loaded *Loaded, began time.Time) error {
 	var oid uint32
 	const query = `SELECT oid, pg_database_size(oid) FROM pg_database WHERE datname = $1`
 	if err := i.admin.QueryRowContext(ctx, query, i.name()).Scan(&oid, &loaded.SizeBytes); err != nil {
@@ -116,9 +116,10 @@ func (i *isolated) keep(ctx context.Context, loaded *Loaded, began time.Time) er
 	if err != nil {
 		return err
 	}
-	const ready = `UPDATE ledger.copy SET oid = $2, ready = $3 WHERE name = $1 AND EXISTS (
-		SELECT FROM pg_stat_activity WHERE backend_type = 'checkpointer' AND backend_start = $4)`
-	done, err := i.admin.ExecContext(ctx, ready, i.name(), oid, string(told), began)
+	const ready = `UPDATE ledger.copy SET oid = $2, ready = $3, ready_at = clock_timestamp(), account_id = $5
+		WHERE name = $1 AND EXISTS (
+			SELECT FROM pg_stat_activity WHERE backend_type = 'checkpointer' AND backend_start = $4)`
+	done, err := i.admin.ExecContext(ctx, ready, i.name(), oid, string(told), began, string(account))
 	if err != nil {
 		return fmt.Errorf("keep the copy: %w", err)
 	}
@@ -130,7 +131,8 @@ func (i *isolated) keep(ctx context.Context, loaded *Loaded, began time.Time) er
 
 // loaded looks for the copy of an operation that is whole.
 func (b *Backuper) loaded(ctx context.Context, op id.OperationID) (loaded Loaded, ready bool, err error) {
-	const query = `SELECT ready FROM ledger.copy WHERE operation_id = $1 AND purpose = $2 AND ready IS NOT NULL`
+	const query = `SELECT ready FROM ledger.copy WHERE operation_id = $1 AND purpose = $2 AND ready IS NOT NULL
+		AND (until_closed OR replaced IS NOT NULL)`
 	err = b.cfg.with(b.cfg.Maintenance, op, func(admin *sql.DB) error {
 		told, err := pg.One[string](ctx, admin, query, string(op), restoring.name)
 		if errors.Is(err, sql.ErrNoRows) {

@@ -106,9 +106,12 @@ func localeOptions(l backup.Locale) string {
 	return b.String()
 }
 
-// connect opens the restore's connection.
+// connect opens the restore's connection. Its commits do not wait for the disk: a copy that a crash of PostgreSQL comes over is
+// made again, and what records that one is whole waits for everything before.
 func (i *isolated) connect(ctx context.Context) (*pgconn.PgConn, error) {
-	conn, err := i.cfg.dial(ctx, i.name(), i.password, i.name(), map[string]string{"application_name": sessionName(i.op)})
+	conn, err := i.cfg.dial(ctx, i.name(), i.password, i.name(), map[string]string{
+		"application_name": sessionName(i.op), "synchronous_commit": "off",
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the isolated copy: %w", err)
 	}

@@ -24,7 +24,7 @@ type Kept struct {
 // until Release; or until its time, for whoever does not come back.
 func (b *Backuper) Keep(ctx context.Context, k Kept) error {
 	return b.reservations.decideSynced(ctx, func(tx *sql.Tx) error {
-		all, err := list(ctx, tx)
+		all, err := b.list(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ type LoadRequest struct {
 	DatabaseID  id.DatabaseID // that the copy is to become
 	Database    string        // its name in PostgreSQL
 	Owner       string        // the role to which everything belongs that is nobody's else
+	Account     id.AccountID  // whose it is; empty where that is not known
 
 	Source         id.DatabaseID // whose backup it is
 	Filename       backup.Filename
@@ -78,7 +79,7 @@ func (b *Backuper) Load(ctx context.Context, req LoadRequest, progress Progress)
 	}
 	defer set.close()
 	c := b.claim(Request{OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database}, rising(progress))
-	c.waiting = StageWaiting
+	c.waiting, c.account = StageWaiting, req.Account
 	defer c.end(ctx)
 	if err := c.reserveLoad(ctx, set.size); err != nil {
 		return Loaded{}, noRoomToLoad(err)
@@ -126,7 +127,7 @@ func (b *Backuper) load(ctx context.Context, c *claim, req LoadRequest, set *fil
 			return err
 		})
 		if err == nil {
-			return copied.keep(ctx, &loaded, began)
+			return copied.keep(ctx, req.Account, &loaded, began)
 		}
 		return unlessRecovered(ctx, admin, began, unverifiedInTime(limited, err))
 	})

@@ -30,6 +30,6 @@ func (c *claim) reserveLoad(ctx context.Context, file int64) error {
 	c.limit = copyLimit * copySize(max(live, fileGrowsMost*file))
 	return c.take(ctx, []room.Reservation{{
 		Claimant: c.claimant(), Purpose: room.Copy, Disk: room.Disk(data.ID), Waiting: true,
-		Bytes: copySize(max(live, fileGrows*file)),
+		Bytes: copySize(max(live, fileGrows*file)), Lasting: &room.Lasting{Account: c.account},
 	}}, false)
 }

@@ -89,7 +89,7 @@ func (c *claim) look(ctx context.Context, own room.Reservation) error {
 			megabytes(own.Used), megabytes(c.limit/copyLimit), megabytes(c.limit)))
 	}
 	err := c.b.reservations.decide(ctx, func(tx *sql.Tx) error {
-		all, err := list(ctx, tx)
+		all, err := c.b.list(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -134,10 +134,15 @@ func (r *reservations) decideSynced(ctx context.Context, fn func(tx *sql.Tx) err
 
 // put writes a reservation. One that waits keeps its place, and one that is admitted its time.
 func put(ctx context.Context, tx execer, r room.Reservation) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO ledger.reservation AS r (operation_id, purpose, disk, bytes, used, waiting)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (operation_id, purpose) DO UPDATE SET disk = excluded.disk,
-		bytes = excluded.bytes, used = excluded.used, waiting = excluded.waiting`,
-		string(r.Claimant), string(r.Purpose), int64(r.Disk), r.Bytes, r.Used, r.Waiting)
+	var account sql.NullString
+	if r.Lasting != nil {
+		account = sql.NullString{String: string(r.Lasting.Account), Valid: true}
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO ledger.reservation AS r
+		(operation_id, purpose, disk, bytes, used, waiting, account_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (operation_id, purpose) DO UPDATE SET disk = excluded.disk, bytes = excluded.bytes,
+			used = excluded.used, waiting = excluded.waiting`,
+		string(r.Claimant), string(r.Purpose), int64(r.Disk), r.Bytes, r.Used, r.Waiting, account)
 	if err != nil {
 		return fmt.Errorf("write a reservation: %w", err)
 	}
@@ -148,13 +153,21 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// list reads all reservations, in the order in which they came.
-func list(ctx context.Context, q querier) (all []room.Reservation, err error) {
-	const query = `SELECT operation_id, purpose, disk, bytes, used, waiting FROM ledger.reservation
+// list reads all reservations, in the order in which they came. Before them are the copies that are ready.
+func (b *Backuper) list(ctx context.Context, q querier) (all []room.Reservation, err error) {
+	all, err = b.readyCopies(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	const query = `SELECT operation_id, purpose, disk, bytes, used, waiting, account_id FROM ledger.reservation
 		WHERE kept_until IS NULL OR kept_until > clock_timestamp() ORDER BY since, operation_id, purpose`
 	err = each(ctx, q, "reservations", query, func(rows *sql.Rows) error {
 		var r room.Reservation
-		err := rows.Scan(&r.Claimant, &r.Purpose, &r.Disk, &r.Bytes, &r.Used, &r.Waiting)
+		var account sql.NullString
+		err := rows.Scan(&r.Claimant, &r.Purpose, &r.Disk, &r.Bytes, &r.Used, &r.Waiting, &account)
+		if account.Valid {
+			r.Lasting = &room.Lasting{Account: id.AccountID(account.String)}
+		}
 		all = append(all, r)
 		return err
 	})

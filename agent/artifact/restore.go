@@ -17,6 +17,7 @@ import (
 // restorer streams a dump into a database, one statement per message, and stops at the first error. It is the only way in which
 // the agent runs a customer's SQL, and its connection is always that of a login made for one restore.
 type restorer struct {
+	rows       map[string]int64 // of the tables, as far as they are known before they are restored
 	conn       *pgconn.PgConn
 	settings   map[string]bool   // that the server knows
 	extensions map[string]string // versions to install; others get the server's default
@@ -138,8 +139,12 @@ func (r *restorer) versioned(sql string) string {
 func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql.Item) error {
 	at := start
 	at.Text = bytes.Clone(start.Text) // the reader goes on while it may still be needed
+	sql, begun, err := r.frozen(ctx, string(at.SQL()))
+	if err != nil {
+		return r.failure(at, err)
+	}
 	data := copyData{dump: dump}
-	_, err := r.conn.CopyFrom(ctx, &data, string(at.SQL()))
+	_, err = r.conn.CopyFrom(ctx, &data, sql)
 	whole, unread := data.leave()
 	switch {
 	case unread != nil:
@@ -148,6 +153,11 @@ func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 		return r.failure(at, err)
 	case !whole:
 		return r.refusal(at, "the server took only a part of the data")
+	}
+	if begun {
+		if _, err := r.conn.Exec(ctx, "COMMIT").ReadAll(); err != nil {
+			return r.failure(at, err)
+		}
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (b *Backuper) restoreBy(ctx context.Context, copied *isolated, m backup.Man
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped in any case
-	r := restorer{conn: conn, settings: settings, extensions: versions(m.Contents.Extensions)}
+	r := restorer{conn: conn, settings: settings, extensions: versions(m.Contents.Extensions), rows: m.Contents.Rows}
 	return read(func(text io.Reader) error {
 		return r.run(ctx, dumpsql.NewReader(text, dumpsql.Limits{}))
 	})

@@ -71,9 +71,7 @@ func (x *Executor) replace(ctx context.Context, d databaseRow, s copyRow) error 
 
 // exchange shuts the database, and has the copy take its place in one transaction.
 func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error {
-	// A crash may have left the gates closed: then it is known since whether they were open.
-	err := atomically(ctx, x.db, gateStatement(d, false),
-		fmt.Sprintf("UPDATE ledger.copy SET reopen = coalesce(reopen, %t) WHERE name = %s", d.Open, quote(s.name)))
+	err := atomically(ctx, x.db, fmt.Sprintf("SELECT ledger.begin_place(%s, %t)", quote(s.name), d.Open), gateStatement(d, false))
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ func (s copyRow) replacedName() string { return "replaced_" + strings.TrimPrefix
 // readyCopy is the copy that an operation has made for a database.
 func (x *Executor) readyCopy(ctx context.Context, operation string, d databaseRow) (copyRow, error) {
 	const query = `SELECT name, oid, (ready ->> 'sizeBytes')::bigint, reopen, coalesce(replaced, 0) FROM ledger.copy
-		WHERE operation_id = $1 AND database_id = $2 AND purpose = 'restore' AND ready IS NOT NULL`
+		WHERE operation_id = $1 AND database_id = $2 AND purpose = 'restore' AND ready IS NOT NULL
+			AND (until_closed OR replaced IS NOT NULL)`
 	s := copyRow{operation: operation}
 	err := x.db.QueryRowContext(ctx, query, operation, d.ID).Scan(&s.name, &s.oid, &s.bytes, &s.reopen, &s.replaced)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -168,10 +168,11 @@ CREATE TABLE IF NOT EXISTS ledger.reservation (
     waiting      boolean     NOT NULL,
     since        timestamptz NOT NULL DEFAULT clock_timestamp(),
     kept_until   timestamptz, -- null: for as long as the agent in charge works on the operation
+    account_id   text,        -- of a restore's copy: whose that is
     PRIMARY KEY (operation_id, purpose)
 );
 -- It was of dumps and copies only, and emptied by a crash of PostgreSQL.
-ALTER TABLE ledger.reservation ADD COLUMN IF NOT EXISTS kept_until timestamptz,
+ALTER TABLE ledger.reservation ADD COLUMN IF NOT EXISTS kept_until timestamptz, ADD COLUMN IF NOT EXISTS account_id text,
     DROP CONSTRAINT IF EXISTS reservation_purpose_check;
 DO $$
 BEGIN
@@ -192,11 +193,25 @@ CREATE TABLE IF NOT EXISTS ledger.copy (
     UNIQUE (operation_id, purpose)
 );
 
--- A copy that is to become a database. Once it is whole and proved: its oid, and what is told of it. While the database whose
+-- A copy that is to become a database. Once it is whole and proved: its oid, what is told of it, since when, and whose it is; it
+-- is no longer until_closed where it had to give way to others before its switch began. While the database whose
 -- place it takes is shut for that: whether it was open before. Once it has that place: the oid of what was there, which is called
 -- replaced_... then, and is what is dropped when nobody wants this row any more.
 ALTER TABLE ledger.copy ADD COLUMN IF NOT EXISTS oid oid, ADD COLUMN IF NOT EXISTS ready json,
-    ADD COLUMN IF NOT EXISTS reopen boolean, ADD COLUMN IF NOT EXISTS replaced oid;
+    ADD COLUMN IF NOT EXISTS reopen boolean, ADD COLUMN IF NOT EXISTS replaced oid,
+    ADD COLUMN IF NOT EXISTS ready_at timestamptz, ADD COLUMN IF NOT EXISTS account_id text;
+
+-- Begins the transaction that shuts a database whose place a copy is to take. A crash may have left it shut: then it is known
+-- since whether it was open. It does not where the copy had to give way.
+CREATE OR REPLACE FUNCTION ledger.begin_place(p_copy text, p_open boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE ledger.copy c SET reopen = coalesce(c.reopen, p_open) WHERE c.name = p_copy AND c.until_closed;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the copy had to give way' USING ERRCODE = 'PGH03';
+    END IF;
+END
+$$;
 
 -- Begins the transaction in which a copy takes the place of a database. It does not where the database has been opened again.
 CREATE OR REPLACE FUNCTION ledger.take_place(p_copy text, p_replaced oid) RETURNS void

@@ -199,6 +199,9 @@ func TestARestoreThatFails(t *testing.T) {
 			"the database server could not restore the backup; the database is as it was"},
 		"the switch is refused": {func(w *world) { w.refusing("Switch", command.ReasonFailed) }, fault.AgentError,
 			"the database server refused to put the copy in the place of the database, which is as it was"},
+		"the copy gave way": {func(w *world) { w.refusing("Switch", command.ReasonNotFound) }, fault.BackupStorageFull,
+			"the copy was ready and had to give way to others who needed room; the database is as it was: start another restore," +
+				" and advance it as soon as it is ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newRestoreWorld(t, database.Managed)

@@ -131,6 +131,12 @@ func copyTarget(sql []byte) (string, []string) {
 	return name.String(), columns
 }
 
+// CopyTarget returns the name of the table that a COPY statement fills, as it is quoted there.
+func CopyTarget(sql []byte) string {
+	name, _ := copyTarget(sql)
+	return name
+}
+
 // withoutPolicyRoles drops TO role, ... from a CREATE POLICY statement: the roles may not exist where it is restored.
 func withoutPolicyRoles(sql []byte) []byte {
 	from, parens := -1, 0

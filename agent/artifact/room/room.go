@@ -34,6 +34,7 @@ type Reservation struct {
 	Bytes    int64
 	Used     int64 // by the work so far: what is free on the disk lacks it already
 	Waiting  bool
+	Lasting  *Lasting // nil: the room is free again when the work has ended
 }
 
 // open is what the work may still take.
@@ -62,7 +63,7 @@ func Decide(all []Reservation, asks Claimant, spare Spare) Verdict {
 		return Full
 	}
 	left := spare.beside(all, asks)
-	if !mine.fit(left) {
+	if !mine.fit(left) || spare.passesShare(all, asks) {
 		return Wait
 	}
 	answered := map[Claimant]bool{}
@@ -75,7 +76,7 @@ func Decide(all []Reservation, asks Claimant, spare Spare) Verdict {
 			return Wait
 		case r.Waiting && !answered[r.Claimant]:
 			answered[r.Claimant] = true
-			if n := needs(all, r.Claimant); n.fit(left) {
+			if n := needs(all, r.Claimant); n.fit(left) && !spare.passesShare(all, r.Claimant) {
 				left.take(n)
 			}
 		}
@@ -91,6 +92,9 @@ func Extend(all []Reservation, own Reservation, spare Spare, step int64) (bytes 
 		if r.Claimant == own.Claimant && r.Purpose == own.Purpose {
 			left += r.open()
 		}
+	}
+	if others := held(all, own); others > 0 {
+		left = min(left, spare.share(all, own.Disk)-others-own.Used)
 	}
 	if left <= 0 {
 		return 0, false

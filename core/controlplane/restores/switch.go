@@ -34,6 +34,10 @@ func (t turn) switchOver(ctx context.Context, on restore.Event) (work.Next, erro
 	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches:
 		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
 			"customers' sessions could not be ended for the switch; the database is as it was"))
+	case command.RefusedFor(err, command.ReasonNotFound):
+		return t.fail(ctx, fault.Wrap(err, fault.BackupStorageFull,
+			"the copy was ready and had to give way to others who needed room; the database is as it was: start another restore,"+
+				" and advance it as soon as it is ready"))
 	case plane.RefusedForGood(err):
 		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
 			"the database server refused to put the copy in the place of the database, which is as it was"))

@@ -1,0 +1,39 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// A copy gives way to others in the moment in which its switch begins: the database is never shut, and the copy is dropped.
+func TestSwitchToACopyThatGivesWay(t *testing.T) {
+	s, w := databaseStack(t)
+	s.saved(t, w)
+	operation := newUUID()
+	s.ready(t, w, operation)
+	client := s.pooledOwner(t, w)
+	works(t, "a client", client)
+	tx := check.Must(s.super.Begin())(t)
+	check.Must(tx.Exec("UPDATE ledger.copy SET until_closed = false WHERE operation_id = $1", operation))(t)
+	ended := make(chan string, 1)
+	go func() {
+		_, reason, err := s.send(w.switching(operation))
+		ended <- fmt.Sprint(reason, err)
+	}()
+	const waits = `SELECT count(*) FROM pg_stat_activity
+		WHERE query LIKE '%ledger.begin_place(''restore_%' AND wait_event_type = 'Lock'`
+	check.Eventually(t, "the switch does not begin", func() bool { return s.one(t, waits) == "1" })
+	check.NoError(t, tx.Commit())
+	if got := <-ended; !strings.HasPrefix(got, string(command.ReasonUnavailable)+":") {
+		t.Errorf("the switch that had begun: %s", got)
+	}
+	works(t, "the client", client)
+	s.refusedFor(t, command.ReasonNotFound, w.switching(operation))
+	works(t, "the client", client)
+	s.done(t, closing(operation))
+	s.nothingOf(t, operation)
+}
