@@ -1,13 +1,12 @@
 package agent_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
@@ -121,18 +120,32 @@ func (s *stack) asOwner(t testing.TB, w wanted, script string, args ...string) s
 	return s.psql(t, s.pg.URLFor(w.name, w.passwords[database.OwnerLogin], w.name), script, args...)
 }
 
-// sameLines shows where texts differ first, with what stands around it.
+// sameLines names the lines of two texts that the other has not, or the first that stands elsewhere.
 func sameLines(t testing.TB, what, want, got string) {
 	t.Helper()
 	if want == got {
 		return
 	}
-	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for len(a) > 5 && len(b) > 5 && slices.Equal(a[:5], b[:5]) {
-		a, b = a[1:], b[1:]
+	had, has := strings.Split(want, "\n"), strings.Split(got, "\n")
+	differ := strings.Join(append(without(had, has, "- "), without(has, had, "+ ")...), "\n")
+	for i := 0; differ == ""; i++ {
+		if had[i] != has[i] {
+			differ = fmt.Sprintf("line %d has moved: %s", i+1, had[i])
+		}
 	}
-	for len(a) > 5 && len(b) > 5 && slices.Equal(a[len(a)-5:], b[len(b)-5:]) {
-		a, b = a[:len(a)-1], b[:len(b)-1]
+	t.Errorf("%s:\n%s", what, differ)
+}
+
+// without lists the lines that others has not, or not as often; at most 100.
+func without(lines, others []string, sign string) (list []string) {
+	count := map[string]int{}
+	for _, line := range others {
+		count[line]++
 	}
-	t.Errorf("%s: %s", what, cmp.Diff(a[:min(1000, len(a))], b[:min(1000, len(b))]))
+	for _, line := range lines {
+		if count[line]--; count[line] < 0 && len(list) < 100 {
+			list = append(list, sign+line)
+		}
+	}
+	return list
 }
