@@ -11,8 +11,10 @@ import (
 
 const latin = `
 	CREATE COLLATION german_names (provider = icu, locale = 'de-u-co-phonebk');
-	CREATE TABLE "Straßen" ("Größe" text COLLATE german_names, name text, number text COLLATE "C", raw bytea, CHECK (name <> 'Ä'));
-	INSERT INTO "Straßen" SELECT 'Ö' || chr(160 + n), 'ß' || chr(255 - n), n || E'\u00e9\t\\', convert_to('ÿ', 'LATIN1') FROM generate_series(0, 90) n;
+	CREATE TABLE "Straßen" ("Größe" text COLLATE german_names, name text, number text COLLATE "C", raw bytea,
+		CHECK (name <> 'Ä'));
+	INSERT INTO "Straßen" SELECT 'Ö' || chr(160 + n), 'ß' || chr(255 - n), n || E'\u00e9\t\\', convert_to('ÿ', 'LATIN1')
+		FROM generate_series(0, 90) n;
 	CREATE INDEX ON "Straßen" (name, "Größe" DESC);
 	CREATE VIEW "Übersicht" AS SELECT upper(name) AS "NÄME" FROM "Straßen" WHERE name > 'ßé' ORDER BY name;
 	CREATE MATERIALIZED VIEW sorted AS SELECT string_agg(name, ',' ORDER BY name) FROM "Straßen";
@@ -21,8 +23,8 @@ const latin = `
 	COMMENT ON TABLE "Straßen" IS 'mit Größe';
 	SELECT lo_from_bytea(815, 'x'); COMMENT ON LARGE OBJECT 815 IS 'groß'`
 
-// The agent makes databases in UTF8 with the server's collation, and customers make none. One that an administrator has moved into
-// another encoding and collation comes back in those.
+// The agent makes databases in UTF8 with the server's collation, and customers make none. One that an administrator has moved
+// into another encoding and collation comes back in those.
 func TestRoundTripInAnotherEncoding(t *testing.T) {
 	s, w := databaseStack(t)
 	s.moveToLatin1(t, w)
@@ -47,8 +49,9 @@ func (s *stack) moveToLatin1(t testing.TB, w wanted) {
 	if moved == dump {
 		t.Fatal("the dump does not make a database in UTF8")
 	}
-	moved = strings.Replace(moved, "SET transaction_timeout = 0;", "", -1) // which PostgreSQL 16 does not know
+	moved = strings.ReplaceAll(moved, "SET transaction_timeout = 0;", "") // which PostgreSQL 16 does not know
 	check.Must(s.super.Exec(`DROP DATABASE "` + w.name + `" WITH (FORCE)`))(t)
 	s.psql(t, s.pg.URL("postgres"), moved)
-	check.Must(s.super.Exec(`UPDATE ledger.database SET oid = (SELECT oid FROM pg_database WHERE datname = name) WHERE id = $1`, w.id))(t)
+	const register = `UPDATE ledger.database SET oid = (SELECT oid FROM pg_database WHERE datname = name) WHERE id = $1`
+	check.Must(s.super.Exec(register, w.id))(t)
 }

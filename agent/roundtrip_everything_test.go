@@ -25,7 +25,9 @@ func TestBackupOfAnUnreadableLargeObject(t *testing.T) {
 // What logins of a customer can make, with owners and privileges of several, in three scripts. The roles of the first two, which
 // are also those of other tests, are called otherwise there.
 func TestRoundTripOfEverything(t *testing.T) {
-	for _, script := range []string{"artifact/testdata/rich.sql", "artifact/sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql"} {
+	for _, script := range []string{
+		"artifact/testdata/rich.sql", "artifact/sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql",
+	} {
 		t.Run(script, func(t *testing.T) {
 			s, w := databaseStack(t)
 			first, second := s.opened(t, w.additional(1, role.Custom)), s.opened(t, w.additional(2, role.ReadWrite))
@@ -33,7 +35,8 @@ func TestRoundTripOfEverything(t *testing.T) {
 			quoted := func(name string) string { return `"` + name + `"` }
 			renamed := strings.NewReplacer(
 				`"shop ""TO"" $$ Ü;"`, quoted(first.username), `"shop reader"`, quoted(first.username), "shop_c2", quoted(second.username),
-				"shop_rt", quoted(n.Runtime), "shop_ro", quoted(n.Readonly), "shop_gro", quoted(n.ReadGroup), "shop_grw", quoted(n.WriteGroup),
+				"shop_rt", quoted(n.Runtime), "shop_ro", quoted(n.Readonly),
+				"shop_gro", quoted(n.ReadGroup), "shop_grw", quoted(n.WriteGroup),
 				"shop", quoted(n.Owner), "REVOKE ALL ON LARGE OBJECT 900004", "--", // see TestBackupOfAnUnreadableLargeObject
 			)
 			text := "SET SESSION AUTHORIZATION " + quoted(n.Owner) + ";\n" + renamed.Replace(string(check.Must(os.ReadFile(script))(t))) +

@@ -24,15 +24,15 @@ func (s *stack) roundTrip(t testing.TB, w wanted) {
 	if s.databaseOID(t, w) == oid {
 		t.Fatal("it is the same database")
 	}
-	sameLines(t, "dump", comparable(dump), comparable(s.dumped(t, w)))
+	sameLines(t, "dump", settled(dump), settled(s.dumped(t, w)))
 	sameLines(t, "privileges", privileges, s.privileges(t, w))
 }
 
-// comparable is a dump in a form in which it is the same after a restore:
+// settled is a dump in a form in which it is the same after a restore:
 //   - Rows are sorted. COPY fills the room that it left in earlier pages, so that a table may have its rows in another order.
 //   - The columns of a table with parents are sorted: when pg_dump's text is read, those that are inherited come first.
 //   - The bounds of identity columns are none where they are those of integer: LIKE gives such to a sequence of bigint.
-func comparable(dump string) string {
+func settled(dump string) string {
 	lines := strings.Split(strings.ReplaceAll(dump, "    MAXVALUE 2147483647\n", "    NO MAXVALUE\n"), "\n")
 	for i := 0; i < len(lines); i++ {
 		switch line := lines[i]; {
@@ -77,8 +77,8 @@ func sortData(lines []string) {
 	slices.Sort(lines[1:])
 }
 
-// privileges are what psql shows of all that is granted, granted by default and set for roles, and whose everything is. What stands
-// together in a cell is sorted: PostgreSQL promises no order of grants.
+// privileges are what psql shows of all that is granted, granted by default and set for roles, and whose everything is. What
+// stands together in a cell is sorted: PostgreSQL promises no order of grants.
 func (s *stack) privileges(t testing.TB, w wanted) string {
 	t.Helper()
 	args := []string{"-A", "-t", "-F", "\x1f", "-R", "\x1e", "-f", "artifact/sidecar/testdata/access.sql"}

@@ -58,8 +58,8 @@ var known = []struct{ complaint, reason string }{
 	{"out of shared memory", "it has more tables and sequences than the server can lock at once; the operator can raise the limit"},
 }
 
-// deniedObject is the complaint of a large object that the dump's login, which can do what the owners of large objects can, may not
-// read. Its number is all that is taken from it.
+// deniedObject is the complaint of a large object that the dump's login, which can do what the owners of large objects can, may
+// not read. Its number is all that is taken from it.
 var deniedObject = regexp.MustCompile(`ERROR:  permission denied for large object ([0-9]{1,10})\b`)
 
 // reason is what the customer is told; empty where pg_dump failed for anything else, such as the way to the server.
