@@ -8,8 +8,9 @@ RACE_PACKAGES := ./agent ./agent/... ./adapters/... ./core/controlplane/... ./fa
 PLAIN_PACKAGES = ./acceptance/crash $(shell $(GO) list ./core/... ./ports/... ./acceptance/... | grep -v /core/controlplane)
 # The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
 HISTORIES := -run 'Linearizable|OneKey' ./acceptance/linear
-# One case of a crash at each point, or of all around a kind's commits. (With -short, property tests would be shorter too.)
-SAMPLED := PGHERD_CRASHES=sampled
+# One case of a crash at each point, or of all around a kind's commits, and two of the schemas. (With -short, property
+# tests would be shorter too.)
+SAMPLED := PGHERD_CRASHES=sampled PGHERD_ROUND_TRIPS=sampled
 TEST_TIMEOUT ?= 15m
 # Tests mostly wait for processes: more packages are tested at a time than there are cores. Vet is part of "make lint".
 PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
@@ -23,10 +24,11 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test crash lint acceptance stack pooler-next openapi bench abuse interruptions record-statements fuzz generate verify toolchain clean-dev
+.PHONY: help build run test crash lint acceptance stack pooler-next openapi bench round-trips regression-database \
+	abuse interruptions record-statements fuzz generate verify toolchain schemas clean-dev
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/pgherd
 	@mkdir -p bin
@@ -35,7 +37,7 @@ build: ## build bin/pgherd
 run: build toolchain ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
 	@exec bin/pgherd dev
 
-test: toolchain ## run the tests, including those on the real stack; of a crash at each point, one case ("make crash" has all)
+test: toolchain schemas ## run the tests, including those on the real stack; of a crash at each point, one case ("make crash" has all)
 	$(SAMPLED) $(TESTS) $(RACE) $(RACE_PACKAGES)
 	$(TESTS) $(RACE) $(HISTORIES)
 	$(SAMPLED) $(TESTS) $(PLAIN_PACKAGES)
@@ -69,6 +71,13 @@ openapi: ## lint the OpenAPI document and try a client generated from it; fetche
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
 
+round-trips: toolchain schemas ## back up and restore a database of each schema that tests have, and compare it with what it was
+	$(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run 'RoundTrip' ./agent
+
+regression-database: toolchain ## the same with what PostgreSQL's regression tests leave when a database's owner runs them
+	@$(GO) run ./hosts/toolchain/ensure regression >/dev/null
+	$(GO) test -count=1 -v -timeout 1h -tags regression -run 'RegressionDatabase' ./agent
+
 interruptions: toolchain ## end 10,000 sessions that are in no transaction, and count the transactions that this interrupts
 	PGHERD_ROUNDS=10000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run EndedSessionsInterrupt ./agent
 
@@ -95,6 +104,9 @@ verify: generate ## fail if a generated file is out of date
 
 toolchain: ## find PostgreSQL 16 and PgBouncer on this machine, or download them into .toolchain
 	@$(GO) run ./hosts/toolchain/ensure
+
+schemas:
+	@$(GO) run ./hosts/toolchain/ensure schemas >/dev/null
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev

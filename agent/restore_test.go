@@ -111,7 +111,7 @@ func (s *stack) dumped(t testing.TB, w wanted) string {
 }
 
 // policyFor is a policy for some roles: pg_dump lists them in the order in which PostgreSQL stores all roles at the time.
-var policyFor = regexp.MustCompile(`^(CREATE POLICY .* TO )([^()]+)( USING .*\n)$`)
+var policyFor = regexp.MustCompile(`^(CREATE POLICY .*? TO )([^()]+?)( (?:USING|WITH CHECK) .*\n)$`)
 
 // wholeOf is what belongs to a database as a whole, with its grantors, and what is set in it.
 func (s *stack) wholeOf(t testing.TB, w wanted) string {

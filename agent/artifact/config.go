@@ -110,7 +110,7 @@ func (c *Config) open(database string, op id.OperationID) (*sql.DB, error) {
 func (c *Config) openAs(session, database, options string) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(pq.Config{
 		Host: c.Host, Port: uint16(c.Port), User: c.User, Password: c.Password, Database: database,
-		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: session, Options: sessionOptions + options,
+		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: session, Options: sessionOptions + options, ClientEncoding: "UTF8",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)

@@ -114,6 +114,7 @@ func (c *Config) dial(
 	if err != nil {
 		return nil, errors.New("connect: bad address")
 	}
+	parameters["client_encoding"] = "UTF8" // names are compared with those of other sessions
 	cfg.Password, cfg.RuntimeParams = password, parameters
 	conn, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -57,12 +58,19 @@ var known = []struct{ complaint, reason string }{
 	{"out of shared memory", "it has more tables and sequences than the server can lock at once; the operator can raise the limit"},
 }
 
+// deniedObject is the complaint of a large object that the dump's login, which can do what the owners of large objects can, may
+// not read. Its number is all that is taken from it.
+var deniedObject = regexp.MustCompile(`ERROR:  permission denied for large object ([0-9]{1,10})\b`)
+
 // reason is what the customer is told; empty where pg_dump failed for anything else, such as the way to the server.
 func (e *pgDumpError) reason(locked string) string {
 	for _, k := range known {
 		if strings.Contains(e.complaint, "ERROR:  "+k.complaint) {
 			return cmp.Or(k.reason, locked)
 		}
+	}
+	if found := deniedObject.FindStringSubmatch(e.complaint); found != nil {
+		return "the owner of large object " + found[1] + " may not read it; grant it SELECT on that, or remove the object"
 	}
 	return ""
 }

@@ -16,6 +16,9 @@ func TestReasonsOfPgDump(t *testing.T) {
 			"large: PostgreSQL writes at most about 1 GB of text for one",
 		"pg_dump: error: query failed: ERROR:  out of shared memory\nHINT:  You might need": "it has more" +
 			" tables and sequences than the server can lock at once; the operator can raise the limit",
+		"pg_dump: error: could not open large object 900004: ERROR:  permission denied for large object 900004": "the owner of large " +
+			"object 900004 may not read it; grant it SELECT on that, or remove the object",
+		"pg_dump: error: query failed: ERROR:  permission denied for large object of others":                              "",
 		"pg_dump: error: query failed: ERROR:  canceling statement due to lock timeout\npg_dump: detail: Query was: LOCK": locked,
 		"pg_dump: error: query failed: ERROR:  queries of others: SELECT secret":                                          "",
 		"pg_dump: error: connection to server at \"127.0.0.1\", port 5432 failed: FATAL:  password authentication failed": "",

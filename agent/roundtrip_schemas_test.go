@@ -1,0 +1,57 @@
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// schemas are those of packages that others have written, and what is particular about each. Sampled, only some are tried.
+var schemas = []struct {
+	name    string
+	model   database.RoleModel
+	sampled bool
+}{
+	{"icingadb", database.Managed, true}, // domains, enums, functions and an extension
+	{"pdns", database.SingleLogin, true}, // little, in a database with a single login
+	{"bacula", database.Managed, false},  // what was made and altered over the years
+	{"kea", database.Managed, false},     // hundreds of functions and triggers
+	{"roundcube", database.Managed, false},
+	{"zabbix", database.Managed, false}, // a quarter of a million rows, with images
+}
+
+func TestRoundTripsOfSchemas(t *testing.T) {
+	s := realStack(t)
+	folder := check.Must(toolchain.Folder(toolchain.Schemas))(t)
+	fill := string(check.Must(os.ReadFile("testdata/roundtrip/fill.sql"))(t))
+	for _, schema := range schemas {
+		if os.Getenv("PGHERD_ROUND_TRIPS") == "sampled" && !schema.sampled {
+			continue
+		}
+		t.Run(schema.name, func(t *testing.T) {
+			w := s.made(t, schema.model)
+			s.asOwner(t, w, "", "-o", os.DevNull, "-f", filepath.Join(folder, schema.name+".sql"))
+			s.asOwner(t, w, fill)
+			s.wantRows(t, w)
+			s.roundTrip(t, w)
+		})
+	}
+}
+
+// wantRows demands that most tables have rows.
+func (s *stack) wantRows(t testing.TB, w wanted) {
+	t.Helper()
+	s.asOwner(t, w, `DO $$
+		DECLARE relation regclass; filled boolean; empty int := 0; tables int := 0;
+		BEGIN
+			FOR relation IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP
+				EXECUTE format('SELECT EXISTS (SELECT FROM %s)', relation) INTO filled;
+				empty := empty + (NOT filled)::int; tables := tables + 1;
+			END LOOP;
+			ASSERT empty < tables / 2.0, empty || ' of ' || tables || ' tables are empty';
+		END $$`)
+}
