@@ -30,8 +30,9 @@ func (u *Uploads) doomed(ctx context.Context) ([]ports.DoomedUpload, error) {
 	})
 }
 
-// end has the server remove the file of an upload, and then removes its record. It can be done again. Before that nobody may
-// complete it any more, and where it was completed its restore has ended.
+// end has the server remove the file of an upload, and then removes its record. It can be done again, and without a record: what
+// announced it may have come late to the server. Before that nobody may complete it any more, and where it was completed its
+// restore has ended. ErrSettled: it was completed meanwhile.
 func (u *Uploads) end(ctx context.Context, ending upload.Upload, on id.ServerID) error {
 	err := u.plane.UpdateDatabase(ctx, ending.DatabaseID, func(ctx context.Context, tx ports.Tx, _ database.Record) error {
 		found, err := tx.Uploads().Get(ctx, ending.DatabaseID, ending.ID)
@@ -41,12 +42,12 @@ func (u *Uploads) end(ctx context.Context, ending upload.Upload, on id.ServerID)
 		case found.OperationID == "":
 			return tx.Uploads().Save(ctx, found.Ended())
 		case found.OperationID != ending.OperationID:
-			return plane.ErrSettled // it was completed meanwhile
+			return plane.ErrSettled
 		}
 		return nil
 	})
-	if err != nil {
-		return plane.NotFound(err, plane.ErrSettled)
+	if err = plane.NotFound(err, nil); err != nil {
+		return err
 	}
 	agent, err := u.plane.AgentOf(ctx, on)
 	if err != nil {
