@@ -37,7 +37,9 @@ var reading = []Scenario{
 	{Name: "every route with a body takes exactly what it knows", Play: func(s *Stage) {
 		ada := s.Customer("business")
 		made := ada.Creates("orders")
-		s.OK(s.Operator.Enroll(made.ID, "restore"))
+		for _, gate := range []string{"restore", "restore-upload"} {
+			s.OK(s.Operator.Enroll(made.ID, gate))
+		}
 		found := 0
 		for _, route := range s.Routes {
 			if route.Body != nil {
@@ -59,7 +61,7 @@ var reading = []Scenario{
 	{Name: "a route without a body takes none", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		for _, route := range s.Routes {
-			if route.Body != nil || route.Method == "GET" || route.Target != "database" {
+			if route.Body != nil || route.Stream || route.Method == "GET" || route.Target != "database" {
 				continue
 			}
 			r := s.request(route, string(made.ID), nobodysID, ada.Key.Text)

@@ -38,6 +38,7 @@ var isolating = []Scenario{
 				"webhook": string(mallory.Hooks(quietURL, home.ID).ID),
 			}
 			s.OK(s.Operator.Enroll(home.ID, "restore"))
+			s.OK(s.Operator.Enroll(home.ID, "restore-upload"))
 			for _, route := range s.targeted() {
 				parameters, key := route.parameters(), s.WithKey(mallory.Account).Key.Text // one a route, for the limit of each
 				for i := range parameters {
@@ -113,6 +114,7 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 var nobodys = map[string]string{
 	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
 	"{roleId}": nobodysID, "{operationId}": nobodysID, "{membershipId}": nobodysID, "{invitationId}": nobodysID,
+	"{uploadId}":          nobodysID,
 	"extension operation": nobodysID, "restore operation": nobodysID, "{filename}": "20260101_000000.sql.gz",
 }
 
@@ -122,7 +124,7 @@ func (c *Customer) makesOneOfEach() map[string]string {
 	c.stage.Helper()
 	made, url := c.Creates("orders"), quietURL
 	has := c.fills(made)
-	has["{deliveryId}"] = nobodysID
+	has["{deliveryId}"], has["{uploadId}"] = nobodysID, string(c.Announces(c.uploadable().ID, []byte("a dump")).UploadID)
 	if c.stage.Receivers != nil {
 		url = c.stage.receiver()
 	}
@@ -147,8 +149,10 @@ func (c *Customer) fills(made Created) map[string]string {
 		"{roleId}":  string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
 		"{membershipId}": string(c.Admits(bob, made, "viewer")),
 		"{invitationId}": must(c.Members.Add(ctx, made.ID, invited))(c.stage).ID,
+		"{uploadId}":     nobodysID, // it has managed logins
 	}
 	c.stage.OK(c.stage.Operator.Enroll(made.ID, "restore"))
+	c.stage.OK(c.stage.Operator.Enroll(made.ID, "restore-upload"))
 	restores := c.Reserves(made, backup.Filename(has["{filename}"]), "restore-1")
 	has["restore operation"] = string(must(c.Operations.Cancel(ctx, restores.ID))(c.stage).Operation.ID)
 	return has

@@ -21,6 +21,6 @@ type Upload struct {
 
 // CompleteUpload has a database restored from an upload. ConfirmDisconnect must be true: its connections are closed.
 type CompleteUpload struct {
-	UploadID          id.UploadID `json:"uploadId"`
+	UploadID          id.UploadID `json:"uploadId" example:"5c1e7c2e-58c4-4d44-9f0a-3f3f2bb1f1de"`
 	ConfirmDisconnect bool        `json:"confirmDisconnect" example:"true"`
 }
