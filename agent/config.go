@@ -48,6 +48,8 @@ type Config struct {
 	BackupReserve int64
 	// BackupLimits bound how long a dump and its verification may take.
 	BackupLimits backup.Limits
+	// UploadTime is how long an upload may take to be loaded; 0 means 1 h.
+	UploadTime time.Duration
 	// BackupCountsOnly takes no digests of contents: then copies are compared by numbers of rows only.
 	BackupCountsOnly bool
 	// BackupPause is before a backup is tried again in which PostgreSQL or the agent went down. It grows. 0 means 1 s.
@@ -113,7 +115,7 @@ func (c *Config) artifacts(password string, d Deps) artifact.Config {
 	return artifact.Config{
 		Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
 		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Limits: c.BackupLimits,
-		CountsOnly: c.BackupCountsOnly, Now: d.Now, Log: d.Log,
+		UploadTime: c.UploadTime, CountsOnly: c.BackupCountsOnly, Now: d.Now, Log: d.Log,
 	}
 }
 

@@ -32,7 +32,7 @@ func (f Foreign) Refuse(sql []byte) string {
 	case "set":
 		return refusedUnless(portableSettings[words[1]] && (at(words, 2) == "=" || at(words, 2) == "to"))
 	case "select":
-		return refusedUnless(callsPortably(sql))
+		return refusedUnless(callsPortably(sql) || unlinksObject(sql))
 	case "create":
 		return f.create(sql, words[1:])
 	case "alter":
@@ -267,6 +267,21 @@ func callsPortably(sql []byte) bool {
 		last = text
 	}
 	return last == ";"
+}
+
+// unlinks is how pg_dump --clean removes a large object, with the number in between.
+const unlinks = "select pg_catalog . lo_unlink ( oid ) from pg_catalog . pg_largeobject_metadata where oid = '"
+
+func unlinksObject(sql []byte) bool {
+	var words []string
+	for _, text := range Tokens(sql) {
+		if words = append(words, folded(text)); len(words) > mostArguments {
+			return false
+		}
+	}
+	number, ok := strings.CutPrefix(strings.Join(words, " "), unlinks)
+	number, whole := strings.CutSuffix(number, "' ;")
+	return ok && whole && strings.Trim(number, "0123456789") == ""
 }
 
 const mostArguments = 20

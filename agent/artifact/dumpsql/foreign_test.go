@@ -34,6 +34,7 @@ var harmless = []string{
 	`ALTER TABLE IF EXISTS ONLY public.t DROP CONSTRAINT t_pkey;`, `DROP TABLE IF EXISTS public.t;`, `DROP SCHEMA IF EXISTS public;`,
 	`COMMENT ON TABLE public.t IS 'x';`, `COMMENT ON COLUMN public.t.a IS 'x';`, `COMMENT ON LARGE OBJECT 16401 IS 'x';`,
 	`COPY public.t (a, "from") FROM stdin;`, `COPY "A b".from_t FROM stdin;`, `COPY public.t FROM STDIN WITH (FORMAT csv);`,
+	`SELECT pg_catalog.lo_unlink(oid) FROM pg_catalog.pg_largeobject_metadata WHERE oid = '16401';`,
 	`INSERT INTO public.t VALUES (1);`, `REFRESH MATERIALIZED VIEW public.m;`, "-- of a kind\n/* and */ set client_encoding to utf8;",
 }
 
