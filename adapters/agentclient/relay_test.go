@@ -48,6 +48,7 @@ func relay(behind ports.Agent) http.Handler {
 	answering[command.DeleteBackup](mux, behind)
 	answering[command.Extensions](mux, behind)
 	answering[command.OpenUpload](mux, behind)
+	answering[command.AskUpload](mux, behind)
 	answering[command.DropUpload](mux, behind)
 	route(mux, func(w http.ResponseWriter, r *http.Request, q command.Chunk) {
 		answer, err := ports.Send(r.Context(), behind, q, r.ContentLength, r.Body)

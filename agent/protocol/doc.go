@@ -14,6 +14,7 @@
 //	GET  /v1/databases/{id}/backups/{filename}/manifest the manifest, as it was written
 //	DELETE /v1/databases/{id}/backups/{filename}        204, also when it is gone already
 //	PUT  /v1/databases/{id}/uploads/{upload}            command.OpenUpload -> command.Uploaded
+//	GET  /v1/databases/{id}/uploads/{upload}            command.Uploaded
 //	PATCH /v1/databases/{id}/uploads/{upload}/{offset}  bytes, with their Content-Length -> command.Uploaded
 //	DELETE /v1/databases/{id}/uploads/{upload}          204, also when it is gone already
 //

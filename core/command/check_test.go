@@ -83,6 +83,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"upload without end":    command.OpenUpload{DatabaseID: db, UploadID: id.UploadID(other), SizeBytes: 1},
 		"upload of nothing":     command.OpenUpload{DatabaseID: db, UploadID: id.UploadID(other), ExpiresAt: time.Now()},
 		"chunk before it all":   command.Chunk{DatabaseID: db, UploadID: id.UploadID(other), Offset: -1},
+		"upload to ask for":     command.AskUpload{DatabaseID: db, UploadID: "../x"},
 		"upload to drop":        command.DropUpload{DatabaseID: db, UploadID: "../x"},
 		"two become one": changed(load, func(c *command.Load) {
 			c.Names = []command.Renaming{{From: "a", To: "c"}, {From: "b", To: "c"}}

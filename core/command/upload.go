@@ -10,8 +10,8 @@ import (
 // operation: OpenUpload keeps room for it until it expires, Chunks append to it, Load reads it, and DropUpload ends it. It is known
 // by its database and its identifier, and outlives the agent's process.
 
-// OpenUpload makes sure that the server keeps an upload, and the room for all of it, until it expires. It may come again, which
-// moves the expiry, and answers how far the upload is. ReasonNotFound: the server has no such database. ReasonStorageFull: there is
+// OpenUpload makes sure that the server keeps an upload, and the room for all of it, until it expires. It may come again, and
+// answers how far the upload is. ReasonNotFound: the server has no such database. ReasonStorageFull: there is
 // no room for it. ReasonConflict: the upload is there with another size.
 type OpenUpload struct {
 	Returns[Uploaded] `json:"-"`
@@ -21,6 +21,21 @@ type OpenUpload struct {
 	// ExpiresAt is when the agent removes the upload by itself, unless a Load has it. The control plane drops it before.
 	ExpiresAt time.Time `json:"expiresAt"`
 }
+
+// AskUpload asks how far an upload is. ReasonNotFound: there is none.
+type AskUpload struct {
+	Returns[Uploaded] `json:"-"`
+	DatabaseID        id.DatabaseID `json:"-" path:"id"`
+	UploadID          id.UploadID   `json:"-" path:"upload"`
+}
+
+// Route implements Question.
+func (AskUpload) Route() Route {
+	return Route{Method: "GET", Path: "/v1/databases/{id}/uploads/{upload}", Later: true}
+}
+
+// Check implements Question.
+func (q AskUpload) Check() error { return checkUpload(q.DatabaseID, q.UploadID, 1) }
 
 // Uploaded is how far an upload is.
 type Uploaded struct {

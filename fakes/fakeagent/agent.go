@@ -200,6 +200,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.None{}, nil
 	case command.OpenUpload:
 		return onDatabase(s, q.DatabaseID, func(*databaseState) (command.Uploaded, error) { return s.openUpload(q) })
+	case command.AskUpload:
+		return s.askUpload(q)
 	case command.DropUpload:
 		s.dropUpload(q)
 		return command.None{}, nil

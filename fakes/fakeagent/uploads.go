@@ -67,6 +67,15 @@ func (s *Server) openUpload(q command.OpenUpload) (command.Uploaded, error) {
 	return command.Uploaded{ReceivedBytes: int64(len(u.content))}, nil
 }
 
+func (s *Server) askUpload(q command.AskUpload) (command.Uploaded, error) {
+	s.sweepUploads()
+	u := s.uploads[uploadKey{q.DatabaseID, q.UploadID}]
+	if u == nil {
+		return command.Uploaded{}, command.Refuse(command.ReasonNotFound, "there is no upload %s", q.UploadID)
+	}
+	return command.Uploaded{ReceivedBytes: int64(len(u.content))}, nil
+}
+
 func (s *Server) dropUpload(q command.DropUpload) {
 	key := uploadKey{q.DatabaseID, q.UploadID}
 	if u := s.uploads[key]; u != nil {
