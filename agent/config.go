@@ -122,7 +122,7 @@ func (c *Config) artifacts(password string, d Deps) artifact.Config {
 // CrashPoints lists every point where PGHERD_CRASH_AT can kill an agent: those of its flows and those of a backup.
 func CrashPoints() []string {
 	points := slices.Clone(crash.Points)
-	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints) {
+	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints, artifact.UploadPoints) {
 		points = append(points, backupPoint(p))
 	}
 	return points

@@ -60,6 +60,10 @@ func (u upload) chunk(offset int) command.Chunk {
 	return command.Chunk{DatabaseID: u.w.databaseID(), UploadID: u.id, Offset: int64(offset)}
 }
 
+func (u upload) asking() command.AskUpload {
+	return command.AskUpload{DatabaseID: u.w.databaseID(), UploadID: u.id}
+}
+
 func (u upload) drop() command.DropUpload {
 	return command.DropUpload{DatabaseID: u.w.databaseID(), UploadID: u.id}
 }
@@ -163,6 +167,9 @@ func TestUploadInChunks(t *testing.T) {
 	if got, reason := s.ask(t, u.open(2*time.Hour)); reason != "" || got.ReceivedBytes != 4 {
 		t.Error(got, reason)
 	}
+	if got, reason := s.ask(t, u.asking()); reason != "" || got.ReceivedBytes != 4 {
+		t.Error(got, reason)
+	}
 	if got, reason := s.ask(t, u.chunk(4), u.data[4:]...); reason != "" || got.ReceivedBytes != 10 {
 		t.Error(got, reason)
 	}
@@ -174,6 +181,9 @@ func TestUploadInChunks(t *testing.T) {
 			t.Error(reason)
 		}
 	}
+	refused("after the end", command.ReasonNotFound, u.asking())
+	refused("after the end", command.ReasonNotFound, u.chunk(0), u.data...)
+	s.refusedFor(t, command.ReasonNotFound, u.load(newUUID()))
 	if left := s.uploadsLeft(t, u); left != "" {
 		t.Error(left)
 	}

@@ -88,11 +88,25 @@ func (b *Backuper) OpenUpload(ctx context.Context, q command.OpenUpload) (got co
 	if err := b.Keep(ctx, kept); err != nil {
 		return got, noRoomForUpload(err)
 	}
+	b.Crash("upload.kept")
 	got.ReceivedBytes, err = b.store.CreateUpload(store.Upload{Database: q.DatabaseID, ID: q.UploadID})
+	b.Crash("upload.made")
 	if err == nil && got.ReceivedBytes > 0 {
 		err = b.countUpload(ctx, q.UploadID, got.ReceivedBytes)
 	}
 	return got, noRoomForUpload(err)
+}
+
+// UploadPoints names the moments at which tests crash an upload, in their order.
+var UploadPoints = []string{"upload.kept", "upload.made", "upload.appended", "upload.released"}
+
+// AskUpload tells how far an upload is; see command.AskUpload.
+func (b *Backuper) AskUpload(ctx context.Context, q command.AskUpload) (got command.Uploaded, err error) {
+	if _, err := b.uploadSize(ctx, q.UploadID); err != nil {
+		return got, err
+	}
+	got.ReceivedBytes, err = b.store.UploadLength(store.Upload{Database: q.DatabaseID, ID: q.UploadID})
+	return got, err
 }
 
 func noRoomForUpload(err error) error {
@@ -155,6 +169,7 @@ func (b *Backuper) Receive(ctx context.Context, q command.Chunk, size int64, bod
 		return got, command.Refuse(command.ReasonInvalid, "the chunk goes beyond the upload's %d bytes", whole)
 	}
 	got.ReceivedBytes, err = b.store.AppendUpload(u, q.Offset, io.LimitReader(body, size))
+	b.Crash("upload.appended")
 	select {
 	case <-broken:
 		return got, errNoUpload
@@ -178,6 +193,7 @@ func (b *Backuper) DropUpload(ctx context.Context, q command.DropUpload) (none c
 	if err := b.Release(ctx, claimantOf(q.UploadID)); err != nil { // no chunk begins any more
 		return none, err
 	}
+	b.Crash("upload.released")
 	sent, err := b.arrivals.stop(ctx, q.UploadID)
 	if err != nil {
 		return none, err

@@ -46,15 +46,28 @@ func (s *Store) CreateUpload(u Upload) (length int64, err error) {
 	if err := s.makeFolder(dir); err != nil {
 		return 0, full(err)
 	}
-	file, err := openPlain(path, os.O_CREATE|os.O_WRONLY)
+	if length, err = syncedLength(path, os.O_CREATE); err != nil {
+		return 0, full(err)
+	}
+	return length, full(syncFolder(dir))
+}
+
+// UploadLength is how much of an upload is durable. UPLOAD_NOT_FOUND where there is none.
+func (s *Store) UploadLength(u Upload) (int64, error) {
+	path, err := s.uploadPath(u)
 	if err != nil {
-		return 0, full(err)
+		return 0, err
 	}
-	length, err = file.Seek(0, io.SeekEnd) // before the rest: more may come while they run
-	if err := errors.Join(err, file.Sync(), file.Close(), syncFolder(dir)); err != nil {
-		return 0, full(err)
+	return syncedLength(path, 0)
+}
+
+func syncedLength(path string, flags int) (length int64, err error) {
+	file, err := openPlain(path, flags|os.O_WRONLY)
+	if err != nil {
+		return 0, err
 	}
-	return length, nil
+	length, err = file.Seek(0, io.SeekEnd) // first: more may come meanwhile
+	return length, errors.Join(err, file.Sync(), file.Close())
 }
 
 // openPlain opens nothing but a file: no link, whoever has made it.
@@ -78,15 +91,6 @@ func noUpload(err error) error {
 		return fault.Wrap(err, fault.UploadNotFound, "the upload does not exist")
 	}
 	return fmt.Errorf("open upload: %w", err)
-}
-
-// UploadLength is how long an upload is. UPLOAD_NOT_FOUND where there is none.
-func (s *Store) UploadLength(u Upload) (int64, error) {
-	file, length, err := s.OpenUpload(u)
-	if err != nil {
-		return 0, err
-	}
-	return length, file.Close()
 }
 
 // OpenUpload opens an upload for reading, with its length. UPLOAD_NOT_FOUND where there is none.
