@@ -1,12 +1,9 @@
 package agent_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -86,14 +83,6 @@ func (s *stack) sent(t testing.TB, w wanted, data []byte) upload {
 		t.Fatal("chunk: ", got, reason)
 	}
 	return u
-}
-
-func zipped(text string) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = io.WriteString(z, text) // a buffer takes everything
-	_ = z.Close()
-	return b.Bytes()
 }
 
 // What pg_dump makes of a customer's own database, wherever that is, becomes the database: with every owner its owner.

@@ -69,7 +69,7 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return err
+			return unread(err, r.number+1)
 		}
 		r.note(item)
 		switch item.Kind {
@@ -85,6 +85,14 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 			return err
 		}
 	}
+}
+
+// unread says at which statement a dump cannot be read, where that is the dump's fault.
+func unread(err error, statement int64) error {
+	if errors.As(err, new(*dumpsql.SyntaxError)) {
+		return fmt.Errorf("statement %d, %w", statement, err)
+	}
+	return err
 }
 
 // note keeps what pg_dump's comment says of the statements that follow: -- Name: f; Type: FUNCTION; Schema: public; Owner: -
@@ -181,10 +189,10 @@ func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 	at.Text = bytes.Clone(start.Text) // the reader goes on while it may still be needed
 	data := copyData{dump: dump}
 	_, err := r.conn.CopyFrom(ctx, &data, string(at.SQL()))
-	whole, unread := data.leave()
+	whole, failed := data.leave()
 	switch {
-	case unread != nil:
-		return unread
+	case failed != nil:
+		return unread(failed, r.number)
 	case err != nil:
 		return r.failure(at, err)
 	case !whole:
