@@ -213,7 +213,8 @@ const (
 
 func shortLimits() Limits {
 	l := DefaultLimits()
-	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout, l.Download.Window = patience, patience, patience, patience
+	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout = patience, patience, patience
+	l.Download.Window, l.Upload.Window = patience, patience
 	return l
 }
 

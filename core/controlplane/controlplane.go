@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
+	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 )
@@ -51,6 +52,7 @@ type ControlPlane struct {
 	Certificates  *certificates.Certificates
 	Extensions    *extensions.Extensions
 	Restores      *restores.Restores
+	Uploads       *uploads.Uploads
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -70,6 +72,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	}
 	storage.New(shared) // before settings, so that what a round decides is sent in the same one
 	sets := settings.New(shared)
+	restoring := restores.New(shared, sets)
 	return &ControlPlane{
 		Access:        access.New(shared),
 		Databases:     databases.New(shared),
@@ -81,7 +84,8 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Backups:       backups.New(shared),
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
-		Restores:      restores.New(shared, sets),
+		Restores:      restoring,
+		Uploads:       uploads.New(shared, restoring),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),
