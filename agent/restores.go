@@ -50,6 +50,9 @@ func loadRequest(j jobs.Job, c command.Load) artifact.LoadRequest {
 		OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Owner: j.Database, Source: c.Source.DatabaseID,
 		Filename: c.Source.Filename, ManifestSHA256: c.Source.ManifestSHA256, Rows: c.Compare,
 	}
+	if u := c.Source; u.Upload != "" {
+		req.Upload = artifact.UploadedFile{ID: u.Upload, SizeBytes: u.SizeBytes, SHA256: u.SHA256}
+	}
 	if len(c.Names) > 0 {
 		req.Names = map[string]string{}
 		for _, n := range c.Names {
@@ -82,7 +85,7 @@ func loaded(copied artifact.Loaded, err error) (command.LoadReport, error) {
 		switch known.Code {
 		case fault.BackupNotVerified:
 			return failedLoad(command.ReasonInvalid, known.Message), nil
-		case fault.BackupStorageFull, fault.BackupNotFound:
+		case fault.BackupStorageFull, fault.BackupNotFound, fault.UploadNotFound:
 			return failedLoad(reasonOf(known.Code), known.Message), nil
 		}
 	}

@@ -18,10 +18,11 @@ import (
 // the agent runs a customer's SQL, and its connection is always that of a login made for one restore.
 type restorer struct {
 	conn       *pgconn.PgConn
-	settings   map[string]bool   // that the server knows
-	extensions map[string]string // versions to install; others get the server's default
-	object     string            // what the dump says that it is about
-	number     int64             // of the statement
+	settings   map[string]bool         // that the server knows
+	extensions map[string]string       // versions to install; others get the server's default
+	refuse     func(sql []byte) string // why a statement must not be executed; nil: all may be
+	object     string                  // what the dump says that it is about
+	number     int64                   // of the statement
 }
 
 // StatementError says which statement of a dump could not be restored. Its text may be shown to the customer.
@@ -68,7 +69,7 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return err
+			return unread(err, r.number+1)
 		}
 		r.note(item)
 		switch item.Kind {
@@ -84,6 +85,14 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 			return err
 		}
 	}
+}
+
+// unread says at which statement a dump cannot be read, where that is the dump's fault.
+func unread(err error, statement int64) error {
+	if errors.As(err, new(*dumpsql.SyntaxError)) {
+		return fmt.Errorf("statement %d, %w", statement, err)
+	}
+	return err
 }
 
 // note keeps what pg_dump's comment says of the statements that follow: -- Name: f; Type: FUNCTION; Schema: public; Owner: -
@@ -115,6 +124,9 @@ func objectOf(comment string) string {
 // execute runs one statement. The extended protocol accepts exactly one, so the reader and the server cannot disagree about
 // where statements end.
 func (r *restorer) execute(ctx context.Context, item dumpsql.Item) error {
+	if err := r.allow(item); err != nil {
+		return err
+	}
 	sql := string(item.SQL())
 	if name, ok := dumpsql.Setting(item.SQL()); ok && !r.settings[name] {
 		return nil
@@ -127,6 +139,16 @@ func (r *restorer) execute(ctx context.Context, item dumpsql.Item) error {
 		return r.failure(item, err)
 	}
 	return r.stillSafe(item)
+}
+
+func (r *restorer) allow(item dumpsql.Item) error {
+	if r.refuse == nil {
+		return nil
+	}
+	if why := r.refuse(item.SQL()); why != "" {
+		return r.refusal(item, why)
+	}
+	return nil
 }
 
 // stillSafe refuses a dump that changes how the server reads strings: from then on, the reader would split it differently than
@@ -160,14 +182,17 @@ func (r *restorer) versioned(sql string) string {
 
 // copy streams the data that follows into the table.
 func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql.Item) error {
+	if err := r.allow(start); err != nil {
+		return err
+	}
 	at := start
 	at.Text = bytes.Clone(start.Text) // the reader goes on while it may still be needed
 	data := copyData{dump: dump}
 	_, err := r.conn.CopyFrom(ctx, &data, string(at.SQL()))
-	whole, unread := data.leave()
+	whole, failed := data.leave()
 	switch {
-	case unread != nil:
-		return unread
+	case failed != nil:
+		return unread(failed, r.number)
 	case err != nil:
 		return r.failure(at, err)
 	case !whole:
