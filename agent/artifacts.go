@@ -104,6 +104,7 @@ func reasonOf(code fault.Code) command.Reason {
 	return map[fault.Code]command.Reason{
 		fault.BackupStorageFull: command.ReasonStorageFull, fault.BackupConflict: command.ReasonConflict,
 		fault.DatabaseNotFound: command.ReasonNotFound, fault.BackupNotFound: command.ReasonNotFound,
+		fault.UploadNotFound: command.ReasonNotFound,
 	}[code]
 }
 
@@ -117,6 +118,13 @@ func (a *Agent) room(ctx context.Context, q command.RoomForBackup) (none command
 		bytes = size.Bytes
 	}
 	return none, a.backuper.Room(ctx, bytes)
+}
+
+func (a *Agent) openUpload(ctx context.Context, q command.OpenUpload) (command.Uploaded, error) {
+	if err := a.executor.HasDatabase(ctx, q.DatabaseID); err != nil {
+		return command.Uploaded{}, err
+	}
+	return a.backuper.OpenUpload(ctx, q)
 }
 
 func (a *Agent) deleteBackup(_ context.Context, q command.DeleteBackup) (none command.None, err error) {

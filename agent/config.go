@@ -48,6 +48,8 @@ type Config struct {
 	BackupReserve int64
 	// BackupLimits bound how long a dump and its verification may take.
 	BackupLimits backup.Limits
+	// UploadTime is how long an upload may take to be loaded; 0 means 1 h.
+	UploadTime time.Duration
 	// BackupCountsOnly takes no digests of contents: then copies are compared by numbers of rows only.
 	BackupCountsOnly bool
 	// BackupPause is before a backup is tried again in which PostgreSQL or the agent went down. It grows. 0 means 1 s.
@@ -113,14 +115,14 @@ func (c *Config) artifacts(password string, d Deps) artifact.Config {
 	return artifact.Config{
 		Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
 		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Limits: c.BackupLimits,
-		CountsOnly: c.BackupCountsOnly, Now: d.Now, Log: d.Log,
+		UploadTime: c.UploadTime, CountsOnly: c.BackupCountsOnly, Now: d.Now, Log: d.Log,
 	}
 }
 
 // CrashPoints lists every point where PGHERD_CRASH_AT can kill an agent: those of its flows and those of a backup.
 func CrashPoints() []string {
 	points := slices.Clone(crash.Points)
-	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints) {
+	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints, artifact.UploadPoints) {
 		points = append(points, backupPoint(p))
 	}
 	return points

@@ -53,6 +53,9 @@ func loadRequest(j jobs.Job, c command.Load) artifact.LoadRequest {
 	for _, n := range c.Names {
 		req.Names[n.From] = n.To
 	}
+	if u := c.Source; u.Upload != "" {
+		req.Upload = artifact.UploadedFile{ID: u.Upload, SizeBytes: u.SizeBytes, SHA256: u.SHA256}
+	}
 	req.Account = j.Account
 	return req
 }
@@ -80,7 +83,7 @@ func loaded(copied artifact.Loaded, err error) (command.LoadReport, error) {
 		switch known.Code {
 		case fault.BackupNotVerified:
 			return failedLoad(command.ReasonInvalid, known.Message), nil
-		case fault.BackupStorageFull, fault.BackupNotFound:
+		case fault.BackupStorageFull, fault.BackupNotFound, fault.UploadNotFound:
 			return failedLoad(reasonOf(known.Code), known.Message), nil
 		}
 	}

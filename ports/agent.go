@@ -29,6 +29,9 @@ type Agent interface {
 	Ask(ctx context.Context, q command.Question) (answer json.RawMessage, err error)
 	// Open streams the file that a question is for. It does not wait for others: its caller bounds how many are open.
 	Open(ctx context.Context, q command.Question) (File, error)
+	// Send asks a question that comes with size bytes, which body streams. Like Open, it does not wait for others. Where body
+	// fails, the outcome is unknown, and the error wraps that of body. Nothing is read of body once it has returned.
+	Send(ctx context.Context, q command.Question, size int64, body io.Reader) (answer json.RawMessage, err error)
 }
 
 // Fence lets an agent refuse a worker that was suspended beyond the end of its lease. A command of no operation has the zero
@@ -70,6 +73,15 @@ func Close(ctx context.Context, a Agent, f Fence) error {
 // Ask has an agent answer a question.
 func Ask[R any](ctx context.Context, a Agent, q command.Asking[R]) (R, error) {
 	text, err := a.Ask(ctx, q)
+	if err != nil {
+		return q.Reply(), err
+	}
+	return read(text, q.Reply())
+}
+
+// Send has an agent answer a question that comes with bytes.
+func Send[R any](ctx context.Context, a Agent, q command.Asking[R], size int64, body io.Reader) (R, error) {
+	text, err := a.Send(ctx, q, size, body)
 	if err != nil {
 		return q.Reply(), err
 	}

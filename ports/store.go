@@ -47,4 +47,5 @@ type Tx interface {
 	Mails() Mails
 	Qualifications() Qualifications
 	SigningKeys() SigningKeys
+	Uploads() Uploads
 }

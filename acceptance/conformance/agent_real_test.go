@@ -40,6 +40,7 @@ func TestRealAgent(t *testing.T) {
 	}
 	conformance.Agent(t, func(*testing.T) conformance.AgentStand { return s })
 	conformance.Restores(t, func(*testing.T) conformance.AgentStand { return s })
+	conformance.AgentUploads(t, func(*testing.T) conformance.AgentStand { return s })
 }
 
 func startReal(t *testing.T) conformance.AgentStand {

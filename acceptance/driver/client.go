@@ -39,6 +39,7 @@ func routes() (rows []spec.Route) {
 		if r.Body.IsJSON() {
 			row.Body = exampleBody(document().Paths.Value(r.Path).GetOperation(r.Method))
 		}
+		row.Stream = r.Body.IsStream()
 		if r.Target != nil {
 			row.Target = r.Target.Name
 		}

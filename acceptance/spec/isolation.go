@@ -113,6 +113,7 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 var nobodys = map[string]string{
 	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
 	"{roleId}": nobodysID, "{operationId}": nobodysID, "{membershipId}": nobodysID, "{invitationId}": nobodysID,
+	"{uploadId}":          nobodysID,
 	"extension operation": nobodysID, "restore operation": nobodysID, "{filename}": "20260101_000000.sql.gz",
 }
 
@@ -122,7 +123,7 @@ func (c *Customer) makesOneOfEach() map[string]string {
 	c.stage.Helper()
 	made, url := c.Creates("orders"), quietURL
 	has := c.fills(made)
-	has["{deliveryId}"] = nobodysID
+	has["{deliveryId}"], has["{uploadId}"] = nobodysID, string(c.Announces(c.uploadable().ID, []byte("a dump")).UploadID)
 	if c.stage.Receivers != nil {
 		url = c.stage.receiver()
 	}
@@ -147,6 +148,7 @@ func (c *Customer) fills(made Created) map[string]string {
 		"{roleId}":  string(role.RoleID), "{operationId}": string(c.Rotates(made, role, "rotate-1").OperationID),
 		"{membershipId}": string(c.Admits(bob, made, "viewer")),
 		"{invitationId}": must(c.Members.Add(ctx, made.ID, invited))(c.stage).ID,
+		"{uploadId}":     nobodysID, // it has managed logins
 	}
 	c.stage.OK(c.stage.Operator.Enroll(made.ID, "all"))
 	restores := c.Reserves(made, backup.Filename(has["{filename}"]), "restore-1")

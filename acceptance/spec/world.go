@@ -63,6 +63,7 @@ type Route struct {
 	Public       bool   // no key at all
 	Target       string // what the first parameter names: "database", "operation", "webhook" or ""
 	Body         []byte // one with every field that the route takes, as JSON; nil where it takes none
+	Stream       bool   // takes bytes
 }
 
 func (r Route) String() string { return r.Method + " " + r.Path }

@@ -147,7 +147,7 @@ func TestAConditionOfANewerAgentIsUnknown(t *testing.T) {
 }
 
 func TestARouteThatTheAgentDoesNotHave(t *testing.T) {
-	later := []string{"RoomForBackup", "DeleteBackup", "OpenBackup", "OpenManifest", "SetAccounts", "InspectLogin"}
+	later := []string{"RoomForBackup", "DeleteBackup", "OpenBackup", "OpenManifest", "SetAccounts", "InspectLogin", "Chunk"}
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			eachCall(t, answer(status, "404 page not found"), func(t *testing.T, _ *wire, err error) {

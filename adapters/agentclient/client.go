@@ -33,17 +33,29 @@ func (c *client) closeIdle() {
 // does not come in time. A transport follows no redirects. Because the request's body can be read again, the transport replaces a
 // connection that died before the first byte was sent; after that it never repeats a command, since that is a POST.
 func (c *client) send(ctx context.Context, p pool, method, path string, body []byte) (*http.Response, error) {
-	var d delivery
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	req, err := c.request(ctx, method, path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return roundTrip(ctx, p, req)
+}
+
+func (c *client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	}
 	req.Header.Set("Authorization", c.authorization)
 	req.Header.Set("User-Agent", "pgherd")
 	req.Header.Set("Accept", "*/*")
-	if len(body) > 0 {
-		req.Header.Set("Content-Type", "application/json")
-	}
+	return req, nil
+}
+
+func roundTrip(ctx context.Context, p pool, req *http.Request) (*http.Response, error) {
+	var d delivery
 	ctx, cancel := context.WithCancelCause(d.watch(ctx))
 	resp, err := p.RoundTrip(req.WithContext(ctx))
 	if err == nil {
@@ -59,13 +71,18 @@ func (c *client) send(ctx context.Context, p pool, method, path string, body []b
 	}
 }
 
-// exchange sends a request and returns the body of a 200, or nothing for a 204.
+// exchange sends a request and returns its answer.
 func (c *client) exchange(ctx context.Context, r command.Route, path string, body []byte) ([]byte, error) {
 	resp, err := c.send(ctx, c.calls, r.Method, path, body)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
+	return answerOf(r, resp)
+}
+
+// answerOf returns the body of a 200, or nothing for a 204.
+func answerOf(r command.Route, resp *http.Response) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNoContent {
 		return nil, refusal(r, resp)
 	}

@@ -21,6 +21,7 @@ func TestConformance(t *testing.T) {
 	}
 	conformance.Agent(t, newStand)
 	conformance.Restores(t, newStand)
+	conformance.AgentUploads(t, newStand)
 }
 
 type systemClock struct{}

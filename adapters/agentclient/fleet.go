@@ -18,13 +18,14 @@ import (
 type Options struct {
 	DialTimeout time.Duration // of name look-up, TCP and TLS together; 5 s
 	// MaxCalls is how many calls may run at a time to one server; 32. Further calls wait until their context ends. How many of
-	// them are of one account is for the caller to bound. Downloads have a pool of their own without a limit: whoever opens them
-	// bounds them.
+	// them are of one account is for the caller to bound. Downloads and uploads have a pool of their own without a limit: whoever
+	// opens them bounds them.
 	MaxCalls int
 	// AnswerWait is how long an agent may take to begin its answer to a call, and for each further piece of it, so that a hanging
 	// one does not hold a worker forever; 2 min. The outcome is unknown then, and the command is sent again.
 	AnswerWait time.Duration
-	// DownloadWait is how long an agent may take to begin a download, and for each further piece of it; 30 s.
+	// DownloadWait is how long an agent may take to begin a download, and for each further piece of it, and to take each piece of
+	// an upload and answer it; 30 s.
 	DownloadWait time.Duration
 }
 

@@ -135,7 +135,13 @@ var calls = map[string]func(ctx context.Context, a ports.Agent) error{
 	"DeleteBackup":    asking(command.DeleteBackup{DatabaseID: database, Filename: filename}),
 	"AskCapabilities": asking(command.AskCapabilities{}),
 	"OpenBackup":      opens(command.OpenBackup{DatabaseID: database, Filename: filename}),
+	"Chunk":           sends,
 	"OpenManifest":    opens(command.OpenManifest{DatabaseID: database, Filename: filename}),
+}
+
+func sends(ctx context.Context, a ports.Agent) error {
+	_, err := ports.Send(ctx, a, chunk, 5, strings.NewReader("bytes"))
+	return err
 }
 
 func opens(q command.Question) func(context.Context, ports.Agent) error {

@@ -47,6 +47,13 @@ func relay(behind ports.Agent) http.Handler {
 	answering[command.RoomForBackup](mux, behind)
 	answering[command.DeleteBackup](mux, behind)
 	answering[command.Extensions](mux, behind)
+	answering[command.OpenUpload](mux, behind)
+	answering[command.AskUpload](mux, behind)
+	answering[command.DropUpload](mux, behind)
+	route(mux, func(w http.ResponseWriter, r *http.Request, q command.Chunk) {
+		answer, err := ports.Send(r.Context(), behind, q, r.ContentLength, r.Body)
+		reply(w, answer, err)
+	})
 	route[command.AskCapabilities](mux, func(w http.ResponseWriter, r *http.Request, q command.AskCapabilities) {
 		answer, err := ports.Ask(r.Context(), behind, q)
 		answer.Commands = commands.offers

@@ -38,6 +38,7 @@ func newPool(roots *x509.CertPool, dialTimeout time.Duration, limit int, wait ti
 		MaxIdleConnsPerHost:    maxIdle,
 		IdleConnTimeout:        idleTimeout,
 		ResponseHeaderTimeout:  wait,
+		ExpectContinueTimeout:  wait,
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         64 << 10,
 	}}

@@ -14,6 +14,7 @@ type Answer struct {
 	Status   int
 	Body     any
 	Location string
+	Range    string // what of an upload has come
 	Download *Download
 }
 
@@ -46,6 +47,9 @@ func (r *Request) send(a Answer) error {
 	res.SetStatusCode(a.Status)
 	if a.Location != "" {
 		res.Header.Set(fasthttp.HeaderLocation, a.Location)
+	}
+	if a.Range != "" {
+		res.Header.Set(fasthttp.HeaderRange, a.Range)
 	}
 	return nil
 }

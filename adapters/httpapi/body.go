@@ -5,9 +5,11 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/core/download"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 )
@@ -20,6 +22,7 @@ type Body struct {
 	kind  bodyKind
 	shape *shape
 	fresh func() any
+	types []string // of a stream; any where empty
 }
 
 type bodyKind int
@@ -38,16 +41,25 @@ func JSON[T any]() Body {
 // IsJSON reports whether the route takes a JSON body.
 func (b Body) IsJSON() bool { return b.kind == jsonAccepted }
 
-// Stream leaves the body to the handler, which reads it from Request.Stream.
-func Stream() Body { return Body{kind: streamAccepted} }
+// Stream leaves the body to the handler, which reads it from Request.Stream. Where types are named, it is one of these, or of
+// none, and its length is known.
+func Stream(types ...string) Body { return Body{kind: streamAccepted, types: types} }
+
+// IsStream reports whether the route takes a stream of certain types.
+func (b Body) IsStream() bool { return b.kind == streamAccepted && len(b.types) > 0 }
 
 // takeBody applies the route's rules for the body and for Idempotency-Key: first to what the header says about the body, then
 // to the key, then to the body itself. A body that is refused by its header is not read. Bodies are read only here, except for
 // streams, which their handlers read.
 func (r *Request) takeBody() error {
 	b := r.route.Body
-	if b.kind == jsonAccepted {
+	switch {
+	case b.kind == jsonAccepted:
 		if err := r.checkAnnounced(); err != nil {
+			return err
+		}
+	case b.IsStream():
+		if err := r.checkStream(b.types); err != nil {
 			return err
 		}
 	}
@@ -124,6 +136,20 @@ func (r *Request) checkAnnounced() error {
 	return nil
 }
 
+// checkStream checks what the header says about a stream whose types are known.
+func (r *Request) checkStream(types []string) error {
+	h := &r.raw.Request.Header
+	coding := h.ContentEncoding()
+	is := func(t string) bool { return isType(string(h.ContentType()), t) }
+	switch {
+	case len(h.ContentType()) > 0 && !slices.ContainsFunc(types, is), len(coding) > 0 && string(coding) != "identity":
+		return fault.New(fault.UnsupportedMediaType, "the body must be %s, without a content encoding", strings.Join(types, " or "))
+	case r.body.length == unknownSize:
+		return fault.New(fault.LengthRequired, "the body must have a Content-Length")
+	}
+	return nil
+}
+
 // readWhole reads a body of known length.
 func (r *Request) readWhole() ([]byte, error) {
 	if r.body.length == noBody {
@@ -142,9 +168,11 @@ func (r *Request) readWhole() ([]byte, error) {
 }
 
 // isJSON accepts application/json with any parameters.
-func isJSON(contentType string) bool {
+func isJSON(contentType string) bool { return isType(contentType, "application/json") }
+
+func isType(contentType, want string) bool {
 	kind, _, _ := strings.Cut(contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
+	return strings.EqualFold(strings.TrimSpace(kind), want)
 }
 
 // invite answers Expect: 100-continue when the body is about to be read.
@@ -167,24 +195,27 @@ func (r *Request) setReadDeadline(d time.Duration) {
 func unreadable(err error) error {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return fault.New(fault.RequestTimeout, "the request body did not arrive in time")
+		return errLate()
 	}
 	return fault.Invalid(wholeBody, "ended early")
 }
 
-// streamBody reads a body of any length. The client has BodyTimeout, and one second more for every MinBodyRate bytes that
-// have come.
+func errLate() error {
+	return fault.New(fault.RequestTimeout, "the request body did not arrive in time")
+}
+
+// streamBody reads a body of any length. The client has to keep up Limits.Upload; how long whoever takes it may take is not the
+// client's matter.
 func (r *Request) streamBody() io.Reader {
 	if r.body.length == noBody {
 		return strings.NewReader("")
 	}
-	return &pacedReader{request: r, from: time.Now()}
+	return &pacedReader{request: r, pace: r.server.limits.Upload.Begin()}
 }
 
 type pacedReader struct {
 	request *Request
-	from    time.Time
-	got     int64
+	pace    download.Pace
 }
 
 func (p *pacedReader) Read(b []byte) (int, error) {
@@ -192,15 +223,17 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	if err := r.invite(); err != nil {
 		return 0, err
 	}
-	earned := time.Duration(p.got) * time.Second / time.Duration(r.server.limits.MinBodyRate)
-	_ = r.raw.Conn().SetReadDeadline(p.from.Add(r.server.limits.BodyTimeout + earned)) // shows at the read
+	began := time.Now()
+	_ = r.raw.Conn().SetReadDeadline(began.Add(p.pace.Allowance(0))) // shows at the read
 	n, err := r.raw.RequestBodyStream().Read(b)
-	p.got += int64(n)
+	keeps := p.pace.Moved(n, time.Since(began))
 	switch {
 	case errors.Is(err, io.EOF):
 		r.body.readToEnd = true
 	case err != nil:
 		err = unreadable(err)
+	case !keeps:
+		err = errLate()
 	}
 	return n, err
 }

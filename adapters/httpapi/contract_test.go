@@ -282,7 +282,7 @@ func TestSlowBodyIsCut(t *testing.T) {
 }
 
 func TestSlowUploadIsCut(t *testing.T) {
-	st := open(t, func(c *Config) { c.Limits.MinBodyRate = 1 << 20 })
+	st := open(t, func(c *Config) { c.Limits.Upload.Rate = 1 << 20 })
 	l := st.dial(t)
 	l.say(head("PUT", thing+"/upload", anyKey, "Content-Length: 1000000"))
 	l.say(strings.Repeat("x", 1000))

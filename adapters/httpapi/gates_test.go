@@ -48,9 +48,9 @@ func (w *gateWorld) enroll(route string, on bool) {
 }
 
 // wrong sends a request to a route that is wrong in its header and in its body, too.
-func (w *gateWorld) wrong(route *Route, target id.DatabaseID, key string) reply {
-	w.t.Helper()
-	return w.ask(w.t, head(route.Method, route.at(string(target)), key, "Content-Length: 99999999"))
+func (w *gateWorld) wrong(t *testing.T, route *Route, target id.DatabaseID, key string) reply {
+	t.Helper()
+	return w.ask(t, head(route.Method, route.at(string(target)), key, "Content-Length: 99999999", "Content-Type: text/plain"))
 }
 
 // A closed gate is answered after maintenance, a malformed ID and scope, and before the member's right, header and body. Whether
@@ -87,15 +87,15 @@ func (w *gateWorld) closed(t *testing.T, route *Route) {
 		want = fault.FeatureDisabled
 	}
 	check.NoError(w.t, w.use.Operator.SetMaintenance(t.Context(), true))
-	if r := w.wrong(route, w.database.ID, w.key); !strings.Contains(r.text, string(fault.Maintenance)) {
+	if r := w.wrong(t, route, w.database.ID, w.key); !strings.Contains(r.text, string(fault.Maintenance)) {
 		t.Errorf("in a maintenance window: %d %s", r.StatusCode, r.text)
 	}
 	check.NoError(w.t, w.use.Operator.SetMaintenance(t.Context(), false))
-	w.wrong(route, "malformed", w.key).expect(t, 400, fault.ValidationError)
+	w.wrong(t, route, "malformed", w.key).expect(t, 400, fault.ValidationError)
 	w.hidden(t, route)
-	w.wrong(route, w.database.ID, w.key).expect(t, want.Status(), want)
+	w.wrong(t, route, w.database.ID, w.key).expect(t, want.Status(), want)
 	if route.Key == AnyKey {
-		w.wrong(route, w.database.ID, w.viewer).expect(t, want.Status(), want)
+		w.wrong(t, route, w.database.ID, w.viewer).expect(t, want.Status(), want)
 	}
 }
 
@@ -103,9 +103,9 @@ func (w *gateWorld) open(t *testing.T, route *Route) {
 	t.Helper()
 	w.hidden(t, route)
 	if route.Key == AnyKey && route.Action != account.See {
-		w.wrong(route, w.database.ID, w.viewer).expect(t, 403, fault.Forbidden)
+		w.wrong(t, route, w.database.ID, w.viewer).expect(t, 403, fault.Forbidden)
 	}
-	r := w.wrong(route, w.database.ID, w.key)
+	r := w.wrong(t, route, w.database.ID, w.key)
 	if !slices.Contains([]int{400, 413, 415}, r.StatusCode) {
 		t.Errorf("the owner: %d %s", r.StatusCode, r.text)
 	}
@@ -114,7 +114,7 @@ func (w *gateWorld) open(t *testing.T, route *Route) {
 // hidden expects the same bytes for another's database, for one that does not exist, and whatever the gate.
 func (w *gateWorld) hidden(t *testing.T, route *Route) {
 	t.Helper()
-	foreign, missing := w.wrong(route, w.database.ID, w.stranger), w.wrong(route, foreignID, w.key)
+	foreign, missing := w.wrong(t, route, w.database.ID, w.stranger), w.wrong(t, route, foreignID, w.key)
 	foreign.expect(t, 404, fault.DatabaseNotFound)
 	if foreign.text != missing.text || strings.Contains(foreign.text, string(route.Gate)) {
 		t.Errorf("foreign: %s, missing: %s", foreign.text, missing.text)

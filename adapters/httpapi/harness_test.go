@@ -150,6 +150,7 @@ type stage struct {
 	handled atomic.Int64
 	feed    func(*Request) io.ReadCloser // the content of downloads
 	size    int64
+	take    func(io.Reader) (int64, error) // what becomes of streams
 }
 
 func (st *stage) table() []Route {
@@ -164,7 +165,7 @@ func (st *stage) table() []Route {
 	})
 	keyed := count(func(r *Request) (Answer, error) { return OK(renamed{Name: string(r.Key)}), nil })
 	upload := count(func(r *Request) (Answer, error) {
-		n, err := io.Copy(io.Discard, r.Stream())
+		n, err := st.take(r.Stream())
 		return OK(map[string]int64{"n": n}), err
 	})
 	broken := count(func(*Request) (Answer, error) { return Answer{}, fmt.Errorf("dial tcp 10.0.0.7: secret") })
@@ -188,6 +189,8 @@ func (st *stage) table() []Route {
 			Body: JSON[renameBody](), Handle: rename, Answers: done},
 		{Method: "PUT", Path: base + "/upload", Class: ratelimit.Write, Target: Database,
 			Body: Stream(), Handle: upload, Answers: done},
+		{Method: "PUT", Path: base + "/dump", Class: ratelimit.Write, Target: Database,
+			Body: Stream("application/gzip", "application/octet-stream"), Handle: upload, Answers: done},
 		{Method: "GET", Path: base + "/broken", Class: ratelimit.Read, Target: Database, Handle: broken, Answers: done},
 		{Method: "GET", Path: base + "/panic", Class: ratelimit.Read, Target: Database, Answers: done,
 			Handle: func(*Request) (Answer, error) { panic("secret thing") }},
@@ -213,7 +216,8 @@ const (
 
 func shortLimits() Limits {
 	l := DefaultLimits()
-	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout, l.Download.Window = patience, patience, patience, patience
+	l.HeaderTimeout, l.BodyTimeout, l.WriteTimeout = patience, patience, patience
+	l.Download.Window, l.Upload.Window = patience, patience
 	return l
 }
 
@@ -222,6 +226,7 @@ func open(t testing.TB, change ...func(*Config)) *stage {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
 	st := &stage{gate: newDoorman(), logs: logs, metrics: prometheus.NewRegistry()}
+	st.take = func(body io.Reader) (int64, error) { return io.Copy(io.Discard, body) }
 	var n atomic.Int64
 	cfg := Config{
 		Gate: st.gate, Routes: st.table(), Limits: shortLimits(), Log: zap.New(core), Metrics: st.metrics,

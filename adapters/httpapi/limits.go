@@ -10,8 +10,8 @@ import (
 type Limits struct {
 	HeaderTimeout  time.Duration // from a request's first byte, or the connection's start, to the end of its header
 	HeaderBytes    int           // request line and header; more is HEADER_TOO_LARGE
-	BodyTimeout    time.Duration // for a JSON body; for a stream the allowance on top of MinBodyRate
-	MinBodyRate    int           // bytes a second that a streamed body has to keep up on average
+	BodyTimeout    time.Duration // for a JSON body
+	Upload         download.Rule // what the client has to keep up over all reads of a streamed body
 	IdleTimeout    time.Duration // between two requests of a connection
 	WriteTimeout   time.Duration // for each write of an answer; a download's has as long as Download allows where that is longer
 	Download       download.Rule // what the client of a download has to keep up over all its writes
@@ -26,7 +26,7 @@ func DefaultLimits() Limits {
 		HeaderTimeout:  10 * time.Second,
 		HeaderBytes:    8 << 10,
 		BodyTimeout:    10 * time.Second,
-		MinBodyRate:    16 << 10,
+		Upload:         download.Rule{Rate: 32 << 10, Window: 30 * time.Second},
 		IdleTimeout:    75 * time.Second,
 		WriteTimeout:   30 * time.Second,
 		Download:       download.Rule{Rate: 32 << 10, Window: 30 * time.Second},

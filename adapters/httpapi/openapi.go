@@ -12,6 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/upload"
 )
 
 // DescriptionPath serves the OpenAPI 3.1 document of all routes, without a key.
@@ -136,7 +137,11 @@ func (d *description) add(route *Route) error {
 		content, err = d.jsonOf(route.Body.fresh(), true)
 		op["requestBody"] = object{"required": true, "content": content}
 	case streamAccepted:
-		op["requestBody"] = object{"required": true, "content": object{"application/octet-stream": object{}}}
+		content := object{}
+		for _, t := range route.Body.types {
+			content[t] = object{"schema": object{"type": "string", "format": "binary"}}
+		}
+		op["requestBody"] = object{"content": content}
 	}
 	if err != nil {
 		return err
@@ -166,6 +171,14 @@ func (route *Route) parameters() (list []object) {
 		list = append(list, object{"name": q.Name, "in": "query", "description": q.Meaning, "schema": q.schema()})
 	}
 	list = append(list, route.List.parameters()...)
+	if route.Body.IsStream() {
+		list = append(list, object{
+			"name": upload.Header, "in": "header", "example": "bytes 0-1048575/5242880",
+			"description": "The part that the body is; the whole where it is absent. " +
+				"`bytes */5242880` without a body asks how much has come.",
+			"schema": object{"type": "string"},
+		})
+	}
 	if route.Idempotency != Absent {
 		list = append(list, object{
 			"name": idempotency.Header, "in": "header", "required": route.Idempotency == Required,
@@ -220,6 +233,9 @@ func (route *Route) headers(a Documented) object {
 	all := object{}
 	if a.Location != "" {
 		all[fasthttp.HeaderLocation] = object{"description": a.Location, "schema": object{"type": "string", "format": "uri-reference"}}
+	}
+	if a.Range != "" {
+		all[fasthttp.HeaderRange] = object{"description": a.Range, "schema": object{"type": "string"}, "example": "bytes=0-1048575"}
 	}
 	for name := range answerHeaders {
 		if route.Class != "" || name == headerRequestID {

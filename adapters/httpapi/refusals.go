@@ -28,6 +28,9 @@ func (route *Route) refusable() []fault.Code {
 	if route.Body.IsJSON() {
 		codes = append(codes, fault.InvalidJSON, fault.UnsupportedMediaType, fault.LengthRequired, fault.PayloadTooLarge)
 	}
+	if route.Body.IsStream() {
+		codes = append(codes, fault.UnsupportedMediaType, fault.LengthRequired)
+	}
 	if slices.Contains(parameterNames(route.Path), filenameParameter) {
 		codes = append(codes, fault.InvalidBackupFilename)
 	}

@@ -54,6 +54,15 @@ func (r *Request) query(name string) (value string, given bool, err error) {
 	return string(values[0]), true, nil
 }
 
+// header returns a header's value, empty where the request has none. One that is repeated is VALIDATION_ERROR on its name.
+func (r *Request) header(name string) (string, error) {
+	values := r.raw.Request.Header.PeekAll(name)
+	if len(values) > 1 {
+		return "", fault.Invalid(name, "appears more than once")
+	}
+	return string(r.raw.Request.Header.Peek(name)), nil
+}
+
 // Flag reads a query parameter that must be exactly "true" or absent. Anything else, including a repeated or empty parameter,
 // is VALIDATION_ERROR on its name.
 func (r *Request) Flag(name string) (bool, error) {

@@ -106,6 +106,7 @@ type Documented struct {
 	ContentType string
 	Meaning     string
 	Location    string // meaning of the header Location; empty where the answer has none
+	Range       string // likewise of Range
 }
 
 func documented(status int, body any) []Documented { return []Documented{{Status: status, Body: body}} }

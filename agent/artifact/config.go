@@ -42,6 +42,7 @@ type Config struct {
 	LockWait    time.Duration    // how long a dump waits for a table's lock; 0 means 30 s
 	CleanupTime time.Duration    // how long a canceled backup may take to remove its copy or login; 0 means 1 min
 	Limits      backup.Limits    // how long a dump and a verification may take
+	UploadTime  time.Duration    // how long an upload may take to be loaded; 0 means 1 h
 	CountsOnly  bool             // take no digests of contents; copies are compared by numbers of rows
 	Now         func() time.Time `json:"-"` // nil means the system's clock
 	Log         *zap.Logger      `json:"-"` // nil means none
@@ -61,6 +62,9 @@ func (c *Config) complete() {
 		c.CleanupTime = time.Minute
 	}
 	c.Limits = c.Limits.OrDefault()
+	if c.UploadTime == 0 {
+		c.UploadTime = time.Hour
+	}
 	if c.RoomWait == 0 {
 		c.RoomWait = 10 * time.Minute
 	}
@@ -154,6 +158,7 @@ type Backuper struct {
 	store        *store.Store
 	turns        locks.Locks // by the operation as the names of its logins have it
 	reservations *reservations
+	arrivals     arrivals
 	// Crash is called at each of CrashPoints, so that a test can end the process there.
 	Crash func(point string)
 }

@@ -55,8 +55,11 @@ func (b *Backuper) limitVerify(ctx context.Context, m backup.Manifest) (context.
 	return ctx, cancel, nil
 }
 
-// limitLoad is the context of a load, which may take as long as a verification.
+// limitLoad is the context of a load, which may take as long as a verification. How long an upload took to make, nobody knows.
 func (b *Backuper) limitLoad(ctx context.Context, set *fileSet) (context.Context, context.CancelFunc) {
+	if limit := b.cfg.UploadTime; set.uploaded {
+		return context.WithTimeoutCause(ctx, limit, &TooLongError{"the restore", limit})
+	}
 	return b.limitCopy(ctx, "the restore", set.took)
 }
 

@@ -33,6 +33,8 @@ type LoadRequest struct {
 	Filename       backup.Filename
 	ManifestSHA256 string // of the manifest beside the file; empty: any
 
+	Upload UploadedFile // what is loaded instead of a backup, where it has an ID
+
 	// Names are what roles of the source are called in the copy, by their names there. All others of the server's keep theirs in a
 	// copy of the database's own backup; in one of another database's they are no roles of the copy.
 	Names map[string]string
@@ -73,7 +75,7 @@ func (b *Backuper) Load(ctx context.Context, req LoadRequest, progress Progress)
 	if loaded, ready, err := b.loaded(ctx, req.OperationID); err != nil || ready {
 		return loaded, err
 	}
-	set, err := b.openSet(req)
+	set, err := b.openSource(ctx, req)
 	if err != nil {
 		return Loaded{}, err
 	}
@@ -90,7 +92,18 @@ func (b *Backuper) Load(ctx context.Context, req LoadRequest, progress Progress)
 		loaded, err = b.load(ctx, c, req, set)
 		return err
 	})
+	if set.uploaded {
+		err = ofUpload(err)
+	}
 	return loaded, noRoomToLoad(err)
+}
+
+// openSource opens what is loaded.
+func (b *Backuper) openSource(ctx context.Context, req LoadRequest) (*fileSet, error) {
+	if req.Upload.ID != "" {
+		return b.openUploaded(ctx, req)
+	}
+	return b.openSet(req)
 }
 
 func noRoomToLoad(err error) error {
@@ -167,6 +180,9 @@ func (b *Backuper) crashLoad(point string) {
 func (b *Backuper) fill(
 	ctx context.Context, c *claim, copied *isolated, req LoadRequest, set *fileSet,
 ) (loaded Loaded, err error) {
+	if set.uploaded {
+		return b.fillUploaded(ctx, c, copied, req, set)
+	}
 	m := set.manifest.Manifest
 	if err := b.restoreSet(ctx, copied, set, share(c.progress, StageLoading, 0, loadShare)); err != nil {
 		return loaded, err
@@ -262,14 +278,25 @@ func (b *Backuper) AbandonLoad(ctx context.Context, op id.OperationID, attempts 
 
 // CheckLoad returns BACKUP_NOT_FOUND where there is nothing to load, and no copy either.
 func (b *Backuper) CheckLoad(ctx context.Context, req LoadRequest) error {
-	file, _, err := b.store.Open(req.Source, req.Filename)
+	err := b.checkSource(ctx, req)
 	if err == nil {
-		return file.Close()
+		return nil
 	}
 	if _, ready, unknown := b.loaded(ctx, req.OperationID); ready || unknown != nil {
 		return unknown
 	}
 	return err
+}
+
+func (b *Backuper) checkSource(ctx context.Context, req LoadRequest) error {
+	if req.Upload.ID != "" {
+		return b.checkUploaded(ctx, req)
+	}
+	file, _, err := b.store.Open(req.Source, req.Filename)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // unsuited is BACKUP_NOT_VERIFIED for what the copy cannot become of what the sidecar says; other errors say nothing about that.

@@ -11,13 +11,15 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// fileSet is a backup that is open: it can be read to its end whoever deletes it meanwhile.
+// fileSet is a backup, or an upload, that is open: it can be read to its end whoever deletes it meanwhile. Of an upload there is
+// only the data, and its manifest says nothing but the locale.
 type fileSet struct {
 	manifest backup.StoredManifest
 	data     *os.File
 	size     int64
 	sidecar  *os.File
 	took     time.Duration // to make it
+	uploaded bool
 }
 
 // openSet opens the backup of a request. Manifest and sidecar are checked at once, the file itself while it is read.

@@ -89,12 +89,16 @@ func observe(ctx context.Context, q querier) (c backup.Contents, err error) {
 	return c, nil
 }
 
-// locale is read through jsonb because the columns differ between major versions.
-func locale(ctx context.Context, q querier) (l backup.Locale, err error) {
+// locale is that of the database of the connection.
+func locale(ctx context.Context, q querier) (backup.Locale, error) { return localeOf(ctx, q, "") }
+
+// localeOf is that of a database; empty: of the connection's. It is read through jsonb because the columns differ between major
+// versions.
+func localeOf(ctx context.Context, q querier, database string) (l backup.Locale, err error) {
 	const query = `SELECT pg_encoding_to_char(encoding), CASE datlocprovider WHEN 'i' THEN 'icu' ELSE 'libc' END,
 		datcollate, datctype, coalesce(j->>'daticulocale', j->>'datlocale', ''), coalesce(j->>'daticurules', '')
-		FROM pg_database d, to_jsonb(d) j WHERE datname = current_database()`
-	err = q.QueryRowContext(ctx, query).Scan(&l.Encoding, &l.Provider, &l.Collate, &l.Ctype, &l.ICULocale, &l.ICURules)
+		FROM pg_database d, to_jsonb(d) j WHERE datname = coalesce(nullif($1, ''), current_database())`
+	err = q.QueryRowContext(ctx, query, database).Scan(&l.Encoding, &l.Provider, &l.Collate, &l.Ctype, &l.ICULocale, &l.ICURules)
 	if err != nil {
 		return l, fmt.Errorf("read locale: %w", err)
 	}

@@ -19,10 +19,11 @@ import (
 type restorer struct {
 	rows       map[string]int64 // of the tables, as far as they are known before they are restored
 	conn       *pgconn.PgConn
-	settings   map[string]bool   // that the server knows
-	extensions map[string]string // versions to install; others get the server's default
-	object     string            // what the dump says that it is about
-	number     int64             // of the statement
+	settings   map[string]bool         // that the server knows
+	extensions map[string]string       // versions to install; others get the server's default
+	refuse     func(sql []byte) string // why a statement must not be executed; nil: all may be
+	object     string                  // what the dump says that it is about
+	number     int64                   // of the statement
 }
 
 // StatementError says which statement of a dump could not be restored. Its text may be shown to the customer.
@@ -69,7 +70,7 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return err
+			return unread(err, r.number+1)
 		}
 		if object, _, ok := item.About(); ok {
 			r.object = shorten(object, 200)
@@ -89,9 +90,20 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 	}
 }
 
+// unread says at which statement a dump cannot be read, where that is the dump's fault.
+func unread(err error, statement int64) error {
+	if errors.As(err, new(*dumpsql.SyntaxError)) {
+		return fmt.Errorf("statement %d, %w", statement, err)
+	}
+	return err
+}
+
 // execute runs one statement. The extended protocol accepts exactly one, so the reader and the server cannot disagree about
 // where statements end.
 func (r *restorer) execute(ctx context.Context, item dumpsql.Item) error {
+	if err := r.allow(item); err != nil {
+		return err
+	}
 	sql := string(item.SQL())
 	if name, ok := dumpsql.Setting(item.SQL()); ok && !r.settings[name] {
 		return nil
@@ -104,6 +116,16 @@ func (r *restorer) execute(ctx context.Context, item dumpsql.Item) error {
 		return r.failure(item, err)
 	}
 	return r.stillSafe(item)
+}
+
+func (r *restorer) allow(item dumpsql.Item) error {
+	if r.refuse == nil {
+		return nil
+	}
+	if why := r.refuse(item.SQL()); why != "" {
+		return r.refusal(item, why)
+	}
+	return nil
 }
 
 // stillSafe refuses a dump that changes how the server reads strings: from then on, the reader would split it differently than
@@ -137,6 +159,9 @@ func (r *restorer) versioned(sql string) string {
 
 // copy streams the data that follows into the table.
 func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql.Item) error {
+	if err := r.allow(start); err != nil {
+		return err
+	}
 	at := start
 	at.Text = bytes.Clone(start.Text) // the reader goes on while it may still be needed
 	sql, begun, err := r.frozen(ctx, string(at.SQL()))
@@ -145,10 +170,10 @@ func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 	}
 	data := copyData{dump: dump}
 	_, err = r.conn.CopyFrom(ctx, &data, sql)
-	whole, unread := data.leave()
+	whole, failed := data.leave()
 	switch {
-	case unread != nil:
-		return unread
+	case failed != nil:
+		return unread(failed, r.number)
 	case err != nil:
 		return r.failure(at, err)
 	case !whole:

@@ -184,7 +184,7 @@ func atFault(err error) error {
 	case errors.As(err, &statement):
 		return notVerified(statement)
 	case errors.As(err, &syntax):
-		return notVerified(syntax)
+		return notVerified(err)
 	default:
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // verdict is the ledger's answer to a command.
@@ -124,21 +125,27 @@ func (d *databaseRow) columns() []any {
 func (d databaseRow) named() bool { return d.OID != 0 }
 
 // database reads a database of the ledger; false if there is none.
-func (x *Executor) database(ctx context.Context, id string) (databaseRow, bool, error) {
+func (x *Executor) database(ctx context.Context, db string) (databaseRow, bool, error) {
 	const query = "SELECT " + databaseColumns + " FROM ledger.database d WHERE d.id = $1"
 	var d databaseRow
-	err := x.db.QueryRowContext(ctx, query, id).Scan(d.columns()...)
+	err := x.db.QueryRowContext(ctx, query, db).Scan(d.columns()...)
 	if err == sql.ErrNoRows {
 		return d, false, nil
 	}
 	return d, err == nil, err
 }
 
+// HasDatabase refuses a database that the server has not.
+func (x *Executor) HasDatabase(ctx context.Context, db id.DatabaseID) error {
+	_, err := x.madeDatabase(ctx, string(db))
+	return err
+}
+
 // madeDatabase is database for commands that need an existing one.
-func (x *Executor) madeDatabase(ctx context.Context, id string) (databaseRow, error) {
-	d, found, err := x.database(ctx, id)
+func (x *Executor) madeDatabase(ctx context.Context, db string) (databaseRow, error) {
+	d, found, err := x.database(ctx, db)
 	if err == nil && (!found || !d.named()) {
-		err = command.Refuse(command.ReasonNotFound, "the server has no database %s", id)
+		err = command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
 	}
 	return d, err
 }

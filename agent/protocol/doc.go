@@ -13,6 +13,10 @@
 //	GET  /v1/databases/{id}/backups/{filename}          the file
 //	GET  /v1/databases/{id}/backups/{filename}/manifest the manifest, as it was written
 //	DELETE /v1/databases/{id}/backups/{filename}        204, also when it is gone already
+//	PUT  /v1/databases/{id}/uploads/{upload}            command.OpenUpload -> command.Uploaded
+//	GET  /v1/databases/{id}/uploads/{upload}            command.Uploaded
+//	PATCH /v1/databases/{id}/uploads/{upload}/{offset}  bytes, with their Content-Length -> command.Uploaded
+//	DELETE /v1/databases/{id}/uploads/{upload}          204, also when it is gone already
 //
 // A refusal is an answer with a status of 400 or more and a command.Refusal as its body: the agent did not do it. To a command or
 // a member that it does not know it answers too_old, which nobody takes for final. Anything else that is no 2xx, and every broken

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -34,6 +35,9 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 	}
 	upgrade := command.ChangeExtension{DatabaseID: db, Extension: extension.Citext, Change: extension.Upgrade, Version: "1.6"}
 	load := command.Load{DatabaseID: db, Source: command.Source{DatabaseID: db, Filename: "20261121_065347.sql.gz"}}
+	upload := command.Load{DatabaseID: db, Source: command.Source{
+		DatabaseID: db, Upload: id.UploadID(other), SizeBytes: 1, SHA256: strings.Repeat("0f", 32),
+	}}
 	for what, c := range map[string]interface{ Check() error }{
 		"no UUID":              command.SetAccess{DatabaseID: "x"},
 		"reserved name":        databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
@@ -70,6 +74,17 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"database to load from": changed(load, func(c *command.Load) { c.Source.DatabaseID = "x" }),
 		"database to load":      changed(load, func(c *command.Load) { c.DatabaseID = "x" }),
 		"manifest's sum":        changed(load, func(c *command.Load) { c.Source.ManifestSHA256 = strings.Repeat("0F", 32) }),
+		"size of nothing":       changed(upload, func(c *command.Load) { c.Source.SizeBytes = 0 }),
+		"no sum of an upload":   changed(upload, func(c *command.Load) { c.Source.SHA256 = "" }),
+		"upload is no UUID":     changed(upload, func(c *command.Load) { c.Source.Upload = "../x" }),
+		"upload of another":     changed(upload, func(c *command.Load) { c.Source.DatabaseID = other }),
+		"upload and file":       changed(upload, func(c *command.Load) { c.Source.Filename = load.Source.Filename }),
+		"upload to compare":     changed(upload, func(c *command.Load) { c.Compare = true }),
+		"upload without end":    command.OpenUpload{DatabaseID: db, UploadID: id.UploadID(other), SizeBytes: 1},
+		"upload of nothing":     command.OpenUpload{DatabaseID: db, UploadID: id.UploadID(other), ExpiresAt: time.Now()},
+		"chunk before it all":   command.Chunk{DatabaseID: db, UploadID: id.UploadID(other), Offset: -1},
+		"upload to ask for":     command.AskUpload{DatabaseID: db, UploadID: "../x"},
+		"upload to drop":        command.DropUpload{DatabaseID: db, UploadID: "../x"},
 		"two become one": changed(load, func(c *command.Load) {
 			c.Names = []command.Renaming{{From: "a", To: "c"}, {From: "b", To: "c"}}
 		}),

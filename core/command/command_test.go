@@ -190,6 +190,15 @@ var all = []struct {
 			`"manifestSha256":""},"names":[],"compare":false}`, nil,
 	},
 	{
+		command.Load{DatabaseID: db, Source: command.Source{
+			DatabaseID: db, Upload: id.UploadID(other), SizeBytes: 10_737_418_240, SHA256: strings.Repeat("0f", 32),
+		}},
+		"restore.load", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"","manifestSha256":"",` +
+			`"upload":"` + string(other) + `","sizeBytes":10737418240,"sha256":"` + strings.Repeat("0f", 32) + `"},` +
+			`"names":[],"compare":false}`, nil,
+	},
+	{
 		command.Switch{DatabaseID: db, Open: true}, "restore.switch", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","open":true}`, nil,
 	},

@@ -26,17 +26,27 @@ type Load struct {
 	// its name. In one of another database's, it is no role of the copy: what it owned belongs to the owner, it is granted
 	// nothing, and policies are without it.
 	Names []Renaming `json:"names"`
-	// Compare says whether rows are compared with the manifest, which reads the copy once. The schema always is.
+	// Compare says whether rows are compared with the manifest, which reads the copy once. The schema always is. An upload has
+	// nothing that either could be compared with.
 	Compare bool `json:"compare"`
 }
 
-// Source is a backup file. ReasonNotFound: there is none of that name.
+// Source is a backup file, or an upload where Upload is set: then DatabaseID is that of the copy, and Filename and
+// ManifestSHA256 are empty. ReasonNotFound: there is none of that name. ReasonInvalid in the report: an upload is not of
+// SizeBytes with SHA256, or what is in it is refused.
+//
+// An agent keeps an upload that an operation loads until the operation is closed, or its restore has switched, whenever it
+// expires.
 type Source struct {
 	DatabaseID id.DatabaseID   `json:"databaseId"`
 	Filename   backup.Filename `json:"filename"`
 	// ManifestSHA256 is that of the manifest beside the file, in lower-case hex; another manifest is refused. It is empty for a
 	// backup of a version that did not record it.
 	ManifestSHA256 string `json:"manifestSha256"`
+
+	Upload    id.UploadID `json:"upload,omitempty"`
+	SizeBytes int64       `json:"sizeBytes,omitempty"` // of the upload, compressed
+	SHA256    string      `json:"sha256,omitempty"`    // of the upload's bytes, in lower-case hex
 }
 
 // Renaming is the name that a role of the source has in the copy.
@@ -75,7 +85,22 @@ func (c Load) Check() error {
 		}
 		from[n.From], to[n.To] = true, true
 	}
+	if c.Source.Upload != "" {
+		return c.checkUpload()
+	}
 	return checkFile(c.Source.DatabaseID, c.Source.Filename)
+}
+
+// checkUpload refuses a comparison, too: there is nothing to compare an upload with.
+func (c Load) checkUpload() error {
+	s := c.Source
+	switch {
+	case s.DatabaseID != c.DatabaseID || s.Filename != "" || s.ManifestSHA256 != "" || c.Compare || len(c.Names) > 0:
+		return Refuse(ReasonInvalid, "an upload is only for its own database, and has no filename, manifest, names or comparison")
+	case !sumPattern.MatchString(s.SHA256):
+		return Refuse(ReasonInvalid, "source.sha256 must be 64 digits of lower-case hex")
+	}
+	return checkUpload(s.DatabaseID, s.Upload, s.SizeBytes)
 }
 
 // LoadState tells a copy that is being made from one that is whole.
@@ -99,8 +124,8 @@ type LoadReport struct {
 	State    LoadState `json:"state"`
 	Stage    string    `json:"stage"`    // one of restore.Parts
 	Progress int       `json:"progress"` // percent of the file's bytes
-	// Reason is of LoadFailed. ReasonInvalid: the backup itself is to blame, its files are damaged or it does not come back equal.
-	// ReasonStorageFull: there is no room for the copy.
+	// Reason is of LoadFailed. ReasonInvalid: the backup itself is to blame, its files are damaged or it does not come back
+	// equal. ReasonStorageFull: there is no room for the copy.
 	Reason    Reason `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"` // of LoadFailed; fit for the customer
 	SizeBytes int64  `json:"sizeBytes,omitempty"`

@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
+	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 )
@@ -53,6 +54,7 @@ type ControlPlane struct {
 	Extensions    *extensions.Extensions
 	Restores      *restores.Restores
 	Clones        *clones.Clones
+	Uploads       *uploads.Uploads
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -72,6 +74,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	}
 	sizes := storage.New(shared) // before settings, so that what a round decides is sent in the same one
 	sets := settings.New(shared)
+	restoring := restores.New(shared, sets, sizes.Restored)
 	return &ControlPlane{
 		Access:        access.New(shared),
 		Databases:     databases.New(shared),
@@ -83,8 +86,9 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Backups:       backups.New(shared),
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
-		Restores:      restores.New(shared, sets, sizes.Restored),
+		Restores:      restoring,
 		Clones:        clones.New(shared),
+		Uploads:       uploads.New(shared, restoring.FromUpload),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),

@@ -92,7 +92,7 @@ var Table = []Entry{
 	{InvitationNotFound, 404, "no such invitation to this database, or its token is unknown, used or expired"},
 	{AllowlistEntryNotFound, 404, "no such allowlist entry of this database"},
 	{PreviewNotFound, 404, "no such preview in the key's namespace"},
-	{UploadNotFound, 404, "no such restore upload, or it has expired"},
+	{UploadNotFound, 404, "no such restore upload, or it has expired, was replaced by another one, or is complete"},
 	{RouteNotFound, 404, "no such route"},
 	{MethodNotAllowed, 405, "the route exists, but not with this method"},
 	{ManagedRoleConflict, 409, "the state of the role or database forbids the action, the server has rejected it permanently, or the " +
@@ -109,13 +109,14 @@ var Table = []Entry{
 	{QueryTimeoutConflict, 409, "another query-timeout change is open, or the key was used for another profile"},
 	{LegacyRoleConflict, 409, "the role, overlay or database state forbids the action"},
 	{MemberConflict, 409, "the owner cannot be a member, too many invitations are open, or the database has too many members"},
-	{BackupConflict, 409, "the backup is in use, another backup is open, or the database has too many tables for a certificate"},
+	{BackupConflict, 409, "the backup is in use, another backup is open, the database has too many tables for a certificate, or a part of an upload " +
+		"does not follow the one before, comes beside another one, or is missing"},
 	{BackupNotVerified, 409, "the backup file did not come back equal to the database, and the message names statement, object and SQLSTATE; " +
 		"or it was never restored and compared, so that it has no certificate"},
 	{RequestTimeout, 408, "the request header or body did not arrive in time"},
-	{LengthRequired, 411, "a JSON body needs a Content-Length"},
+	{LengthRequired, 411, "a JSON body and an upload need a Content-Length"},
 	{PayloadTooLarge, 413, "the body is larger than the API limit"},
-	{UnsupportedMediaType, 415, "the body is not application/json"},
+	{UnsupportedMediaType, 415, "the body is not application/json, or an upload not application/gzip or application/octet-stream"},
 	{RateLimited, 429, "too many requests for the route, too many concurrent requests of the account, too many invitations, or too many " +
 		"attempts without a valid key"},
 	{HeaderTooLarge, 431, "the request header is larger than the API limit"},
@@ -126,12 +127,13 @@ var Table = []Entry{
 	{WebhookUpdateFailed, 500, "retry"},
 	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts, extensions and restores are unavailable " +
 		"until the agent is updated"},
-	{ServerBusy, 503, "the database server is at its limit of concurrent downloads or requests, too many certificates are being made, " +
+	{ServerBusy, 503, "the database server is at its limit of concurrent downloads, uploads or requests, too many certificates are being made, " +
 		"or too many people accept invitations " +
 		"at the moment; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
-	{BackupStorageFull, 507, "the account's quota for the backups of the database is used up, or the server has no room for another; the message says which"},
+	{BackupStorageFull, 507, "the account's quota for the backups of the database is used up, it has too many uploads, or the server has no room for " +
+		"another backup or upload; the message says which"},
 	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},
 }
 

@@ -25,6 +25,7 @@ type (
 	ServerID         string
 	AuditID          string
 	CertificateKeyID string
+	UploadID         string
 )
 
 // KeyID is the visible part of an API key: 8 base62 characters.

@@ -12,18 +12,28 @@ import (
 )
 
 // Input is the input of a restore operation, and what is decided on its way. Managed is one that its callers drive, by advance.
+// It is from a backup or, where Upload is set, from an upload; then Filename and ManifestSHA256 are empty.
 type Input struct {
 	Managed        bool            `json:"managed"`
-	Filename       backup.Filename `json:"filename"`
+	Filename       backup.Filename `json:"filename,omitempty"`
+	Upload         *Upload         `json:"upload,omitempty"`
 	ManifestSHA256 string          `json:"manifestSha256,omitempty"` // as the backup's record has it
 	Notes          []string        `json:"notes,omitempty"`          // of the copy that is ready; see Result
 	Open           bool            `json:"open,omitempty"`           // once the switch is intended: the database is open after it
 }
 
+// Upload is the dump of the customer's own that a restore is from.
+type Upload struct {
+	ID        id.UploadID `json:"id"`
+	SizeBytes int64       `json:"sizeBytes"`
+	SHA256    string      `json:"sha256"`
+}
+
 // Result is the result of a restore that succeeded. Notes name what the backup has and the database has not, such as a policy
 // none of whose roles stands any more.
 type Result struct {
-	Filename backup.Filename `json:"filename"`
+	Filename backup.Filename `json:"filename,omitempty"`
+	UploadID id.UploadID     `json:"uploadId,omitempty"`
 	Notes    []string        `json:"notes"`
 }
 

@@ -67,7 +67,21 @@ func (s Scene) AdmitsPlain(b *backup.Backup, now time.Time) error {
 		return conflictf("the database has managed SQL roles: use a managed restore")
 	case b.VerifiedAt == nil:
 		return fault.New(fault.BackupNotVerified, "the backup is not verified: it can be downloaded, and never restored")
-	case s.Open != "":
+	}
+	return s.idle()
+}
+
+// AdmitsUpload decides about a restore from a dump of the customer's own, which is only for a database with a single login: it
+// says nothing about others. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT.
+func (s Scene) AdmitsUpload() error {
+	if s.Database.RoleModel == database.Managed {
+		return conflictf("the database has managed SQL roles: a dump of your own cannot be restored")
+	}
+	return s.idle()
+}
+
+func (s Scene) idle() error {
+	if s.Open != "" {
 		return fault.New(fault.DatabaseStateConflict, "another operation of the database is open: %s", s.Open)
 	}
 	_, err := s.Database.Status.Decide(database.Restore)

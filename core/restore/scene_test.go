@@ -57,9 +57,15 @@ func TestWhatCanBeRestored(t *testing.T) {
 		if c.plain == fault.BackupNotFound {
 			byPlain = c.plain
 		}
+		want(t, name+", managed by an upload", s.AdmitsUpload(), managed)
 		want(t, name+", managed by the plain route", s.AdmitsPlain(c.of, now), byPlain)
 		s.Database.RoleModel = database.SingleLogin
 		want(t, name+", plain", s.AdmitsPlain(c.of, now), c.plain)
+		byUpload := c.plain
+		if byUpload != conflict {
+			byUpload = "" // the backup says nothing about it
+		}
+		want(t, name+", by an upload", s.AdmitsUpload(), byUpload)
 		want(t, name+", plain by the managed route", s.AdmitsManaged(c.of, now), managed)
 	}
 }

@@ -198,6 +198,13 @@ func (s *Server) asked(q command.Question) (any, error) {
 	case command.DeleteBackup:
 		delete(s.files, fileKey{q.DatabaseID, q.Filename})
 		return command.None{}, nil
+	case command.OpenUpload:
+		return onDatabase(s, q.DatabaseID, func(*databaseState) (command.Uploaded, error) { return s.openUpload(q) })
+	case command.AskUpload:
+		return s.askUpload(q)
+	case command.DropUpload:
+		s.dropUpload(q)
+		return command.None{}, nil
 	case command.Extensions:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.ExtensionList, error) { return s.extensionsOf(d), nil })
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -15,6 +16,7 @@ type restoreJob struct {
 	copy     held
 	switched bool
 	replaced *held // until it is discarded
+	upload   uploadKey
 }
 
 // FailLoads makes copies differ from their backups, with this message; empty lets them succeed again.
@@ -44,22 +46,24 @@ func (s *Server) Files() int {
 
 // load does a part of the work with each call: it begins, it reads the file, and it compares.
 func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, error) {
-	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename}]
-	if found == nil {
-		return command.LoadReport{}, command.Refuse(command.ReasonNotFound, "there is no file %s", c.Source.Filename)
+	source, why := s.sourceOf(c)
+	if source == nil {
+		return command.LoadReport{}, command.Refuse(command.ReasonNotFound, "there is no such file or upload")
 	}
 	if !s.mapped(c) {
 		return command.LoadReport{}, command.Refuse(command.ReasonInvalid, "the owner of the other database is not named")
 	}
 	r := s.restores[op]
 	if r == nil {
-		r = &restoreJob{report: command.LoadReport{State: command.LoadRunning, Stage: "loading"}}
+		r = &restoreJob{
+			report: command.LoadReport{State: command.LoadRunning, Stage: "loading"},
+			upload: uploadKey{c.Source.DatabaseID, c.Source.Upload},
+		}
 		s.restores[op] = r
 		return r.report, nil
 	}
-	why := s.faults.failLoads
-	if c.Source.ManifestSHA256 != "" && c.Source.ManifestSHA256 != sum(found.manifest) {
-		why = "the manifest is not the one that was made with the backup"
+	if s.faults.failLoads != "" {
+		why = s.faults.failLoads
 	}
 	switch {
 	case r.report.State != command.LoadRunning:
@@ -68,7 +72,7 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: command.ReasonInvalid, Message: why,
 		}
 	case r.report.Stage == "loading":
-		r.copy = held{found.held.contents, maps.Clone(found.held.extensions)}
+		r.copy = *source
 		r.report.Stage, r.report.Progress = "comparing", 90
 	default:
 		r.report.State, r.report.Stage, r.report.Progress = command.LoadReady, "done", 100
@@ -81,6 +85,26 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 func (s *Server) mapped(c command.Load) bool {
 	from, of := s.databases[c.Source.DatabaseID], s.databases[c.DatabaseID]
 	return from == nil || from == of || slices.Contains(c.Names, command.Renaming{From: from.name, To: of.name})
+}
+
+// sourceOf returns what a copy is made of, nil where it is not there, and why it cannot be.
+func (s *Server) sourceOf(c command.Load) (source *held, why string) {
+	if c.Source.Upload != "" {
+		u := s.uploads[uploadKey{c.Source.DatabaseID, c.Source.Upload}]
+		if u == nil {
+			return nil, ""
+		}
+		text, why := u.uploaded(c.Source)
+		return &held{text, make(map[extension.Name]installed)}, why
+	}
+	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename}]
+	if found == nil {
+		return nil, ""
+	}
+	if c.Source.ManifestSHA256 != "" && c.Source.ManifestSHA256 != sum(found.manifest) {
+		why = "the manifest is not the one that was made with the backup"
+	}
+	return &held{found.held.contents, maps.Clone(found.held.extensions)}, why
 }
 
 func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) (command.Switched, error) {

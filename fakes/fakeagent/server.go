@@ -31,6 +31,7 @@ type Server struct {
 	offers        map[extension.Name]Offer
 	extensionJobs map[id.OperationID]*extensionJob
 	restores      map[id.OperationID]*restoreJob
+	uploads       map[uploadKey]*upload
 }
 
 // databaseState is a database that stands under its name.
@@ -59,6 +60,7 @@ func newServer(clock ports.Clock) *Server {
 		clock: clock, ledger: newLedger(), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
+		uploads: map[uploadKey]*upload{},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -54,6 +55,7 @@ type state struct {
 	maintenance    bool
 	qualifications rows[qualificationKey, extension.Qualification]
 	signingKeys    rows[id.CertificateKeyID, certificate.Key]
+	uploads        rows[id.UploadID, upload.Upload]
 }
 
 type binding struct {

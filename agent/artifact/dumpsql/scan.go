@@ -35,19 +35,28 @@ func (s *scan) statement() (Item, error) {
 			return s.atEnd()
 		}
 		if s.i >= s.r.limits.Statement {
-			return Item{}, ErrStatementTooLong
+			return Item{}, s.located(ErrStatementTooLong)
 		}
 		if !s.seen && !s.blank(c) {
 			s.seen, s.body = true, s.i
 		}
 		done, err := s.token(c)
 		if err != nil {
-			return Item{}, err
+			return Item{}, s.located(err)
 		}
 		if done {
 			return s.finish()
 		}
 	}
+}
+
+// located says where a statement cannot be read: at its beginning, or where the backslash is.
+func (s *scan) located(err error) error {
+	at := s.body
+	if errors.Is(err, ErrBackslash) {
+		at = s.i
+	}
+	return &SyntaxError{Line: s.r.line + int64(bytes.Count(s.r.buf[s.r.start:s.r.start+at], newline)), Err: err}
 }
 
 func (s *scan) peek(ahead int) (byte, bool) { return s.r.at(s.i + ahead) }
@@ -75,7 +84,7 @@ func (s *scan) atEnd() (Item, error) {
 	case s.r.err != nil:
 		return Item{}, s.r.err
 	case s.seen:
-		return Item{}, ErrUnterminated
+		return Item{}, s.located(ErrUnterminated)
 	case s.i == 0 && s.r.restrictKey != "":
 		return Item{}, ErrRestrictKey
 	case s.i == 0:

@@ -49,7 +49,7 @@ func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Fi
 	if err != nil {
 		return Download{}, err
 	}
-	d.File = ports.File{Body: slottedBody{b.entitled(ctx, r, file.Body), release}, Size: file.Size}
+	d.File = ports.File{Body: slottedBody{r.Seeing(ctx, b.plane, file.Body), file.Body, release}, Size: file.Size}
 	return d, nil
 }
 
@@ -97,12 +97,13 @@ func newDownloads(c plane.Config) *plane.Gate {
 
 // slottedBody is the content of a file; its end gives back the slot.
 type slottedBody struct {
-	io.ReadCloser
+	io.Reader
+	file    io.Closer
 	release func()
 }
 
 // Close implements io.Closer.
 func (b slottedBody) Close() error {
 	defer b.release()
-	return b.ReadCloser.Close()
+	return b.file.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -141,7 +142,7 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.LoadFailed:
-		return t.fail(ctx, causeOf(report))
+		return t.fail(ctx, t.causeOf(report))
 	case report.State == command.LoadReady:
 		t.Input.Notes = report.Notes
 		t.Progress(string(restore.Ready), almost)
@@ -176,10 +177,7 @@ func (t turn) waits(ctx context.Context) (waits bool, err error) {
 func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
 	err = t.Call(ctx, "load", func(ctx context.Context, f ports.Fence) (err error) {
 		report, err = ports.Do(ctx, t.agent, f, command.Load{
-			DatabaseID: t.record.ID, Compare: true,
-			Source: command.Source{
-				DatabaseID: t.record.ID, Filename: t.Input.Filename, ManifestSHA256: t.Input.ManifestSHA256,
-			},
+			DatabaseID: t.record.ID, Compare: t.Input.Upload == nil, Source: t.source(),
 		})
 		return err
 	})
@@ -187,6 +185,14 @@ func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
 		return refused(err), nil
 	}
 	return report, err
+}
+
+func (t turn) source() command.Source {
+	s := command.Source{DatabaseID: t.record.ID, Filename: t.Input.Filename, ManifestSHA256: t.Input.ManifestSHA256}
+	if u := t.Input.Upload; u != nil {
+		s.Upload, s.SizeBytes, s.SHA256 = u.ID, u.SizeBytes, u.SHA256
+	}
+	return s
 }
 
 func refused(err error) command.LoadReport {
@@ -197,12 +203,17 @@ func refused(err error) command.LoadReport {
 	return command.LoadReport{State: command.LoadFailed, Reason: command.ReasonFailed}
 }
 
-// causeOf tells a backup that cannot be restored from a server that cannot restore it now.
-func causeOf(r command.LoadReport) *fault.Error {
+// causeOf tells a backup or an upload that cannot be restored from a server that cannot restore it now.
+func (t turn) causeOf(r command.LoadReport) *fault.Error {
 	code, message := fault.AgentError, "the database server could not restore the backup; the database is as it was"
+	invalid, why := fault.BackupNotVerified, "the backup did not come back as it was made; the database is as it was"
+	if t.Input.Upload != nil {
+		message = "the database server could not restore the upload; the database is as it was"
+		invalid, why = fault.ValidationError, "the upload is no dump that can be restored; the database is as it was"
+	}
 	switch r.Reason { //nolint:exhaustive // the others tell the customer nothing
 	case command.ReasonInvalid:
-		code, message = fault.BackupNotVerified, "the backup did not come back as it was made; the database is as it was"
+		code, message = invalid, why
 	case command.ReasonStorageFull:
 		code, message = fault.BackupStorageFull, "the database server has no room for a copy of the database"
 	}
@@ -251,7 +262,7 @@ func (t turn) failed(cause *fault.Error) work.Ending {
 
 // ending makes the operation final, with a line of the activity log.
 func (t turn) ending(on operation.Event, what audit.Action, details audit.Details) work.Ending {
-	details["operationId"], details["filename"] = string(t.of.ID), string(t.Input.Filename)
+	maps.Copy(details, detailsOf(t.of, t.Input))
 	return work.Ending{On: on, DatabaseName: t.record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
 		return t.r.plane.Audit(ctx, tx, t.record, t.of.Actor, what, details)
 	}}

@@ -64,24 +64,53 @@ func (r *Restores) Start(
 	return o, err
 }
 
+// FromUpload queues a restore from a dump of the customer's own, in a transaction that has locked the database. The caller says
+// Work.Reserved afterwards. The errors are those of restore.Scene.AdmitsUpload.
+func (r *Restores) FromUpload(
+	ctx context.Context, tx ports.Tx, locked database.Record, reached access.Reached, u restore.Upload,
+) (o operation.Operation, err error) {
+	s := restore.Scene{Database: locked}
+	open, err := tx.Operations().Open(ctx, locked.ID)
+	if err = plane.NotFound(err, nil); err != nil {
+		return o, err
+	}
+	s.Open = open.ID
+	if err := s.AdmitsUpload(); err != nil {
+		return o, err
+	}
+	return r.add(ctx, tx, locked, r.operation(locked, reached), restore.Input{Upload: &u})
+}
+
 func (r *Restores) operation(locked database.Record, by access.Reached) operation.Operation {
 	return r.plane.Work.Queued(locked, Kind, nil, by.Caller().Origin())
 }
 
-// add stores the operation, its use of the backup, and a line of the activity log. The caller has locked the database.
+// add stores the operation, its use of a backup, and a line of the activity log. The caller has locked the database.
 func (r *Restores) add(
 	ctx context.Context, tx ports.Tx, locked database.Record, o operation.Operation, input restore.Input,
 ) (operation.Operation, error) {
 	o.Input = operation.Encode(input)
-	use := operation.Use{OperationID: o.ID, DatabaseID: locked.ID, Backup: string(input.Filename)}
-	details := audit.Details{"operationId": string(o.ID), "filename": string(input.Filename)}
 	if err := tx.Operations().Add(ctx, o); err != nil {
 		return o, err
 	}
-	if err := tx.Uses().Add(ctx, use); err != nil {
-		return o, err
+	if input.Upload == nil {
+		use := operation.Use{OperationID: o.ID, DatabaseID: locked.ID, Backup: string(input.Filename)}
+		if err := tx.Uses().Add(ctx, use); err != nil {
+			return o, err
+		}
 	}
-	return o, r.plane.Audit(ctx, tx, locked, o.Actor, audit.RestoreRequested, details)
+	return o, r.plane.Audit(ctx, tx, locked, o.Actor, audit.RestoreRequested, detailsOf(o, input))
+}
+
+// detailsOf are what the activity log says about a restore.
+func detailsOf(o operation.Operation, input restore.Input) audit.Details {
+	details := audit.Details{"operationId": string(o.ID)}
+	if input.Upload != nil {
+		details["uploadId"] = string(input.Upload.ID)
+		return details
+	}
+	details["filename"] = string(input.Filename)
+	return details
 }
 
 // sceneOf reads what determines whether a database may be restored from a backup; of is nil where it has no such backup. The

@@ -76,7 +76,11 @@ func (t turn) settle(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	}
 	e := t.ending(operation.Succeed, audit.RestoreFinished, audit.Details{"status": "succeeded"})
-	e.Result = operation.Encode(restore.Result{Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...)})
+	result := restore.Result{Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...)}
+	if u := t.Input.Upload; u != nil {
+		result.UploadID = u.ID
+	}
+	e.Result = operation.Encode(result)
 	return t.Finish(ctx, e)
 }
 

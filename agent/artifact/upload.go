@@ -1,0 +1,249 @@
+package artifact
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/locks"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// An upload is a row of ledger.reservation, which says how large it will be and until when it is kept, and a file, which says how
+// far it is. A file without a row is nobody's: the sweep removes it, unless an operation loads it. A row without a file keeps
+// room until its time.
+
+// arrivals are the chunks that are coming, at most one of an upload.
+type arrivals struct {
+	turns locks.Locks // "made" and "sent" uploads, by their ID: who makes or removes the file, and who appends to it
+
+	mu     sync.Mutex
+	coming map[id.UploadID]func() // breaks a chunk off
+}
+
+// chunksAtOnce bounds the chunks that come at a time, of all customers together: each holds a file and a buffer.
+const chunksAtOnce = 32
+
+var errManyChunks = command.Refuse(command.ReasonUnavailable, "too many uploads come at a time; send the chunk again")
+
+// begin claims an upload for a chunk, which stop breaks off.
+func (a *arrivals) begin(upload id.UploadID, stop func()) (end func(), err error) {
+	done := a.turns.Try("sent " + string(upload))
+	if done == nil {
+		return nil, command.Refuse(command.ReasonBusy, "another chunk of the upload is coming")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.coming) >= chunksAtOnce {
+		done()
+		return nil, errManyChunks
+	}
+	if a.coming == nil {
+		a.coming = map[id.UploadID]func(){}
+	}
+	a.coming[upload] = stop
+	return func() {
+		a.mu.Lock()
+		delete(a.coming, upload)
+		a.mu.Unlock()
+		done()
+	}, nil
+}
+
+// stop breaks off the chunk that is coming, if one is, and waits for its end.
+func (a *arrivals) stop(ctx context.Context, upload id.UploadID) (done func(), err error) {
+	a.mu.Lock()
+	if stop := a.coming[upload]; stop != nil {
+		stop()
+	}
+	a.mu.Unlock()
+	return a.turns.Take(ctx, "sent "+string(upload))
+}
+
+func claimantOf(upload id.UploadID) room.Claimant { return room.Claimant(upload) }
+
+// OpenUpload keeps room for an upload until its time, and makes its file; see command.OpenUpload.
+func (b *Backuper) OpenUpload(ctx context.Context, q command.OpenUpload) (got command.Uploaded, err error) {
+	done, err := b.arrivals.turns.Take(ctx, "made "+string(q.UploadID))
+	if err != nil {
+		return got, err
+	}
+	defer done()
+	switch size, err := b.uploadSize(ctx, q.UploadID); {
+	case err == nil && size != q.SizeBytes:
+		return got, command.Refuse(command.ReasonConflict, "the upload has another size")
+	case err != nil && !errors.Is(err, errNoUpload):
+		return got, err
+	}
+	kept := Kept{Claimant: claimantOf(q.UploadID), Purpose: room.Upload, Bytes: q.SizeBytes, Until: q.ExpiresAt}
+	if err := b.Keep(ctx, kept); err != nil {
+		return got, noRoomForUpload(err)
+	}
+	b.Crash("upload.kept")
+	got.ReceivedBytes, err = b.store.CreateUpload(store.Upload{Database: q.DatabaseID, ID: q.UploadID})
+	b.Crash("upload.made")
+	if err == nil && got.ReceivedBytes > 0 {
+		err = b.countUpload(ctx, q.UploadID, got.ReceivedBytes)
+	}
+	return got, noRoomForUpload(err)
+}
+
+// UploadPoints names the moments at which tests crash an upload, in their order.
+var UploadPoints = []string{"upload.kept", "upload.made", "upload.appended", "upload.released"}
+
+// AskUpload tells how far an upload is; see command.AskUpload.
+func (b *Backuper) AskUpload(ctx context.Context, q command.AskUpload) (got command.Uploaded, err error) {
+	if _, err := b.uploadSize(ctx, q.UploadID); err != nil {
+		return got, err
+	}
+	got.ReceivedBytes, err = b.store.UploadLength(store.Upload{Database: q.DatabaseID, ID: q.UploadID})
+	return got, err
+}
+
+func noRoomForUpload(err error) error {
+	if fault.Has(err, fault.BackupStorageFull) {
+		return fault.Wrap(err, fault.BackupStorageFull, "the server has no room for the upload")
+	}
+	return err
+}
+
+var errNoUpload = command.Refuse(command.ReasonNotFound, "there is no such upload, or it has expired")
+
+// uploadSize is how large an upload will be.
+func (b *Backuper) uploadSize(ctx context.Context, upload id.UploadID) (size int64, err error) {
+	db, err := b.reservations.open()
+	if err != nil {
+		return 0, err
+	}
+	err = db.QueryRowContext(ctx, `SELECT bytes FROM ledger.reservation
+		WHERE operation_id = $1 AND purpose = $2 AND kept_until > clock_timestamp()`, string(upload), string(room.Upload)).Scan(&size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, errNoUpload
+	}
+	return size, err
+}
+
+// countUpload notes how far an upload is: so much is missing on the disk already.
+func (b *Backuper) countUpload(ctx context.Context, upload id.UploadID, received int64) error {
+	db, err := b.reservations.open()
+	if err == nil {
+		_, err = db.ExecContext(ctx, `UPDATE ledger.reservation SET used = $3 WHERE operation_id = $1 AND purpose = $2`,
+			string(upload), string(room.Upload), received)
+	}
+	return err
+}
+
+// Receive appends a chunk of so many bytes to an upload; see command.Chunk. Closing the body breaks off a read of it.
+func (b *Backuper) Receive(ctx context.Context, q command.Chunk, size int64, body io.ReadCloser) (got command.Uploaded, err error) {
+	broken := make(chan struct{})
+	stop := sync.OnceFunc(func() {
+		close(broken)
+		_ = body.Close() // the read ends, that is all
+	})
+	end, err := b.arrivals.begin(q.UploadID, stop)
+	if err != nil {
+		return got, err
+	}
+	defer end()
+	whole, err := b.uploadSize(ctx, q.UploadID)
+	if err != nil {
+		return got, err
+	}
+	u := store.Upload{Database: q.DatabaseID, ID: q.UploadID}
+	got.ReceivedBytes, err = b.store.UploadLength(u)
+	switch {
+	case err != nil:
+		return got, err
+	case got.ReceivedBytes != q.Offset:
+		return got, command.Refuse(command.ReasonConflict, "the upload has %d bytes", got.ReceivedBytes)
+	case size < 1 || size > whole-q.Offset:
+		return got, command.Refuse(command.ReasonInvalid, "the chunk goes beyond the upload's %d bytes", whole)
+	}
+	got.ReceivedBytes, err = b.store.AppendUpload(u, q.Offset, io.LimitReader(body, size))
+	b.Crash("upload.appended")
+	select {
+	case <-broken:
+		return got, errNoUpload
+	default:
+	}
+	counted, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	if failed := b.countUpload(counted, q.UploadID, got.ReceivedBytes); failed != nil { // it is looked at again
+		b.cfg.Log.Warn("an upload was not counted", zap.String("uploadId", string(q.UploadID)), zap.Error(failed))
+	}
+	return got, noRoomForUpload(err)
+}
+
+// DropUpload removes an upload and gives its room back; see command.DropUpload.
+func (b *Backuper) DropUpload(ctx context.Context, q command.DropUpload) (none command.None, err error) {
+	made, err := b.arrivals.turns.Take(ctx, "made "+string(q.UploadID))
+	if err != nil {
+		return none, err
+	}
+	defer made()
+	if err := b.Release(ctx, claimantOf(q.UploadID)); err != nil { // no chunk begins any more
+		return none, err
+	}
+	b.Crash("upload.released")
+	sent, err := b.arrivals.stop(ctx, q.UploadID)
+	if err != nil {
+		return none, err
+	}
+	defer sent()
+	return none, b.store.DeleteUpload(store.Upload{Database: q.DatabaseID, ID: q.UploadID})
+}
+
+// SweepUploads removes the files of uploads that have expired or were dropped.
+func (b *Backuper) SweepUploads(ctx context.Context) error {
+	all, err := b.store.Uploads()
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	for _, u := range all {
+		err = errors.Join(err, b.sweepUpload(ctx, u))
+	}
+	return err
+}
+
+// wantedUpload says whether an upload is kept, or loaded by an operation that is not closed and has not switched.
+const wantedUpload = `SELECT EXISTS (SELECT FROM ledger.reservation
+		WHERE operation_id = $1 AND purpose = 'upload' AND kept_until > clock_timestamp())
+	OR EXISTS (SELECT FROM ledger.job j WHERE j.kind = 'restore.load' AND j.payload->'source'->>'upload' = $1
+		AND NOT EXISTS (SELECT FROM ledger.operation o WHERE o.id = j.operation_id AND o.closed)
+		AND NOT EXISTS (SELECT FROM ledger.command c WHERE c.operation_id = j.operation_id AND c.kind = 'restore.switch'
+			AND c.result IS NOT NULL))`
+
+func (b *Backuper) sweepUpload(ctx context.Context, u store.Upload) error {
+	made := b.arrivals.turns.Try("made " + string(u.ID))
+	if made == nil {
+		return nil
+	}
+	defer made()
+	sent := b.arrivals.turns.Try("sent " + string(u.ID))
+	if sent == nil {
+		return nil
+	}
+	defer sent()
+	db, err := b.reservations.open()
+	if err != nil {
+		return err
+	}
+	var wanted bool
+	if err := db.QueryRowContext(ctx, wantedUpload, string(u.ID)).Scan(&wanted); err != nil {
+		return fmt.Errorf("look for an upload: %w", err)
+	}
+	if wanted {
+		return nil
+	}
+	b.cfg.Log.Info("an upload was removed", zap.String("uploadId", string(u.ID)), zap.String("databaseId", string(u.Database)))
+	return b.store.DeleteUpload(u)
+}

@@ -1,0 +1,89 @@
+package artifact_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// uploaded is a request to load a dump that was uploaded.
+func (w *world) uploaded(dump string) artifact.LoadRequest {
+	w.t.Helper()
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	upload := id.FromBytes[id.UploadID](random)
+	var file bytes.Buffer
+	zip := gzip.NewWriter(&file)
+	_, _ = io.WriteString(zip, dump) // a buffer takes everything
+	_ = zip.Close()
+	size, sum := int64(file.Len()), fmt.Sprintf("%x", sha256.Sum256(file.Bytes()))
+	opened := command.OpenUpload{DatabaseID: databaseID, UploadID: upload, SizeBytes: size, ExpiresAt: time.Now().Add(time.Hour)}
+	if _, err := w.agent.OpenUpload(w.t.Context(), opened); err != nil {
+		w.t.Fatal(err)
+	}
+	chunk := command.Chunk{DatabaseID: databaseID, UploadID: upload}
+	if _, err := w.agent.Receive(w.t.Context(), chunk, size, io.NopCloser(&file)); err != nil {
+		w.t.Fatal(err)
+	}
+	return artifact.LoadRequest{
+		OperationID: operationID, DatabaseID: databaseID, Database: w.Name, Owner: "shop",
+		Upload: artifact.UploadedFile{ID: upload, SizeBytes: size, SHA256: sum},
+	}
+}
+
+// What an upload holds may neither run for ever nor fill the disk, whether it is code or only much.
+func TestUploadsThatNeverEndAreEnded(t *testing.T) {
+	var small strings.Builder
+	small.WriteString("CREATE TABLE public.t (n int);\n")
+	for n := range 400_000 {
+		fmt.Fprintf(&small, "INSERT INTO public.t VALUES (%d);\n", n*2_654_435_761%1_000_000_007)
+	}
+	code := func(body string) string {
+		return `CREATE TABLE public.junk (v text); ALTER TABLE public.junk ALTER COLUMN v SET STORAGE plain;
+			CREATE FUNCTION public.trap() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN ` + body + ` RETURN true; END $$;
+			CREATE TABLE public.t (n int CHECK (public.trap()));` + "\nINSERT INTO public.t VALUES (1);"
+	}
+	const again = `EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP;`
+	for what, c := range map[string]struct {
+		dump string
+		time time.Duration
+		said string
+	}{
+		"a loop that catches its end": {
+			code("LOOP BEGIN PERFORM pg_sleep(600); " + again), 2 * time.Second, "the restore took longer than 2s; it was ended in statement 5 on line",
+		},
+		"small statements": {small.String(), 2 * time.Second, "the restore took longer than 2s; it was ended in statement"},
+		"rows": {
+			code("LOOP BEGIN INSERT INTO public.junk SELECT repeat(md5(n::text), 30) FROM generate_series(1, 10000) n; " + again),
+			time.Minute, "its copy takes ",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.cramped(1<<40, func(config *artifact.Config) { config.UploadTime = c.time })
+			req := w.uploaded(c.dump)
+			began := time.Now()
+			_, err := w.agent.Load(t.Context(), req, func(string, int) {})
+			if !fault.Has(err, fault.BackupNotVerified) || !strings.Contains(err.Error(), "the upload cannot be restored: "+c.said) {
+				t.Errorf("%v", err)
+			}
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("it took %s", took)
+			}
+			if left := w.leftovers(); left != "" {
+				t.Errorf("left: %s", left)
+			}
+		})
+	}
+}

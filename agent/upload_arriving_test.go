@@ -1,0 +1,89 @@
+package agent_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// coming is a chunk that a client has begun to send.
+type coming struct {
+	body *io.PipeWriter
+	said chan string // the answer, or how it ended
+}
+
+// begun sends the beginning of a chunk, and waits until the agent has it.
+func (s *stack) begun(t *testing.T, u upload, text string) coming {
+	t.Helper()
+	path, _, err := protocol.WriteQuestion(u.chunk(0))
+	check.NoError(t, err)
+	from, to := io.Pipe()
+	r := check.Must(http.NewRequest(http.MethodPatch, "https://"+s.config.Listen+path, from))(t)
+	r.Header.Set("Authorization", "Bearer "+secret)
+	r.ContentLength = int64(len(u.data))
+	c := coming{to, make(chan string, 1)}
+	go func() {
+		answer, err := s.client.Do(r)
+		if err != nil {
+			c.said <- "broken: " + err.Error()
+			return
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body) // what is there says enough
+		c.said <- fmt.Sprint(answer.StatusCode, " ", string(text))
+	}()
+	check.Must(io.WriteString(to, text))(t)
+	check.Eventually(t, "the chunk does not come", func() bool {
+		got, reason := s.ask(t, u.asking())
+		return reason == "" && got.ReceivedBytes == int64(len(text))
+	})
+	return c
+}
+
+// A chunk that hangs keeps nobody from dropping the upload, and a second one is not let in meanwhile.
+func TestDropBreaksOffAChunk(t *testing.T) {
+	s := realStack(t)
+	u := s.made(t, database.SingleLogin).upload([]byte("0123456789"))
+	s.ask(t, u.open(time.Hour))
+	c := s.begun(t, u, "0123")
+	defer c.body.Close()
+	if _, reason := s.ask(t, u.chunk(4), u.data[4:]...); reason != command.ReasonBusy {
+		t.Errorf("a second chunk: %q", reason)
+	}
+	began := time.Now()
+	if _, reason := s.ask(t, u.drop()); reason != "" {
+		t.Error(reason)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the drop took %s", took)
+	}
+	if said := <-c.said; !strings.Contains(said, string(command.ReasonNotFound)) && !strings.HasPrefix(said, "broken") {
+		t.Errorf("the chunk: %s", said)
+	}
+	if left := s.uploadsLeft(t, u); left != "" {
+		t.Error(left)
+	}
+}
+
+// What came before a connection broke is there, and the upload goes on after it.
+func TestAChunkWhoseConnectionBreaks(t *testing.T) {
+	s := realStack(t)
+	u := s.made(t, database.SingleLogin).upload([]byte("0123456789"))
+	s.ask(t, u.open(time.Hour))
+	c := s.begun(t, u, "0123")
+	_ = c.body.CloseWithError(io.ErrUnexpectedEOF)
+	<-c.said
+	check.Eventually(t, "the upload does not go on", func() bool {
+		_, reason := s.ask(t, u.chunk(4), u.data[4:]...)
+		return reason == ""
+	})
+	s.ask(t, u.drop())
+}

@@ -1,0 +1,152 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/hosts/cluster"
+)
+
+// crashOver has an agent killed at a point while it answers a question.
+func (s *stack) crashOver(t *testing.T, point string, q command.Question, bytes ...byte) {
+	t.Helper()
+	victim := s.child(t, point)
+	path, body, err := protocol.WriteQuestion(q)
+	check.NoError(t, err)
+	if !protocol.HasBody(q) {
+		body = bytes
+	}
+	if status, _, err := s.request(q.Route().Method, path, body); err == nil {
+		t.Fatalf("the agent answered %d before the point was hit", status)
+	}
+	victim.died(t)
+}
+
+// Whatever point an agent dies at, the next one goes on with the upload as far as it is, or removes it. PostgreSQL may go down
+// too.
+func TestCrashWhileUploading(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	maker := s.child(t, "")
+	w := s.made(t, database.SingleLogin)
+	maker.kill()
+	data := zipped("CREATE TABLE word (said text);\nINSERT INTO word VALUES ('new');\n")
+	for _, point := range pointsOf("upload") {
+		t.Run(point, func(t *testing.T) {
+			u := w.upload(data)
+			half := len(data) / 2
+			switch point {
+			case "agent.upload.kept", "agent.upload.made":
+				s.crashOver(t, point, u.open(time.Hour))
+				half = 0
+			case "agent.upload.appended":
+				maker := s.child(t, "")
+				s.ask(t, u.open(time.Hour))
+				maker.kill()
+				s.crashOver(t, point, u.chunk(0), data[:half]...)
+			case "agent.upload.released":
+				maker := s.child(t, "")
+				s.sentTo(t, u)
+				maker.kill()
+				s.crashOver(t, point, u.drop())
+			}
+			check.NoError(t, s.pg.Restart(context.Background(), cluster.Immediate)) // it outlives the subtest
+			next := s.child(t, "")
+			defer next.kill()
+			if point == "agent.upload.released" {
+				check.Eventually(t, "the file stays", func() bool { return s.uploadsLeft(t, u) == "" })
+				return
+			}
+			if got, reason := s.ask(t, u.open(time.Hour)); reason != "" || got.ReceivedBytes != int64(half) {
+				t.Fatalf("%+v %s", got, reason)
+			}
+			if got, reason := s.ask(t, u.chunk(half), data[half:]...); reason != "" || got.ReceivedBytes != int64(len(data)) {
+				t.Fatalf("%+v %s", got, reason)
+			}
+			operation := newUUID()
+			if report := s.loaded(t, u.load(operation)); report.State != command.LoadReady {
+				t.Errorf("%+v", report)
+			}
+			s.done(t, closing(operation))
+			s.ask(t, u.drop())
+			s.nothingOf(t, operation)
+		})
+	}
+	t.Run("expired", func(t *testing.T) { s.expiredUploads(t, w, data) })
+}
+
+// sentTo is sent for an upload with a name.
+func (s *stack) sentTo(t *testing.T, u upload) {
+	t.Helper()
+	s.ask(t, u.open(time.Hour))
+	if _, reason := s.ask(t, u.chunk(0), u.data...); reason != "" {
+		t.Fatal(reason)
+	}
+}
+
+// expiredUploads has an upload removed that nobody wants any more; one that an operation loads stays until that is closed.
+func (s *stack) expiredUploads(t *testing.T, w wanted, data []byte) {
+	first := s.child(t, "")
+	abandoned, loading := w.upload(data), w.upload(data)
+	s.sentTo(t, abandoned)
+	s.sentTo(t, loading)
+	operation := newUUID()
+	s.loaded(t, loading.load(operation))
+	check.Must(s.super.Exec("UPDATE ledger.reservation SET kept_until = now() WHERE operation_id IN ($1, $2)",
+		string(abandoned.id), string(loading.id)))(t)
+	if _, reason := s.ask(t, abandoned.asking()); reason != command.ReasonNotFound {
+		t.Errorf("an expired upload: %q", reason)
+	}
+	first.kill()
+	second := s.child(t, "") // an agent sweeps when it starts
+	check.Eventually(t, "an expired upload stays", func() bool { return s.uploadsLeft(t, abandoned) == "" })
+	if left := s.uploadsLeft(t, loading); left != "file" {
+		t.Errorf("left of one that is loaded: %q", left)
+	}
+	s.done(t, closing(operation))
+	second.kill()
+	s.child(t, "")
+	check.Eventually(t, "an upload stays whose restore is closed", func() bool { return s.uploadsLeft(t, loading) == "" })
+}
+
+// An agent that dies while it loads an upload leaves the database as it is; the next one makes the copy again, or finds it whole.
+func TestCrashWhileLoadingAnUpload(t *testing.T) {
+	t.Parallel()
+	r := newRestoreCrash(t)
+	data := zipped("CREATE TABLE word (said text);\nINSERT INTO word VALUES ('old');\n")
+	for i, point := range []string{
+		"agent.restore.reserved", "agent.restore.database-created", "agent.restore.loaded", "agent.restore.shut", "agent.restore.granted",
+		"agent.restore.ready", crash.BackupFinished,
+	} {
+		if !turn(i, 0, 3) {
+			continue
+		}
+		t.Run(strings.TrimPrefix(point, "agent."), func(t *testing.T) {
+			r.renew(t)
+			maker := r.child(t, "")
+			u := r.sent(t, r.w, data)
+			maker.kill()
+			operation := newUUID()
+			r.child(t, point).diesOver(t, r.stack, u.load(operation))
+			r.serves(t, "new")
+			next := r.child(t, "")
+			defer next.kill()
+			if report := r.loaded(t, u.load(operation)); report.State != command.LoadReady {
+				t.Fatalf("%+v", report)
+			}
+			r.marked(t, operation)
+			r.done(t, r.w.switching(operation))
+			r.serves(t, "old")
+			r.discarded(t, r.w, operation)
+			r.ask(t, u.drop())
+			r.noOrphans(t)
+		})
+	}
+}

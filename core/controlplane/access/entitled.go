@@ -1,0 +1,59 @@
+package access
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// A transfer may take hours. Who loses the key, or the membership, meanwhile moves no more of it after entitledFor and the next
+// chunk. Looking may take no longer than lookTime of the transfer.
+const (
+	entitledFor = 5 * time.Second
+	lookTime    = time.Second
+)
+
+// entitled is the content of a transfer for as long as the caller may move it. An outage of the store takes it from nobody.
+type entitled struct {
+	io.Reader
+	clock func() time.Time
+	holds func() error
+	until time.Time // when to look again
+}
+
+// Seeing returns body as it can be read for as long as the caller may see the database: then reading it ends with
+// DATABASE_NOT_FOUND.
+func (r Reached) Seeing(ctx context.Context, p *plane.Plane, body io.Reader) io.Reader {
+	return entitling(ctx, p, body, func(ctx context.Context) error { return r.Holds(ctx, p) })
+}
+
+// Keeping returns body as it can be read for as long as the caller has the same standing on the database, likewise.
+func (r Reached) Keeping(ctx context.Context, p *plane.Plane, body io.Reader) io.Reader {
+	return entitling(ctx, p, body, func(ctx context.Context) error {
+		return p.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error { return r.StillHolds(ctx, tx) })
+	})
+}
+
+func entitling(ctx context.Context, p *plane.Plane, body io.Reader, holds func(context.Context) error) io.Reader {
+	clock := p.Clock.Now
+	return &entitled{Reader: body, clock: clock, until: clock().Add(entitledFor), holds: func() error {
+		ctx, cancel := context.WithTimeout(ctx, lookTime)
+		defer cancel()
+		return holds(ctx)
+	}}
+}
+
+// Read implements io.Reader.
+func (b *entitled) Read(p []byte) (int, error) {
+	if now := b.clock(); !now.Before(b.until) {
+		if err := b.holds(); fault.Has(err, fault.DatabaseNotFound) {
+			return 0, err
+		}
+		b.until = b.clock().Add(entitledFor)
+	}
+	return b.Reader.Read(p)
+}
