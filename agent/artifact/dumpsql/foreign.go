@@ -155,7 +155,7 @@ func withoutIfNotExists(words []string) []string {
 	return words
 }
 
-// extension allows CREATE EXTENSION [IF NOT EXISTS] name [WITH] [SCHEMA name]: no other version, and nothing that it needs besides.
+// extension allows CREATE EXTENSION [IF NOT EXISTS] name [WITH] [SCHEMA name]: no other version, and nothing besides.
 func (f Foreign) extension(sql []byte) string {
 	words := head(sql)
 	rest := withoutIfNotExists(words[2:])
@@ -253,7 +253,8 @@ var portableCalls = []string{"set_config", "setval", "lo_create", "lo_open", "lo
 // callsPortably recognises SELECT pg_catalog.setval('public.s', 5, true); with nothing but literals.
 func callsPortably(sql []byte) bool {
 	words := head(sql)
-	if len(words) < 6 || words[1] != "pg_catalog" || words[2] != "." || words[4] != "(" || !slices.Contains(portableCalls, words[3]) {
+	if len(words) < 6 || words[1] != "pg_catalog" || words[2] != "." || words[4] != "(" ||
+		!slices.Contains(portableCalls, words[3]) {
 		return false
 	}
 	if words[3] == "set_config" && !portableSettings[strings.Trim(words[5], "'")] {
