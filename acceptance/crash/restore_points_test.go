@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/artifact"
@@ -84,10 +85,9 @@ func failingRestores(managed, plain *restorable) (cases []killing) {
 
 // restoresAtTheAgent have it die over them. A managed one is advanced before and after.
 func restoresAtTheAgent(managed, plain *restorable) (cases []killing) {
-	points := []string{
-		crash.SwitchAdmitted, crash.SwitchGateClosed, crash.SwitchAlone, crash.SwitchRenamed, crash.SwitchReconnected,
-		crash.SwitchOpened, crash.SwitchReply, crash.DiscardReply,
-	}
+	points := slices.DeleteFunc(slices.Clone(crash.Points), func(p string) bool {
+		return !strings.HasPrefix(p, "agent.restore.") || p == crash.SwitchUndone
+	})
 	for _, p := range artifact.LoadPoints {
 		points = append(points, "agent."+p)
 	}
