@@ -57,7 +57,8 @@ var uploading = []Scenario{
 		u := ada.Announces(made.ID, file)
 		s.That(ada.puts(u, "", other).Status == 204, "it is not taken")
 		done := ada.Completes(made.ID, u)
-		s.That(done.Status == "failed" && done.Error != nil && done.Error.Code == "VALIDATION_ERROR", "it ended as %+v: %+v", done, done.Error)
+		s.That(done.Status == "failed" && done.Error != nil && done.Error.Code == "VALIDATION_ERROR",
+			"it ended as %+v: %+v", done, done.Error)
 		s.That(session.Alive(), "a session was ended")
 		s.hasNotes(ada, made, "kept")
 	}},

@@ -32,8 +32,8 @@ func (r Restores) CompleteUpload(
 	return ask[wire.OperationWithMessage](ctx, r.c, post(b, uploadsPath+"/complete", string(database)), opts)
 }
 
-// SendUpload sends a file as an upload. Where that breaks off, it asks how much has come, and goes on from there; so it may also be
-// called again after the program has ended. It gives up where it breaks off at the same byte Config.Attempts times.
+// SendUpload sends a file as an upload. Where that breaks off, it asks how much has come, and goes on from there; so it may
+// also be called again after the program has ended. It gives up where it breaks off at the same byte Config.Attempts times.
 func (r Restores) SendUpload(
 	ctx context.Context, database id.DatabaseID, of id.UploadID, file io.ReaderAt, size int64, opts ...Option,
 ) error {
@@ -116,7 +116,7 @@ func (s *sending) put(ctx context.Context, part string, body io.Reader, length i
 		request.Body = http.NoBody
 	}
 	s.c.authorize(request.Header)
-	response, err := s.c.http.Do(request)
+	response, err := s.c.http.Do(request) //nolint:bodyclose // readAll does
 	if err != nil {
 		return fmt.Errorf("apiclient: no answer: %w", err)
 	}

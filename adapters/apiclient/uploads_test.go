@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 const dump = "a dump of twenty-four by."
@@ -43,7 +44,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 		if code != "" {
-			w.WriteHeader(map[string]int{"BACKUP_CONFLICT": 409, "AGENT_ERROR": 502, "UPLOAD_NOT_FOUND": 404, "REQUEST_TIMEOUT": 408}[code])
+			w.WriteHeader(fault.Code(code).Status())
 			_, _ = io.WriteString(w, `{"error":{"code":"`+code+`","message":"m","details":[]}}`)
 			return
 		}

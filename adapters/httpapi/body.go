@@ -41,8 +41,8 @@ func JSON[T any]() Body {
 // IsJSON reports whether the route takes a JSON body.
 func (b Body) IsJSON() bool { return b.kind == jsonAccepted }
 
-// Stream leaves the body to the handler, which reads it from Request.Stream. Where types are named, it is one of these, or of none,
-// and its length is known.
+// Stream leaves the body to the handler, which reads it from Request.Stream. Where types are named, it is one of these, or of
+// none, and its length is known.
 func Stream(types ...string) Body { return Body{kind: streamAccepted, types: types} }
 
 // IsStream reports whether the route takes a stream of certain types.

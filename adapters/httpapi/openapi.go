@@ -174,8 +174,9 @@ func (route *Route) parameters() (list []object) {
 	if route.Body.IsStream() {
 		list = append(list, object{
 			"name": upload.Header, "in": "header", "example": "bytes 0-1048575/5242880",
-			"description": "The part that the body is; the whole where it is absent. `bytes */5242880` without a body asks how much has come.",
-			"schema":      object{"type": "string"},
+			"description": "The part that the body is; the whole where it is absent. " +
+				"`bytes */5242880` without a body asks how much has come.",
+			"schema": object{"type": "string"},
 		})
 	}
 	if route.Idempotency != Absent {

@@ -19,7 +19,10 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 		{Tag{"Query timeouts", "How long the sessions of a database may take"}, timeoutRoutes{uc.QueryTimeouts}.routes()},
 		{Tag{"Backups", "Backup files of a database"}, backupRoutes{uc.Backups}.routes()},
 		{Tag{"Certificates", "Signed proofs that backups can be restored"}, certificateRoutes{uc.Certificates}.routes()},
-		{Tag{"Restores", "Bringing a database back to one of its backups"}, slices.Concat(restoreRoutes{uc.Restores}.routes(), uploadRoutes{uc.Uploads}.routes())},
+		{
+			Tag{"Restores", "Bringing a database back to one of its backups, or to a dump of your own"},
+			slices.Concat(restoreRoutes{uc.Restores}.routes(), uploadRoutes{uc.Uploads}.routes()),
+		},
 		{Tag{"Extensions", "PostgreSQL extensions of a database"}, extensionRoutes{uc.Extensions}.routes()},
 		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
 		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},

@@ -27,11 +27,12 @@ type Load struct {
 	Compare bool `json:"compare"`
 }
 
-// Source is a backup file, or an upload where Upload is set: then DatabaseID is that of the copy, and Filename and ManifestSHA256
-// are empty. ReasonNotFound: there is none of that name. ReasonInvalid in the report: an upload is not of SizeBytes with SHA256, or
-// what is in it is refused.
+// Source is a backup file, or an upload where Upload is set: then DatabaseID is that of the copy, and Filename and
+// ManifestSHA256 are empty. ReasonNotFound: there is none of that name. ReasonInvalid in the report: an upload is not of
+// SizeBytes with SHA256, or what is in it is refused.
 //
-// An agent keeps an upload that an operation loads until the operation is closed, or its restore has switched, whenever it expires.
+// An agent keeps an upload that an operation loads until the operation is closed, or its restore has switched, whenever it
+// expires.
 type Source struct {
 	DatabaseID id.DatabaseID   `json:"databaseId"`
 	Filename   backup.Filename `json:"filename"`
@@ -119,8 +120,8 @@ type LoadReport struct {
 	State    LoadState `json:"state"`
 	Stage    string    `json:"stage"`    // one of restore.Parts
 	Progress int       `json:"progress"` // percent of the file's bytes
-	// Reason is of LoadFailed. ReasonInvalid: the backup itself is to blame, its files are damaged or it does not come back equal.
-	// ReasonStorageFull: there is no room for the copy.
+	// Reason is of LoadFailed. ReasonInvalid: the backup itself is to blame, its files are damaged or it does not come back
+	// equal. ReasonStorageFull: there is no room for the copy.
 	Reason    Reason `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"` // of LoadFailed; fit for the customer
 	SizeBytes int64  `json:"sizeBytes,omitempty"`

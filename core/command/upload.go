@@ -7,8 +7,8 @@ import (
 )
 
 // An upload is a file of a customer that comes to the server of a database in chunks, to be restored from. It belongs to no
-// operation: OpenUpload keeps room for it until it expires, Chunks append to it, Load reads it, and DropUpload ends it. It is known
-// by its database and its identifier, and outlives the agent's process.
+// operation: OpenUpload keeps room for it until it expires, Chunks append to it, Load reads it, and DropUpload ends it. It is
+// known by its database and its identifier, and outlives the agent's process.
 
 // OpenUpload makes sure that the server keeps an upload, and the room for all of it, until it expires. It may come again, and
 // answers how far the upload is. ReasonNotFound: the server has no such database. ReasonStorageFull: there is
@@ -55,11 +55,12 @@ func (q OpenUpload) Check() error {
 	return checkUpload(q.DatabaseID, q.UploadID, q.SizeBytes)
 }
 
-// Chunk appends the bytes that come with it to an upload; see ports.Agent.Send. Of a chunk that breaks off, what has come is kept.
-// Its answer comes when all of it is safe on disk.
+// Chunk appends the bytes that come with it to an upload; see ports.Agent.Send. Of a chunk that breaks off, what has come is
+// kept. Its answer comes when all of it is safe on disk.
 //
-// ReasonNotFound: there is no such upload. ReasonBusy: another chunk of it is coming at this moment. ReasonConflict: Offset is not
-// how far the upload is. ReasonInvalid: the chunk goes beyond the upload's size. ReasonStorageFull: the disk is full after all.
+// ReasonNotFound: there is no such upload. ReasonBusy: another chunk of it is coming at this moment. ReasonConflict: Offset is
+// not how far the upload is. ReasonInvalid: the chunk goes beyond the upload's size. ReasonStorageFull: the disk is full after
+// all.
 type Chunk struct {
 	Returns[Uploaded] `json:"-"`
 	DatabaseID        id.DatabaseID `json:"-" path:"id"`

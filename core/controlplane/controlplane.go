@@ -85,7 +85,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
-		Uploads:       uploads.New(shared, restoring),
+		Uploads:       uploads.New(shared, restoring.FromUpload),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),

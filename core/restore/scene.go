@@ -71,8 +71,8 @@ func (s Scene) AdmitsPlain(b *backup.Backup, now time.Time) error {
 	return s.idle()
 }
 
-// AdmitsUpload decides about a restore from a dump of the customer's own, which is only for a database with a single login: it says
-// nothing about others. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT.
+// AdmitsUpload decides about a restore from a dump of the customer's own, which is only for a database with a single login: it
+// says nothing about others. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT.
 func (s Scene) AdmitsUpload() error {
 	if s.Database.RoleModel == database.Managed {
 		return conflictf("the database has managed SQL roles: a dump of your own cannot be restored")

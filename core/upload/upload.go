@@ -26,13 +26,13 @@ type Upload struct {
 const (
 	// Lifetime is how long a customer has from the announcement until the upload is complete.
 	Lifetime = time.Hour
-	// Grace is how much longer a server keeps one by itself. Before that it is told when an upload has ended: a restore that has to
-	// wait finds it, and what nobody knows of any more is removed all the same.
+	// Grace is how much longer a server keeps one by itself. Before that it is told when an upload has ended: a restore that
+	// has to wait finds it, and what nobody knows of any more is removed all the same.
 	Grace = 24 * time.Hour
 	// MostBytes bounds one upload, compressed.
 	MostBytes = 10 << 30
-	// MostOpen and MostOpenBytes bound those that an account has at a time, on all of its databases together: each holds room on a
-	// server from its announcement until it has ended.
+	// MostOpen and MostOpenBytes bound those that an account has at a time, on all of its databases together: each holds room
+	// on a server from its announcement until it has ended.
 	MostOpen      = 4
 	MostOpenBytes = 2 * MostBytes
 )
@@ -72,7 +72,8 @@ func Admits(beside []Upload, u Upload) error {
 	}
 	switch {
 	case len(beside) >= MostOpen:
-		return fault.New(fault.BackupStorageFull, "the account has %d uploads: complete them, or wait until they have expired", len(beside))
+		return fault.New(fault.BackupStorageFull,
+			"the account has %d uploads: complete them, or wait until they have expired", len(beside))
 	case bytes > MostOpenBytes:
 		return fault.New(fault.BackupStorageFull,
 			"with this one the uploads of the account would have %d bytes, and %d is the most", bytes, int64(MostOpenBytes))

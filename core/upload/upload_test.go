@@ -146,7 +146,8 @@ func TestPieces(t *testing.T) {
 // written in the one form of the standard.
 func FuzzContentRange(f *testing.F) {
 	for _, header := range []string{
-		"", "bytes 0-999/1000", "bytes */1000", "bytes 999-999/1000", "bytes 5-4/1000", "bytes 0-18446744073709551615/1000", "bytes 0-9/*",
+		"", "bytes 0-999/1000", "bytes */1000", "bytes 999-999/1000", "bytes 5-4/1000",
+		"bytes 0-18446744073709551615/1000", "bytes 0-9/*",
 		"BYTES 00-09/01000", "bytes 0-9/1000\x00", "bytes ٠-٩/1000", "-", "bytes */", "bytes /",
 	} {
 		f.Add(header, int64(10), int64(1000))

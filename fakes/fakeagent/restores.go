@@ -78,7 +78,7 @@ func (s *Server) sourceOf(c command.Load) (source *held, why string) {
 			return nil, ""
 		}
 		text, why := u.uploaded(c.Source)
-		return &held{contents: text, extensions: map[extension.Name]installed{}}, why
+		return &held{text, make(map[extension.Name]installed)}, why
 	}
 	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename}]
 	if found == nil {

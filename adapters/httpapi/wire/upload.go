@@ -15,7 +15,7 @@ type AnnounceUpload struct {
 // Upload is where to send the dump, and until when.
 type Upload struct {
 	UploadID  id.UploadID `json:"uploadId"`
-	UploadURL string      `json:"uploadUrl" example:"/api/v1/databases/5c1e7c2e-58c4-4d44-9f0a-3f3f2bb1f1de/backups/restore-upload/..."`
+	UploadURL string      `json:"uploadUrl" example:"/api/v1/databases/.../backups/restore-upload/..."`
 	ExpiresAt time.Time   `json:"expiresAt"`
 }
 

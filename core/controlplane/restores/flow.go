@@ -170,7 +170,9 @@ func (t turn) waits(ctx context.Context) (waits bool, err error) {
 // ask sends the command. A permanent refusal is returned as a report of failure.
 func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
 	err = t.Call(ctx, "load", func(ctx context.Context, f ports.Fence) (err error) {
-		report, err = ports.Do(ctx, t.agent, f, command.Load{DatabaseID: t.record.ID, Compare: t.Input.Upload == nil, Source: t.source()})
+		report, err = ports.Do(ctx, t.agent, f, command.Load{
+			DatabaseID: t.record.ID, Compare: t.Input.Upload == nil, Source: t.source(),
+		})
 		return err
 	})
 	if plane.RefusedForGood(err) {

@@ -6,7 +6,6 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -16,38 +15,38 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Complete queues the restore from an upload of which all has come; its size and SHA-256 are compared with the announcement before
-// anything of it is read. The same request again returns the same operation, until that has ended. UPLOAD_NOT_FOUND.
-// BACKUP_CONFLICT: a part is missing. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT: see restore.Scene.AdmitsUpload. AGENT_ERROR,
-// AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
+// Complete queues the restore from an upload of which all has come; its size and SHA-256 are compared with the announcement
+// before anything of it is read. The same request again returns the same operation, until that has ended. UPLOAD_NOT_FOUND.
+// BACKUP_CONFLICT: a part is missing. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT: see restore.Scene.AdmitsUpload.
+// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
 func (u *Uploads) Complete(ctx context.Context, r access.Reached, of id.UploadID) (o operation.Operation, err error) {
 	release, err := r.PermitCall(ctx, u.plane, account.Own, rollout.RestoreUpload)
 	if err != nil {
 		return o, err
 	}
 	defer release()
-	whole := upload.NotFound()
+	missing := upload.NotFound()
 	if found, err := u.taking(ctx, r.Record().ID, of); err == nil {
 		received, err := u.received(ctx, r.Record(), found)
 		if err != nil {
 			return o, err
 		}
-		whole = found.Complete(received)
+		missing = found.Complete(received)
 	}
 	fresh := false
 	err = r.Update(ctx, u.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
-		o, fresh, err = u.queue(ctx, tx, locked, r, of, whole)
+		o, fresh, err = u.queue(ctx, tx, locked, r, of, missing)
 		return err
 	})
 	if err == nil && fresh {
-		u.plane.Work.Reserved(restores.Kind)
+		u.plane.Work.Reserved(o.Kind)
 	}
 	return o, err
 }
 
 // queue returns the operation that the upload is for already, or a fresh one where it is whole.
 func (u *Uploads) queue(
-	ctx context.Context, tx ports.Tx, locked database.Record, r access.Reached, of id.UploadID, whole error,
+	ctx context.Context, tx ports.Tx, locked database.Record, r access.Reached, of id.UploadID, missing error,
 ) (o operation.Operation, fresh bool, err error) {
 	found, err := tx.Uploads().Get(ctx, locked.ID, of)
 	switch {
@@ -58,10 +57,11 @@ func (u *Uploads) queue(
 		return o, false, err
 	case !found.Takes(u.plane.Clock.Now()):
 		return o, false, upload.NotFound()
-	case whole != nil:
-		return o, false, whole
+	case missing != nil:
+		return o, false, missing
 	}
-	o, err = u.restores.FromUpload(ctx, tx, locked, r, restore.Upload{ID: found.ID, SizeBytes: found.SizeBytes, SHA256: found.SHA256})
+	whole := restore.Upload{ID: found.ID, SizeBytes: found.SizeBytes, SHA256: found.SHA256}
+	o, err = u.restore(ctx, tx, locked, r, whole)
 	if err != nil {
 		return o, false, err
 	}

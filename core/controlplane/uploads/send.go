@@ -24,9 +24,10 @@ type Content struct {
 	Body   io.Reader
 }
 
-// Send streams a piece of an upload to its server, or only asks how far it is, and returns how much of it is safe there. Of a piece
-// that breaks off, what has come is kept. UPLOAD_NOT_FOUND. VALIDATION_ERROR: see upload.Piece. BACKUP_CONFLICT: the piece does not
-// begin where the upload ends, or another one is coming. BACKUP_STORAGE_FULL, AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE.
+// Send streams a piece of an upload to its server, or only asks how far it is, and returns how much of it is safe there. Of a
+// piece that breaks off, what has come is kept. UPLOAD_NOT_FOUND. VALIDATION_ERROR: see upload.Piece. BACKUP_CONFLICT: the
+// piece does not begin where the upload ends, or another one is coming. BACKUP_STORAGE_FULL, AGENT_ERROR,
+// AGENT_ROUTE_UNAVAILABLE.
 //
 // It counts against the caller's account and the server as a download does: RATE_LIMITED, SERVER_BUSY. It ends with
 // UPLOAD_NOT_FOUND when the upload expires, and with DATABASE_NOT_FOUND soon after the caller may no longer send it. Errors of

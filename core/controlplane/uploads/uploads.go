@@ -9,9 +9,9 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/slot"
@@ -22,15 +22,20 @@ import (
 // Uploads are the use cases. A dump is announced, sent in as many pieces as its sender likes, and completed, which restores the
 // database from it. Its bytes are on the database server alone.
 type Uploads struct {
-	plane    *plane.Plane
-	restores *restores.Restores
-	sending  *plane.Gate
+	plane   *plane.Plane
+	restore Restoring
+	sending *plane.Gate
 }
 
+// Restoring queues the restore from an upload, in a transaction that has locked its database.
+type Restoring func(
+	ctx context.Context, tx ports.Tx, locked database.Record, r access.Reached, u restore.Upload,
+) (operation.Operation, error)
+
 // New makes the use cases, and registers their periodic task.
-func New(p *plane.Plane, r *restores.Restores) *Uploads {
+func New(p *plane.Plane, r Restoring) *Uploads {
 	c := p.Config
-	u := &Uploads{plane: p, restores: r, sending: plane.NewGate(
+	u := &Uploads{plane: p, restore: r, sending: plane.NewGate(
 		slot.Limits{PerAccount: c.DownloadsPerAccount, Share: c.DownloadsPerAccount, PerServer: c.DownloadsPerServer}, c.DownloadWait,
 		"the account sends too many uploads at a time", "too many uploads to this database server at the moment",
 	)}
@@ -38,10 +43,10 @@ func New(p *plane.Plane, r *restores.Restores) *Uploads {
 	return u
 }
 
-// Announce makes an upload, and has the server keep the room for it. One of the same database that is not complete ends: its sender
-// may not have heard of it. FORBIDDEN: anyone but the owner. VALIDATION_ERROR. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT: see
-// restore.Scene.AdmitsUpload. BACKUP_STORAGE_FULL: the account has too many, or the server has no room. AGENT_ERROR,
-// AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
+// Announce makes an upload, and has the server keep the room for it. One of the same database that is not complete ends: its
+// sender may not have heard of it. FORBIDDEN: anyone but the owner. VALIDATION_ERROR. MANAGED_ROLE_CONFLICT,
+// DATABASE_STATE_CONFLICT: see restore.Scene.AdmitsUpload. BACKUP_STORAGE_FULL: the account has too many, or the server has no
+// room. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
 func (u *Uploads) Announce(ctx context.Context, r access.Reached, size int64, sha256 string) (made upload.Upload, err error) {
 	if err := r.Permit(account.Own, rollout.RestoreUpload); err != nil {
 		return made, err
@@ -111,8 +116,8 @@ func (u *Uploads) add(ctx context.Context, r access.Reached, made upload.Upload)
 	})
 }
 
-// open has the server keep the room. If it does not, or the upload has ended meanwhile, whatever there is of it is removed, now or
-// by the periodic task.
+// open has the server keep the room. If it does not, or the upload has ended meanwhile, whatever there is of it is removed, now
+// or by the periodic task.
 func (u *Uploads) open(ctx context.Context, r database.Record, made upload.Upload) error {
 	agent, err := u.plane.AgentOf(ctx, r.ServerID)
 	if err == nil {
