@@ -57,12 +57,15 @@ func (c *customer) name() string {
 
 func (c *customer) qualified() string { return c.schemas[c.upTo(len(c.schemas))] + "." + c.name() }
 
-// routine is a name that need not be quoted, perhaps.
+// routine is a name that need not be quoted, perhaps, and then is in a schema of its own.
 func (c *customer) routine() string {
-	if c.begins && c.upTo(3) == 1 {
-		return c.schemas[len(c.schemas)-1] + "." + c.pick("begin", "atomic", "declare")
+	if !c.begins || c.upTo(3) != 1 {
+		return c.qualified()
 	}
-	return c.qualified()
+	c.made++
+	schema := fmt.Sprint("own", c.made)
+	c.do("CREATE SCHEMA %s", schema)
+	return schema + "." + c.pick("begin", "atomic", "declare")
 }
 
 func (c *customer) text() string { return pq.QuoteLiteral(c.inside()) }
