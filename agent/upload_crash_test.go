@@ -122,8 +122,8 @@ func TestCrashWhileLoadingAnUpload(t *testing.T) {
 	r := newRestoreCrash(t)
 	data := zipped("CREATE TABLE word (said text);\nINSERT INTO word VALUES ('old');\n")
 	for i, point := range []string{
-		"agent.restore.reserved", "agent.restore.database-created", "agent.restore.loaded", "agent.restore.shut", "agent.restore.granted",
-		"agent.restore.ready", crash.BackupFinished,
+		"agent.restore.reserved", "agent.restore.database-created", "agent.restore.loaded", "agent.restore.shut",
+		"agent.restore.granted", "agent.restore.ready", crash.BackupFinished,
 	} {
 		if !turn(i, 0, 3) {
 			continue

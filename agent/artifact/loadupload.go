@@ -205,7 +205,8 @@ func plainDump(text io.Reader) (io.Reader, error) {
 
 // judge knows the extensions that whoever may create objects in a database can make.
 func (b *Backuper) judge(ctx context.Context, copied *isolated, owner string) (f dumpsql.Foreign, err error) {
-	names, err := column(ctx, copied.admin, "trusted extensions", `SELECT DISTINCT name FROM pg_available_extension_versions WHERE trusted`)
+	const query = `SELECT DISTINCT name FROM pg_available_extension_versions WHERE trusted`
+	names, err := column(ctx, copied.admin, "trusted extensions", query)
 	trusted := map[string]bool{}
 	for _, name := range names {
 		trusted[dumpsql.QuoteName(name)] = true

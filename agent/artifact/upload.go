@@ -143,7 +143,9 @@ func (b *Backuper) countUpload(ctx context.Context, upload id.UploadID, received
 }
 
 // Receive appends a chunk of so many bytes to an upload; see command.Chunk. Closing the body breaks off a read of it.
-func (b *Backuper) Receive(ctx context.Context, q command.Chunk, size int64, body io.ReadCloser) (got command.Uploaded, err error) {
+func (b *Backuper) Receive(
+	ctx context.Context, q command.Chunk, size int64, body io.ReadCloser,
+) (got command.Uploaded, err error) {
 	broken := make(chan struct{})
 	stop := sync.OnceFunc(func() {
 		close(broken)

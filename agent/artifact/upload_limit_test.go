@@ -61,7 +61,8 @@ func TestUploadsThatNeverEndAreEnded(t *testing.T) {
 		said string
 	}{
 		"a loop that catches its end": {
-			code("LOOP BEGIN PERFORM pg_sleep(600); " + again), 2 * time.Second, "the restore took longer than 2s; it was ended in statement 5 on line",
+			code("LOOP BEGIN PERFORM pg_sleep(600); " + again), 2 * time.Second,
+			"the restore took longer than 2s; it was ended in statement 5 on line",
 		},
 		"small statements": {small.String(), 2 * time.Second, "the restore took longer than 2s; it was ended in statement"},
 		"rows": {

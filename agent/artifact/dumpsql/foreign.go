@@ -72,8 +72,8 @@ func head(sql []byte) (words []string) {
 	return words
 }
 
-// folded is a keyword or plain name as the server sees it, which folds only ASCII. Literals and quoted names keep their quotes, so
-// they are no keyword.
+// folded is a keyword or plain name as the server sees it, which folds only ASCII. Literals and quoted names keep their quotes,
+// so they are no keyword.
 func folded(text string) string {
 	if !identStart(text[0]) {
 		return text
@@ -155,7 +155,7 @@ func withoutIfNotExists(words []string) []string {
 	return words
 }
 
-// extension allows CREATE EXTENSION [IF NOT EXISTS] name [WITH] [SCHEMA name]: neither another version, nor what it needs besides.
+// extension allows CREATE EXTENSION [IF NOT EXISTS] name [WITH] [SCHEMA name]: no other version, and nothing besides.
 func (f Foreign) extension(sql []byte) string {
 	words := head(sql)
 	rest := withoutIfNotExists(words[2:])
@@ -253,7 +253,8 @@ var portableCalls = []string{"set_config", "setval", "lo_create", "lo_open", "lo
 // callsPortably recognises SELECT pg_catalog.setval('public.s', 5, true); with nothing but literals.
 func callsPortably(sql []byte) bool {
 	words := head(sql)
-	if len(words) < 6 || words[1] != "pg_catalog" || words[2] != "." || !slices.Contains(portableCalls, words[3]) || words[4] != "(" {
+	if len(words) < 6 || words[1] != "pg_catalog" || words[2] != "." || words[4] != "(" ||
+		!slices.Contains(portableCalls, words[3]) {
 		return false
 	}
 	if words[3] == "set_config" && !portableSettings[strings.Trim(words[5], "'")] {
@@ -294,11 +295,12 @@ func isLiteral(text string) bool {
 
 // copiesFromStdin recognises COPY name [(columns)] FROM stdin, so that no other FROM of the statement is taken for that one.
 func copiesFromStdin(sql []byte) bool {
-	expect, parens := "name", 0
-	for from, text := range Tokens(sql) {
+	expect, parens := "copy", 0
+	for _, text := range Tokens(sql) {
 		word := folded(text)
 		switch {
-		case from == 0: // COPY
+		case expect == "copy":
+			expect = "name"
 		case word == "(" && expect == "from":
 			parens++
 		case word == ")" && parens > 0:

@@ -14,8 +14,8 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Upload is a file that a customer sends piece by piece. It stands in a folder beside those of the databases, under a name that is
-// made of two UUIDs.
+// Upload is a file that a customer sends piece by piece. It stands in a folder beside those of the databases, under a name that
+// is made of two UUIDs.
 type Upload struct {
 	Database id.DatabaseID
 	ID       id.UploadID
