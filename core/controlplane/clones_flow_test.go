@@ -149,6 +149,20 @@ func TestACloneThatFails(t *testing.T) {
 
 // A refusal to tidy up, or to prove the log-in, takes a clone from nobody that is whole.
 func TestACloneThatIsWholeStays(t *testing.T) {
+	t.Run("its owner holds every connection", func(t *testing.T) {
+		w := newCloneWorld(t)
+		w.cloned("")
+		w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+			if c.Method == "EnsureDatabase" && c.CallIndex > 0 {
+				f.Before = command.Refuse(command.ReasonUnavailable, "no server connection")
+			}
+			return f
+		})
+		w.untilClone(clone.Settling)
+		equal(t, "tried again", w.lastOfSource().Status, operation.Running)
+		w.work(w.ControlPlane)
+		equal(t, "status", w.lastOfSource().Status, operation.Succeeded)
+	})
 	for method, n := range map[string]int{"Discard": 0, "EnsureDatabase": 1} {
 		t.Run(method, func(t *testing.T) {
 			w := newCloneWorld(t)

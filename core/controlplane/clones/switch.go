@@ -2,6 +2,7 @@ package clones
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/clone"
@@ -66,8 +67,9 @@ func (t turn) update(ctx context.Context, tx ports.Tx, change func(*database.Rec
 	return tx.Databases().Save(ctx, stored)
 }
 
-// settle has given up what only the making needed, a file too, and the owner's log-in proved. A refusal for good changes nothing
-// about the clone, which is whole and equal: its owner may even have set another password by now.
+// settle has given up what only the making needed, a file too, and the owner's log-in proved. A refusal for good, or one each time,
+// changes nothing about the clone, which is whole and equal: its owner may even have set another password by now, or use all
+// connections that it has.
 func (t turn) settle(ctx context.Context) (work.Next, error) {
 	spec, err := drafts.Spec(ctx, t.c.plane, t.record)
 	if err != nil {
@@ -78,9 +80,11 @@ func (t turn) settle(ctx context.Context) (work.Next, error) {
 		told command.Returning[command.None]
 	}{{"discard", command.Discard{DatabaseID: t.record.ID}}, {"prove", spec}} {
 		err := t.Call(ctx, s.call, func(ctx context.Context, f ports.Fence) error { return ports.Tell(ctx, t.agent, f, s.told) })
-		if plane.RefusedForGood(err) {
+		var answer *command.Refusal
+		switch {
+		case plane.RefusedForGood(err), errors.As(err, &answer) && t.of.Attempts >= restore.MostSwitches:
 			t.Log("clone."+s.call+"_refused", err)
-		} else if err != nil {
+		case err != nil:
 			return work.Next{}, err
 		}
 	}
