@@ -11,13 +11,15 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/artifact/store"
 )
 
 // What backups have left may stay for long, and is looked for every few seconds. The log says it once a minute.
 func TestWhatBackupsHaveLeftDoesNotFillTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, said := observer.New(zap.WarnLevel)
-		nowhere := artifact.New(artifact.Config{Host: "/nonexistent", Port: 1, User: "x", Maintenance: "x"}, nil)
+		files := store.New(t.TempDir(), store.Options{Reserve: 1})
+		nowhere := artifact.New(artifact.Config{Host: "/nonexistent", Port: 1, User: "x", Maintenance: "x"}, files)
 		a := &Agent{log: zap.New(core), backuper: nowhere}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()

@@ -152,11 +152,9 @@ func TestACloneThatIsWholeStays(t *testing.T) {
 	t.Run("its owner holds every connection", func(t *testing.T) {
 		w := newCloneWorld(t)
 		w.cloned("")
-		w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-			if c.Method == "EnsureDatabase" && c.CallIndex > 0 {
-				f.Before = command.Refuse(command.ReasonUnavailable, "no server connection")
-			}
-			return f
+		w.untilClone(clone.Loading)
+		w.inEveryCall("EnsureDatabase", func() fakeagent.Fault {
+			return fakeagent.Fault{Before: command.Refuse(command.ReasonUnavailable, "no server connection")}
 		})
 		w.untilClone(clone.Settling)
 		equal(t, "tried again", w.lastOfSource().Status, operation.Running)

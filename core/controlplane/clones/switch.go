@@ -67,9 +67,9 @@ func (t turn) update(ctx context.Context, tx ports.Tx, change func(*database.Rec
 	return tx.Databases().Save(ctx, stored)
 }
 
-// settle has given up what only the making needed, a file too, and the owner's log-in proved. A refusal for good, or one each time,
-// changes nothing about the clone, which is whole and equal: its owner may even have set another password by now, or use all
-// connections that it has.
+// settle has given up what only the making needed, a file too, and the owner's log-in proved. A refusal for good, or one each
+// time, changes nothing about the clone, which is whole and equal: its owner may even have set another password by now, or use
+// all connections that it has.
 func (t turn) settle(ctx context.Context) (work.Next, error) {
 	spec, err := drafts.Spec(ctx, t.c.plane, t.record)
 	if err != nil {
