@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -35,11 +36,20 @@ const chunksAtOnce = 32
 
 var errManyChunks = command.Refuse(command.ReasonUnavailable, "too many uploads come at a time; send the chunk again")
 
+// chunkPatience is how long a chunk waits for its turn: the sweep looks at uploads too, and a chunk that broke off may not have
+// ended yet.
+const chunkPatience = time.Second
+
 // begin claims an upload for a chunk, which stop breaks off.
-func (a *arrivals) begin(upload id.UploadID, stop func()) (end func(), err error) {
-	done := a.turns.Try("sent " + string(upload))
-	if done == nil {
+func (a *arrivals) begin(ctx context.Context, upload id.UploadID, stop func()) (end func(), err error) {
+	limited, cancel := context.WithTimeout(ctx, chunkPatience)
+	defer cancel()
+	done, err := a.turns.Take(limited, "sent "+string(upload))
+	switch {
+	case err != nil && ctx.Err() == nil:
 		return nil, command.Refuse(command.ReasonBusy, "another chunk of the upload is coming")
+	case err != nil:
+		return nil, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,7 +161,7 @@ func (b *Backuper) Receive(
 		close(broken)
 		_ = body.Close() // the read ends, that is all
 	})
-	end, err := b.arrivals.begin(q.UploadID, stop)
+	end, err := b.arrivals.begin(ctx, q.UploadID, stop)
 	if err != nil {
 		return got, err
 	}

@@ -126,6 +126,6 @@ func Point(name string) {
 	case Stop + name:
 		armed.Store("")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-		time.Sleep(10 * time.Millisecond) // the signal is on its way
+		time.Sleep(250 * time.Millisecond) // the signal is on its way, on a busy machine for long
 	}
 }
