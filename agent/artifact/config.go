@@ -90,15 +90,14 @@ func (c *Config) lockWait() string { return milliseconds(c.LockWait) }
 // milliseconds is a time as PostgreSQL's settings have it.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// sessionOptions override a customer's defaults in the agent's sessions, and what an operator has set for the agent's login: only
-// in this style are times read.
+// sessionOptions override a customer's defaults in the agent's sessions.
 const sessionOptions = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
-	" -c idle_in_transaction_session_timeout=0 -c default_transaction_read_only=off -c DateStyle=ISO,MDY"
+	" -c idle_in_transaction_session_timeout=0 -c default_transaction_read_only=off"
 
 // dumpOptions make sessions of a dump's login read-only from their start, and fix how values are written: pg_dump leaves some of
 // backup.DigestSettings, and how strings are read, to the defaults of the database.
 const dumpOptions = sessionOptions + " -c default_transaction_read_only=on -c idle_session_timeout=0" +
-	" -c IntervalStyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c TimeZone=UTC" +
+	" -c DateStyle=ISO,MDY -c IntervalStyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c TimeZone=UTC" +
 	" -c lc_monetary=C -c quote_all_identifiers=off -c standard_conforming_strings=on"
 
 // sessionPrefix begins the application_name of every session of a backup. A starting agent uses it to find and end its
@@ -115,7 +114,8 @@ func (c *Config) open(database string, op id.OperationID) (*sql.DB, error) {
 func (c *Config) openAs(session, database, options string) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(pq.Config{
 		Host: c.Host, Port: uint16(c.Port), User: c.User, Password: c.Password, Database: database,
-		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: session, Options: sessionOptions + options, ClientEncoding: "UTF8",
+		SSLMode: pq.SSLMode(c.SSLMode), ApplicationName: session, Options: sessionOptions + options,
+		ClientEncoding: "UTF8", Datestyle: "ISO, MDY",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
