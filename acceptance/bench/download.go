@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
@@ -23,16 +22,9 @@ const (
 
 // measureDownload downloads the file of part (c) several times at once, and once slowly, and watches the memory of API and agent.
 func measureDownload(ctx context.Context, b *bench) ([]row, error) {
-	text, err := b.withText(ctx)
+	text, err := b.withBackup(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if text.last == nil {
-		done, err := stack.BackUp(ctx, b.client.Client, text.ID)
-		if err != nil {
-			return nil, err
-		}
-		text.last = &done
 	}
 	processes := []struct {
 		name string

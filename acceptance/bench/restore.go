@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
@@ -26,16 +25,9 @@ const (
 // measureRestore has the agent make the copy of a restore from a backup: database, roles, grants, the schema held against the
 // sidecar, with and without the contents held against the manifest. By hand the same file goes into a new database.
 func measureRestore(ctx context.Context, b *bench) (rows []row, err error) {
-	text, err := b.withText(ctx)
+	text, err := b.withBackup(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if text.last == nil {
-		done, err := stack.BackUp(ctx, b.client.Client, text.ID)
-		if err != nil {
-			return nil, err
-		}
-		text.last = &done
 	}
 	file := b.path("restored.sql.gz")
 	if err := b.client.save(ctx, text, file); err != nil {

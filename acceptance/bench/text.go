@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -52,6 +53,20 @@ func (b *bench) withText(ctx context.Context) (*textDatabase, error) {
 		return nil, err
 	}
 	b.text = text
+	return text, nil
+}
+
+// withBackup is withText with a backup.
+func (b *bench) withBackup(ctx context.Context) (*textDatabase, error) {
+	text, err := b.withText(ctx)
+	if err != nil || text.last != nil {
+		return text, err
+	}
+	done, err := stack.BackUp(ctx, b.client.Client, text.ID)
+	if err != nil {
+		return nil, err
+	}
+	text.last = &done
 	return text, nil
 }
 
