@@ -3,7 +3,6 @@ package backups
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -66,16 +65,9 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 	}
 	if report.State == command.BackupRunning {
 		j.Progress(report.Stage, report.Progress)
-		return work.Again(j.pollAfter(report.Stage)), nil
+		return work.Again(j.PollAfter(report.Stage == operation.StageQueued)), nil
 	}
 	return j.conclude(ctx, report)
-}
-
-func (j backupJob) pollAfter(stage string) time.Duration {
-	if stage == operation.StageQueued {
-		return j.PollAfter(work.PollQueued)
-	}
-	return j.PollAfter(work.PollMost)
 }
 
 // ask sends the command. A permanent refusal is returned as a report of failure.
@@ -91,11 +83,8 @@ func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err er
 		}
 		return err
 	})
-	switch {
-	case command.RefusedFor(err, command.ReasonStorageFull):
-		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonStorageFull}, nil
-	case plane.RefusedForGood(err):
-		return command.BackupReport{State: command.BackupFailed, Reason: command.ReasonFailed}, nil
+	if plane.RefusedForGood(err) {
+		return command.BackupReport{State: command.BackupFailed, Reason: plane.ReasonShown(err)}, nil
 	}
 	return report, err
 }

@@ -2,7 +2,6 @@ package clones
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/clone"
@@ -13,17 +12,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-func reasonOf(err error) command.Reason {
-	var no *command.Refusal
-	if errors.As(err, &no) && no.Reason == command.ReasonStorageFull {
-		return no.Reason
-	}
-	return command.ReasonFailed
-}
-
 // fail commits what the clone fails with, and ends it. Nothing was switched.
 func (t turn) fail(ctx context.Context, cause *fault.Error) (work.Next, error) {
-	if err := t.enter(ctx, clone.Failing, cause, nil); err != nil {
+	if err := t.enter(ctx, clone.Refused, cause, nil); err != nil {
 		return work.Next{}, err
 	}
 	return t.end(ctx, t.failed(cause))
@@ -38,7 +29,7 @@ func (t turn) failed(cause *fault.Error) work.Ending {
 // cancel commits that the clone is canceled, and ends it: whoever takes it up after a crash does not go on with it.
 func (t turn) cancel(ctx context.Context) (work.Next, error) {
 	if t.stage != clone.Canceling {
-		if err := t.enter(ctx, clone.Canceling, nil, nil); err != nil {
+		if err := t.enter(ctx, clone.Cancel, nil, nil); err != nil {
 			return work.Next{}, err
 		}
 	}

@@ -47,7 +47,9 @@ type turn struct {
 
 func (c *Clones) step(ctx context.Context, job *work.Job[clone.Input]) (next work.Next, err error) {
 	t := turn{Job: job, c: c, of: job.Operation()}
-	t.stage = clone.Of(t.of)
+	if t.stage = clone.Of(t.of); t.stage == clone.Queued {
+		t.stage = clone.Making // a worker has it: the agent may have heard of it
+	}
 	if t.source, t.agent, err = c.plane.Site(ctx, t.of); err != nil {
 		return next, err
 	}
@@ -83,11 +85,16 @@ func (c *Clones) step(ctx context.Context, job *work.Job[clone.Input]) (next wor
 	return next, fault.New(fault.InternalError, "a clone has no step from %s to %s", t.stage, cell.Next)
 }
 
-// enter commits a stage, with the cause of one in which the clone fails.
+// enter commits the stage to which an event leads, with the cause of one in which the clone fails.
 func (t *turn) enter(
-	ctx context.Context, s clone.Stage, cause *fault.Error, also func(context.Context, ports.Tx) error,
+	ctx context.Context, on clone.Event, cause *fault.Error, also func(context.Context, ports.Tx) error,
 ) error {
-	err := t.Save(ctx, string(s), func(o *operation.Operation) {
+	cell, err := t.stage.Decide(on)
+	if err != nil {
+		return err
+	}
+	s := cell.Next
+	err = t.Save(ctx, string(s), func(o *operation.Operation) {
 		o.Stage, o.Input, o.ErrorCode, o.ErrorText = string(s), operation.Encode(t.Input), "", ""
 		if cause != nil {
 			o.ErrorCode, o.ErrorText = cause.Code, cause.Message
@@ -100,8 +107,8 @@ func (t *turn) enter(
 }
 
 // next commits a stage whose work is done by the next step.
-func (t turn) next(ctx context.Context, s clone.Stage) (work.Next, error) {
-	return work.Again(0), t.enter(ctx, s, nil, nil)
+func (t turn) next(ctx context.Context, on clone.Event) (work.Next, error) {
+	return work.Again(0), t.enter(ctx, on, nil, nil)
 }
 
 // make has the agent make the database, empty and closed, and says whose it is, so that the jobs for it count as its account's.
@@ -127,9 +134,9 @@ func (t turn) make(ctx context.Context) (work.Next, error) {
 		}
 	}
 	if t.Input.Fresh {
-		return t.next(ctx, clone.Dumping)
+		return t.next(ctx, clone.MadeBare)
 	}
-	return t.next(ctx, clone.Loading)
+	return t.next(ctx, clone.Made)
 }
 
 // dump has the agent make the file, which is nobody's backup. It keeps sending the same command, as for a backup.
@@ -143,21 +150,17 @@ func (t turn) dump(ctx context.Context) (work.Next, error) {
 	})
 	switch {
 	case plane.RefusedForGood(err):
-		return t.fail(ctx, dumpFailed(command.BackupReport{Reason: reasonOf(err)}))
+		return t.fail(ctx, dumpFailed(command.BackupReport{Reason: plane.ReasonShown(err)}))
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.BackupRunning:
 		t.Progress(string(clone.Dumping), t.percent(clone.Dumping, report.Progress))
-		most := work.PollMost
-		if report.Stage == operation.StageQueued {
-			most = work.PollQueued
-		}
-		return work.Again(t.PollAfter(most)), nil
+		return work.Again(t.PollAfter(report.Stage == operation.StageQueued)), nil
 	case report.State == command.BackupFailed:
 		return t.fail(ctx, dumpFailed(report))
 	}
 	t.Input.ManifestSHA256 = report.ManifestSHA256
-	return t.next(ctx, clone.Loading)
+	return t.next(ctx, clone.Dumped)
 }
 
 func dumpFailed(r command.BackupReport) *fault.Error {
@@ -182,7 +185,7 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 	})
 	switch {
 	case plane.RefusedForGood(err):
-		return t.fail(ctx, loadFailed(command.LoadReport{Reason: reasonOf(err)}))
+		return t.fail(ctx, loadFailed(command.LoadReport{Reason: plane.ReasonShown(err)}))
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.LoadFailed:
@@ -191,11 +194,7 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		return t.loaded(ctx, report)
 	}
 	t.Progress(restore.Shown(report.Stage), t.percent(clone.Loading, report.Progress))
-	most := work.PollMost
-	if report.Stage == restore.Waiting {
-		most = work.PollQueued
-	}
-	return work.Again(t.PollAfter(most)), nil
+	return work.Again(t.PollAfter(report.Stage == restore.Waiting)), nil
 }
 
 func (t turn) loaded(ctx context.Context, r command.LoadReport) (work.Next, error) {
@@ -204,7 +203,7 @@ func (t turn) loaded(ctx context.Context, r command.LoadReport) (work.Next, erro
 	}
 	t.Input.Notes = r.Notes
 	t.Progress(string(clone.Switching), almost)
-	return t.next(ctx, clone.Switching)
+	return t.next(ctx, clone.Loaded)
 }
 
 // loadFailed tells a file that cannot be restored from a server that cannot restore it now.

@@ -21,7 +21,7 @@ import (
 // a closing came too late, it is so here.
 func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	if t.stage != clone.Switching {
-		if err := t.enter(ctx, clone.Switching, nil, nil); err != nil {
+		if err := t.enter(ctx, clone.Completed, nil, nil); err != nil {
 			return work.Next{}, err
 		}
 	}
@@ -43,7 +43,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 
 // switched commits that the copy is the clone, with its size.
 func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
-	err := t.enter(ctx, clone.Settling, nil, func(ctx context.Context, tx ports.Tx) error {
+	err := t.enter(ctx, clone.Switched, nil, func(ctx context.Context, tx ports.Tx) error {
 		return t.update(ctx, tx, func(stored *database.Record) error {
 			now := t.c.plane.Clock.Now()
 			stored.SizeBytes, stored.SizedAt = s.SizeBytes, &now

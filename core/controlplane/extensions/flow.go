@@ -70,10 +70,10 @@ func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.ExtensionRunning && report.Stage == operation.StageQueued:
-		return work.Again(c.PollAfter(work.PollQueued)), nil
+		return work.Again(c.PollAfter(true)), nil
 	case report.State == command.ExtensionRunning:
 		c.Progress(report.Stage, 0)
-		return work.Again(c.PollAfter(work.PollMost)), nil
+		return work.Again(c.PollAfter(false)), nil
 	case report.State == command.ExtensionDone:
 		return c.Finish(ctx, c.succeeded(report))
 	}

@@ -24,6 +24,15 @@ func RefusedForGood(err error) bool {
 	return false
 }
 
+// ReasonShown is the reason of a refusal for good as a customer is told it, like that of a job that has failed: what only the
+// operator can mend is ReasonFailed.
+func ReasonShown(err error) command.Reason {
+	if command.RefusedFor(err, command.ReasonStorageFull) {
+		return command.ReasonStorageFull
+	}
+	return command.ReasonFailed
+}
+
 // An agent that has been told a higher generation than the stored one refuses a command as stale, or as another one of the same
 // generation. Either another process has stored something newer meanwhile, which is then sent; or the metadata were restored
 // from a backup, and the agent knows changes of which there is no record any more. The record is what counts: it moves past the

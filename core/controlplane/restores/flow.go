@@ -3,7 +3,6 @@ package restores
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"time"
 
@@ -152,11 +151,7 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		return work.Again(0), nil
 	}
 	t.Progress(restore.Shown(report.Stage), min(report.Progress, almost))
-	most := work.PollMost
-	if report.Stage == restore.Waiting {
-		most = work.PollQueued
-	}
-	return t.again(t.PollAfter(most))
+	return t.again(t.PollAfter(report.Stage == restore.Waiting))
 }
 
 // almost is the progress of a restore whose copy is whole.
@@ -182,7 +177,7 @@ func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
 		return err
 	})
 	if plane.RefusedForGood(err) {
-		return refused(err), nil
+		return command.LoadReport{State: command.LoadFailed, Reason: plane.ReasonShown(err)}, nil
 	}
 	return report, err
 }
@@ -193,14 +188,6 @@ func (t turn) source() command.Source {
 		s.Upload, s.SizeBytes, s.SHA256 = u.ID, u.SizeBytes, u.SHA256
 	}
 	return s
-}
-
-func refused(err error) command.LoadReport {
-	var no *command.Refusal
-	if errors.As(err, &no) && no.Reason == command.ReasonStorageFull {
-		return command.LoadReport{State: command.LoadFailed, Reason: no.Reason}
-	}
-	return command.LoadReport{State: command.LoadFailed, Reason: command.ReasonFailed}
 }
 
 // causeOf tells a backup or an upload that cannot be restored from a server that cannot restore it now.

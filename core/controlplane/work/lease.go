@@ -157,12 +157,16 @@ func (l *Lease) Progress(stage string, percent int) {
 const (
 	pollLeast  = 50 * time.Millisecond
 	PollMost   = 2 * time.Second  // where nothing speaks for another
-	PollQueued = 10 * time.Second // of one that waits for its turn at the agent, as very many may
+	pollQueued = 10 * time.Second // of one that waits for its turn at the agent, as very many may
 )
 
-// PollAfter is the pause before the agent is asked about a running job again: a sixteenth of the time that the operation has
-// taken so far, and not above most.
-func (l *Lease) PollAfter(most time.Duration) time.Duration {
+// PollAfter is the pause before the agent is asked about a job again: a sixteenth of the time that the operation has taken so
+// far, and not above PollMost or, where the job waits for its turn, pollQueued.
+func (l *Lease) PollAfter(waits bool) time.Duration {
+	most := PollMost
+	if waits {
+		most = pollQueued
+	}
 	return min(max(l.engine.Clock.Now().Sub(*l.Operation().StartedAt)/16, pollLeast), most)
 }
 
