@@ -1,31 +1,71 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/core/backup"
 )
 
+// readersAtOnce is how many connections read the tables of a copy. With the session that looks for them they are three, as with a
+// dump.
+const readersAtOnce = 2
+
 // readCopied reads the rows and large objects of the copy, as far as the manifest says what they were.
 func (b *Backuper) readCopied(
-	ctx context.Context, copied *isolated, db *sql.DB, want backup.Contents, got *backup.Contents, counted func(done, total int),
+	ctx context.Context, copied *isolated, db *sql.DB, want backup.Contents, got *backup.Contents, tell part,
 ) error {
 	list, err := tables(ctx, db)
 	if err != nil {
 		return err
 	}
+	sizes, err := tableSizes(ctx, db)
+	if err != nil {
+		return err
+	}
+	// The largest go first: none of them is left to one reader when the others have nothing more to do.
+	slices.SortStableFunc(list, func(a, b relation) int { return cmp.Compare(sizes[b.quoted()], sizes[a.quoted()]) })
+	todo := make(chan relation, len(list))
+	for _, t := range list {
+		todo <- t
+	}
+	close(todo)
+	into := newContents(want.Digests)
+	into.told(sizes, tell)
+	group, working := errgroup.WithContext(ctx)
+	for range min(readersAtOnce, len(list)) {
+		group.Go(func() error { return b.readTables(working, copied, want.DigestSettings, todo, into) })
+	}
+	if want.HasDigests() {
+		group.Go(func() error {
+			objects, err := largeObjectDigest(working, db)
+			got.LargeObjectDigest = &objects
+			return err
+		})
+	}
+	err = group.Wait()
+	got.Rows, got.Digests = into.rows, into.digests()
+	return err
+}
+
+// readTables reads tables over a connection of its own.
+func (b *Backuper) readTables(
+	ctx context.Context, copied *isolated, settings map[string]string, todo <-chan relation, into *contents,
+) error {
 	conn, err := b.cfg.connect(ctx, copied.name(), copied.op)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
-	for name, value := range want.DigestSettings {
+	for name, value := range settings {
 		if err := set(ctx, conn, name, value); err != nil {
 			return err
 		}
@@ -35,12 +75,12 @@ func (b *Backuper) readCopied(
 		return err
 	}
 	defer out.close()
-	if got.Rows, got.Digests, err = out.contents(ctx, list, want.Digests, counted); err != nil || !want.HasDigests() {
-		return err
+	for t := range todo {
+		if err := out.table(ctx, t, into); err != nil {
+			return err
+		}
 	}
-	objects, err := largeObjectDigest(ctx, db)
-	got.LargeObjectDigest = &objects
-	return err
+	return nil
 }
 
 // set makes sure that a setting has the value: PostgreSQL takes some in other words.
@@ -56,37 +96,72 @@ func set(ctx context.Context, conn *pgconn.PgConn, name, value string) error {
 	return nil
 }
 
-// contents reads the rows of each table, to count them and, where a manifest has a digest of the table, to take one. counted is
-// told of the tables read so far, of how many.
-func (c *copyOut) contents(
-	ctx context.Context, list []relation, want map[string]backup.TableDigest, counted func(done, total int),
-) (map[string]int64, map[string]backup.TableDigest, error) {
-	rows, sums := make(map[string]int64, len(list)), map[string]*tableSum{}
-	for i, t := range list {
-		to := io.Discard
-		query, name := t.counting(), t.loaded()
-		if w, ok := want[name]; ok {
-			sum := sums[name]
-			if sum == nil {
-				sum = &tableSum{columns: t.columns}
-				sums[name] = sum
-			}
-			if sameNames(w.Columns, t.columns) { // a table whose columns are others differs in any case
-				query, to, sum.columns = t.reading(w.Columns...), sum, w.Columns
-			}
-		}
-		n, err := c.read(ctx, query, to)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read rows of %s: %w", t.sql(), err)
-		}
-		rows[name] += n
-		counted(i+1, len(list))
+// contents are what was read of tables, over one connection or several.
+type contents struct {
+	want map[string]backup.TableDigest // the digests to take
+
+	mu   sync.Mutex
+	rows map[string]int64
+	sums map[string]*tableSum
+	read func(relation) // is told of each table
+}
+
+func newContents(want map[string]backup.TableDigest) *contents {
+	return &contents{want: want, rows: map[string]int64{}, sums: map[string]*tableSum{}, read: func(relation) {}}
+}
+
+// told tells how much of all is read. A table without rows counts a little too.
+func (c *contents) told(sizes map[string]int64, tell part) {
+	var done, total int64
+	for _, size := range sizes {
+		total += size + 1
 	}
-	digests := make(map[string]backup.TableDigest, len(sums))
-	for name, sum := range sums {
+	c.read = func(t relation) {
+		done += sizes[t.quoted()] + 1
+		tell(done, total)
+	}
+}
+
+// table reads the rows of a table, to count them and, where a manifest has a digest of the table, to take one.
+func (c *copyOut) table(ctx context.Context, t relation, into *contents) error {
+	to, query := io.Discard, t.counting()
+	var sum *tableSum
+	if w, ok := into.want[t.loaded()]; ok {
+		sum = &tableSum{columns: t.columns}
+		if sameNames(w.Columns, t.columns) { // a table whose columns are others differs in any case
+			query, to, sum.columns = t.reading(w.Columns...), sum, w.Columns
+		}
+	}
+	n, err := c.read(ctx, query, to)
+	if err != nil {
+		return fmt.Errorf("read rows of %s: %w", t.sql(), err)
+	}
+	into.add(t, n, sum)
+	return nil
+}
+
+// add adds what was read of a table to what others say that are loaded as one with it.
+func (c *contents) add(t relation, rows int64, sum *tableSum) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := t.loaded()
+	c.rows[name] += rows
+	switch all := c.sums[name]; {
+	case sum == nil:
+	case all == nil:
+		c.sums[name] = sum
+	default:
+		all.Merge(sum.Sum)
+	}
+	c.read(t)
+}
+
+func (c *contents) digests() map[string]backup.TableDigest {
+	digests := make(map[string]backup.TableDigest, len(c.sums))
+	for name, sum := range c.sums {
 		digests[name] = sum.Digest(sum.columns)
 	}
-	return rows, digests, nil
+	return digests
 }
 
 // sameNames reports whether two lists have the same names, in whatever order: that of a table that inherits can change when it is

@@ -31,7 +31,10 @@ func (r relation) sql() string {
 }
 
 // loaded is the quoted name of the table into which a dump loads the rows.
-func (r relation) loaded() string { return cmp.Or(r.root, dumpsql.QuoteName(r.schema, r.name)) }
+func (r relation) loaded() string { return cmp.Or(r.root, r.quoted()) }
+
+// quoted is the name of the relation itself, as a dump writes it.
+func (r relation) quoted() string { return dumpsql.QuoteName(r.schema, r.name) }
 
 // reading is the COPY that sends one line for each row of the table itself, not of its children.
 //
@@ -94,8 +97,13 @@ func (d pgDump) count(ctx context.Context, list []relation) (map[string]int64, e
 		return nil, err
 	}
 	defer out.close()
-	rows, _, err := out.contents(ctx, list, nil, func(int, int) {})
-	return rows, err
+	counted := newContents(nil)
+	for _, t := range list {
+		if err := out.table(ctx, t, counted); err != nil {
+			return nil, err
+		}
+	}
+	return counted.rows, nil
 }
 
 // connect opens one connection as the agent.

@@ -203,7 +203,7 @@ func (b *Backuper) compare(ctx context.Context, copied *isolated, m backup.Manif
 			return err
 		}
 		if rows {
-			err = b.readCopied(ctx, copied, db, m.Contents, &contents, func(done, total int) { tell(int64(done), int64(total)) })
+			err = b.readCopied(ctx, copied, db, m.Contents, &contents, tell)
 		} else {
 			want := m.Contents
 			contents.Rows, contents.Digests, contents.LargeObjectDigest = want.Rows, want.Digests, want.LargeObjectDigest

@@ -70,12 +70,20 @@ type Sum struct {
 
 // Add adds one.
 func (s *Sum) Add(sum []byte) {
+	one := Sum{n: 1}
+	for i := range one.limbs {
+		one.limbs[i] = binary.BigEndian.Uint64(sum[sha256.Size-8*(i+1):])
+	}
+	s.Merge(one)
+}
+
+// Merge adds what the other sum has added.
+func (s *Sum) Merge(other Sum) {
 	var carry uint64
 	for i := range s.limbs {
-		limb := binary.BigEndian.Uint64(sum[sha256.Size-8*(i+1):])
-		s.limbs[i], carry = bits.Add64(s.limbs[i], limb, carry)
+		s.limbs[i], carry = bits.Add64(s.limbs[i], other.limbs[i], carry)
 	}
-	s.n++
+	s.n += other.n
 }
 
 // Digest is the result so far.

@@ -14,12 +14,16 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 )
 
-// digestOf writes whole lines.
-func digestOf(columns []string, lines ...string) backup.TableDigest {
-	var s backup.LineSum
+// sumOf writes whole lines.
+func sumOf(lines ...string) (s backup.LineSum) {
 	for _, line := range lines {
 		_, _ = s.Write([]byte(line + "\n"))
 	}
+	return s
+}
+
+func digestOf(columns []string, lines ...string) backup.TableDigest {
+	s := sumOf(lines...)
 	return s.Digest(columns)
 }
 
@@ -39,6 +43,17 @@ func TestADigestIsTheSumModulo2To256(t *testing.T) {
 		got := digestOf(nil, lines...)
 		if got.Sum != fmt.Sprintf("%064x", want) || got.Rows != int64(len(lines)) {
 			t.Fatalf("got %+v, want %064x", got, want)
+		}
+	})
+}
+
+func TestSumsOfPartsMerge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first, second := rows(t), rows(t)
+		merged := sumOf(first...)
+		merged.Merge(sumOf(second...).Sum)
+		if got, want := merged.Digest(nil), digestOf(nil, append(first, second...)...); got.Sum != want.Sum || got.Rows != want.Rows {
+			t.Fatalf("got %+v, want %+v", got, want)
 		}
 	})
 }
