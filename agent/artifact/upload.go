@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/upload"
 )
 
 // An upload is a row of ledger.reservation, which says how large it will be and until when it is kept, and a file, which says how
@@ -31,10 +32,11 @@ type arrivals struct {
 	coming map[id.UploadID]func() // breaks a chunk off
 }
 
-// chunksAtOnce bounds the chunks that come at a time, of all customers together: each holds a file and a buffer.
-const chunksAtOnce = 32
+// chunksAtOnce bounds the chunks that come at a time, of all customers together and from all API hosts: each holds a file and a
+// buffer. No account has more than upload.MostOpen of them, however slow it sends: it takes eight accounts to keep others out.
+const chunksAtOnce = 8 * upload.MostOpen
 
-var errManyChunks = command.Refuse(command.ReasonUnavailable, "too many uploads come at a time; send the chunk again")
+var errManyChunks = command.Refuse(command.ReasonCrowded, "too many uploads come at a time; send the chunk again")
 
 // chunkPatience is how long a chunk waits for its turn: the sweep looks at uploads too, and a chunk that broke off may not have
 // ended yet.

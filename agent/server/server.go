@@ -183,6 +183,7 @@ var statuses = map[command.Reason]int{
 	command.ReasonStorageFull: http.StatusInsufficientStorage, command.ReasonUnavailable: http.StatusServiceUnavailable,
 	command.ReasonInvalid: http.StatusBadRequest, command.ReasonFailed: http.StatusUnprocessableEntity,
 	command.ReasonTooOld: http.StatusNotImplemented, command.ReasonBusy: http.StatusConflict,
+	command.ReasonCrowded: http.StatusServiceUnavailable,
 }
 
 // refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.

@@ -27,13 +27,14 @@ const (
 	ReasonConnectRequired Reason = "connect_required" // the owner has withdrawn CONNECT from the role
 	ReasonDatabaseClosed  Reason = "database_closed"  // the database is stopped
 	ReasonBusy            Reason = "busy"             // customers cannot be kept out of the database; it serves as before, try again
+	ReasonCrowded         Reason = "crowded"          // too many of its sort come at this moment, of whomever; try again
 )
 
 // Reasons lists every reason. One that is not listed is of a newer agent, and may or may not be final.
 var Reasons = []Reason{
 	ReasonStale, ReasonFenced, ReasonConflict, ReasonClosed, ReasonCompleted, ReasonNameTaken, ReasonNotFound, ReasonStorageFull,
 	ReasonUnavailable, ReasonNoRoute, ReasonTooOld, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
-	ReasonBusy,
+	ReasonBusy, ReasonCrowded,
 }
 
 // Refusal is an agent's definite refusal: it has not done what it was told.

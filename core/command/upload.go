@@ -58,9 +58,9 @@ func (q OpenUpload) Check() error {
 // Chunk appends the bytes that come with it to an upload; see ports.Agent.Send. Of a chunk that breaks off, what has come is
 // kept. Its answer comes when all of it is safe on disk.
 //
-// ReasonNotFound: there is no such upload. ReasonBusy: another chunk of it is coming at this moment. ReasonConflict: Offset is
-// not how far the upload is. ReasonInvalid: the chunk goes beyond the upload's size. ReasonStorageFull: the disk is full after
-// all.
+// ReasonNotFound: there is no such upload. ReasonBusy: another chunk of it is coming at this moment. ReasonCrowded: as many
+// chunks of other uploads are coming as the agent takes at a time. ReasonConflict: Offset is not how far the upload is.
+// ReasonInvalid: the chunk goes beyond the upload's size. ReasonStorageFull: the disk is full after all.
 type Chunk struct {
 	Returns[Uploaded] `json:"-"`
 	DatabaseID        id.DatabaseID `json:"-" path:"id"`

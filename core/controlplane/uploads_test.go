@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/database"
@@ -288,4 +289,14 @@ func TestUploadsHaveSlots(t *testing.T) {
 		return nil
 	}), bytes.NewReader(u.file))))
 	ok(t, other.from(context.WithoutCancel(u.ctx), theirs, bytes.NewReader(other.file)))
+}
+
+// What a server refuses because it has too many of whomever can be sent again, and the refusal says when.
+func TestAServerThatIsFullOfUploads(t *testing.T) {
+	u := newUploader(t, database.SingleLogin)
+	of := u.announced()
+	u.refusing("Chunk", command.ReasonCrowded)
+	expectLater(t, errOf(u.send(of, 0, 1)), fault.ServerBusy)
+	u.server.OnCall(nil)
+	must(u.send(of, 0, 1))(t)
 }

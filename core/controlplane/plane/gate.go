@@ -74,6 +74,13 @@ func (g *Gate) tooLate(account id.AccountID) error {
 	return tryLater(fault.ServerBusy, retryFullServer, g.fullServer)
 }
 
+// ServerFull is SERVER_BUSY for a server that has itself refused for now, because others have all that it has.
+func ServerFull(refusal error, message string) error {
+	e := fault.Wrap(refusal, fault.ServerBusy, "%s", message)
+	e.RetryAfter = retryFullServer
+	return e
+}
+
 func tryLater(code fault.Code, after time.Duration, message string) error {
 	e := fault.New(code, "%s", message)
 	e.RetryAfter = after

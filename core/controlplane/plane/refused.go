@@ -6,8 +6,8 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 )
 
-// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonTooOld and
-// ReasonBusy are temporary.
+// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonTooOld,
+// ReasonBusy and ReasonCrowded are temporary.
 func RefusedForGood(err error) bool {
 	var r *command.Refusal
 	if !errors.As(err, &r) {
@@ -18,7 +18,7 @@ func RefusedForGood(err error) bool {
 		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale:
 		return true
 	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute, command.ReasonTooOld,
-		command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy:
+		command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy, command.ReasonCrowded:
 		return false
 	}
 	return false

@@ -29,7 +29,8 @@ type Content struct {
 // piece does not begin where the upload ends, or another one is coming. BACKUP_STORAGE_FULL, AGENT_ERROR,
 // AGENT_ROUTE_UNAVAILABLE.
 //
-// It counts against the caller's account and the server as a download does: RATE_LIMITED, SERVER_BUSY. It ends with
+// It counts against the caller's account and the server as a download does: RATE_LIMITED, SERVER_BUSY. A server that takes no
+// more from all hosts together is SERVER_BUSY too. It ends with
 // UPLOAD_NOT_FOUND when the upload expires, and with DATABASE_NOT_FOUND soon after the caller may no longer send it. Errors of
 // Content.Body are returned as they are.
 func (u *Uploads) Send(ctx context.Context, r access.Reached, of id.UploadID, c Content) (received int64, err error) {
@@ -115,6 +116,8 @@ func failed(err error) error {
 	case command.RefusedFor(err, command.ReasonBusy):
 		return fault.Wrap(err, fault.BackupConflict,
 			"another request sends this upload at the moment: when it has ended, ask how far the upload is")
+	case command.RefusedFor(err, command.ReasonCrowded):
+		return plane.ServerFull(err, "too many uploads to this database server at the moment")
 	case command.RefusedFor(err, command.ReasonStorageFull):
 		return fault.Wrap(err, fault.BackupStorageFull, "the database server has no room for the upload")
 	}

@@ -1,0 +1,100 @@
+package artifact_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// sender has begun to send a chunk of ten bytes.
+type sender struct {
+	of   id.UploadID
+	body *io.PipeWriter
+	said chan error // how the chunk ended
+}
+
+// sends announces an upload and begins to send it; in reports whether the agent has taken the first byte.
+func (w *world) sends() (s sender, in bool) {
+	w.t.Helper()
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	s.of = id.FromBytes[id.UploadID](random)
+	opened := command.OpenUpload{DatabaseID: databaseID, UploadID: s.of, SizeBytes: 10, ExpiresAt: time.Now().Add(time.Hour)}
+	if _, err := w.agent.OpenUpload(w.t.Context(), opened); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.sendsTo(s.of)
+}
+
+func (w *world) sendsTo(of id.UploadID) (s sender, in bool) {
+	from, to := io.Pipe()
+	s = sender{of: of, body: to, said: make(chan error, 1)}
+	go func() {
+		_, err := w.agent.Receive(context.WithoutCancel(w.t.Context()), command.Chunk{DatabaseID: databaseID, UploadID: of}, 10, from)
+		s.said <- err
+		_ = from.CloseWithError(io.ErrClosedPipe)
+	}()
+	_, err := io.WriteString(to, "0")
+	return s, err == nil
+}
+
+// However many customers send at a time, and however slowly, the agent takes so many, and whoever comes then is told to come
+// again. Whatever ends a chunk, its place is another's. One account, which can have four uploads, leaves most of the places.
+func TestChunksAtATime(t *testing.T) {
+	w := newWorld(t)
+	const most = 32
+	var coming []sender
+	for range most {
+		s, in := w.sends()
+		if !in {
+			t.Fatalf("chunk %d: %v", len(coming)+1, <-s.said)
+		}
+		coming = append(coming, s)
+	}
+	late, in := w.sends()
+	wantCrowded(t, in, late)
+	for i, ends := range []struct {
+		how string
+		end func(s sender) error
+	}{
+		{"its last byte", func(s sender) error { _, err := io.WriteString(s.body, strings.Repeat("x", 9)); return err }},
+		{"its sender", func(s sender) error { return s.body.CloseWithError(errors.New("gone")) }},
+		{"a drop", func(s sender) error {
+			_, err := w.agent.DropUpload(t.Context(), command.DropUpload{DatabaseID: databaseID, UploadID: s.of})
+			return err
+		}},
+	} {
+		if err := ends.end(coming[i]); err != nil {
+			t.Fatal(ends.how, ": ", err)
+		}
+		<-coming[i].said
+		next, in := w.sendsTo(late.of)
+		if !in {
+			t.Fatalf("after %s: %v", ends.how, <-next.said)
+		}
+		coming[i] = next
+		late, in = w.sends()
+		wantCrowded(t, in, late)
+	}
+	for _, s := range coming {
+		_ = s.body.Close() // what is there is enough
+		<-s.said
+	}
+}
+
+func wantCrowded(t *testing.T, in bool, s sender) {
+	t.Helper()
+	if in {
+		t.Fatal("one more is let in")
+	}
+	if err := <-s.said; !command.RefusedFor(err, command.ReasonCrowded) {
+		t.Errorf("one more: %v", err)
+	}
+}
