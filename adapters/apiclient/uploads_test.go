@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/apiclient"
@@ -48,6 +49,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 		if code != "" {
+			w.Header().Set("Retry-After", map[string]string{"SERVER_BUSY": "1"}[code])
 			w.WriteHeader(fault.Code(code).Status())
 			_, _ = io.WriteString(w, `{"error":{"code":"`+code+`","message":"m","details":[]}}`)
 			return
@@ -57,6 +59,20 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", len(r.got)-1))
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// A service that is full says when to come back.
+func TestAnUploadWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	r := &receiver{t: t, steps: []func(string) (int, string){takes(0, "SERVER_BUSY"), takesAll}}
+	server := httptest.NewServer(r)
+	defer server.Close()
+	client := check.Must(apiclient.New(apiclient.Config{URL: server.URL}))(t)
+	began := time.Now()
+	err := client.Restores.SendUpload(t.Context(), "d", "u", strings.NewReader(dump), int64(len(dump)))
+	if took := time.Since(began); err != nil || r.got != dump || took < time.Second {
+		t.Errorf("%q after %s: %v", r.got, took, err)
+	}
 }
 
 // An upload that breaks off goes on where it ended, whatever ended it; one that stands still is given up.
