@@ -98,8 +98,8 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.executor.Settings), server.Answering(a.executor.Applied),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
 			server.Opening("application/json", a.openManifest),
-			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Receiving(a.backuper.Receive),
-			server.Answering(a.backuper.DropUpload),
+			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),
+			server.Receiving(a.backuper.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.executor.Extensions),
 		},
 		Health: &health.Collector{

@@ -48,6 +48,8 @@ type Config struct {
 	BackupReserve int64
 	// BackupLimits bound how long a dump and its verification may take.
 	BackupLimits backup.Limits
+	// ArrivalTime is how long each MiB of an upload may take to arrive; 0 means 5 min.
+	ArrivalTime time.Duration
 	// UploadTime is how long an upload may take to be loaded; 0 means 1 h.
 	UploadTime time.Duration
 	// BackupCountsOnly takes no digests of contents: then copies are compared by numbers of rows only.

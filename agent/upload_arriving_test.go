@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -86,4 +87,38 @@ func TestAChunkWhoseConnectionBreaks(t *testing.T) {
 		return reason == ""
 	})
 	s.ask(t, u.drop())
+}
+
+// standsStill has chunks ended whose sender falls silent, or brings a byte now and then. What has come is kept, and another chunk
+// goes on from there.
+func (s *stack) standsStill(t *testing.T, w wanted) {
+	s.config.ArrivalTime = 500 * time.Millisecond
+	defer func() { s.config.ArrivalTime = 0 }()
+	defer s.child(t, "").kill()
+	for _, trickles := range []bool{false, true} {
+		u := w.upload(bytes.Repeat([]byte{'x'}, 1000))
+		s.ask(t, u.open(time.Hour))
+		began, c := time.Now(), s.begun(t, u, "xxxx")
+		defer c.body.Close()
+		for trickles && len(c.said) == 0 {
+			_, err := io.WriteString(c.body, "x")
+			trickles = err == nil
+			time.Sleep(20 * time.Millisecond)
+		}
+		if said := <-c.said; !strings.Contains(said, string(command.ReasonUnavailable)) && !strings.HasPrefix(said, "broken") {
+			t.Errorf("the chunk: %s", said)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("its end took %s", took)
+		}
+		got, reason := s.ask(t, u.asking())
+		if kept := int(got.ReceivedBytes); reason != "" || kept < 4 {
+			t.Fatalf("%d bytes are kept, %s", kept, reason)
+		}
+		got, reason = s.ask(t, u.chunk(int(got.ReceivedBytes)), u.data[got.ReceivedBytes:]...)
+		if reason != "" || got.ReceivedBytes != 1000 {
+			t.Errorf("the rest: %+v %s", got, reason)
+		}
+		s.ask(t, u.drop())
+	}
 }

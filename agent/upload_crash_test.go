@@ -79,6 +79,7 @@ func TestCrashWhileUploading(t *testing.T) {
 			s.nothingOf(t, operation)
 		})
 	}
+	t.Run("stands still", func(t *testing.T) { s.standsStill(t, w) })
 	t.Run("expired", func(t *testing.T) { s.expiredUploads(t, w, data) })
 }
 

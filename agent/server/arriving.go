@@ -1,8 +1,10 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -11,7 +13,9 @@ import (
 type arriving struct {
 	body    io.Reader
 	control *http.ResponseController
+	within  time.Duration
 	due     int64 // until the next deadline
+	late    bool  // a deadline was missed
 
 	mu     sync.Mutex
 	closed bool
@@ -24,6 +28,7 @@ func (a *arriving) Read(p []byte) (int, error) {
 	}
 	n, err := a.body.Read(p)
 	a.due -= int64(n)
+	a.late = a.late || errors.Is(err, os.ErrDeadlineExceeded)
 	return n, err
 }
 
@@ -35,8 +40,8 @@ func (a *arriving) extend() bool {
 	}
 	a.due = arrivalChunk
 	now := time.Now()
-	_ = a.control.SetReadDeadline(now.Add(arrivalTime)) // supported by every connection of ours
-	_ = a.control.SetWriteDeadline(now.Add(arrivalTime + answerTime))
+	_ = a.control.SetReadDeadline(now.Add(a.within)) // supported by every connection of ours
+	_ = a.control.SetWriteDeadline(now.Add(a.within + answerTime))
 	return true
 }
 
@@ -48,12 +53,13 @@ func (a *arriving) Close() error {
 	return a.control.SetReadDeadline(time.Now())
 }
 
-// settle gives the rest of the request, and the answer, the time that others have.
+// settle gives the rest of the request, and the answer, the time that others have. Where the rest was not in time, or is not
+// wanted, the answer does not wait for it.
 func (a *arriving) settle() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	if !a.closed {
+	if !a.closed && !a.late {
 		_ = a.control.SetReadDeadline(now.Add(bodyTime))
 	}
 	_ = a.control.SetWriteDeadline(now.Add(answerTime))

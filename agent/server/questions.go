@@ -54,15 +54,16 @@ func Opening[Q command.Question](contentType string, open func(ctx context.Conte
 	})
 }
 
-// Receiving has the bytes that come with a type of question taken by receive, as they come. They must say how many they are.
+// Receiving has the bytes that come with a type of question taken by receive, as they come: each MiB within a time. They must say
+// how many they are.
 func Receiving[Q command.Asking[R], R any](
-	receive func(ctx context.Context, q Q, size int64, body io.ReadCloser) (R, error),
+	receive func(ctx context.Context, q Q, size int64, body io.ReadCloser) (R, error), within time.Duration,
 ) Question {
 	return questions(func(w http.ResponseWriter, r *http.Request, q Q) error {
 		if r.ContentLength < 0 {
 			return command.Refuse(command.ReasonInvalid, "the request must say how many bytes come")
 		}
-		body := &arriving{body: r.Body, control: http.NewResponseController(w)}
+		body := &arriving{body: r.Body, control: http.NewResponseController(w), within: within}
 		got, err := receive(r.Context(), q, r.ContentLength, body)
 		body.settle()
 		if err != nil {

@@ -66,10 +66,13 @@ const (
 	// far above what the slowest customer needs whom an API host lets go on: the kernels between them can hold 17 MB, which are
 	// taken first.
 	chunkTime = 10 * time.Minute
-	// arrivalChunk of what is uploaded must arrive within arrivalTime: one that hangs, or trickles, does not hold a file for ever.
+	// arrivalChunk of what is uploaded must arrive within a time: one that hangs, or trickles, does not hold a file for ever.
 	arrivalChunk = 1 << 20
-	arrivalTime  = 5 * time.Minute
 )
+
+// ArrivalTime is what each MiB of an upload has to arrive, where nothing else is set. An API host ends a slow sender much
+// earlier.
+const ArrivalTime = 5 * time.Minute
 
 // Server answers requests.
 type Server struct {
