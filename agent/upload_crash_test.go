@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -150,4 +151,94 @@ func TestCrashWhileLoadingAnUpload(t *testing.T) {
 			r.noOrphans(t)
 		})
 	}
+	t.Run("PostgreSQL goes down", r.postgresOverAnUpload)
+}
+
+// sleeping is an upload whose code sleeps for as long as a condition holds.
+func sleeping(condition string) []byte {
+	return zipped(`CREATE TABLE word (said text); INSERT INTO word VALUES ('old');
+CREATE FUNCTION public.doze() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+	WHILE ` + condition + ` LOOP PERFORM pg_sleep(0.05); END LOOP; RETURN true; END $$;
+CREATE TABLE public.dozing (n int CHECK (public.doze()));
+INSERT INTO public.dozing VALUES (1);
+`)
+}
+
+// goesDownOver has PostgreSQL crash while the copy of an upload is made.
+func (r restoreCrash) goesDownOver(t *testing.T, operation string) {
+	t.Helper()
+	const dozes = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND wait_event = 'PgSleep'"
+	check.Eventually(t, "the upload's code does not run", func() bool {
+		return r.one(t, dozes, "restore_"+compact(operation)) == "1"
+	})
+	r.serverDown(t)
+}
+
+// outcome waits for the end of a load over which PostgreSQL goes down, so that a command may be refused.
+func (r restoreCrash) outcome(t *testing.T, load protocol.Command) (report command.LoadReport) {
+	t.Helper()
+	check.Eventually(t, "the load does not end", func() bool {
+		result, reason, err := r.send(load)
+		if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonUnavailable)) {
+			t.Fatal(reason, err)
+		}
+		return reason == "" && json.Unmarshal(result, &report) == nil && report.State != command.LoadRunning
+	})
+	return report
+}
+
+// A load over which PostgreSQL goes down is made again by itself. One over which it goes down each time ends, at the latest when
+// that was three times: then the restore has failed, nothing of its copy is left, and the database is as it was.
+func (r restoreCrash) postgresOverAnUpload(t *testing.T) {
+	for name, c := range map[string]struct {
+		downs int
+		state command.LoadState
+		word  string
+	}{"once": {1, command.LoadReady, "old"}, "each time": {3, command.LoadFailed, "new"}} {
+		t.Run(name, func(t *testing.T) {
+			r.renew(t)
+			working := r.child(t, "")
+			defer working.kill()
+			u := r.sent(t, r.w, sleeping("NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'wake')"))
+			operation := newUUID()
+			r.done(t, u.load(operation))
+			for range c.downs {
+				r.goesDownOver(t, operation)
+			}
+			if c.state == command.LoadReady {
+				check.Must(r.super.Exec("CREATE ROLE wake"))(t)
+			}
+			report := r.outcome(t, u.load(operation))
+			if report.State != c.state {
+				t.Fatalf("%+v", report)
+			}
+			if c.state == command.LoadReady {
+				check.Must(r.super.Exec("DROP ROLE wake"))(t)
+				r.marked(t, operation)
+				r.done(t, r.w.switching(operation))
+				r.discarded(t, r.w, operation)
+			} else {
+				r.gaveUp(t, operation, report)
+			}
+			r.serves(t, c.word)
+			r.ask(t, u.drop())
+			if left := r.uploadsLeft(t, u); left != "" {
+				t.Error(left)
+			}
+			r.noOrphans(t)
+		})
+	}
+}
+
+// gaveUp demands that a load has ended for PostgreSQL's sake, with nothing left before its operation is closed.
+func (r restoreCrash) gaveUp(t *testing.T, operation string, report command.LoadReport) {
+	t.Helper()
+	const said = "PostgreSQL or its agent went down during 3 attempts at this restore; " +
+		"the last one's restore was in statement 5 on line 5"
+	if report.Reason != command.ReasonFailed || !strings.HasPrefix(report.Message, said) {
+		t.Errorf("%+v", report)
+	}
+	r.nothingOf(t, operation)
+	r.done(t, closing(operation))
+	r.refusedFor(t, command.ReasonClosed, r.w.switching(operation))
 }
