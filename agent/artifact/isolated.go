@@ -107,7 +107,8 @@ func localeOptions(l backup.Locale) string {
 }
 
 // connect opens the restore's connection. Its commits do not wait for the disk: a copy that a crash of PostgreSQL comes over is
-// made again, and what records that one is whole waits for everything before.
+// made again, and what records that one is whole waits for everything before. What PostgreSQL answers is at times what a
+// customer's code says: nothing in it is longer than longestMessage.
 func (i *isolated) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	conn, err := i.cfg.dial(ctx, i.name(), i.password, i.name(), map[string]string{
 		"application_name": sessionName(i.op), "synchronous_commit": "off",
@@ -115,6 +116,7 @@ func (i *isolated) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the isolated copy: %w", err)
 	}
+	conn.Frontend().SetMaxBodyLen(longestMessage)
 	return conn, nil
 }
 

@@ -231,7 +231,8 @@ func (b *Backuper) handUploaded(ctx context.Context, copied *isolated, owner str
 		AND (s.dbid = d.oid OR s.dbid = 0 AND s.classid = 'pg_database'::regclass AND s.objid = d.oid AND r.rolname <> current_user)`
 	found, err := pg.One[sql.NullString](ctx, copied.admin, others, copied.name(), owner)
 	if err == nil && found.Valid {
-		err = refusedUpload(fmt.Errorf("it gives something to %s; what is restored belongs to the owner alone", found.String))
+		err = refusedUpload(fmt.Errorf("it gives something to %s; what is restored belongs to the owner alone",
+			shorten(found.String, mostSaid)))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 )
@@ -73,7 +74,7 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 			return unread(err, r.number+1)
 		}
 		if object, _, ok := item.About(); ok {
-			r.object = shorten(object, 200)
+			r.object = shorten(object, mostNamed)
 		}
 		switch item.Kind {
 		case dumpsql.Statement:
@@ -189,7 +190,7 @@ func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 
 func (r *restorer) refusal(item dumpsql.Item, why string) error {
 	e := r.at(item)
-	e.Message = why
+	e.Message = shorten(why, mostSaid)
 	return e
 }
 
@@ -197,16 +198,27 @@ func (r *restorer) at(item dumpsql.Item) *StatementError {
 	return &StatementError{Number: r.number, Line: item.Line, Object: r.object, Statement: shorten(string(item.SQL()), 120)}
 }
 
+const (
+	mostSaid  = 2000 // bytes of an error's message, which may be of a customer's code: it is stored, sent and shown
+	mostNamed = 200  // bytes of what it is about
+)
+
 // failure distinguishes an error of the statement from one of the server or the connection, which says nothing about the dump.
 func (r *restorer) failure(item dumpsql.Item, err error) error {
 	var e *pgconn.PgError
+	var long *pgproto3.ExceededMaxBodyLenErr
 	failed := r.at(item)
+	if errors.As(err, &long) {
+		failed.Message = fmt.Sprintf("PostgreSQL answered with %d bytes at once, and %d are allowed",
+			long.ActualBodyLen, long.MaxExpectedBodyLen)
+		return failed
+	}
 	if !errors.As(err, &e) || transient(e.Code) {
 		return &interruptedError{failed, err}
 	}
-	failed.SQLState, failed.Message = e.Code, e.Message
+	failed.SQLState, failed.Message = e.Code, shorten(e.Message, mostSaid)
 	if e.TableName != "" && r.object == "" {
-		failed.Object = dumpsql.QuoteName(e.SchemaName, e.TableName)
+		failed.Object = shorten(dumpsql.QuoteName(e.SchemaName, e.TableName), mostNamed) // code may name whatever it likes
 	}
 	return failed
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -81,6 +82,39 @@ func TestUploadsThatNeverEndAreEnded(t *testing.T) {
 			}
 			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %s", took)
+			}
+			if left := w.leftovers(); left != "" {
+				t.Errorf("left: %s", left)
+			}
+		})
+	}
+}
+
+// An upload, and the code in it, can say what they like, as an error or on the way. The agent tells only so much of it.
+func TestWhatAnUploadSays(t *testing.T) {
+	code := func(raise string) string {
+		return `CREATE FUNCTION public.say() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE ` + raise + `; RETURN true; END $$;
+			CREATE TABLE public.t (n int CHECK (public.say()));` + "\nINSERT INTO public.t VALUES (1);"
+	}
+	random := make([]byte, 300_000)
+	_, _ = rand.Read(random) // never fails
+	for what, c := range map[string]struct{ dump, said string }{
+		"a long error":        {code(`EXCEPTION '%', repeat('long ', 100000)`), "failed: long long"},
+		"a far too long one":  {code(`EXCEPTION '%', repeat('x', 3000000)`), "PostgreSQL answered with 30"},
+		"on the way":          {code(`NOTICE '%', repeat('x', 3000000)`), "PostgreSQL answered with 30"},
+		"what it is about":    {code(`EXCEPTION 'm' USING TABLE = repeat('x', 100000)`), "failed: m"},
+		"a name in the dump":  {fmt.Sprintf("CREATE EXTENSION \"%x\";", random), "the server has no trusted extension"},
+		"no statement at all": {fmt.Sprintf("%x;", random), "failed: "},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			_, err := w.agent.Load(t.Context(), w.uploaded(c.dump), func(string, int) {})
+			var known *fault.Error
+			if !errors.As(err, &known) || known.Code != fault.BackupNotVerified || !strings.Contains(known.Message, c.said) {
+				t.Errorf("%.500v", err)
+			}
+			if said := len(err.Error()); said > 10_000 {
+				t.Errorf("%d bytes are told", said)
 			}
 			if left := w.leftovers(); left != "" {
 				t.Errorf("left: %s", left)
