@@ -52,12 +52,15 @@ func (b *Backuper) Keep(ctx context.Context, k Kept) error {
 	})
 }
 
-// leaves reports whether all others leave the room that is asked for, those that wait for theirs too. Whoever asks for no more
-// than was reserved has it.
+// leaves reports whether all others leave the room that is asked for, those that wait for theirs too, and whether it leaves them
+// enough. Whoever asks for no more than was reserved has it.
 func leaves(all []room.Reservation, asks room.Reservation, spare room.Spare) bool {
 	same := func(r room.Reservation) bool { return r.Claimant == asks.Claimant && r.Purpose == asks.Purpose }
 	if i := slices.IndexFunc(all, same); i >= 0 && all[i].Disk == asks.Disk && all[i].Bytes >= asks.Bytes {
 		return true
+	}
+	if asks.Purpose == room.Upload && room.CrowdsOut(all, asks, spare) {
+		return false
 	}
 	all = append(slices.DeleteFunc(all, same), asks)
 	return room.Decide(all, asks.Claimant, spare) == room.Admitted

@@ -31,7 +31,7 @@ func TestKeptRoomOutlivesWhoeverAskedForIt(t *testing.T) {
 	}
 	quick := func(c *artifact.Config) { c.RoomWait = 100 * time.Millisecond }
 	w.cramped(roomFor, quick)
-	if err := w.agent.Keep(t.Context(), upload("mine", roomFor-1)); err != nil {
+	if err := w.agent.Keep(t.Context(), upload("mine", roomFor/2-1)); err != nil {
 		t.Fatal(err)
 	}
 	refused("beside it")
@@ -44,8 +44,8 @@ func TestKeptRoomOutlivesWhoeverAskedForIt(t *testing.T) {
 	d := w.cramped(roomFor, quick)
 	refused("after a crash of PostgreSQL")
 
-	written := upload("mine", roomFor-1)
-	written.Used = roomFor / 2
+	written := upload("mine", roomFor/2-1)
+	written.Used = roomFor / 4
 	d.free.Store(roomFor - written.Used)
 	if err := w.agent.Keep(t.Context(), written); err != nil {
 		t.Errorf("half of it is written: %v", err)
@@ -71,7 +71,7 @@ func TestKeptRoomOutlivesWhoeverAskedForIt(t *testing.T) {
 func TestKeptRoomEndsAtItsTime(t *testing.T) {
 	w := newWorld(t)
 	w.cramped(roomFor, asIs)
-	mine := upload("mine", roomFor-1)
+	mine := upload("mine", roomFor/2-1)
 	mine.Until = time.Now().Add(300 * time.Millisecond)
 	if err := w.agent.Keep(t.Context(), mine); err != nil {
 		t.Fatal(err)
