@@ -38,7 +38,7 @@ func backups(b *artifact.Backuper) jobs.Kind[command.Backup, command.BackupRepor
 	request := func(j jobs.Job, c command.Backup) artifact.Request {
 		return artifact.Request{
 			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Verify: c.Verify,
-			Logins: j.Roles, MaxBytes: c.MaxBytes,
+			Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{

@@ -77,7 +77,7 @@ func TestCrashWhileQualifying(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
 	points := []string{
-		"agent.backup.reserved", "agent.backup.after-commit", "agent.backup.verify.database-created", "agent.backup.after-verified",
+		"agent.backup.reserved", "agent.backup.after-commit", "agent.backup.verify.granted", "agent.backup.after-verified",
 		"agent.backup.after-login", "agent.backup.finished",
 	}
 	for i, point := range points {

@@ -43,6 +43,15 @@ func (s *stack) saved(t testing.TB, w wanted) {
 	s.wantBackup(t, w.backup(newUUID(), backupName, false), command.BackupDone, "")
 }
 
+// verified makes a backup, and has it verified.
+func (s *stack) verified(t testing.TB, w wanted) {
+	t.Helper()
+	c := w.backup(newUUID(), backupName, true)
+	if report := s.backedUp(t, c); report.State != command.BackupDone || report.VerifiedAt == nil {
+		t.Fatalf("%+v", report)
+	}
+}
+
 // loaded sends the command again and again until the copy has come to something.
 func (s *stack) loaded(t testing.TB, c protocol.Command) (report command.LoadReport) {
 	t.Helper()
@@ -152,7 +161,7 @@ func TestWhatARestoreBringsBack(t *testing.T) {
 	check.Must(of.Exec("CREATE TABLE of_first (id int); GRANT SELECT ON of_first TO " + second.username))(t)
 	check.Must(of.Exec(fmt.Sprintf("GRANT CREATE ON DATABASE %q TO %s", w.name, second.username)))(t)
 	before := s.dumped(t, w)
-	s.saved(t, w)
+	s.verified(t, w)
 
 	check.Must(owner.Exec(`DROP TABLE things CASCADE; DROP FUNCTION double; SELECT lo_unlink(4711); CREATE SCHEMA later`))(t)
 	later := s.opened(t, w.additional(3, role.ReadOnly))

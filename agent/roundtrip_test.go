@@ -13,13 +13,13 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// roundTrip backs a database up, restores it, and demands that nothing about it differs: neither what pg_dump says of it, nor its
-// privileges as psql shows them.
+// roundTrip has a backup of a database verified, restores it, and demands that nothing about it differs: neither what pg_dump
+// says of it, nor its privileges as psql shows them.
 func (s *stack) roundTrip(t testing.TB, w wanted) {
 	t.Helper()
 	dump, privileges := s.dumped(t, w), s.privileges(t, w)
 	oid := s.databaseOID(t, w)
-	s.saved(t, w)
+	s.verified(t, w)
 	s.restored(t, w)
 	if s.databaseOID(t, w) == oid {
 		t.Fatal("it is the same database")

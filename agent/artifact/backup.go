@@ -19,6 +19,7 @@ type Request struct {
 	Database    string // its name in PostgreSQL
 	Filename    backup.Filename
 	Verify      bool
+	Owner       string   // to a restore, the role to which everything belongs that is nobody else's
 	Logins      []string // the database's roles, for the manifest
 	MaxBytes    int64    // how large the file may become; 0: as large as there is room for
 
@@ -98,7 +99,7 @@ func (c *claim) file(ctx context.Context) (Result, error) {
 
 // verified verifies the file, and records that.
 func (c *claim) verified(ctx context.Context, m backup.StoredManifest) (*time.Time, error) {
-	if err := c.verify(ctx, m.Manifest); err != nil {
+	if err := c.verify(ctx, m); err != nil {
 		return nil, err
 	}
 	now := c.b.cfg.Now().UTC()

@@ -188,7 +188,8 @@ var CrashPoints = []string{
 	"backup.reserved", "backup.after-snapshot", "backup.after-login", "backup.after-partial", "backup.after-sidecar-rename",
 	"backup.after-manifest-rename",
 	"backup.after-file-rename", "backup.after-commit", "backup.verify.role-created", "backup.verify.database-created",
-	"backup.verify.restored", "backup.verify.database-dropped", "backup.verify.dropped", "backup.after-verified",
+	"backup.verify.restored", "backup.verify.shut", "backup.verify.granted", "backup.verify.proving",
+	"backup.verify.database-dropped", "backup.verify.dropped", "backup.after-verified",
 }
 
 // EndPredecessor ends every backup session that is open in the cluster, pg_dump's and restores' included. A starting agent

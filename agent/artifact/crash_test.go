@@ -172,7 +172,7 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	w.load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 20000) n`)
 	for point, complete := range map[string]bool{
 		"backup.after-partial": false, "backup.after-manifest-rename": false, "backup.after-file-rename": false,
-		"backup.verify.role-created": false, "backup.verify.restored": false, "backup.after-verified": true,
+		"backup.verify.role-created": false, "backup.verify.proving": false, "backup.after-verified": true,
 	} {
 		w.root = t.TempDir()
 		w.kill(point)

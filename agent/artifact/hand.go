@@ -15,8 +15,45 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/sidecar"
 	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
+
+// handOver makes of a copy that was compared what a switch puts in the place of a database: everything belongs to whom it belongs
+// now, with all privileges, and that is proved. First it shuts the login, and nothing of the customer's runs any more. Nothing is
+// said about the backup where a role has gone meanwhile that was to have something: the next attempt does without.
+func (b *Backuper) handOver(
+	ctx context.Context, copied *isolated, req LoadRequest, set *fileSet, crash func(string),
+) (made sidecar.Result, err error) {
+	if err := copied.shut(ctx); err != nil {
+		return made, err
+	}
+	crash("backup.verify.shut")
+	roles, err := standingFor(ctx, copied.admin, req)
+	if err != nil {
+		return made, err
+	}
+	made, err = b.hand(ctx, copied, roles, set)
+	if err != nil {
+		return made, unlessGone(ctx, copied.admin, roles, unsuited(err))
+	}
+	crash("backup.verify.granted")
+	err = b.prove(ctx, copied, roles, set, func() { crash("backup.verify.proving") })
+	return made, unlessGone(ctx, copied.admin, roles, err)
+}
+
+// unlessGone makes nothing of BACKUP_NOT_VERIFIED where not all roles stand any more.
+func unlessGone(ctx context.Context, admin *sql.DB, roles sidecar.Roles, err error) error {
+	if !fault.Has(err, fault.BackupNotVerified) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	if stand, unseen := roles.Stand(ctx, admin); unseen != nil || !stand {
+		return fmt.Errorf("roles were removed while the copy was made: %v", err) //nolint:errorlint // it means nothing any more
+	}
+	return err
+}
 
 // shut lets nobody log in as the copy's login any more, and ends its sessions. The role stays as the copy's mark.
 func (i *isolated) shut(ctx context.Context) error {
@@ -55,8 +92,8 @@ func passes(err error) bool {
 	return errors.As(err, &broken) || pgconn.Timeout(err) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// prove dumps the schema of the copy as a backup does, and holds it against the sidecar.
-func (b *Backuper) prove(ctx context.Context, copied *isolated, roles sidecar.Roles, set *fileSet) error {
+// prove dumps the schema of the copy as a backup does, and holds it against the sidecar. It calls begun when the login stands.
+func (b *Backuper) prove(ctx context.Context, copied *isolated, roles sidecar.Roles, set *fileSet, begun func()) error {
 	return b.cfg.with(copied.name(), copied.op, func(db *sql.DB) (err error) {
 		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 		if err != nil {
@@ -72,6 +109,7 @@ func (b *Backuper) prove(ctx context.Context, copied *isolated, roles sidecar.Ro
 		if err := login.create(ctx, copied.name(), nil); err != nil {
 			return err
 		}
+		begun()
 		var found []sidecar.Difference
 		var then, now sidecar.Origin
 		err = run.run(ctx, func(ofCopy io.Reader) error {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/joblogin"
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -45,16 +44,6 @@ func (c *Config) explainedDump(ctx context.Context, err error) error {
 	return c.explained(noDatabase(err))
 }
 
-// limitVerify is the context of a verification. The dump's time is read from what is stored, so that a later process knows it.
-func (b *Backuper) limitVerify(ctx context.Context, m backup.Manifest) (context.Context, context.CancelFunc, error) {
-	made, err := b.store.MadeAt(m)
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, cancel := b.limitCopy(ctx, "its verification", made.Sub(m.CreatedAt))
-	return ctx, cancel, nil
-}
-
 // limitLoad is the context of a load, which may take as long as a verification. How long an upload took to make, nobody knows.
 func (b *Backuper) limitLoad(ctx context.Context, set *fileSet) (context.Context, context.CancelFunc) {
 	if limit := b.cfg.UploadTime; set.uploaded {
@@ -63,6 +52,8 @@ func (b *Backuper) limitLoad(ctx context.Context, set *fileSet) (context.Context
 	return b.limitCopy(ctx, "the restore", set.took)
 }
 
+// limitCopy is the context of work on a copy, by how long the dump took. That is read from what is stored, so that a later
+// process knows it.
 func (b *Backuper) limitCopy(ctx context.Context, what string, dump time.Duration) (context.Context, context.CancelFunc) {
 	limit := b.cfg.Limits.Verify(dump)
 	return context.WithTimeoutCause(ctx, limit, &TooLongError{what, limit})

@@ -58,7 +58,7 @@ const (
 // LoadPoints names the moments at which tests crash a load, in their order.
 var LoadPoints = []string{
 	"restore.reserved", "restore.role-created", "restore.database-created", "restore.loaded", "restore.compared", "restore.shut",
-	"restore.granted", "restore.proved", "restore.ready",
+	"restore.granted", "restore.proving", "restore.proved", "restore.ready",
 }
 
 // Load makes the copy. One that is whole is found again; anything unfinished is removed first. The copy keeps, as its mark, a
@@ -170,13 +170,12 @@ func unlessRecovered(ctx context.Context, admin *sql.DB, began time.Time, err er
 	return err
 }
 
-// crashLoad are the points of making a copy, in a load.
+// crashLoad are the points of a verification that a load has too.
 func (b *Backuper) crashLoad(point string) {
 	b.Crash("restore." + strings.TrimPrefix(point, "backup.verify."))
 }
 
-// fill makes of an empty copy the database that the backup was made of, and proves it. From when the login is shut, nothing of
-// the customer's runs.
+// fill makes of an empty copy the database that the backup was made of, and proves it.
 func (b *Backuper) fill(
 	ctx context.Context, c *claim, copied *isolated, req LoadRequest, set *fileSet,
 ) (loaded Loaded, err error) {
@@ -194,20 +193,8 @@ func (b *Backuper) fill(
 	}
 	b.Crash("restore.compared")
 	c.progress(StageGranting, 99)
-	if err := copied.shut(ctx); err != nil {
-		return loaded, err
-	}
-	b.Crash("restore.shut")
-	roles, err := standingFor(ctx, copied.admin, req)
+	made, err := b.handOver(ctx, copied, req, set, b.crashLoad)
 	if err != nil {
-		return loaded, err
-	}
-	made, err := b.hand(ctx, copied, roles, set)
-	if err != nil {
-		return loaded, unsuited(err)
-	}
-	b.Crash("restore.granted")
-	if err := b.prove(ctx, copied, roles, set); err != nil {
 		return loaded, err
 	}
 	b.Crash("restore.proved")

@@ -1,6 +1,8 @@
 package artifact
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -45,6 +47,9 @@ func (b *Backuper) openSet(req LoadRequest) (set *fileSet, err error) {
 		return set, unlike(errors.New("its manifest is another backup's"))
 	}
 	if set.sidecar, _, err = b.store.OpenSidecar(req.Source, req.Filename); err != nil {
+		if fault.Has(err, fault.BackupNotFound) {
+			err = unlike(errMissingSidecar)
+		}
 		return set, err
 	}
 	made, err := b.store.MadeAt(set.manifest.Manifest)
@@ -64,6 +69,18 @@ func (b *Backuper) openSet(req LoadRequest) (set *fileSet, err error) {
 		err = unsuited(sidecar.Check(schema))
 	}
 	return set, err
+}
+
+var (
+	errMissingSidecar = errors.New("its schema with owners and privileges is missing")
+	errDamagedSidecar = errors.New("its schema with owners and privileges is damaged: its SHA-256 is not the manifest's")
+)
+
+// isSidecar reads a sidecar, and reports whether it is the one that the manifest names.
+func isSidecar(file io.Reader, m backup.Manifest) (bool, error) {
+	sum := sha256.New()
+	_, err := io.Copy(sum, file)
+	return hex.EncodeToString(sum.Sum(nil)) == m.Sidecar.SHA256, err
 }
 
 func unlike(why error) error {

@@ -143,7 +143,7 @@ func (c *claim) dump(ctx context.Context) (m backup.StoredManifest, err error) {
 }
 
 // verify verifies the file.
-func (c *claim) verify(ctx context.Context, m backup.Manifest) error {
+func (c *claim) verify(ctx context.Context, m backup.StoredManifest) error {
 	err := c.onceMore(ctx, func() error { return c.b.verify(ctx, c, m) })
 	if asNoRoom(err) != nil {
 		return fault.Wrap(err, fault.BackupStorageFull, "the server has no room for the copy that verifies the backup")

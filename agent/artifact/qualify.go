@@ -92,7 +92,7 @@ func (b *Backuper) tryOut(
 		return err
 	}
 	req := proofRequest(op)
-	req.Database = made.name()
+	req.Database, req.Owner = made.name(), made.name()
 	req.Try = func(ctx context.Context, conn *pgconn.PgConn) error { return u.works(ctx, conn, "as restored") }
 	_, err = b.run(ctx, req, progress)
 	return err

@@ -32,7 +32,8 @@ func (b *Backuper) Sweep(ctx context.Context) error {
 	}))
 }
 
-// What there is to sweep where nobody works on the operation: each query has the name of the login and the operation.
+// What there is to sweep where nobody works on the operation: each query has the name of the login and the operation. The copy
+// that verifies the backup of a proof, verify_..., goes before qualify_..., whose login owns what is in it.
 const (
 	ownerlessDumps = `SELECT rolname, substr(rolname, length('` + setup.DumpPrefix + `') + 1)::uuid::text FROM pg_roles
 		WHERE rolname ~ '^` + setup.DumpPrefix + `[0-9a-f]{32}$'
@@ -40,7 +41,7 @@ const (
 	unwantedCopies = `SELECT c.name, c.operation_id FROM ledger.copy c LEFT JOIN pg_roles r ON r.rolname = c.name
 		WHERE (NOT c.until_closed OR NOT EXISTS (
 			SELECT FROM ledger.operation o WHERE o.id = c.operation_id AND NOT o.closed))
-		AND (r.oid IS NULL OR shobj_description(r.oid, 'pg_authid') = '` + string(copyMark) + `' || r.rolname) ORDER BY 1`
+		AND (r.oid IS NULL OR shobj_description(r.oid, 'pg_authid') = '` + string(copyMark) + `' || r.rolname) ORDER BY 1 DESC`
 )
 
 // adopt enters the copies that agents of earlier versions have made, for verifications. One that is dropped meanwhile can leave

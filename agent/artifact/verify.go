@@ -16,12 +16,16 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// verify restores the file, as stored, into an isolated copy and compares the copy with the manifest. BACKUP_NOT_VERIFIED
-// says that the file is at fault, and names statement, object and SQLSTATE, or what differs.
-func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) error {
-	if err := b.checkSidecar(m); err != nil {
+// verify restores the file, as stored, into an isolated copy, compares the copy with the manifest, and does to it what a restore
+// of the database would do before its switch. BACKUP_NOT_VERIFIED says that the backup is at fault, and names statement, object
+// and SQLSTATE, or what differs.
+func (b *Backuper) verify(ctx context.Context, c *claim, m backup.StoredManifest) error {
+	req := asRestored(c.req, m)
+	set, err := b.openSet(req)
+	if err != nil {
 		return err
 	}
+	defer set.close()
 	return b.cfg.with(b.cfg.Maintenance, m.OperationID, func(admin *sql.DB) (err error) {
 		copied := b.copyFor(verification, m.OperationID, m.DatabaseID, admin)
 		if err := copied.drop(ctx, func(string) {}); err != nil {
@@ -35,24 +39,38 @@ func (b *Backuper) verify(ctx context.Context, c *claim, m backup.Manifest) erro
 		if err := copied.create(ctx, m.Contents.Locale, b.Crash); err != nil {
 			return err
 		}
-		limited, cancel, err := b.limitVerify(ctx, m)
-		if err != nil {
-			return err
-		}
+		limited, cancel := b.limitCopy(ctx, "its verification", set.took)
 		defer cancel()
-		err = c.copying(limited, copied, func(ctx context.Context) error {
-			if err := b.restore(ctx, copied, m, share(c.progress, StageVerifying, dumpShare, 30)); err != nil {
-				return err
-			}
-			b.Crash("backup.verify.restored")
-			err := b.compare(ctx, copied, m, true, share(c.progress, StageVerifying, dumpShare+30, 9))
-			if err != nil || c.req.Try == nil {
-				return err
-			}
-			return copied.session(ctx, func(conn *pgconn.PgConn) error { return c.req.Try(ctx, conn) })
-		})
+		err = c.copying(limited, copied, func(ctx context.Context) error { return b.tryRestore(ctx, c, copied, req, set) })
 		return unlessRecovered(ctx, admin, began, unverifiedInTime(limited, err))
 	})
+}
+
+// asRestored is the restore of a backup into its own database.
+func asRestored(req Request, m backup.StoredManifest) LoadRequest {
+	return LoadRequest{
+		OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database, Owner: req.Owner,
+		Source: req.DatabaseID, Filename: req.Filename, ManifestSHA256: m.SHA256, Rows: true,
+	}
+}
+
+// tryRestore does all that a restore does to its copy. What Request.Try tries needs the login, which is shut afterwards.
+func (b *Backuper) tryRestore(ctx context.Context, c *claim, copied *isolated, req LoadRequest, set *fileSet) error {
+	if err := b.restoreSet(ctx, copied, set, share(c.progress, StageVerifying, dumpShare, 30)); err != nil {
+		return err
+	}
+	b.Crash("backup.verify.restored")
+	tell := share(c.progress, StageVerifying, dumpShare+30, 9)
+	if err := b.compare(ctx, copied, set.manifest.Manifest, req.Rows, tell); err != nil {
+		return err
+	}
+	if try := c.req.Try; try != nil {
+		if err := copied.session(ctx, func(conn *pgconn.PgConn) error { return try(ctx, conn) }); err != nil {
+			return err
+		}
+	}
+	_, err := b.handOver(ctx, copied, req, set, b.Crash)
+	return err
 }
 
 // removeCopy drops the copy, however long PostgreSQL takes for its files and the checkpoint before: a backup that was found equal
@@ -69,11 +87,6 @@ func (c *Config) cleanUp(ctx context.Context, remove func(context.Context) error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.CleanupTime)
 	defer cancel()
 	return remove(ctx)
-}
-
-// restore streams the stored file into the copy.
-func (b *Backuper) restore(ctx context.Context, copied *isolated, m backup.Manifest, tell part) error {
-	return b.restoreBy(ctx, copied, m, func(consume consumer) error { return b.readStored(m, tell, consume) })
 }
 
 // consumer reads the text of a file.
@@ -103,16 +116,7 @@ func versions(list []backup.Extension) map[string]string {
 	return m
 }
 
-// readStored has consume read the stored file's text, and checks that the file is complete and the one that the manifest names.
-func (b *Backuper) readStored(m backup.Manifest, tell part, consume consumer) error {
-	file, size, err := b.store.Open(m.DatabaseID, m.Filename)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return readFile(file, size, m, tell, consume)
-}
-
+// readFile has consume read a file's text, and checks that the file is complete and the one that the manifest names.
 func readFile(file io.Reader, size int64, m backup.Manifest, tell part, consume consumer) error {
 	src := &stored{src: file, sum: sha256.New(), report: func(n int64) { tell(n, size) }}
 	text, err := unzip(src)
@@ -129,32 +133,6 @@ func readFile(file io.Reader, size int64, m backup.Manifest, tell part, consume 
 		return notVerified(&damagedError{errors.New("its SHA-256 is not the manifest's")})
 	}
 	return nil
-}
-
-// checkSidecar checks that the sidecar is the one that the manifest names. A verification restores nothing from it.
-func (b *Backuper) checkSidecar(m backup.Manifest) error {
-	file, _, err := b.store.OpenSidecar(m.DatabaseID, m.Filename)
-	if fault.Has(err, fault.BackupNotFound) {
-		return notVerified(errors.New("its schema with owners and privileges is missing"))
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	whole, err := isSidecar(file, m)
-	if err == nil && !whole {
-		err = notVerified(errDamagedSidecar)
-	}
-	return err
-}
-
-var errDamagedSidecar = errors.New("its schema with owners and privileges is damaged: its SHA-256 is not the manifest's")
-
-// isSidecar reads a sidecar, and reports whether it is the one that the manifest names.
-func isSidecar(file io.Reader, m backup.Manifest) (bool, error) {
-	sum := sha256.New()
-	_, err := io.Copy(sum, file)
-	return hex.EncodeToString(sum.Sum(nil)) == m.Sidecar.SHA256, err
 }
 
 // stored hashes and counts what is read of the stored file.

@@ -152,7 +152,7 @@ func (w *world) config() artifact.Config {
 func (w *world) request() artifact.Request {
 	return artifact.Request{
 		OperationID: operationID, DatabaseID: databaseID, Database: w.Name, Filename: filename, Verify: true,
-		Logins: []string{"shop", "shop reader"},
+		Owner: "shop", Logins: []string{"shop", "shop reader"},
 	}
 }
 
@@ -274,8 +274,15 @@ func (w *world) replace(change func(text string) string) {
 	if m.File, err = file.Finish(); err != nil {
 		w.t.Fatal(err)
 	}
+	schema, err := os.ReadFile(w.path(".schema.sql.gz"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	side, err := w.files.CreateSidecar(databaseID, filename)
 	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := side.Write(schema); err != nil {
 		w.t.Fatal(err)
 	}
 	if m.Sidecar, err = side.Finish(); err != nil {

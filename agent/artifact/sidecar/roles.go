@@ -2,6 +2,10 @@ package sidecar
 
 import (
 	"context"
+	"maps"
+	"slices"
+
+	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/agent/pg"
@@ -30,6 +34,12 @@ func Standing(ctx context.Context, q pg.Querier, owner string) (Roles, error) {
 		r.Names[name] = name
 	}
 	return r, err
+}
+
+// Stand reports whether all roles still have the names that they have in the copy.
+func (r Roles) Stand(ctx context.Context, q pg.Querier) (bool, error) {
+	const query = `SELECT NOT EXISTS (SELECT unnest($1::text[]) EXCEPT SELECT rolname FROM pg_catalog.pg_roles)`
+	return pg.One[bool](ctx, q, query, pq.Array(append(slices.Collect(maps.Values(r.Names)), r.Owner)))
 }
 
 // now is what a role is called now, if it stands.
