@@ -43,7 +43,7 @@ func TestSwitchOfADatabaseWithAPreparedTransaction(t *testing.T) {
 	s.saved(t, w)
 	owner := s.owner(t, w)
 	check.Must(owner.Exec("BEGIN; INSERT INTO things (name) VALUES ('more'); PREPARE TRANSACTION 'theirs'"))(t)
-	s.inWay(t, w, command.ReasonBusy, "prepared transaction theirs", func() {
+	s.inWay(t, w, command.ReasonBusy, "still in it: prepared transaction theirs", func() {
 		check.Must(owner.Exec("ROLLBACK PREPARED 'theirs'"))(t)
 	})
 }

@@ -116,6 +116,9 @@ const lasting = `SELECT coalesce(a.usename, a.backend_type) FROM pg_stat_activit
 			OR a.usename = '` + setup.AgentLogin + `')
 	UNION SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts WHERE database = $2 ORDER BY 1`
 
+// mostNamed bounds how many of them a refusal names. The owner of a database gives prepared transactions their names.
+const mostNamed = 5
+
 // awaitAlone waits until none of these is in the database any more. ReasonBusy: one stays.
 func (x *Executor) awaitAlone(ctx context.Context, d databaseRow) error {
 	limited, cancel := context.WithTimeout(ctx, aloneTime)
@@ -129,7 +132,7 @@ func (x *Executor) awaitAlone(ctx context.Context, d databaseRow) error {
 		return len(others), err
 	})
 	if err != nil && limited.Err() != nil {
-		return busy(err, ": in it are "+strings.Join(others, ", "))
+		return busy(err, ": still in it: "+strings.Join(others[:min(len(others), mostNamed)], ", "))
 	}
 	return err
 }

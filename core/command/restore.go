@@ -163,7 +163,8 @@ func (r *LoadReport) UnmarshalJSON(text []byte) error {
 // What it replaces is kept, closed, until Discard.
 //
 // A refusal means that nothing was switched, and the live database serves again as it did. ReasonBusy: it could not be had alone
-// in time; try again. ReasonNotFound: the operation has no copy that is ready.
+// in time; try again. Its message says what stays in the database, and is fit for the customer. ReasonNotFound: the operation has
+// no copy that is ready.
 type Switch struct {
 	Returns[Switched] `json:"-"`
 	DatabaseID        id.DatabaseID `json:"databaseId"`

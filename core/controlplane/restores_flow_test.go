@@ -171,7 +171,7 @@ func TestABusyDatabase(t *testing.T) {
 				w.wantEnd(end)
 				if end == operation.Failed {
 					wantFailure(t, w.newest(), fault.AgentError,
-						"customers' sessions could not be ended for the switch; the database is as it was")
+						"sessions of the database cannot be ended; the database is as it was")
 				}
 			})
 		}

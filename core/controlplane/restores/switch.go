@@ -2,6 +2,7 @@ package restores
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
@@ -24,6 +25,7 @@ func (t turn) switchOver(ctx context.Context, on restore.Event) (work.Next, erro
 		}
 	}
 	var switched command.Switched
+	var no *command.Refusal
 	err := t.Call(ctx, "switch", func(ctx context.Context, f ports.Fence) (err error) {
 		switched, err = ports.Do(ctx, t.agent, f, command.Switch{DatabaseID: t.record.ID, Open: t.Input.Open})
 		return err
@@ -31,9 +33,8 @@ func (t turn) switchOver(ctx context.Context, on restore.Event) (work.Next, erro
 	switch {
 	case err == nil:
 		return t.switched(ctx, switched)
-	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches:
-		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
-			"customers' sessions could not be ended for the switch; the database is as it was"))
+	case errors.As(err, &no) && no.Reason == command.ReasonBusy && t.of.Attempts >= restore.MostSwitches:
+		return t.fail(ctx, fault.Wrap(err, fault.AgentError, "%s; the database is as it was", no.Message))
 	case command.RefusedFor(err, command.ReasonNotFound):
 		return t.fail(ctx, fault.Wrap(err, fault.BackupStorageFull,
 			"the copy was ready and had to give way to others who needed room; the database is as it was: start another restore,"+
