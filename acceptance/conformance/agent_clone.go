@@ -148,7 +148,7 @@ func cloneMade(t *testing.T, s AgentStand) {
 	wantStands(t, s.Server, c.clone)
 }
 
-// Whoever takes the operation over begins with its first step, wherever it was.
+// Whoever takes the operation over begins with its first step, wherever it was. Afterwards it is a database like others.
 func cloneAgain(t *testing.T, s AgentStand) {
 	c := cloningOf(t, s)
 	c.prepared(t)
@@ -162,6 +162,11 @@ func cloneAgain(t *testing.T, s AgentStand) {
 		t.Errorf("first %+v, then %+v", first, again)
 	}
 	wantStands(t, s.Server, c.clone)
+	for n, open := range []bool{false, true} {
+		access := command.SetAccess{DatabaseID: c.clone.DatabaseID, Generation: int64(2 + n), Open: open, Disconnect: !open}
+		noError(t, ports.Tell(bounded(t), s.Agent, newFence(), access))
+		wantLogIn(t, s.Server, c.proof(), open)
+	}
 	if !s.Server.HasTable(c.clone.Name, "later") {
 		t.Error("what was written after the switch is gone")
 	}
@@ -209,12 +214,14 @@ func cloneClosed(t *testing.T, s AgentStand) {
 	}
 }
 
-// Neither the proof, before the switch, nor a switch without a copy opens the empty database.
+// Neither the proof, before the switch, nor a switch without a copy opens the empty database, nor who starts databases.
 func cloneNotOpened(t *testing.T, s AgentStand) {
 	c := cloningOf(t, s)
 	c.steps()[0](t)
 	wantRefused(t, ports.Tell(bounded(t), s.Agent, c.fence, c.proof()), c.clone.Logins[0].Password)
 	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, c.fence, c.switching())), command.ReasonNotFound)
+	start := command.SetAccess{DatabaseID: c.clone.DatabaseID, Generation: 2, Open: true}
+	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), start), command.ReasonFailed)
 	c.wantShut(t)
 	noError(t, ports.Close(bounded(t), s.Agent, c.fence))
 	wantNothing(t, s.Server, c.clone)

@@ -12,9 +12,13 @@ import (
 )
 
 // setAccess opens or closes a database for customers. With Disconnect it first ends every connection, in the order that lets
-// nobody slip through: gate, pooler clients (including those in the middle of a log-in), logins, sessions.
+// nobody slip through: gate, pooler clients (including those in the middle of a log-in), logins, sessions. A clone without its
+// data stays closed: its switch opens it.
 func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.SetAccess) (none command.None, err error) {
 	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	if err == nil && c.Open && !d.Open {
+		err = x.refuseUnfilled(ctx, d)
+	}
 	if err != nil {
 		return none, err
 	}
@@ -35,6 +39,18 @@ func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.
 	}
 	crash.Point(crash.AccessReply)
 	return none, nil
+}
+
+// refuseUnfilled refuses a database that an operation has made closed, and has put no data into yet.
+func (x *Executor) refuseUnfilled(ctx context.Context, d databaseRow) error {
+	const query = `SELECT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $2)
+		AND NOT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $3 AND result IS NOT NULL)`
+	made, filled := command.Step(command.EnsureDatabase{Closed: true}), command.Step(command.Switch{})
+	unfilled, err := pg.One[bool](ctx, x.db, query, d.MadeBy, made, filled)
+	if err == nil && unfilled {
+		err = command.Refuse(command.ReasonFailed, "the database is a clone whose data is yet to come; its switch opens it")
+	}
+	return err
 }
 
 // gateStatement opens or closes a database in the ledger and the gates of its logins: either the enabled ones that are still

@@ -112,7 +112,8 @@ func (c EnsureDatabase) Check() error {
 }
 
 // SetAccess opens or closes the customer logins of a database, and ends open connections where asked. A lower generation than
-// the highest admitted is ReasonStale, also where the same command was done before.
+// the highest admitted is ReasonStale, also where the same command was done before. ReasonFailed: a clone whose data is yet to
+// come is not opened.
 type SetAccess struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID `json:"databaseId"`

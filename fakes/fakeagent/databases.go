@@ -112,6 +112,9 @@ func proveLogIn(c command.EnsureDatabase) error {
 
 // setAccess closes and ends connections first, for every login; opening touches those that may log in.
 func (d *databaseState) setAccess(c command.SetAccess) (none command.None, err error) {
+	if c.Open && d.empty {
+		return none, command.Refuse(command.ReasonFailed, "the data of the database is yet to come")
+	}
 	if !c.Open || c.Disconnect {
 		d.open = false
 	}
