@@ -204,6 +204,43 @@ func TestTheSizeOfWhatIsRestored(t *testing.T) {
 	w.stands("restored", w.latest, database.StorageOK)
 }
 
+// A size that was asked for before the switch says nothing of what is restored, however late it comes.
+func TestASizeOfBeforeTheSwitch(t *testing.T) {
+	for n, what := range []string{"asked for", "asked for once more"} {
+		t.Run(what, func(t *testing.T) {
+			w := newRestoreWorld(t, database.Managed)
+			w.quota(aQuota)
+			w.later(2 * time.Second)
+			o := w.reserved()
+			w.until(o.ID, restore.Ready)
+			w.server.SetSize("shop", 2*aQuota)
+			w.inCall("StorageUse", n, func() fakeagent.Fault {
+				return fakeagent.Fault{Then: func() { w.until(o.ID, restore.Succeeded) }}
+			})
+			w.later(2 * time.Second)
+			w.wantEnd(operation.Succeeded)
+			w.stands("restored", w.latest, database.StorageOK)
+			w.later(2 * time.Second)
+			equal(t, "it has its size", w.only().SizeBytes < aQuota, true)
+			w.grown("shop", 2*aQuota)
+			w.stands("grown", w.latest, database.StorageClosed)
+		})
+	}
+	t.Run("read", func(t *testing.T) {
+		w := newRestoreWorld(t, database.Managed)
+		o := w.reserved()
+		w.until(o.ID, restore.Ready)
+		w.server.SetSize("shop", 2*aQuota)
+		w.clock.Advance(2 * database.SizeMaxAge)
+		w.inCall("DatabaseSize", 0, func() fakeagent.Fault {
+			return fakeagent.Fault{Then: func() { w.until(o.ID, restore.Succeeded) }}
+		})
+		must(w.Databases.Get(w.ctx, w.reached(w.only().ID)))(t)
+		w.wantEnd(operation.Succeeded)
+		equal(t, "it has its size", w.only().SizeBytes < aQuota, true)
+	})
+}
+
 // Settings that the server refuses for good do not keep a restore open: a round sends them again.
 func TestSettingsThatAreRefusedAfterASwitch(t *testing.T) {
 	w := newRestoreWorld(t, database.Managed)

@@ -31,6 +31,8 @@ type Fault struct {
 	Before   error // returned in place of doing anything
 	Admitted error // returned once the command was admitted, in place of carrying it out
 	After    error // returned after everything was done: a lost reply
+	// Then happens once everything was done, before the reply comes; nil: nothing. It runs without any lock of the server.
+	Then func()
 }
 
 // Hook decides over every call. It may block, as long as ctx lasts. It runs without any lock of the server.
@@ -144,6 +146,9 @@ func (s *Server) answer(ctx context.Context, c Call, do func() error) error {
 		s.ledger.failing = fault.Admitted
 		return do()
 	})
+	if fault.Then != nil {
+		fault.Then()
+	}
 	switch {
 	case errors.Is(err, ports.ErrAgentUnreachable):
 		return err

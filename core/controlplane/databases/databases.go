@@ -67,6 +67,9 @@ func (d *Databases) Get(ctx context.Context, r access.Reached) (database.Record,
 	}
 	record.SizeBytes, record.SizedAt = size, &now
 	return record, d.plane.UpdateReached(ctx, record.ID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+		if stored.SettingsGeneration != record.SettingsGeneration { // perhaps by a restore: then it is the size of another database
+			return nil
+		}
 		stored.SizeBytes, stored.SizedAt = size, &now
 		return tx.Databases().Save(ctx, stored)
 	})

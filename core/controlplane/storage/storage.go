@@ -6,6 +6,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (s *Storage) hear(ctx context.Context, of server.Server) error {
 		if err != nil {
 			return s.plane.UnlessSettled(ctx, "storage.not_asked", "", err)
 		}
-		failed = errors.Join(failed, s.take(ctx, of.ID, used.Databases))
+		failed = errors.Join(failed, s.take(ctx, page{agent, of.ID, position}, used.Databases))
 		position, more = used.Next, used.More
 	}
 	if failed == nil {
@@ -89,29 +90,66 @@ func (s *Storage) position(of id.ServerID) string {
 	return command.StorageFromStart
 }
 
+// page is what was asked for: the sizes on a server that have changed since a position.
+type page struct {
+	agent ports.Agent
+	of    id.ServerID
+	after string
+}
+
 // take stores sizes, each by itself: one that cannot be stored holds up no other.
-func (s *Storage) take(ctx context.Context, of id.ServerID, uses []command.DatabaseUse) error {
+func (s *Storage) take(ctx context.Context, p page, uses []command.DatabaseUse) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	sizes, list := map[id.DatabaseID]int64{}, []id.DatabaseID{}
+	sizes, list := bytesOf(uses), []id.DatabaseID{}
 	for _, u := range uses {
-		sizes[u.DatabaseID], list = u.Bytes, append(list, u.DatabaseID)
+		list = append(list, u.DatabaseID)
 	}
 	records, err := ports.Read(ctx, s.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
-		return tx.Storage().OnServer(ctx, of, list)
+		return tx.Storage().OnServer(ctx, p.of, list)
 	})
 	if err != nil {
 		return s.plane.UnlessSettled(ctx, "storage.not_stored", "", err)
 	}
+	var later map[id.DatabaseID]int64
+	if slices.ContainsFunc(records, func(r database.Record) bool { return closes(r, sizes[r.ID]) }) {
+		again, err := ports.Ask(ctx, p.agent, command.StorageUse{After: p.after})
+		if err != nil {
+			return s.plane.UnlessSettled(ctx, "storage.not_asked", "", err)
+		}
+		later = bytesOf(again.Databases)
+	}
 	var failed error
 	for _, r := range records {
-		if worthStoring(r, sizes[r.ID], s.plane.Clock.Now()) {
-			failed = errors.Join(failed, s.plane.UnlessSettled(ctx, "storage.not_stored", r.ID, s.decide(ctx, r.ID, sizes[r.ID])))
+		bytes, sure := later[r.ID]
+		if !sure {
+			bytes = sizes[r.ID]
+		}
+		if worthStoring(r, bytes, s.plane.Clock.Now()) {
+			failed = errors.Join(failed, s.plane.UnlessSettled(ctx, "storage.not_stored", r.ID, s.decide(ctx, r, bytes, sure)))
 		}
 	}
 	return failed
 }
+
+func bytesOf(uses []command.DatabaseUse) map[id.DatabaseID]int64 {
+	sizes := make(map[id.DatabaseID]int64, len(uses))
+	for _, u := range uses {
+		sizes[u.DatabaseID] = u.Bytes
+	}
+	return sizes
+}
+
+// closes reports whether a size closes a database, which no other size undoes. So it must not be that of a database in whose
+// place a restore has put another one. It is asked for after the record was read, once more, and the record must not get another
+// generation, which a restore gives it, until the decision is stored. A smaller one that is too old is set right by the next.
+func closes(r database.Record, bytes int64) bool {
+	return r.StorageStatus != database.StorageClosed &&
+		r.Storage().Measured(bytes, r.StorageQuota()).Status == database.StorageClosed
+}
+
+var errUnsure = errors.New("the size may be that of a database that a restore has replaced; it is asked for again")
 
 const (
 	// storeAfter is how old a stored size may be until a new one takes its place though it says nothing new.
@@ -127,14 +165,17 @@ func worthStoring(r database.Record, bytes int64, now time.Time) bool {
 		r.SizedAt == nil || grown > 0 && now.Sub(*r.SizedAt) > storeAfter
 }
 
-// decide stores a size with what follows from it, in one transaction.
-func (s *Storage) decide(ctx context.Context, db id.DatabaseID, bytes int64) error {
+// decide stores a size with what follows from it, in one transaction. It is sure that the size is not older than the record.
+func (s *Storage) decide(ctx context.Context, r database.Record, bytes int64, sure bool) error {
 	var was, is database.StorageStatus
 	var of database.Record
-	err := s.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err := s.plane.UpdateDatabase(ctx, r.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		locked, err := withQuota(ctx, tx, locked)
 		if err != nil {
 			return err
+		}
+		if closes(locked, bytes) && (!sure || locked.SettingsGeneration != r.SettingsGeneration) {
+			return errUnsure
 		}
 		now := s.plane.Clock.Now()
 		locked.SizeBytes, locked.SizedAt = bytes, &now
@@ -143,7 +184,7 @@ func (s *Storage) decide(ctx context.Context, db id.DatabaseID, bytes int64) err
 		return move(ctx, s.plane, tx, locked, to, audit.System, nil)
 	})
 	if err == nil && was != is {
-		s.plane.Journal.Log(ctx, ports.JournalEvent{What: "storage." + string(is), DatabaseID: db, ServerID: of.ServerID})
+		s.plane.Journal.Log(ctx, ports.JournalEvent{What: "storage." + string(is), DatabaseID: r.ID, ServerID: of.ServerID})
 		s.plane.Crash(CrashDecided)
 	}
 	return err
