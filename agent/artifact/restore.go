@@ -195,7 +195,34 @@ func (r *restorer) refusal(item dumpsql.Item, why string) error {
 }
 
 func (r *restorer) at(item dumpsql.Item) *StatementError {
-	return &StatementError{Number: r.number, Line: item.Line, Object: r.object, Statement: shorten(string(item.SQL()), 120)}
+	return &StatementError{Number: r.number, Line: item.Line, Object: r.object, Statement: shown(item.SQL())}
+}
+
+// mostShown is how much of a statement an error has.
+const mostShown = 120
+
+// shown is the beginning of a statement, without what its literals hold: that can be a password, and the error goes to everybody
+// who sees the operation, to webhooks and to logs.
+func shown(sql []byte) string {
+	var b strings.Builder
+	end := 0
+	for at, text := range dumpsql.Tokens(sql) {
+		if at > end {
+			b.WriteByte(' ')
+		}
+		end = at + len(text)
+		switch {
+		case strings.HasSuffix(text, "'"):
+			text = "'...'"
+		case len(text) > 1 && text[0] == '$' && strings.HasSuffix(text, "$"):
+			text = "$$...$$"
+		}
+		b.WriteString(text)
+		if b.Len() > mostShown {
+			break
+		}
+	}
+	return shorten(b.String(), mostShown)
 }
 
 const (
