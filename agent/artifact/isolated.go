@@ -12,6 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/agent/joblogin"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -145,7 +146,7 @@ func dropMarked(ctx context.Context, admin *sql.DB, name string, patience time.D
 		return err
 	}
 	if database != "" {
-		_, err = admin.ExecContext(ctx, `DROP DATABASE IF EXISTS `+dumpsql.QuoteIdentifier(database)+` WITH (FORCE)`)
+		err = pg.DropDatabase(ctx, admin, database)
 	}
 	if err != nil {
 		return fmt.Errorf("drop the isolated copy: %w", err)

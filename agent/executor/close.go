@@ -168,8 +168,7 @@ func (x *Executor) dropMade(ctx context.Context, d databaseRow, operation string
 		return err
 	}
 	for _, name := range names {
-		err := x.build(ctx, "DROP DATABASE "+ident(name)+" WITH (FORCE)")
-		if err != nil && sqlState(err) != undefinedDatabase {
+		if err := x.dropDatabase(ctx, name); err != nil {
 			return err
 		}
 	}

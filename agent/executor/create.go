@@ -121,10 +121,11 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 		return err
 	}
 	crash.Point(crash.CreateRights)
-	if err := x.awaitEmpty(ctx, p.temporary); err != nil {
+	empty := func() error { return x.awaitEmpty(ctx, p.temporary) }
+	if err := empty(); err != nil {
 		return err
 	}
-	err = atomically(ctx, x.db, p.renameStatements()...)
+	err = x.pushThrough(ctx, empty, p.renameStatements()...)
 	if sqlState(err) == duplicateDatabase {
 		return nameTaken(p)
 	}

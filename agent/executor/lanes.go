@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"time"
+
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // The agent's connections to the maintenance database serve the commands of all customers, and a customer can make many
@@ -75,11 +77,22 @@ func (g gauge) run(ctx context.Context, fn func() error) error {
 	}
 }
 
-// build makes or drops a database.
+// build makes a database.
 func (x *Executor) build(ctx context.Context, statement string) error {
+	return x.inBuilding(ctx, func(ctx context.Context) error { return send(ctx, x.db, statement) })
+}
+
+// dropDatabase drops one, if it exists.
+func (x *Executor) dropDatabase(ctx context.Context, name string) error {
+	return x.inBuilding(ctx, func(ctx context.Context) error {
+		return freshly(func() error { return pg.DropDatabase(ctx, x.db, name) })
+	})
+}
+
+func (x *Executor) inBuilding(ctx context.Context, fn func(context.Context) error) error {
 	return x.building.run(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, buildTime)
 		defer cancel()
-		return send(ctx, x.db, statement)
+		return fn(ctx)
 	})
 }

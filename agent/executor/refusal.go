@@ -20,7 +20,6 @@ const (
 	duplicateDatabase = "42P04"
 	duplicateObject   = "42710"
 	uniqueViolation   = "23505"
-	undefinedDatabase = "3D000"
 	objectInUse       = "55006"
 	notInCharge       = "PGH01"
 	crashedMeanwhile  = "PGH02"
