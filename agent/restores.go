@@ -54,7 +54,7 @@ func loadRequest(j jobs.Job, c command.Load) artifact.LoadRequest {
 		req.Names[n.From] = n.To
 	}
 	if u := c.Source; u.Upload != "" {
-		req.Upload = artifact.UploadedFile{ID: u.Upload, SizeBytes: u.SizeBytes, SHA256: u.SHA256}
+		req.Upload = artifact.UploadedFile{ID: u.Upload, SizeBytes: u.SizeBytes, SHA256: u.SHA256, MaxBytes: u.MaxBytes}
 	}
 	req.Account = j.Account
 	return req

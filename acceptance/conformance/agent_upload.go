@@ -195,11 +195,12 @@ func uploadRestored(t *testing.T, s AgentStand) {
 	u.wantGone(t)
 }
 
-// A file with another size or sum is not loaded, and nothing is switched.
+// A file with another size or sum is not loaded, nor one that holds more than the database may; and nothing is switched.
 func uploadOther(t *testing.T, s AgentStand) {
 	for _, change := range []func(*command.Source){
 		func(c *command.Source) { c.SizeBytes++ },
 		func(c *command.Source) { c.SHA256 = hex.EncodeToString(make([]byte, sha256.Size)) },
+		func(c *command.Source) { c.MaxBytes = 1 },
 	} {
 		u := uploadingOf(t, s).whole(t)
 		change(&u.load.Source)

@@ -35,6 +35,7 @@ type claim struct {
 	limit    int64        // of the copy
 	waiting  string       // the stage of who waits for room
 	account  id.AccountID // of a restore
+	quota    int64        // of the database that the copy of an upload is to become; 0: none
 }
 
 // claim announces a backup. The caller ends the claim.

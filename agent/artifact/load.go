@@ -81,7 +81,7 @@ func (b *Backuper) Load(ctx context.Context, req LoadRequest, progress Progress)
 	}
 	defer set.close()
 	c := b.claim(Request{OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database}, rising(progress))
-	c.waiting, c.account = StageWaiting, req.Account
+	c.waiting, c.account, c.quota = StageWaiting, req.Account, req.Upload.MaxBytes
 	defer c.end(ctx)
 	if err := c.reserveLoad(ctx, set.size); err != nil {
 		return Loaded{}, noRoomToLoad(err)

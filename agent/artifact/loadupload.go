@@ -23,6 +23,7 @@ type UploadedFile struct {
 	ID        id.UploadID
 	SizeBytes int64
 	SHA256    string // in lower-case hex
+	MaxBytes  int64  // that the copy may have as a database; 0: no bound but the room
 }
 
 const (
@@ -137,7 +138,16 @@ func (b *Backuper) fillUploaded(
 		return loaded, err
 	}
 	b.Crash("restore.granted")
-	return loaded, nil
+	return loaded, b.withinQuota(ctx, copied, req.Upload.MaxBytes)
+}
+
+// withinQuota returns BACKUP_NOT_VERIFIED for a copy that is larger than its database may be.
+func (b *Backuper) withinQuota(ctx context.Context, copied *isolated, quota int64) error {
+	size, err := b.reservations.sizeOf(ctx, copied.name())
+	if err == nil && quota > 0 && size > quota {
+		err = tooLarge(size, quota)
+	}
+	return err
 }
 
 func (b *Backuper) restoreUploaded(ctx context.Context, copied *isolated, req LoadRequest, set *fileSet, tell part) error {

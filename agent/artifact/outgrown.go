@@ -84,6 +84,9 @@ func (c *claim) watch(ctx context.Context, used func(context.Context) (room.Rese
 // look judges what a piece of work has used, and writes it down. Work that has used more than its reservation gets more if
 // nobody else was promised that.
 func (c *claim) look(ctx context.Context, own room.Reservation) error {
+	if own.Purpose == room.Copy && c.quota > 0 && own.Used > copySize(c.quota) { // the margin is for sorting
+		return tooLarge(own.Used, c.quota)
+	}
 	if own.Purpose == room.Copy && own.Used > c.limit {
 		return notVerified(fmt.Errorf("its copy takes %s, where %s do for most databases of this size and %s are allowed",
 			megabytes(own.Used), megabytes(c.limit/copyLimit), megabytes(c.limit)))
@@ -113,6 +116,11 @@ func (c *claim) look(ctx context.Context, own room.Reservation) error {
 		c.held[own.Purpose] = own
 	}
 	return err
+}
+
+// tooLarge is BACKUP_NOT_VERIFIED for the copy of an upload that is, or would become, larger than its database may be.
+func tooLarge(copied, quota int64) error {
+	return notVerified(fmt.Errorf("its copy takes %s, and the database may have %s", megabytes(copied), megabytes(quota)))
 }
 
 func outgrown(own room.Reservation) error {

@@ -90,6 +90,45 @@ func TestUploadsThatNeverEndAreEnded(t *testing.T) {
 	}
 }
 
+// A copy is not made larger than its database may be, whether that shows on the way or at its end.
+func TestAnUploadBeyondTheQuota(t *testing.T) {
+	const rows = `CREATE TABLE public.t (v text); ALTER TABLE public.t ALTER COLUMN v SET STORAGE plain;
+		CREATE FUNCTION public.more() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF pg_trigger_depth() = 1 THEN
+			FOR i IN 1..%d LOOP
+				INSERT INTO public.t SELECT repeat(md5(n::text), 30) FROM generate_series(1, 10000) n;
+				PERFORM pg_sleep(CASE WHEN i > 3 THEN 0.1 ELSE 0 END);
+			END LOOP; END IF; RETURN NULL; END $$;
+		CREATE TRIGGER more AFTER INSERT ON public.t FOR EACH STATEMENT EXECUTE FUNCTION public.more();
+		INSERT INTO public.t VALUES ('');`
+	for what, c := range map[string]struct {
+		loops int
+		quota int64
+		said  string
+	}{
+		"on the way":    {100_000, 20 << 20, "and the database may have 20 MB"},
+		"at its end":    {3, 20 << 20, "and the database may have 20 MB"},
+		"just below it": {3, 100 << 20, ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.cramped(1<<40, func(config *artifact.Config) { config.UploadTime = time.Minute })
+			req := w.uploaded(fmt.Sprintf(rows, c.loops))
+			req.Upload.MaxBytes = c.quota
+			_, err := w.agent.Load(t.Context(), req, func(string, int) {})
+			if c.said == "" {
+				if err = errors.Join(err, w.agent.DiscardLoad(t.Context(), operationID)); err != nil {
+					t.Error(err)
+				}
+			} else if !fault.Has(err, fault.BackupNotVerified) || !strings.Contains(err.Error(), c.said) {
+				t.Errorf("%v", err)
+			}
+			if left := w.leftovers(); left != "" {
+				t.Errorf("left: %s", left)
+			}
+		})
+	}
+}
+
 // An upload, and the code in it, can say what they like, as an error or on the way. The agent tells only so much of it.
 func TestWhatAnUploadSays(t *testing.T) {
 	code := func(raise string) string {

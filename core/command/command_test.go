@@ -191,11 +191,11 @@ var all = []struct {
 	},
 	{
 		command.Load{DatabaseID: db, Source: command.Source{
-			DatabaseID: db, Upload: id.UploadID(other), SizeBytes: 10_737_418_240, SHA256: strings.Repeat("0f", 32),
+			DatabaseID: db, Upload: id.UploadID(other), SizeBytes: 10_737_418_240, SHA256: strings.Repeat("0f", 32), MaxBytes: 5,
 		}},
 		"restore.load", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"","manifestSha256":"",` +
-			`"upload":"` + string(other) + `","sizeBytes":10737418240,"sha256":"` + strings.Repeat("0f", 32) + `"},` +
+			`"upload":"` + string(other) + `","sizeBytes":10737418240,"sha256":"` + strings.Repeat("0f", 32) + `","maxBytes":5},` +
 			`"names":[],"compare":false}`, nil,
 	},
 	{

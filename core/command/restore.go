@@ -47,6 +47,9 @@ type Source struct {
 	Upload    id.UploadID `json:"upload,omitempty"`
 	SizeBytes int64       `json:"sizeBytes,omitempty"` // of the upload, compressed
 	SHA256    string      `json:"sha256,omitempty"`    // of the upload's bytes, in lower-case hex
+	// MaxBytes is how large the copy of an upload may become, as a database. ReasonInvalid in the report: it would be larger. 0:
+	// no bound but the room.
+	MaxBytes int64 `json:"maxBytes,omitempty"`
 }
 
 // Renaming is the name that a role of the source has in the copy.
@@ -99,6 +102,8 @@ func (c Load) checkUpload() error {
 		return Refuse(ReasonInvalid, "an upload is only for its own database, and has no filename, manifest, names or comparison")
 	case !sumPattern.MatchString(s.SHA256):
 		return Refuse(ReasonInvalid, "source.sha256 must be 64 digits of lower-case hex")
+	case s.MaxBytes < 0:
+		return Refuse(ReasonInvalid, "source.maxBytes must not be negative")
 	}
 	return checkUpload(s.DatabaseID, s.Upload, s.SizeBytes)
 }

@@ -107,6 +107,19 @@ func TestAnotherFileThanWasAnnounced(t *testing.T) {
 	u.wantNothingLeft()
 }
 
+// An upload that holds more than the database may does not take its place. What counts is the quota when it was complete.
+func TestAnUploadBeyondTheQuota(t *testing.T) {
+	u := newUploader(t, database.SingleLogin)
+	of := u.whole()
+	u.quota(1)
+	must(u.complete(of))(t)
+	u.quota(aQuota)
+	u.work(u.ControlPlane)
+	wantFailure(t, u.newest(), fault.ValidationError, "the upload holds more than the database may")
+	equal(t, "uploaded", u.server.HasTable("shop", "uploaded"), false)
+	u.wantNothingLeft()
+}
+
 var errSender = errors.New("the sender has gone")
 
 // What has come of a piece that breaks off is kept, whatever ended it.

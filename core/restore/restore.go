@@ -27,6 +27,8 @@ type Upload struct {
 	ID        id.UploadID `json:"id"`
 	SizeBytes int64       `json:"sizeBytes"`
 	SHA256    string      `json:"sha256"`
+	// MaxBytes is the quota of the database when the upload was complete.
+	MaxBytes int64 `json:"maxBytes,omitempty"`
 }
 
 // Result is the result of a restore that succeeded. Notes name what the backup has and the database has not, such as a policy

@@ -180,5 +180,8 @@ func (u *upload) uploaded(want command.Source) (text, why string) {
 	if err = errors.Join(err, z.Close()); err != nil {
 		return "", "the upload is not in gzip's format"
 	}
+	if want.MaxBytes > 0 && int64(len(plain)) > want.MaxBytes {
+		return "", "the upload holds more than the database may"
+	}
 	return string(plain), ""
 }

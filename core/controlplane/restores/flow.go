@@ -185,7 +185,7 @@ func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
 func (t turn) source() command.Source {
 	s := command.Source{DatabaseID: t.record.ID, Filename: t.Input.Filename, ManifestSHA256: t.Input.ManifestSHA256}
 	if u := t.Input.Upload; u != nil {
-		s.Upload, s.SizeBytes, s.SHA256 = u.ID, u.SizeBytes, u.SHA256
+		s.Upload, s.SizeBytes, s.SHA256, s.MaxBytes = u.ID, u.SizeBytes, u.SHA256, u.MaxBytes
 	}
 	return s
 }

@@ -60,7 +60,7 @@ func (u *Uploads) queue(
 	case missing != nil:
 		return o, false, missing
 	}
-	whole := restore.Upload{ID: found.ID, SizeBytes: found.SizeBytes, SHA256: found.SHA256}
+	whole := restore.Upload{ID: found.ID, SizeBytes: found.SizeBytes, SHA256: found.SHA256, MaxBytes: locked.StorageQuota()}
 	o, err = u.restore(ctx, tx, locked, r, whole)
 	if err != nil {
 		return o, false, err
