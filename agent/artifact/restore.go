@@ -240,7 +240,7 @@ func (r *restorer) failure(item dumpsql.Item, err error) error {
 			long.ActualBodyLen, long.MaxExpectedBodyLen)
 		return failed
 	}
-	if !errors.As(err, &e) || transient(e.Code) {
+	if !errors.As(err, &e) || transient(e.Code) && e.Routine != raised {
 		return &interruptedError{failed, err}
 	}
 	failed.SQLState, failed.Message = e.Code, shorten(e.Message, mostSaid)
@@ -249,6 +249,10 @@ func (r *restorer) failure(item dumpsql.Item, err error) error {
 	}
 	return failed
 }
+
+// raised is where PostgreSQL says that an error came from which PL/pgSQL code has raised, with whatever SQLSTATE it liked. Each
+// attempt would come to that again, and may take as long as it is allowed to.
+const raised = "exec_stmt_raise"
 
 // transient classes: connection, resources, operator intervention, system errors, internal errors.
 func transient(sqlState string) bool {

@@ -142,6 +142,8 @@ func TestWhatAnUploadSays(t *testing.T) {
 		"a far too long one":  {code(`EXCEPTION '%', repeat('x', 3000000)`), "PostgreSQL answered with 30"},
 		"on the way":          {code(`NOTICE '%', repeat('x', 3000000)`), "PostgreSQL answered with 30"},
 		"what it is about":    {code(`EXCEPTION 'm' USING TABLE = repeat('x', 100000)`), "failed: m"},
+		"that a disk is full": {code(`EXCEPTION 'm' USING ERRCODE = '53100'`), "failed: m (SQLSTATE 53100)"},
+		"an internal error":   {code(`EXCEPTION 'm' USING ERRCODE = 'XX000'`), "failed: m (SQLSTATE XX000)"},
 		"a name in the dump":  {fmt.Sprintf("CREATE EXTENSION \"%x\";", random), "the server has no trusted extension"},
 		"no statement at all": {fmt.Sprintf("%x;", random), "failed: "},
 	} {
