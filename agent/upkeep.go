@@ -25,6 +25,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.prune(ctx)
 	go a.executor.SweepChanged(ctx)
 	go a.executor.SettleSessions(ctx)
+	go a.executor.Guard(ctx)
 	go a.executor.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx, a.executor.Unwanted())
 	go a.sizes.Run(ctx)

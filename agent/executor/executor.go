@@ -36,6 +36,7 @@ type Executor struct {
 	server   Server
 	db       *sql.DB // maintenance database
 	urgent   *sql.DB // the same, for those in lane pushing
+	guarding *sql.DB // one connection, for Guard
 	pooler   Pooler
 	settings pooler.Settings
 	log      *zap.Logger
@@ -69,8 +70,12 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 	if err != nil {
 		return nil, err
 	}
+	guarding, err := s.OpenMaintenance(1)
+	if err != nil {
+		return nil, err
+	}
 	x := &Executor{
-		server: s, db: db, urgent: urgent, pooler: p, settings: settings, log: log,
+		server: s, db: db, urgent: urgent, guarding: guarding, pooler: p, settings: settings, log: log,
 		lanes: newLanes(), changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1),
 		unwanted: make(chan struct{}, 1), Jobs: jobs.New(db, log), Replaced: func(id.DatabaseID) {},
 		completes: map[command.Kind]func([]byte) (bool, error){}, kinds: map[kindStep]handler{},
@@ -96,7 +101,7 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 // cancels.
 func (x *Executor) Stop() {
 	x.Jobs.Stop()
-	_, _ = x.db.Close(), x.urgent.Close() // nothing is lost with a connection
+	_, _, _ = x.db.Close(), x.urgent.Close(), x.guarding.Close() // nothing is lost with a connection
 }
 
 // DB is the pool of connections to the maintenance database.

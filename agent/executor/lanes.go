@@ -42,8 +42,8 @@ func newLanes() lanes {
 }
 
 const (
-	// maxConnections, with the leader's connection, those that push, and those to customers' databases, is below
-	// reserved_connections, to leave room for dumps.
+	// maxConnections, with the leader's connection, the guard's, those that push, and those to customers' databases, is not above
+	// reserved_connections.
 	maxConnections = 5
 	maxBuilding    = maxConnections - 2
 	maxPushing     = 1
