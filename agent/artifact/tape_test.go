@@ -22,7 +22,8 @@ func (t *tape) pick(choices ...string) string { return choices[t.upTo(len(choice
 var odd = []string{
 	"a", ";", "--", "/*", "*/", "$$", "$a$", "$_", `"`, "'", `\`, `\\`, "\n", "\t", "\r\n", "\n\\.\n", "\\restrict k\n",
 	"\n\\qecho run\n", " ", "é", "日本", "😀", "(", ")", "begin atomic", "end;", "COPY t FROM stdin;\n", ":x", "E'", "U&'", "%", "{",
-	"=", ",", "0", "\v", "\\n",
+	"=", ",", "0", "\v", "\\n", "\\N", "$", "CASE ", "END", "BEGIN ATOMIC ", "\f", "\x01", "\u00a0", "\ufeff", "\r", "--\r", "#",
+	"\n\\connect x\n", "\n.\n", "\\\\.", "\n\\.\r\n", "-- Name: x; Type: TABLE; Schema: s; Owner: o\n", "IS NULL", "?",
 }
 
 // inside is a text of odd pieces, with each of the marks doubled.
@@ -146,8 +147,8 @@ func (t *tape) token(deepest int) string {
 		return t.dollars()
 	case 7:
 		return t.pick(" 1 ", " 1.5e7,", " 0x1F ", " 1_000 ", " .5 ", " $1 ", " $2,")
-	case 8:
-		return t.pick(" + ", "<->", "!=-", "::text", "@", "/ ", "- ", "*/* c; */", "+-- c;\n", "->>", ",", "s.t", "[1:2]")
+	case 8: // with a blank after a minus, which begins no comment then
+		return t.pick(" + ", "<->", "!=- ", "::text", "@", "/ ", "- ", "*/* c; */", "+-- c;\n", "->>", ",", "s.t", "[1:2]")
 	case 9:
 		return t.comment(3)
 	default:
