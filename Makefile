@@ -8,9 +8,9 @@ RACE_PACKAGES := ./agent ./agent/... ./adapters/... ./core/controlplane/... ./fa
 PLAIN_PACKAGES = ./acceptance/crash $(shell $(GO) list ./core/... ./ports/... ./acceptance/... | grep -v /core/controlplane)
 # The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
 HISTORIES := -run 'Linearizable|OneKey' ./acceptance/linear
-# One case of a crash at each point, or of all around a kind's commits, and two of the schemas. (With -short, property
-# tests would be shorter too.)
-SAMPLED := PGHERD_CRASHES=sampled PGHERD_ROUND_TRIPS=sampled
+# One case of a crash at each point, or of all around a kind's commits, two of the schemas, and made-up dumps for half a minute.
+# (With -short, property tests would be shorter too.)
+SAMPLED := PGHERD_CRASHES=sampled PGHERD_ROUND_TRIPS=sampled PGHERD_FUZZ=30s
 TEST_TIMEOUT ?= 15m
 # Tests mostly wait for processes: more packages are tested at a time than there are cores. Vet is part of "make lint".
 PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
@@ -84,12 +84,10 @@ interruptions: toolchain ## end 10,000 sessions that are in no transaction, and 
 abuse: toolchain ## measure a bystander beside each thing that one customer can hold
 	$(GO) test -count=1 -v -timeout 1h ./acceptance/abuse -figures
 
-# In turn, each for FUZZTIME. What fails is kept in testdata, and belongs into the repository with the change that mends it. Go ends
-# what takes longer than ten seconds as hanging: a database is made, dumped and restored in one, where the machine has time for it.
-fuzz: toolchain ## restore made-up dumps by psql and by our reader, and compare
-	for target in FuzzSplitAsByPsql FuzzRestoredAsByPsql; do \
-		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -parallel 1 ./agent/artifact || exit 1; \
-	done
+# What fails is kept in testdata, and belongs into the repository with the change that mends it. With PGHERD_FUZZ_SEED, which the
+# log names, the same inputs are made again.
+fuzz: toolchain ## for FUZZTIME, restore made-up dumps by psql and by our reader, and compare
+	PGHERD_FUZZ=$(FUZZTIME) $(GO) test -count=1 -v -timeout 0 -run '^TestSearch' ./agent/artifact
 
 # Of the version that has landed, so that what comes next is tried with it (TestPreviousStatements). Run it there, commit the
 # file, and delete that of a version of which no host may run any more beside the next one.

@@ -198,10 +198,12 @@ func splitAlike(t *testing.T, text string, startsData func(sql string) bool) {
 	}
 }
 
-// Of any well-formed text, the reader makes the statements that psql makes of it. The corpus is in testdata; "make fuzz" looks
-// beyond it.
-func FuzzSplitAsByPsql(f *testing.F) {
-	f.Fuzz(func(t *testing.T, bytes []byte) {
-		splitAlike(t, soup(&tape{rest: bytes}), func(sql string) bool { return strings.Contains(sql, copied) })
-	})
+// Of any well-formed text, the reader makes the statements that psql makes of it. The corpus is in testdata; TestSearchSplit
+// looks beyond it.
+func FuzzSplitAsByPsql(f *testing.F) { f.Fuzz(splitAsByPsql) }
+
+func TestSearchSplit(t *testing.T) { search(t, "FuzzSplitAsByPsql", 1, splitAsByPsql) }
+
+func splitAsByPsql(t *testing.T, input []byte) {
+	splitAlike(t, soup(&tape{rest: input}), func(sql string) bool { return strings.Contains(sql, copied) })
 }
