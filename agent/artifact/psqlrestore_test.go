@@ -172,12 +172,13 @@ func (w differential) settings(db clustertest.Database) map[string]bool {
 // A newer pg_dump sets what PostgreSQL 16 does not know. psql goes on after that, as after any error; the reader leaves it out.
 const unknownSetting = "SET transaction_timeout = 0;\n"
 
-var psqlError = regexp.MustCompile(`(?m)^.*ERROR:  (.*)$`)
+var psqlError = regexp.MustCompile(`(?m)^.*ERROR:  ([0-9A-Z]{5})$`)
 
-// psql restores a text up to the first error, of which it returns the first line: what follows can be more than the message.
+// psql restores a text up to the first error, of which it returns the SQLSTATE.
 func (w differential) psql(db clustertest.Database, text string) string {
 	w.Helper()
-	cmd := exec.CommandContext(w.Context(), w.tools.Psql, "-X", "-q", "-o", os.DevNull, "-v", "ON_ERROR_STOP=1", db.URL)
+	cmd := exec.CommandContext(w.Context(), w.tools.Psql, "-X", "-q", "-o", os.DevNull, "-v", "ON_ERROR_STOP=1",
+		"-v", "VERBOSITY=sqlstate", db.URL)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "PGCLIENTENCODING=UTF8"}
 	cmd.Stdin = strings.NewReader(strings.Replace(text, unknownSetting, "\n", 1))
 	out, err := cmd.CombinedOutput()
@@ -199,9 +200,8 @@ func (w differential) read(db clustertest.Database, text string) string {
 	err := r.run(w.Context(), dumpsql.NewReader(strings.NewReader(text), dumpsql.Limits{}))
 	var failed *StatementError
 	switch {
-	case errors.As(err, &failed):
-		line, _, _ := strings.Cut(failed.Message, "\n")
-		return line
+	case errors.As(err, &failed) && failed.SQLState != "":
+		return failed.SQLState
 	case err != nil:
 		return err.Error()
 	}
