@@ -69,9 +69,9 @@ func TestABackupThatIsAStepCompletesNothing(t *testing.T) {
 	s.nothingOfBackupsLeft(t)
 }
 
-// unverifiable is code for trappedDatabase that fails with an SQLSTATE that PostgreSQL itself has for a broken server: nobody can
-// say whether the file is good.
-const unverifiable = "RAISE EXCEPTION 'no' USING ERRCODE = '58000'"
+// unverifiable is code for trappedDatabase that fails as a statement does that an administrator cancels: nobody can say whether
+// the file is good.
+const unverifiable = "PERFORM pg_cancel_backend(pg_backend_pid()), pg_sleep(10)"
 
 // A failure that is stored wins over the file: that is removed, and the operation can be closed.
 func TestABackupThatCannotBeVerifiedFails(t *testing.T) {

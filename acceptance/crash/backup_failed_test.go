@@ -8,9 +8,10 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 )
 
-// unverifiable makes rows whose restore fails elsewhere as on a broken server, so that nobody can say whether the file is good.
+// unverifiable makes rows whose restore is canceled elsewhere, so that nobody can say whether the file is good.
 const unverifiable = `CREATE FUNCTION trap() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
-		IF current_database() LIKE 'verify%' THEN RAISE EXCEPTION 'no' USING ERRCODE = '58000'; END IF; RETURN true; END $$;
+		IF current_database() LIKE 'verify%' THEN PERFORM pg_cancel_backend(pg_backend_pid()), pg_sleep(10); END IF;
+		RETURN true; END $$;
 	CREATE TABLE trapped (n int CHECK (trap())); INSERT INTO trapped VALUES (1)`
 
 // hopelessFlow makes a backup that cannot be verified. It fails, leaves no file, and holds up nothing that comes after.
