@@ -36,7 +36,8 @@ func newCopyOut(ctx context.Context, conn *pgconn.PgConn) (*copyOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &copyOut{conn: taken.Conn, in: bufio.NewReaderSize(taken.Conn, copyBuffer)}, nil
+	in := inBatches(taken.Conn)
+	return &copyOut{conn: in, in: bufio.NewReaderSize(in, copyBuffer)}, nil
 }
 
 // close ends the session.
