@@ -36,15 +36,21 @@ func (s *stack) serverDown(t testing.TB) {
 
 func copyOf(c protocol.Command) string { return "verify_" + id.Compact(id.OperationID(c.OperationID)) }
 
-// endsWith waits for the end of a backup over whose attempts PostgreSQL or the agent was down, so that a command may be refused.
-func (s *stack) endsWith(t testing.TB, c protocol.Command) (report command.BackupReport) {
+// endsWith waits for the end of a backup over whose attempts PostgreSQL or the agent was down.
+func (s *stack) endsWith(t testing.TB, c protocol.Command) command.BackupReport {
 	t.Helper()
-	check.Eventually(t, "the backup does not end", func() bool {
+	return outcome(t, s, c, func(r command.BackupReport) bool { return r.State != command.BackupRunning })
+}
+
+// outcome waits for the end of a job over whose attempts PostgreSQL or the agent was down, so that a command may be refused.
+func outcome[R any](t testing.TB, s *stack, c protocol.Command, ended func(R) bool) (report R) {
+	t.Helper()
+	check.Eventually(t, "the job does not end", func() bool {
 		result, reason, err := s.send(c)
 		if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonUnavailable)) {
 			t.Fatal(reason, err)
 		}
-		return reason == "" && json.Unmarshal(result, &report) == nil && report.State != command.BackupRunning
+		return reason == "" && json.Unmarshal(result, &report) == nil && ended(report)
 	})
 	return report
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -37,27 +38,15 @@ func (s *stack) holding(t *testing.T, w wanted, prefixes string) *holder {
 }
 
 func (h *holder) look(ctx context.Context, db *sql.DB, pattern string) {
-	rows, err := db.QueryContext(ctx, "SELECT datname FROM pg_database WHERE datname ~ $1", pattern)
-	if err != nil {
-		return
-	}
-	var names []string
-	for rows.Next() {
-		var name string
-		_ = rows.Scan(&name) // a name
-		names = append(names, name)
-	}
-	_ = rows.Close()
+	names, _ := pg.Column(ctx, db, "SELECT datname FROM pg_database WHERE datname ~ $1", pattern) // it looks again
 	for _, name := range names {
 		if h.has(name) {
 			continue
 		}
 		tx, err := db.BeginTx(ctx, nil)
-
 		if err == nil {
 			_, err = tx.ExecContext(ctx, fmt.Sprintf("ALTER ROLE CURRENT_USER IN DATABASE %q SET work_mem = '5MB'", name))
 		}
-
 		if err == nil {
 			h.mu.Lock()
 			h.held[name] = true

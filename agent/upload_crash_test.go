@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -174,19 +173,6 @@ func (r restoreCrash) goesDownOver(t *testing.T, operation string) {
 	r.serverDown(t)
 }
 
-// outcome waits for the end of a load over which PostgreSQL goes down, so that a command may be refused.
-func (r restoreCrash) outcome(t *testing.T, load protocol.Command) (report command.LoadReport) {
-	t.Helper()
-	check.Eventually(t, "the load does not end", func() bool {
-		result, reason, err := r.send(load)
-		if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonUnavailable)) {
-			t.Fatal(reason, err)
-		}
-		return reason == "" && json.Unmarshal(result, &report) == nil && report.State != command.LoadRunning
-	})
-	return report
-}
-
 // A load over which PostgreSQL goes down is made again by itself. One over which it goes down each time ends, at the latest when
 // that was three times: then the restore has failed, nothing of its copy is left, and the database is as it was.
 func (r restoreCrash) postgresOverAnUpload(t *testing.T) {
@@ -208,7 +194,7 @@ func (r restoreCrash) postgresOverAnUpload(t *testing.T) {
 			if c.state == command.LoadReady {
 				check.Must(r.super.Exec("CREATE ROLE wake"))(t)
 			}
-			report := r.outcome(t, u.load(operation))
+			report := outcome(t, r.stack, u.load(operation), func(l command.LoadReport) bool { return l.State != command.LoadRunning })
 			if report.State != c.state {
 				t.Fatalf("%+v", report)
 			}

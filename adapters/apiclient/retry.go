@@ -68,15 +68,24 @@ func (c *Client) repeat(ctx context.Context, safe bool, do func(context.Context)
 		if err == nil || !safe || ctx.Err() != nil {
 			return err
 		}
-		jitter, randomErr := c.jitter()
-		if randomErr != nil {
-			return errors.Join(err, randomErr)
+		again, unknown := c.pause(ctx, attempt, err)
+		if unknown != nil {
+			return errors.Join(err, unknown)
 		}
-		wait, again := c.retry.wait(attempt, err, jitter)
-		if !again || !sleep(ctx, wait) {
+		if !again {
 			return err
 		}
 	}
+}
+
+// pause waits before the next attempt, and reports whether there is one.
+func (c *Client) pause(ctx context.Context, attempt int, after error) (again bool, unknown error) {
+	jitter, unknown := c.jitter()
+	if unknown != nil {
+		return false, unknown
+	}
+	wait, again := c.retry.wait(attempt, after, jitter)
+	return again && sleep(ctx, wait), nil
 }
 
 // sleep reports false where the context ends before; it does not wait for that.

@@ -71,24 +71,18 @@ func (s *sending) all(ctx context.Context) error {
 		if broken++; s.sent > before {
 			broken = 0
 		}
-		wait, again, unknown := s.pause(max(1, broken), err)
+		after := err
+		if !temporary(err) {
+			after = io.ErrUnexpectedEOF // what ended a part need not end the next
+		}
+		again, unknown := s.c.pause(ctx, max(1, broken), after)
 		if unknown != nil {
 			return errors.Join(err, unknown)
 		}
-		if !again || !sleep(ctx, wait) {
+		if !again {
 			return err
 		}
 	}
-}
-
-// pause is how long to wait after an error before the rest is sent: at least as long as the answer says.
-func (s *sending) pause(broken int, err error) (wait time.Duration, again bool, unknown error) {
-	jitter, unknown := s.c.jitter()
-	if !temporary(err) {
-		err = io.ErrUnexpectedEOF // what ended a part need not end the next
-	}
-	wait, again = s.c.retry.wait(broken, err, jitter)
-	return wait, again, unknown
 }
 
 // resumable reports whether the rest of an upload may be taken although a part of it was not.

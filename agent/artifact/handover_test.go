@@ -31,18 +31,10 @@ func (w *world) doctor(change func(schema string) string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer file.Close()
-	unzip, err := gzip.NewReader(file)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	schema, err := io.ReadAll(unzip)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	schema := w.unzipped(file)
 	var zipped bytes.Buffer
 	zip := gzip.NewWriter(&zipped)
-	if _, err := io.WriteString(zip, change(string(schema))); err != nil {
+	if _, err := io.WriteString(zip, change(schema)); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := zip.Close(); err != nil {

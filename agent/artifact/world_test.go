@@ -236,6 +236,12 @@ func (w *world) text() string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return w.unzipped(file)
+}
+
+// unzipped is the text of a file, which it closes.
+func (w *world) unzipped(file io.ReadCloser) string {
+	w.t.Helper()
 	defer file.Close()
 	zip, err := gzip.NewReader(file)
 	if err != nil {

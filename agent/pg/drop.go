@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/loop"
 )
 
 // lockHolders ends the sessions that hold a lock on a database, but for the agent's own and administrators'.
@@ -40,10 +42,8 @@ func DropDatabase(ctx context.Context, db *sql.DB, name string) error {
 		if _, err := conn.ExecContext(ctx, lockHolders, name); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(dropPause):
+		if ended := loop.Wait(ctx, dropPause); ended != nil {
+			return errors.Join(ended, err)
 		}
 	}
 }
