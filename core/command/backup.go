@@ -22,27 +22,41 @@ type Backup struct {
 	// Passing says that the file serves only the operation that makes it, a clone, and is nobody's backup. It completes no
 	// operation: Close removes it, and so does Discard.
 	Passing bool `json:"passing,omitempty" agent:"later"`
+	// ForDeletion says that the file is made on the way to an Isolate of the same operation, which keeps it. Until then it completes
+	// no operation, and Close removes it.
+	ForDeletion bool `json:"forDeletion,omitempty" agent:"later"`
 }
 
 // About implements Command.
 func (c Backup) About() About {
 	about := ofDatabase("backup.run", c.DatabaseID, 1)
-	if c.Passing {
+	switch {
+	case c.Passing:
 		about.Step = stepCloneDump
+	case c.ForDeletion:
+		about.Step = stepDeleteDump
 	}
 	return about
 }
 
-// stepCloneDump is the step of a file that a clone is made from.
-const stepCloneDump = "clone.dump"
+// The steps of files that are made on the way to something larger.
+const (
+	stepCloneDump  = "clone.dump"
+	stepDeleteDump = "delete.dump"
+)
 
-// Steps are those of a backup, and of a file that passes.
-func (c Backup) Steps() []string { return []string{string(c.About().Kind), stepCloneDump} }
+// Steps are those of a backup, of a file that passes, and of one that a deletion needs.
+func (c Backup) Steps() []string {
+	return []string{string(c.About().Kind), stepCloneDump, stepDeleteDump}
+}
 
 // Check implements Command.
 func (c Backup) Check() error {
 	if c.MaxBytes < 0 {
 		return Refuse(ReasonInvalid, "maxBytes must not be negative")
+	}
+	if c.Passing && c.ForDeletion {
+		return Refuse(ReasonInvalid, "a file that passes is none of a deletion")
 	}
 	return checkFile(c.DatabaseID, c.Filename)
 }

@@ -162,6 +162,21 @@ var all = []struct {
 		`{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz","verify":false,"passing":true}`, nil,
 	},
 	{
+		command.Backup{DatabaseID: db, Filename: "20261121_065347.sql.gz", Verify: true, ForDeletion: true}, "delete.dump",
+		"database/" + string(db),
+		`{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz","verify":true,"forDeletion":true}`, nil,
+	},
+	{
+		command.Isolate{DatabaseID: db}, "database.isolate", "database/" + string(db), `{"databaseId":"` + string(db) + `"}`, nil,
+	},
+	{
+		command.Rejoin{DatabaseID: db, Open: true}, "database.rejoin", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","open":true}`, nil,
+	},
+	{
+		command.Purge{DatabaseID: db}, "database.purge", "database/" + string(db), `{"databaseId":"` + string(db) + `"}`, nil,
+	},
+	{
 		command.ChangeExtension{DatabaseID: db, Extension: extension.PgTrgm, Change: extension.Upgrade, Version: "1.6"},
 		"extension.change", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","extension":"pg_trgm","change":"upgrade","version":"1.6"}`, nil,
@@ -213,6 +228,7 @@ var all = []struct {
 var laterSteps = map[string][]string{
 	"clone.ensure": {"database.ensure/clone.ensure", "database.ensure.closed"},
 	"clone.dump":   {"backup.run/clone.dump", "backup.run.passing"},
+	"delete.dump":  {"backup.run/delete.dump", "backup.run.forDeletion"},
 }
 
 const other = id.DatabaseID("99999999-9999-4999-8999-999999999999")

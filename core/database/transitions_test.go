@@ -21,7 +21,10 @@ var moves = map[Status]map[Event]Status{
 	Stopped: {
 		Start: Active, Stop: Stopped, AccessLost: Error, Delete: Deleting, Backup: Stopped, Configure: Stopped, Restore: Stopped,
 	},
-	Deleting: {ReopenAsActive: Active, ReopenAsStopped: Stopped, ReopenAsError: Error},
+	Deleting: {ReopenAsActive: Active, ReopenAsStopped: Stopped, ReopenAsError: Error, Isolate: Deleted},
+	Deleted: {
+		ReopenAsActive: Active, ReopenAsStopped: Stopped, ReopenAsError: Error, Recover: Deleted, Purge: Purging,
+	},
 	Error: {
 		CreateFailed: Error, FoundWhole: Active, AccessLost: Error, Delete: Deleting, ReopenAsActive: Active, ReopenAsStopped: Stopped,
 	},
