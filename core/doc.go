@@ -17,6 +17,7 @@
 //	backup        file names, manifest, the verification rule, retention
 //	certificate   restore certificates, and the keys that sign them
 //	restore       the machine of restores, which backups can be restored, and beside what
+//	deletion      what is left of deleted databases, until when they can be recovered, and how they are deleted, recovered, purged
 //	extension     the catalog of extensions, and when one may be installed or upgraded
 //	download      the lowest rate of a download, and who may download next
 //	event         the catalogue of operation events and their payload

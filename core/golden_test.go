@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/mail"
@@ -100,6 +101,34 @@ var cloneStages = []meaning[clone.Stage]{
 	{clone.Canceled, "final: there is no clone, and its name is free"},
 }
 
+var deletionStages = []meaning[deletion.Stage]{
+	{deletion.Queued, "nothing has been done; the record is `deleting`"},
+	{deletion.Closing, "customers are being kept out, and their sessions ended"},
+	{deletion.BackingUp, "the deletion backup is being made and verified; not where the operator deletes without one"},
+	{deletion.Isolating, "the point of no return: the database may be out of service, and it goes on until the agent says so"},
+	{deletion.Failing, "nothing was isolated; the database is being opened as it was, and the backup removed"},
+	{deletion.Canceling, "nothing was isolated; the database is being opened as it was, and the backup removed"},
+	{deletion.Succeeded, "final: a tombstone is left"},
+	{deletion.Failed, "final: the database is as it was, and `error` says why"},
+	{deletion.Canceled, "final: the database is as it was"},
+}
+
+var recoveryStages = []meaning[deletion.RecoveryStage]{
+	{deletion.RecoveryQueued, "nothing has been done; the database counts against the quota again"},
+	{deletion.Rejoining, "the database is being put back into service, and it goes on until the agent says so"},
+	{deletion.RecoveryFailing, "the agent has refused for good; what it has begun is being taken back"},
+	{deletion.RecoverySucceeded, "final: the database is what it was"},
+	{deletion.RecoveryFailed, "final: the database is deleted as before, and `error` says why"},
+	{deletion.RecoveryCanceled, "final: the database is deleted as before"},
+}
+
+var purgeStages = []meaning[deletion.PurgeStage]{
+	{deletion.PurgeQueued, "nothing has been done; the record is `purging`"},
+	{deletion.Erasing, "the files of its backups are being removed, each with its record"},
+	{deletion.Removing, "the database and its logins are being removed from the server"},
+	{deletion.Purged, "final: nothing is left, and its name is free"},
+}
+
 var roleStates = []meaning[role.Status]{
 	{role.Reserved, "is recorded with its password; what exists on the server is not known"},
 	{role.SQLReady, "exists on the server and cannot log in"},
@@ -150,7 +179,7 @@ func TestGoldenStates(t *testing.T) {
 		"Generated from the tables in `core`; `make generate` rewrites this file. A cell is the next state and its\n" +
 		"side effects, or the error code of the refusal.\n")
 	section(t, &b, "Database", databaseStates, database.Statuses, database.Events, database.Transitions)
-	b.WriteString("\nAfter a successful deletion the record is gone and a tombstone is left.\n")
+	b.WriteString("\nA deleted database keeps its record, and a tombstone beside it, until it is purged.\n")
 	section(t, &b, "Storage of a database", storageStates, database.StorageOK.Values(), database.StorageEvents,
 		database.StorageTransitions)
 	b.WriteString("\nThe shares are those of the quota that the account has for one database. What an operator has opened is\n" +
@@ -166,6 +195,13 @@ func TestGoldenStates(t *testing.T) {
 	section(t, &b, "Clone", cloneStages, clone.Stages, clone.Events, clone.Transitions)
 	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating`\n" +
 		"until its end, and then active or gone. The source is only read.\n")
+	section(t, &b, "Deletion", deletionStages, deletion.Stages, deletion.Events, deletion.Transitions)
+	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` of which the server has\n" +
+		"nothing is deleted without a backup, and so cannot be recovered.\n")
+	section(t, &b, "Recovery", recoveryStages, deletion.RecoveryStages, deletion.RecoveryEvents, deletion.Recovery)
+	section(t, &b, "Purge", purgeStages, deletion.PurgeStages, deletion.PurgeEvents, deletion.Purge)
+	b.WriteString("\nA purge and a recovery exclude each other: a database has one open operation, and a purge begins once the\n" +
+		"time of recovery is over.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")

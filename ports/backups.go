@@ -22,9 +22,12 @@ type Backups interface {
 	// MarkDeleting records the intent to delete the file, and returns the record; a record that is already marked keeps its time.
 	// ErrNoRow when there is no such backup.
 	MarkDeleting(ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time) (backup.Backup, error)
+	// SetExpiry gives a backup a retention; ErrNoRow when there is none that is not being deleted.
+	SetExpiry(ctx context.Context, db id.DatabaseID, filename backup.Filename, at time.Time) error
 	// Remove deletes the record of a file that is gone.
 	Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error
-	// Doomed lists up to limit backups whose files are to be deleted: expired ones, and marked ones that are not yet removed.
+	// Doomed lists up to limit backups whose files are to be deleted: expired ones, unless their database is deleted, and marked ones
+	// that are not yet removed.
 	Doomed(ctx context.Context, now time.Time, limit int) ([]DoomedBackup, error)
 }
 

@@ -15,6 +15,8 @@ type Viewer struct {
 	UserID    id.UserID
 	KeyID     id.KeyID
 	Scope     account.Scope
+	// Deleted says that databases are seen, too, that are deleted or being purged; nobody else sees them.
+	Deleted bool
 }
 
 // Databases keeps the records of databases.
@@ -28,14 +30,16 @@ type Databases interface {
 	Reach(ctx context.Context, v Viewer, db id.DatabaseID) (database.Record, account.Standing, error)
 	// Visible lists what Reach would return, by creation time and ID.
 	Visible(ctx context.Context, v Viewer, p Page) ([]database.Record, error)
-	// Lock returns a record and locks it until the transaction ends; ErrNoRow when there is none. Who locks several does so by ID.
+	// Lock returns a record, also of a deleted database, and locks it until the transaction ends; ErrNoRow when there is none. Who
+	// locks several does so by ID.
 	Lock(ctx context.Context, db id.DatabaseID) (database.Record, error)
-	// Count returns how many databases count against the account's quota.
+	// Count returns how many databases count against the account's quota. A deleted one does while it is being recovered.
 	Count(ctx context.Context, account id.AccountID) (int, error)
 	// Save writes every field that can change.
 	Save(ctx context.Context, r database.Record) error
-	// Remove deletes the record of a database whose creation did not finish, with its logins, its additional roles, all changes of
-	// both, and its idempotency keys.
+	// Remove deletes the record of a database that does not exist any more, or whose creation did not finish, with its logins, its
+	// additional roles, all changes of both, its members, its tombstone and its idempotency keys. ErrReferenced while it has backups
+	// or uploads.
 	Remove(ctx context.Context, db id.DatabaseID) error
 	// Due lists up to limit records for which the named work is due.
 	Due(ctx context.Context, what DueWork, now time.Time, limit int) ([]database.Record, error)

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/server"
 )
 
-// Storage reads what databases and their backups take.
+// Storage reads what databases and their backups take. It passes deleted databases by.
 type Storage interface {
 	// Servers lists the servers that have databases, by name.
 	Servers(ctx context.Context) ([]server.Server, error)
@@ -17,7 +17,7 @@ type Storage interface {
 	// OfAccount lists the databases of an account, by ID.
 	OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error)
 	// BackupBytes adds up the backup files of a database that count against the quota: those that are neither being deleted nor
-	// those of a deletion.
+	// bound to a deletion.
 	BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error)
 	// Totals adds up all databases.
 	Totals(ctx context.Context) (StorageTotals, error)

@@ -48,4 +48,5 @@ type Tx interface {
 	Qualifications() Qualifications
 	SigningKeys() SigningKeys
 	Uploads() Uploads
+	Deletions() Deletions
 }

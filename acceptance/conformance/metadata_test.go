@@ -58,6 +58,7 @@ func TestDispatch(t *testing.T)       { eachStore(t, conformance.Dispatch) }
 func TestMails(t *testing.T)          { eachStore(t, conformance.Mails) }
 func TestQualifications(t *testing.T) { eachStore(t, conformance.Qualifications) }
 func TestSigningKeys(t *testing.T)    { eachStore(t, conformance.SigningKeys) }
+func TestDeletions(t *testing.T)      { eachStore(t, conformance.Deletions) }
 func TestUploads(t *testing.T)        { eachStore(t, conformance.Uploads) }
 func TestAdmissions(t *testing.T)     { eachStore(t, conformance.Admissions) }
 func TestNotifier(t *testing.T)       { eachStore(t, conformance.Notifier) }

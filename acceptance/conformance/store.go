@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/member"
@@ -156,7 +157,9 @@ func viewCannotWrite(w *world) {
 			_, err := tx.Mails().ClaimNext(ctx, "d", epoch, 1, 1)
 			return err
 		},
-		"Abandon": writing2(ports.Tx.Deliveries, ports.Deliveries.Abandon, e.ID, epoch),
+		"Add tombstone": reading(ports.Tx.Deletions, ports.Deletions.Add, deletion.Tombstone{DatabaseID: r.ID}),
+		"SetRecovery":   writing2(ports.Tx.Deletions, ports.Deletions.SetRecovery, r.ID, o.ID),
+		"Abandon":       writing2(ports.Tx.Deliveries, ports.Deliveries.Abandon, e.ID, epoch),
 	} {
 		if err := w.Store.View(w.Context(), write); !errors.Is(err, ports.ErrReadOnly) {
 			w.Errorf("%s in a view: %v", name, err)

@@ -27,9 +27,10 @@ var (
 		ORDER BY 1`)
 	markBackup = define(dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
 			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.row("t")))
+	setExpiry     = define(backupTable.update([]string{"expires_at"}, "database_id = ? AND filename = ? AND deleting_at IS NULL"))
 	removeBackup  = written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
 	doomedBackups = define(backupTable.read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
-			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ?)").
+			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ? AND NOT d."+gone+")").
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?"))
 )
 
@@ -64,6 +65,10 @@ func (b backups) MarkDeleting(
 	ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time,
 ) (backup.Backup, error) {
 	return locked[backup.Backup](ctx, b.session, markBackup, now, db, filename)
+}
+
+func (b backups) SetExpiry(ctx context.Context, db id.DatabaseID, filename backup.Filename, at time.Time) error {
+	return b.mustChange(ctx, ports.ErrNoRow, setExpiry, at, db, filename)
 }
 
 func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error {

@@ -33,6 +33,8 @@ var allowed = map[string][]string{
 	"databases.timeout_effective": texts(querytimeout.NotConfigured.Values()...),
 	"databases.storage_status":    texts(database.StorageOK.Values()...),
 
+	"tombstones.status_before": texts(database.Active, database.Stopped, database.Error),
+
 	"database_logins.login": texts(database.Managed.Logins()...),
 	"operations.status":     texts(operation.Statuses...),
 	"backups.trigger":       texts(backup.Triggers...),

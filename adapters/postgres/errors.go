@@ -46,6 +46,15 @@ func errOperationOpen() error {
 	return fault.New(fault.DatabaseStateConflict, "another operation of the database is open")
 }
 
+// translateDelete is translate for a statement that deletes rows: where it breaks a reference, others refer to what it would
+// delete, which is there.
+func translateDelete(ctx context.Context, err error) error {
+	if e := pq.As(err, pqerror.ForeignKeyViolation, pqerror.RestrictViolation); e != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w (%s)", ports.ErrReferenced, e.Constraint)
+	}
+	return translate(ctx, err)
+}
+
 // translate turns an error of the driver into the one that the ports promise. A cancelled context makes the server answer with
 // SQLSTATE 57014, or breaks the connection: the caller sees the context's error.
 func translate(ctx context.Context, err error) error {

@@ -17,11 +17,15 @@ type session struct {
 
 // run calls fn with the statement, as prepared on the connection that it runs on.
 func (s session) run(ctx context.Context, st *statement, fn func(*sqlx.Stmt) error) error {
+	translated := translate
+	if st.deletes() {
+		translated = translateDelete
+	}
 	if s.tx != nil {
-		return translate(ctx, fn(s.tx.StmtxContext(ctx, (*s.set)[st.number])))
+		return translated(ctx, fn(s.tx.StmtxContext(ctx, (*s.set)[st.number])))
 	}
 	return s.store.again(ctx, func() error {
-		return translate(ctx, fn((*s.store.current.Load())[st.number]))
+		return translated(ctx, fn((*s.store.current.Load())[st.number]))
 	})
 }
 

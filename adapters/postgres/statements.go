@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	sq "github.com/Masterminds/squirrel"
@@ -15,6 +16,9 @@ type statement struct {
 	number int
 	text   func() string
 }
+
+// deletes reports whether the statement is one that deletes rows.
+func (s *statement) deletes() bool { return strings.Contains(s.text(), "DELETE FROM") }
 
 var statements []*statement
 

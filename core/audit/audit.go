@@ -20,6 +20,14 @@ const (
 	DatabaseRestarted  Action = "database.restarted"
 	AccessLost         Action = "database.access_lost"
 	AccessRestored     Action = "database.access_restored"
+	DeleteRequested    Action = "database.delete_requested"
+	DatabaseDeleted    Action = "database.deleted"
+	DeleteFailed       Action = "database.delete_failed"
+	RecoverRequested   Action = "database.recover_requested"
+	DatabaseRecovered  Action = "database.recovered"
+	RecoverFailed      Action = "database.recover_failed"
+	PurgeBegun         Action = "database.purge_begun"
+	DatabasePurged     Action = "database.purged"
 	StorageFull        Action = "storage.full"   // read-only by default
 	StorageClosed      Action = "storage.closed" // nobody can connect
 	StorageWithin      Action = "storage.ok"

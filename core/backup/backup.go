@@ -46,7 +46,7 @@ type Backup struct {
 }
 
 // Expiry is the retention rule: a backup is kept for the plan's days from its creation, while a deletion backup is kept until
-// its tombstone is purged, and so has no expiry of its own.
+// its tombstone is purged, and so has no expiry of its own, unless the database is recovered.
 func Expiry(trigger Trigger, createdAt time.Time, days int) *time.Time {
 	if trigger == Deletion {
 		return nil
@@ -60,9 +60,13 @@ func (b Backup) Expired(now time.Time) bool {
 	return b.ExpiresAt != nil && !now.Before(*b.ExpiresAt)
 }
 
+// Bound reports whether the file belongs to the tombstone of its database. The backup of a deletion that was taken back has an
+// expiry, and is one like any other.
+func (b Backup) Bound() bool { return b.Trigger == Deletion && b.ExpiresAt == nil }
+
 // Deletable decides whether a customer may delete the file. A deletion backup belongs to its tombstone: BACKUP_CONFLICT.
 func (b Backup) Deletable() error {
-	if b.Trigger == Deletion {
+	if b.Bound() {
 		return fault.New(fault.BackupConflict, "a deletion backup is removed with its deleted database")
 	}
 	return nil

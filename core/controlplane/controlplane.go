@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
 	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
@@ -55,6 +56,7 @@ type ControlPlane struct {
 	Restores      *restores.Restores
 	Clones        *clones.Clones
 	Uploads       *uploads.Uploads
+	Deletion      *deletion.Deletion
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -75,20 +77,23 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	sizes := storage.New(shared) // before settings, so that what a round decides is sent in the same one
 	sets := settings.New(shared)
 	restoring := restores.New(shared, sets, sizes.Restored)
+	copies, people := backups.New(shared), members.New(shared)
+	deleting := deletion.New(shared, copies, people.Withdraw)
 	return &ControlPlane{
 		Access:        access.New(shared),
 		Databases:     databases.New(shared),
 		Allowlist:     databases.NewAllowlist(shared),
-		Members:       members.New(shared),
+		Members:       people,
 		QueryTimeouts: querytimeouts.New(shared, sets),
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
-		Backups:       backups.New(shared),
+		Backups:       copies,
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
 		Clones:        clones.New(shared),
 		Uploads:       uploads.New(shared, restoring.FromUpload),
+		Deletion:      deleting,
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/clone"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -21,7 +22,10 @@ import (
 func TestEveryPublicKindMakesEvents(t *testing.T) {
 	w := newWorld(t)
 	r := w.reached(w.made("shop").Record.ID)
-	input := clone.Input{DatabaseID: w.made("copy").Record.ID} // which no other kind reads
+	input := struct { // which no other kind reads
+		clone.Input
+		From database.Status `json:"from"`
+	}{clone.Input{DatabaseID: w.made("copy").Record.ID}, database.Active}
 	var want []string
 	for _, k := range w.Work.Public() {
 		work := operation.Operation{

@@ -90,6 +90,19 @@ func (b backups) MarkDeleting(
 	})
 }
 
+func (b backups) SetExpiry(ctx context.Context, db id.DatabaseID, filename backup.Filename, at time.Time) error {
+	return b.write(ctx, func(s *state) error {
+		key := backupKey{db, filename}
+		row, ok := s.backups.get(key)
+		if !ok || row.DeletingAt != nil {
+			return ports.ErrNoRow
+		}
+		row.ExpiresAt = &at
+		s.backups.put(s.txid, key, row)
+		return nil
+	})
+}
+
 func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error {
 	return b.write(ctx, func(s *state) error {
 		s.backups.delete(s.txid, backupKey{db, filename})
@@ -99,7 +112,10 @@ func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.F
 
 func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.DoomedBackup, error) {
 	return read(ctx, b.session, func(s *state) ([]ports.DoomedBackup, error) {
-		doomed := func(row backup.Backup) bool { return row.DeletingAt != nil || row.Expired(now) }
+		doomed := func(row backup.Backup) bool {
+			of, _ := s.databases.get(row.DatabaseID)
+			return row.DeletingAt != nil || row.Expired(now) && !of.Status.Gone()
+		}
 		rows := s.backups.having(doomed, func(a, b backup.Backup) int {
 			return cmp.Or(end(a).Compare(end(b)), cmp.Compare(a.DatabaseID, b.DatabaseID), cmp.Compare(a.Filename, b.Filename))
 		})

@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -56,10 +60,10 @@ func (s *state) standing(v ports.Viewer, r database.Record) (standing account.St
 		return standing, false
 	}
 	if v.Scope == account.FullAccount {
-		return standing, owned
+		return standing, owned && admitsDeleted(v, r)
 	}
 	_, bound := s.bindings.get(binding{v.KeyID, r.ID})
-	return standing, (owned || isMember) && bound && r.Status != database.Deleting
+	return standing, (owned || isMember) && bound && r.Status != database.Deleting && !r.Status.Gone()
 }
 
 func (d databases) Reach(
@@ -103,7 +107,10 @@ func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record,
 
 func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {
 	return read(ctx, d.session, func(s *state) (int, error) {
-		return s.count(func(r database.Record) bool { return r.AccountID == of }), nil
+		return s.count(func(r database.Record) bool {
+			recovering := func(o operation.Operation) bool { return isOpenOn(r.ID)(o) && o.Kind == deletion.KindRecover }
+			return r.AccountID == of && (!r.Status.Gone() || s.operations.any(recovering))
+		}), nil
 	})
 }
 
@@ -135,7 +142,12 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 		if _, ok := s.databases.get(db); !ok {
 			return ports.ErrNoRow
 		}
+		if s.backups.any(func(b backup.Backup) bool { return b.DatabaseID == db }) ||
+			s.uploads.any(func(u upload.Upload) bool { return u.DatabaseID == db }) {
+			return d.refuse(ports.ErrReferenced)
+		}
 		s.databases.delete(s.txid, db)
+		s.forget(db)
 		s.logins.remove(s.txid, func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })
 		s.roles.remove(s.txid, func(_ id.RoleID, r role.Role) bool { return r.DatabaseID == db })
 		s.roleChanges.remove(s.txid, func(_ id.OperationID, c role.Change) bool { return c.DatabaseID == db })

@@ -78,6 +78,10 @@ func (k keys) Replace(ctx context.Context, old id.KeyID, key account.Key) error 
 			s.bindings.put(s.txid, binding{key.ID, b.database}, binding{key.ID, b.database})
 		}
 		s.bindings.remove(s.txid, func(b, _ binding) bool { return b.key == old && b.key != key.ID })
+		for _, b := range s.tombstoneKeys.having(func(b binding) bool { return b.key == old }, byDatabase) {
+			s.tombstoneKeys.delete(s.txid, b)
+			s.tombstoneKeys.put(s.txid, binding{key.ID, b.database}, binding{key.ID, b.database})
+		}
 		return nil
 	})
 }

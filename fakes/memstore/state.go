@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -21,41 +22,44 @@ import (
 
 // state is everything that is stored. Copying the struct is a snapshot.
 type state struct {
-	txid           txid // of the transaction that made it
-	users          rows[id.UserID, account.User]
-	accounts       rows[id.AccountID, account.Account]
-	namespaces     rows[id.NamespaceID, account.Namespace]
-	keys           rows[id.KeyID, account.Key]
-	bindings       rows[binding, binding]
-	servers        rows[id.ServerID, server.Server]
-	databases      rows[id.DatabaseID, database.Record]
-	memberships    rows[membershipKey, member.Membership]
-	invitations    rows[id.InvitationID, member.Invitation]
-	logins         rows[loginKey, ports.LoginSecret]
-	roles          rows[id.RoleID, role.Role]
-	roleChanges    rows[id.OperationID, role.Change]
-	allowlist      rows[id.AllowlistEntryID, database.AllowlistEntry]
-	operations     rows[id.OperationID, operation.Operation]
-	operationLanes rows[operationLane, int64] // the turn at which each was last served
-	uses           rows[useKey, operation.Use]
-	backups        rows[backupKey, backup.Backup]
-	requests       rows[requestKey, idempotency.Record]
-	audit          rows[id.AuditID, audit.Entry]
-	events         rows[id.EventID, ports.OutboxEvent]
-	taken          rows[id.EventID, id.EventID] // events of which deliveries were made
-	webhooks       rows[id.WebhookID, lane]
-	deliveries     rows[id.DeliveryID, webhook.Delivery]
-	attempts       rows[attemptKey, ports.WebhookAttempt]
-	mails          rows[id.MailID, mail.Mail]
-	mailLanes      rows[id.AccountID, int64] // the turn at which each was last served
-	turns          int64                     // claims so far
-	features       rows[string, string]
-	enrolments     rows[enrolment, enrolment]
-	autoEnroll     rows[id.AccountID, id.AccountID]
-	maintenance    bool
-	qualifications rows[qualificationKey, extension.Qualification]
-	signingKeys    rows[id.CertificateKeyID, certificate.Key]
-	uploads        rows[id.UploadID, upload.Upload]
+	txid             txid // of the transaction that made it
+	users            rows[id.UserID, account.User]
+	accounts         rows[id.AccountID, account.Account]
+	namespaces       rows[id.NamespaceID, account.Namespace]
+	keys             rows[id.KeyID, account.Key]
+	bindings         rows[binding, binding]
+	servers          rows[id.ServerID, server.Server]
+	databases        rows[id.DatabaseID, database.Record]
+	memberships      rows[membershipKey, member.Membership]
+	invitations      rows[id.InvitationID, member.Invitation]
+	logins           rows[loginKey, ports.LoginSecret]
+	roles            rows[id.RoleID, role.Role]
+	roleChanges      rows[id.OperationID, role.Change]
+	allowlist        rows[id.AllowlistEntryID, database.AllowlistEntry]
+	operations       rows[id.OperationID, operation.Operation]
+	operationLanes   rows[operationLane, int64] // the turn at which each was last served
+	uses             rows[useKey, operation.Use]
+	backups          rows[backupKey, backup.Backup]
+	requests         rows[requestKey, idempotency.Record]
+	audit            rows[id.AuditID, audit.Entry]
+	events           rows[id.EventID, ports.OutboxEvent]
+	taken            rows[id.EventID, id.EventID] // events of which deliveries were made
+	webhooks         rows[id.WebhookID, lane]
+	deliveries       rows[id.DeliveryID, webhook.Delivery]
+	attempts         rows[attemptKey, ports.WebhookAttempt]
+	mails            rows[id.MailID, mail.Mail]
+	mailLanes        rows[id.AccountID, int64] // the turn at which each was last served
+	turns            int64                     // claims so far
+	features         rows[string, string]
+	enrolments       rows[enrolment, enrolment]
+	autoEnroll       rows[id.AccountID, id.AccountID]
+	maintenance      bool
+	qualifications   rows[qualificationKey, extension.Qualification]
+	signingKeys      rows[id.CertificateKeyID, certificate.Key]
+	uploads          rows[id.UploadID, upload.Upload]
+	tombstones       rows[id.DatabaseID, deletion.Tombstone]
+	tombstoneMembers rows[membershipKey, membershipKey]
+	tombstoneKeys    rows[binding, binding]
 }
 
 type binding struct {

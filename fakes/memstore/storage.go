@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -19,20 +18,22 @@ func byID(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }
 func (v storage) Servers(ctx context.Context) ([]server.Server, error) {
 	return read(ctx, v.session, func(s *state) ([]server.Server, error) {
 		return s.servers.having(func(row server.Server) bool {
-			return s.databases.any(func(r database.Record) bool { return r.ServerID == row.ID })
+			return s.databases.any(func(r database.Record) bool { return r.ServerID == row.ID && !r.Status.Gone() })
 		}, byName), nil
 	})
 }
 
 func (v storage) OnServer(ctx context.Context, of id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
 	return read(ctx, v.session, func(s *state) ([]database.Record, error) {
-		return s.records(func(r database.Record) bool { return r.ServerID == of && slices.Contains(list, r.ID) }, byID), nil
+		return s.records(func(r database.Record) bool {
+			return r.ServerID == of && slices.Contains(list, r.ID) && !r.Status.Gone()
+		}, byID), nil
 	})
 }
 
 func (v storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error) {
 	return read(ctx, v.session, func(s *state) (list []id.DatabaseID, _ error) {
-		for _, r := range s.records(func(r database.Record) bool { return r.AccountID == account }, byID) {
+		for _, r := range s.records(func(r database.Record) bool { return r.AccountID == account && !r.Status.Gone() }, byID) {
 			list = append(list, r.ID)
 		}
 		return list, nil
@@ -42,7 +43,7 @@ func (v storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.Data
 func (v storage) BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error) {
 	return read(ctx, v.session, func(s *state) (sum int64, _ error) {
 		for _, b := range s.backups.byKey {
-			if b.DatabaseID == db && b.DeletingAt == nil && b.Trigger != backup.Deletion {
+			if b.DatabaseID == db && b.DeletingAt == nil && !b.Bound() {
 				sum += b.SizeBytes
 			}
 		}
@@ -53,6 +54,9 @@ func (v storage) BackupBytes(ctx context.Context, db id.DatabaseID) (int64, erro
 func (v storage) Totals(ctx context.Context) (ports.StorageTotals, error) {
 	return read(ctx, v.session, func(s *state) (t ports.StorageTotals, _ error) {
 		for _, r := range s.databases.byKey {
+			if r.Status.Gone() {
+				continue
+			}
 			t.Bytes += r.SizeBytes
 			switch r.StorageStatus {
 			case database.StorageOK:

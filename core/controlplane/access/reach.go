@@ -49,8 +49,12 @@ func (p Passage) pass(ctx context.Context, tx ports.Tx, home id.DatabaseID) erro
 
 // Reach finds a database within the caller's scope; ErrNoRow where there is none.
 func (p Passage) Reach(ctx context.Context, tx ports.Tx, db id.DatabaseID) (Reached, error) {
-	record, standing, err := tx.Databases().Reach(ctx, p.caller.Viewer(), db)
-	return Reached{p, record, standing}, err
+	return Reached{Passage: p}.again(ctx, tx, db)
+}
+
+// ReachDeleted is Reach for a use case that is also about deleted databases: what it finds may be one.
+func (p Passage) ReachDeleted(ctx context.Context, tx ports.Tx, db id.DatabaseID) (Reached, error) {
+	return Reached{Passage: p, deleted: true}.again(ctx, tx, db)
 }
 
 // Find is how every kind of target is reached: first by its finder, which returns ErrNoRow for what the caller may not see, then
@@ -81,6 +85,21 @@ type Reached struct {
 	Passage
 	record   database.Record
 	standing account.Standing
+	deleted  bool // it may be a deleted database
+}
+
+// again finds a database as this one was found.
+func (r Reached) again(ctx context.Context, tx ports.Tx, db id.DatabaseID) (_ Reached, err error) {
+	v := r.caller.Viewer()
+	v.Deleted = r.deleted
+	r.record, r.standing, err = tx.Databases().Reach(ctx, v, db)
+	return r, err
+}
+
+// Through returns the database behind other gates: a finder chooses them where they depend on what it has found.
+func (r Reached) Through(gates ...rollout.Gate) Reached {
+	r.gates = gates
+	return r
 }
 
 // Record returns the database as it was when Reach found it.

@@ -13,7 +13,11 @@ import (
 // same lock, so after a removal nothing is done in the removed person's name. DATABASE_NOT_FOUND where the database, the
 // membership or the key's binding is gone, or the member has another role by now: the same request is then decided anew.
 func (r Reached) Update(ctx context.Context, p *plane.Plane, fn plane.LockedUpdate) error {
-	return p.UpdateReached(ctx, r.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	update := p.UpdateReached
+	if r.deleted {
+		update = p.UpdateStored
+	}
+	return update(ctx, r.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if err := r.StillHolds(ctx, tx); err != nil {
 			return err
 		}
@@ -23,7 +27,7 @@ func (r Reached) Update(ctx context.Context, p *plane.Plane, fn plane.LockedUpda
 
 // StillHolds is what Update asks; the database must be locked.
 func (r Reached) StillHolds(ctx context.Context, tx ports.Tx) error {
-	now, err := r.Reach(ctx, tx, r.record.ID)
+	now, err := r.again(ctx, tx, r.record.ID)
 	if err == nil && now.standing != r.standing {
 		err = ports.ErrNoRow
 	}
@@ -35,7 +39,7 @@ func (r Reached) StillHolds(ctx context.Context, tx ports.Tx) error {
 // caller.
 func (r Reached) Holds(ctx context.Context, p *plane.Plane) error {
 	_, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (Reached, error) {
-		return r.Reach(ctx, tx, r.record.ID)
+		return r.again(ctx, tx, r.record.ID)
 	})
 	return plane.NotFound(err, plane.ErrDatabaseNotFound())
 }

@@ -36,6 +36,12 @@ func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Fi
 	if err != nil {
 		return Download{}, plane.NotFound(err, plane.ErrBackupNotFound())
 	}
+	return b.OpenStored(ctx, r, d.Backup)
+}
+
+// OpenStored is Open for a backup that the caller may read. It shares its slots.
+func (b *Backups) OpenStored(ctx context.Context, r access.Reached, stored backup.Backup) (d Download, err error) {
+	d.Backup = stored
 	release, err := b.downloads.Enter(ctx, r.Caller().Account.ID, r.Record().ServerID)
 	if err != nil {
 		return Download{}, err

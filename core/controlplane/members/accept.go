@@ -150,7 +150,7 @@ func (m *Members) stillOpen(
 	if i, err = tx.Invitations().ByToken(ctx, token); err != nil {
 		return i, err
 	}
-	if i.DatabaseID != db.ID || db.Status == database.Deleting {
+	if i.DatabaseID != db.ID || db.Status == database.Deleting || db.Status.Gone() {
 		return i, member.ErrNotFound()
 	}
 	return i.Accepted(m.plane.Clock.Now())

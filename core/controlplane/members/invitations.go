@@ -90,6 +90,17 @@ func (m *Members) revoke(ctx context.Context, tx ports.Tx, by audit.Actor, db da
 	return m.audit(ctx, tx, by, db, audit.InvitationRevoked, revoked)
 }
 
+// Withdraw ends every open invitation to a database that is locked, as Revoke does for one.
+func (m *Members) Withdraw(ctx context.Context, tx ports.Tx, by audit.Actor, db database.Record) error {
+	list, err := m.invitations(ctx, tx, db.ID)
+	for _, i := range list {
+		if err == nil && i.Status == member.Open {
+			err = m.revoke(ctx, tx, by, db, i)
+		}
+	}
+	return err
+}
+
 // end stores an invitation that has ended, and withdraws its mail.
 func (m *Members) end(ctx context.Context, tx ports.Tx, i member.Invitation) error {
 	if err := tx.Invitations().Save(ctx, i); err != nil {

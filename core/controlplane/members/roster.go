@@ -13,7 +13,7 @@ import (
 )
 
 // Roster is what the people who run the service see and do about the people of any database. It does not authenticate. An owner
-// whose plan has no API access any more can remove nobody: the operator does it then.
+// whose plan has no API access any more can remove nobody: the operator does it then, also from a deleted database.
 type Roster struct{ members *Members }
 
 // NewRoster makes the use cases.
@@ -21,7 +21,7 @@ func NewRoster(p *plane.Plane) *Roster { return &Roster{&Members{plane: p}} }
 
 // People returns the owner, the members and the invitations of a database. DATABASE_NOT_FOUND.
 func (r *Roster) People(ctx context.Context, db id.DatabaseID) (l Listing, err error) {
-	err = r.members.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = r.members.plane.UpdateStored(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		l, err = r.members.list(ctx, tx, locked)
 		return err
 	})
@@ -34,7 +34,7 @@ type Removed struct{ Memberships, Invitations int }
 // RemovePerson ends the membership and the invitation of an address, as Members.Remove and Revoke do for the owner.
 // DATABASE_NOT_FOUND. MEMBER_NOT_FOUND: the address has neither.
 func (r *Roster) RemovePerson(ctx context.Context, db id.DatabaseID, email string) (done Removed, err error) {
-	err = r.members.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = r.members.plane.UpdateStored(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		done, err = r.remove(ctx, tx, locked, email)
 		if err == nil && done == (Removed{}) {
 			err = fault.New(fault.MemberNotFound, "the address is neither a member's of this database nor invited to it")

@@ -31,8 +31,8 @@ type Reached struct {
 // Operation returns the operation as it was when Reach found it.
 func (r Reached) Operation() operation.Operation { return r.operation }
 
-// Reach finds an operation in the caller's scope. OPERATION_NOT_FOUND: it is missing, of another account, out of scope or of an
-// internal kind. The other errors are those of Access.Reach.
+// Reach finds an operation in the caller's scope; a full-account key reaches those of its account's deleted databases, too.
+// OPERATION_NOT_FOUND: it is missing, of another account, out of scope or of an internal kind. The other errors are those of Access.Reach.
 func (o *Operations) Reach(
 	ctx context.Context, c access.Caller, op id.OperationID, action account.Action, gates ...rollout.Gate,
 ) (Reached, error) {
@@ -46,7 +46,7 @@ func (o *Operations) Reach(
 		if !o.plane.Work.Spec(found.Kind).Public {
 			return Reached{}, ports.ErrNoRow
 		}
-		r, err := p.Reach(ctx, tx, found.DatabaseID)
+		r, err := p.ReachDeleted(ctx, tx, found.DatabaseID)
 		return Reached{r, found}, err
 	})
 	if err != nil {

@@ -45,9 +45,9 @@ func OfOperation(ctx context.Context, tx ports.Tx, o operation.Operation) (datab
 	return OfAccount(ctx, tx, o.AccountID, o.DatabaseID)
 }
 
-// OfAccount reads a database as its owner sees it.
+// OfAccount reads a database as its owner sees it, also a deleted one.
 func OfAccount(ctx context.Context, tx ports.Tx, a id.AccountID, db id.DatabaseID) (database.Record, error) {
-	record, _, err := tx.Databases().Reach(ctx, ports.Viewer{AccountID: a, Scope: account.FullAccount}, db)
+	record, _, err := tx.Databases().Reach(ctx, ports.Viewer{AccountID: a, Scope: account.FullAccount, Deleted: true}, db)
 	return record, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -33,6 +34,8 @@ type Config struct {
 	Limits map[ratelimit.Class]ratelimit.Limit
 	// UnverifiedPlans are the plans whose backups are not verified. A deletion backup always is.
 	UnverifiedPlans []account.Plan
+	// RecoveryWindow is how long a deleted database can be recovered; by default deletion.DefaultWindow.
+	RecoveryWindow time.Duration
 	// InvitationPage is where invitations are accepted; by default none, and mails say how to accept by the API.
 	InvitationPage mail.Link
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default
@@ -86,6 +89,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	if c.Crash == nil {
 		c.Crash = func(string) {}
 	}
+	defaultTo(&c.RecoveryWindow, deletion.DefaultWindow)
 	defaultTo(&c.CreateWait, time.Minute)
 	defaultTo(&c.RoleWait, 20*time.Second)
 	defaultTo(&c.SizeWait, 300*time.Millisecond)

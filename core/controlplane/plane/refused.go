@@ -33,6 +33,15 @@ func ReasonShown(err error) command.Reason {
 	return command.ReasonFailed
 }
 
+// MessageShown is the message of a refusal that is fit for the customer: that of ReasonBusy, which says what is in the way.
+func MessageShown(err error) string {
+	var r *command.Refusal
+	if errors.As(err, &r) && r.Reason == command.ReasonBusy {
+		return r.Message
+	}
+	return "it is as it was"
+}
+
 // An agent that has been told a higher generation than the stored one refuses a command as stale, or as another one of the same
 // generation. Either another process has stored something newer meanwhile, which is then sent; or the metadata were restored
 // from a backup, and the agent knows changes of which there is no record any more. The record is what counts: it moves past the

@@ -170,6 +170,9 @@ func (s *Storage) decide(ctx context.Context, r database.Record, bytes int64, su
 	var was, is database.StorageStatus
 	var of database.Record
 	err := s.plane.UpdateDatabase(ctx, r.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		if locked.Status.Gone() {
+			return plane.ErrSettled
+		}
 		locked, err := withQuota(ctx, tx, locked)
 		if err != nil {
 			return err

@@ -1,0 +1,165 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+var tombstoneTable = tableOf[deletion.Tombstone]("tombstones").withOptional("recovery_id")
+
+// gone is what a record says whose database is deleted.
+const gone = "status IN ('deleted', 'purging')"
+
+var (
+	dropTombstone = written("DELETE FROM tombstones WHERE database_id = $1")
+	addTombstone  = define(tombstoneTable.insert())
+	// The number of each is that of its rows: what the snapshot says of itself is what was stored.
+	keepMembers = written(`INSERT INTO tombstone_members (database_id, user_id)
+		SELECT database_id, user_id FROM memberships WHERE database_id = $1`)
+	keepKeys = written(`INSERT INTO tombstone_keys (database_id, key_id)
+		SELECT b.database_id, b.key_id FROM key_databases b JOIN api_keys k ON k.id = b.key_id
+		WHERE b.database_id = $1 AND k.revoked_at IS NULL`)
+	countSnapshot = written(`UPDATE tombstones t SET
+			members = (SELECT count(*) FROM tombstone_members m WHERE m.database_id = t.database_id),
+			keys = (SELECT count(*) FROM tombstone_keys k WHERE k.database_id = t.database_id),
+			allowlist = (SELECT count(*) FROM allowlist_entries e WHERE e.database_id = t.database_id)
+		WHERE t.database_id = $1 RETURNING ` + tombstoneTable.row("t"))
+	setRecovery = define(tombstoneTable.update([]string{"recovery_id"}, "database_id = ?"))
+
+	getTombstone   = define(tombstoneTable.read().Where("t.database_id = ?"))
+	listTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d."+gone).
+			Where("d.account_id = ? AND (t.deleted_at, t.database_id) < (?, ?)").
+			OrderBy("t.deleted_at DESC", "t.database_id DESC").Suffix("LIMIT ?"))
+	dueTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d.status = 'deleted'").
+			Where("t.purge_after <= ?").
+			Where("NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND o."+open+")").
+			OrderBy("t.purge_after", "t.database_id").Suffix("LIMIT ?"))
+
+	tombstoneRecords = define(readDatabases().Where("t.id = ANY(?::uuid[])"))
+	tombstoneBackups = define(backupTable.read().
+				Join("tombstones d ON d.database_id = t.database_id AND d.filename = t.filename").
+				Where("d.database_id = ANY(?::uuid[]) AND t.deleting_at IS NULL"))
+	tombstoneAccess = written(`SELECT t.database_id,
+			(SELECT count(*) FROM tombstone_members m WHERE m.database_id = t.database_id) AS members,
+			(SELECT count(*) FROM tombstone_keys k WHERE k.database_id = t.database_id) AS keys,
+			(SELECT count(*) FROM allowlist_entries e WHERE e.database_id = t.database_id) AS allowlist
+		FROM tombstones t WHERE t.database_id = ANY($1::uuid[])`)
+
+	skippedMembers = written(`SELECT t.user_id FROM tombstone_members t
+		WHERE t.database_id = $1 AND NOT EXISTS (
+			SELECT FROM memberships m WHERE m.database_id = t.database_id AND m.user_id = t.user_id)
+		ORDER BY t.user_id`)
+	skippedKeys = written(`SELECT t.key_id FROM tombstone_keys t JOIN api_keys k ON k.id = t.key_id
+		WHERE t.database_id = $1 AND (k.revoked_at IS NOT NULL OR NOT EXISTS (
+			SELECT FROM key_databases b WHERE b.database_id = t.database_id AND b.key_id = t.key_id))
+		ORDER BY t.key_id`)
+)
+
+type deletions struct{ session }
+
+func (d deletions) Add(ctx context.Context, t deletion.Tombstone) (deletion.Tombstone, error) {
+	if err := d.write(ctx, dropTombstone, t.DatabaseID); err != nil {
+		return t, err
+	}
+	if err := d.write(ctx, addTombstone, tombstoneTable.values(t)...); err != nil {
+		return t, err
+	}
+	for _, keep := range []*statement{keepMembers, keepKeys} {
+		if err := d.write(ctx, keep, t.DatabaseID); err != nil {
+			return t, err
+		}
+	}
+	return locked[deletion.Tombstone](ctx, d.session, countSnapshot, t.DatabaseID)
+}
+
+func (d deletions) Get(ctx context.Context, db id.DatabaseID) (s deletion.Scene, err error) {
+	t, err := one[deletion.Tombstone](ctx, d.session, getTombstone, db)
+	if err != nil {
+		return s, err
+	}
+	list, err := d.scenes(ctx, []deletion.Tombstone{t})
+	if err == nil && len(list) == 0 {
+		err = ports.ErrNoRow // it was removed meanwhile
+	}
+	if err != nil {
+		return s, err
+	}
+	return list[0], nil
+}
+
+func (d deletions) List(ctx context.Context, of id.AccountID, p ports.Page) ([]deletion.Scene, error) {
+	page, err := pageOf[deletion.Tombstone](ctx, d.session, listTombstones, backward, p, of)
+	if err != nil {
+		return nil, err
+	}
+	return d.scenes(ctx, page)
+}
+
+// scenes reads what is known of the databases of tombstones, by one statement for each part.
+func (d deletions) scenes(ctx context.Context, of []deletion.Tombstone) (list []deletion.Scene, err error) {
+	dbs := make([]id.DatabaseID, len(of))
+	for i, t := range of {
+		dbs[i] = t.DatabaseID
+	}
+	type found struct {
+		DatabaseID id.DatabaseID `db:"database_id"`
+		deletion.Access
+	}
+	records, err := all[database.Record](ctx, d.session, tombstoneRecords, pq.Array(dbs))
+	if err != nil {
+		return nil, err
+	}
+	backups, err := all[backup.Backup](ctx, d.session, tombstoneBackups, pq.Array(dbs))
+	if err != nil {
+		return nil, err
+	}
+	access, err := all[found](ctx, d.session, tombstoneAccess, pq.Array(dbs))
+	if err != nil {
+		return nil, err
+	}
+	scenes := map[id.DatabaseID]deletion.Scene{}
+	for _, r := range records {
+		scenes[r.ID] = deletion.Scene{Database: r}
+	}
+	for _, b := range backups {
+		s := scenes[b.DatabaseID]
+		s.Backup = &b
+		scenes[b.DatabaseID] = s
+	}
+	for _, a := range access {
+		s := scenes[a.DatabaseID]
+		s.Found = a.Access
+		scenes[a.DatabaseID] = s
+	}
+	for _, t := range of {
+		s := scenes[t.DatabaseID]
+		if s.Tombstone = t; s.Database.ID != "" { // otherwise it was removed meanwhile
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error) {
+	return all[deletion.Tombstone](ctx, d.session, dueTombstones, now, limit)
+}
+
+func (d deletions) SetRecovery(ctx context.Context, db id.DatabaseID, op id.OperationID) error {
+	return d.mustChange(ctx, ports.ErrNoRow, setRecovery, op, db)
+}
+
+func (d deletions) Skipped(ctx context.Context, db id.DatabaseID) (s deletion.Skipped, err error) {
+	if s.Members, err = all[id.UserID](ctx, d.session, skippedMembers, db); err != nil {
+		return s, err
+	}
+	s.Keys, err = all[id.KeyID](ctx, d.session, skippedKeys, db)
+	return s, err
+}

@@ -1,0 +1,92 @@
+package deletion
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Listing is the way of a full-account key to its deleted databases, through their gate.
+type Listing struct{ access.Passage }
+
+// Shown is a deleted database as it is at a time.
+type Shown struct {
+	deletion.Scene
+	Status       deletion.RecoveryStatus
+	Downloadable bool
+}
+
+// List returns the deleted databases of the caller's account that are not purged, the one deleted last first, and the position of
+// the last one where there are more. KEY_SCOPE_DENIED: no full-account key. FEATURE_NOT_AVAILABLE: the gate is closed.
+func (d *Deletion) List(ctx context.Context, c access.Caller, p ports.Page) ([]Shown, *ports.Position, error) {
+	if err := c.RequireFullAccount(); err != nil {
+		return nil, nil, err
+	}
+	_, err := access.Find(ctx, d.plane.Store, c, []rollout.Gate{rollout.DeletedDatabases}, plane.ErrDatabaseNotFound(),
+		func(_ context.Context, _ ports.Tx, p access.Passage) (Listing, error) { return Listing{p}, nil })
+	if err != nil {
+		return nil, nil, err
+	}
+	return plane.List(ctx, d.plane.Store, p,
+		func(s Shown) ports.Position {
+			return ports.Position{At: s.Tombstone.DeletedAt, ID: string(s.Database.ID)}
+		},
+		func(ctx context.Context, tx ports.Tx, p ports.Page) (list []Shown, _ error) {
+			found, err := tx.Deletions().List(ctx, c.Account.ID, p)
+			now := d.plane.Clock.Now()
+			for _, s := range found {
+				_, none := s.Downloadable(now)
+				list = append(list, Shown{s, s.RecoveryStatus(now), none == nil})
+			}
+			return list, err
+		})
+}
+
+// ReachBackup finds a database, deleted or not, for the download of its deletion backup. DELETION_BACKUP_NOT_AVAILABLE: it is
+// missing, purged or of another account. FEATURE_NOT_AVAILABLE: the gate is closed.
+func (d *Deletion) ReachBackup(
+	ctx context.Context, c access.Caller, db id.DatabaseID, action account.Action, gates ...rollout.Gate,
+) (access.Reached, error) {
+	found, err := access.Find(ctx, d.plane.Store, c, gates, deletion.ErrNoBackup(),
+		func(ctx context.Context, tx ports.Tx, p access.Passage) (access.Reached, error) {
+			return p.ReachDeleted(ctx, tx, db)
+		})
+	if err != nil {
+		return access.Reached{}, err
+	}
+	return found, found.Permit(action)
+}
+
+// OpenBackup streams the deletion backup, which the tombstone alone chooses. KEY_SCOPE_DENIED: no full-account key.
+// DELETION_BACKUP_NOT_AVAILABLE: see Scene.Downloadable. The other errors are those of Backups.Open.
+func (d *Deletion) OpenBackup(ctx context.Context, r access.Reached) (none backups.Download, err error) {
+	if err := r.Caller().RequireFullAccount(); err != nil {
+		return none, err
+	}
+	if err := r.Permit(account.Own, rollout.DeletedDatabases); err != nil {
+		return none, err
+	}
+	scene, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (deletion.Scene, error) {
+		return tx.Deletions().Get(ctx, r.Record().ID)
+	})
+	if err != nil {
+		return none, plane.NotFound(err, deletion.ErrNoBackup())
+	}
+	stored, err := scene.Downloadable(d.plane.Clock.Now())
+	if err != nil {
+		return none, err
+	}
+	opened, err := d.backups.OpenStored(ctx, r, stored)
+	if fault.Has(err, fault.BackupNotFound) {
+		err = deletion.ErrNoBackup()
+	}
+	return opened, err
+}

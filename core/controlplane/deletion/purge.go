@@ -1,0 +1,163 @@
+package deletion
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func (d *Deletion) registerPurge() {
+	work.Register(d.plane.Work, work.Kind[work.None]{
+		Spec:    operation.Spec{Kind: deletion.KindPurge},
+		Step:    d.stepPurge,
+		Calls:   []string{"erase", "purge"},
+		Commits: []string{"erased", string(deletion.Removing), "succeeded"},
+	})
+	rounds.Register(d.plane.Rounds, rounds.Task{Name: "purges", Every: plane.RoundEvery, Do: d.beginPurges})
+}
+
+// beginPurges queues the purges of the databases whose time is over. It asks no server: the queue is fair between accounts and
+// servers, and a database that is being recovered comes when that has failed.
+func (d *Deletion) beginPurges(ctx context.Context) error {
+	list, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]deletion.Tombstone, error) {
+		return tx.Deletions().Due(ctx, d.plane.Clock.Now(), plane.RoundBatch)
+	})
+	for _, t := range list {
+		err = errors.Join(err, d.plane.UnlessSettled(ctx, "purge.not_begun", t.DatabaseID, d.beginPurge(ctx, t)))
+	}
+	return err
+}
+
+// beginPurge is where a purge becomes possible no earlier than its time, and only while nothing else is done to the database.
+func (d *Deletion) beginPurge(ctx context.Context, due deletion.Tombstone) error {
+	err := d.plane.UpdateDatabase(ctx, due.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		s, err := tx.Deletions().Get(ctx, locked.ID)
+		if err != nil {
+			return err
+		}
+		if !s.Tombstone.Due(d.plane.Clock.Now()) {
+			return plane.ErrSettled
+		}
+		switch _, err := tx.Operations().Open(ctx, locked.ID); {
+		case err == nil:
+			return plane.ErrSettled
+		case !errors.Is(err, ports.ErrNoRow):
+			return err
+		}
+		cell, err := locked.Status.Decide(database.Purge)
+		if err != nil {
+			return err
+		}
+		locked.Status = cell.Next
+		if err := tx.Databases().Save(ctx, locked); err != nil {
+			return err
+		}
+		o := d.plane.Work.Queued(locked, deletion.KindPurge, nil, work.Origin{Actor: audit.System})
+		if err := tx.Operations().Add(ctx, o); err != nil {
+			return err
+		}
+		return d.plane.Audit(ctx, tx, locked, audit.System, audit.PurgeBegun, audit.Details{"operationId": string(o.ID)})
+	})
+	if err == nil {
+		d.plane.Work.Reserved(deletion.KindPurge)
+	}
+	return err
+}
+
+// purging is one step of a purge.
+type purging struct {
+	*work.Job[work.None]
+	d      *Deletion
+	agent  ports.Agent
+	record database.Record
+	of     operation.Operation
+}
+
+func (d *Deletion) stepPurge(ctx context.Context, job *work.Job[work.None]) (next work.Next, err error) {
+	t := purging{Job: job, d: d, of: job.Operation()}
+	if t.record, t.agent, err = d.plane.Site(ctx, t.of); err != nil {
+		return next, err
+	}
+	cell, err := deletion.Purge.Decide(deletion.PurgeOf(t.of), deletion.PurgeAdvance)
+	if err != nil {
+		return next, err
+	}
+	switch cell.Next { //nolint:exhaustive // the others are no stages that a step leads to
+	case deletion.Erasing:
+		return t.erase(ctx)
+	case deletion.Removing:
+		return t.remove(ctx)
+	}
+	return next, fault.New(fault.InternalError, "a purge has no step to %s", cell.Next)
+}
+
+// filesAtOnce bounds one step.
+const filesAtOnce = 20
+
+// erase removes files of backups with their records, the records of files that are gone included.
+func (t purging) erase(ctx context.Context) (work.Next, error) {
+	t.Progress(string(deletion.Erasing), 0)
+	files, err := ports.Read(ctx, t.d.plane.Store, func(ctx context.Context, tx ports.Tx) (list []command.DeleteBackup, err error) {
+		names, err := tx.Backups().Names(ctx, t.record.ID)
+		for _, n := range names {
+			list = append(list, command.DeleteBackup{DatabaseID: t.record.ID, Filename: n})
+		}
+		return list, err
+	})
+	if err != nil {
+		return work.Next{}, err
+	}
+	if len(files) == 0 {
+		return work.Again(0), t.Save(ctx, string(deletion.Removing), func(o *operation.Operation) { o.Stage = string(deletion.Removing) }, nil)
+	}
+	files = files[:min(len(files), filesAtOnce)]
+	for _, f := range files {
+		err := t.Call(ctx, "erase", func(ctx context.Context, _ ports.Fence) error {
+			_, err := ports.Ask(ctx, t.agent, f)
+			return err
+		})
+		if err != nil && !command.RefusedFor(err, command.ReasonNotFound) {
+			return work.Next{}, err
+		}
+	}
+	return work.Again(0), t.Save(ctx, "erased", nil, func(ctx context.Context, tx ports.Tx) error {
+		for _, f := range files {
+			if err := tx.Backups().Remove(ctx, t.record.ID, f.Filename); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// remove has the agent remove the database, and then removes the record, which frees its name. While there are uploads it waits for
+// their end.
+func (t purging) remove(ctx context.Context) (work.Next, error) {
+	err := t.Call(ctx, "purge", func(ctx context.Context, f ports.Fence) error {
+		return ports.Tell(ctx, t.agent, f, command.Purge{DatabaseID: t.record.ID})
+	})
+	if err != nil {
+		return work.Next{}, err
+	}
+	return t.Finish(ctx, work.Ending{
+		On: operation.Succeed, DatabaseName: t.record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+			if err := t.d.followed(ctx, tx, t.record, Purged); err != nil {
+				return err
+			}
+			if err := tx.Databases().Remove(ctx, t.record.ID); err != nil {
+				return err
+			}
+			return t.d.plane.Audit(ctx, tx, t.record, audit.System, audit.DatabasePurged, audit.Details{"name": t.record.Name})
+		},
+	})
+}

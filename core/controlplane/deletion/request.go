@@ -1,0 +1,127 @@
+package deletion
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Delete queues the deletion of a database. KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner.
+// DATABASE_STATE_CONFLICT: its status, an open operation or an unfinished change of its logins forbids it, or an operation of
+// another database uses it. PREVIEW_CONFLICT: it is a preview.
+func (d *Deletion) Delete(ctx context.Context, r access.Reached) (o operation.Operation, err error) {
+	if err := r.Caller().RequireFullAccount(); err != nil {
+		return o, err
+	}
+	if err := r.Permit(account.Own, rollout.Delete); err != nil {
+		return o, err
+	}
+	err = r.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+		if err := d.admits(ctx, tx, locked, database.Delete); err != nil {
+			return err
+		}
+		o, err = d.Begin(ctx, tx, locked, r.Caller().Origin())
+		return err
+	})
+	if err == nil {
+		d.Begun()
+	}
+	return o, err
+}
+
+// longestReason is in characters.
+const longestReason = 300
+
+// DeleteUnverified queues the deletion of a database without a deletion backup, for an operator: it cannot be recovered, and what it
+// holds is gone with its purge. It asks for no gate. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND. DATABASE_STATE_CONFLICT as for
+// Delete.
+func (d *Deletion) DeleteUnverified(
+	ctx context.Context, db id.DatabaseID, by, reason string,
+) (o operation.Operation, err error) {
+	if _, err := fault.Label("reason", reason, 1, longestReason); err != nil {
+		return o, err
+	}
+	err = d.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+		o, err = d.begin(ctx, tx, locked, work.Origin{Actor: audit.Operator}, "", audit.Details{
+			"operator": by, "reason": reason, "backup": "none",
+		})
+		return err
+	})
+	if err == nil {
+		d.Begun()
+	}
+	return o, err
+}
+
+// Begin queues the deletion of a database in a transaction that has locked it, without a caller or a gate. After the commit, Begun
+// is called. DATABASE_STATE_CONFLICT as for Delete.
+func (d *Deletion) Begin(
+	ctx context.Context, tx ports.Tx, locked database.Record, by work.Origin,
+) (operation.Operation, error) {
+	taken, err := tx.Backups().Names(ctx, locked.ID)
+	if err != nil {
+		return operation.Operation{}, err
+	}
+	return d.begin(ctx, tx, locked, by, backup.FreeFilename(d.plane.Clock.Now(), taken), audit.Details{})
+}
+
+// Begun is called when what Begin has stored was committed.
+func (d *Deletion) Begun() { d.plane.Work.Reserved(deletion.KindDelete) }
+
+func (d *Deletion) begin(
+	ctx context.Context, tx ports.Tx, locked database.Record, by work.Origin, file backup.Filename, details audit.Details,
+) (o operation.Operation, err error) {
+	input := deletion.Input{From: locked.Status, Filename: file}
+	cell, err := locked.Status.Decide(database.Delete)
+	if err == nil {
+		err = calm(ctx, tx, locked.ID)
+	}
+	if err != nil {
+		return o, err
+	}
+	locked.Status = cell.Next
+	locked.AccessGeneration++
+	if err := tx.Databases().Save(ctx, locked); err != nil {
+		return o, err
+	}
+	input.Generation = locked.AccessGeneration
+	o = d.plane.Work.Queued(locked, deletion.KindDelete, operation.Encode(input), by)
+	if err := tx.Operations().Add(ctx, o); err != nil {
+		return o, err
+	}
+	details["operationId"], details["name"] = string(o.ID), locked.Name
+	return o, d.plane.Audit(ctx, tx, locked, by.Actor, audit.DeleteRequested, details)
+}
+
+// calm returns DATABASE_STATE_CONFLICT while anything is done to the database or with it.
+func calm(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
+	switch open, err := tx.Operations().Open(ctx, db); {
+	case err == nil:
+		return fault.New(fault.DatabaseStateConflict, "another operation of the database is open: %s", open.ID)
+	case !errors.Is(err, ports.ErrNoRow):
+		return err
+	}
+	switch change, err := tx.RoleChanges().Pending(ctx, db); {
+	case err == nil:
+		return fault.New(fault.DatabaseStateConflict, "a change of a login of the database is unfinished: operation %s", change.ID)
+	case !errors.Is(err, ports.ErrNoRow):
+		return err
+	}
+	uses, err := tx.Uses().Of(ctx, db)
+	if err == nil && len(uses) > 0 {
+		err = fault.New(fault.DatabaseStateConflict, "operation %s uses the database or one of its backups", uses[0].OperationID)
+	}
+	return err
+}
