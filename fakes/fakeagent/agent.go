@@ -159,6 +159,12 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.LoadReport, error) { return s.load(f.OperationID, c) })
 	case command.Switch:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Switched, error) { return s.replace(f.OperationID, d, c) })
+	case command.Isolate:
+		return s.isolate(f, c)
+	case command.Rejoin:
+		return s.rejoin(f, c)
+	case command.Purge:
+		return s.purge(c)
 	case command.Discard:
 		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.discard(f.OperationID) })
 	}
@@ -217,7 +223,7 @@ const emptyDatabase = 7_500_000
 // onDatabase does something to a database that stands.
 func onDatabase[R any](s *Server, db id.DatabaseID, do func(*databaseState) (R, error)) (any, error) {
 	d, ok := s.databases[db]
-	if !ok {
+	if !ok || d.isolated {
 		return nil, command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
 	}
 	return do(d)

@@ -101,7 +101,7 @@ func (s *Server) abandon(op id.OperationID) {
 	delete(s.restores, op)
 	maps.DeleteFunc(s.databases, func(_ id.DatabaseID, d *databaseState) bool { return d.madeBy == op && d.empty })
 	j := s.jobs[op]
-	if j == nil || j.over() && !j.spec.Passing {
+	if j == nil || j.over() && s.keeps(op, j) {
 		return
 	}
 	delete(s.files, fileKey{j.spec.DatabaseID, j.spec.Filename})

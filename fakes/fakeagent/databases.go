@@ -31,7 +31,7 @@ func (s *Server) close(f ports.Fence) (none command.None, err error) {
 }
 
 func (s *Server) completed(op id.OperationID) bool {
-	if j := s.jobs[op]; j != nil && !j.spec.Passing && j.over() {
+	if j := s.jobs[op]; j != nil && j.over() && s.keeps(op, j) {
 		return true
 	}
 	if j := s.extensionJobs[op]; j != nil && j.change.State == command.ExtensionDone {
@@ -41,7 +41,7 @@ func (s *Server) completed(op id.OperationID) bool {
 		return true
 	}
 	for _, d := range s.databases {
-		if d.madeBy == op && !d.empty {
+		if d.madeBy == op && !d.empty || d.changedBy == op && op != "" {
 			return true
 		}
 	}

@@ -53,6 +53,9 @@ type databaseState struct {
 	sessions  map[*Session]bool
 	// extensions are those that are installed.
 	extensions map[extension.Name]installed
+
+	isolated  bool
+	changedBy id.OperationID // the last that isolated it or took that back
 }
 
 func newServer(clock ports.Clock) *Server {
@@ -134,7 +137,7 @@ func (s *Server) HasTable(name, table string) bool {
 
 func (s *Server) named(name string) *databaseState {
 	for _, d := range s.databases {
-		if d.name == name {
+		if d.name == name && !d.isolated {
 			return d
 		}
 	}

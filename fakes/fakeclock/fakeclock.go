@@ -36,4 +36,11 @@ func (c *Clock) Advance(d time.Duration) time.Time {
 	return c.now
 }
 
+// Jump moves the clock, also back, as that of a machine may be.
+func (c *Clock) Jump(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = exact(c.now.Add(d))
+}
+
 func exact(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,369 @@
+package controlplane_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/database"
+	rule "github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+func TestADeletionAndItsRecovery(t *testing.T) {
+	for _, was := range []database.Status{database.Active, database.Stopped} {
+		t.Run(string(was), func(t *testing.T) {
+			w := newDeletionWorld(t)
+			if was == database.Stopped {
+				must(w.Databases.SetLifecycle(w.ctx, w.reached(w.source()), database.Stop))(t)
+			}
+			o := must(w.deletes(w.ControlPlane, w.source()))(t)
+			equal(t, "status of the record", w.status(w.source()), database.Deleting)
+			last := 0
+			for !w.operation(o.ID).Status.Final() {
+				w.runOnce()
+				now := w.operation(o.ID)
+				if now.Progress < last {
+					t.Errorf("progress went from %d to %d", last, now.Progress)
+				}
+				last = now.Progress
+				w.clock.Advance(time.Second)
+			}
+			s := w.wantDeleted()
+			o = w.operation(o.ID)
+			equal(t, "deletion", o.Status, operation.Succeeded)
+			want := rule.Result{PurgeAfter: s.Tombstone.PurgeAfter, DeletionBackup: rule.CopyOf(s.Backup)}
+			equal(t, "result", string(o.Result), string(operation.Encode(want)))
+			refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("shop"))), fault.ValidationError)
+
+			again := w.recovered(w.source())
+			equal(t, "status", w.status(w.source()), was)
+			equal(t, "log-ins", w.logsIn(w.latest), was == database.Active)
+			equal(t, "result", string(again.Result), `{"databaseId":"`+string(w.source())+
+				`","restored":{"members":0,"allowlistEntries":0,"keyBindings":0},"skipped":{"members":[],"keys":[]}}`)
+			if was == database.Stopped {
+				must(w.Databases.SetLifecycle(w.ctx, w.reached(w.source()), database.Start))(t)
+			}
+			w.wantLive(1)
+			if got := w.events(); !slices.Equal(got, []string{"delete.succeeded", "recover.succeeded"}) {
+				t.Errorf("events %v", got)
+			}
+			log := w.activity(w.source())
+			for _, what := range []audit.Action{
+				audit.DeleteRequested, audit.DatabaseDeleted, audit.RecoverRequested, audit.DatabaseRecovered,
+			} {
+				equal(t, "in the log: "+string(what), count(log, what), 1)
+			}
+		})
+	}
+}
+
+// Once recovered, the deletion backup is one like any other, and what was scheduled goes on.
+func TestARecoveredDatabaseIsLikeAnyOther(t *testing.T) {
+	w := newDeletionWorld(t)
+	q := request("daily")
+	q.Schedule = database.Daily
+	w.latest = must(w.Databases.Create(w.ctx, w.caller, q))(t)
+	w.server.Load("daily", "CREATE TABLE kept (n int);\n")
+	ok(t, w.Operator.Enroll(w.ctx, w.source(), "all"))
+	w.deleted(w.source())
+	w.clock.Advance(48 * time.Hour)
+	w.runAll()
+	equal(t, "backups of a deleted database", w.server.Files(), 1)
+	w.recovered(w.source())
+	r := w.reached(w.source())
+	if next := r.Record().NextBackupAt; next == nil || !next.After(w.clock.Now()) {
+		t.Errorf("the next backup is at %v", next)
+	}
+	b := w.backups(r)[0]
+	if days := 14; b.ExpiresAt == nil || w.clock.Now().AddDate(0, 0, days).Sub(*b.ExpiresAt) > 10*time.Minute {
+		t.Errorf("it expires at %v", b.ExpiresAt)
+	}
+	ok(t, w.Backups.Delete(w.ctx, r, b.Filename))
+	refused(t, w.downloads(w.source()), fault.DeletionBackupNotAvailable)
+	w.deleted(w.source())
+	w.wantDeletedAgain()
+}
+
+func (w *world) wantDeletedAgain() {
+	w.t.Helper()
+	s := w.tombstone()
+	equal(w.t, "recovery status", s.Status, rule.Recoverable)
+	equal(w.t, "recovery", s.Tombstone.RecoveryID, "")
+}
+
+// Killed at any point, a deletion comes to its end, and either nothing of it is left or the database can be recovered.
+func TestADeletionSurvivesEveryCrash(t *testing.T) {
+	act := func(w *world, cp *controlplane.ControlPlane) {
+		_, _ = w.deletes(cp, w.source())
+		w.work(cp)
+	}
+	killed(t, rule.KindDelete, (*world).deletable, act, func(w *world) {
+		w.wantDeleted()
+		equal(w.t, "files", w.server.Files(), 1)
+		if got := w.events(); !slices.Equal(got, []string{"delete.succeeded"}) {
+			w.t.Errorf("events %v", got)
+		}
+	})
+	for _, end := range []operation.Status{operation.Failed, operation.Canceled} {
+		killed(t, rule.KindDelete, func(w *world) {
+			w.deletable()
+			o := must(w.deletes(w.ControlPlane, w.source()))(w.t)
+			if end == operation.Failed {
+				w.server.SetNotVerified("row 7 differs")
+				return
+			}
+			w.during("Backup", func() { _, _ = w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)) })
+		}, func(w *world, cp *controlplane.ControlPlane) {
+			cp.Work.Reserved(rule.KindDelete) // where it would die before anybody has claimed it
+			w.work(cp)
+		}, func(w *world) {
+			if got := w.events(); !slices.Equal(got, []string{"delete." + string(end)}) {
+				w.t.Errorf("events %v", got)
+			}
+			w.server.OnCall(nil)
+			w.wantLive(0)
+		})
+	}
+}
+
+// Killed at any point, a recovery comes to its end.
+func TestARecoverySurvivesEveryCrash(t *testing.T) {
+	prepare := func(w *world) {
+		w.deletable()
+		w.deleted(w.source())
+	}
+	act := func(w *world, cp *controlplane.ControlPlane) {
+		_, _ = w.recovers(cp, w.source())
+		w.work(cp)
+	}
+	killed(t, rule.KindRecover, prepare, act, func(w *world) {
+		equal(w.t, "events", w.events()[1], "recover.succeeded")
+		w.wantLive(1)
+	})
+	killed(t, rule.KindRecover, func(w *world) {
+		prepare(w)
+		w.refusing("Rejoin", command.ReasonFailed)
+	}, act, func(w *world) {
+		equal(w.t, "events", w.events()[1], "recover.failed")
+		w.wantDeleted()
+		w.server.OnCall(nil)
+		w.recovered(w.source())
+		w.wantLive(1)
+	})
+}
+
+// Killed at any point, a purge leaves nothing.
+func TestAPurgeSurvivesEveryCrash(t *testing.T) {
+	killed(t, rule.KindPurge, func(w *world) {
+		w.deletable()
+		must(w.Backups.Start(w.ctx, w.reached(w.source())))(w.t)
+		w.work(w.ControlPlane)
+		w.deleted(w.source())
+	}, func(w *world, cp *controlplane.ControlPlane) {
+		w.purged(cp)
+	}, func(w *world) {
+		w.wantPurged()
+		if got := w.events(); !slices.Equal(got, []string{"backup.succeeded", "delete.succeeded"}) {
+			w.t.Errorf("events %v", got)
+		}
+		refused(w.t, errOf(w.recovers(w.ControlPlane, w.latest.Record.ID)), fault.DatabaseNotFound)
+	})
+}
+
+// What fails leaves the database as it was, with nothing beside it.
+func TestADeletionThatFails(t *testing.T) {
+	refuses := func(method string, reason command.Reason) func(w *world) {
+		return func(w *world) { w.failing(method, 0, command.Refuse(reason, "as the test wants it")) }
+	}
+	for name, c := range map[string]struct {
+		breaks  func(w *world)
+		code    fault.Code
+		message string
+	}{
+		"it is not closed": {refuses("SetAccess", command.ReasonFailed), fault.AgentError,
+			"the database server could not close the database"},
+		"not verified": {func(w *world) { w.server.SetNotVerified("row 7 differs") }, fault.BackupNotVerified, "row 7 differs"},
+		"no room":      {func(w *world) { w.server.SetStorageFull(true) }, fault.BackupStorageFull, ""},
+		"no backup":    {refuses("Backup", command.ReasonFailed), fault.AgentError, "the database server could not make the deletion backup"},
+		"not isolated": {refuses("Isolate", command.ReasonFailed), fault.AgentError, ""},
+		"never alone": {func(w *world) { w.server.StayBusy(restore.MostSwitches) }, fault.AgentError,
+			"the database server could not take the database out of service: a prepared transaction is in the way"},
+		"an older agent": {func(w *world) { w.server.SetLacking("backup.run.forDeletion") }, fault.AgentRouteUnavailable, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeletionWorld(t)
+			o := must(w.deletes(w.ControlPlane, w.source()))(t)
+			c.breaks(w)
+			w.work(w.ControlPlane)
+			f := w.operation(o.ID).Failure()
+			if f == nil || f.Code != c.code || c.message != "" && f.Message != c.message {
+				t.Errorf("%+v, want %s: %s", f, c.code, c.message)
+			}
+			equal(t, "ends in the log", count(w.activity(w.source()), audit.DeleteFailed), 1)
+			w.server.OnCall(nil)
+			w.server.SetStorageFull(false)
+			w.server.SetNotVerified("")
+			w.server.SetLacking("")
+			w.wantLive(0)
+		})
+	}
+}
+
+// A database that cannot be opened again is in error until it can.
+func TestADeletionThatIsNotTakenBack(t *testing.T) {
+	w := newDeletionWorld(t)
+	o := must(w.deletes(w.ControlPlane, w.source()))(t)
+	w.inEveryCall("SetAccess", func() fakeagent.Fault {
+		return fakeagent.Fault{Before: command.Refuse(command.ReasonFailed, "as the test wants it")}
+	})
+	for range 3 {
+		w.runOnce()
+		w.clock.Advance(time.Minute)
+	}
+	equal(t, "status", w.status(w.source()), database.Error)
+	equal(t, "operation", w.operation(o.ID).Status, operation.Running)
+	equal(t, "in the log", count(w.activity(w.source()), audit.AccessLost), 1)
+	w.server.OnCall(nil)
+	w.work(w.ControlPlane)
+	equal(t, "operation", w.operation(o.ID).Status, operation.Failed)
+	w.wantLive(0)
+}
+
+// A server that has lost the database: the record says so, and then it can be deleted, with nothing to recover it from.
+func TestDeletingWhatTheServerHasLost(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.server.Lose(w.source())
+	o := must(w.deletes(w.ControlPlane, w.source()))(t)
+	w.work(w.ControlPlane)
+	equal(t, "operation", w.operation(o.ID).Status, operation.Failed)
+	equal(t, "status", w.status(w.source()), database.Error)
+	w.deleted(w.source())
+	s := w.tombstone()
+	equal(t, "recovery status", s.Status, rule.Unavailable)
+	refused(t, w.downloads(w.source()), fault.DeletionBackupNotAvailable)
+	refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.DatabaseStateConflict)
+	w.purged(w.ControlPlane)
+	w.wantPurged()
+}
+
+func TestCancelingADeletion(t *testing.T) {
+	for _, stage := range []rule.Stage{rule.Queued, rule.BackingUp} {
+		t.Run(string(stage), func(t *testing.T) {
+			w := newDeletionWorld(t)
+			o := must(w.deletes(w.ControlPlane, w.source()))(t)
+			if stage == rule.BackingUp {
+				w.runOnce()
+			}
+			equal(t, "stage", rule.Of(w.operation(o.ID)), stage)
+			now := must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
+			equal(t, "at once", now.Status.Final(), stage == rule.Queued)
+			w.work(w.ControlPlane)
+			equal(t, "status", w.operation(o.ID).Status, operation.Canceled)
+			equal(t, "canceled in the log", count(w.activity(w.source()), audit.OperationCanceled), 1)
+			w.wantLive(0)
+		})
+	}
+	t.Run("too late", func(t *testing.T) {
+		w := newDeletionWorld(t)
+		o := must(w.deletes(w.ControlPlane, w.source()))(t)
+		w.failing("Isolate", 0, ports.ErrAgentUnreachable)
+		for rule.Of(w.operation(o.ID)) != rule.Isolating {
+			w.runOnce()
+			w.clock.Advance(2 * time.Second)
+		}
+		refused(t, errOf(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID))), fault.DatabaseStateConflict)
+		w.work(w.ControlPlane)
+		w.wantDeleted()
+	})
+	t.Run("a recovery", func(t *testing.T) {
+		w := newDeletionWorld(t)
+		w.deleted(w.source())
+		o := must(w.recovers(w.ControlPlane, w.source()))(t)
+		must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
+		w.wantDeleted()
+		equal(t, "events", w.events()[1], "recover.canceled")
+		if again := w.recovered(w.source()); again.ID == o.ID {
+			t.Error("the canceled recovery was taken up")
+		}
+	})
+}
+
+// The agent knows better: what cannot be closed is isolated, or in service, and is concluded.
+func TestClosingsThatComeTooLate(t *testing.T) {
+	w := newDeletionWorld(t)
+	o := must(w.deletes(w.ControlPlane, w.source()))(t)
+	w.inCall("Isolate", 0, func() fakeagent.Fault { // of an agent that errs
+		return fakeagent.Fault{After: command.Refuse(command.ReasonFailed, "the database is gone")}
+	})
+	w.work(w.ControlPlane)
+	equal(t, "deletion", w.operation(o.ID).Status, operation.Succeeded)
+	w.wantDeleted()
+	o = must(w.recovers(w.ControlPlane, w.source()))(t)
+	w.inCall("Rejoin", 0, func() fakeagent.Fault {
+		return fakeagent.Fault{After: command.Refuse(command.ReasonFailed, "the database is gone")}
+	})
+	w.work(w.ControlPlane)
+	equal(t, "recovery", w.operation(o.ID).Status, operation.Succeeded)
+	w.wantLive(1)
+}
+
+// A deletion whose server is away goes on when it is back, and so does a purge.
+func TestDeletingOnADeadServer(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.server.SetUnreachable(true)
+	o := must(w.deletes(w.ControlPlane, w.source()))(t)
+	for range 5 {
+		w.runOnce()
+		w.clock.Advance(time.Minute)
+	}
+	equal(t, "status", w.operation(o.ID).Status, operation.Running)
+	w.server.SetUnreachable(false)
+	w.work(w.ControlPlane)
+	w.wantDeleted()
+	w.server.SetUnreachable(true)
+	w.clock.Advance(rule.DefaultWindow)
+	_ = w.Rounds.Once(w.ctx) // others wait for the server as well
+	for range 5 {
+		w.runOnce()
+		w.clock.Advance(time.Minute)
+	}
+	equal(t, "tombstones", len(w.tombstones()), 1)
+	equal(t, "recovery status", w.tombstone().Status, rule.Expired)
+	w.server.SetUnreachable(false)
+	w.work(w.ControlPlane)
+	w.wantPurged()
+}
+
+// The clock jumps around the end of the time of recovery: nothing is purged before it.
+func TestNothingIsPurgedEarly(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.deleted(w.source())
+	end := w.tombstone().Tombstone.PurgeAfter
+	for _, at := range []time.Duration{-25 * time.Hour, -time.Hour, -25 * time.Hour, -time.Nanosecond, -time.Hour} {
+		w.clock.Jump(end.Add(at).Sub(w.clock.Now()))
+		w.rounds(w.ControlPlane)
+		_ = must(w.Work.RunNext(w.ctx))(t)
+		equal(t, at.String(), w.tombstone().Status, rule.Recoverable)
+	}
+	for _, at := range []time.Duration{0, time.Hour, 25 * time.Hour} {
+		w.clock.Jump(end.Add(at).Sub(w.clock.Now()))
+		refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.DatabaseStateConflict)
+		refused(t, w.downloads(w.source()), fault.DeletionBackupNotAvailable)
+		equal(t, at.String(), w.tombstone().Status, rule.Expired)
+	}
+	w.rounds(w.ControlPlane)
+	w.clock.Jump(-25 * time.Hour)
+	equal(t, "after the purge has begun", w.tombstone().Status, rule.Expired)
+	refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.DatabaseStateConflict)
+	w.clock.Jump(25 * time.Hour)
+	w.work(w.ControlPlane)
+	w.wantPurged()
+}
