@@ -77,16 +77,19 @@ func (d described) check(r *http.Request, response *http.Response, body []byte) 
 	return status.Value.Content["application/json"].Schema.Value.VisitJSON(value, openapi3.EnableJSONSchema2020())
 }
 
-// operationOf finds what the document says of a request's route.
-func operationOf(r *http.Request) *openapi3.Operation {
+// operationOf finds what the document says of a request's route. A path without parameters comes before one that has them.
+func operationOf(r *http.Request) (found *openapi3.Operation) {
 	want := strings.Split(r.URL.Path, "/")
 	for path, item := range document().Paths.Map() {
 		pattern := strings.Split(path, "/")
-		if slices.EqualFunc(pattern, want, func(p, s string) bool { return p == s || strings.HasPrefix(p, "{") }) {
+		if path == r.URL.Path {
 			return item.GetOperation(r.Method)
 		}
+		if slices.EqualFunc(pattern, want, func(p, s string) bool { return p == s || strings.HasPrefix(p, "{") }) {
+			found = item.GetOperation(r.Method)
+		}
 	}
-	return nil
+	return found
 }
 
 // codeOf reads the code of a refusal, in its envelope or bare.

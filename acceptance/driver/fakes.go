@@ -121,6 +121,12 @@ func (o fakeOperator) SetMaintenance(on bool) error {
 	return o.use().SetMaintenance(context.Background(), on)
 }
 
+// DeleteUnverified implements spec.Operator.
+func (o fakeOperator) DeleteUnverified(of id.DatabaseID, reason string) error {
+	_, err := o.use().DeleteUnverified(context.Background(), of, "operator", reason)
+	return err
+}
+
 // SetFeature implements spec.Operator.
 func (o fakeOperator) SetFeature(name string, on bool) error {
 	return o.use().SetFeature(context.Background(), name, on)

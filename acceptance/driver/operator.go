@@ -51,6 +51,12 @@ func (o realOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	return err
 }
 
+// DeleteUnverified implements spec.Operator.
+func (o realOperator) DeleteUnverified(of id.DatabaseID, reason string) error {
+	_, err := o.admin("operation", "delete-unverified", "--database", string(of), "--reason", reason)
+	return err
+}
+
 // RemoveMember implements spec.Operator.
 func (o realOperator) RemoveMember(of id.DatabaseID, email string) error {
 	_, err := o.admin("member", "remove", "--database", string(of), "--email", email)

@@ -58,6 +58,7 @@ var reading = []Scenario{
 	}},
 	{Name: "a route without a body takes none", Play: func(s *Stage) {
 		ada, made := s.Owner()
+		s.OK(s.Operator.Enroll(made.ID, "all"))
 		for _, route := range s.Routes {
 			if route.Body != nil || route.Stream || route.Method == "GET" || route.Target != "database" {
 				continue

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -45,6 +46,9 @@ var takes = map[string]string{
 	"GET /databases/{id}/operations":                                   "see",
 	"GET /operations/{id}":                                             "see",
 	"POST /operations/{id}/cancel":                                     "back up", // of a backup
+	"DELETE /databases/{id}":                                           "account",
+	"POST /databases/{id}/recover":                                     "account",
+	"GET /databases/{id}/deletion-backup":                              "account",
 	"GET /databases/{id}/activity":                                     "see",
 	"GET /databases/{id}/custom-roles":                                 "see",
 	"POST /databases/{id}/custom-roles":                                "configure",
@@ -136,8 +140,25 @@ func (s *Stage) ofDatabases() (routes []Route) {
 		routes = append(routes, r)
 		delete(left, r.line())
 	}
+	slices.SortStableFunc(routes, func(a, b Route) int { return cmp.Compare(a.ends(), b.ends()) })
 	s.That(len(left) == 0, "there are no routes %v", left)
 	return routes
+}
+
+// ends is 1 for the route after which there is no database.
+func (r Route) ends() int {
+	if r.line() == "DELETE /databases/{id}" {
+		return 1
+	}
+	return 0
+}
+
+// missing is what somebody is told for whom there is no such thing.
+func (r Route) missing() fault.Code {
+	if strings.HasSuffix(r.Path, "/deletion-backup") {
+		return "DELETION_BACKUP_NOT_AVAILABLE"
+	}
+	return fault.Code(strings.ToUpper(r.Target) + "_NOT_FOUND")
 }
 
 // line is the route in takes.
@@ -147,7 +168,7 @@ func (r Route) line() string { return strings.Replace(r.String(), "/api/v1", "",
 // for the state that others before have left.
 func (s *Stage) answersBy(who caller, r Route, a Answer) {
 	s.Helper()
-	right, missing := takes[r.line()], fault.Code(strings.ToUpper(r.Target)+"_NOT_FOUND")
+	right, missing := takes[r.line()], r.missing()
 	var ok bool
 	switch {
 	case right == "account" && who.selected:
@@ -157,7 +178,7 @@ func (s *Stage) answersBy(who caller, r Route, a Answer) {
 	case !slices.Contains(rights[right], who.standing):
 		ok = a.is("FORBIDDEN")
 	default:
-		ok = slices.Contains([]int{200, 201, 202, 204, 400, 404, 409}, a.Status) && !a.is(missing)
+		ok = slices.Contains([]int{200, 201, 202, 204, 400, 404, 409}, a.Status) && (!a.is(missing) || missing == "DELETION_BACKUP_NOT_AVAILABLE") // which is there of no live database
 	}
 	s.That(ok, "%s: %s is %d: %s", who.name, r, a.Status, a.Body)
 }

@@ -26,7 +26,7 @@ func Scenarios() []Scenario {
 		of("order", checking), of("body", reading), of("owner", owning), of("secret", keepingSecrets), of("outage", losingParts),
 		of("webhook", keepingWebhooks), of("event", hearing),
 		of("restore", restoring), of("restore", reserving), of("restore", restoringPlain),
-		of("clone", cloning), of("clone", refusingClones),
+		of("clone", cloning), of("clone", refusingClones), of("deletion", deleting),
 		of("upload", uploading),
 		of("extension", extending), of("extension", extendingAlone),
 		of("role-create", addingRoles), of("role-repeat", repeatingRoles), of("role-name", namingRoles),

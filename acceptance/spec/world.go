@@ -99,6 +99,8 @@ type Operator interface {
 	SetBytes(a Account, database, backups int64) error
 	// OpenDatabase lets customers in again whose database was closed for its size.
 	OpenDatabase(of id.DatabaseID, reason string) error
+	// DeleteUnverified deletes a database without a deletion backup.
+	DeleteUnverified(of id.DatabaseID, reason string) error
 	// RemoveMember ends the membership and the invitation of an address.
 	RemoveMember(of id.DatabaseID, email string) error
 	// NewKey makes an API key: of full access, or of the given databases only.

@@ -229,12 +229,12 @@ func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string
 
 // enableFeatures switches on what is off in a new installation.
 func (s *Stack) enableFeatures(ctx context.Context) error {
-	_, err := s.Admin(ctx, "feature", "enable", "additional-roles")
-	_, extensions := s.Admin(ctx, "feature", "enable", "extension-catalog")
-	_, restore := s.Admin(ctx, "feature", "enable", "restore")
-	_, clone := s.Admin(ctx, "feature", "enable", "clone")
-	_, key := s.Admin(ctx, "certificate-key", "create")
-	return errors.Join(err, extensions, restore, clone, key)
+	_, err := s.Admin(ctx, "certificate-key", "create")
+	for _, name := range []string{"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery"} {
+		_, one := s.Admin(ctx, "feature", "enable", name)
+		err = errors.Join(err, one)
+	}
+	return err
 }
 
 // Stop ends whatever still runs.

@@ -35,6 +35,7 @@ type Config struct {
 // Client calls the API with one key. Any number of goroutines may use it.
 type Client struct {
 	Databases  Databases
+	Deleted    Deleted
 	Allowlist  Allowlist
 	Backups    Backups
 	Extensions Extensions
@@ -86,7 +87,7 @@ func New(c Config) (*Client, error) {
 }
 
 func (c *Client) group() {
-	c.Databases, c.Allowlist, c.Backups = Databases{c}, Allowlist{c}, Backups{c}
+	c.Databases, c.Allowlist, c.Backups, c.Deleted = Databases{c}, Allowlist{c}, Backups{c}, Deleted{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
 	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
 	c.Extensions, c.Certificates, c.Restores = Extensions{c}, Certificates{c}, Restores{c}

@@ -115,7 +115,7 @@ func (w *gateWorld) open(t *testing.T, route *Route) {
 func (w *gateWorld) hidden(t *testing.T, route *Route) {
 	t.Helper()
 	foreign, missing := w.wrong(t, route, w.database.ID, w.stranger), w.wrong(t, route, foreignID, w.key)
-	foreign.expect(t, 404, fault.DatabaseNotFound)
+	foreign.expect(t, 404, route.Target.missing)
 	if foreign.text != missing.text || strings.Contains(foreign.text, string(route.Gate)) {
 		t.Errorf("foreign: %s, missing: %s", foreign.text, missing.text)
 	}

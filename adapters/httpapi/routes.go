@@ -14,6 +14,9 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 		tag  Tag
 		rows []Route
 	}{
+		{ // before the databases, so that "deleted" is no ID
+			Tag{"Deletion", "Deleting databases, and recovering them"}, deletionRoutes{uc.Deletion}.routes(),
+		},
 		{Tag{"Databases", "Databases and their lifecycle"}, databaseRoutes{uc.Databases}.routes()},
 		{Tag{"Allowlist", "Networks that may connect to a database"}, allowlistRoutes{uc.Allowlist}.routes()},
 		{Tag{"Query timeouts", "How long the sessions of a database may take"}, timeoutRoutes{uc.QueryTimeouts}.routes()},

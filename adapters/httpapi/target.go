@@ -25,6 +25,18 @@ var (
 	) (any, error) {
 		return cp.Access.Reach(ctx, c, id.DatabaseID(n.ID), n.Action, n.gates()...)
 	}}
+	// Recoverable is a database that may be a deleted one; what was found chooses the gate.
+	Recoverable = &Target{"database", fault.DatabaseNotFound, func(
+		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,
+	) (any, error) {
+		return cp.Deletion.Reach(ctx, c, id.DatabaseID(n.ID), n.Action)
+	}}
+	// BuriedBackup is the deletion backup of a database.
+	BuriedBackup = &Target{"database", fault.DeletionBackupNotAvailable, func(
+		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,
+	) (any, error) {
+		return cp.Deletion.ReachBackup(ctx, c, id.DatabaseID(n.ID), n.Action, n.gates()...)
+	}}
 	Operation = &Target{"operation", fault.OperationNotFound, func(
 		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,
 	) (any, error) {

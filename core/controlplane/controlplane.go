@@ -101,6 +101,6 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Mails:         mails.NewDispatcher(shared),
 		Work:          shared.Work,
 		Rounds:        shared.Rounds,
-		Operator:      operator.New(shared),
+		Operator:      operator.New(shared, deleting),
 	}, nil
 }

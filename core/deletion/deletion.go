@@ -19,6 +19,14 @@ const (
 	MostWindow    = 90 * 24 * time.Hour
 )
 
+// CheckWindow returns an error where the operator's choice is out of bounds.
+func CheckWindow(d time.Duration) error {
+	if d < LeastWindow || d > MostWindow {
+		return fault.Invalid("recoveryWindow", "must be from %s to %s", LeastWindow, MostWindow)
+	}
+	return nil
+}
+
 // Tombstone is what is left of a deleted database, beside its record: which operation deleted it and what of its backup, what the
 // database was, and how much there was in the access snapshot. A recovered database keeps it until it is deleted again.
 type Tombstone struct {

@@ -40,7 +40,23 @@ func (m *metadata) enrolment(
 func (m *metadata) operation() *cobra.Command {
 	return group("operation", "asynchronous operations", m.operationList(),
 		m.operationOne("show", "show one operation, including kinds that the API does not list", (*operator.Operator).Operation),
-		m.operationOne("cancel", "request the cancellation of an operation", (*operator.Operator).CancelOperation))
+		m.operationOne("cancel", "request the cancellation of an operation", (*operator.Operator).CancelOperation), m.deleteUnverified())
+}
+
+func (m *metadata) deleteUnverified() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "delete-unverified",
+		Short: "delete a database without a deletion backup, so that it cannot be recovered",
+		Long: "Delete a database whose deletion backup cannot be made or verified. It is taken out of service at once, nobody can\n" +
+			"recover it, and what it holds is gone when its time of recovery is over.",
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log has it")
+	return onID(m, required(cmd, "reason"), "database",
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+			found, err := o.DeleteUnverified(ctx, db, person(), reason)
+			return operationRow(found), err
+		})
 }
 
 func (m *metadata) operationList() *cobra.Command {

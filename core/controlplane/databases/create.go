@@ -166,8 +166,13 @@ func (d *Databases) reveal(
 ) (created Created, owner ports.LoginSecret, err error) {
 	failed := false
 	err = d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if created.Record, _, err = tx.Databases().Reach(ctx, c.Viewer(), db); err != nil {
+		viewer := c.Viewer()
+		viewer.Deleted = true
+		if created.Record, _, err = tx.Databases().Reach(ctx, viewer, db); err != nil {
 			return err
+		}
+		if created.Record.Status.Gone() {
+			return fault.New(fault.DatabaseStateConflict, "the database that was made for this request is deleted")
 		}
 		if failed, err = notMade(ctx, tx, created.Record); err != nil {
 			return err

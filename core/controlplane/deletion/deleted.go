@@ -24,23 +24,25 @@ type Shown struct {
 	Downloadable bool
 }
 
-// List returns the deleted databases of the caller's account that are not purged, the one deleted last first, and the position of
-// the last one where there are more. KEY_SCOPE_DENIED: no full-account key. FEATURE_NOT_AVAILABLE: the gate is closed.
-func (d *Deletion) List(ctx context.Context, c access.Caller, p ports.Page) ([]Shown, *ports.Position, error) {
+// Reveal lets a caller see the deleted databases of its account. KEY_SCOPE_DENIED: no full-account key. FEATURE_NOT_AVAILABLE: the
+// gate is closed.
+func (d *Deletion) Reveal(ctx context.Context, c access.Caller) (Listing, error) {
 	if err := c.RequireFullAccount(); err != nil {
-		return nil, nil, err
+		return Listing{}, err
 	}
-	_, err := access.Find(ctx, d.plane.Store, c, []rollout.Gate{rollout.DeletedDatabases}, plane.ErrDatabaseNotFound(),
+	return access.Find(ctx, d.plane.Store, c, []rollout.Gate{rollout.DeletedDatabases}, plane.ErrDatabaseNotFound(),
 		func(_ context.Context, _ ports.Tx, p access.Passage) (Listing, error) { return Listing{p}, nil })
-	if err != nil {
-		return nil, nil, err
-	}
+}
+
+// List returns the deleted databases of the account that are not purged, the one deleted last first, and the position of the last
+// one where there are more.
+func (d *Deletion) List(ctx context.Context, l Listing, p ports.Page) ([]Shown, *ports.Position, error) {
 	return plane.List(ctx, d.plane.Store, p,
 		func(s Shown) ports.Position {
 			return ports.Position{At: s.Tombstone.DeletedAt, ID: string(s.Database.ID)}
 		},
 		func(ctx context.Context, tx ports.Tx, p ports.Page) (list []Shown, _ error) {
-			found, err := tx.Deletions().List(ctx, c.Account.ID, p)
+			found, err := tx.Deletions().List(ctx, l.Caller().Account.ID, p)
 			now := d.plane.Clock.Now()
 			for _, s := range found {
 				_, none := s.Downloadable(now)

@@ -44,15 +44,22 @@ func (d *Deletion) Delete(ctx context.Context, r access.Reached) (o operation.Op
 // longestReason is in characters.
 const longestReason = 300
 
-// DeleteUnverified queues the deletion of a database without a deletion backup, for an operator: it cannot be recovered, and what it
-// holds is gone with its purge. It asks for no gate. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND. DATABASE_STATE_CONFLICT as for
+// Unverified is what the people who run the service do about a database whose backup cannot be verified. It does not authenticate.
+type Unverified struct{ deletion *Deletion }
+
+// NewUnverified makes the use case.
+func NewUnverified(d *Deletion) *Unverified { return &Unverified{d} }
+
+// DeleteUnverified queues the deletion of a database without a deletion backup: it cannot be recovered, and what it holds is gone
+// with its purge. It asks for no gate. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND. DATABASE_STATE_CONFLICT as for
 // Delete.
-func (d *Deletion) DeleteUnverified(
+func (u *Unverified) DeleteUnverified(
 	ctx context.Context, db id.DatabaseID, by, reason string,
 ) (o operation.Operation, err error) {
 	if _, err := fault.Label("reason", reason, 1, longestReason); err != nil {
 		return o, err
 	}
+	d := u.deletion
 	err = d.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
 		o, err = d.begin(ctx, tx, locked, work.Origin{Actor: audit.Operator}, "", audit.Details{
 			"operator": by, "reason": reason, "backup": "none",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
@@ -25,11 +26,15 @@ type Operator struct {
 	*roles.Overrides
 	*storage.Quotas
 	*members.Roster
+	*deletion.Unverified
 }
 
 // New makes the use cases.
-func New(p *plane.Plane) *Operator {
-	return &Operator{plane: p, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p)}
+func New(p *plane.Plane, d *deletion.Deletion) *Operator {
+	return &Operator{
+		plane: p, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p),
+		Unverified: deletion.NewUnverified(d),
+	}
 }
 
 // NewAccount describes a user and the account that the user owns.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -43,6 +44,9 @@ func New(p Ports, c Config) (*Plane, error) {
 		p.Mailer = ports.NoMail{}
 	}
 	made := &Plane{Ports: p, Config: withDefaults(c, p.Entropy)}
+	if err := deletion.CheckWindow(made.RecoveryWindow); err != nil {
+		return nil, err
+	}
 	made.Calls = newCalls(made.Config)
 	made.Work = work.New(work.Config{
 		Store: p.Store, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,

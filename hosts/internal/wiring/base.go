@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/ports"
@@ -33,6 +34,8 @@ type Settings struct {
 	LogLevel    string
 	// UnverifiedPlans are the plans whose backups are not verified.
 	UnverifiedPlans []string
+	// RecoveryWindow is how long a deleted database can be recovered; 0 for the use cases' own default.
+	RecoveryWindow time.Duration
 	// Webhooks is for the development host to change; every other host sends to public addresses only.
 	Webhooks webhooksender.Options
 	Mail     Mail
@@ -49,6 +52,8 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.KeyringFile, "keyring-file", "", "key ring that stored secrets are encrypted with")
 	cmd.Flags().StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8081", "address of /livez, /readyz and /metrics")
 	cmd.Flags().StringSliceVar(&s.UnverifiedPlans, "unverified-plans", nil, "plans whose backups are not verified")
+	cmd.Flags().DurationVar(&s.RecoveryWindow, "recovery-window", deletion.DefaultWindow,
+		"how long a deleted database can be recovered, until it is purged; the same for all hosts")
 	cmd.Flags().DurationVar(&s.LeaseHold, "lease-hold", work.DefaultLeaseHold,
 		"how long a worker may be silent before another takes its work; the same for all hosts")
 	s.Mail.Flags(cmd)
@@ -62,6 +67,9 @@ const minLeaseHold = time.Second
 func (s *Settings) Check(cmd *cobra.Command) error {
 	if s.LeaseHold < minLeaseHold {
 		return fmt.Errorf("--lease-hold must be at least %s", minLeaseHold)
+	}
+	if err := deletion.CheckWindow(s.RecoveryWindow); err != nil {
+		return fmt.Errorf("--recovery-window: %w", err)
 	}
 	if err := settings.RefuseDevelopmentOnly(); err != nil {
 		return err
@@ -150,7 +158,7 @@ func newControlPlane(
 		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
-		InvitationPage: page, Crash: CrashHook(),
+		RecoveryWindow: s.RecoveryWindow, InvitationPage: page, Crash: CrashHook(),
 	})
 }
 
