@@ -3,16 +3,17 @@ package command
 import "github.com/pgherd/pgherd/core/id"
 
 // A deletion is three commands of one operation: SetAccess closes the database, Backup makes the file that it is recovered from
-// beside the isolated generation, and Isolate ends it. Until then Close leaves nothing of the file, and the control plane opens the
-// database again as it was; from then on Close is refused with ReasonCompleted. Rejoin, of another operation, takes that back, and
-// Purge removes everything.
+// beside the isolated generation, and Isolate ends it. Until then Close leaves nothing of the file, and the control plane opens
+// the database again as it was; from then on Close is refused with ReasonCompleted. Rejoin, of another operation, takes that
+// back, and Purge removes everything.
 
-// Isolate takes a database out of service and keeps it as it is: renamed, entered by nobody, without its entries in the pooler. Its
-// logins cannot log in, and their names and the database's stay taken. It first ends whoever is still in it. The file of a Backup of
-// the same operation that is ForDeletion is kept from then on.
+// Isolate takes a database out of service and keeps it as it is: renamed, entered by nobody, without its entries in the pooler.
+// Its logins cannot log in, and their names and the database's stay taken. It first ends whoever is still in it. The file of a
+// Backup of the same operation that is ForDeletion is kept from then on.
 //
-// A refusal means that nothing was isolated; customers stay out until SetAccess. ReasonBusy: it could not be had alone in time; try
-// again. Its message says what stays in the database, and is fit for the customer. ReasonNotFound: the server has no such database.
+// A refusal means that nothing was isolated; customers stay out until SetAccess. ReasonBusy: it could not be had alone in time;
+// try again. Its message says what stays in the database, and is fit for the customer. ReasonNotFound: the server has no such
+// database.
 type Isolate struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID `json:"databaseId"`
@@ -24,9 +25,9 @@ func (c Isolate) About() About { return ofDatabase("database.isolate", c.Databas
 // Check implements Command.
 func (c Isolate) Check() error { return checkDatabase(c.DatabaseID) }
 
-// Rejoin puts an isolated database back into service, under its name, with its logins, settings, limits and allowlist as they were,
-// and lets customers in where Open says so and Configure does not keep them out. A database that serves already is proved to.
-// ReasonNotFound: the server has no such database.
+// Rejoin puts an isolated database back into service, under its name, with its logins, settings, limits and allowlist as they
+// were, and lets customers in where Open says so and Configure does not keep them out. A database that serves already is proved
+// to. ReasonNotFound: the server has no such database.
 type Rejoin struct {
 	Returns[Rejoined] `json:"-"`
 	DatabaseID        id.DatabaseID `json:"databaseId"`

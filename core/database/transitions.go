@@ -5,8 +5,8 @@ import (
 	"github.com/pgherd/pgherd/core/machine"
 )
 
-// Status is the status of a database. One that is deleted or being purged is no database of the API any more: its record stays, with
-// its name and its place on the server, until the purge has removed everything.
+// Status is the status of a database. One that is deleted or being purged is no database of the API any more: its record stays,
+// with its name and its place on the server, until the purge has removed everything.
 type Status string
 
 // The statuses.
