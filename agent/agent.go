@@ -81,7 +81,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		return nil, err
 	}
 	a.sizes = sizes.New(a.executor.Sightings, a.executor.Measure, d.Log)
-	a.executor.Replaced = a.sizes.Forget
+	a.executor.Replaced, a.executor.RemoveFiles = a.sizes.Forget, a.backuper.RemoveFiles
 	a.executor.Jobs.Pause = c.BackupPause
 	a.executor.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	executor.OnJob(a.executor, backups(a.backuper))

@@ -113,7 +113,8 @@ func (s *stack) noOrphans(t testing.TB) {
 			ON l.oid = r.oid AND l.name = r.rolname WHERE l.oid IS NULL OR r.oid IS NULL`,
 		"databases": `SELECT coalesce(string_agg(coalesce(d.datname, l.name), ' '), '') FROM
 			(SELECT * FROM pg_database WHERE datname !~ '^(template[01]|postgres|pgherd_maintenance)$') d
-			FULL JOIN ledger.database l ON l.oid = d.oid AND l.name = d.datname WHERE l.oid IS NULL OR d.oid IS NULL`,
+			FULL JOIN ledger.database l ON l.oid = d.oid AND d.datname = coalesce(l.isolated, l.name)
+			WHERE l.oid IS NULL OR d.oid IS NULL`,
 		"gates": `SELECT coalesce(string_agg(coalesce(g.login, l.name), ' '), '') FROM pooler.gate g
 			FULL JOIN (SELECT * FROM ledger.role WHERE part IN ('owner', 'runtime', 'readonly', 'additional')) l ON l.name = g.login
 			WHERE g.login IS NULL OR l.name IS NULL`,

@@ -23,6 +23,7 @@ var earlier = []string{
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id, DROP COLUMN timeouts, DROP COLUMN read_only",
 	"ALTER TABLE ledger.database DROP COLUMN settings_since, DROP COLUMN reconnected, DROP COLUMN renewing",
+	"ALTER TABLE ledger.database DROP COLUMN isolated, DROP COLUMN rejoined_by",
 	"DROP TABLE pooler.shut", "ALTER ROLE pgherd_agent RESET default_transaction_read_only",
 	"DROP TABLE ledger.job", "ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
 	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running", "DROP TABLE ledger.copy",

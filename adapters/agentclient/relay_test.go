@@ -144,6 +144,9 @@ func newDecoders() *decoders {
 	decoding[command.Load](d)
 	decoding[command.Switch](d)
 	decoding[command.Discard](d)
+	decoding[command.Isolate](d)
+	decoding[command.Rejoin](d)
+	decoding[command.Purge](d)
 	decoding[command.Close](d)
 	return d
 }

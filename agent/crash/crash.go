@@ -100,6 +100,22 @@ var (
 	DiscardPassing = point("agent.restore.discard.passing") // what only the operation needed is removed, the outcome is not stored
 	DiscardReply   = point("agent.restore.discard.reply")   // the outcome is stored, not told
 
+	IsolateAdmitted = point("agent.delete.isolate.admitted") // the command is in the ledger, nothing is changed
+	IsolateAlone    = point("agent.delete.isolate.alone")    // nobody is in the database, and nobody gets in
+	IsolateReply    = point("agent.delete.isolate.reply")    // it is isolated and the outcome stored, PgBouncer has its entries
+
+	RejoinAdmitted = point("agent.delete.rejoin.admitted") // the command is in the ledger, nothing is changed
+	RejoinRenamed  = point("agent.delete.rejoin.renamed")  // the database has its name again, nobody gets in
+	RejoinPooled   = point("agent.delete.rejoin.pooled")   // PgBouncer has its entries
+	RejoinOpened   = point("agent.delete.rejoin.opened")   // customers are served, the outcome is not stored
+	RejoinReply    = point("agent.delete.rejoin.reply")    // the outcome is stored, not told
+
+	PurgeAdmitted  = point("agent.delete.purge.admitted")  // the command is in the ledger, nothing is removed
+	PurgeFiles     = point("agent.delete.purge.files")     // the files are gone, the database stands
+	PurgeDropped   = point("agent.delete.purge.dropped")   // the database is dropped, its logins stand
+	PurgeForgotten = point("agent.delete.purge.forgotten") // the logins and their rows are gone, the outcome is not stored
+	PurgeReply     = point("agent.delete.purge.reply")     // the outcome is stored, not told
+
 	CloseRecorded = point("agent.close.recorded") // the operation takes no more commands, nothing is undone
 	CloseEmptied  = point("agent.close.emptied")  // customers are out, the job is over
 	CloseDropped  = point("agent.close.dropped")  // the database is dropped, its logins stand

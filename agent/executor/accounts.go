@@ -30,7 +30,7 @@ func (x *Executor) SetAccounts(ctx context.Context, c command.SetAccounts) (none
 	return none, err
 }
 
-// Holdings lists the databases with their accounts, as far as these are known.
+// Holdings lists the databases that have clients, with their accounts, as far as these are known.
 func (x *Executor) Holdings(ctx context.Context) (all []pooler.Holding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, accountsTime)
 	defer cancel()
@@ -39,6 +39,6 @@ func (x *Executor) Holdings(ctx context.Context) (all []pooler.Holding, err erro
 		err := rows.Scan(&h.Database, &h.Account, &h.ConnectionCap)
 		all = append(all, h)
 		return err
-	}, "SELECT name, account_id, connection_cap FROM ledger.database ORDER BY name")
+	}, "SELECT name, account_id, connection_cap FROM ledger.database WHERE isolated IS NULL ORDER BY name")
 	return all, err
 }

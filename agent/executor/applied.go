@@ -15,10 +15,12 @@ import (
 // appliedTime bounds one statement about all databases, and the wait for a connection.
 const appliedTime = 10 * time.Second
 
-// Applied tells the generations of the last commands that were done and belong to no operation.
+// Applied tells the generations of the last commands that were done and belong to no operation. It leaves out what is out of
+// service, where none can be sent again.
 func (x *Executor) Applied(ctx context.Context, q command.AskApplied) (part command.Applied, err error) {
 	const query = `SELECT d.id, g.kind, g.applied
-		FROM (SELECT id FROM ledger.database WHERE oid IS NOT NULL AND id COLLATE "C" > $1 ORDER BY id COLLATE "C" LIMIT $2) d
+		FROM (SELECT d.id FROM ledger.database d WHERE ` + serving + ` AND d.id COLLATE "C" > $1
+			ORDER BY d.id COLLATE "C" LIMIT $2) d
 		LEFT JOIN ledger.generation g ON g.resource = 'database/' || d.id AND g.kind = ANY ($3) AND g.applied > 0
 		ORDER BY d.id COLLATE "C"`
 	ctx, cancel := context.WithTimeout(ctx, appliedTime)

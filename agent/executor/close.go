@@ -87,9 +87,11 @@ func (x *Executor) refuseCompleted(ctx context.Context, operation string, all []
 			}
 		}
 	}
-	if !completed {
-		if completed, err = x.hasSwitched(ctx, operation); err != nil {
-			return err
+	for _, has := range []func(context.Context, string) (bool, error){x.hasSwitched, x.hasRejoined} {
+		if !completed {
+			if completed, err = has(ctx, operation); err != nil {
+				return err
+			}
 		}
 	}
 	for _, j := range all {
@@ -122,7 +124,7 @@ func (x *Executor) results(ctx context.Context, operation string) (map[command.K
 // undoCreate removes the database that an operation began to make, with its logins: only what bears the mark of this
 // operation, by oid.
 func (x *Executor) undoCreate(ctx context.Context, operation string) error {
-	const query = "SELECT id FROM ledger.database WHERE made_by = $1"
+	const query = "SELECT id FROM ledger.database WHERE made_by = $1 AND isolated IS NULL" // another operation's, which keeps it
 	ids, err := pg.Column(ctx, x.db, query, operation)
 	for _, id := range ids {
 		err = errors.Join(err, x.undoDatabase(ctx, id, operation))

@@ -23,6 +23,8 @@ func (x *Executor) ensureDatabase(
 	switch {
 	case err != nil:
 		return none, err
+	case found && known.Isolated != "":
+		return none, command.Refuse(command.ReasonConflict, "the database is out of service")
 	case found && (known.Name != plan.names.Owner || known.RoleModel != string(plan.model)):
 		return none, command.Refuse(command.ReasonConflict, "the database stands under another name or role model")
 	case found && !known.named() && known.MadeBy != e.OperationID:

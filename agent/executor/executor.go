@@ -54,6 +54,8 @@ type Executor struct {
 	Jobs *jobs.Runner
 	// Replaced hears of each database whose place a copy has taken, before the control plane does.
 	Replaced func(id.DatabaseID)
+	// RemoveFiles removes every file that there is of a database.
+	RemoveFiles func(context.Context, id.DatabaseID) error
 
 	completes map[command.Kind]func(result []byte) (bool, error)
 	kinds     map[kindStep]handler
@@ -78,7 +80,8 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 		server: s, db: db, urgent: urgent, guarding: guarding, pooler: p, settings: settings, log: log,
 		lanes: newLanes(), changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1),
 		unwanted: make(chan struct{}, 1), Jobs: jobs.New(db, log), Replaced: func(id.DatabaseID) {},
-		completes: map[command.Kind]func([]byte) (bool, error){}, kinds: map[kindStep]handler{},
+		RemoveFiles: func(context.Context, id.DatabaseID) error { return nil },
+		completes:   map[command.Kind]func([]byte) (bool, error){}, kinds: map[kindStep]handler{},
 	}
 	x.Retired = retire.NewSweeper(db, x.soon, log)
 	on(x, x.ensureDatabase)
@@ -91,9 +94,15 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 	on(x, x.removeRole)
 	on(x, x.switchOver)
 	on(x, x.discard)
+	on(x, x.isolate)
+	on(x, x.rejoin)
+	on(x, x.purge)
 	on(x, x.close)
 	completing[command.EnsureDatabase](x, func(command.None) bool { return true })
 	completing[command.Switch](x, func(command.Switched) bool { return true })
+	completing[command.Isolate](x, func(command.None) bool { return true })
+	completing[command.Rejoin](x, func(command.Rejoined) bool { return true })
+	completing[command.Purge](x, func(command.None) bool { return true })
 	return x, nil
 }
 

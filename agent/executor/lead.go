@@ -98,6 +98,7 @@ var latestSetup = []string{
 	"SELECT account_id FROM ledger.database LIMIT 0",
 	"SELECT settings_since FROM ledger.database, pooler.shut LIMIT 0",
 	"SELECT kept_until FROM ledger.reservation LIMIT 0", "SELECT ready_at FROM ledger.copy LIMIT 0",
+	"SELECT isolated FROM ledger.database LIMIT 0",
 }
 
 // moveBackups takes over the backups of a predecessor of an earlier version, which has entered them in a table of their own.

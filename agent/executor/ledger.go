@@ -111,18 +111,25 @@ type databaseRow struct {
 	OID                         uint32 // 0 until it has its name
 	Open                        bool   // customers may log in, as far as the last SetAccess goes
 	Shut                        bool   // the service keeps customers out all the same
+	Isolated                    string // the name that it has while it is out of service; empty: it is in service
 }
 
 // databaseColumns are read into columns.
 const databaseColumns = "d.id, d.name, d.role_model, d.made_by, d.account_id, d.connection_cap, coalesce(d.oid, 0), d.open," +
-	" EXISTS (SELECT FROM pooler.shut s WHERE s.database = d.name)"
+	" EXISTS (SELECT FROM pooler.shut s WHERE s.database = d.name), coalesce(d.isolated, '')"
 
 func (d *databaseRow) columns() []any {
-	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.Account, &d.ConnectionCap, &d.OID, &d.Open, &d.Shut}
+	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.Account, &d.ConnectionCap, &d.OID, &d.Open, &d.Shut, &d.Isolated}
 }
 
-// named reports whether the database has its final name.
+// named reports whether the database has had its final name.
 func (d databaseRow) named() bool { return d.OID != 0 }
+
+// inService reports whether the database has its final name now.
+func (d databaseRow) inService() bool { return d.named() && d.Isolated == "" }
+
+// serving is the condition that a row d of ledger.database is inService.
+const serving = "d.oid IS NOT NULL AND d.isolated IS NULL"
 
 // database reads a database of the ledger; false if there is none.
 func (x *Executor) database(ctx context.Context, db string) (databaseRow, bool, error) {
@@ -135,17 +142,21 @@ func (x *Executor) database(ctx context.Context, db string) (databaseRow, bool, 
 	return d, err == nil, err
 }
 
-// HasDatabase refuses a database that the server has not.
+// HasDatabase refuses a database that is not in service on the server.
 func (x *Executor) HasDatabase(ctx context.Context, db id.DatabaseID) error {
 	_, err := x.madeDatabase(ctx, string(db))
 	return err
 }
 
-// madeDatabase is database for commands that need an existing one.
+// madeDatabase is database for commands that need one that is in service.
 func (x *Executor) madeDatabase(ctx context.Context, db string) (databaseRow, error) {
 	d, found, err := x.database(ctx, db)
-	if err == nil && (!found || !d.named()) {
-		err = command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
+	if err == nil && (!found || !d.inService()) {
+		err = noDatabase(db)
 	}
 	return d, err
+}
+
+func noDatabase(db string) error {
+	return command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
 }

@@ -83,9 +83,11 @@ const databaseGrants = `SELECT FROM pg_database d, aclexplode(d.datacl) a WHERE 
 	AND (a.grantor = $1::oid OR a.grantee = $1::oid
 		AND NOT (a.privilege_type = 'CONNECT' AND a.grantor = (SELECT o.oid FROM pg_roles o WHERE o.rolname = $3)))`
 
-// accountDatabases returns the names of the role's own database and the account's others that stand, by oid.
+// accountDatabases returns the names of the role's own database and the account's others that are in service, by oid: nobody can
+// look into the rest, nor tell the owner to.
 func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []id.DatabaseID) (map[uint32]string, error) {
-	const query = `SELECT p.oid, p.datname FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = ANY ($1)`
+	const query = `SELECT p.oid, p.datname FROM ledger.database d JOIN pg_database p ON p.oid = d.oid
+		WHERE d.id = ANY ($1) AND ` + serving
 	known := make(map[uint32]string)
 	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var oid uint32

@@ -74,7 +74,7 @@ func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 	if err != nil || len(still) == 0 {
 		return err
 	}
-	l, err := x.login(ctx, databaseID, name)
+	l, err := x.anyLogin(ctx, databaseID, name)
 	if err != nil {
 		return err
 	}

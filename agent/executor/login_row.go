@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -25,8 +24,17 @@ type loginRow struct {
 	credentialGeneration int64
 }
 
-// login reads a login of a database; the database must stand.
+// login reads a login of a database that is in service.
 func (x *Executor) login(ctx context.Context, databaseID, username string) (loginRow, error) {
+	l, err := x.anyLogin(ctx, databaseID, username)
+	if err == nil && !l.db.inService() {
+		err = noDatabase(databaseID)
+	}
+	return l, err
+}
+
+// anyLogin reads a login of a database, also of one that is out of service.
+func (x *Executor) anyLogin(ctx context.Context, databaseID, username string) (loginRow, error) {
 	const query = `SELECT ` + databaseColumns + `, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL,
 			coalesce(p.enabled, false), coalesce(p.credential_generation, 0), coalesce(p.connection_limit, 0)
 		FROM ledger.database d LEFT JOIN ledger.role p ON p.database_id = d.id AND p.name = $2 AND p.part IN (` + loginParts + `)
@@ -34,8 +42,8 @@ func (x *Executor) login(ctx context.Context, databaseID, username string) (logi
 	l := loginRow{name: username}
 	err := x.db.QueryRowContext(ctx, query, databaseID, username).Scan(append(l.db.columns(),
 		&l.part, &l.oid, &l.exists, &l.enabled, &l.credentialGeneration, &l.limit)...)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && !l.db.named() {
-		err = command.Refuse(command.ReasonNotFound, "the server has no database %s", databaseID)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = noDatabase(databaseID)
 	}
 	return l, err
 }

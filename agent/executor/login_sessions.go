@@ -79,7 +79,7 @@ func (x *Executor) pushThrough(ctx context.Context, endOwn func() error, stateme
 		if n == 0 {
 			continue // mostly nobody else was in the way
 		}
-		err = x.pushing.run(ctx, func() error { return freshly(func() error { return x.endingBlockers(ctx, push) }) })
+		err = x.pushing.run(ctx, func() error { return freshly(func() error { return x.endingBlockers(ctx, push, nil) }) })
 		if !inTheWay(err) {
 			return err
 		}
@@ -89,9 +89,9 @@ func (x *Executor) pushThrough(ctx context.Context, endOwn func() error, stateme
 // errTurnOver is inTheWay: who is there comes again and again.
 var errTurnOver = errors.New("the turn is over")
 
-// endingBlockers sends one message over the connection for that and terminates the customers' sessions that it waits for. That
-// takes another connection, out of the pool, where nobody waits for this one.
-func (x *Executor) endingBlockers(whole context.Context, text string) (err error) {
+// endingBlockers sends one message over the connection for that and terminates the customers' sessions that it waits for, and
+// those that another function ends. That takes another connection, out of the pool, where nobody waits for this one.
+func (x *Executor) endingBlockers(whole context.Context, text string, end func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(whole, pushTime)
 	defer cancel()
 	defer func() {
@@ -116,7 +116,11 @@ func (x *Executor) endingBlockers(whole context.Context, text string) (err error
 			return err
 		case <-time.After(blockerPause):
 		}
-		if _, err := x.db.ExecContext(ctx, "SELECT pg_terminate_backend(a.pid)"+blockers, pid); err != nil {
+		_, err := x.db.ExecContext(ctx, "SELECT pg_terminate_backend(a.pid)"+blockers, pid)
+		if err == nil && end != nil {
+			err = end(ctx)
+		}
+		if err != nil {
 			return errors.Join(err, <-done)
 		}
 	}

@@ -11,15 +11,16 @@ import (
 )
 
 // passing is the condition that a job makes a file which serves only its operation, and which the control plane lists nowhere.
-// It is removed when the operation is closed or gives up what it has replaced.
-const passing = "payload ->> 'passing' = 'true'"
+// It is removed when the operation is closed or gives up what it has replaced. So is one for a deletion until that has isolated
+// the database: then the job is forgotten, and not the file.
+const passing = "(payload ->> 'passing' = 'true' OR " + forDeletion + ")"
 
 // discardPassing removes such files of an operation.
 func (x *Executor) discardPassing(ctx context.Context, operation string) error {
 	all, err := x.Jobs.Of(ctx, id.OperationID(operation))
 	for _, j := range all {
 		var made command.Backup
-		if j.Kind == made.About().Kind && json.Unmarshal(j.Payload, &made) == nil && made.Passing {
+		if j.Kind == made.About().Kind && json.Unmarshal(j.Payload, &made) == nil && (made.Passing || made.ForDeletion) {
 			err = errors.Join(err, x.Jobs.Discard(ctx, j))
 		}
 	}

@@ -69,9 +69,16 @@ func (x *Executor) awaitArriving(ctx context.Context) (parked []string, err erro
 	return parked, err
 }
 
+// endVisible terminates such sessions until none is left of the database's own logins, nor of others that were there when it
+// began: an owner can let in logins of other accounts, and where they do not come through the pooler, nothing but the database
+// itself keeps them from coming back as fast as they are ended.
 func (x *Executor) endVisible(ctx context.Context, d databaseRow) error {
+	const query = `SELECT count(s.ended) FILTER (WHERE s.own OR s.since < clock_timestamp() - $3 * interval '1 second') FROM (
+		SELECT pg_terminate_backend(a.pid) AS ended, a.backend_start AS since,
+			a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2) AS own` + foreignSessions + `) s`
+	began := time.Now()
 	return x.until(ctx, "sessions are still open", func() (int, error) {
-		return pg.One[int](ctx, x.db, "SELECT count(pg_terminate_backend(a.pid))"+foreignSessions, d.Name, d.ID)
+		return pg.One[int](ctx, x.db, query, d.Name, d.ID, time.Since(began).Seconds())
 	})
 }
 

@@ -12,8 +12,9 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Sightings looks at all databases without looking at their files. A transaction that has written anything has a number of its
-// own, backend_xid: COPY, CREATE TABLE AS, CREATE INDEX, large objects, temporary and unlogged tables included.
+// Sightings looks at all databases that are in service, without looking at their files. A transaction that has written anything
+// has a number of its own, backend_xid: COPY, CREATE TABLE AS, CREATE INDEX, large objects, temporary and unlogged tables
+// included.
 func (x *Executor) Sightings(ctx context.Context) (all []sizes.Sighting, err error) {
 	const query = `SELECT d.id, d.account_id, pg_stat_get_db_tuples_inserted(d.oid) + pg_stat_get_db_tuples_updated(d.oid) +
 			pg_stat_get_db_tuples_deleted(d.oid), coalesce(a.writing, false), coalesce(a.idle, -1)
@@ -21,7 +22,7 @@ func (x *Executor) Sightings(ctx context.Context) (all []sizes.Sighting, err err
 			SELECT datid, bool_or(backend_xid IS NOT NULL) AS writing,
 				greatest(0, extract(epoch FROM clock_timestamp() - max(state_change)))::float8 AS idle
 			FROM pg_stat_activity WHERE datid IS NOT NULL AND pid <> pg_backend_pid() GROUP BY datid
-		) a ON a.datid = d.oid WHERE d.oid IS NOT NULL`
+		) a ON a.datid = d.oid WHERE ` + serving
 	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var s sizes.Sighting
 		var idle float64
@@ -45,7 +46,8 @@ func (x *Executor) Measure(ctx context.Context, db id.DatabaseID, limit time.Dur
 func (x *Executor) measure(
 	ctx context.Context, turn gauge, db id.DatabaseID, limit time.Duration,
 ) (bytes int64, took time.Duration, err error) {
-	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1`
+	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid
+		WHERE d.id = $1 AND ` + serving
 	var size sql.NullInt64
 	err = turn.run(ctx, func() error {
 		began := time.Now()
@@ -55,7 +57,7 @@ func (x *Executor) measure(
 		return x.db.QueryRowContext(ctx, query, string(db)).Scan(&size)
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
-		return 0, took, command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
+		return 0, took, noDatabase(string(db))
 	}
 	return size.Int64, took, err
 }

@@ -13,11 +13,12 @@ import (
 )
 
 // PoolerState reads the desired state of PgBouncer: every database with its logins. A database that is still being created is
-// included, which is harmless, as its gates are closed.
+// included, which is harmless, as its gates are closed; one that is out of service is not.
 func (x *Executor) PoolerState(ctx context.Context) (pooler.State, error) {
 	const query = `SELECT d.name, d.connection_cap, d.networks::text[], array_agg(g.login ORDER BY g.login),
 			array_agg(coalesce(p.connection_limit, 0) ORDER BY g.login)
-		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name LEFT JOIN ledger.role p ON p.name = g.login GROUP BY d.id`
+		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name LEFT JOIN ledger.role p ON p.name = g.login
+		WHERE d.isolated IS NULL GROUP BY d.id`
 	s := pooler.State{Settings: x.settings}
 	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var e pooler.Entry

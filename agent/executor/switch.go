@@ -119,10 +119,11 @@ func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operati
 	return why
 }
 
-// reopen ends a switch that was begun and not made. The gates are as they were before.
+// reopen ends a switch that was begun and not made. The gates are as they were before, but of a database that is out of service
+// since.
 func (x *Executor) reopen(ctx context.Context, d databaseRow, s copyRow) error {
 	giveUp := "SELECT ledger.give_up_place(" + quote(s.name) + ")"
-	if !s.reopen.Bool {
+	if !s.reopen.Bool || !d.inService() {
 		return atomically(ctx, x.db, giveUp)
 	}
 	return x.letIn(ctx, d, giveUp, gateStatement(d, true))
@@ -145,7 +146,7 @@ func (x *Executor) undoSwitchOf(ctx context.Context, operation, id string) error
 		return err
 	}
 	defer release()
-	d, err := x.madeDatabase(ctx, id)
+	d, _, err := x.database(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (x *Executor) serve(ctx context.Context, d databaseRow, s copyRow, open boo
 		return err
 	}
 	crash.Point(crash.SwitchReconnected)
-	if err := x.isAt(ctx, d, s); err != nil {
+	if err := x.isAt(ctx, d, s.oid); err != nil {
 		return err
 	}
 	if open {
@@ -178,8 +179,8 @@ func (x *Executor) serve(ctx context.Context, d databaseRow, s copyRow, open boo
 	return nil
 }
 
-// isAt proves that who connects by the database's name comes to the copy. No customer's password is known here.
-func (x *Executor) isAt(ctx context.Context, d databaseRow, s copyRow) error {
+// isAt proves that who connects by the database's name comes to the one of this oid. No customer's password is known here.
+func (x *Executor) isAt(ctx context.Context, d databaseRow, is uint32) error {
 	return x.inside.run(ctx, func() (err error) {
 		conn, err := x.server.open(d.Name)
 		if err != nil {
@@ -187,8 +188,8 @@ func (x *Executor) isAt(ctx context.Context, d databaseRow, s copyRow) error {
 		}
 		defer func() { err = errors.Join(err, conn.Close()) }()
 		oid, err := pg.One[uint32](ctx, conn, "SELECT oid FROM pg_database WHERE datname = current_database()")
-		if err == nil && (oid != s.oid || d.OID != s.oid) {
-			err = fmt.Errorf("%s leads to database %d, the ledger has %d, the copy is %d", d.Name, oid, d.OID, s.oid)
+		if err == nil && (oid != is || d.OID != is) {
+			err = fmt.Errorf("%s leads to database %d, the ledger has %d, it is to be %d", d.Name, oid, d.OID, is)
 		}
 		return err
 	})

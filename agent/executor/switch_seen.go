@@ -121,18 +121,23 @@ const mostNamed = 5
 
 // awaitAlone waits until none of these is in the database any more. ReasonBusy: one stays.
 func (x *Executor) awaitAlone(ctx context.Context, d databaseRow) error {
+	return x.awaitNone(ctx, "still in it", lasting, d.OID, d.Name)
+}
+
+// awaitNone waits, not for long, until a query names nobody any more. ReasonBusy: it still does.
+func (x *Executor) awaitNone(ctx context.Context, where, query string, args ...any) error {
 	limited, cancel := context.WithTimeout(ctx, aloneTime)
 	defer cancel()
 	var others []string
-	err := x.until(limited, "others are in the database", func() (int, error) {
-		found, err := pg.Column(limited, x.db, lasting, d.OID, d.Name)
+	err := x.until(limited, "others are "+where, func() (int, error) {
+		found, err := pg.Column(limited, x.db, query, args...)
 		if err == nil {
 			others = found
 		}
 		return len(others), err
 	})
 	if err != nil && limited.Err() != nil {
-		return busy(err, ": still in it: "+strings.Join(others[:min(len(others), mostNamed)], ", "))
+		return busy(err, ": "+where+": "+strings.Join(others[:min(len(others), mostNamed)], ", "))
 	}
 	return err
 }

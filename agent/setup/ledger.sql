@@ -123,6 +123,11 @@ ALTER TABLE ledger.database ADD COLUMN IF NOT EXISTS timeouts bigint[], ADD COLU
     ADD COLUMN IF NOT EXISTS renewing boolean NOT NULL DEFAULT false;
 CREATE INDEX IF NOT EXISTS database_unsettled ON ledger.database (oid) WHERE settings_since IS NOT NULL;
 
+-- A database that is out of service: the name that PostgreSQL has it under meanwhile. Its row keeps the name that it had, and has
+-- again afterwards. Null: it is in service. rejoined_by is the operation that has last put it back into service, from the moment
+-- when it has its name again.
+ALTER TABLE ledger.database ADD COLUMN IF NOT EXISTS isolated text UNIQUE, ADD COLUMN IF NOT EXISTS rejoined_by text;
+
 -- Roles that are gone for their database, which something that others hold keeps from being dropped. They have lost
 -- login, password and name.
 CREATE TABLE IF NOT EXISTS ledger.dead_role (
@@ -231,6 +236,34 @@ BEGIN
     UPDATE ledger.copy c SET reopen = NULL WHERE c.name = p_copy AND c.replaced IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the switch was made' USING ERRCODE = 'PGH03';
+    END IF;
+END
+$$;
+
+-- Ends the transaction that takes a database out of service: it is the one that the agent has made, under its other name. No
+-- session of older settings is left, nor anything for PgBouncer to be told.
+CREATE OR REPLACE FUNCTION ledger.isolate(p_database text, p_as text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE ledger.database d SET isolated = p_as, open = false, rejoined_by = NULL,
+        settings_since = NULL, reconnected = true, renewing = false
+     WHERE d.id = p_database AND d.isolated IS NULL
+       AND EXISTS (SELECT FROM pg_database p WHERE p.oid = d.oid AND p.datname = p_as);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the database is another one' USING ERRCODE = 'PGH03';
+    END IF;
+END
+$$;
+
+-- Ends the transaction that puts a database back into service for an operation. Nobody gets in yet.
+CREATE OR REPLACE FUNCTION ledger.rejoin(p_database text, p_operation text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE ledger.database d SET isolated = NULL, rejoined_by = p_operation
+     WHERE d.id = p_database AND d.isolated IS NOT NULL
+       AND EXISTS (SELECT FROM pg_database p WHERE p.oid = d.oid AND p.datname = d.name);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the database is another one' USING ERRCODE = 'PGH03';
     END IF;
 END
 $$;

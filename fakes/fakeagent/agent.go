@@ -148,7 +148,7 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 	case command.ChangeLogin:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.changeLogin(d, c) })
 	case command.RemoveRole:
-		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return d.removeRole(c) })
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.removeRole(d, c) })
 	case command.Backup:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.advance(f.OperationID, d, c), nil })
 	case command.ChangeExtension:
@@ -159,14 +159,14 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.LoadReport, error) { return s.load(f.OperationID, c) })
 	case command.Switch:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Switched, error) { return s.replace(f.OperationID, d, c) })
+	case command.Discard:
+		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.discard(f.OperationID) })
 	case command.Isolate:
 		return s.isolate(f, c)
 	case command.Rejoin:
 		return s.rejoin(f, c)
 	case command.Purge:
-		return s.purge(c)
-	case command.Discard:
-		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.discard(f.OperationID) })
+		return s.purge(f, c)
 	}
 	return nil, command.Refuse(command.ReasonTooOld, "the agent does not know %s", c.About().Kind)
 }
@@ -220,11 +220,10 @@ func (s *Server) asked(q command.Question) (any, error) {
 // emptyDatabase is about what PostgreSQL 16 takes for a database without a table.
 const emptyDatabase = 7_500_000
 
-// onDatabase does something to a database that stands.
+// onDatabase does something to a database that is in service.
 func onDatabase[R any](s *Server, db id.DatabaseID, do func(*databaseState) (R, error)) (any, error) {
-	d, ok := s.databases[db]
-	if !ok || d.isolated {
-		return nil, command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
+	if !s.inService(db) {
+		return nil, errNoDatabase(db)
 	}
-	return do(d)
+	return do(s.databases[db])
 }

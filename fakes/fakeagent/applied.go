@@ -16,7 +16,7 @@ func ofNoOperation(db id.DatabaseID) []command.Command {
 func (s *Server) applied(q command.AskApplied) command.Applied {
 	part := command.Applied{Databases: []command.AppliedIn{}}
 	for _, db := range slices.Sorted(maps.Keys(s.databases)) {
-		if db <= q.After {
+		if db <= q.After || !s.inService(db) {
 			continue
 		}
 		if len(part.Databases) == command.AppliedAtOnce {

@@ -101,12 +101,15 @@ func (s *Server) abandon(op id.OperationID) {
 	delete(s.restores, op)
 	maps.DeleteFunc(s.databases, func(_ id.DatabaseID, d *databaseState) bool { return d.madeBy == op && d.empty })
 	j := s.jobs[op]
-	if j == nil || j.over() && s.keeps(op, j) {
+	if j == nil || j.over() && !j.passes() {
 		return
 	}
 	delete(s.files, fileKey{j.spec.DatabaseID, j.spec.Filename})
 	delete(s.jobs, op)
 }
+
+// passes reports whether the file is its operation's alone. For a deletion, that is so until the database is isolated.
+func (j *job) passes() bool { return j.spec.Passing || j.spec.ForDeletion }
 
 // over reports whether there is a file, with all that was to be done to it.
 func (j *job) over() bool {

@@ -31,7 +31,7 @@ func (s *Server) close(f ports.Fence) (none command.None, err error) {
 }
 
 func (s *Server) completed(op id.OperationID) bool {
-	if j := s.jobs[op]; j != nil && j.over() && s.keeps(op, j) {
+	if j := s.jobs[op]; s.ended[op] || j != nil && !j.passes() && j.over() {
 		return true
 	}
 	if j := s.extensionJobs[op]; j != nil && j.change.State == command.ExtensionDone {
@@ -41,7 +41,7 @@ func (s *Server) completed(op id.OperationID) bool {
 		return true
 	}
 	for _, d := range s.databases {
-		if d.madeBy == op && !d.empty || d.changedBy == op && op != "" {
+		if d.madeBy == op && !d.empty {
 			return true
 		}
 	}
@@ -54,6 +54,9 @@ const firstOID = 16383
 // makeDatabase makes a database; one that another operation has made is only proven again.
 func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	if d, found := s.databases[c.DatabaseID]; found {
+		if d.isolated {
+			return command.Refuse(command.ReasonConflict, "the database is out of service")
+		}
 		if !c.Closed {
 			return proveAgain(d, c)
 		}

@@ -2,74 +2,82 @@ package fakeagent
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// isolate takes a database out of service; a repeated command finds it so.
+// isolatedName is what a database is called while it is out of service.
+func isolatedName(db id.DatabaseID) string { return "deleted_" + id.Compact(db) }
+
+// inService reports whether there is a database that customers could be in.
+func (s *Server) inService(db id.DatabaseID) bool {
+	d := s.databases[db]
+	return d != nil && !d.isolated
+}
+
 func (s *Server) isolate(f ports.Fence, c command.Isolate) (none command.None, err error) {
-	d, ok := s.databases[c.DatabaseID]
+	d := s.databases[c.DatabaseID]
 	switch {
-	case !ok:
-		return none, command.Refuse(command.ReasonNotFound, "the server has no database %s", c.DatabaseID)
-	case d.isolated:
-		return none, nil
+	case d == nil:
+		return none, errNoDatabase(c.DatabaseID)
+	case d.empty:
+		return none, command.Refuse(command.ReasonFailed, "the data of the database is yet to come")
 	case s.faults.busy > 0:
 		s.faults.busy--
+		d.open = false
 		clear(d.sessions) // they are ended all the same
-		return none, command.Refuse(command.ReasonBusy, "a prepared transaction is in the way")
+		return none, command.Refuse(command.ReasonBusy, "sessions of the database cannot be ended")
 	}
+	d.open, d.isolated = false, true
 	clear(d.sessions)
-	d.isolated, d.changedBy = true, f.OperationID
+	if j := s.jobs[f.OperationID]; j != nil && j.spec.ForDeletion {
+		delete(s.jobs, f.OperationID) // and not its file
+	}
+	s.ended[f.OperationID] = true
 	return none, nil
 }
 
-// rejoin takes that back.
-func (s *Server) rejoin(f ports.Fence, c command.Rejoin) (r command.Rejoined, err error) {
-	d, ok := s.databases[c.DatabaseID]
-	if !ok {
-		return r, command.Refuse(command.ReasonNotFound, "the server has no database %s", c.DatabaseID)
+func (s *Server) rejoin(f ports.Fence, c command.Rejoin) (command.Rejoined, error) {
+	d := s.databases[c.DatabaseID]
+	switch {
+	case d == nil:
+		return command.Rejoined{}, errNoDatabase(c.DatabaseID)
+	case d.empty && c.Open:
+		return command.Rejoined{}, command.Refuse(command.ReasonFailed, "the data of the database is yet to come")
 	}
-	d.isolated, d.open, d.changedBy = false, c.Open, f.OperationID
+	d.isolated, d.open = false, d.open || c.Open
+	s.ended[f.OperationID] = true
 	return command.Rejoined{DatabaseOID: d.oid}, nil
 }
 
-// purge removes everything of a database.
-func (s *Server) purge(c command.Purge) (none command.None, err error) {
-	if d, ok := s.databases[c.DatabaseID]; ok && !d.isolated {
+// purge leaves nothing but what operations were told.
+func (s *Server) purge(f ports.Fence, c command.Purge) (none command.None, err error) {
+	if s.inService(c.DatabaseID) {
 		return none, command.Refuse(command.ReasonFailed, "the database is in service")
 	}
 	delete(s.databases, c.DatabaseID)
-	maps.DeleteFunc(s.files, func(k fileKey, _ *file) bool { return k.database == c.DatabaseID })
+	maps.DeleteFunc(s.files, func(key fileKey, _ *file) bool { return key.database == c.DatabaseID })
+	maps.DeleteFunc(s.jobs, func(_ id.OperationID, j *job) bool { return j.spec.DatabaseID == c.DatabaseID })
+	maps.DeleteFunc(s.restores, func(_ id.OperationID, r *restoreJob) bool { return r.database == c.DatabaseID })
+	for key := range s.uploads {
+		if key.database == c.DatabaseID {
+			s.dropUpload(command.DropUpload{DatabaseID: key.database, UploadID: key.upload})
+		}
+	}
+	about := func(resource string) bool {
+		return resource == c.About().Resource || strings.HasPrefix(resource, c.About().Resource+"/")
+	}
+	maps.DeleteFunc(s.ledger.generations, func(of generationKey, _ *command.Generations) bool { return about(of.resource) })
+	maps.DeleteFunc(s.ledger.commands, func(key commandKey, _ *commandState) bool {
+		return key.operation == "" && about(key.resource)
+	})
+	s.ended[f.OperationID] = true
 	return none, nil
 }
 
-// Isolated counts the databases that are out of service.
-func (s *Server) Isolated() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, d := range s.databases {
-		if d.isolated {
-			n++
-		}
-	}
-	return n
-}
-
-// Lose drops a database behind the platform's back.
-func (s *Server) Lose(db id.DatabaseID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.databases, db)
-}
-
-// keeps reports whether the file of a job stays when its operation is closed.
-func (s *Server) keeps(op id.OperationID, j *job) bool {
-	if j.spec.ForDeletion {
-		d := s.databases[j.spec.DatabaseID]
-		return d != nil && d.isolated && d.changedBy == op
-	}
-	return !j.spec.Passing
+func errNoDatabase(db id.DatabaseID) error {
+	return command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
 }

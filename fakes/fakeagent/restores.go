@@ -12,6 +12,7 @@ import (
 
 // restoreJob is a restore: its copy, and what the switch has replaced.
 type restoreJob struct {
+	database id.DatabaseID
 	report   command.LoadReport
 	copy     held
 	switched bool
@@ -22,7 +23,7 @@ type restoreJob struct {
 // FailLoads makes copies differ from their backups, with this message; empty lets them succeed again.
 func (s *Server) FailLoads(message string) { s.set(func(f *faults) { f.failLoads = message }) }
 
-// StayBusy makes the next n switches find the database busy.
+// StayBusy makes the next n switches and isolations find the database busy.
 func (s *Server) StayBusy(n int) { s.set(func(f *faults) { f.busy = n }) }
 
 // Copies counts what restores have on the server beside the databases: copies, and what was replaced and is not dropped yet.
@@ -56,7 +57,7 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 	r := s.restores[op]
 	if r == nil {
 		r = &restoreJob{
-			report: command.LoadReport{State: command.LoadRunning, Stage: "loading"},
+			database: c.DatabaseID, report: command.LoadReport{State: command.LoadRunning, Stage: "loading"},
 			upload: uploadKey{c.Source.DatabaseID, c.Source.Upload},
 		}
 		s.restores[op] = r

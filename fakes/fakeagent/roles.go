@@ -1,11 +1,13 @@
 package fakeagent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -104,7 +106,8 @@ func (d *databaseState) proof(c command.ChangeLogin) role.Proof {
 	}
 }
 
-func (d *databaseState) removeRole(c command.RemoveRole) (none role.Dependencies, err error) {
+// removeRole looks into no database that is out of service.
+func (s *Server) removeRole(d *databaseState, c command.RemoveRole) (none role.Dependencies, err error) {
 	l, standing := d.logins[c.Username]
 	switch {
 	case !standing:
@@ -115,7 +118,8 @@ func (d *databaseState) removeRole(c command.RemoveRole) (none role.Dependencies
 		return none, errObstructed
 	}
 	d.disconnect(c.Username)
-	dependencies := found(l.dependents, c.DatabaseID, c.AccountDatabases)
+	account := slices.DeleteFunc(slices.Clone(c.AccountDatabases), func(db id.DatabaseID) bool { return !s.inService(db) })
+	dependencies := found(l.dependents, c.DatabaseID, account)
 	if dependencies.Any() {
 		l.open, l.verifier = false, ""
 		return dependencies, nil

@@ -32,9 +32,10 @@ type Server struct {
 	extensionJobs map[id.OperationID]*extensionJob
 	restores      map[id.OperationID]*restoreJob
 	uploads       map[uploadKey]*upload
+	ended         map[id.OperationID]bool // they have isolated, rejoined or purged a database
 }
 
-// databaseState is a database that stands under its name.
+// databaseState is a database that stands under its name or, while it is isolated, under another one.
 type databaseState struct {
 	id        id.DatabaseID
 	oid       int64
@@ -44,6 +45,7 @@ type databaseState struct {
 	logins    map[string]*login
 	open      bool
 	empty     bool         // its data is yet to come; no Switch has opened it
+	isolated  bool         // out of service
 	account   id.AccountID // empty until the agent is told
 	networks  []netip.Prefix
 	settings  command.Configure      // the last that was done
@@ -63,7 +65,7 @@ func newServer(clock ports.Clock) *Server {
 		clock: clock, ledger: newLedger(), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
-		uploads: map[uploadKey]*upload{},
+		uploads: map[uploadKey]*upload{}, ended: map[id.OperationID]bool{},
 	}
 }
 
@@ -73,7 +75,11 @@ func (s *Server) Databases() []string {
 	defer s.mu.Unlock()
 	names := make([]string, 0, len(s.databases))
 	for _, d := range s.databases {
-		names = append(names, d.name)
+		if d.isolated {
+			names = append(names, isolatedName(d.id))
+		} else {
+			names = append(names, d.name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -135,6 +141,7 @@ func (s *Server) HasTable(name, table string) bool {
 	return d != nil && strings.Contains(d.contents, "CREATE TABLE "+table+" (")
 }
 
+// named is the database that is in service under a name.
 func (s *Server) named(name string) *databaseState {
 	for _, d := range s.databases {
 		if d.name == name && !d.isolated {

@@ -45,6 +45,9 @@ func (s *Server) storageUse(q command.StorageUse) command.StorageUsed {
 		s.sizes.known = map[id.DatabaseID]measured{}
 	}
 	for db, d := range s.databases {
+		if d.isolated {
+			continue
+		}
 		if known, was := s.sizes.known[db]; !was || known.bytes != d.bytes() {
 			s.sizes.number++
 			s.sizes.known[db] = measured{d.bytes(), s.sizes.number}

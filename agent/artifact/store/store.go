@@ -224,6 +224,21 @@ func (s *Store) Discard(db id.DatabaseID, name backup.Filename) error {
 	return err
 }
 
+// DeleteAll removes the folder of a database with all that is in it, durably. It is no error if there is none.
+func (s *Store) DeleteAll(db id.DatabaseID) error {
+	dir, err := s.folder(db)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove backups: %w", err)
+	}
+	if err := syncFolder(s.root); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove backup: %w", err)

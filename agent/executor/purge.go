@@ -1,0 +1,114 @@
+package executor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// purge removes an isolated database for good, or what is left of one that has no name yet or that PostgreSQL no longer has. What
+// was removed before it was interrupted, it does not find again, and goes on.
+func (x *Executor) purge(ctx context.Context, e protocol.Command, c command.Purge) (none command.None, err error) {
+	d, found, err := x.database(ctx, string(c.DatabaseID))
+	if err == nil && found && d.named() {
+		err = x.canBePurged(ctx, d)
+	}
+	if err != nil {
+		return none, err
+	}
+	crash.Point(crash.PurgeAdmitted)
+	if err := errors.Join(x.discardJobs(ctx, c.DatabaseID), x.RemoveFiles(ctx, c.DatabaseID)); err != nil {
+		return none, err
+	}
+	crash.Point(crash.PurgeFiles)
+	if found {
+		if err := x.purgeDatabase(ctx, d); err != nil {
+			return none, err
+		}
+	}
+	none, err = conclude(ctx, x, e, none, crash.PurgeReply, forgetStatements(string(c.DatabaseID))...)
+	loop.Wake(x.unwanted)
+	return none, err
+}
+
+// canBePurged refuses a database that is in service, and one that the ledger takes for another: it is never dropped by its oid
+// alone.
+func (x *Executor) canBePurged(ctx context.Context, d databaseRow) error {
+	switch now, err := x.nameNow(ctx, d); {
+	case err != nil || now == "":
+		return err
+	case d.Isolated == "":
+		return command.Refuse(command.ReasonFailed, "the database is in service")
+	case now != d.Isolated:
+		return command.Refuse(command.ReasonFailed, "the database is no longer the one that the agent has isolated")
+	}
+	return nil
+}
+
+// purgeDatabase drops a database with its logins. Of an isolated one nobody can be in it. What has no name is made by an
+// operation, of which no command is carried out any more.
+func (x *Executor) purgeDatabase(ctx context.Context, d databaseRow) error {
+	if !d.named() {
+		closed := "UPDATE ledger.operation SET closed = true WHERE id = " + quote(d.MadeBy)
+		if err := atomically(ctx, x.db, closed); err != nil {
+			return err
+		}
+	}
+	if d.Isolated == "" {
+		if err := x.expel(ctx, d); err != nil {
+			return err
+		}
+	}
+	if err := x.dropMade(ctx, d, d.MadeBy); err != nil {
+		return err
+	}
+	crash.Point(crash.PurgeDropped)
+	if err := x.dropLogins(ctx, d); err != nil {
+		return err
+	}
+	crash.Point(crash.PurgeForgotten)
+	x.pooler.SyncSoon(x.PoolerState)
+	return nil
+}
+
+// discardJobs ends the long work on a database, and removes what it has made.
+func (x *Executor) discardJobs(ctx context.Context, db id.DatabaseID) error {
+	const query = "SELECT DISTINCT operation_id FROM ledger.job WHERE database_id = $1"
+	operations, err := pg.Column(ctx, x.db, query, string(db))
+	for _, o := range operations {
+		err = errors.Join(err, x.discardJobsOf(ctx, db, id.OperationID(o)))
+	}
+	return err
+}
+
+func (x *Executor) discardJobsOf(ctx context.Context, db id.DatabaseID, operation id.OperationID) error {
+	if err := x.Jobs.End(ctx, operation); err != nil {
+		return err
+	}
+	all, err := x.Jobs.Of(ctx, operation)
+	for _, j := range all {
+		if j.DatabaseID == db {
+			err = errors.Join(err, x.Jobs.Discard(ctx, j))
+		}
+	}
+	return err
+}
+
+// forgetStatements remove what the ledger has of a database beside its row and its roles. The sweep drops copies that nobody
+// wants. What operations were told is forgotten with them; see prune.
+func forgetStatements(db string) []string {
+	resource := databaseResource(db)
+	about := "(resource = " + quote(resource) + " OR starts_with(resource, " + quote(resource+"/") + "))"
+	return []string{
+		"DELETE FROM ledger.job WHERE database_id = " + quote(db),
+		"UPDATE ledger.copy SET until_closed = false WHERE database_id = " + quote(db),
+		"DELETE FROM ledger.command WHERE operation_id = '' AND " + about,
+		"DELETE FROM ledger.generation WHERE " + about,
+	}
+}

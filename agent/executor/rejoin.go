@@ -1,0 +1,87 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// rejoin puts an isolated database back into service. One transaction gives it its name again; from then on there is only
+// forward. Customers come in last. One that is in service is proved to be, and disturbed by nothing where they are in.
+func (x *Executor) rejoin(ctx context.Context, e protocol.Command, c command.Rejoin) (done command.Rejoined, err error) {
+	d, found, err := x.database(ctx, string(c.DatabaseID))
+	if err == nil && (!found || !d.named()) {
+		err = noDatabase(string(c.DatabaseID))
+	}
+	if err == nil && c.Open && !d.Open {
+		err = x.refuseUnfilled(ctx, d)
+	}
+	if err != nil {
+		return done, err
+	}
+	crash.Point(crash.RejoinAdmitted)
+	if d.Isolated != "" {
+		if d, err = x.putBack(ctx, e, d); err != nil {
+			return done, err
+		}
+		crash.Point(crash.RejoinRenamed)
+	}
+	if err := x.serveAgain(ctx, d, c.Open); err != nil {
+		return done, unavailable("the database has its name again, but customers are not let in yet; send the command again", err)
+	}
+	return conclude(ctx, x, e, command.Rejoined{DatabaseOID: int64(d.OID)}, crash.RejoinReply)
+}
+
+// putBack gives a database its name again. Anybody can hold a lock on it, from whatever database, and is ended.
+func (x *Executor) putBack(ctx context.Context, e protocol.Command, d databaseRow) (databaseRow, error) {
+	if err := x.standsAs(ctx, d, d.Isolated); err != nil {
+		return d, err
+	}
+	limited, cancel := context.WithTimeout(ctx, isolateTime)
+	defer cancel()
+	if err := x.awaitNone(limited, "in its way", holding, d.OID, d.ID); err != nil {
+		return d, err
+	}
+	err := x.pushAlone(limited, d, "ALTER DATABASE "+ident(d.Isolated)+" RENAME TO "+ident(d.Name),
+		"ALTER DATABASE "+ident(d.Name)+" ALLOW_CONNECTIONS true",
+		"SELECT ledger.rejoin("+quote(d.ID)+", "+quote(e.OperationID)+")")
+	switch {
+	case sqlState(err) == duplicateDatabase:
+		return d, command.Refuse(command.ReasonNameTaken, "the server has a database named %s that is not ours", d.Name)
+	case err != nil:
+		return d, orBusy(ctx, limited, err)
+	}
+	return x.madeDatabase(ctx, d.ID)
+}
+
+// serveAgain has customers served. Where they are in already, PgBouncer is not told to connect anew.
+func (x *Executor) serveAgain(ctx context.Context, d databaseRow, open bool) error {
+	if err := x.syncPooler(ctx); err != nil {
+		return err
+	}
+	crash.Point(crash.RejoinPooled)
+	if !d.Open {
+		if err := x.reconnecting.run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) }); err != nil {
+			return err
+		}
+	}
+	if err := x.isAt(ctx, d, d.OID); err != nil {
+		return err
+	}
+	if open {
+		if err := x.letIn(ctx, d, gateStatement(d, true)); err != nil {
+			return err
+		}
+	}
+	crash.Point(crash.RejoinOpened)
+	return nil
+}
+
+// hasRejoined reports whether an operation has given a database its name again.
+func (x *Executor) hasRejoined(ctx context.Context, operation string) (bool, error) {
+	const query = "SELECT EXISTS (SELECT FROM ledger.database WHERE rejoined_by = $1)"
+	return pg.One[bool](ctx, x.db, query, operation)
+}

@@ -1,0 +1,306 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+func (w wanted) isolating(operation string) protocol.Command {
+	return told(operation, 1, command.Isolate{DatabaseID: w.databaseID()})
+}
+
+func (w wanted) rejoining(operation string) protocol.Command {
+	return told(operation, 1, command.Rejoin{DatabaseID: w.databaseID(), Open: true})
+}
+
+func (w wanted) purging(operation string) protocol.Command {
+	return told(operation, 1, command.Purge{DatabaseID: w.databaseID()})
+}
+
+const lastName = "20260309_120000.sql.gz"
+
+// lastBackup makes the file that a deletion needs.
+func (w wanted) lastBackup(operation string) protocol.Command {
+	return told(operation, 1, command.Backup{
+		DatabaseID: w.databaseID(), Filename: backup.Filename(lastName), Verify: true, ForDeletion: true,
+	})
+}
+
+func (w wanted) isolatedName() string { return "deleted_" + compact(w.id) }
+
+// deleted deletes a database as a control plane does, and returns the operation.
+func (s *stack) deleted(t testing.TB, w wanted, generation int64) (operation string) {
+	t.Helper()
+	operation = newUUID()
+	s.done(t, w.access(generation, false, true))
+	s.wantBackup(t, w.lastBackup(operation), command.BackupDone, "")
+	s.done(t, w.isolating(operation))
+	return operation
+}
+
+// isIsolated demands that a database is out of service, and each of what keeps everybody out of it.
+func (s *stack) isIsolated(t testing.TB, when string, w wanted) {
+	t.Helper()
+	const open = `SELECT concat_ws(', ', (SELECT 'the database' FROM ledger.database WHERE id = $1 AND (open OR isolated <> $3)),
+		(SELECT 'the ledger' WHERE NOT EXISTS (SELECT FROM ledger.database WHERE id = $1)),
+		(SELECT 'its name' FROM pg_database WHERE datname = $2),
+		(SELECT 'connections' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = $3 AND NOT datallowconn)),
+		(SELECT 'gates' FROM pooler.gate WHERE database = $2 AND open LIMIT 1),
+		(SELECT 'logins' FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid WHERE l.database_id = $1 AND r.rolcanlogin LIMIT 1))`
+	if found := s.one(t, open, w.id, w.name, w.isolatedName()); found != "" {
+		t.Errorf("%s, open are %s", when, found)
+	}
+	for _, l := range w.model.Logins() {
+		s.getsInNowhere(t, when, w.present(l))
+		in := w.present(l)
+		in.name = w.isolatedName()
+		s.getsInNowhere(t, when+", by its other name", in)
+	}
+	check.Eventually(t, "PgBouncer has its entries", func() bool { return !strings.Contains(s.poolerEntries(t), w.name) })
+}
+
+// catalogOf is what PostgreSQL, PgBouncer's gates and the ledger have of a database and its roles, whatever it is called.
+func (s *stack) catalogOf(t testing.TB, w wanted) string {
+	t.Helper()
+	return s.one(t, `WITH l AS (SELECT * FROM ledger.role WHERE database_id = $1)
+		SELECT concat_ws(E'\n', (SELECT to_jsonb(d) - 'rejoined_by' FROM ledger.database d WHERE id = $1),
+		(SELECT string_agg(to_jsonb(l)::text, E'\n' ORDER BY oid) FROM l),
+		(SELECT string_agg(to_jsonb(g)::text, E'\n' ORDER BY login) FROM pooler.gate g WHERE g.database = $2),
+		(SELECT string_agg(to_jsonb(a)::text, E'\n' ORDER BY a.oid) FROM pg_authid a JOIN l ON l.oid = a.oid),
+		(SELECT string_agg(to_jsonb(m)::text, E'\n' ORDER BY m.oid) FROM pg_auth_members m JOIN l ON l.oid IN (m.member, m.roleid)),
+		(SELECT to_jsonb(p) - 'datname' - 'datfrozenxid' - 'datminmxid' FROM pg_database p JOIN ledger.database d ON d.oid = p.oid
+			WHERE d.id = $1),
+		(SELECT string_agg(to_jsonb(s)::text, E'\n' ORDER BY setdatabase, setrole) FROM pg_db_role_setting s
+			WHERE s.setdatabase = (SELECT oid FROM ledger.database WHERE id = $1) OR s.setrole IN (SELECT oid FROM l)),
+		(SELECT string_agg(to_jsonb(d)::text, E'\n' ORDER BY d.classid, d.objid, d.objsubid, d.refobjid, d.deptype)
+			FROM pg_shdepend d WHERE d.dbid = (SELECT oid FROM ledger.database WHERE id = $1)))`, w.id, w.name)
+}
+
+// A database that comes back is what it was, to the byte: its data, its roles with their passwords and limits, grants, settings
+// and allowlist. While it is out of service nobody gets in: not whoever was in, nor another account's login that the owner has
+// let in, nor an administrator.
+func TestADatabaseComesBackAsItWas(t *testing.T) {
+	s, w := databaseStack(t)
+	first, second := s.opened(t, w.additional(1, role.Custom)), s.opened(t, w.additional(2, role.ReadWrite))
+	revoked := s.opened(t, w.additional(3, role.ReadOnly))
+	s.done(t, revoked.shut(role.Revocation, 2))
+	stranger := s.made(t, database.SingleLogin)
+	let := stranger.present(database.OwnerLogin)
+	let.name = w.name
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf(furnishing, w.name, first.username, second.username)))(t)
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf(`GRANT CONNECT ON DATABASE %[1]q TO %[2]q; GRANT SELECT ON things TO %[2]q;
+		ALTER ROLE %[1]q IN DATABASE %[1]q SET search_path = "$user", public, "a, ""b""";
+		ALTER ROLE %[1]q SET work_mem = '7MB'`, w.name, stranger.name)))(t)
+	s.done(t, w.configure(3, command.Configure{Timeouts: standard, ReadOnly: true}))
+	s.done(t, w.allowlist(4, "127.0.0.0/8", "::1/128"))
+	s.noOlderSessions(t, w)
+	conns := s.connected(t, w)
+	theirs := s.direct(t, w.name, stranger.name, let.password)
+	check.Must(theirs.Exec("BEGIN; SELECT * FROM things"))(t)
+	entries := s.poolerEntries(t)
+	before, dump := s.catalogOf(t, w), s.dumped(t, w)
+
+	operation := newUUID()
+	s.done(t, w.isolating(operation))
+	dead(t, "isolated", conns)
+	refused(t, "whom the owner has let in", theirs, "SELECT 1")
+	s.isIsolated(t, "isolated", w)
+	s.getsInNowhere(t, "whom the owner has let in", let)
+	let.name = w.isolatedName()
+	s.getsInNowhere(t, "whom the owner has let in, by its other name", let)
+	refused(t, "an administrator", open(t, s.pg.URL(w.isolatedName())), "SELECT 1")
+	s.refusedFor(t, command.ReasonCompleted, closing(operation))
+	s.done(t, w.isolating(operation))
+	s.done(t, w.isolating(newUUID()))
+	s.isIsolated(t, "isolated again", w)
+
+	back := newUUID()
+	if got := as[command.Rejoined](t, s.done(t, w.rejoining(back))); fmt.Sprint(got.DatabaseOID) != s.databaseOID(t, w) {
+		t.Errorf("it came back as %d", got.DatabaseOID)
+	}
+	for _, l := range []loginOf{
+		w.present(database.OwnerLogin), w.present(database.RuntimeLogin), w.present(database.ReadonlyLogin), first, second,
+	} {
+		s.getsIn(t, l.username, l)
+	}
+	s.getsInNowhere(t, "one that was revoked", revoked)
+	s.shows(t, w.present(database.OwnerLogin), "statement_timeout", "1min")
+	if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(s.catalogOf(t, w), "\n")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(strings.Split(dump, "\n"), strings.Split(s.dumped(t, w), "\n")); diff != "" {
+		t.Error(diff)
+	}
+	of := func(entries string) (lines []string) {
+		for line := range strings.Lines(entries) {
+			if strings.Contains(line, w.name) {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	if diff := cmp.Diff(of(entries), of(s.poolerEntries(t))); diff != "" {
+		t.Error(diff)
+	}
+	s.done(t, w.isolating(operation)) // which was done, and is not done again
+	works(t, "after a command of before", s.pooledOwner(t, w))
+	s.refusedFor(t, command.ReasonCompleted, closing(back))
+}
+
+// The settings, the allowlist and the state of a database are those of before its isolation, whatever was sent meanwhile.
+func TestAnIsolatedDatabaseTakesNoCommands(t *testing.T) {
+	s, w, l := roleStack(t, role.ReadWrite)
+	s.saved(t, w)
+	operation, restoring := s.isolated(t, w), newUUID()
+	for _, c := range []protocol.Command{
+		w.access(9, true, false), w.allowlist(9), w.configure(9, command.Configure{}),
+		w.backup(newUUID(), "20260302_120000.sql.gz", false), w.lastBackup(newUUID()),
+		w.load(restoring), w.switching(restoring), w.discarding(restoring), w.additional(2, role.ReadOnly).prepare(1),
+		l.open(9), l.rotate(9, l.renewed()), l.shut(role.Revocation, 9), l.remove(9), w.change("install", "citext"),
+	} {
+		s.refusedFor(t, command.ReasonNotFound, c)
+	}
+	again := w.create()
+	again.OperationID = newUUID()
+	s.refusedFor(t, command.ReasonConflict, again)
+	another := want(database.SingleLogin)
+	another.name = w.name
+	s.refusedFor(t, command.ReasonNameTaken, another.create())
+	s.done(t, closing(another.operation))
+	if _, reason := s.ask(t, w.upload([]byte("data")).open(1)); reason != command.ReasonNotFound {
+		t.Errorf("an upload: %q", reason)
+	}
+	for _, question := range []string{"/v1/databases/" + w.id + "/size", "/v1/databases/" + w.id + "/extensions"} {
+		if status, _, err := s.request("GET", question, nil); err != nil || status < 400 {
+			t.Errorf("%s: %d %v", question, status, err)
+		}
+	}
+	if _, text, err := s.request("GET", "/v1/applied/0", nil); err != nil || strings.Contains(string(text), w.id) {
+		t.Errorf("applied: %s, %v", text, err)
+	}
+	s.isIsolated(t, "after all these", w)
+	s.refusedFor(t, command.ReasonCompleted, closing(w.operation))
+	s.refusedFor(t, command.ReasonCompleted, closing(operation))
+
+	status, text, err := s.request("GET", backupPath(w, backupName), nil)
+	if err != nil || status != 200 || len(text) == 0 {
+		t.Errorf("its backup: %d %v", status, err)
+	}
+	s.deleteFile(t, w)
+	s.noFiles(t, w)
+	s.done(t, w.rejoining(newUUID()))
+	s.getsIn(t, "afterwards", l)
+}
+
+// isolated takes a database out of service.
+func (s *stack) isolated(t testing.TB, w wanted) (operation string) {
+	t.Helper()
+	operation = newUUID()
+	s.done(t, w.isolating(operation))
+	return operation
+}
+
+// The file of a deletion is its operation's until the database is isolated, and a backup like others from then on.
+func TestTheFileOfADeletion(t *testing.T) {
+	s := realStack(t)
+	w := s.filledDatabase(t)
+	given := newUUID()
+	s.wantBackup(t, w.lastBackup(given), command.BackupDone, "")
+	s.done(t, closing(given))
+	s.noFiles(t, w)
+	s.refusedFor(t, command.ReasonClosed, w.isolating(given))
+	s.getsIn(t, "a deletion that was given up", w.present(database.OwnerLogin))
+
+	operation := s.deleted(t, w, 2)
+	s.refusedFor(t, command.ReasonCompleted, closing(operation))
+	if n := s.one(t, "SELECT count(*) FROM ledger.job WHERE database_id = $1", w.id); n != "0" {
+		t.Errorf("%s jobs are left", n)
+	}
+	s.done(t, w.rejoining(newUUID()))
+	from := told(newUUID(), 1, command.Load{
+		DatabaseID: w.databaseID(), Compare: true,
+		Source: command.Source{DatabaseID: w.databaseID(), Filename: backup.Filename(lastName)},
+	})
+	if report := s.loaded(t, from); report.State != command.LoadReady {
+		t.Errorf("from the file: %+v", report)
+	}
+	s.done(t, closing(from.OperationID))
+}
+
+// A database that was closed by the service stays closed when it comes back, and so does one that was stopped.
+func TestADatabaseComesBackClosed(t *testing.T) {
+	s := realStack(t)
+	shut, stopped := s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	s.done(t, shut.configure(1, command.Configure{Closed: true}))
+	for _, w := range []wanted{shut, stopped} {
+		s.isolated(t, w)
+	}
+	s.done(t, shut.rejoining(newUUID()))
+	s.done(t, told(newUUID(), 1, command.Rejoin{DatabaseID: stopped.databaseID()}))
+	for _, w := range []wanted{shut, stopped} {
+		s.getsInNowhere(t, "which came back", w.present(database.OwnerLogin))
+	}
+	s.done(t, shut.configure(2, command.Configure{}))
+	s.done(t, stopped.access(2, true, false))
+	for _, w := range []wanted{shut, stopped} {
+		s.getsIn(t, "opened", w.present(database.OwnerLogin))
+	}
+}
+
+// A database that is in service is proved to be, and nobody in it is disturbed.
+func TestRejoinOfADatabaseInService(t *testing.T) {
+	s, w := databaseStack(t)
+	conns := s.connected(t, w)
+	if got := as[command.Rejoined](t, s.done(t, w.rejoining(newUUID()))); fmt.Sprint(got.DatabaseOID) != s.databaseOID(t, w) {
+		t.Errorf("it is %d", got.DatabaseOID)
+	}
+	for _, conn := range conns {
+		check.Must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
+	}
+	nobody := want(database.SingleLogin)
+	for _, c := range []protocol.Command{nobody.isolating(newUUID()), nobody.rejoining(newUUID())} {
+		s.refusedFor(t, command.ReasonNotFound, c)
+	}
+	clone := s.cloningOf(w)
+	s.done(t, clone.ensure())
+	s.refusedFor(t, command.ReasonFailed, clone.clone.isolating(newUUID()))
+	s.refusedFor(t, command.ReasonFailed, clone.clone.rejoining(newUUID()))
+	clone.isShut(t, "without its data")
+	s.done(t, closing(clone.clone.operation))
+}
+
+// Whoever stands in the middle of a log-in over an isolation does not get in.
+func TestNobodyParkedInALoginGetsIntoAnIsolatedDatabase(t *testing.T) {
+	s := realStack(t)
+	w := s.made(t, database.SingleLogin)
+	name, password := w.login(database.OwnerLogin)
+	release := make(chan struct{})
+	var logins []login
+	for _, of := range []struct {
+		dsn string
+		at  int
+	}{{s.pooledURL(w.name, name, password), 5}, {s.pooledURL(w.name+".transaction", name, password), 6},
+		{s.pg.URLFor(name, password, w.name), 2}, {s.pg.URLFor(name, password, w.name), 3}} {
+		l := startLogin(t, of.dsn, of.at, release)
+		<-l.parked
+		logins = append(logins, l)
+	}
+	s.isolated(t, w)
+	close(release)
+	for n, l := range logins {
+		if <-l.in {
+			t.Errorf("log-in %d got in", n)
+		}
+	}
+	s.isIsolated(t, "afterwards", w)
+}
