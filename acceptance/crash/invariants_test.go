@@ -82,14 +82,25 @@ func (d databaseRow) roles() []string {
 	return roles
 }
 
-// databases reads the metadata. Where nobody works, a database is active or stopped.
+// deleted reports whether the database is out of service, and may be recovered.
+func (d databaseRow) deleted() bool { return d.status == string(database.Deleted) }
+
+// stands is the name that it has in PostgreSQL.
+func (d databaseRow) stands() string {
+	if d.deleted() {
+		return "deleted_" + strings.ReplaceAll(d.id, "-", "")
+	}
+	return d.name
+}
+
+// databases reads the metadata. Where nobody works, a database is active, stopped or deleted.
 func (w *world) databases(t testing.TB) []databaseRow {
 	t.Helper()
 	var known []databaseRow
 	additional := w.additionalRoles(t)
 	for _, row := range rows(t, w.meta, "SELECT id, name, role_model, status FROM databases") {
 		d := databaseRow{row[0], row[1], row[2], row[3], additional[row[0]]}
-		if d.status != string(database.Active) && d.status != string(database.Stopped) {
+		if !d.deleted() && d.status != string(database.Active) && d.status != string(database.Stopped) {
 			t.Errorf("database %s is %s although nobody works on it", d.name, d.status)
 		}
 		known = append(known, d)
@@ -100,9 +111,9 @@ func (w *world) databases(t testing.TB) []databaseRow {
 // checkServer compares PostgreSQL's databases and roles, and the agent's ledger, with the metadata.
 func (w *world) checkServer(t testing.TB, known []databaseRow) {
 	t.Helper()
-	databases, roles, open := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	databases, ledger, roles, open := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, d := range known {
-		databases[d.name] = true
+		databases[d.stands()], ledger[d.name] = true, true
 		for _, r := range d.roles() {
 			roles[r] = true
 		}
@@ -114,7 +125,7 @@ func (w *world) checkServer(t testing.TB, known []databaseRow) {
 		WHERE NOT datistemplate AND datname NOT IN ('postgres', 'pgherd_maintenance')`))
 	w.same(t, "roles of PostgreSQL", roles, column(t, w.server, `SELECT rolname FROM pg_roles
 		WHERE rolname !~ '^(pg|pgherd)_' AND rolname <> 'postgres'`))
-	w.same(t, "databases of the ledger", databases, column(t, w.maintenance, "SELECT name FROM ledger.database"))
+	w.same(t, "databases of the ledger", ledger, column(t, w.maintenance, "SELECT name FROM ledger.database"))
 	w.same(t, "roles of the ledger", roles, column(t, w.maintenance, "SELECT name FROM ledger.role"))
 	for _, row := range rows(t, w.server, "SELECT rolname, rolcanlogin FROM pg_roles WHERE rolname !~ '^(pg|pgherd)_'") {
 		if may := row[1] == "true"; !w.foreign[row[0]] && row[0] != "postgres" && may != open[row[0]] {
@@ -141,7 +152,9 @@ func (w *world) checkPooler(t testing.TB, known []databaseRow) {
 	t.Helper()
 	entries := map[string]bool{}
 	for _, d := range known {
-		entries[d.name], entries[d.name+".transaction"] = true, true
+		if !d.deleted() {
+			entries[d.name], entries[d.name+".transaction"] = true, true
+		}
 	}
 	w.sameSoon(t, "entries of PgBouncer", entries, func() (found []string) {
 		for _, row := range rows(t, w.console, "SHOW DATABASES") {

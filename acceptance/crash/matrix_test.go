@@ -293,7 +293,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	h := &shared{}
 	for _, k := range slices.Concat(
 		creating(), openingAndClosing(), undoing(), allowing(), configuring(), exceeding(), backingUp(), failingBackups(),
-		changingExtensions(), restoring(), restoringThere(), cloning(),
+		changingExtensions(), restoring(), restoringThere(), cloning(), deleting(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
 	) {
 		for _, p := range k.points {

@@ -63,80 +63,39 @@ var RecoveryEvents = []RecoveryEvent{
 	RecoveryAdvance, RecoveryCancel, Rejoined, RecoveryRefused, RecoveryClosed, RecoveryCompleted,
 }
 
-type (
-	recoveryCell  = machine.Cell[RecoveryStage]
-	recoveryCells = map[RecoveryEvent]recoveryCell
-)
-
 var (
 	recoveryTo       = machine.To[RecoveryStage]
+	recoveryNever    = machine.Refuse[RecoveryStage](fault.InternalError)
 	recoveryConflict = machine.Refuse[RecoveryStage](fault.DatabaseStateConflict)
 )
 
 // Recovery is the machine of recoveries. What a worker has begun can no longer be canceled: the agent may have let customers in.
 var Recovery = machine.Table[RecoveryStage, RecoveryEvent]{
-	RecoveryQueued: row(RecoveryEvents, recoveryCells{
+	RecoveryQueued: {
 		RecoveryAdvance: recoveryTo(Rejoining), RecoveryCancel: recoveryTo(RecoveryCanceled, EmitEvent),
-	}),
-	Rejoining: row(RecoveryEvents, recoveryCells{
+		Rejoined: recoveryNever, RecoveryRefused: recoveryNever, RecoveryClosed: recoveryNever,
+		RecoveryCompleted: recoveryNever,
+	},
+	Rejoining: {
 		RecoveryAdvance: recoveryTo(Rejoining), RecoveryCancel: recoveryConflict,
 		Rejoined: recoveryTo(RecoverySucceeded, SetRecord, EmitEvent), RecoveryRefused: recoveryTo(RecoveryFailing),
-	}),
-	RecoveryFailing: row(RecoveryEvents, recoveryCells{
-		RecoveryAdvance: recoveryTo(RecoveryFailing), RecoveryCancel: recoveryConflict,
-		RecoveryClosed: recoveryTo(RecoveryFailed, EmitEvent), RecoveryCompleted: recoveryTo(Rejoining),
-	}),
-	RecoverySucceeded: row(RecoveryEvents, recoveryCells{RecoveryCancel: recoveryConflict}),
-	RecoveryFailed:    row(RecoveryEvents, recoveryCells{RecoveryCancel: recoveryConflict}),
-	RecoveryCanceled:  row(RecoveryEvents, recoveryCells{RecoveryCancel: recoveryTo(RecoveryCanceled)}),
-}
-
-// PurgeStage is where a purge stands. It has no way back, and no end but its own.
-type PurgeStage string
-
-// The stages of a purge.
-const (
-	PurgeQueued PurgeStage = operation.StageQueued
-	Erasing     PurgeStage = "erasing"
-	Removing    PurgeStage = "removing"
-	Purged      PurgeStage = PurgeStage(operation.Succeeded)
-)
-
-// PurgeStages lists them in the order of the docs.
-var PurgeStages = []PurgeStage{PurgeQueued, Erasing, Removing, Purged}
-
-// PurgeOf is the stage of an operation that purges a database.
-func PurgeOf(o operation.Operation) PurgeStage {
-	if o.Status.Final() {
-		return PurgeStage(o.Status)
-	}
-	if stage := PurgeStage(o.Stage); slices.Contains(PurgeStages, stage) {
-		return stage
-	}
-	return Erasing
-}
-
-// PurgeEvent is what happens to a purge.
-type PurgeEvent string
-
-// The events of a purge.
-const (
-	PurgeAdvance PurgeEvent = "advance"
-	Erased       PurgeEvent = "erased"  // no file of a backup is left, and no record of one
-	Removed      PurgeEvent = "removed" // nothing is left on the server
-)
-
-// PurgeEvents lists them in the order of the docs.
-var PurgeEvents = []PurgeEvent{PurgeAdvance, Erased, Removed}
-
-type purgeCells = map[PurgeEvent]machine.Cell[PurgeStage]
-
-var purgeTo = machine.To[PurgeStage]
-
-// Purge is the machine of purges.
-var Purge = machine.Table[PurgeStage, PurgeEvent]{
-	PurgeQueued: row(PurgeEvents, purgeCells{PurgeAdvance: purgeTo(Erasing)}),
-	Erasing:     row(PurgeEvents, purgeCells{PurgeAdvance: purgeTo(Erasing), Erased: purgeTo(Removing)}),
-	Removing:    row(PurgeEvents, purgeCells{PurgeAdvance: purgeTo(Removing), Removed: purgeTo(Purged, DropRecord)}),
-	Purged:      row(PurgeEvents, purgeCells{}),
+		RecoveryClosed: recoveryNever, RecoveryCompleted: recoveryNever,
+	},
+	RecoveryFailing: {
+		RecoveryAdvance: recoveryTo(RecoveryFailing), RecoveryCancel: recoveryConflict, Rejoined: recoveryNever,
+		RecoveryRefused: recoveryNever, RecoveryClosed: recoveryTo(RecoveryFailed, EmitEvent),
+		RecoveryCompleted: recoveryTo(Rejoining),
+	},
+	RecoverySucceeded: {
+		RecoveryAdvance: recoveryNever, RecoveryCancel: recoveryConflict, Rejoined: recoveryNever,
+		RecoveryRefused: recoveryNever, RecoveryClosed: recoveryNever, RecoveryCompleted: recoveryNever,
+	},
+	RecoveryFailed: {
+		RecoveryAdvance: recoveryNever, RecoveryCancel: recoveryConflict, Rejoined: recoveryNever,
+		RecoveryRefused: recoveryNever, RecoveryClosed: recoveryNever, RecoveryCompleted: recoveryNever,
+	},
+	RecoveryCanceled: {
+		RecoveryAdvance: recoveryNever, RecoveryCancel: recoveryTo(RecoveryCanceled), Rejoined: recoveryNever,
+		RecoveryRefused: recoveryNever, RecoveryClosed: recoveryNever, RecoveryCompleted: recoveryNever,
+	},
 }

@@ -70,51 +70,57 @@ const (
 	EmitEvent    = "emit event"
 )
 
-// row is one of the table: what it says, and never for every other event.
-func row[S, E ~string](events []E, says map[E]machine.Cell[S]) map[E]machine.Cell[S] {
-	whole := map[E]machine.Cell[S]{}
-	for _, e := range events {
-		cell, said := says[e]
-		if !said {
-			cell = machine.Refuse[S](fault.InternalError)
-		}
-		whole[e] = cell
-	}
-	return whole
-}
-
 var (
 	to       = machine.To[Stage]
+	never    = machine.Refuse[Stage](fault.InternalError)
 	conflict = machine.Refuse[Stage](fault.DatabaseStateConflict)
 )
-
-type cells = map[Event]machine.Cell[Stage]
 
 // Transitions is the machine. Isolating is the point of no return: from its intent on, the agent alone knows whether customers
 // have the database, and only its word leads back.
 var Transitions = machine.Table[Stage, Event]{
-	Queued: row(Events, cells{Advance: to(Closing), Cancel: to(Canceled, SetRecord, EmitEvent)}),
-	Closing: row(Events, cells{
-		Advance: to(Closing), Cancel: to(Canceling, ReopenFirst), Shut: to(BackingUp), ShutBare: to(Isolating, CommitIntent),
-		Missing: to(Succeeded, KeepTomb, EmitEvent), Refused: to(Failing, ReopenFirst),
-	}),
-	BackingUp: row(Events, cells{
-		Advance: to(BackingUp), Cancel: to(Canceling, ReopenFirst), BackedUp: to(Isolating, CommitIntent),
-		Refused: to(Failing, ReopenFirst),
-	}),
-	Isolating: row(Events, cells{
-		Advance: to(Isolating), Cancel: conflict, Refused: to(Failing, ReopenFirst), Busy: to(Isolating),
-		Isolated: to(Succeeded, KeepTomb, EmitEvent),
-	}),
-	Failing: row(Events, cells{
-		Advance: to(Failing), Cancel: conflict, Reopened: to(Failed, SetRecord, EmitEvent), Completed: to(Isolating),
-	}),
-	Canceling: row(Events, cells{
-		Advance: to(Canceling), Cancel: to(Canceling), Reopened: to(Canceled, SetRecord, EmitEvent), Completed: to(Isolating),
-	}),
-	Succeeded: row(Events, cells{Cancel: conflict}),
-	Failed:    row(Events, cells{Cancel: conflict}),
-	Canceled:  row(Events, cells{Cancel: to(Canceled)}),
+	Queued: {
+		Advance: to(Closing), Cancel: to(Canceled, SetRecord, EmitEvent), Shut: never, ShutBare: never,
+		Missing: never, BackedUp: never, Refused: never, Busy: never, Isolated: never, Reopened: never,
+		Completed: never,
+	},
+	Closing: {
+		Advance: to(Closing), Cancel: to(Canceling, ReopenFirst), Shut: to(BackingUp),
+		ShutBare: to(Isolating, CommitIntent), Missing: to(Succeeded, KeepTomb, EmitEvent), BackedUp: never,
+		Refused: to(Failing, ReopenFirst), Busy: never, Isolated: never, Reopened: never, Completed: never,
+	},
+	BackingUp: {
+		Advance: to(BackingUp), Cancel: to(Canceling, ReopenFirst), Shut: never, ShutBare: never, Missing: never,
+		BackedUp: to(Isolating, CommitIntent), Refused: to(Failing, ReopenFirst), Busy: never, Isolated: never,
+		Reopened: never, Completed: never,
+	},
+	Isolating: {
+		Advance: to(Isolating), Cancel: conflict, Shut: never, ShutBare: never, Missing: never, BackedUp: never,
+		Refused: to(Failing, ReopenFirst), Busy: to(Isolating), Isolated: to(Succeeded, KeepTomb, EmitEvent),
+		Reopened: never, Completed: never,
+	},
+	Failing: {
+		Advance: to(Failing), Cancel: conflict, Shut: never, ShutBare: never, Missing: never, BackedUp: never,
+		Refused: never, Busy: never, Isolated: never, Reopened: to(Failed, SetRecord, EmitEvent),
+		Completed: to(Isolating),
+	},
+	Canceling: {
+		Advance: to(Canceling), Cancel: to(Canceling), Shut: never, ShutBare: never, Missing: never, BackedUp: never,
+		Refused: never, Busy: never, Isolated: never, Reopened: to(Canceled, SetRecord, EmitEvent),
+		Completed: to(Isolating),
+	},
+	Succeeded: {
+		Advance: never, Cancel: conflict, Shut: never, ShutBare: never, Missing: never, BackedUp: never,
+		Refused: never, Busy: never, Isolated: never, Reopened: never, Completed: never,
+	},
+	Failed: {
+		Advance: never, Cancel: conflict, Shut: never, ShutBare: never, Missing: never, BackedUp: never,
+		Refused: never, Busy: never, Isolated: never, Reopened: never, Completed: never,
+	},
+	Canceled: {
+		Advance: never, Cancel: to(Canceled), Shut: never, ShutBare: never, Missing: never, BackedUp: never,
+		Refused: never, Busy: never, Isolated: never, Reopened: never, Completed: never,
+	},
 }
 
 // Decide applies an event.
