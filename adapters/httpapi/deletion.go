@@ -6,7 +6,6 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -84,9 +83,9 @@ func (x deletionRoutes) delete(r *Request) (Answer, error) {
 
 // download streams the file as downloads of backups do.
 func (x deletionRoutes) download(r *Request) (Answer, error) {
-	return answerWhoStays(r, func() (backups.Download, error) {
+	return answerWhoStays(r, func() (deletion.Download, error) {
 		return x.use.OpenBackup(r.Context(), r.database())
-	}, func(d backups.Download) (Answer, error) {
+	}, func(d deletion.Download) (Answer, error) {
 		return Answer{Status: http.StatusOK, Download: &Download{
 			Filename: string(d.Backup.Filename), ContentType: gzipType, Size: d.File.Size, Content: d.File.Body,
 		}}, nil

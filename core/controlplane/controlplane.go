@@ -78,7 +78,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	sets := settings.New(shared)
 	restoring := restores.New(shared, sets, sizes.Restored)
 	copies, people := backups.New(shared), members.New(shared)
-	deleting := deletion.New(shared, copies, people.Withdraw)
+	deleting := deletion.New(shared, copies.OpenStored, people.Withdraw)
 	return &ControlPlane{
 		Access:        access.New(shared),
 		Databases:     databases.New(shared),

@@ -36,27 +36,26 @@ func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Fi
 	if err != nil {
 		return Download{}, plane.NotFound(err, plane.ErrBackupNotFound())
 	}
-	return b.OpenStored(ctx, r, d.Backup)
+	d.File, err = b.OpenStored(ctx, r, d.Backup)
+	return d, err
 }
 
 // OpenStored is Open for a backup that the caller may read. It shares its slots.
-func (b *Backups) OpenStored(ctx context.Context, r access.Reached, stored backup.Backup) (d Download, err error) {
-	d.Backup = stored
+func (b *Backups) OpenStored(ctx context.Context, r access.Reached, stored backup.Backup) (opened ports.File, err error) {
 	release, err := b.downloads.Enter(ctx, r.Caller().Account.ID, r.Record().ServerID)
 	if err != nil {
-		return Download{}, err
+		return opened, err
 	}
 	defer func() {
-		if d.File.Body == nil { // also where this panics
+		if opened.Body == nil { // also where this panics
 			release()
 		}
 	}()
-	file, err := b.openFile(ctx, r, d.Backup)
+	file, err := b.openFile(ctx, r, stored)
 	if err != nil {
-		return Download{}, err
+		return opened, err
 	}
-	d.File = ports.File{Body: slottedBody{r.Seeing(ctx, b.plane, file.Body), file.Body, release}, Size: file.Size}
-	return d, nil
+	return ports.File{Body: slottedBody{r.Seeing(ctx, b.plane, file.Body), file.Body, release}, Size: file.Size}, nil
 }
 
 func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.Backup) (ports.File, error) {

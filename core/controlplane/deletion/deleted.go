@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
@@ -67,28 +67,33 @@ func (d *Deletion) ReachBackup(
 	return found, found.Permit(action)
 }
 
+// Download is an open deletion backup; its holder must close File.Body, which also gives back a slot that others may wait for.
+type Download struct {
+	Backup backup.Backup
+	File   ports.File
+}
+
 // OpenBackup streams the deletion backup, which the tombstone alone chooses. KEY_SCOPE_DENIED: no full-account key.
 // DELETION_BACKUP_NOT_AVAILABLE: see Scene.Downloadable. The other errors are those of Backups.Open.
-func (d *Deletion) OpenBackup(ctx context.Context, r access.Reached) (none backups.Download, err error) {
+func (x *Deletion) OpenBackup(ctx context.Context, r access.Reached) (d Download, err error) {
 	if err := r.Caller().RequireFullAccount(); err != nil {
-		return none, err
+		return d, err
 	}
 	if err := r.Permit(account.Own, rollout.DeletedDatabases); err != nil {
-		return none, err
+		return d, err
 	}
-	scene, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (deletion.Scene, error) {
+	scene, err := ports.Read(ctx, x.plane.Store, func(ctx context.Context, tx ports.Tx) (deletion.Scene, error) {
 		return tx.Deletions().Get(ctx, r.Record().ID)
 	})
 	if err != nil {
-		return none, plane.NotFound(err, deletion.ErrNoBackup())
+		return d, plane.NotFound(err, deletion.ErrNoBackup())
 	}
-	stored, err := scene.Downloadable(d.plane.Clock.Now())
-	if err != nil {
-		return none, err
+	if d.Backup, err = scene.Downloadable(x.plane.Clock.Now()); err != nil {
+		return d, err
 	}
-	opened, err := d.backups.OpenStored(ctx, r, stored)
+	d.File, err = x.open(ctx, r, d.Backup)
 	if fault.Has(err, fault.BackupNotFound) {
 		err = deletion.ErrNoBackup()
 	}
-	return opened, err
+	return d, err
 }

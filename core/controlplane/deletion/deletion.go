@@ -6,8 +6,8 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -17,17 +17,21 @@ import (
 // Deletion is the use cases.
 type Deletion struct {
 	plane    *plane.Plane
-	backups  *backups.Backups
+	open     Open
 	withdraw Withdraw
 	others   []Other
 }
+
+// Open streams a backup that a caller may read, as Backups.Open does. BACKUP_NOT_FOUND, AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE,
+// RATE_LIMITED, SERVER_BUSY.
+type Open func(ctx context.Context, r access.Reached, b backup.Backup) (ports.File, error)
 
 // Withdraw ends the open invitations to a locked database.
 type Withdraw func(ctx context.Context, tx ports.Tx, by audit.Actor, locked database.Record) error
 
 // New makes the use cases, and registers their kinds and their periodic task.
-func New(p *plane.Plane, b *backups.Backups, w Withdraw) *Deletion {
-	d := &Deletion{plane: p, backups: b, withdraw: w}
+func New(p *plane.Plane, o Open, w Withdraw) *Deletion {
+	d := &Deletion{plane: p, open: o, withdraw: w}
 	d.registerDelete()
 	d.registerRecover()
 	d.registerPurge()
@@ -110,5 +114,3 @@ func (d *Deletion) save(
 	}
 	return d.followed(ctx, tx, locked, what)
 }
-
-var _ access.Target = Listing{}

@@ -22,7 +22,7 @@ func (d *Deletion) registerRecover() {
 		Spec:    operation.Spec{Kind: deletion.KindRecover, Public: true, Right: account.Own},
 		Step:    d.stepRecover,
 		Calls:   []string{"rejoin", "close"},
-		Commits: []string{string(deletion.Rejoining), string(deletion.RecoveryFailing), "succeeded", "failed"},
+		Commits: []string{string(deletion.RecoveryFailing), "succeeded", "failed"},
 	})
 }
 
@@ -96,7 +96,12 @@ func (t recovering) end(ctx context.Context, cause *fault.Error) (work.Next, err
 	err := t.Close(ctx, t.agent)
 	switch {
 	case command.RefusedFor(err, command.ReasonCompleted):
-		return work.Again(0), t.enter(ctx, deletion.RecoveryCompleted, nil)
+		cell, err := deletion.Recovery.Decide(t.stage, deletion.RecoveryCompleted)
+		if err != nil {
+			return work.Next{}, err
+		}
+		t.stage = cell.Next
+		return t.rejoin(ctx)
 	case err != nil:
 		return work.Next{}, err
 	}
