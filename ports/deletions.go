@@ -11,8 +11,8 @@ import (
 // Deletions keeps what is left of deleted databases beside their records. Writers must hold the database's lock.
 type Deletions interface {
 	// Add stores a tombstone, in the place of a former one of the database, with the access snapshot: the members, the keys that are
-	// bound to the database and not revoked, and how many of both and of the allowlist there are. It returns the tombstone with these
-	// numbers.
+	// bound to the database and not revoked, and how many of both and of the allowlist there are. It returns the tombstone with
+	// these numbers.
 	Add(ctx context.Context, t deletion.Tombstone) (deletion.Tombstone, error)
 	// Get returns what is known of a database that was deleted; ErrNoRow where it never was.
 	Get(ctx context.Context, db id.DatabaseID) (deletion.Scene, error)

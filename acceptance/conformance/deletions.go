@@ -141,7 +141,8 @@ func replacedKeyStays(w *world) {
 	w.equal("what is gone", read(w, ports.Tx.Deletions, ports.Deletions.Skipped, r.ID), deletion.Skipped{})
 	fresh.RevokedAt = new(minutes(1))
 	w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, fresh))
-	w.equal("what is gone then", read(w, ports.Tx.Deletions, ports.Deletions.Skipped, r.ID), deletion.Skipped{Keys: []id.KeyID{fresh.ID}})
+	w.equal("what is gone then", read(w, ports.Tx.Deletions, ports.Deletions.Skipped, r.ID),
+		deletion.Skipped{Keys: []id.KeyID{fresh.ID}})
 }
 
 func tombstoneIsReplaced(w *world) {

@@ -158,7 +158,8 @@ func (f *purgeFlow) ready(t *testing.T, w *world) {
 }
 
 func (f *purgeFlow) act(t *testing.T, w *world, _ *stack.Host) {
-	must(w.meta.ExecContext(soon(t), "UPDATE tombstones SET purge_after = now() - interval '1 second' WHERE database_id = $1", f.db.ID))(t)
+	const due = "UPDATE tombstones SET purge_after = now() - interval '1 second' WHERE database_id = $1"
+	must(w.meta.ExecContext(soon(t), due, f.db.ID))(t)
 	eventually(t, "the purge has begun", func() (bool, string) {
 		var begun bool
 		err := w.meta.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM operations
@@ -239,4 +240,3 @@ func TestKilledWhileDeleting(t *testing.T) {
 	t.Parallel()
 	runAll(t, deleting())
 }
-

@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -41,8 +42,8 @@ var deleting = []Scenario{
 		ada.seesDeleted(made, done)
 
 		result := ada.Recovers(made)
-		want := deletion.RecoveryResult{DatabaseID: made.ID, Restored: deletion.Restored{Members: 1, AllowlistEntries: 1, KeyBindings: 2}}
-		s.That(result.DatabaseID == want.DatabaseID && result.Restored == want.Restored && len(result.Skipped.Members) == 0 &&
+		want := deletion.Restored{Members: 1, AllowlistEntries: 1, KeyBindings: 2}
+		s.That(result.DatabaseID == made.ID && result.Restored == want && len(result.Skipped.Members) == 0 &&
 			len(result.Skipped.Keys) == 0, "the result is %+v", result)
 		s.That(ada.Sees(made.ID).Status == "active", "it is %+v", ada.Sees(made.ID))
 		s.OK(s.Connects(made.Login()).Write("more"))
@@ -78,8 +79,8 @@ var deleting = []Scenario{
 		s.OK(s.Operator.RevokeKey(revoked.Key))
 		fresh := must(s.Operator.ReplaceKey(replaced.Key))(s)
 		r := ada.Recovers(made)
-		s.That(r.Restored == deletion.Restored{Members: 1, KeyBindings: 2} && slices.Equal(r.Skipped.Members, []id.UserID{eve.Account.UserID}),
-			"the result is %+v", r)
+		s.That(r.Restored == deletion.Restored{Members: 1, KeyBindings: 2} &&
+			slices.Equal(r.Skipped.Members, []id.UserID{eve.Account.UserID}), "the result is %+v", r)
 		skipped := []id.KeyID{eve.Key.ID, revoked.Key.ID}
 		slices.Sort(skipped)
 		s.That(slices.Equal(r.Skipped.Keys, skipped), "the result is %+v; want %v", r, skipped)
@@ -265,8 +266,8 @@ func (c Client) DownloadDeletionBackup(of id.DatabaseID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	return io.ReadAll(d)
+	text, err := io.ReadAll(d)
+	return text, errors.Join(err, d.Close())
 }
 
 // seesAll are the databases that a key shows.

@@ -89,7 +89,8 @@ func TestListsThatNothingBounds(t *testing.T) {
 	}
 	slices.Sort(long)
 	want := []string{
-		"/api/v1/databases/deleted", "/api/v1/databases/{id}/activity", "/api/v1/databases/{id}/operations", "/api/v1/webhooks/{id}/deliveries",
+		"/api/v1/databases/deleted", "/api/v1/databases/{id}/activity", "/api/v1/databases/{id}/operations",
+		"/api/v1/webhooks/{id}/deliveries",
 	}
 	if !slices.Equal(long, want) {
 		t.Errorf("these come in pages: %v", long)

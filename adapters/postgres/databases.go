@@ -34,8 +34,9 @@ func readDatabases() sq.SelectBuilder {
 }
 
 // inView is what a viewer sees; its arguments are the user, then account, scope, key and whether deleted databases are seen. A
-// full-account key sees its account's databases. A selected-database key sees the databases that it is bound to, if they belong to
-// its account or its user is a member, and while they are not being deleted. A key that is revoked or gone sees nothing; a viewer without a key needs none.
+// full-account key sees its account's databases. A selected-database key sees the databases that it is bound to, if they belong
+// to its account or its user is a member, and while they are not being deleted. A key that is revoked or gone sees nothing; a
+// viewer without a key needs none.
 func inView(q sq.SelectBuilder) sq.SelectBuilder {
 	return q.LeftJoin("memberships m ON m.database_id = t.id AND m.user_id = ?::uuid").
 		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key, ?::boolean AS deleted) v").

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	serversInUse = define(serverTable.read().Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND NOT d." + gone + ")").
-			OrderBy("t.name"))
+	serversInUse = define(serverTable.read().
+			Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND NOT d." + gone + ")").OrderBy("t.name"))
 	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[]) AND NOT t." + gone).OrderBy("t.id"))
 	databasesOfAccount = written("SELECT id FROM databases d WHERE account_id = $1 AND NOT d." + gone + " ORDER BY id")
 	backupBytes        = written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups

@@ -30,8 +30,8 @@ func whole() Scene {
 	}
 }
 
-// Each cause by itself makes a deleted database unavailable. What is wrong with its backup forbids the download, too; what is wrong
-// with its access snapshot does not.
+// Each cause by itself makes a deleted database unavailable. What is wrong with its backup forbids the download, too; what is
+// wrong with its access snapshot does not.
 func TestRecoveryStatus(t *testing.T) {
 	cases := map[string]struct {
 		change       func(s *Scene)
@@ -39,12 +39,12 @@ func TestRecoveryStatus(t *testing.T) {
 		downloadable bool
 	}{
 		"whole":                         {func(*Scene) {}, Recoverable, true},
-		"deleted without a backup":      {func(s *Scene) { s.Backup, s.Tombstone.Filename, s.Tombstone.ChecksumSHA256 = nil, "", "" }, Unavailable, false},
+		"deleted without a backup":      {unbound, Unavailable, false},
 		"no backup":                     {func(s *Scene) { s.Backup = nil }, Unavailable, false},
 		"a backup of another database":  {func(s *Scene) { s.Backup.DatabaseID = "other" }, Unavailable, false},
 		"a tombstone of another":        {func(s *Scene) { s.Tombstone.DatabaseID = "other" }, Unavailable, false},
 		"a backup of another operation": {func(s *Scene) { s.Backup.OperationID = "other" }, Unavailable, false},
-		"another file":                  {func(s *Scene) { s.Backup.Filename = backup.FilenameAt(start.Add(time.Second)) }, Unavailable, false},
+		"another file":                  {func(s *Scene) { s.Backup.Filename = "another" }, Unavailable, false},
 		"another checksum":              {func(s *Scene) { s.Backup.ChecksumSHA256 = "other" }, Unavailable, false},
 		"a manual backup":               {func(s *Scene) { s.Backup.Trigger = backup.Manual }, Unavailable, false},
 		"a retention":                   {func(s *Scene) { s.Backup.ExpiresAt = new(start.Add(time.Hour)) }, Unavailable, false},
@@ -68,10 +68,11 @@ func TestRecoveryStatus(t *testing.T) {
 		if got := s.RecoveryStatus(now); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
-		if _, err := s.Downloadable(now); (err == nil) != c.downloadable || err != nil && !fault.Has(err, fault.DeletionBackupNotAvailable) {
+		_, err := s.Downloadable(now)
+		if (err == nil) != c.downloadable || err != nil && !fault.Has(err, fault.DeletionBackupNotAvailable) {
 			t.Errorf("%s: the download: %v", name, err)
 		}
-		err := s.AdmitsRecovery(now)
+		err = s.AdmitsRecovery(now)
 		if (err == nil) != (c.want == Recoverable) || err != nil && !fault.Has(err, fault.DatabaseStateConflict) {
 			t.Errorf("%s: the recovery: %v", name, err)
 		}
@@ -87,6 +88,8 @@ func TestRecoveryStatus(t *testing.T) {
 		}
 	}
 }
+
+func unbound(s *Scene) { s.Backup, s.Tombstone.Filename, s.Tombstone.ChecksumSHA256 = nil, "", "" }
 
 func TestMachinesAreComplete(t *testing.T) {
 	machinetest.Complete(t, Transitions, Stages, Events)
@@ -112,7 +115,8 @@ func TestEveryStageEnds(t *testing.T) {
 			t.Errorf("%s never ends", s)
 		}
 		early := s == Queued || s == Closing || s == BackingUp || s == Canceling
-		if got := Cancelable(operation.Operation{Status: operation.Running, Stage: string(s)}); got != early && !operation.Status(s).Final() {
+		got := Cancelable(operation.Operation{Status: operation.Running, Stage: string(s)})
+		if got != early && !operation.Status(s).Final() {
 			t.Errorf("%s can be canceled: %t", s, got)
 		}
 	}

@@ -40,7 +40,8 @@ func (m *metadata) enrolment(
 func (m *metadata) operation() *cobra.Command {
 	return group("operation", "asynchronous operations", m.operationList(),
 		m.operationOne("show", "show one operation, including kinds that the API does not list", (*operator.Operator).Operation),
-		m.operationOne("cancel", "request the cancellation of an operation", (*operator.Operator).CancelOperation), m.deleteUnverified())
+		m.operationOne("cancel", "request the cancellation of an operation", (*operator.Operator).CancelOperation),
+		m.deleteUnverified())
 }
 
 func (m *metadata) deleteUnverified() *cobra.Command {

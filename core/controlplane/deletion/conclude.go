@@ -12,8 +12,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// conclude makes the operation final, and in the same transaction stores the backup, the tombstone with the access snapshot and the
-// status, and withdraws the open invitations.
+// conclude makes the operation final, and in the same transaction stores the backup, the tombstone with the access snapshot and
+// the status, and withdraws the open invitations.
 func (t turn) conclude(ctx context.Context) (work.Next, error) {
 	now := t.d.plane.Clock.Now()
 	tomb := deletion.Tombstone{

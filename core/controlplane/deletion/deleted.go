@@ -24,8 +24,8 @@ type Shown struct {
 	Downloadable bool
 }
 
-// Reveal lets a caller see the deleted databases of its account. KEY_SCOPE_DENIED: no full-account key. FEATURE_NOT_AVAILABLE: the
-// gate is closed.
+// Reveal lets a caller see the deleted databases of its account. KEY_SCOPE_DENIED: no full-account key. FEATURE_NOT_AVAILABLE:
+// the gate is closed.
 func (d *Deletion) Reveal(ctx context.Context, c access.Caller) (Listing, error) {
 	if err := c.RequireFullAccount(); err != nil {
 		return Listing{}, err

@@ -1,5 +1,5 @@
-// Package deletion deletes databases, recovers them while their tombstones last, and purges them afterwards (spec, "Deleted-database
-// record" and the limited-rollout routes).
+// Package deletion deletes databases, recovers them while their tombstones last, and purges them afterwards (spec,
+// "Deleted-database record" and the limited-rollout routes).
 package deletion
 
 import (
@@ -49,8 +49,8 @@ const (
 	Purged    Outcome = "purged"    // nothing is left; its record goes with the transaction
 )
 
-// Other is another capability with databases of its own kind. Each function gets any database, in a transaction that has locked it,
-// and may be nil.
+// Other is another capability with databases of its own kind. Each function gets any database, in a transaction that has locked
+// it, and may be nil.
 type Other struct {
 	// Admits refuses what the routes of databases must not do with one of its databases; on is database.Delete or database.Recover.
 	// Begin does not ask.

@@ -116,8 +116,8 @@ func (t turn) shut(ctx context.Context) (work.Next, error) {
 	return t.next(ctx, deletion.Shut)
 }
 
-// backUp has the agent make and verify the file that the database could be recovered from. It keeps sending the same command, as for
-// a backup.
+// backUp has the agent make and verify the file that the database could be recovered from. It keeps sending the same command, as
+// for a backup.
 func (t turn) backUp(ctx context.Context) (work.Next, error) {
 	var report command.BackupReport
 	err := t.Call(ctx, "backup", func(ctx context.Context, f ports.Fence) (err error) {

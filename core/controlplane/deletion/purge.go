@@ -118,7 +118,8 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	}
 	if len(files) == 0 {
-		return work.Again(0), t.Save(ctx, string(deletion.Removing), func(o *operation.Operation) { o.Stage = string(deletion.Removing) }, nil)
+		const next = string(deletion.Removing)
+		return work.Again(0), t.Save(ctx, next, func(o *operation.Operation) { o.Stage = next }, nil)
 	}
 	files = files[:min(len(files), filesAtOnce)]
 	for _, f := range files {
@@ -140,8 +141,8 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 	})
 }
 
-// remove has the agent remove the database, and then removes the record, which frees its name. While there are uploads it waits for
-// their end.
+// remove has the agent remove the database, and then removes the record, which frees its name. While there are uploads it waits
+// for their end.
 func (t purging) remove(ctx context.Context) (work.Next, error) {
 	err := t.Call(ctx, "purge", func(ctx context.Context, f ports.Fence) error {
 		return ports.Tell(ctx, t.agent, f, command.Purge{DatabaseID: t.record.ID})

@@ -17,8 +17,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Recoverable is a database that a full-account key reaches to recover it, through the gate before that; it may be one that is not
-// deleted. Only Reach makes one.
+// Recoverable is a database that a full-account key reaches to recover it, through the gate before that; it may be one that is
+// not deleted. Only Reach makes one.
 type Recoverable struct {
 	access.Reached
 	gate rollout.Gate
@@ -130,5 +130,6 @@ func errNotRecovered(err error) *fault.Error {
 	if tooOld(err) {
 		return errTooOld(err)
 	}
-	return fault.Wrap(err, fault.AgentError, "the database server could not put the database back into service; it is deleted as before")
+	return fault.Wrap(err, fault.AgentError,
+		"the database server could not put the database back into service; it is deleted as before")
 }

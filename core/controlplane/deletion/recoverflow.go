@@ -80,7 +80,8 @@ func (t recovering) rejoin(ctx context.Context) (work.Next, error) {
 	switch {
 	case err == nil:
 		return t.conclude(ctx)
-	case plane.RefusedForGood(err), tooOld(err), command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches:
+	case plane.RefusedForGood(err), tooOld(err),
+		command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches:
 		cause := errNotRecovered(err)
 		if err := t.enter(ctx, deletion.RecoveryRefused, cause); err != nil {
 			return work.Next{}, err
@@ -90,8 +91,8 @@ func (t recovering) rejoin(ctx context.Context) (work.Next, error) {
 	return work.Next{}, err
 }
 
-// end has the agent take back what it has begun, and makes the operation failed. ReasonCompleted: the database is in service after
-// all, and that is concluded instead.
+// end has the agent take back what it has begun, and makes the operation failed. ReasonCompleted: the database is in service
+// after all, and that is concluded instead.
 func (t recovering) end(ctx context.Context, cause *fault.Error) (work.Next, error) {
 	err := t.Close(ctx, t.agent)
 	switch {
@@ -115,8 +116,8 @@ func (t recovering) end(ctx context.Context, cause *fault.Error) (work.Next, err
 	})
 }
 
-// conclude makes the operation final, and the database what it was before its deletion. What of its access snapshot is gone by then
-// is reported; what goes at the same moment has gone afterwards.
+// conclude makes the operation final, and the database what it was before its deletion. What of its access snapshot is gone by
+// then is reported; what goes at the same moment has gone afterwards.
 func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 	var result deletion.RecoveryResult
 	err := t.d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {

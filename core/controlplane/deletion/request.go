@@ -44,7 +44,8 @@ func (d *Deletion) Delete(ctx context.Context, r access.Reached) (o operation.Op
 // longestReason is in characters.
 const longestReason = 300
 
-// Unverified is what the people who run the service do about a database whose backup cannot be verified. It does not authenticate.
+// Unverified is what the people who run the service do about a database whose backup cannot be verified. It does not
+// authenticate.
 type Unverified struct{ deletion *Deletion }
 
 // NewUnverified makes the use case.
@@ -72,8 +73,8 @@ func (u *Unverified) DeleteUnverified(
 	return o, err
 }
 
-// Begin queues the deletion of a database in a transaction that has locked it, without a caller or a gate. After the commit, Begun
-// is called. DATABASE_STATE_CONFLICT as for Delete.
+// Begin queues the deletion of a database in a transaction that has locked it, without a caller or a gate. After the commit,
+// Begun is called. DATABASE_STATE_CONFLICT as for Delete.
 func (d *Deletion) Begin(
 	ctx context.Context, tx ports.Tx, locked database.Record, by work.Origin,
 ) (operation.Operation, error) {

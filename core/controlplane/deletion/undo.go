@@ -71,8 +71,8 @@ func (t turn) failed(cause *fault.Error) work.Ending {
 }
 
 // reopen has the agent open the database as it was, and then close the operation, which leaves nothing of a backup. If it refuses
-// for good to open it, the record says so, and the operation stays open and is tried again: the cause may be mended on the server.
-// A server that has no such database any more has nothing to open.
+// for good to open it, the record says so, and the operation stays open and is tried again: the cause may be mended on the
+// server. A server that has no such database any more has nothing to open.
 func (t turn) reopen(ctx context.Context, e work.Ending) (work.Next, error) {
 	was := t.Input.From
 	if was != database.Error { // of such a one nobody knew who gets in
@@ -96,8 +96,8 @@ func (t turn) reopen(ctx context.Context, e work.Ending) (work.Next, error) {
 	return t.kept(ctx, e, was)
 }
 
-// restoreAccess opens or closes the database as it was. Each attempt has a generation of its own: the server takes it as newer than
-// what closed the database, whatever it stored of that.
+// restoreAccess opens or closes the database as it was. Each attempt has a generation of its own: the server takes it as newer
+// than what closed the database, whatever it stored of that.
 func (t turn) restoreAccess(ctx context.Context) error {
 	record, err := t.moveAccess(ctx, func(stored int64) int64 { return stored + 1 })
 	if err != nil {

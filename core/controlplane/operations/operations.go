@@ -32,7 +32,8 @@ type Reached struct {
 func (r Reached) Operation() operation.Operation { return r.operation }
 
 // Reach finds an operation in the caller's scope; a full-account key reaches those of its account's deleted databases, too.
-// OPERATION_NOT_FOUND: it is missing, of another account, out of scope or of an internal kind. The other errors are those of Access.Reach.
+// OPERATION_NOT_FOUND: it is missing, of another account, out of scope or of an internal kind. The other errors are those of
+// Access.Reach.
 func (o *Operations) Reach(
 	ctx context.Context, c access.Caller, op id.OperationID, action account.Action, gates ...rollout.Gate,
 ) (Reached, error) {

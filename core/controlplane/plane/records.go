@@ -29,8 +29,8 @@ func (p *Plane) UpdateDatabase(ctx context.Context, db id.DatabaseID, fn LockedU
 	return p.updateLocked(ctx, db, ports.ErrNoRow, fn)
 }
 
-// UpdateReached is UpdateDatabase for whoever was asked about the database: DATABASE_NOT_FOUND where there is none any more, or it
-// is deleted.
+// UpdateReached is UpdateDatabase for whoever was asked about the database: DATABASE_NOT_FOUND where there is none any more, or
+// it is deleted.
 func (p *Plane) UpdateReached(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
 	return p.updateLocked(ctx, db, ErrDatabaseNotFound(), func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if locked.Status.Gone() {

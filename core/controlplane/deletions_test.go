@@ -1,0 +1,289 @@
+package controlplane_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/deletion"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	rule "github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Each cause by itself, in the store: what was deleted by then cannot be recovered, and the row stays for the purge.
+func TestWhatMakesADeletedDatabaseUnavailable(t *testing.T) {
+	entry := func(w *world) database.AllowlistEntry {
+		return database.AllowlistEntry{
+			ID: id.FromBytes[id.AllowlistEntryID](w.ports.Entropy.UUID()), DatabaseID: w.source(), CIDR: "10.0.0.0/8",
+			CreatedAt: w.clock.Now(),
+		}
+	}
+	for name, c := range map[string]struct {
+		breaks       func(w *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error
+		downloadable bool
+	}{
+		"the backup is gone": {func(_ *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
+			return tx.Backups().Remove(ctx, s.Database.ID, s.Backup.Filename)
+		}, false},
+		"the backup is to go": {func(w *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Backups().MarkDeleting(ctx, s.Database.ID, s.Backup.Filename, w.clock.Now())
+			return err
+		}, false},
+		"the backup has a retention": {func(w *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
+			return tx.Backups().SetExpiry(ctx, s.Database.ID, s.Backup.Filename, w.clock.Now().Add(time.Hour))
+		}, false},
+		"the tombstone names another operation": {func(_ *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
+			s.Tombstone.OperationID = id.OperationID(s.Database.ID)
+			_, err := tx.Deletions().Add(ctx, s.Tombstone)
+			return err
+		}, false},
+		"the allowlist has changed": {func(w *world, _ deletion.Shown, ctx context.Context, tx ports.Tx) error {
+			return tx.Allowlist().Add(ctx, entry(w))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeletionWorld(t)
+			w.deleted(w.source())
+			s := w.wantDeleted()
+			w.inStore(func(ctx context.Context, tx ports.Tx) error { return c.breaks(w, s, ctx, tx) })
+			equal(t, "recovery status", w.tombstone().Status, rule.Unavailable)
+			refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.DatabaseStateConflict)
+			if err := w.downloads(w.source()); (err == nil) != c.downloadable {
+				t.Errorf("the download: %v", err)
+			}
+		})
+	}
+}
+
+// A deletion begins only where nothing else is done to the database or with it, and what is refused has changed nothing.
+func TestWhatKeepsADatabaseFromBeingDeleted(t *testing.T) {
+	for name, occupy := range map[string]func(w *world){
+		"an open operation": func(w *world) { must(w.Backups.Start(w.ctx, w.reached(w.source())))(w.t) },
+		"another operation uses it": func(w *world) {
+			other := w.reached(must(w.Databases.Create(w.ctx, w.caller, request("other")))(w.t).Record.ID)
+			o := must(w.Backups.Start(w.ctx, other))(w.t)
+			w.inStore(func(ctx context.Context, tx ports.Tx) error {
+				return tx.Uses().Add(ctx, operation.Use{OperationID: o.ID, DatabaseID: w.source(), Backup: "file"})
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeletionWorld(t)
+			occupy(w)
+			refused(t, errOf(w.deletes(w.ControlPlane, w.source())), fault.DatabaseStateConflict)
+			equal(t, "status", w.status(w.source()), database.Active)
+			equal(t, "in the log", count(w.activity(w.source()), audit.DeleteRequested), 0)
+			equal(t, "log-ins", w.logsIn(w.latest), true)
+		})
+	}
+}
+
+// A gate is asked for where the database is reached, also by a program that embeds the core.
+func TestDeletionsStandBehindTheirGates(t *testing.T) {
+	w := newDeletionWorld(t)
+	refusedInside(t, errOf(w.Deletion.Delete(w.ctx, w.reached(w.source()))))
+	refusedInside(t, errOf(w.Deletion.OpenBackup(w.ctx, w.reached(w.source()))))
+	w.deleted(w.source())
+	ok(t, w.Operator.SetFeature(w.ctx, "deleted-recovery", false))
+	refused(t, errOf(w.Deletion.Reveal(w.ctx, w.caller)), fault.FeatureNotAvailable)
+	refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.FeatureNotAvailable)
+	refused(t, w.downloads(w.source()), fault.FeatureNotAvailable)
+	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
+	refused(t, errOf(w.Deletion.Reach(w.ctx, stranger, w.source(), account.Own)), fault.DatabaseNotFound)
+}
+
+// others are a capability with databases of its own.
+func TestOthersTakePartInDeletions(t *testing.T) {
+	w := newDeletionWorld(t)
+	var seen []deletion.Outcome
+	theirs := fault.New(fault.PreviewConflict, "theirs")
+	refuses := false
+	w.Deletion.Register(deletion.Other{
+		Admits: func(context.Context, ports.Tx, database.Record, database.Event) error {
+			if refuses {
+				return theirs
+			}
+			return nil
+		},
+		Gate: func(context.Context, ports.Tx, database.Record) (rollout.Gate, error) {
+			return rollout.RecoverPreview, nil
+		},
+		Followed: func(_ context.Context, tx ports.Tx, r database.Record, o deletion.Outcome) error {
+			if n := len(seen); n == 0 || seen[n-1] != o { // every update runs twice
+				seen = append(seen, o)
+			}
+			return nil
+		},
+	})
+	refuses = true
+	refused(t, errOf(w.deletes(w.ControlPlane, w.source())), fault.PreviewConflict)
+	begin := func() (o operation.Operation) {
+		w.inStore(func(ctx context.Context, tx ports.Tx) error {
+			locked, err := tx.Databases().Lock(ctx, w.source())
+			if err == nil {
+				o, err = w.Deletion.Begin(ctx, tx, locked, work.Origin{Actor: audit.System})
+			}
+			return err
+		})
+		return o
+	}
+	o := begin()
+	must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
+	begin()
+	w.work(w.ControlPlane)
+	refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.FeatureNotAvailable)
+	ok(t, w.Operator.SetFeature(w.ctx, "preview-recovery", true))
+	refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.PreviewConflict)
+	refuses = false
+	w.recovered(w.source())
+	w.deleted(w.source())
+	w.purged(w.ControlPlane)
+	want := []deletion.Outcome{deletion.Kept, deletion.Deleted, deletion.Recovered, deletion.Deleted, deletion.Purged}
+	if len(seen) != len(want) {
+		t.Fatalf("they heard %v", seen)
+	}
+	for i := range want {
+		equal(t, "outcome", seen[i], want[i])
+	}
+}
+
+// Whatever is asked for in whatever order, while time jumps: the server and the record agree, nothing is purged early or lost, no
+// database is deleted or recovered twice, and what has failed or was canceled has changed nothing.
+func TestInterleavingsOfDeletionRecoveryAndPurge(t *testing.T) {
+	for range 2 { // of a hundred each
+		rapid.Check(t, func(r *rapid.T) {
+			w := newDeletionWorld(t)
+			m := model{world: w, status: database.Active}
+			for range rapid.IntRange(5, 25).Draw(r, "steps") {
+				m.step(r)
+				m.compare(r)
+			}
+			m.worked()
+			m.compare(r)
+		})
+	}
+}
+
+// model is what the owner knows of the database.
+type model struct {
+	*world
+	status database.Status // of when nothing is open
+	open   operation.Kind  // of the operation that is open
+	op     id.OperationID
+	end    time.Time // of the time of recovery
+	gone   bool
+}
+
+func (m *model) step(r *rapid.T) {
+	switch rapid.IntRange(0, 6).Draw(r, "step") {
+	case 0:
+		o, err := m.deletes(m.ControlPlane, m.source())
+		m.began(r, "delete", err == nil, !m.gone && m.open == "" && m.status == database.Active, rule.KindDelete, o.ID)
+	case 1:
+		o, err := m.recovers(m.ControlPlane, m.source())
+		now := m.clock.Now()
+		known := err == nil && (m.open != "" || m.status == database.Active)
+		if known { // the operation of before
+			return
+		}
+		may := !m.gone && m.open == "" && m.status == database.Deleted && now.Before(m.end)
+		m.began(r, "recover", err == nil, may, rule.KindRecover, o.ID)
+	case 2:
+		before := m.status
+		if err := m.Rounds.Once(m.ctx); err != nil {
+			r.Fatal(err)
+		}
+		if before == database.Deleted && m.open == "" && !m.gone && !m.clock.Now().Before(m.end) {
+			m.status, m.open = database.Purging, rule.KindPurge
+		}
+	case 3:
+		m.worked()
+	case 4:
+		if m.open == rule.KindDelete || m.open == rule.KindRecover {
+			o, err := m.Operations.Reach(m.ctx, m.caller, m.op, account.See)
+			if err != nil {
+				r.Fatal(err)
+			}
+			if now, err := m.Operations.Cancel(m.ctx, o); err == nil && now.Status.Final() {
+				m.open = ""
+			}
+		}
+	case 5:
+		m.clock.Jump(rapid.SampledFrom([]time.Duration{
+			-25 * time.Hour, -time.Hour, time.Hour, 25 * time.Hour, 3 * 24 * time.Hour,
+		}).Draw(r, "jump"))
+	case 6:
+		if !m.end.IsZero() {
+			near := rapid.SampledFrom([]time.Duration{-25 * time.Hour, -time.Hour, -1000, 0, time.Hour}).Draw(r, "near the end")
+			m.clock.Jump(m.end.Add(near).Sub(m.clock.Now()))
+		}
+	}
+}
+
+func (m *model) began(r *rapid.T, what string, did, may bool, k operation.Kind, op id.OperationID) {
+	if did != may {
+		r.Fatalf("%s: %t, while the database is %s with %q open until %s at %s", what, did, m.status, m.open, m.end, m.clock.Now())
+	}
+	if did {
+		m.open, m.op = k, op
+	}
+}
+
+// worked has the open operation come to its end. The queue is worked without letting much time pass.
+func (m *model) worked() {
+	for range 20 {
+		for did, err := true, error(nil); did && err == nil; {
+			did, err = m.Work.RunNext(m.ctx)
+		}
+		if o, err := m.openNow(); errors.Is(err, ports.ErrNoRow) {
+			break
+		} else if wait := o.NotBefore.Sub(m.clock.Now()); wait > 0 {
+			m.clock.Jump(wait)
+		}
+	}
+	switch m.open {
+	case rule.KindDelete:
+		if list := m.tombstones(); len(list) == 1 {
+			m.status, m.end = database.Deleted, list[0].Tombstone.PurgeAfter
+		}
+	case rule.KindRecover:
+		m.status = database.Active
+	case rule.KindPurge:
+		m.gone = true
+	}
+	m.open = ""
+}
+
+func (m *model) openNow() (operation.Operation, error) {
+	return ports.Read(m.ctx, m.store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Open(ctx, m.source())
+	})
+}
+
+func (m *model) compare(r *rapid.T) {
+	_, err := m.openNow()
+	if open := err == nil; open != (m.open != "") {
+		r.Fatalf("open: %t, and %q is", open, m.open)
+	}
+	live := !m.gone && m.status == database.Active && m.open == ""
+	if got := m.logsIn(m.latest); live && !got || (m.gone || m.status != database.Active) && m.open != rule.KindRecover && got {
+		r.Fatalf("log-ins: %t, while it is %s with %q open", got, m.status, m.open)
+	}
+	if got := len(m.server.Databases()); (got == 0) != m.gone {
+		r.Fatalf("%d databases on the server; gone: %t", got, m.gone)
+	}
+	if m.open == "" && !m.gone && m.server.Files() == 0 && m.status == database.Deleted {
+		r.Fatal("the deletion backup is gone")
+	}
+}
