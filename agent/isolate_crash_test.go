@@ -124,6 +124,25 @@ func (s *stack) killedWhileItRenames(t *testing.T) {
 	c.comesBack(t)
 }
 
+// A switch that was begun and never made, by an operation that ends after the database is isolated, opens nothing.
+func TestASwitchThatWasBegunOpensNoIsolatedDatabase(t *testing.T) {
+	t.Parallel()
+	r := newRestoreCrash(t)
+	operation := newUUID()
+	maker := r.child(t, "")
+	r.ready(t, r.w, operation)
+	maker.kill()
+	r.crashAt(t, crash.SwitchAlone, r.w.switching(operation))
+	r.child(t, "")
+	r.isolated(t, r.w)
+	r.done(t, closing(operation))
+	r.nothingOf(t, operation)
+	r.isIsolated(t, "after the close", r.w)
+	r.done(t, r.w.rejoining(newUUID()))
+	r.serves(t, "old")
+	r.noOrphans(t)
+}
+
 // Whatever point an agent dies at while it brings a database back: it is isolated still, or there is only forward.
 func TestCrashWhileRejoining(t *testing.T) {
 	t.Parallel()

@@ -221,6 +221,12 @@ func TestTheFileOfADeletion(t *testing.T) {
 	s.refusedFor(t, command.ReasonClosed, w.isolating(given))
 	s.getsIn(t, "a deletion that was given up", w.present(database.OwnerLogin))
 
+	unlock, begun := s.lockThings(t, w), newUUID()
+	s.done(t, w.lastBackup(begun))
+	s.refusedFor(t, command.ReasonBusy, w.isolating(begun)) // which would keep what is not whole
+	unlock()
+	s.done(t, closing(begun))
+
 	operation := s.deleted(t, w, 2)
 	s.refusedFor(t, command.ReasonCompleted, closing(operation))
 	if n := s.one(t, "SELECT count(*) FROM ledger.job WHERE database_id = $1", w.id); n != "0" {

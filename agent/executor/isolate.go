@@ -29,7 +29,7 @@ func (x *Executor) isolate(ctx context.Context, e protocol.Command, c command.Is
 	case d.Isolated != "": // by another operation
 		return conclude(ctx, x, e, none, crash.IsolateReply, keepFile(e.OperationID))
 	}
-	if err := errors.Join(x.refuseUnfilled(ctx, d), x.standsAs(ctx, d, d.Name)); err != nil {
+	if err := x.canBeIsolated(ctx, e, d); err != nil {
 		return none, err
 	}
 	crash.Point(crash.IsolateAdmitted)
@@ -41,6 +41,18 @@ func (x *Executor) isolate(ctx context.Context, e protocol.Command, c command.Is
 	crash.Point(crash.IsolateReply)
 	x.pooler.SyncSoon(x.PoolerState) // many that go together are one reload
 	return none, nil
+}
+
+// canBeIsolated refuses what is not whole: a clone without its data, a file that is still being made or checked, and what is no
+// longer the database that the agent has made.
+func (x *Executor) canBeIsolated(ctx context.Context, e protocol.Command, d databaseRow) error {
+	if x.Jobs.Has(id.OperationID(e.OperationID), command.Step(command.Backup{ForDeletion: true})) {
+		return command.Refuse(command.ReasonBusy, "the backup that the deletion needs is not over")
+	}
+	if err := x.refuseUnfilled(ctx, d); err != nil {
+		return err
+	}
+	return x.standsAs(ctx, d, d.Name)
 }
 
 // isolateTime bounds how long whoever is in the way is waited for, and ended.

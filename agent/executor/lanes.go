@@ -17,8 +17,8 @@ import (
 //   - one that ends whoever is in its way has a connection outside the pool, for at most pushTime. They take turns in the order
 //     in which they came (pushing);
 //   - of what takes long by itself, at most maxBuilding databases are made, dropped, or measured where that takes long
-//     (building): of these one at most because somebody has asked (asking), and one because it has grown. One more is measured
-//     quickly (sizing). The pool has one more connection than that;
+//     (building): of these one at most because somebody has asked (asking), one because it has grown, and one to be purged
+//     (purging), which nobody waits for. One more is measured quickly (sizing). The pool has one more connection than that;
 //   - of the connections to customers' databases, one at most looks at what depends on a role (looking): creates have the other.
 //
 // Commands of one database follow each other, so each database has at most one of these at a time.
@@ -28,6 +28,7 @@ type lanes struct {
 	building gauge
 	sizing   gauge
 	asking   gauge
+	purging  gauge
 	patience gauge
 	pushing  gauge
 	// reconnecting tells PgBouncer of one database at a time, and holds no connection for that.
@@ -37,7 +38,7 @@ type lanes struct {
 func newLanes() lanes {
 	return lanes{
 		inside: newGauge(maxInside), looking: newGauge(maxInside - 1), building: newGauge(maxBuilding), sizing: newGauge(1),
-		asking: newGauge(1), patience: newGauge(1), pushing: newGauge(maxPushing), reconnecting: newGauge(1),
+		asking: newGauge(1), purging: newGauge(1), patience: newGauge(1), pushing: newGauge(maxPushing), reconnecting: newGauge(1),
 	}
 }
 

@@ -65,7 +65,7 @@ func (x *Executor) purgeDatabase(ctx context.Context, d databaseRow) error {
 			return err
 		}
 	}
-	if err := x.dropMade(ctx, d, d.MadeBy); err != nil {
+	if err := x.purging.run(ctx, func() error { return x.dropMade(ctx, d, d.MadeBy) }); err != nil {
 		return err
 	}
 	crash.Point(crash.PurgeDropped)

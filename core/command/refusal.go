@@ -26,7 +26,7 @@ const (
 
 	ReasonConnectRequired Reason = "connect_required" // the owner has withdrawn CONNECT from the role
 	ReasonDatabaseClosed  Reason = "database_closed"  // the database is stopped
-	ReasonBusy            Reason = "busy"             // customers cannot be kept out of the database; it serves as before, try again
+	ReasonBusy            Reason = "busy"             // customers cannot be kept out of the database; nothing came of it, try again
 	ReasonCrowded         Reason = "crowded"          // too many of its sort come at this moment, of whomever; try again
 )
 
