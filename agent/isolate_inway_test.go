@@ -39,6 +39,7 @@ func (s *stack) staysFor(t *testing.T, w wanted, who string, away func()) {
 // Customers' own transactions are ended: one that changes the role, one that is idle with locks on roles, another account's about
 // the database, and whoever comes back as fast as they are ended.
 func TestIsolatePushesThroughTransactions(t *testing.T) {
+	t.Parallel()
 	s, w := databaseStack(t)
 	stranger := s.made(t, database.SingleLogin)
 	check.Must(s.owner(t, w).Exec(fmt.Sprintf(`GRANT CREATE ON DATABASE %[1]q TO %[2]q WITH GRANT OPTION;
@@ -103,6 +104,7 @@ func (s *stack) comesBack(t *testing.T, stranger, to wanted) (stop func()) {
 
 // An administrator is ended by nobody: neither in the database, nor while they copy it or have changed it.
 func TestIsolateWaitsForAdministrators(t *testing.T) {
+	t.Parallel()
 	s, w := databaseStack(t)
 	admin := s.superIn(t, w)
 	works(t, "the administrator", admin)
@@ -145,10 +147,20 @@ func TestIsolateWaitsForPreparedTransactions(t *testing.T) {
 	s.staysFor(t, w, "in its way: a prepared transaction", func() {
 		check.Must(other.Exec("ROLLBACK PREPARED 'not for everybody'"))(t)
 	})
+	s.isolated(t, w)
+	check.Must(other.Exec(fmt.Sprintf(`BEGIN; ALTER ROLE CURRENT_USER IN DATABASE %q SET work_mem = '5MB';
+		PREPARE TRANSACTION 'theirs'`, w.isolatedName())))(t)
+	s.refusedFor(t, command.ReasonBusy, w.rejoining(newUUID()))
+	s.refusedFor(t, command.ReasonBusy, w.purging(newUUID()))
+	s.isIsolated(t, "neither brought back nor purged", w)
+	check.Must(other.Exec("ROLLBACK PREPARED 'theirs'"))(t)
+	s.done(t, w.purging(newUUID()))
+	s.isPurged(t, w)
 }
 
 // A job of the agent's own in the database is not ended.
 func TestIsolateWaitsForAJob(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	w := s.filledDatabase(t)
 	unlock := s.lockThings(t, w)

@@ -90,6 +90,7 @@ func (s *stack) catalogOf(t testing.TB, w wanted) string {
 // and allowlist. While it is out of service nobody gets in: not whoever was in, nor another account's login that the owner has
 // let in, nor an administrator.
 func TestADatabaseComesBackAsItWas(t *testing.T) {
+	t.Parallel()
 	s, w := databaseStack(t)
 	first, second := s.opened(t, w.additional(1, role.Custom)), s.opened(t, w.additional(2, role.ReadWrite))
 	revoked := s.opened(t, w.additional(3, role.ReadOnly))
@@ -159,6 +160,7 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 
 // The settings, the allowlist and the state of a database are those of before its isolation, whatever was sent meanwhile.
 func TestAnIsolatedDatabaseTakesNoCommands(t *testing.T) {
+	t.Parallel()
 	s, w, l := roleStack(t, role.ReadWrite)
 	s.saved(t, w)
 	operation, restoring := s.isolated(t, w), newUUID()
@@ -212,6 +214,7 @@ func (s *stack) isolated(t testing.TB, w wanted) (operation string) {
 
 // The file of a deletion is its operation's until the database is isolated, and a backup like others from then on.
 func TestTheFileOfADeletion(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	w := s.filledDatabase(t)
 	given := newUUID()
@@ -245,6 +248,7 @@ func TestTheFileOfADeletion(t *testing.T) {
 
 // A database that was closed by the service stays closed when it comes back, and so does one that was stopped.
 func TestADatabaseComesBackClosed(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	shut, stopped := s.made(t, database.Managed), s.made(t, database.SingleLogin)
 	s.done(t, shut.configure(1, command.Configure{Closed: true}))
@@ -265,6 +269,7 @@ func TestADatabaseComesBackClosed(t *testing.T) {
 
 // A database that is in service is proved to be, and nobody in it is disturbed.
 func TestRejoinOfADatabaseInService(t *testing.T) {
+	t.Parallel()
 	s, w := databaseStack(t)
 	conns := s.connected(t, w)
 	if got := as[command.Rejoined](t, s.done(t, w.rejoining(newUUID()))); fmt.Sprint(got.DatabaseOID) != s.databaseOID(t, w) {
@@ -287,6 +292,7 @@ func TestRejoinOfADatabaseInService(t *testing.T) {
 
 // Whoever stands in the middle of a log-in over an isolation does not get in.
 func TestNobodyParkedInALoginGetsIntoAnIsolatedDatabase(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	w := s.made(t, database.SingleLogin)
 	name, password := w.login(database.OwnerLogin)

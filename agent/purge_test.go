@@ -37,6 +37,7 @@ func (s *stack) isPurged(t testing.TB, w wanted) {
 // A purge leaves nothing: neither what was made in the database's life, nor what others have of its roles, which it does not wait
 // for. The name is free.
 func TestAPurgeLeavesNothing(t *testing.T) {
+	t.Parallel()
 	s, w, l := roleStack(t, role.ReadWrite)
 	s.saved(t, w)
 	s.sent(t, w, []byte("not all of it"))
@@ -111,6 +112,7 @@ func TestAPurgeOfWhatIsLeft(t *testing.T) {
 
 // A database that stands under another name than the agent has given it is not dropped.
 func TestAPurgeDropsNothingElse(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	w := s.made(t, database.SingleLogin)
 	s.isolated(t, w)
@@ -156,6 +158,7 @@ func TestAnIsolatedDatabaseIsNotPruned(t *testing.T) {
 
 // Roles of other databases that have something in an isolated one can be removed, and do not wait for it.
 func TestRemovingARoleLooksIntoNoIsolatedDatabase(t *testing.T) {
+	t.Parallel()
 	s, w, l := roleStack(t, role.Custom)
 	other := s.made(t, database.SingleLogin)
 	check.Must(s.owner(t, other).Exec("CREATE TABLE t (); GRANT SELECT ON t TO " + l.username))(t)

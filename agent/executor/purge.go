@@ -37,8 +37,8 @@ func (x *Executor) purge(ctx context.Context, e protocol.Command, c command.Purg
 	return none, err
 }
 
-// canBePurged refuses a database that is in service, and one that the ledger takes for another: it is never dropped by its oid
-// alone.
+// canBePurged refuses a database that is in service, one that the ledger takes for another, as it is never dropped by its oid
+// alone, and one that somebody holds whom the agent does not end.
 func (x *Executor) canBePurged(ctx context.Context, d databaseRow) error {
 	switch now, err := x.nameNow(ctx, d); {
 	case err != nil || now == "":
@@ -48,7 +48,7 @@ func (x *Executor) canBePurged(ctx context.Context, d databaseRow) error {
 	case now != d.Isolated:
 		return command.Refuse(command.ReasonFailed, "the database is no longer the one that the agent has isolated")
 	}
-	return nil
+	return x.awaitNone(ctx, "in its way", holding, d.OID, d.ID)
 }
 
 // purgeDatabase drops a database with its logins. Of an isolated one nobody can be in it. What has no name is made by an

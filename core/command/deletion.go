@@ -51,7 +51,8 @@ func (c Rejoin) Check() error { return checkDatabase(c.DatabaseID) }
 
 // Purge removes an isolated database for good: its data, its logins, what the ledger has of it, and every file of its backups. It
 // frees the names. Of a database that the server does not have, or whose making was never completed, it removes what there is.
-// ReasonFailed: the database is in service, or no longer the one that was isolated; nothing was removed.
+// ReasonFailed: the database is in service, or no longer the one that was isolated; nothing was removed. ReasonBusy: an
+// administrator or a prepared transaction is in its way; try again.
 type Purge struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID `json:"databaseId"`
