@@ -66,18 +66,26 @@ func (s *stack) eachDeath(t *testing.T, points []string, try func(t *testing.T, 
 	t.Helper()
 	for i, point := range points {
 		for n, closed := range []bool{false, true} {
-			if turn(2*i+n, 0, 5) {
+			if turn(i, 1+3*n, 6) {
 				t.Run(fmt.Sprint(point, " closed ", closed), func(t *testing.T) { try(t, point, closed) })
 			}
 		}
 	}
 }
 
-// Whatever point an agent dies at while it isolates a database: it is in service, and nothing but customers' access is changed,
-// or it is isolated with the outcome stored.
-func TestCrashWhileIsolating(t *testing.T) {
+// TestCrashWhileDeleting has agents die on one server.
+func TestCrashWhileDeleting(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
+	t.Run("isolating", s.diesIsolating)
+	t.Run("between rename and commit", s.killedWhileItRenames)
+	t.Run("bringing it back", s.diesRejoining)
+	t.Run("purging", s.diesPurging)
+}
+
+// Whatever point an agent dies at while it isolates a database: it is in service, and nothing but customers' access is changed,
+// or it is isolated with the outcome stored.
+func (s *stack) diesIsolating(t *testing.T) {
 	points := append(pointsOf("delete.isolate"),
 		crash.AccessGateClosed, crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded)
 	s.eachDeath(t, points, func(t *testing.T, point string, closed bool) {
@@ -96,7 +104,6 @@ func TestCrashWhileIsolating(t *testing.T) {
 		c.isDeleted(t, operation)
 		c.comesBack(t)
 	})
-	t.Run("between rename and commit", s.killedWhileItRenames)
 }
 
 // An administrator holds up the transaction after its rename. The agent is killed meanwhile: nothing of it counts.
@@ -144,9 +151,7 @@ func TestASwitchThatWasBegunOpensNoIsolatedDatabase(t *testing.T) {
 }
 
 // Whatever point an agent dies at while it brings a database back: it is isolated still, or there is only forward.
-func TestCrashWhileRejoining(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
+func (s *stack) diesRejoining(t *testing.T) {
 	s.eachDeath(t, pointsOf("delete.rejoin"), func(t *testing.T, point string, closed bool) {
 		c, operation := s.worded(t)
 		maker := c.child(t, "")
@@ -174,9 +179,7 @@ func TestCrashWhileRejoining(t *testing.T) {
 
 // Whatever point an agent dies at while it purges a database: it is isolated still, or nothing of it comes back, and who purges
 // it again finds the rest.
-func TestCrashWhilePurging(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
+func (s *stack) diesPurging(t *testing.T) {
 	s.eachDeath(t, pointsOf("delete.purge"), func(t *testing.T, point string, closed bool) {
 		c, operation := s.worded(t)
 		maker := c.child(t, "")
