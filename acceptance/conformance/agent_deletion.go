@@ -63,6 +63,13 @@ func (d *deletable) deleted(t *testing.T) command.BackupReport {
 	return report
 }
 
+// isolated isolates the database without a last backup.
+func (d *deletable) isolated(t *testing.T) {
+	t.Helper()
+	d.setAccess(t, 7, false)
+	d.tell(t, d.isolation())
+}
+
 func (d *deletable) isolation() command.Isolate {
 	return command.Isolate{DatabaseID: d.spec.DatabaseID}
 }
@@ -194,8 +201,7 @@ func deletionFenced(t *testing.T, s AgentStand) {
 	d := deletableOf(t, s)
 	late := d.fence
 	d.fence.Epoch++
-	d.setAccess(t, 7, false)
-	finish(t, s, d.fence, d.last)
+	must(s.Agent.Do(bounded(t), d.fence, d.last))(t)
 	for _, c := range []command.Command{d.last, d.isolation(), d.comeback(true), d.purge()} {
 		wantReason(t, refusal(s.Agent.Do(bounded(t), late, c)), command.ReasonFenced)
 	}
@@ -230,7 +236,7 @@ func deletionOfUnfilled(t *testing.T, s AgentStand) {
 func isolatedTakesNothing(t *testing.T, s AgentStand) {
 	d := deletableOf(t, s)
 	before := d.settings(t)
-	d.deleted(t)
+	d.isolated(t)
 	db := d.spec.DatabaseID
 	for _, c := range []command.Command{
 		command.SetAccess{DatabaseID: db, Generation: 20, Open: true}, command.SetAllowlist{DatabaseID: db, Generation: 20},
@@ -276,7 +282,7 @@ func isolatedTakesNothing(t *testing.T, s AgentStand) {
 func isolatedComesBackClosed(t *testing.T, s AgentStand) {
 	d := deletableOf(t, s)
 	before := d.settings(t)
-	d.deleted(t)
+	d.isolated(t)
 	must(ports.Do(bounded(t), s.Agent, newFence(), d.comeback(false)))(t)
 	d.wantIn(t, d.spec.Logins[0], false)
 	d.setAccess(t, 8, true)
@@ -295,7 +301,7 @@ func isolatedComesBackClosed(t *testing.T, s AgentStand) {
 // The names of an isolated database are nobody else's, and its making is not gone on with.
 func isolatedKeepsNames(t *testing.T, s AgentStand) {
 	d := deletableOf(t, s)
-	d.deleted(t)
+	d.isolated(t)
 	another := newSpec(database.SingleLogin)
 	another.Name = d.spec.Name
 	another.Logins[0].Username = d.spec.Name
@@ -313,7 +319,7 @@ func isolatedKeepsNoRole(t *testing.T, s AgentStand) {
 	did(t, s.Server.AddDependencyIn(d.spec.Name, other.login.Username, kept), "a grant")
 	other.remove(t, d.spec.DatabaseID)
 	other.wantListed(t, true)
-	d.deleted(t)
+	d.isolated(t)
 	other.wantGone(t, other.remove(t, d.spec.DatabaseID))
 	must(ports.Do(bounded(t), s.Agent, newFence(), d.comeback(true)))(t)
 	d.wantIn(t, d.spec.Logins[0], true)
