@@ -36,7 +36,10 @@ func (x *Executor) isolate(ctx context.Context, e protocol.Command, c command.Is
 	limited, cancel := context.WithTimeout(ctx, isolateTime)
 	defer cancel()
 	if err := x.takeOut(limited, e, d); err != nil {
-		return none, orBusy(ctx, limited, err)
+		// The answer to the commit may have been lost.
+		if now, _, unread := x.database(ctx, d.ID); unread != nil || now.Isolated == "" {
+			return none, orBusy(ctx, limited, err)
+		}
 	}
 	crash.Point(crash.IsolateReply)
 	x.pooler.SyncSoon(x.PoolerState) // many that go together are one reload
@@ -107,15 +110,21 @@ func (x *Executor) awaitUnheld(ctx context.Context, d databaseRow) error {
 
 // pushAlone runs statements of which the first renames a database, in one transaction. Another account's login, which the owner
 // has let in, can come back as fast as it is ended; once the rename waits for those who are in the database, nobody else comes
-// in, and they are ended meanwhile.
+// in, and they are ended meanwhile. The first try is for when nobody is there.
 func (x *Executor) pushAlone(ctx context.Context, d databaseRow, statements ...string) error {
-	err := send(ctx, x.db, transaction(append([]string{soon}, statements...)))
+	limited, cancel := context.WithTimeout(ctx, aloneTry)
+	defer cancel()
+	err := send(limited, x.db, transaction(append([]string{soon}, statements...)))
+	again := err != nil && limited.Err() != nil
 	push, end := transaction(append([]string{firmly}, statements...)), func(ctx context.Context) error { return x.endOnce(ctx, d) }
-	for ctx.Err() == nil && (inTheWay(err) || sqlState(err) == objectInUse) {
+	for ; ctx.Err() == nil && (again || inTheWay(err) || sqlState(err) == objectInUse); again = false {
 		err = x.pushing.run(ctx, func() error { return freshly(func() error { return x.endingBlockers(ctx, push, end) }) })
 	}
 	return err
 }
+
+// aloneTry is how long a rename may hold a connection of the pool: PostgreSQL waits for others to leave the database.
+const aloneTry = time.Second
 
 // endOnce terminates customers' sessions of a database, and waits for none to end.
 func (x *Executor) endOnce(ctx context.Context, d databaseRow) error {

@@ -48,13 +48,14 @@ func (x *Executor) putBack(ctx context.Context, e protocol.Command, d databaseRo
 	err := x.pushAlone(limited, d, "ALTER DATABASE "+ident(d.Isolated)+" RENAME TO "+ident(d.Name),
 		"ALTER DATABASE "+ident(d.Name)+" ALLOW_CONNECTIONS true",
 		"SELECT ledger.rejoin("+quote(d.ID)+", "+quote(e.OperationID)+")")
-	switch {
-	case sqlState(err) == duplicateDatabase:
+	if sqlState(err) == duplicateDatabase {
 		return d, command.Refuse(command.ReasonNameTaken, "the server has a database named %s that is not ours", d.Name)
-	case err != nil:
-		return d, orBusy(ctx, limited, err)
 	}
-	return x.madeDatabase(ctx, d.ID)
+	now, unread := x.madeDatabase(ctx, d.ID)
+	if unread != nil && err != nil { // otherwise only the answer to the commit was lost
+		unread = orBusy(ctx, limited, err)
+	}
+	return now, unread
 }
 
 // serveAgain has customers served. Where they are in already, PgBouncer is not told to connect anew.
