@@ -75,25 +75,25 @@ type Download struct {
 
 // OpenBackup streams the deletion backup, which the tombstone alone chooses. KEY_SCOPE_DENIED: no full-account key.
 // DELETION_BACKUP_NOT_AVAILABLE: see Scene.Downloadable. The other errors are those of Backups.Open.
-func (x *Deletion) OpenBackup(ctx context.Context, r access.Reached) (d Download, err error) {
+func (d *Deletion) OpenBackup(ctx context.Context, r access.Reached) (opened Download, err error) {
 	if err := r.Caller().RequireFullAccount(); err != nil {
-		return d, err
+		return opened, err
 	}
 	if err := r.Permit(account.Own, rollout.DeletedDatabases); err != nil {
-		return d, err
+		return opened, err
 	}
-	scene, err := ports.Read(ctx, x.plane.Store, func(ctx context.Context, tx ports.Tx) (deletion.Scene, error) {
+	scene, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (deletion.Scene, error) {
 		return tx.Deletions().Get(ctx, r.Record().ID)
 	})
 	if err != nil {
-		return d, plane.NotFound(err, deletion.ErrNoBackup())
+		return opened, plane.NotFound(err, deletion.ErrNoBackup())
 	}
-	if d.Backup, err = scene.Downloadable(x.plane.Clock.Now()); err != nil {
-		return d, err
+	if opened.Backup, err = scene.Downloadable(d.plane.Clock.Now()); err != nil {
+		return opened, err
 	}
-	d.File, err = x.open(ctx, r, d.Backup)
+	opened.File, err = d.open(ctx, r, opened.Backup)
 	if fault.Has(err, fault.BackupNotFound) {
 		err = deletion.ErrNoBackup()
 	}
-	return d, err
+	return opened, err
 }
