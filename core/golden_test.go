@@ -55,7 +55,8 @@ var databaseStates = []meaning[database.Status]{
 	{database.Deleting, "is closed for customers; a delete operation is open"},
 	{database.Error, "could not be created, and its leftovers are being removed; or a lifecycle action was refused, and so was " +
 		"undoing it, which goes on"},
-	{database.Deleted, "is renamed and closed on its server; it can be recovered until it is purged, and the API knows it only as a " +
+	{database.Deleted, "is renamed and closed on its server; " +
+		"it can be recovered until it is purged, and the API knows it only as a " +
 		"deleted one"},
 	{database.Purging, "is being removed for good, with its backups"},
 }
