@@ -109,6 +109,28 @@ func TestACommittedSetIsKeptAndDeleted(t *testing.T) {
 	}
 }
 
+// Everything of one database goes, whatever it is, and nothing of another.
+func TestDeleteAll(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	prepare(t, s)
+	const other = "11111111-1111-4111-8111-111111111112"
+	for _, path := range []string{string(db) + "/unknown/deep", other + "/20260301_120000.sql.gz"} {
+		path = filepath.Join(root, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // a second time is no error
+		if err := s.DeleteAll(db); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) != 1 || left[0].Name() != other || len(files(t, root)) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 func TestACrashBeforeTheCommitLeavesNothing(t *testing.T) {
 	for _, last := range []string{"", "sidecar", "manifest"} {
 		root := t.TempDir()
@@ -191,6 +213,9 @@ func TestNoNameLeavesTheStore(t *testing.T) {
 		}
 		if _, err := s.List(bad); err == nil {
 			t.Errorf("database %q was listed", bad)
+		}
+		if err := s.DeleteAll(bad); err == nil {
+			t.Errorf("database %q was deleted", bad)
 		}
 	}
 }

@@ -1,0 +1,75 @@
+package executor
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Whatever goes over all databases sees one that is in service, and leaves it out while it is not.
+func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
+	db := ledger(t)
+	x := &Executor{db: db, lanes: newLanes()}
+	d := madeIn(t, db, 0)
+	exec(t, db, "INSERT INTO pooler.gate (login, database, open) VALUES ($1, $1, false)", d.Name)
+	count := func() map[string]int {
+		holdings, err := x.Holdings(t.Context())
+		sightings, failed := x.Sightings(t.Context())
+		check.NoError(t, errors.Join(err, failed))
+		known, err := x.accountDatabases(t.Context(), loginRow{}, []id.DatabaseID{id.DatabaseID(d.ID)})
+		check.NoError(t, err)
+		return map[string]int{
+			"holdings": len(holdings), "sightings": len(sightings), "looked into": len(known),
+			"pooled":  len(check.Must(x.PoolerState(t.Context()))(t).Entries),
+			"applied": len(check.Must(x.Applied(t.Context(), command.AskApplied{After: command.AppliedFromStart}))(t).Databases),
+		}
+	}
+	want := func(when string, n int) {
+		t.Helper()
+		for what, got := range count() {
+			if got != n {
+				t.Errorf("%s, %s: %d, want %d", when, what, got, n)
+			}
+		}
+	}
+	want("in service", 1)
+	exec(t, db, `UPDATE ledger.database SET isolated = 'deleted_d', settings_since = now(), reconnected = false`)
+	want("isolated", 0)
+	if _, err := x.madeDatabase(t.Context(), d.ID); !command.RefusedFor(err, command.ReasonNotFound) {
+		t.Errorf("for a command it is there: %v", err)
+	}
+}
+
+// The ledger takes a database out of service only under the name that PostgreSQL has it by, and once; nothing is left to be told
+// to PgBouncer then.
+func TestLedgerIsolatesTheDatabaseItself(t *testing.T) {
+	db := ledger(t)
+	d := madeIn(t, db, 0)
+	exec(t, db, `UPDATE ledger.database SET settings_since = now(), reconnected = false, renewing = true`)
+	refused := func(call string) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), "SELECT "+call); sqlState(err) != otherwiseNow {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	refused("ledger.isolate('d', 'deleted_d')") // it has another name
+	refused("ledger.isolate('another', current_database())")
+	refused("ledger.rejoin('d', 'operation')")
+	exec(t, db, "SELECT ledger.isolate('d', current_database())")
+	refused("ledger.isolate('d', current_database())")
+	const told = `SELECT settings_since IS NULL AND reconnected AND NOT renewing FROM ledger.database WHERE id = 'd'`
+	if !check.Must(pg.One[bool](t.Context(), db, told))(t) {
+		t.Error("PgBouncer is to be told of its settings")
+	}
+	exec(t, db, "UPDATE ledger.database SET name = 'elsewhere'")
+	refused("ledger.rejoin('d', 'operation')")
+	exec(t, db, "UPDATE ledger.database SET name = $1", d.Name)
+	exec(t, db, "SELECT ledger.rejoin('d', 'operation')")
+	if has := check.Must((&Executor{db: db}).hasRejoined(t.Context(), "operation"))(t); !has {
+		t.Error("the operation has not rejoined it")
+	}
+}
