@@ -12,6 +12,7 @@
 //	server        a registered database server
 //	querytimeout  profiles of query timeouts, and when a change of them may begin
 //	database      names, the status machine, environment, lifecycle, allowlist, settings
+//	preview       leases of preview databases, their refs and names
 //	operation     the operation machine, leases and fencing epochs
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -101,6 +102,14 @@ var cloneStages = []meaning[clone.Stage]{
 	{clone.Succeeded, "final: the clone is active"},
 	{clone.Failed, "final: there is no clone, its name is free, and `error` says why"},
 	{clone.Canceled, "final: there is no clone, and its name is free"},
+}
+
+var leaseStates = []meaning[preview.Lease]{
+	{preview.Active, "the pipeline may use the preview and renew the lease"},
+	{preview.Expired, "it has ended, and the service deletes the preview as soon as it can; the API shows it so from its end on"},
+	{preview.Deleting, "a delete operation of the preview is open, or nobody knows what has become of it"},
+	{preview.Deleted, "the preview can be recovered until it is purged; its ref is free"},
+	{preview.Recovering, "a recovery is open, and the ref is taken; the API shows `deleted`"},
 }
 
 var deletionStages = []meaning[deletion.Stage]{
@@ -204,6 +213,9 @@ func TestGoldenStates(t *testing.T) {
 	section(t, &b, "Purge", purgeStages, deletion.PurgeStages, deletion.PurgeEvents, deletion.Purge)
 	b.WriteString("\nA purge and a recovery exclude each other: a database has one open operation, and a purge begins once the\n" +
 		"time of recovery is over.\n")
+	section(t, &b, "Preview lease", leaseStates, preview.Leases, preview.Events, preview.Transitions)
+	b.WriteString("\nAn operation that fails leaves the database as it was, and its lease ended: the service tries again after\n" +
+		"30 s, then after twice as long each time, up to an hour.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")

@@ -15,6 +15,8 @@ type Viewer struct {
 	UserID    id.UserID
 	KeyID     id.KeyID
 	Scope     account.Scope
+	// NamespaceID is that of a CI key, which sees the previews of its namespace alone, whatever its scope; empty for others.
+	NamespaceID id.NamespaceID
 	// Deleted says that databases are seen, too, that are deleted or being purged; nobody else sees them.
 	Deleted bool
 }

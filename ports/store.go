@@ -48,5 +48,6 @@ type Tx interface {
 	Qualifications() Qualifications
 	SigningKeys() SigningKeys
 	Uploads() Uploads
+	Previews() Previews
 	Deletions() Deletions
 }

@@ -60,6 +60,7 @@ func TestQualifications(t *testing.T) { eachStore(t, conformance.Qualifications)
 func TestSigningKeys(t *testing.T)    { eachStore(t, conformance.SigningKeys) }
 func TestDeletions(t *testing.T)      { eachStore(t, conformance.Deletions) }
 func TestUploads(t *testing.T)        { eachStore(t, conformance.Uploads) }
+func TestPreviews(t *testing.T)       { eachStore(t, conformance.Previews) }
 func TestAdmissions(t *testing.T)     { eachStore(t, conformance.Admissions) }
 func TestNotifier(t *testing.T)       { eachStore(t, conformance.Notifier) }
 

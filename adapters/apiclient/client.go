@@ -40,6 +40,7 @@ type Client struct {
 	Backups    Backups
 	Extensions Extensions
 	Restores   Restores
+	Previews   Previews
 	Operations Operations
 	Activity   Activity
 	Webhooks   Webhooks
@@ -90,7 +91,7 @@ func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups, c.Deleted = Databases{c}, Allowlist{c}, Backups{c}, Deleted{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
 	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
-	c.Extensions, c.Certificates, c.Restores = Extensions{c}, Certificates{c}, Restores{c}
+	c.Extensions, c.Certificates, c.Restores, c.Previews = Extensions{c}, Certificates{c}, Restores{c}, Previews{c}
 }
 
 func checkURL(text string) (base string, err error) {

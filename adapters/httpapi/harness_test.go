@@ -197,7 +197,7 @@ func (st *stage) table() []Route {
 		{Method: "GET", Path: base + "/backups/{filename}", Class: ratelimit.Read, Target: Database, Handle: download,
 			Answers: []Documented{{Status: 200, ContentType: "application/gzip"}},
 			Query:   []Parameter{{Name: "limit", Meaning: "at most so many"}}},
-		{Method: "POST", Path: "/api/v1/previews", Class: ratelimit.Create, Key: PreviewKey, Body: JSON[renameBody](),
+		{Method: "POST", Path: "/api/v1/ci-things", Class: ratelimit.Create, Key: PreviewKey, Body: JSON[renameBody](),
 			PlanRefusal: fault.PlanLimit, Handle: rename, Answers: done},
 	}
 	for i := range rows {

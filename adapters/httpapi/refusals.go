@@ -36,6 +36,9 @@ func (route *Route) refusable() []fault.Code {
 	}
 	if route.Gate != "" {
 		codes = append(codes, route.Gate.Refusal())
+		if err := route.Gate.AdmitsPreview(); err != nil && route.Target == Database {
+			codes = append(codes, fault.CodeOf(err))
+		}
 	}
 	if route.Target != nil {
 		codes = append(codes, route.Target.missing)

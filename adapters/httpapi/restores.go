@@ -27,7 +27,9 @@ func (x restoreRoutes) routes() []Route {
 			Body: JSON[wire.ReserveRestore](), Idempotency: Required, Handle: x.reserve,
 			Answers: doneOrPending(wire.OperationWithMessage{},
 				"The request was made before, and its restore has succeeded.", "The restore is reserved, or goes on."),
-			Refusals: []fault.Code{fault.InvalidBackupFilename, fault.ManagedRoleConflict, fault.RestoreOperationTerminal},
+			Refusals: []fault.Code{
+				fault.InvalidBackupFilename, fault.ManagedRoleConflict, fault.PreviewConflict, fault.RestoreOperationTerminal,
+			},
 		},
 		{
 			Name: "advanceManagedRestore", Summary: "Do the next step of a managed restore; repeat the call until it answers 200",

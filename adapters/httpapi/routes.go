@@ -27,6 +27,10 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 			slices.Concat(restoreRoutes{uc.Restores}.routes(), uploadRoutes{uc.Uploads}.routes()),
 		},
 		{Tag{"Clones", "New databases that begin with what others hold"}, cloneRoutes{uc.Clones}.routes()},
+		{
+			Tag{"Previews", "Short-lived databases for CI, for synthetic test data only; they need a preview CI key"},
+			previewRoutes{uc.Previews}.routes(),
+		},
 		{Tag{"Extensions", "PostgreSQL extensions of a database"}, extensionRoutes{uc.Extensions}.routes()},
 		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
 		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},

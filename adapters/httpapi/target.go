@@ -47,6 +47,11 @@ var (
 	) (any, error) {
 		return cp.Webhooks.Reach(ctx, c, id.WebhookID(n.ID), n.gates()...)
 	}}
+	Preview = &Target{"preview", fault.PreviewNotFound, func(
+		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,
+	) (any, error) {
+		return cp.Previews.Reach(ctx, c, id.DatabaseID(n.ID))
+	}}
 )
 
 func (n Need) gates() []rollout.Gate {

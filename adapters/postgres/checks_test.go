@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -33,7 +34,9 @@ var allowed = map[string][]string{
 	"databases.timeout_effective": texts(querytimeout.NotConfigured.Values()...),
 	"databases.storage_status":    texts(database.StorageOK.Values()...),
 
-	"tombstones.status_before": texts(database.Active, database.Stopped, database.Error),
+	"previews.scheduled_backup": texts(database.NoSchedule, database.Daily),
+	"previews.lease_status":     texts(preview.Leases...),
+	"tombstones.status_before":  texts(database.Active, database.Stopped, database.Error),
 
 	"database_logins.login": texts(database.Managed.Logins()...),
 	"operations.status":     texts(operation.Statuses...),

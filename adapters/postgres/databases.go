@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	databaseTable = tableOf[database.Record]("databases", "host", "port", "account_plan", "account_database_bytes").
+	databaseTable = tableOf[database.Record]("databases", "host", "port", "account_plan", "account_database_bytes", "namespace_id").
 			withOptional("timeout_operation")
 
 	databaseChanges = []string{
@@ -30,29 +30,34 @@ var (
 func readDatabases() sq.SelectBuilder {
 	return databaseTable.read().Columns("s.public_host AS host", "s.public_port AS port").
 		Columns("a.plan AS account_plan", "a.database_bytes AS account_database_bytes").
-		Join("servers s ON s.id = t.server_id").Join("accounts a ON a.id = t.account_id")
+		Column("coalesce(p.namespace_id::text, '') AS namespace_id").
+		Join("servers s ON s.id = t.server_id").Join("accounts a ON a.id = t.account_id").
+		LeftJoin("previews p ON p.database_id = t.id")
 }
 
-// inView is what a viewer sees; its arguments are the user, then account, scope, key and whether deleted databases are seen. A
-// full-account key sees its account's databases. A selected-database key sees the databases that it is bound to, if they belong
-// to its account or its user is a member, and while they are not being deleted. A key that is revoked or gone sees nothing; a
-// viewer without a key needs none.
+// inView is what a viewer sees; its arguments are the user, then account, scope, key and namespace. A preview CI key sees the
+// previews of its namespace, and a full-account key its account's databases. A selected-database key sees the databases that it is bound to, if they belong to its account or its user is a
+// member, and while they are not being deleted. A key that is revoked or gone sees nothing; a viewer without a key needs none.
 func inView(q sq.SelectBuilder) sq.SelectBuilder {
 	return q.LeftJoin("memberships m ON m.database_id = t.id AND m.user_id = ?::uuid").
-		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key, ?::boolean AS deleted) v").
-		Where(`CASE v.scope WHEN 'full' THEN t.account_id = v.account AND (v.deleted OR NOT t.` + gone + `)
-			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting' AND NOT t.` + gone + `
+		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key, ?::uuid AS namespace) v").
+		Where(`CASE WHEN v.namespace IS NOT NULL THEN t.account_id = v.account AND p.namespace_id = v.namespace
+			WHEN v.scope = 'full' THEN t.account_id = v.account
+			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting'
 				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`).
 		Where("(v.key = '' OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.key AND k.revoked_at IS NULL))")
 }
 
 // viewerArguments are the arguments of inView. A viewer without a user, such as a worker, is not a member of any database.
 func viewerArguments(v ports.Viewer) []any {
-	var user any
+	var user, namespace any
 	if v.UserID != "" {
 		user = v.UserID
 	}
-	return []any{user, v.AccountID, v.Scope, v.KeyID, v.Deleted}
+	if v.NamespaceID != "" {
+		namespace = v.NamespaceID
+	}
+	return []any{user, v.AccountID, v.Scope, v.KeyID, namespace}
 }
 
 var (
@@ -62,8 +67,7 @@ var (
 	visibleDatabases = define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
 				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 	lockDatabase   = define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
-	countDatabases = written(`SELECT count(*) FROM databases d WHERE account_id = $1 AND (NOT d.` + gone + `
-		OR EXISTS (SELECT FROM operations o WHERE o.database_id = d.id AND o.kind = 'recover' AND o.` + open + `))`)
+	countDatabases = written("SELECT count(*) FROM databases WHERE account_id = $1")
 	saveDatabase   = define(databaseTable.update(databaseChanges, "id = ?"))
 	removeDatabase = written(`
 		WITH forgotten AS (DELETE FROM idempotency_keys WHERE resource_id = $1::text)
@@ -114,8 +118,8 @@ func (d databases) Save(ctx context.Context, r database.Record) error {
 	return d.mustChange(ctx, ports.ErrNoRow, saveDatabase, append(valuesOf(r, databaseChanges), r.ID)...)
 }
 
-// Remove also deletes logins, roles and their changes, allowlist, memberships, key bindings, enrolments and the tombstone; audit
-// entries and operations stay.
+// Remove also deletes logins, roles and their changes, allowlist, memberships, key bindings and enrolments; audit entries and
+// operations stay.
 func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 	return d.mustChange(ctx, ports.ErrNoRow, removeDatabase, db)
 }

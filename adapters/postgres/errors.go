@@ -35,6 +35,8 @@ var broken = map[string]func() error{
 	"role_changes_one_pending":       errChangeUnfinished,
 	"role_changes_key_unique":        errChangeUnfinished,
 	"certificate_keys_one_signs":     certificate.ErrKeySigns,
+	"previews_one_live":              errRefTaken,
+	"previews_use_unique":            errRefTaken,
 	"webhook_attempts_once":          func() error { return errors.New("the attempt is recorded already") },
 }
 

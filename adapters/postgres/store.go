@@ -92,4 +92,5 @@ func (s session) Mails() ports.Mails                   { return mails{s} }
 func (s session) Qualifications() ports.Qualifications { return qualifications{s} }
 func (s session) SigningKeys() ports.SigningKeys       { return signingKeys{s} }
 func (s session) Uploads() ports.Uploads               { return uploads{s} }
+func (s session) Previews() ports.Previews             { return previews{s} }
 func (s session) Deletions() ports.Deletions           { return deletions{s} }

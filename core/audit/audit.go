@@ -69,6 +69,10 @@ const (
 	TimeoutsFailed     Action = "query_timeouts.change_failed"
 	ExtensionRequested Action = "extension.requested"
 	ExtensionFinished  Action = "extension.finished"
+	PreviewExtended    Action = "preview.extended"
+	PreviewScheduled   Action = "preview.backup_policy_changed"
+	PreviewReleased    Action = "preview.released" // asked to be deleted while another operation was open
+	PreviewExpired     Action = "preview.expired"  // its lease has ended, and the service deletes it
 
 	CertificateKeyCreated Action = "certificate_key.created"
 	CertificateKeyRotated Action = "certificate_key.rotated"

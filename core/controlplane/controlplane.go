@@ -8,13 +8,13 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
 	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
-	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/previews"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
@@ -55,8 +55,8 @@ type ControlPlane struct {
 	Extensions    *extensions.Extensions
 	Restores      *restores.Restores
 	Clones        *clones.Clones
+	Previews      *previews.Previews
 	Uploads       *uploads.Uploads
-	Deletion      *deletion.Deletion
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -77,23 +77,22 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	sizes := storage.New(shared) // before settings, so that what a round decides is sent in the same one
 	sets := settings.New(shared)
 	restoring := restores.New(shared, sets, sizes.Restored)
-	copies, people := backups.New(shared), members.New(shared)
-	deleting := deletion.New(shared, copies.OpenStored, people.Withdraw)
+	making := databases.New(shared)
 	return &ControlPlane{
 		Access:        access.New(shared),
-		Databases:     databases.New(shared),
+		Databases:     making,
 		Allowlist:     databases.NewAllowlist(shared),
-		Members:       people,
+		Members:       members.New(shared),
 		QueryTimeouts: querytimeouts.New(shared, sets),
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
-		Backups:       copies,
+		Backups:       backups.New(shared),
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
 		Clones:        clones.New(shared),
+		Previews:      previews.New(shared, making.Make),
 		Uploads:       uploads.New(shared, restoring.FromUpload),
-		Deletion:      deleting,
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),
@@ -101,6 +100,6 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Mails:         mails.NewDispatcher(shared),
 		Work:          shared.Work,
 		Rounds:        shared.Rounds,
-		Operator:      operator.New(shared, deleting),
+		Operator:      operator.New(shared),
 	}, nil
 }

@@ -94,7 +94,13 @@ type Record struct {
 	// Plan and DatabaseBytes are those of its account. They decide StorageQuota.
 	Plan          account.Plan `db:"account_plan"`
 	DatabaseBytes *int64       `db:"account_database_bytes"`
+
+	// NamespaceID is the CI namespace of a preview; empty for every other database.
+	NamespaceID id.NamespaceID `db:"namespace_id"`
 }
+
+// IsPreview reports whether the database is a preview, which lives and ends by its lease.
+func (r Record) IsPreview() bool { return r.NamespaceID != "" }
 
 // StorageQuota is how many bytes the database may take.
 func (r Record) StorageQuota() int64 { return account.DatabaseBytes(r.Plan, r.DatabaseBytes) }

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rollout"
 )
 
 // Scene is everything about a database that determines whether it may be restored.
@@ -18,8 +19,11 @@ type Scene struct {
 }
 
 // AdmitsManaged decides about a managed restore from a backup of the database; nil means that there is none of that name.
-// MANAGED_ROLE_CONFLICT.
+// PREVIEW_CONFLICT: it is a preview. MANAGED_ROLE_CONFLICT.
 func (s Scene) AdmitsManaged(b *backup.Backup, now time.Time) error {
+	if s.Database.IsPreview() {
+		return rollout.ErrPreview()
+	}
 	if s.Database.RoleModel != database.Managed {
 		return conflictf("the database has no managed SQL roles")
 	}

@@ -32,22 +32,25 @@ type Rule struct {
 	Enrolment string // that the database has; none where empty
 	// Activated is an enrolment that has a command of its own: it comes neither with "all" nor by itself with a new database.
 	Activated bool
+	// Previews means that preview databases pass it, too. What lives and ends by a lease is neither cloned nor brought back by the
+	// routes of databases that stay, so a new gate is closed to them unless its row says so.
+	Previews bool
 	// Temporary means that a closed gate is FEATURE_DISABLED, for a later attempt; otherwise it is FEATURE_NOT_AVAILABLE.
 	Temporary bool
 }
 
 // Rules is the one table of gates. Lists name features and routes in its order.
 var Rules = []Rule{
-	{Gate: AdditionalRoles, Feature: "additional-roles", Temporary: true},
-	{Gate: ExtensionCatalog, Feature: "extension-catalog"},
+	{Gate: AdditionalRoles, Feature: "additional-roles", Temporary: true, Previews: true},
+	{Gate: ExtensionCatalog, Feature: "extension-catalog", Previews: true},
 	{Gate: Restore, Feature: "restore", Enrolment: "restore"},
 	{Gate: RestoreUpload, Feature: "restore", Enrolment: "restore-upload"},
 	{Gate: Clone, Feature: "clone", Enrolment: "clone"},
 	{Gate: Delete, Feature: "delete", Enrolment: "delete"},
 	{Gate: DeletedDatabases, Feature: "deleted-recovery"},
 	{Gate: Recover, Feature: "deleted-recovery", Enrolment: "recover"},
-	{Gate: RecoverPreview, Feature: "preview-recovery", Enrolment: "recover"},
-	{Gate: LegacyRoles, Feature: "legacy-roles", Enrolment: "legacy-roles", Activated: true},
+	{Gate: RecoverPreview, Feature: "preview-recovery", Enrolment: "recover", Previews: true},
+	{Gate: LegacyRoles, Feature: "legacy-roles", Enrolment: "legacy-roles", Activated: true, Previews: true},
 }
 
 // Grants are what an operator has opened.
@@ -67,6 +70,19 @@ func (g Gate) Check(granted Grants) error {
 		return fault.New(code, "%s is not available", g)
 	}
 	return fault.New(fault.FeatureDisabled, "%s is switched off for now; retry later", g)
+}
+
+// AdmitsPreview returns PREVIEW_CONFLICT where the gate is not for previews.
+func (g Gate) AdmitsPreview() error {
+	if r, _ := g.rule(); r.Previews {
+		return nil
+	}
+	return ErrPreview()
+}
+
+// ErrPreview refuses for a preview what is only for databases that stay.
+func ErrPreview() error {
+	return fault.New(fault.PreviewConflict, "the database is a preview, which lives and ends by its lease")
 }
 
 // Refusal is the code of a closed gate.

@@ -92,6 +92,17 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Previews pass the gates that are named here, and no other: what is new is closed to them.
+func TestGatesOfPreviews(t *testing.T) {
+	open := []Gate{AdditionalRoles, ExtensionCatalog, RecoverPreview, LegacyRoles}
+	for gate := range opens {
+		err := gate.AdmitsPreview()
+		if slices.Contains(open, gate) != (err == nil) || err != nil && !fault.Has(err, fault.PreviewConflict) {
+			t.Errorf("%s: %v", gate, err)
+		}
+	}
+}
+
 func without(list []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == name })
 }

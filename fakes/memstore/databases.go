@@ -45,6 +45,8 @@ func (s *state) record(r database.Record) database.Record {
 	r.Host, r.Port = server.PublicHost, server.PublicPort
 	owner, _ := s.accounts.get(r.AccountID)
 	r.Plan, r.DatabaseBytes = owner.Plan, owner.DatabaseBytes
+	of, _ := s.previews.get(r.ID)
+	r.NamespaceID = of.NamespaceID
 	return r
 }
 
@@ -58,6 +60,10 @@ func (s *state) standing(v ports.Viewer, r database.Record) (standing account.St
 	}
 	if key, known := s.keys.get(v.KeyID); v.KeyID != "" && (!known || key.RevokedAt != nil) {
 		return standing, false
+	}
+	if v.NamespaceID != "" {
+		of, _ := s.previews.get(r.ID)
+		return standing, owned && of.NamespaceID == v.NamespaceID && !r.Status.Gone()
 	}
 	if v.Scope == account.FullAccount {
 		return standing, owned && admitsDeleted(v, r)
@@ -147,6 +153,7 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 			return d.refuse(ports.ErrReferenced)
 		}
 		s.databases.delete(s.txid, db)
+		s.previews.delete(s.txid, db)
 		s.forget(db)
 		s.logins.remove(s.txid, func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })
 		s.roles.remove(s.txid, func(_ id.RoleID, r role.Role) bool { return r.DatabaseID == db })

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/upload"
@@ -60,6 +61,7 @@ type state struct {
 	tombstones       rows[id.DatabaseID, deletion.Tombstone]
 	tombstoneMembers rows[membershipKey, membershipKey]
 	tombstoneKeys    rows[binding, binding]
+	previews         rows[id.DatabaseID, preview.Preview]
 }
 
 type binding struct {

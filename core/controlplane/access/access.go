@@ -77,13 +77,23 @@ func (c Caller) Origin() work.Origin { return work.Origin{Actor: c.Actor(), Requ
 
 // Viewer is the caller as the store is asked what it may see.
 func (c Caller) Viewer() ports.Viewer {
-	return ports.Viewer{AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: c.Key.Scope}
+	return ports.Viewer{
+		AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: c.Key.Scope, NamespaceID: c.Key.NamespaceID,
+	}
 }
 
 // RequireFullAccount returns KEY_SCOPE_DENIED for every key but a full-account one. It needs no look-up.
 func (c Caller) RequireFullAccount() error {
 	if c.Key.Kind != account.AccountKey || c.Key.Scope != account.FullAccount {
 		return fault.New(fault.KeyScopeDenied, "this needs a full-account key")
+	}
+	return nil
+}
+
+// RequirePreviewKey returns KEY_SCOPE_DENIED for every key but a preview CI key. It needs no look-up.
+func (c Caller) RequirePreviewKey() error {
+	if c.Key.Kind != account.CIKey || c.Key.NamespaceID == "" {
+		return fault.New(fault.KeyScopeDenied, "this needs a preview CI key")
 	}
 	return nil
 }

@@ -113,6 +113,7 @@ func (r Reached) Standing() account.Standing { return r.standing }
 
 // Permit returns FORBIDDEN if the caller's standing does not allow the action. A use case names the gates that it stands behind:
 // for a database that was not reached through all of them the error is internal, as it is the calling program's mistake.
+// PREVIEW_CONFLICT: it is a preview, and one of the gates is not for these.
 func (r Reached) Permit(a account.Action, gates ...rollout.Gate) error {
 	if r.record.ID == "" {
 		return plane.ErrDatabaseNotFound()
@@ -122,7 +123,18 @@ func (r Reached) Permit(a account.Action, gates ...rollout.Gate) error {
 			return fmt.Errorf("access: this needs a database that was reached through the gate %s", g)
 		}
 	}
-	return account.Permit(r.standing, a)
+	if err := account.Permit(r.standing, a); err != nil {
+		return err
+	}
+	for _, g := range gates {
+		if !r.record.IsPreview() {
+			break
+		}
+		if err := g.AdmitsPreview(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Reach finds a database in the caller's scope, for a use case behind these gates. DATABASE_NOT_FOUND: it is missing, of another

@@ -46,31 +46,39 @@ func (d *Databases) Create(ctx context.Context, c access.Caller, r CreateRequest
 	if err := r.check(); err != nil {
 		return Created{}, err
 	}
+	made, _, err := d.Make(ctx, c, drafts.Making{Claim: r.claim(c), Record: database.Record{
+		Name: r.Name, DisplayName: r.DisplayName, RoleModel: r.RoleModel, Environment: r.Environment, Schedule: r.Schedule,
+	}})
+	return made, err
+}
+
+// Make makes a database, and returns when a log-in through the pooler has been proven. Fresh is false where an earlier request
+// has made it, or is at it still. PLAN_LIMIT, AGENT_ERROR and VALIDATION_ERROR on "name" are as of Create.
+func (d *Databases) Make(ctx context.Context, c access.Caller, m drafts.Making) (made Created, fresh bool, err error) {
 	// No server is chosen yet, and another may be: it waits for the account's share alone.
 	release, err := d.plane.Calls.Enter(ctx, c.Account.ID, slot.Unplaced)
 	if err != nil {
-		return Created{}, err
+		return Created{}, false, err
 	}
 	defer release()
-	draft, err := drafts.New(d.plane, c.Account, database.Record{
-		Name: r.Name, DisplayName: r.DisplayName, RoleModel: r.RoleModel, Environment: r.Environment, Schedule: r.Schedule,
-	})
+	draft, err := drafts.New(d.plane, c.Account, m.Record)
 	if err != nil {
-		return Created{}, err
+		return Created{}, false, err
 	}
-	o, known, err := d.reserve(ctx, c, r, draft)
+	o, known, err := d.reserve(ctx, c, m, draft)
 	if err != nil {
-		return Created{}, err
+		return Created{}, false, err
 	}
 	if known != "" {
 		release() // what it waits for is another request's work, or a batch host's
-		return d.awaitCreated(ctx, c, known)
+		made, err = d.awaitCreated(ctx, c, known)
+		return made, false, err
 	}
 	if err := d.plane.Work.RunNow(ctx, o, d.plane.CreateWait); err != nil {
-		return Created{}, createError(err)
+		return Created{}, true, createError(err)
 	}
-	created, _, err := d.reveal(ctx, c, o.DatabaseID)
-	return created, err
+	made, _, err = d.reveal(ctx, c, o.DatabaseID)
+	return made, true, err
 }
 
 func (r *CreateRequest) check() (err error) {
@@ -92,14 +100,14 @@ func (r CreateRequest) fingerprint() idempotency.Fingerprint {
 		r.Name, r.DisplayName, string(r.RoleModel), string(r.Environment), string(r.Schedule))
 }
 
-// reserve commits the intent: record, logins, key and operation in one transaction. If the key was used before, it returns the
-// database that was created with it.
+// reserve commits the intent: record, logins, key and operation in one transaction. If an earlier request has done so, it returns
+// the database of that.
 func (d *Databases) reserve(
-	ctx context.Context, c access.Caller, r CreateRequest, draft drafts.Draft,
+	ctx context.Context, c access.Caller, m drafts.Making, draft drafts.Draft,
 ) (o operation.Operation, known id.DatabaseID, err error) {
 	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if r.Key != "" {
-			if known, err = d.claimKey(ctx, tx, c, r, draft.Record); err != nil || known != "" {
+		if m.Claim != nil {
+			if known, err = m.Claim(ctx, tx, &draft); err != nil || known != "" {
 				return err
 			}
 		}
@@ -107,22 +115,33 @@ func (d *Databases) reserve(
 			return err
 		}
 		o = d.plane.Work.Own(draft.Record, KindCreate, nil, c.Origin())
-		return draft.Store(ctx, tx, func() error { return tx.Operations().Add(ctx, o) })
+		return draft.Store(ctx, tx, func() error {
+			if err := tx.Operations().Add(ctx, o); err != nil || m.Also == nil {
+				return err
+			}
+			return m.Also(ctx, tx, draft.Record)
+		})
 	})
 	return o, known, err
 }
 
-func (d *Databases) claimKey(
-	ctx context.Context, tx ports.Tx, c access.Caller, r CreateRequest, record database.Record,
-) (known id.DatabaseID, err error) {
-	stored, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
-		AccountID: c.Account.ID, Route: createRoute, Key: r.Key, Fingerprint: r.fingerprint(),
-		ResourceID: string(record.ID), CreatedAt: record.CreatedAt,
-	})
-	if err != nil || fresh {
-		return "", err
+// claim stores the request's key; nil for a request without one.
+func (r CreateRequest) claim(
+	c access.Caller,
+) func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (id.DatabaseID, error) {
+	if r.Key == "" {
+		return nil
 	}
-	return id.DatabaseID(stored.ResourceID), stored.Replay(r.fingerprint(), fault.DatabaseStateConflict)
+	return func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (id.DatabaseID, error) {
+		stored, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
+			AccountID: c.Account.ID, Route: createRoute, Key: r.Key, Fingerprint: r.fingerprint(),
+			ResourceID: string(d.Record.ID), CreatedAt: d.Record.CreatedAt,
+		})
+		if err != nil || fresh {
+			return "", err
+		}
+		return id.DatabaseID(stored.ResourceID), stored.Replay(r.fingerprint(), fault.DatabaseStateConflict)
+	}
 }
 
 // createError is the caller's error for a creation that did not finish within the request.
@@ -132,7 +151,7 @@ func createError(err error) error {
 		return err
 	}
 	return fault.Wrap(err, fault.AgentError, "the database server has not confirmed the database; creation goes on in the "+
-		"background: repeat the request with the same Idempotency-Key, or read the database's status")
+		"background: repeat the request, with the same Idempotency-Key where it has one, or read the database's status")
 }
 
 // awaitPoll is how often a repeated request checks whether the first one is done.

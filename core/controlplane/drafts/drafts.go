@@ -26,6 +26,17 @@ type Draft struct {
 	verified *sync.WaitGroup // wait for it before using the logins: it computes their verifiers
 }
 
+// Making is a database that is to be made, for whoever makes databases.
+type Making struct {
+	// Record has its names, role model and labels; see New.
+	Record database.Record
+	// Claim returns the database that an earlier request for the same has begun to make; empty where this one is the first. It runs
+	// in the transaction that stores the draft, and may name it. Nil: every request is the first.
+	Claim func(ctx context.Context, tx ports.Tx, d *Draft) (known id.DatabaseID, err error)
+	// Also stores what needs the record; nil: nothing.
+	Also func(ctx context.Context, tx ports.Tx, r database.Record) error
+}
+
 // New completes the record of a database that is to be made: the caller says its names, role model and labels. It generates the
 // passwords of its logins.
 func New(p *plane.Plane, owner account.Account, r database.Record) (Draft, error) {
@@ -60,6 +71,15 @@ func (d *Draft) makeLogins(p *plane.Plane) error {
 		d.verified.Go(func() { made.Verifier = credential.Verifier(password, salt, credential.Iterations) })
 	}
 	return nil
+}
+
+// Name names a database whose name only the transaction knows that stores it.
+func (d *Draft) Name(name string) {
+	d.Record.Name = name
+	names := database.RoleNames(d.Record.ID, name)
+	for i := range d.logins {
+		d.logins[i].Username = names.Of(d.logins[i].Login)
+	}
 }
 
 // Place decides whether the account may have one more database, and which server takes it; on, where it is not empty, is the

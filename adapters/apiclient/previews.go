@@ -1,0 +1,35 @@
+package apiclient
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Previews are the calls about preview databases. They need a preview CI key.
+type Previews struct{ c *Client }
+
+// Create makes the preview of a ref, or gets the one that the ref has.
+func (p Previews) Create(ctx context.Context, b wire.CreatePreview, opts ...Option) (wire.CreatedPreview, error) {
+	return ask[wire.CreatedPreview](ctx, p.c, post(b, "/previews").untilDone(), opts)
+}
+
+// Get reads a preview, also a deleted one.
+func (p Previews) Get(ctx context.Context, database id.DatabaseID, opts ...Option) (wire.Preview, error) {
+	return data[wire.Preview](ctx, p.c, get("/previews/%s", string(database)), opts)
+}
+
+// Extend renews the lease of a preview.
+func (p Previews) Extend(
+	ctx context.Context, database id.DatabaseID, b wire.ExtendPreview, opts ...Option,
+) (wire.Preview, error) {
+	return data[wire.Preview](ctx, p.c, post(b, "/previews/%s/extend", string(database)), opts)
+}
+
+// SetBackupPolicy chooses whether the service makes daily backups of a preview.
+func (p Previews) SetBackupPolicy(
+	ctx context.Context, database id.DatabaseID, b wire.SetPreviewBackup, opts ...Option,
+) (wire.Preview, error) {
+	return data[wire.Preview](ctx, p.c, patch(b, "/previews/%s/backup-policy", string(database)), opts)
+}

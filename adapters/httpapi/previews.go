@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/controlplane/previews"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/core/ratelimit"
+)
+
+type previewRoutes struct{ use *previews.Previews }
+
+func (r *Request) preview() previews.Reached { return r.Target.(previews.Reached) }
+
+func viewPreview(p preview.Preview) wire.Preview {
+	return wire.Preview{
+		DatabaseID: p.DatabaseID, NamespaceID: p.NamespaceID, Ref: p.Ref, LeaseStatus: p.Lease.Shown(),
+		LeaseGeneration: p.Generation, ExpiresAt: instant(p.ExpiresAt), ScheduledBackup: p.Schedule,
+		RecoveryDeadline: instantOrNull(p.RecoveryDeadline),
+	}
+}
+
+func (x previewRoutes) routes() []Route {
+	const (
+		all = keyed + "/previews"
+		one = all + "/{databaseId}"
+	)
+	rows := []Route{
+		{
+			Name: "createPreview", Summary: "Make the preview database of a ref, for synthetic test data only, or get the one that it has",
+			Method: http.MethodPost, Path: all, Class: ratelimit.Create, PlanRefusal: fault.PlanLimit,
+			Body: JSON[wire.CreatePreview](), NoStore: true, Handle: x.create,
+			Answers: []Documented{
+				{Status: http.StatusCreated, Body: wire.CreatedPreview{}, Meaning: "It was made"},
+				{Status: http.StatusOK, Body: wire.CreatedPreview{}, Meaning: "The ref had it"},
+			},
+			Refusals: []fault.Code{fault.PreviewConflict, fault.AgentError, fault.ServerBusy},
+		},
+		{
+			Name: "getPreview", Summary: "Get a preview database, also a deleted one",
+			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Preview, Handle: x.get,
+			Answers: documented(http.StatusOK, wire.Data[wire.Preview]{}),
+		},
+		{
+			Name: "extendPreview", Summary: "Renew the lease of a preview database",
+			Method: http.MethodPost, Path: one + "/extend", Class: ratelimit.Write, Target: Preview,
+			Body: JSON[wire.ExtendPreview](), Handle: x.extend,
+			Answers:  documented(http.StatusOK, wire.Data[wire.Preview]{}),
+			Refusals: []fault.Code{fault.PreviewLeaseEnded},
+		},
+		{
+			Name: "setPreviewBackupPolicy", Summary: "Choose whether the service makes daily backups of a preview database",
+			Method: http.MethodPatch, Path: one + "/backup-policy", Class: ratelimit.Write, Target: Preview,
+			Body: JSON[wire.SetPreviewBackup](), Handle: x.setBackup,
+			Answers:  documented(http.StatusOK, wire.Data[wire.Preview]{}),
+			Refusals: []fault.Code{fault.PreviewConflict},
+		},
+	}
+	for i := range rows {
+		rows[i].Key = PreviewKey
+	}
+	return rows
+}
+
+func (x previewRoutes) create(r *Request) (Answer, error) {
+	q, err := previewRequest(Decoded[wire.CreatePreview](r))
+	if err != nil {
+		return Answer{}, err
+	}
+	o, err := x.use.Open(r.Context(), r.Caller, q)
+	made := viewMade(o.Made)
+	answer := OK(wire.CreatedPreview{Data: viewPreview(o.Preview), Connection: wire.PreviewConnection{
+		Host: made.Host, Port: made.Port, Database: made.Database.Database, Username: made.Username,
+		Password: made.Password, ConnectionString: made.ConnectionString,
+	}})
+	if o.Fresh {
+		answer.Status = http.StatusCreated
+	}
+	return answer, err
+}
+
+func previewRequest(b *wire.CreatePreview) (q previews.Request, err error) {
+	q.Ref = b.Ref
+	if b.TTLHours != nil {
+		if q.Choices.TTLHours = *b.TTLHours; q.Choices.TTLHours == 0 { // not: the default
+			return q, preview.CheckHours(0)
+		}
+	}
+	if b.ScheduledBackup != nil {
+		q.Choices.ScheduledBackup, err = database.ParseSchedule(string(*b.ScheduledBackup))
+	}
+	return q, err
+}
+
+func (x previewRoutes) get(r *Request) (Answer, error) {
+	return shown(x.use.Get(r.Context(), r.preview()))
+}
+
+func (x previewRoutes) extend(r *Request) (Answer, error) {
+	return shown(x.use.Extend(r.Context(), r.preview(), Decoded[wire.ExtendPreview](r).TTLHours))
+}
+
+func (x previewRoutes) setBackup(r *Request) (Answer, error) {
+	schedule, err := database.ParseSchedule(string(Decoded[wire.SetPreviewBackup](r).ScheduledBackup))
+	if err != nil {
+		return Answer{}, err
+	}
+	return shown(x.use.SetSchedule(r.Context(), r.preview(), schedule))
+}
+
+func shown(p preview.Preview, err error) (Answer, error) {
+	return OK(wire.Data[wire.Preview]{Data: viewPreview(p)}), err
+}

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/ports"
+)
+
+var previewTable = tableOf[preview.Preview]("previews", "schedule", "recovery_deadline")
+
+var previewChanges = []string{"lease_status", "lease_generation", "expires_at", "end_at", "failures", "ending_since"}
+
+// previewRow is a preview with what is known of it by its database.
+var previewRow = previewTable.row("t") + ", d.schedule, NULL::timestamptz AS recovery_deadline"
+
+var (
+	addPreview  = define(previewTable.insert())
+	livePreview = written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
+		WHERE t.namespace_id = $1 AND t.ref = $2 AND t.lease_status <> 'deleted'`)
+	usedRef      = written("SELECT coalesce(max(use), 0) FROM previews WHERE namespace_id = $1 AND ref = $2")
+	reachPreview = written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
+		JOIN api_keys k ON k.namespace_id = t.namespace_id
+		WHERE k.id = $1 AND k.kind = 'ci' AND k.revoked_at IS NULL AND t.database_id = $2`)
+	lockPreview = written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
+		WHERE t.database_id = $1 FOR NO KEY UPDATE OF t`)
+	savePreview = define(previewTable.update(previewChanges, "database_id = ?"))
+	lapseLeases = written(`
+		UPDATE previews SET lease_status = 'expired', end_at = expires_at
+		WHERE database_id IN (
+			SELECT database_id FROM previews WHERE lease_status = 'active' AND expires_at <= $1
+			ORDER BY expires_at, database_id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED)`)
+	duePreviews = written(`
+		SELECT DISTINCT ON (d.server_id, d.account_id) ` + previewRow + `, d.server_id, d.account_id
+		FROM previews t JOIN databases d ON d.id = t.database_id
+		WHERE t.lease_status = 'expired' AND t.end_at <= $1
+			AND NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND o.` + open + `)
+			AND NOT EXISTS (SELECT FROM previews b JOIN databases e ON e.id = b.database_id
+				WHERE b.ending_since > $2 AND e.server_id = d.server_id)
+		ORDER BY d.server_id, d.account_id, t.end_at, t.database_id`)
+)
+
+type previews struct{ session }
+
+func (p previews) Add(ctx context.Context, row preview.Preview) error {
+	return p.write(ctx, addPreview, previewTable.values(row)...)
+}
+
+func (p previews) OfRef(
+	ctx context.Context, namespace id.NamespaceID, ref string,
+) (live *preview.Preview, used int, err error) {
+	found, err := all[preview.Preview](ctx, p.session, livePreview, namespace, ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(found) > 0 {
+		live = &found[0]
+	}
+	used, err = one[int](ctx, p.session, usedRef, namespace, ref)
+	return live, used, err
+}
+
+func (p previews) Reach(ctx context.Context, key id.KeyID, db id.DatabaseID) (preview.Preview, error) {
+	return one[preview.Preview](ctx, p.session, reachPreview, key, db)
+}
+
+func (p previews) Lock(ctx context.Context, db id.DatabaseID) (preview.Preview, error) {
+	return locked[preview.Preview](ctx, p.session, lockPreview, db)
+}
+
+func (p previews) Save(ctx context.Context, row preview.Preview) error {
+	return p.mustChange(ctx, ports.ErrNoRow, savePreview, append(valuesOf(row, previewChanges), row.DatabaseID)...)
+}
+
+func (p previews) Lapse(ctx context.Context, now time.Time, limit int) (int, error) {
+	n, err := p.change(ctx, lapseLeases, now, limit)
+	return int(n), err
+}
+
+func (p previews) Due(ctx context.Context, now, since time.Time) ([]ports.DuePreview, error) {
+	return all[ports.DuePreview](ctx, p.session, duePreviews, now, since)
+}
+
+func errRefTaken() error { return fault.New(fault.PreviewConflict, "the ref has another preview") }

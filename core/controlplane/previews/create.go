@@ -1,0 +1,89 @@
+package previews
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/drafts"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Request asks for the preview of a ref.
+type Request struct {
+	Ref     string
+	Choices preview.Choices
+}
+
+// Opened is a preview, and how to connect to it. Fresh is true for the request that made it.
+type Opened struct {
+	Preview preview.Preview
+	Made    drafts.Made
+	Fresh   bool
+}
+
+// Open makes the preview of a ref, or returns the one that the ref has, with its password as long as that is the one that it was
+// made with. It returns when a log-in through the pooler has been proven; what a crash has cut off goes on in the background, and
+// the same request waits for it.
+//
+// KEY_SCOPE_DENIED: no preview CI key. VALIDATION_ERROR. PREVIEW_CONFLICT: the ref has a preview that was made with other
+// choices, or one that is about to be deleted. PLAN_LIMIT: the account may have no more databases. AGENT_ERROR: the server failed to make
+// it, and nothing is left; or it has not answered, and creation goes on.
+func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Opened, err error) {
+	if err := c.RequirePreviewKey(); err != nil {
+		return o, err
+	}
+	if err := r.check(); err != nil {
+		return o, err
+	}
+	namespace, use := c.Key.NamespaceID, 0
+	o.Made, o.Fresh, err = p.make(ctx, c, drafts.Making{
+		Record: database.Record{
+			DisplayName: preview.DisplayName(r.Ref), RoleModel: database.Managed, Schedule: r.Choices.ScheduledBackup,
+		},
+		Claim: func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (known id.DatabaseID, err error) {
+			known, use, err = p.claim(ctx, tx, c, r)
+			d.Name(preview.Name(namespace, r.Ref, use))
+			return known, err
+		},
+		Also: func(ctx context.Context, tx ports.Tx, record database.Record) error {
+			return tx.Previews().Add(ctx, preview.New(record.ID, namespace, r.Ref, use, r.Choices, record.CreatedAt))
+		},
+	})
+	if err != nil {
+		return Opened{}, err
+	}
+	found, err := p.Reach(ctx, c, o.Made.Record.ID)
+	o.Preview = found.preview.At(p.plane.Clock.Now())
+	return o, err
+}
+
+func (r *Request) check() error {
+	if r.Choices.TTLHours == 0 {
+		r.Choices.TTLHours = preview.DefaultHours
+	}
+	if r.Choices.ScheduledBackup == "" {
+		r.Choices.ScheduledBackup = database.NoSchedule
+	}
+	if err := preview.CheckRef(r.Ref); err != nil {
+		return err
+	}
+	return preview.CheckHours(r.Choices.TTLHours)
+}
+
+// claim finds the preview that a ref has, or the number of a new one. The lock of the account makes others wait that ask for the
+// same ref.
+func (p *Previews) claim(
+	ctx context.Context, tx ports.Tx, c access.Caller, r Request,
+) (known id.DatabaseID, use int, err error) {
+	if _, err := tx.Accounts().LockForQuota(ctx, c.Account.ID); err != nil {
+		return "", 0, err
+	}
+	live, used, err := tx.Previews().OfRef(ctx, c.Key.NamespaceID, r.Ref)
+	if err != nil || live == nil {
+		return "", used + 1, err
+	}
+	return live.DatabaseID, 0, live.At(p.plane.Clock.Now()).Replay(r.Choices)
+}

@@ -1,0 +1,139 @@
+// Package previews makes short-lived databases for CI pipelines, and ends them with their leases.
+package previews
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/drafts"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Previews are the use cases of preview CI keys (spec, section "Preview databases (CI)"). Each key reaches the previews of its
+// namespace alone.
+type Previews struct {
+	plane *plane.Plane
+	make  Make
+}
+
+// Make makes a database, or waits for what an earlier request has begun to make.
+type Make func(ctx context.Context, c access.Caller, m drafts.Making) (made drafts.Made, fresh bool, err error)
+
+// New makes the use cases.
+func New(p *plane.Plane, m Make) *Previews { return &Previews{plane: p, make: m} }
+
+// Reached is a preview that a key's namespace has, as it was when Reach found it.
+type Reached struct {
+	access.Passage
+	preview preview.Preview
+}
+
+// Preview is the preview as it was reached.
+func (r Reached) Preview() preview.Preview { return r.preview }
+
+// Reach finds a preview of the key's namespace, also one that is deleted. KEY_SCOPE_DENIED: no preview CI key. PREVIEW_NOT_FOUND:
+// it is missing, purged, of another namespace, or no preview.
+func (p *Previews) Reach(ctx context.Context, c access.Caller, db id.DatabaseID) (Reached, error) {
+	if err := c.RequirePreviewKey(); err != nil {
+		return Reached{}, err
+	}
+	return access.Find(ctx, p.plane.Store, c, nil, errNotFound(),
+		func(ctx context.Context, tx ports.Tx, by access.Passage) (Reached, error) {
+			found, err := tx.Previews().Reach(ctx, c.Key.ID, db)
+			return Reached{by, found}, err
+		})
+}
+
+func errNotFound() error { return fault.New(fault.PreviewNotFound, "no such preview") }
+
+// Get returns a preview as its lease is now.
+func (p *Previews) Get(_ context.Context, r Reached) (preview.Preview, error) {
+	if r.preview.DatabaseID == "" {
+		return preview.Preview{}, errNotFound()
+	}
+	return r.preview.At(p.plane.Clock.Now()), nil
+}
+
+// Extend renews the lease of a preview for so many hours from now on. VALIDATION_ERROR. PREVIEW_LEASE_ENDED: it has ended.
+func (p *Previews) Extend(ctx context.Context, r Reached, ttlHours int) (preview.Preview, error) {
+	if err := preview.CheckHours(ttlHours); err != nil {
+		return preview.Preview{}, err
+	}
+	return p.update(ctx, r, func(ctx context.Context, tx ports.Tx, s *scene) error {
+		extended, err := s.preview.Extend(ttlHours, p.plane.Clock.Now())
+		if err != nil {
+			return err
+		}
+		s.preview = extended
+		return p.plane.Audit(ctx, tx, s.record, r.Caller().Actor(), audit.PreviewExtended, audit.Details{
+			"expiresAt": extended.ExpiresAt.UTC().Format(timeFormat),
+		})
+	})
+}
+
+const timeFormat = "2006-01-02T15:04:05Z"
+
+// SetSchedule says whether the service makes daily backups of a preview. PREVIEW_CONFLICT: it is being deleted, or is deleted.
+func (p *Previews) SetSchedule(ctx context.Context, r Reached, schedule database.Schedule) (preview.Preview, error) {
+	return p.update(ctx, r, func(ctx context.Context, tx ports.Tx, s *scene) (err error) {
+		if s.preview, err = s.preview.Configure(p.plane.Clock.Now()); err != nil || s.record.Schedule == schedule {
+			return err
+		}
+		details := audit.Details{"from": string(s.record.Schedule), "to": string(schedule)}
+		s.record.Schedule, s.preview.Schedule = schedule, schedule
+		s.record.NextBackupAt = nil
+		if schedule == database.Daily {
+			next := backup.NextDaily(s.record.ID, p.plane.Clock.Now())
+			s.record.NextBackupAt = &next
+		}
+		if err := tx.Databases().Save(ctx, s.record); err != nil {
+			return err
+		}
+		return p.plane.Audit(ctx, tx, s.record, r.Caller().Actor(), audit.PreviewScheduled, details)
+	})
+}
+
+// scene is a preview and its database, both locked.
+type scene struct {
+	record  database.Record
+	preview preview.Preview
+}
+
+// update changes a preview in a transaction, as long as the key still reaches it, and returns it as its lease is then.
+func (p *Previews) update(
+	ctx context.Context, r Reached, change func(ctx context.Context, tx ports.Tx, s *scene) error,
+) (changed preview.Preview, err error) {
+	err = p.plane.UpdateDatabase(ctx, r.preview.DatabaseID, func(
+		ctx context.Context, tx ports.Tx, locked database.Record,
+	) error {
+		if _, err := tx.Previews().Reach(ctx, r.Caller().Key.ID, locked.ID); err != nil {
+			return err
+		}
+		s, err := lock(ctx, tx, locked)
+		if err != nil {
+			return err
+		}
+		if err := change(ctx, tx, &s); err != nil {
+			return err
+		}
+		changed = s.preview.At(p.plane.Clock.Now())
+		return tx.Previews().Save(ctx, s.preview)
+	})
+	if err != nil {
+		return preview.Preview{}, plane.NotFound(err, errNotFound())
+	}
+	return changed, nil
+}
+
+// lock locks the preview of a locked database.
+func lock(ctx context.Context, tx ports.Tx, locked database.Record) (scene, error) {
+	found, err := tx.Previews().Lock(ctx, locked.ID)
+	return scene{locked, found}, err
+}

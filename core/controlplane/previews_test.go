@@ -1,0 +1,206 @@
+package controlplane_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/previews"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/preview"
+)
+
+// pipeline is a caller with a CI key of a new namespace of the account.
+func (w *world) pipeline(of account.Account, name string) access.Caller {
+	w.t.Helper()
+	n := must(w.Operator.CreateNamespace(w.ctx, of.ID, name))(w.t)
+	_, key, err := w.Operator.CreateCIKey(w.ctx, n.ID)
+	ok(w.t, err)
+	return w.admit(key)
+}
+
+func ofRef(ref string) previews.Request { return previews.Request{Ref: ref} }
+
+func daily(ref string, hours int) previews.Request {
+	return previews.Request{Ref: ref, Choices: preview.Choices{TTLHours: hours, ScheduledBackup: database.Daily}}
+}
+
+// opened makes the preview of a ref.
+func (w *world) opened(c access.Caller, r previews.Request) previews.Opened {
+	w.t.Helper()
+	return must(w.Previews.Open(w.ctx, c, r))(w.t)
+}
+
+// seen is a preview as its pipeline sees it.
+func (w *world) seen(c access.Caller, db id.DatabaseID) preview.Preview {
+	w.t.Helper()
+	return must(w.Previews.Get(w.ctx, must(w.Previews.Reach(w.ctx, c, db))(w.t)))(w.t)
+}
+
+func TestAPreviewIsMadeOnce(t *testing.T) {
+	w := newWorld(t)
+	ci := w.pipeline(w.account, "web")
+	first := w.opened(ci, ofRef("refs/pull/17"))
+	equal(t, "logs in", w.logsIn(first.Made), true)
+	equal(t, "fresh", first.Fresh, true)
+	r := w.reached(first.Preview.DatabaseID).Record()
+	equal(t, "its model", r.RoleModel, database.Managed)
+	equal(t, "its label", r.DisplayName, "Preview refs/pull/17")
+	equal(t, "its name", r.Name, preview.Name(ci.Key.NamespaceID, "refs/pull/17", 1))
+	equal(t, "its end", first.Preview.ExpiresAt, w.clock.Now().Add(24*time.Hour))
+	equal(t, "scheduled", r.NextBackupAt == nil, true)
+
+	again := w.opened(ci, previews.Request{Ref: "refs/pull/17", Choices: preview.Choices{TTLHours: 24, ScheduledBackup: "none"}})
+	equal(t, "the same", again.Preview, first.Preview)
+	equal(t, "its password", again.Made.Password, first.Made.Password)
+	equal(t, "fresh", again.Fresh, false)
+	refused(t, errOf(w.Previews.Open(w.ctx, ci, daily("refs/pull/17", 24))), fault.PreviewConflict)
+	refused(t, errOf(w.Previews.Open(w.ctx, ci, previews.Request{Ref: "refs/pull/17", Choices: preview.Choices{TTLHours: 23}})),
+		fault.PreviewConflict)
+
+	other := w.opened(w.pipeline(w.account, "app"), daily("refs/pull/17", 72))
+	equal(t, "scheduled", w.reached(other.Preview.DatabaseID).Record().NextBackupAt != nil, true)
+	equal(t, "databases", w.databases(), 2)
+}
+
+// The password of a replay is left out once the owner has another one.
+func TestAReplayTellsNoStalePassword(t *testing.T) {
+	w := newWorld(t)
+	ci := w.pipeline(w.account, "web")
+	made := w.opened(ci, ofRef("main")).Made
+	equal(t, "changed", w.server.DriftPassword(made.Username, "chosen by the owner"), true)
+	again := w.opened(ci, ofRef("main")).Made
+	equal(t, "its password", again.Password, "")
+	equal(t, "its connection string", again.ConnectionString, "")
+}
+
+// Many requests for one ref at once make one preview, and all get it.
+func TestConcurrentRequestsMakeOnePreview(t *testing.T) {
+	w := newWorld(t)
+	ci := w.pipeline(w.account, "web")
+	const many = 20
+	var all sync.WaitGroup
+	var got [many]previews.Opened
+	var errs [many]error
+	for i := range many {
+		all.Go(func() { got[i], errs[i] = w.Previews.Open(w.ctx, ci, ofRef("main")) })
+	}
+	all.Wait()
+	ok(t, errors.Join(errs[:]...))
+	fresh := 0
+	for _, o := range got {
+		equal(t, "its password", o.Made.Password, got[0].Made.Password)
+		equal(t, "the preview", o.Preview, got[0].Preview)
+		if o.Fresh {
+			fresh++
+		}
+	}
+	equal(t, "fresh ones", fresh, 1)
+	equal(t, "databases", w.databases(), 1)
+}
+
+func TestPreviewsTakePlacesInTheQuota(t *testing.T) {
+	w := newWorld(t)
+	ci, most := w.pipeline(w.account, "web"), 2
+	ok(t, errOf(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &most })))
+	w.made("shop")
+	w.opened(ci, ofRef("one"))
+	refused(t, errOf(w.Previews.Open(w.ctx, ci, ofRef("two"))), fault.PlanLimit)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("other"))), fault.PlanLimit)
+}
+
+// A preview whose creation fails leaves nothing, and its ref is free.
+func TestAPreviewThatCannotBeMade(t *testing.T) {
+	w := newWorld(t)
+	ci := w.pipeline(w.account, "web")
+	w.refusing("EnsureDatabase", command.ReasonFailed)
+	refused(t, errOf(w.Previews.Open(w.ctx, ci, ofRef("main"))), fault.AgentError)
+	equal(t, "databases", w.databases(), 0)
+	w.server.OnCall(nil)
+	w.opened(ci, daily("main", 1))
+}
+
+// Killed at any point, the next process finishes: one preview, and the replay has a password that works.
+func TestOpeningSurvivesEveryCrash(t *testing.T) {
+	var ci access.Caller
+	killed(t, databases.KindCreate, func(w *world) { ci = w.pipeline(w.account, "web") },
+		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Previews.Open(w.ctx, ci, ofRef("main")) },
+		func(w *world) {
+			equal(w.t, "logs in", w.logsIn(w.opened(ci, ofRef("main")).Made), true)
+			equal(w.t, "databases", w.databases(), 1)
+		})
+}
+
+func TestOnlyTheNamespaceReachesAPreview(t *testing.T) {
+	w := newWorld(t)
+	ci, sibling := w.pipeline(w.account, "web"), w.pipeline(w.account, "app")
+	theirs, _, _ := w.newAccount("mallory@example.org", account.Pro)
+	stranger := w.pipeline(theirs, "web")
+	plain, one := w.made("shop").Record.ID, w.opened(ci, ofRef("main")).Preview.DatabaseID
+	var texts []string
+	for _, c := range []struct {
+		by access.Caller
+		db id.DatabaseID
+	}{{sibling, one}, {stranger, one}, {ci, plain}, {ci, "11111111-2222-4333-8444-555555555555"}} {
+		err := errOf(w.Previews.Reach(w.ctx, c.by, c.db))
+		refused(t, err, fault.PreviewNotFound)
+		texts = append(texts, err.Error())
+	}
+	for _, text := range texts {
+		equal(t, "the refusal", text, texts[0])
+	}
+	refused(t, errOf(w.Previews.Reach(w.ctx, w.caller, one)), fault.KeyScopeDenied)
+	refused(t, errOf(w.Previews.Open(w.ctx, w.caller, ofRef("main"))), fault.KeyScopeDenied)
+	equal(t, "the databases that a CI key sees", len(w.listed(ci)), 1)
+	refused(t, errOf(w.Databases.Create(w.ctx, ci, request("mine"))), fault.KeyScopeDenied)
+
+	reached := must(w.Previews.Reach(w.ctx, ci, one))(t)
+	ok(t, w.Operator.RevokeKey(w.ctx, ci.Key.ID))
+	refused(t, errOf(w.Previews.Extend(w.ctx, reached, 1)), fault.PreviewNotFound)
+}
+
+func TestExtending(t *testing.T) {
+	w := newWorld(t)
+	ci := w.pipeline(w.account, "web")
+	made := w.opened(ci, daily("main", 2)).Preview
+	reached := must(w.Previews.Reach(w.ctx, ci, made.DatabaseID))(t)
+	for _, bad := range []int{-1, 0, 73} {
+		refused(t, errOf(w.Previews.Extend(w.ctx, reached, bad)), fault.ValidationError)
+	}
+	kept := must(w.Previews.Extend(w.ctx, reached, 1))(t)
+	equal(t, "an end that would be earlier", kept.ExpiresAt, made.ExpiresAt)
+	equal(t, "its generation", kept.Generation, 2)
+	w.clock.Advance(time.Hour)
+	renewed := must(w.Previews.Extend(w.ctx, reached, 72))(t)
+	equal(t, "the end", renewed.ExpiresAt, w.clock.Now().Add(72*time.Hour))
+	equal(t, "stored", w.seen(ci, made.DatabaseID), renewed)
+	w.clock.Advance(72 * time.Hour)
+	equal(t, "the lease at its end", w.seen(ci, made.DatabaseID).Lease, preview.Expired)
+	refused(t, errOf(w.Previews.Extend(w.ctx, reached, 72)), fault.PreviewLeaseEnded)
+	refused(t, errOf(w.Previews.Open(w.ctx, ci, daily("main", 2))), fault.PreviewConflict)
+	equal(t, "its log", len(w.log(made.DatabaseID)), 3)
+}
+
+func TestTheBackupPolicyOfAPreview(t *testing.T) {
+	w := newWorld(t)
+	ci := w.pipeline(w.account, "web")
+	made := w.opened(ci, ofRef("main")).Preview
+	reached := must(w.Previews.Reach(w.ctx, ci, made.DatabaseID))(t)
+	for _, schedule := range []database.Schedule{database.Daily, database.Daily, database.NoSchedule} {
+		changed := must(w.Previews.SetSchedule(w.ctx, reached, schedule))(t)
+		r := w.reached(made.DatabaseID).Record()
+		equal(t, "the preview's", changed.Schedule, schedule)
+		equal(t, "the record's", r.Schedule, schedule)
+		equal(t, "a backup is due at a time", r.NextBackupAt != nil, schedule == database.Daily)
+	}
+	equal(t, "its log", len(w.log(made.DatabaseID)), 3)
+	w.opened(ci, ofRef("main")) // it is the same request still
+}

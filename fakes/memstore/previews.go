@@ -1,0 +1,142 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/ports"
+)
+
+type previews struct{ session }
+
+// preview adds what is known of a preview by its database.
+func (s *state) preview(row preview.Preview) preview.Preview {
+	r, _ := s.databases.get(row.DatabaseID)
+	row.Schedule = r.Schedule
+	return row
+}
+
+// refTaken reports whether the ref of a preview has another one that is not deleted.
+func (s *state) refTaken(row preview.Preview) bool {
+	return row.Lease != preview.Deleted && s.previews.any(func(other preview.Preview) bool {
+		return other.NamespaceID == row.NamespaceID && other.Ref == row.Ref && other.DatabaseID != row.DatabaseID &&
+			other.Lease != preview.Deleted
+	})
+}
+
+func errRefTaken() error { return fault.New(fault.PreviewConflict, "the ref has another preview") }
+
+func (p previews) Add(ctx context.Context, row preview.Preview) error {
+	return p.write(ctx, func(s *state) error {
+		_, databaseKnown := s.databases.get(row.DatabaseID)
+		_, namespaceKnown := s.namespaces.get(row.NamespaceID)
+		again := func(other preview.Preview) bool {
+			return other.NamespaceID == row.NamespaceID && other.Ref == row.Ref && other.Use == row.Use
+		}
+		switch {
+		case !databaseKnown || !namespaceKnown:
+			return p.refuse(ports.ErrNoRow)
+		case s.refTaken(row) || s.previews.any(again):
+			return p.refuse(errRefTaken())
+		}
+		s.previews.put(s.txid, row.DatabaseID, row)
+		return nil
+	})
+}
+
+func (p previews) OfRef(
+	ctx context.Context, namespace id.NamespaceID, ref string,
+) (live *preview.Preview, used int, err error) {
+	s, err := p.reading(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, row := range s.previews.byKey {
+		if row.NamespaceID != namespace || row.Ref != ref {
+			continue
+		}
+		used = max(used, row.Use)
+		if row.Lease != preview.Deleted {
+			row = s.preview(row)
+			live = &row
+		}
+	}
+	return live, used, nil
+}
+
+func (p previews) Reach(ctx context.Context, key id.KeyID, db id.DatabaseID) (preview.Preview, error) {
+	return read(ctx, p.session, func(s *state) (preview.Preview, error) {
+		k, known := s.keys.get(key)
+		row, ok := s.previews.get(db)
+		return found(s.preview(row), ok && known && k.Kind == account.CIKey && k.RevokedAt == nil && k.NamespaceID == row.NamespaceID)
+	})
+}
+
+func (p previews) Lock(ctx context.Context, db id.DatabaseID) (preview.Preview, error) {
+	return write(ctx, p.session, func(s *state) (preview.Preview, error) {
+		row, ok := s.previews.get(db)
+		return found(s.preview(row), ok)
+	})
+}
+
+func (p previews) Save(ctx context.Context, row preview.Preview) error {
+	return p.write(ctx, func(s *state) error {
+		stored, ok := s.previews.get(row.DatabaseID)
+		switch {
+		case !ok:
+			return ports.ErrNoRow
+		case s.refTaken(row):
+			return p.refuse(errRefTaken())
+		}
+		stored.Lease, stored.Generation, stored.ExpiresAt = row.Lease, row.Generation, row.ExpiresAt
+		stored.EndAt, stored.Failures, stored.EndingSince = row.EndAt, row.Failures, row.EndingSince
+		s.previews.put(s.txid, row.DatabaseID, stored)
+		return nil
+	})
+}
+
+func (p previews) Lapse(ctx context.Context, now time.Time, limit int) (int, error) {
+	return write(ctx, p.session, func(s *state) (int, error) {
+		over := func(row preview.Preview) bool { return row.Lease == preview.Active && !now.Before(row.ExpiresAt) }
+		list := first(s.previews.having(over, func(a, b preview.Preview) int {
+			return byTime(a.ExpiresAt, string(a.DatabaseID), b.ExpiresAt, string(b.DatabaseID))
+		}), limit)
+		for _, row := range list {
+			at := row.ExpiresAt
+			row.Lease, row.EndAt = preview.Expired, &at
+			s.previews.put(s.txid, row.DatabaseID, row)
+		}
+		return len(list), nil
+	})
+}
+
+func (p previews) Due(ctx context.Context, now, since time.Time) ([]ports.DuePreview, error) {
+	return read(ctx, p.session, func(s *state) (list []ports.DuePreview, err error) {
+		busy := map[id.ServerID]bool{}
+		for _, row := range s.previews.byKey {
+			if row.EndingSince != nil && row.EndingSince.After(since) {
+				of, _ := s.databases.get(row.DatabaseID)
+				busy[of.ServerID] = true
+			}
+		}
+		for _, row := range s.previews.byKey {
+			of, _ := s.databases.get(row.DatabaseID)
+			if row.Lease == preview.Expired && !row.EndAt.After(now) && !busy[of.ServerID] && !s.operations.any(isOpenOn(of.ID)) {
+				list = append(list, ports.DuePreview{Preview: s.preview(row), ServerID: of.ServerID, AccountID: of.AccountID})
+			}
+		}
+		slices.SortFunc(list, func(a, b ports.DuePreview) int {
+			return cmp.Or(cmp.Compare(a.ServerID, b.ServerID), cmp.Compare(a.AccountID, b.AccountID),
+				a.EndAt.Compare(*b.EndAt), cmp.Compare(a.DatabaseID, b.DatabaseID))
+		})
+		return slices.CompactFunc(list, func(a, b ports.DuePreview) bool {
+			return a.ServerID == b.ServerID && a.AccountID == b.AccountID
+		}), nil
+	})
+}

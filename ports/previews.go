@@ -1,0 +1,40 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/preview"
+)
+
+// Previews keeps what databases are as previews, for as long as their records are kept. Who adds one holds the lock of its
+// account (Accounts.LockForQuota); who changes one has locked its database (Databases.Lock), and then the preview.
+type Previews interface {
+	// Add stores a preview of a database that is stored in the same transaction. PREVIEW_CONFLICT: the ref has one that is not
+	// deleted.
+	Add(ctx context.Context, p preview.Preview) error
+	// OfRef returns the preview of a ref that is not deleted, nil where there is none, and the highest use that the ref has had.
+	OfRef(ctx context.Context, namespace id.NamespaceID, ref string) (live *preview.Preview, used int, err error)
+	// Reach returns a preview of the namespace of a CI key, also one that is deleted. ErrNoRow does not distinguish missing
+	// databases from those of other namespaces and from those that are no previews. A key that is revoked, unknown or no CI key
+	// reaches nothing.
+	Reach(ctx context.Context, key id.KeyID, db id.DatabaseID) (preview.Preview, error)
+	// Lock returns a preview and locks it until the transaction ends; ErrNoRow for a database that is none.
+	Lock(ctx context.Context, db id.DatabaseID) (preview.Preview, error)
+	// Save writes every field that can change. PREVIEW_CONFLICT: the ref has another preview that is not deleted.
+	Save(ctx context.Context, p preview.Preview) error
+	// Lapse records the end of up to limit leases whose time is over, and returns how many there were.
+	Lapse(ctx context.Context, now time.Time, limit int) (int, error)
+	// Due lists expired previews that can be deleted now: of each account on each server the one that has waited longest. Those
+	// with an open operation are left out, and so are all on a server where the deletion of one has begun after the given time and
+	// is not over, if the service has begun it.
+	Due(ctx context.Context, now, since time.Time) ([]DuePreview, error)
+}
+
+// DuePreview is a preview that is to be deleted, with its server and account.
+type DuePreview struct {
+	preview.Preview
+	ServerID  id.ServerID  `db:"server_id"`
+	AccountID id.AccountID `db:"account_id"`
+}
