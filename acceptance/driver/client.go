@@ -35,7 +35,10 @@ func client(url string, transport http.RoundTripper) func(key string) spec.Clien
 // routes is the table of routes of every API host.
 func routes() (rows []spec.Route) {
 	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
-		row := spec.Route{Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, Public: r.Key == httpapi.Public}
+		row := spec.Route{
+			Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, Preview: r.Key == httpapi.PreviewKey,
+			Public: r.Key == httpapi.Public,
+		}
 		if r.Body.IsJSON() {
 			row.Body = exampleBody(document().Paths.Value(r.Path).GetOperation(r.Method))
 		}

@@ -85,7 +85,7 @@ func (o fakeOperator) RevokeKey(k spec.Key) error {
 
 // NewCIKey implements spec.Operator.
 func (o fakeOperator) NewCIKey(a spec.Account) (spec.Key, error) {
-	n, err := o.use().CreateNamespace(context.Background(), a.ID, "pipeline")
+	n, err := o.use().CreateNamespace(context.Background(), a.ID, o.s.entropy.Base62(12))
 	if err != nil {
 		return spec.Key{}, err
 	}

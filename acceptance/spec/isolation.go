@@ -60,7 +60,7 @@ var isolating = []Scenario{
 				id = string(work.ID)
 			}
 			answer := s.sends(s.request(route, id, nobodysID, selected.Key.Text))
-			if route.FullAccount {
+			if route.FullAccount || route.Preview {
 				s.Refused(answer.refusal(), "KEY_SCOPE_DENIED")
 				continue
 			}
@@ -78,11 +78,11 @@ func (s *Stage) keyed() []Route {
 	return slices.DeleteFunc(slices.Clone(s.Routes), func(r Route) bool { return r.Public })
 }
 
-// targeted are the routes that name something.
+// targeted are the routes that name something of an account's keys. Those of preview CI keys have scenarios of their own.
 func (s *Stage) targeted() (routes []Route) {
 	s.Helper()
 	for _, r := range s.Routes {
-		if r.Target != "" {
+		if r.Target != "" && !r.Preview {
 			routes = append(routes, r)
 		}
 	}

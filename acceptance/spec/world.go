@@ -60,8 +60,9 @@ const ForwardedFor = "X-Forwarded-For"
 type Route struct {
 	Method, Path string
 	FullAccount  bool   // full-account keys only
+	Preview      bool   // preview CI keys only
 	Public       bool   // no key at all
-	Target       string // what the first parameter names: "database", "operation", "webhook" or ""
+	Target       string // what the first parameter names: "database", "operation", "webhook", "preview" or ""
 	Body         []byte // one with every field that the route takes, as JSON; nil where it takes none
 	Stream       bool   // takes bytes
 }

@@ -33,3 +33,8 @@ func (p Previews) SetBackupPolicy(
 ) (wire.Preview, error) {
 	return data[wire.Preview](ctx, p.c, patch(b, "/previews/%s/backup-policy", string(database)), opts)
 }
+
+// Delete has a preview deleted; its record tells when it is.
+func (p Previews) Delete(ctx context.Context, database id.DatabaseID, opts ...Option) (wire.Preview, error) {
+	return data[wire.Preview](ctx, p.c, remove("/previews/%s", string(database)), opts)
+}

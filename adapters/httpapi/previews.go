@@ -58,6 +58,12 @@ func (x previewRoutes) routes() []Route {
 			Answers:  documented(http.StatusOK, wire.Data[wire.Preview]{}),
 			Refusals: []fault.Code{fault.PreviewConflict},
 		},
+		{
+			Name: "deletePreview", Summary: "Delete a preview database; its deletion backup is made first",
+			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Target: Preview, Handle: x.remove,
+			Answers:  documented(http.StatusAccepted, wire.DataWithMessage[wire.Preview]{}),
+			Refusals: []fault.Code{fault.PreviewConflict},
+		},
 	}
 	for i := range rows {
 		rows[i].Key = PreviewKey
@@ -109,6 +115,18 @@ func (x previewRoutes) setBackup(r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	return shown(x.use.SetSchedule(r.Context(), r.preview(), schedule))
+}
+
+func (x previewRoutes) remove(r *Request) (Answer, error) {
+	p, err := x.use.Delete(r.Context(), r.preview())
+	message := "The preview is being deleted."
+	switch p.Lease {
+	case preview.Deleted:
+		message = "The preview is deleted."
+	case preview.Expired:
+		message = "The preview is deleted as soon as what is done to it has ended."
+	}
+	return Accepted(wire.DataWithMessage[wire.Preview]{Message: message, Data: viewPreview(p)}), err
 }
 
 func shown(p preview.Preview, err error) (Answer, error) {
