@@ -72,7 +72,9 @@ func newService(t testing.TB) *service {
 		}
 		s.hosts = append(s.hosts, cp)
 	}
-	for _, feature := range []string{"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery"} {
+	for _, feature := range []string{
+		"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery",
+	} {
 		if err := s.hosts[0].Operator.SetFeature(context.Background(), feature, true); err != nil {
 			t.Fatal(err)
 		}

@@ -163,6 +163,34 @@ var endingPreviews = []Scenario{
 		s.That(second.Data.DatabaseID != of && second.Connection.Database != first.Connection.Database, "it is the same: %+v", second)
 		s.Connects(loginOf(second))
 	}},
+	{Name: "a deleted preview is recovered by its account, with a new lease of a day", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		ci := s.Pipeline(ada)
+		made := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main", TTLHours: new(1)}))(s)
+		s.OK(s.Connects(loginOf(made)).Write("kept"))
+		of := made.Data.DatabaseID
+		must(ci.Previews.Delete(ctx, of))(s)
+		ci.awaitsDeletion(of)
+		s.Refused(refusal(ada.Deleted.Recover(ctx, of)), "FEATURE_NOT_AVAILABLE")
+		s.OK(s.Operator.Enroll(of, "recover"))
+		s.Refused(refusal(ci.Deleted.Recover(ctx, of)), "KEY_SCOPE_DENIED")
+		second := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main"}))(s).Data.DatabaseID
+		s.Refused(refusal(ada.Deleted.Recover(ctx, of)), "PREVIEW_CONFLICT")
+		must(ci.Previews.Delete(ctx, second))(s)
+		ci.awaitsDeletion(second)
+
+		began := time.Now()
+		done := ada.Follows(must(ada.Deleted.Recover(ctx, of))(s).Operation)
+		s.That(done.Status == "succeeded", "it is %+v: %+v", done, done.Error)
+		p := must(ci.Previews.Get(ctx, of))(s)
+		s.That(p.LeaseStatus == "active" && p.LeaseGeneration == 2 && p.RecoveryDeadline == nil, "it is %+v", p)
+		if s.Clock == nil { // the machine's
+			s.That(p.ExpiresAt.After(began.Add(23*time.Hour)), "it ends at %s", p.ExpiresAt)
+		}
+		s.Connects(loginOf(made))
+		s.hasNotes(ada, Created{wire.CreatedDatabase{Database: ada.Sees(of)}}, "kept")
+		must(ci.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: 72}))(s)
+	}},
 	{Name: "what is asked for while a backup runs is done afterwards", Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		ci := s.Pipeline(ada)

@@ -230,7 +230,9 @@ func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string
 // enableFeatures switches on what is off in a new installation.
 func (s *Stack) enableFeatures(ctx context.Context) error {
 	_, err := s.Admin(ctx, "certificate-key", "create")
-	for _, name := range []string{"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery"} {
+	for _, name := range []string{
+		"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery",
+	} {
 		_, one := s.Admin(ctx, "feature", "enable", name)
 		err = errors.Join(err, one)
 	}
