@@ -14,7 +14,8 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
-// TestTheWorkflowOfThePage does what the workflow of docs/previews.md does, with the script that the page names, on the real service.
+// TestTheWorkflowOfThePage does what the workflow of docs/previews.md does, with the script that the page names, on the real
+// service.
 func TestTheWorkflowOfThePage(t *testing.T) {
 	t.Parallel()
 	page := contents(t, "../docs/previews.md")

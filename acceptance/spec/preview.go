@@ -30,7 +30,8 @@ var previewing = []Scenario{
 			s.Refused(refusal(ci.Previews.Create(ctx, other)), "PREVIEW_CONFLICT")
 		}
 		for field, bad := range map[string]wire.CreatePreview{
-			"ref": {Ref: "a\nb"}, "ttlHours": {Ref: "a", TTLHours: new(73)}, "scheduledBackup": {Ref: "a", ScheduledBackup: optional(hourly)},
+			"ref": {Ref: "a\nb"}, "ttlHours": {Ref: "a", TTLHours: new(73)},
+			"scheduledBackup": {Ref: "a", ScheduledBackup: optional(hourly)},
 		} {
 			s.Refused(refusal(ci.Previews.Create(ctx, bad)), "VALIDATION_ERROR", field)
 		}

@@ -139,33 +139,26 @@ func (p Preview) Release(now time.Time) (Preview, error) {
 	return p, err
 }
 
-// Deleted is the preview whose deletion has succeeded.
-func (p Preview) Deleted() (Preview, error) {
-	p, err := p.apply(Ended)
-	p.EndAt, p.EndingSince, p.Failures = nil, nil, 0
-	return p, err
-}
-
-// Kept is the preview whose deletion has failed or was canceled. Its lease has ended all the same, and the service tries again.
-func (p Preview) Kept(now time.Time) (Preview, error) {
-	p, err := p.apply(EndFailed)
-	p.Failures++
-	next := now.Add(Pause(p.Failures))
-	p.ExpiresAt, p.EndAt, p.EndingSince = earlier(p.ExpiresAt, now), &next, nil
-	return p, err
-}
-
-// Recovering is the preview whose recovery has begun. Its ref is taken from then on.
-func (p Preview) Recovering() (Preview, error) { return p.apply(Recover) }
-
-// NotRecovered is the preview whose recovery has failed or was canceled.
-func (p Preview) NotRecovered() (Preview, error) { return p.apply(RecoverFailed) }
-
-// Recovered is the preview with a new lease.
-func (p Preview) Recovered(now time.Time) (Preview, error) {
-	p, err := p.apply(Recovered)
-	p.ExpiresAt = now.Add(hours(RecoveredHours))
-	p.Generation++
+// Follow is the preview after what happens to its database: End, Ended, EndFailed, Recover, Recovered or RecoverFailed. A
+// deletion that has failed or was canceled ends the lease all the same, and the service tries again. A recovery takes the ref from its
+// beginning on, and its success begins a new lease.
+func (p Preview) Follow(e Event, now time.Time) (Preview, error) {
+	if e == End {
+		ending, _, err := p.End(now, false)
+		return ending, err
+	}
+	p, err := p.apply(e)
+	switch e { //nolint:exhaustive // of the others the table says all
+	case Ended:
+		p.EndingSince, p.Failures = nil, 0
+	case EndFailed:
+		p.Failures++
+		next := now.Add(Pause(p.Failures))
+		p.ExpiresAt, p.EndAt, p.EndingSince = earlier(p.ExpiresAt, now), &next, nil
+	case Recovered:
+		p.ExpiresAt = now.Add(hours(RecoveredHours))
+		p.Generation++
+	}
 	return p, err
 }
 

@@ -93,8 +93,8 @@ func TestHours(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order: no lease gets shorter by a renewal or longer than 72 hours, its generation never falls, only
-// an active one is renewed, an expired one is due for its end and no other is, and a deletion has one outcome.
+// Whatever happens in whatever order: no lease gets shorter by a renewal or longer than 72 hours, its generation never falls,
+// only an active one is renewed, an expired one is due for its end and no other is, and a deletion has one outcome.
 func TestLeases(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := now

@@ -27,15 +27,15 @@ type Preview struct {
 	RecoveryDeadline *time.Time        `json:"recoveryDeadline" description:"null until it is deleted"`
 }
 
-// PreviewConnection is how to connect to a preview. A repeated request gets neither password nor connection string once the owner's
-// password has changed.
+// PreviewConnection is how to connect to a preview. A repeated request gets neither password nor connection string once the
+// owner's password has changed.
 type PreviewConnection struct {
 	Host             string `json:"host" example:"db1.example.com"`
 	Port             int    `json:"port" example:"6432"`
 	Database         string `json:"database" example:"preview-abc"`
 	Username         string `json:"username" example:"preview-abc"`
 	Password         string `json:"password,omitzero" example:"gK3vT9wQ2mZx7bLr"`
-	ConnectionString string `json:"connectionString,omitzero" example:"postgresql://preview-abc:secret@db1.example.com:6432/preview-abc"`
+	ConnectionString string `json:"connectionString,omitzero" example:"postgresql://p:secret@db1.example.com:6432/p"`
 }
 
 // CreatedPreview is a preview and how to connect to it.

@@ -29,8 +29,8 @@ type Opened struct {
 // the same request waits for it.
 //
 // KEY_SCOPE_DENIED: no preview CI key. VALIDATION_ERROR. PREVIEW_CONFLICT: the ref has a preview that was made with other
-// choices, or one that is about to be deleted. PLAN_LIMIT: the account may have no more databases. AGENT_ERROR: the server failed to make
-// it, and nothing is left; or it has not answered, and creation goes on.
+// choices, or one that is about to be deleted. PLAN_LIMIT: the account may have no more databases. AGENT_ERROR: the server failed
+// to make it, and nothing is left; or it has not answered, and creation goes on.
 func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Opened, err error) {
 	if err := c.RequirePreviewKey(); err != nil {
 		return o, err
