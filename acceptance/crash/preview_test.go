@@ -83,15 +83,14 @@ func (f *previewFlow) check(t *testing.T, w *world, api *stack.Host) {
 	}
 }
 
-func previewing() (cases []killing) {
-	flowOf := func(end string) func() flow { return func() flow { return &previewFlow{end: end} } }
-	cases = append(cases, kill(inAPI, "preview", &previewFlow{}, work.Reserved(databases.KindCreate)))
-	cases = append(cases, aroundCommits(inAPI, databases.KindCreate, "preview", flowOf(""), "succeeded")...)
-	cases = append(cases, kill(inAPI, "preview that is deleted", &previewFlow{end: "asked for"}, work.Reserved(deletion.KindDelete)))
-	for _, p := range around(deletion.KindDelete, "backup", "isolate") {
-		cases = append(cases, kill(inBatch, "preview whose lease ends", &previewFlow{end: "lease"}, p))
-	}
-	return append(cases, aroundCommits(inBatch, deletion.KindDelete, "preview whose lease ends", flowOf("lease"), "succeeded")...)
+// previewing are few cases: previews are made and deleted by operations that have cases of their own at every point, and the
+// core's tests kill at each of them over previews.
+func previewing() []killing {
+	leaseEnds := func() flow { return &previewFlow{end: "lease"} }
+	return append([]killing{
+		kill(inAPI, "preview", &previewFlow{}, work.Reserved(databases.KindCreate)),
+		kill(inAPI, "preview that is deleted", &previewFlow{end: "asked for"}, work.Reserved(deletion.KindDelete)),
+	}, aroundCommits(inBatch, deletion.KindDelete, "preview whose lease ends", leaseEnds, "backup", "isolate", "succeeded")...)
 }
 
 func TestKilledOverPreviews(t *testing.T) {

@@ -125,8 +125,9 @@ func expected(err error) bool {
 	}, fault.CodeOf(err))
 }
 
-// wantModel holds what the activity logs say to a model: what may follow what in the life of one preview. No lease is renewed that
-// has ended, none lives twice, nothing is deleted twice, and while nobody knows what has become of a deletion, there is no other one.
+// wantModel holds what the activity logs say to a model: what may follow what in the life of one preview. No lease is renewed
+// that has ended, none lives twice, nothing is deleted twice, and while nobody knows what has become of a deletion, there is no
+// other one.
 func (r *race) wantModel() {
 	r.t.Helper()
 	live := 0

@@ -140,8 +140,8 @@ func (p Preview) Release(now time.Time) (Preview, error) {
 }
 
 // Follow is the preview after what happens to its database: End, Ended, EndFailed, Recover, Recovered or RecoverFailed. A
-// deletion that has failed or was canceled ends the lease all the same, and the service tries again. A recovery takes the ref from its
-// beginning on, and its success begins a new lease.
+// deletion that has failed or was canceled ends the lease all the same, and the service tries again. A recovery takes the ref
+// from its beginning on, and its success begins a new lease.
 func (p Preview) Follow(e Event, now time.Time) (Preview, error) {
 	if e == End {
 		ending, _, err := p.End(now, false)

@@ -26,8 +26,8 @@ type Deleting interface {
 	Begun()
 }
 
-// Delete ends the lease of a preview and queues its deletion, or leaves the one alone that is queued already. While something else
-// is done to the database, the lease has ended and the service deletes the preview afterwards. PREVIEW_CONFLICT: it is being
+// Delete ends the lease of a preview and queues its deletion, or leaves the one alone that is queued already. While something
+// else is done to the database, the lease has ended and the service deletes the preview afterwards. PREVIEW_CONFLICT: it is being
 // recovered.
 func (p *Previews) Delete(ctx context.Context, r Reached) (preview.Preview, error) {
 	begun := false
@@ -103,8 +103,8 @@ func (t *turns) choose(due []ports.DuePreview) []ports.DuePreview {
 }
 
 // endLeases ends the leases whose time is over, and begins to delete previews whose leases have ended: on each server one, once
-// the last one that the service has begun to delete is done. So the backups that this takes are made one after the other, beside the
-// work of customers, however many leases end at the same time. One that takes longer than preview.LongEnd holds up no others.
+// the last one that the service has begun to delete is done. So the backups that this takes are made one after the other, beside
+// the work of customers, however many leases end at the same time. One that takes longer than preview.LongEnd holds up no others.
 func (p *Previews) endLeases(ctx context.Context) error {
 	now := p.plane.Clock.Now()
 	due, err := p.lapse(ctx, now)
