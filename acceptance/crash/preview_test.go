@@ -22,7 +22,7 @@ type previewFlow struct {
 
 func (f *previewFlow) ready(t *testing.T, w *world) {
 	owner := w.newUser(t, 2)
-	n := must(w.Admin(soon(t), "ci-namespace", "create", "--account", string(owner.ID), "--name", "web"))(t)
+	n := must(w.Admin(soon(t), "ci-namespace", "create", "--account", owner.ID, "--name", "web"))(t)
 	k := must(w.Admin(soon(t), "ci-key", "create", "--namespace", fmt.Sprint(n["namespaceId"])))(t)
 	pipeline := *owner
 	pipeline.Key = fmt.Sprint(k["apiKey"])

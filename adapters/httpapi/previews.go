@@ -120,7 +120,7 @@ func (x previewRoutes) setBackup(r *Request) (Answer, error) {
 func (x previewRoutes) remove(r *Request) (Answer, error) {
 	p, err := x.use.Delete(r.Context(), r.preview())
 	message := "The preview is being deleted."
-	switch p.Lease {
+	switch p.Lease { //nolint:exhaustive // a deletion leads to no other
 	case preview.Deleted:
 		message = "The preview is deleted."
 	case preview.Expired:

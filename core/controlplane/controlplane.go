@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"context"
 	"slices"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
@@ -8,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
 	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
@@ -24,6 +26,9 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/ports"
 )
 
 type (
@@ -41,6 +46,12 @@ var CrashPoints = slices.Concat(
 	webhooks.CrashPoints, mails.CrashPoints,
 )
 
+// leaseFollows is what the outcomes of deletions and recoveries are to the lease of a preview. It goes with what is purged.
+var leaseFollows = map[deletion.Outcome]preview.Event{ //nolint:exhaustive // see above
+	deletion.Deleting: preview.End, deletion.Deleted: preview.Ended, deletion.Kept: preview.EndFailed,
+	deletion.Recovering: preview.Recover, deletion.Recovered: preview.Recovered, deletion.NotRecovered: preview.RecoverFailed,
+}
+
 // ControlPlane is the set of use cases, all on the same ports.
 type ControlPlane struct {
 	Access        *access.Access
@@ -57,6 +68,7 @@ type ControlPlane struct {
 	Clones        *clones.Clones
 	Previews      *previews.Previews
 	Uploads       *uploads.Uploads
+	Deletion      *deletion.Deletion
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -78,21 +90,33 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	sets := settings.New(shared)
 	restoring := restores.New(shared, sets, sizes.Restored)
 	making := databases.New(shared)
+	copies, people := backups.New(shared), members.New(shared)
+	deleting := deletion.New(shared, copies.OpenStored, people.Withdraw)
+	short := previews.New(shared, making.Make, deleting)
+	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
+		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,
+	) error {
+		if e, follows := leaseFollows[o]; follows {
+			return short.Follow(ctx, tx, locked, e)
+		}
+		return nil
+	}})
 	return &ControlPlane{
 		Access:        access.New(shared),
 		Databases:     making,
 		Allowlist:     databases.NewAllowlist(shared),
-		Members:       members.New(shared),
+		Members:       people,
 		QueryTimeouts: querytimeouts.New(shared, sets),
 		Roles:         roles.New(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
-		Backups:       backups.New(shared),
+		Backups:       copies,
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
 		Clones:        clones.New(shared),
-		Previews:      previews.New(shared, making.Make),
+		Previews:      short,
 		Uploads:       uploads.New(shared, restoring.FromUpload),
+		Deletion:      deleting,
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),
@@ -100,6 +124,6 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Mails:         mails.NewDispatcher(shared),
 		Work:          shared.Work,
 		Rounds:        shared.Rounds,
-		Operator:      operator.New(shared),
+		Operator:      operator.New(shared, deleting),
 	}, nil
 }
