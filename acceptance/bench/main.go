@@ -22,6 +22,7 @@ type part struct {
 
 var parts = []part{
 	{"a", "create a database", measureCreate},
+	{"p", "create a preview", measurePreview},
 	{"b", "read a database", measureRead},
 	{"c", "back a database up", measureBackup},
 	{"c2", "verify a backup", measureVerified},
@@ -30,6 +31,7 @@ var parts = []part{
 	{"c5", "clone a database", measureClone},
 	{"d", "memory during downloads", measureDownload},
 	{"e", "5,000 databases in the pooler", measurePooler},
+	{"e2", "2,000 logins that were in the pooler", measureGone},
 	{"r1", "create an additional role", measureRoleCreate},
 	{"r2", "rotate its password", measureRotate},
 	{"r3", "rotate beside the clients of other logins", measureBystanders},

@@ -72,13 +72,16 @@ func (h *plainSQL) throughAPI(ctx context.Context, b *bench, name string) (func(
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) error {
-		_, forgotten := h.metadata.ExecContext(ctx, "DELETE FROM databases WHERE id = $1", made.ID)
-		_, cleared := h.maintenance.ExecContext(ctx, "BEGIN;DELETE FROM pooler.gate WHERE database = "+pq.QuoteLiteral(name)+
-			";DELETE FROM ledger.role WHERE database_id = "+pq.QuoteLiteral(string(made.ID))+
-			";DELETE FROM ledger.database WHERE id = "+pq.QuoteLiteral(string(made.ID))+";COMMIT")
-		return errors.Join(forgotten, cleared, h.drop(ctx, name, database.RoleNames(made.ID, name)))
-	}, nil
+	return func(ctx context.Context) error { return h.dropMade(ctx, made.ID, name) }, nil
+}
+
+// dropMade removes a database that was made through the API.
+func (h *plainSQL) dropMade(ctx context.Context, db id.DatabaseID, name string) error {
+	_, forgotten := h.metadata.ExecContext(ctx, "DELETE FROM databases WHERE id = $1", db)
+	_, cleared := h.maintenance.ExecContext(ctx, "BEGIN;DELETE FROM pooler.gate WHERE database = "+pq.QuoteLiteral(name)+
+		";DELETE FROM ledger.role WHERE database_id = "+pq.QuoteLiteral(string(db))+
+		";DELETE FROM ledger.database WHERE id = "+pq.QuoteLiteral(string(db))+";COMMIT")
+	return errors.Join(forgotten, cleared, h.drop(ctx, name, database.RoleNames(db, name)))
 }
 
 // withSQL is a maker.

@@ -64,6 +64,16 @@ func (s *Stack) NewKey(ctx context.Context, a Account) (string, error) {
 	return fmt.Sprint(key["apiKey"]), err
 }
 
+// NewCIKey makes a namespace of an account, and a preview CI key of it.
+func (s *Stack) NewCIKey(ctx context.Context, a Account, namespace string) (string, error) {
+	made, err := s.Admin(ctx, "ci-namespace", "create", "--account", a.ID, "--name", namespace)
+	if err != nil {
+		return "", err
+	}
+	key, err := s.Admin(ctx, "ci-key", "create", "--namespace", fmt.Sprint(made["namespaceId"]))
+	return fmt.Sprint(key["apiKey"]), err
+}
+
 // SetQuota changes how many databases an account may have.
 func (s *Stack) SetQuota(ctx context.Context, a Account, databases int) error {
 	_, err := s.Admin(ctx, "account", "set", "--account", a.ID, "--max-databases", strconv.Itoa(databases))
