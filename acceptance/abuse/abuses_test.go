@@ -24,6 +24,7 @@ var abuses = []abuse{
 	{name: "hanging verifications", begin: hangVerifications, fair: []string{creations, backups, stops, rotations}},
 	{name: "verifications without room", begin: needMuchRoom},
 	{name: "restores", begin: restoreMuch},
+	{name: "leases that end", begin: endLeases},
 	{name: "idle clients", begin: fillPooler},
 	{name: "blocked rotations", begin: blockRotations},
 	{name: "grants before a start", begin: grantBeforeStart},
