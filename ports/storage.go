@@ -8,12 +8,14 @@ import (
 	"github.com/pgherd/pgherd/core/server"
 )
 
-// Storage reads what databases and their backups take. It passes deleted databases by.
+// Storage reads which databases servers have, and what these and their backups take. All but Between pass deleted databases by.
 type Storage interface {
 	// Servers lists the servers that have databases, by name.
 	Servers(ctx context.Context) ([]server.Server, error)
 	// OnServer returns those of a list of databases that are on a server, by ID.
 	OnServer(ctx context.Context, server id.ServerID, list []id.DatabaseID) ([]database.Record, error)
+	// Between returns the databases of a server whose IDs are above after and not above last, by ID; an empty bound is none.
+	Between(ctx context.Context, server id.ServerID, after, last id.DatabaseID) ([]database.Record, error)
 	// OfAccount lists the databases of an account, by ID.
 	OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error)
 	// BackupBytes adds up the backup files of a database that count against the quota: those that are neither being deleted nor

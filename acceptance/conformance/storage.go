@@ -48,6 +48,20 @@ func databasesAreFound(w *world) {
 	w.equal("one of them", on(w.server.ID, b.ID), []id.DatabaseID{b.ID})
 	w.equal("on another server", len(on(newID[id.ServerID](), a.ID)), 0)
 	w.equal("none", len(on(w.server.ID)), 0)
+	between := func(server id.ServerID, after, last id.DatabaseID) (found []id.DatabaseID) {
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			list, err := tx.Storage().Between(ctx, server, after, last)
+			for _, r := range list {
+				found = append(found, r.ID)
+			}
+			return err
+		})
+		return found
+	}
+	w.equal("all of the server", between(w.server.ID, "", ""), both)
+	w.equal("after the first", between(w.server.ID, both[0], ""), both[1:])
+	w.equal("up to the first", between(w.server.ID, "", both[0]), both[:1])
+	w.equal("all of another", len(between(newID[id.ServerID](), "", "")), 0)
 }
 
 func backupBytesAddUp(w *world) {

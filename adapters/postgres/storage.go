@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/lib/pq"
@@ -12,16 +13,16 @@ import (
 )
 
 var (
-	serversInUse = define(serverTable.read().
-			Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND NOT d." + gone + ")").OrderBy("t.name"))
-	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[]) AND NOT t." + gone).OrderBy("t.id"))
-	databasesOfAccount = written("SELECT id FROM databases d WHERE account_id = $1 AND NOT d." + gone + " ORDER BY id")
+	serversInUse = define(serverTable.read().Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id)").
+			OrderBy("t.name"))
+	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[])").OrderBy("t.id"))
+	databasesBetween   = define(readDatabases().Where("t.server_id = ? AND t.id > ?::uuid AND t.id <= ?::uuid").OrderBy("t.id"))
+	databasesOfAccount = written("SELECT id FROM databases WHERE account_id = $1 ORDER BY id")
 	backupBytes        = written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups
-		WHERE database_id = $1 AND deleting_at IS NULL
-		AND (trigger <> 'deletion' OR expires_at IS NOT NULL)`)
+		WHERE database_id = $1 AND deleting_at IS NULL AND trigger <> 'deletion'`)
 	storageTotals = written(`SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes,
 		count(*) FILTER (WHERE storage_status = 'full') AS full,
-		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases d WHERE NOT d.` + gone)
+		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases`)
 )
 
 type storage struct{ session }
@@ -32,6 +33,16 @@ func (s storage) Servers(ctx context.Context) ([]server.Server, error) {
 
 func (s storage) OnServer(ctx context.Context, of id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
 	return all[database.Record](ctx, s.session, databasesOnServer, of, pq.Array(list))
+}
+
+// The lowest and the highest ID: nobody has either.
+const (
+	firstID id.DatabaseID = "00000000-0000-0000-0000-000000000000"
+	lastID  id.DatabaseID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+)
+
+func (s storage) Between(ctx context.Context, of id.ServerID, after, last id.DatabaseID) ([]database.Record, error) {
+	return all[database.Record](ctx, s.session, databasesBetween, of, cmp.Or(after, firstID), cmp.Or(last, lastID))
 }
 
 func (s storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error) {

@@ -31,6 +31,14 @@ func (v storage) OnServer(ctx context.Context, of id.ServerID, list []id.Databas
 	})
 }
 
+func (v storage) Between(ctx context.Context, of id.ServerID, after, last id.DatabaseID) ([]database.Record, error) {
+	return read(ctx, v.session, func(s *state) ([]database.Record, error) {
+		return s.records(func(r database.Record) bool {
+			return r.ServerID == of && r.ID > after && (last == "" || r.ID <= last)
+		}, byID), nil
+	})
+}
+
 func (v storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error) {
 	return read(ctx, v.session, func(s *state) (list []id.DatabaseID, _ error) {
 		for _, r := range s.records(func(r database.Record) bool { return r.AccountID == account && !r.Status.Gone() }, byID) {
