@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/agent/inventory"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/server"
@@ -89,6 +90,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	if err := a.extensions(c); err != nil {
 		return nil, err
 	}
+	listed := inventory.New(a.executor.DB(), a.executor.PoolerState, a.pooler, a.files)
 	a.server, err = server.New(server.Config{
 		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
 		InCharge: a.ready,
@@ -101,6 +103,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),
 			server.Receiving(a.backuper.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.executor.Extensions),
+			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
 		},
 		Health: &health.Collector{
 			Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},

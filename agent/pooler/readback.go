@@ -55,10 +55,7 @@ func (c *Console) readBackEntries(ctx context.Context, s State) error {
 			return nil
 		}
 		want, ok := wanted[name]
-		shown := entry{
-			name: name, database: r.text("database"), mode: r.text("pool_mode"),
-			poolSize: int(r.number("pool_size")), maxServers: int(r.number("max_connections")),
-		}
+		shown := shownEntry(r)
 		if !ok || shown != want {
 			return fmt.Errorf("%w: entry %+v", ErrNotTakenOver, shown)
 		}
@@ -72,6 +69,14 @@ func (c *Console) readBackEntries(ctx context.Context, s State) error {
 		return fmt.Errorf("%w: entry %q is missing", ErrNotTakenOver, name)
 	}
 	return nil
+}
+
+// shownEntry is a line of SHOW DATABASES.
+func shownEntry(r row) entry {
+	return entry{
+		name: r.text("name"), database: r.text("database"), mode: r.text("pool_mode"),
+		poolSize: int(r.number("pool_size")), maxServers: int(r.number("max_connections")),
+	}
 }
 
 // readBackRules logs in as the canary: it is refused by its own rule if that HBA file is in force, and for lack of a rule if

@@ -188,6 +188,12 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.SettingsInForce, error) { return d.settingsInForce(), nil })
 	case command.AskApplied:
 		return s.applied(q), nil
+	case command.AskInventory:
+		return s.inventory(q), nil
+	case command.AskStrays:
+		return s.strays(), nil
+	case command.AskFiles:
+		return s.fileList(q), nil
 	case command.InspectLogin:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.LoginState, error) {
 			return command.LoginState{Condition: d.condition(q.Username, q.Verifier)}, nil

@@ -2,6 +2,7 @@ package fakeagent
 
 import (
 	"maps"
+	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
@@ -16,7 +17,8 @@ type login struct {
 	credential int64  // generation of the last rotation
 	open       bool   // LOGIN and the pooler's gate, as far as the login itself goes; the database may be closed all the same
 	lapsed     bool   // the password's validity was over when it was set
-	connect    bool   // the owner lets it connect
+	until      *time.Time
+	connect    bool // the owner lets it connect
 	additional bool
 	obstructed bool // PostgreSQL refuses every ALTER ROLE of the agent's
 

@@ -40,6 +40,7 @@ func (s *Server) admitRole(d *databaseState, c command.AdmitRole) (none command.
 		return none, command.Refuse(command.ReasonFailed, "the role could not log in")
 	}
 	l.profile, l.limit, l.verifier, l.open = c.AccessProfile, c.ConnectionLimit, c.Verifier, true
+	l.until = c.ValidUntil
 	return none, nil
 }
 
@@ -68,7 +69,7 @@ func (d *databaseState) rotate(c command.ChangeLogin, lapsed bool) (role.Proof, 
 		l.open = false
 		return role.Proof{}, errObstructed
 	}
-	l.verifier, l.credential, l.open, l.lapsed = c.Verifier, c.CredentialGeneration, true, lapsed
+	l.verifier, l.credential, l.open, l.lapsed, l.until = c.Verifier, c.CredentialGeneration, true, lapsed, c.ValidUntil
 	proof := d.proof(c)
 	proof.Lapsed, proof.Closed = lapsed, !lapsed && d.settings.Closed
 	proof.NewAccepted = !lapsed && !proof.Closed

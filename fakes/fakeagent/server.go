@@ -41,6 +41,7 @@ type databaseState struct {
 	oid       int64
 	name      string
 	model     database.RoleModel
+	cap       int
 	madeBy    id.OperationID
 	logins    map[string]*login
 	open      bool

@@ -1,0 +1,143 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// AskStrays asks what of the service's the server has beside the databases of the agent's ledger: databases and roles by their
+// mark or the shape of their name, copies, jobs, reservations, and where PgBouncer differs from what the ledger wants.
+type AskStrays struct {
+	Returns[Strays] `json:"-"`
+}
+
+// StraysAtOnce bounds each list of Strays.
+const StraysAtOnce = 300
+
+// Strays is what there is. Where a list is full, Cut says so.
+type Strays struct {
+	Databases    []StrayDatabase      `json:"databases,omitempty"`
+	Roles        []StrayRole          `json:"roles,omitempty"`
+	Copies       []InventoryCopy      `json:"copies,omitempty"`
+	Jobs         []InventoryJob       `json:"jobs,omitempty"`
+	Reservations []InventoryReserve   `json:"reservations,omitempty"`
+	Pooler       []PoolerDifference   `json:"pooler,omitempty"`
+	Operations   []InventoryOperation `json:"operations,omitempty"` // that the other lists name
+	Cut          bool                 `json:"cut,omitempty"`
+}
+
+// StrayDatabase is a database that no row of the ledger has by OID. It has the shape of a name that the agent gives, or an owner
+// of the agent's.
+type StrayDatabase struct {
+	Name        string         `json:"name"`
+	Owner       string         `json:"owner"`
+	OperationID id.OperationID `json:"operationId,omitempty"` // that its name says
+	// Marked says that it is the agent's by its mark, whatever its name.
+	Marked bool `json:"marked"`
+}
+
+// StrayRole is a role that no row of the ledger has by OID, with a name of a shape that the agent gives.
+type StrayRole struct {
+	Name        string         `json:"name"`
+	OperationID id.OperationID `json:"operationId,omitempty"` // that its name says
+	DatabaseID  id.DatabaseID  `json:"databaseId,omitempty"`  // that its name says
+	Marked      bool           `json:"marked"`
+}
+
+// InventoryCopy is a copy of a database, or what one has replaced.
+type InventoryCopy struct {
+	Name        string         `json:"name"`
+	Purpose     string         `json:"purpose"`
+	OperationID id.OperationID `json:"operationId"`
+	DatabaseID  id.DatabaseID  `json:"databaseId,omitempty"`
+	Wanted      bool           `json:"wanted"` // the ledger keeps it for its operation; otherwise it is dropped soon
+}
+
+// InventoryJob is a job without a result.
+type InventoryJob struct {
+	OperationID id.OperationID `json:"operationId"`
+	Step        string         `json:"step"`
+	DatabaseID  id.DatabaseID  `json:"databaseId,omitempty"`
+}
+
+// InventoryReserve is room that is reserved, or waited for.
+type InventoryReserve struct {
+	Of      string `json:"of"` // the operation, or what it is for
+	Purpose string `json:"purpose"`
+	Bytes   int64  `json:"bytes"`
+	Waiting bool   `json:"waiting"`
+	Kept    bool   `json:"kept"` // until a time of its own, also without an operation
+}
+
+// InventoryOperation is an operation as the ledger has it.
+type InventoryOperation struct {
+	OperationID id.OperationID `json:"operationId"`
+	Epoch       int64          `json:"epoch"`
+	Closed      bool           `json:"closed"`
+	SilentS     int64          `json:"silentSeconds"` // since its last command
+}
+
+// PoolerDifference is something that PgBouncer's files, or PgBouncer itself, have otherwise than the ledger wants it.
+type PoolerDifference struct {
+	// Where is one of PoolerPlaces.
+	Where string `json:"where"`
+	// What is the entry, the login, the rule or the file.
+	What string `json:"what"`
+	// Database is that of the entry, the login or the rule; empty where it is of none that the ledger knows.
+	Database string `json:"database,omitempty"`
+	// Want and Has are the beginnings of what they say; empty: nothing.
+	Want string `json:"want,omitempty"`
+	Has  string `json:"has,omitempty"`
+}
+
+// The places of differences.
+const (
+	PoolerFiles = "files"
+	PoolerLive  = "live"
+	PoolerDown  = "down" // PgBouncer does not answer; What says why
+)
+
+// Route implements Question.
+func (AskStrays) Route() Route {
+	return Route{Method: "GET", Path: "/v1/inventory/strays", Later: true}
+}
+
+// Check implements Question.
+func (AskStrays) Check() error { return nil }
+
+// AskFiles asks which files the agent's folder of backups and uploads has.
+type AskFiles struct {
+	Returns[FileList] `json:"-"`
+	// After is the path of the last file of the part before; empty for the first part. The order is fixed.
+	After string `json:"after"`
+}
+
+// FilesAtOnce bounds one part: each takes some 150 bytes.
+const FilesAtOnce = 3000
+
+// FileList is a part of the files.
+type FileList struct {
+	Files []StoredFile `json:"files"`
+	More  bool         `json:"more"`
+}
+
+// StoredFile is a file below the folder.
+type StoredFile struct {
+	Path      string `json:"path"` // with slashes: "<database>/<name>", or "uploads/<name>"
+	SizeBytes int64  `json:"sizeBytes"`
+	AgeS      int64  `json:"ageSeconds"` // since it was last changed
+}
+
+// Route implements Question.
+func (AskFiles) Route() Route {
+	return Route{Method: "POST", Path: "/v1/inventory/files", Later: true}
+}
+
+// Check implements Question.
+func (q AskFiles) Check() error {
+	if len(q.After) > 512 || strings.ContainsRune(q.After, 0) {
+		return Refuse(ReasonInvalid, "after is no path")
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package fakeagent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+func (s *Server) inventory(q command.AskInventory) command.Inventory {
+	part := command.Inventory{Databases: []command.InventoryDatabase{}}
+	for _, db := range slices.Sorted(maps.Keys(s.databases)) {
+		if db <= q.After {
+			continue
+		}
+		if len(part.Databases) == command.InventoryAtOnce {
+			part.More = true
+			break
+		}
+		part.Databases = append(part.Databases, s.databases[db].inventory())
+	}
+	return part
+}
+
+func (d *databaseState) inventory() command.InventoryDatabase {
+	names := database.RoleNames(d.id, d.name)
+	limit := -1
+	if d.cap > 0 {
+		limit = d.cap + database.SpareConnections
+	}
+	found := command.InventoryDatabase{
+		DatabaseID: d.id, Name: d.name, RoleModel: d.model, ConnectionCap: d.cap, MadeBy: d.madeBy, AccountID: d.account,
+		Made: true, Open: d.open, Closed: d.settings.Closed, Networks: slices.Clone(d.networks), Timeouts: d.settings.Timeouts,
+		ReadOnly: d.settings.ReadOnly,
+		Standing: &command.StandingDatabase{
+			Name: d.name, Owner: names.Holder, ConnectionLimit: limit, AllowConnections: true,
+			LoginRights: []string{"connect", "create", "temporary"}, Settings: storedSettings(d.settings),
+		},
+	}
+	plain := func(name, part string) {
+		found.Roles = append(found.Roles, command.InventoryRole{
+			Name: name, Part: part, Enabled: true, Standing: &command.StandingRole{ConnectionLimit: -1, Members: d.membersOf(name)},
+		})
+	}
+	plain(names.Holder, command.PartHolder)
+	if d.model == database.Managed {
+		plain(names.ReadGroup, command.PartReadGroup)
+		plain(names.WriteGroup, command.PartWriteGroup)
+	}
+	for name, l := range d.logins {
+		found.Roles = append(found.Roles, d.inventoryOf(name, l))
+	}
+	slices.SortFunc(found.Roles, func(a, b command.InventoryRole) int { return strings.Compare(a.Name, b.Name) })
+	return found
+}
+
+func storedSettings(c command.Configure) map[string]string {
+	stored := map[string]string{}
+	if t := c.Timeouts; t != nil {
+		stored["statement_timeout"] = strconv.FormatInt(t.StatementMs, 10)
+		stored["lock_timeout"] = strconv.FormatInt(t.LockMs, 10)
+		stored["idle_in_transaction_session_timeout"] = strconv.FormatInt(t.IdleInTransactionMs, 10)
+	}
+	if c.ReadOnly {
+		stored["default_transaction_read_only"] = "on"
+	}
+	if len(stored) == 0 {
+		return nil
+	}
+	return stored
+}
+
+// inventoryOf is a login; additional ones have the limits and the group of what they were made for.
+func (d *databaseState) inventoryOf(name string, l *login) command.InventoryRole {
+	r := command.InventoryRole{
+		Name: name, Part: d.partOf(name), Limit: l.limit, Enabled: l.open, Gate: command.GateClosed,
+		CredentialGeneration: l.credential,
+		Standing:             &command.StandingRole{MayLogIn: l.open && d.open && !d.settings.Closed, ConnectionLimit: -1},
+	}
+	if l.open && d.open {
+		r.Gate = command.GateOpen
+	}
+	if l.limit > 0 {
+		r.Standing.ConnectionLimit = l.limit + database.SpareConnections
+	}
+	if l.verifier != "" {
+		sum := sha256.Sum256([]byte(l.verifier))
+		r.Standing.VerifierMark = hex.EncodeToString(sum[:])
+	}
+	if l.until != nil {
+		until := l.until.UTC()
+		r.Standing.ValidUntil = &until
+	}
+	if group := d.groupOf(name, l); group != "" {
+		r.Standing.MemberOf = []command.Membership{{Role: group, Inherit: true}}
+	}
+	return r
+}
+
+func (d *databaseState) partOf(name string) string {
+	names := database.RoleNames(d.id, d.name)
+	for _, l := range d.model.Logins() {
+		if names.Of(l) == name {
+			return string(l)
+		}
+	}
+	return command.PartAdditional
+}
+
+// groupOf is the group whose rights a login has; empty where it has none's.
+func (d *databaseState) groupOf(name string, l *login) string {
+	names, profile := database.RoleNames(d.id, d.name), l.profile
+	switch name {
+	case names.Runtime:
+		profile = role.ReadWrite
+	case names.Readonly:
+		profile = role.ReadOnly
+	}
+	switch profile {
+	case role.ReadOnly:
+		return names.ReadGroup
+	case role.ReadWrite:
+		return names.WriteGroup
+	case role.Custom:
+	}
+	return ""
+}
+
+func (d *databaseState) membersOf(group string) (members []string) {
+	for _, name := range slices.Sorted(maps.Keys(d.logins)) {
+		if d.groupOf(name, d.logins[name]) == group {
+			members = append(members, name)
+		}
+	}
+	return members
+}
+
+// strays are copies and jobs: the fake leaves nothing else, and has no PgBouncer that could differ.
+func (s *Server) strays() (found command.Strays) {
+	for op, r := range s.restores {
+		if r.switched && r.replaced == nil {
+			continue
+		}
+		found.Copies = append(found.Copies, command.InventoryCopy{
+			Name: "restore_" + id.Compact(op), Purpose: "restore", OperationID: op, DatabaseID: r.upload.database, Wanted: true,
+		})
+	}
+	for op, j := range s.jobs {
+		if j.report.State == command.BackupRunning {
+			found.Jobs = append(found.Jobs, command.InventoryJob{
+				OperationID: op, Step: command.Step(j.spec), DatabaseID: j.spec.DatabaseID,
+			})
+		}
+	}
+	for op, o := range s.ledger.operations {
+		found.Operations = append(found.Operations, command.InventoryOperation{OperationID: op, Epoch: o.epoch, Closed: o.closed})
+	}
+	return found
+}
+
+func (s *Server) fileList(q command.AskFiles) command.FileList {
+	list := command.FileList{Files: []command.StoredFile{}}
+	add := func(path string, size int) {
+		if path > q.After {
+			list.Files = append(list.Files, command.StoredFile{Path: path, SizeBytes: int64(size)})
+		}
+	}
+	for key, f := range s.files {
+		stem := string(key.database) + "/" + key.filename.Stem()
+		add(stem+".sql.gz", len(f.content))
+		add(stem+".schema.sql.gz", 1)
+		add(stem+".manifest.json", len(f.manifest))
+	}
+	s.sweepUploads()
+	for key, u := range s.uploads {
+		add("uploads/"+string(key.database)+"_"+string(key.upload)+".part", len(u.content))
+	}
+	slices.SortFunc(list.Files, func(a, b command.StoredFile) int { return strings.Compare(a.Path, b.Path) })
+	if list.More = len(list.Files) > command.FilesAtOnce; list.More {
+		list.Files = list.Files[:command.FilesAtOnce]
+	}
+	return list
+}
