@@ -28,5 +28,6 @@
 //	audit         the activity log
 //	health        healthy or degraded
 //	command       what an agent can be told and asked: one type each, with its result and its JSON form
+//	doctor        what a server has compared with what the metadata say of it
 //	controlplane  the use cases: what an embedder imports
 package core

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/mail"
@@ -281,4 +282,31 @@ func TestGoldenErrors(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", status, e.Code, e.Meaning)
 	}
 	golden(t, "errors.md", b.String())
+}
+
+func TestDoctorDocument(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# What the doctor finds\n\n" +
+		"Generated from `core/doctor`; do not edit. `pgherd admin doctor` compares what each server has with the metadata,\n" +
+		"prints a line for each difference, and ends with status 1 where there is one. It may be run at any time. What an\n" +
+		"open operation or a pending change of a login is about is left alone, and so are additional roles whose set-up is\n" +
+		"not over; what differs is looked at again for `--patience`, and only what every look shows is a finding. What\n" +
+		"customers may do themselves with what is theirs is no difference. `--repair` does what the last column says, writes\n" +
+		"it into the activity log, and looks again. What could lose data is never repaired. `--deep` also reads every backup\n" +
+		"file. Not looked at is what stands inside databases: schemas, tables, and rights on them.\n\n" +
+		"| code | finding | repair |\n| - | - | - |\n")
+	for _, k := range doctor.Kinds {
+		repair := string(k.Repair)
+		switch {
+		case k.Code.Notice():
+			repair = "none: customers may do that, so it is a notice, and no difference"
+		case k.Repair == doctor.Nothing:
+			repair = "-"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Code, k.Says, repair)
+	}
+	b.WriteString("\n" +
+		"An upload or a companion of no backup is removed only when it is older than a day, and an operation is closed only\n" +
+		"when its record says that it is over.\n")
+	golden(t, "doctor.md", b.String())
 }

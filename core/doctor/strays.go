@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// jobLogin is the shape of the names of logins that an agent makes for one operation.
+var jobLogin = regexp.MustCompile(`^(dump|ext|verify|restore|qualify)_[0-9a-f]{32}$`)
+
+// Operation is what the metadata say of an operation that an agent has named.
+type Operation struct {
+	Known bool // there is a record of it
+	Open  bool
+	Epoch int64
+}
+
+// trialSilence is how long an operation without a record may be spoken of: an operator's trial of an extension has none.
+const trialSilence = 30 * 60
+
+// strays collects the findings of what is beside the databases.
+type strays struct {
+	of    map[id.OperationID]Operation
+	told  map[id.OperationID]command.InventoryOperation
+	busy  map[string]bool // names of databases that work is under way on
+	found []Finding
+}
+
+// ExamineStrays says what a server has that nothing accounts for. busy are the names of databases that work is under way on.
+func ExamineStrays(has command.Strays, of map[id.OperationID]Operation, busy map[string]bool) []Finding {
+	s := &strays{of: of, told: map[id.OperationID]command.InventoryOperation{}, busy: busy}
+	for _, o := range has.Operations {
+		s.told[o.OperationID] = o
+	}
+	if has.Cut {
+		s.found = append(s.found, Finding{Code: ListCut})
+	}
+	for _, d := range has.Databases {
+		if !s.working(d.OperationID) {
+			s.found = append(s.found, Finding{
+				Code: StrayDatabase, Subject: d.Name, Has: "owned by " + d.Owner, OperationID: d.OperationID,
+			})
+		}
+	}
+	for _, r := range has.Roles {
+		if !s.working(r.OperationID) {
+			s.found = append(s.found, Finding{
+				Code: StrayRole, Subject: r.Name, Has: marking(r.Marked), DatabaseID: r.DatabaseID, OperationID: r.OperationID,
+			})
+		}
+	}
+	s.work(has)
+	s.pooler(has.Pooler)
+	return s.found
+}
+
+func marking(marked bool) string {
+	if marked {
+		return "made by the agent"
+	}
+	return "not made by the agent"
+}
+
+// working reports whether an operation is open, or is one of an operator's that has no record and was spoken of lately.
+func (s *strays) working(op id.OperationID) bool {
+	if o := s.of[op]; o.Known {
+		return o.Open
+	}
+	told, known := s.told[op]
+	return known && !told.Closed && told.SilentS < trialSilence
+}
+
+// work is about what operations have at the agent. Only one whose record says that it is over is closed.
+func (s *strays) work(has command.Strays) {
+	left := func(c Code, subject, has string, of id.OperationID, db id.DatabaseID, closing bool) {
+		if s.working(of) {
+			return
+		}
+		o := s.of[of]
+		s.found = append(s.found, Finding{
+			Code: c, Subject: subject, Has: has, OperationID: of, DatabaseID: db, NoRepair: !closing || !o.Known,
+			Epoch: max(o.Epoch, s.told[of].Epoch),
+		})
+	}
+	for _, c := range has.Copies {
+		word := "the agent is to drop it"
+		if c.Wanted {
+			word = "the agent keeps it"
+		}
+		left(CopyLeft, c.Name, word, c.OperationID, c.DatabaseID, c.Wanted)
+	}
+	for _, j := range has.Jobs {
+		left(JobLeft, j.Step+" of "+string(j.OperationID), "", j.OperationID, j.DatabaseID, true)
+	}
+	for _, r := range has.Reservations {
+		if !r.Kept {
+			left(ReservationLeft, r.Purpose+" of "+r.Of, fmt.Sprintf("%d bytes", r.Bytes), id.OperationID(r.Of), "", false)
+		}
+	}
+}
+
+func (s *strays) pooler(differences []command.PoolerDifference) {
+	codes := map[string]Code{
+		command.PoolerDown: PoolerDown, command.PoolerFiles: PoolerFiles, command.PoolerLive: PoolerLive,
+	}
+	for _, d := range differences {
+		if d.Database == "" || !s.busy[d.Database] {
+			s.found = append(s.found, Finding{Code: codes[d.Where], Subject: d.What, Want: d.Want, Has: d.Has})
+		}
+	}
+}
+
+// Named are the operations that an agent has named.
+func Named(has command.Strays) (all []id.OperationID) {
+	for _, d := range has.Databases {
+		all = append(all, d.OperationID)
+	}
+	for _, r := range has.Roles {
+		all = append(all, r.OperationID)
+	}
+	for _, c := range has.Copies {
+		all = append(all, c.OperationID)
+	}
+	for _, j := range has.Jobs {
+		all = append(all, j.OperationID)
+	}
+	for _, r := range has.Reservations {
+		all = append(all, id.OperationID(r.Of))
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(op id.OperationID) bool {
+		_, err := id.Parse[id.OperationID](string(op))
+		return err != nil
+	})
+}
