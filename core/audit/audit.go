@@ -76,6 +76,8 @@ const (
 
 	CertificateKeyCreated Action = "certificate_key.created"
 	CertificateKeyRotated Action = "certificate_key.rotated"
+
+	DoctorRepaired Action = "doctor.repaired" // a difference between a server and the metadata
 )
 
 // Actor is who acted, or on whose behalf the service did.

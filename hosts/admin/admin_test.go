@@ -334,3 +334,25 @@ func TestASchemaThatIsMissingIsSaidPlainly(t *testing.T) {
 	c := console{t: t, url: clustertest.NewDatabase(t).URL, keyring: filepath.Join(t.TempDir(), "none")}
 	c.refuses("pgherd migrate", "feature", "enable", "clone")
 }
+
+// A server that does not answer is a difference, and its line says so.
+func TestDoctorOfAServerThatIsAway(t *testing.T) {
+	c := newConsole(t)
+	if out, err := c.run("doctor"); err != nil || out != "" {
+		t.Errorf("without a server: %v, %s", err, out)
+	}
+	made := c.does("server", "add", "--name=away", "--agent-url=https://127.0.0.1:1", "--agent-secret=shared",
+		"--public-host=db.test", "--connections=0")
+	out, err := c.run("doctor", "--json", "--patience=1ms")
+	var list []map[string]any
+	check.NoError(t, json.Unmarshal([]byte(out), &list))
+	if err == nil || len(list) != 1 || list[0]["code"] != "server_unreachable" || list[0]["serverId"] != made["serverId"] {
+		t.Errorf("%v, %s", err, out)
+	}
+	if _, err := c.run("server", "disable", "--server", fmt.Sprint(made["serverId"])); err != nil {
+		t.Error(err)
+	}
+	if out, err := c.run("doctor"); err != nil || out != "" {
+		t.Errorf("without an enabled server: %v, %s", err, out)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/checkups"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
@@ -26,6 +27,7 @@ type Operator struct {
 	*roles.Overrides
 	*storage.Quotas
 	*members.Roster
+	*checkups.Checkups
 	*deletion.Unverified
 }
 
@@ -33,7 +35,7 @@ type Operator struct {
 func New(p *plane.Plane, d *deletion.Deletion) *Operator {
 	return &Operator{
 		plane: p, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p),
-		Unverified: deletion.NewUnverified(d),
+		Checkups: checkups.New(p), Unverified: deletion.NewUnverified(d),
 	}
 }
 

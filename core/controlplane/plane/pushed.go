@@ -2,6 +2,7 @@ package plane
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
@@ -56,6 +57,21 @@ func (p *Plane) Push(ctx context.Context, db id.DatabaseID, u Pushed) (err error
 		}
 	}
 	return err
+}
+
+// Resend stores what is stored of a database as something newer, and pushes it: its server does again what it believes to have
+// done. kind is that of the command.
+func (p *Plane) Resend(ctx context.Context, db id.DatabaseID, kind command.Kind) error {
+	i := slices.IndexFunc(p.pushed, func(u Pushed) bool { return u.Kind == kind })
+	u := p.pushed[i] // there is no other kind
+	err := p.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+		*u.Generation(&stored)++
+		return tx.Databases().Save(ctx, stored)
+	})
+	if err != nil {
+		return err
+	}
+	return p.Push(ctx, db, u)
 }
 
 // surpass moves what is stored past the agent's generations, unless another process has stored something newer since it was sent.

@@ -1,0 +1,152 @@
+// Package checkups compares what servers have with the metadata, on a service that works on, and repairs what can be repaired
+// without losing anything. What is a difference stands in package core/doctor.
+package checkups
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Checkups examines servers.
+type Checkups struct{ plane *plane.Plane }
+
+// New makes the use cases.
+func New(p *plane.Plane) *Checkups { return &Checkups{plane: p} }
+
+// Options say how to look.
+type Options struct {
+	// Deep reads every backup file and compares it with its checksum.
+	Deep bool
+	// Repair does what can be done about each finding.
+	Repair bool
+	// Patience is how long what differs is looked at again; by default DefaultPatience.
+	Patience time.Duration
+}
+
+// DefaultPatience is longer than an agent takes to let PgBouncer know of what is gone. What is under way changes meanwhile, and
+// is no finding.
+const DefaultPatience = 13 * time.Second
+
+// Diagnosis is a finding on a server, and what was done about it.
+type Diagnosis struct {
+	Server server.Server
+	doctor.Finding
+	Repaired bool
+	Failed   error // why a repair was not done
+}
+
+// Examine compares a server with the metadata. It looks again where something differs: a finding is what every look has shown,
+// so that it finds nothing on a server where work goes on as it should. The error is that of the metadata; a server that does
+// not answer is a finding.
+func (c *Checkups) Examine(ctx context.Context, s server.Server, o Options) ([]Diagnosis, error) {
+	found, err := c.lasting(ctx, s, o.pauses())
+	if err != nil {
+		return nil, err
+	}
+	if o.Deep {
+		damaged, err := c.sums(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, damaged...)
+	}
+	doctor.Sort(found)
+	list := make([]Diagnosis, 0, len(found))
+	for _, f := range found {
+		list = append(list, Diagnosis{Server: s, Finding: f})
+	}
+	if o.Repair {
+		return list, c.repair(ctx, s, o, list)
+	}
+	return list, nil
+}
+
+// pauses are those between looks. Most of what is under way is over after the first.
+func (o Options) pauses() []time.Duration {
+	unit := cmp.Or(o.Patience, DefaultPatience) / 13
+	return []time.Duration{unit, 3 * unit, 9 * unit}
+}
+
+// lasting looks until nothing differs or no pause is left.
+func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.Duration) ([]doctor.Finding, error) {
+	found, err := c.look(ctx, s)
+	for _, pause := range pauses {
+		if err != nil || len(found) == 0 {
+			return found, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		var now []doctor.Finding
+		now, err = c.look(ctx, s)
+		found = doctor.Lasting(found, now)
+	}
+	return found, err
+}
+
+// look compares once.
+func (c *Checkups) look(ctx context.Context, s server.Server) ([]doctor.Finding, error) {
+	l := &look{plane: c.plane, server: s, busy: map[string]bool{}}
+	l.files.Databases = map[id.DatabaseID]doctor.FilesOf{}
+	err := l.all(ctx)
+	var silent *silence
+	switch {
+	case errors.As(err, &silent) && command.RefusedFor(err, command.ReasonNoRoute):
+		return []doctor.Finding{{Code: doctor.AgentTooOld, Subject: s.Name}}, nil
+	case errors.As(err, &silent):
+		return []doctor.Finding{{Code: doctor.ServerUnreachable, Subject: s.Name}}, ctx.Err()
+	}
+	return l.found, err
+}
+
+// silence is the error of a question that an agent has not answered.
+type silence struct{ cause error }
+
+func (s *silence) Error() string { return "the agent does not answer: " + s.cause.Error() }
+func (s *silence) Unwrap() error { return s.cause }
+
+// askTime bounds one question.
+const askTime = 30 * time.Second
+
+// ask asks the agent of a server.
+func ask[R any](ctx context.Context, l *look, q command.Asking[R]) (answer R, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	agent, err := l.plane.Fleet.Agent(l.server)
+	if err == nil {
+		answer, err = ports.Ask(ctx, agent, q)
+	}
+	if err != nil {
+		return answer, &silence{err}
+	}
+	return answer, nil
+}
+
+// Patients are the servers that are worth a look: a disabled one without databases may be gone.
+func (c *Checkups) Patients(ctx context.Context) (list []server.Server, err error) {
+	return ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) (list []server.Server, err error) {
+		all, err := tx.Servers().List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		used, err := tx.Storage().Servers(ctx)
+		for _, s := range all {
+			if s.Enabled || slices.ContainsFunc(used, func(u server.Server) bool { return u.ID == s.ID }) {
+				list = append(list, s)
+			}
+		}
+		return list, err
+	})
+}

@@ -1,0 +1,229 @@
+package checkups
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/upload"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// look is one comparison of a server.
+type look struct {
+	plane  *plane.Plane
+	server server.Server
+
+	busy  map[string]bool // names of databases that work is under way on
+	files doctor.Files
+	found []doctor.Finding
+}
+
+func (l *look) all(ctx context.Context) error {
+	if err := l.databases(ctx); err != nil {
+		return err
+	}
+	if err := l.strays(ctx); err != nil {
+		return err
+	}
+	return l.listFiles(ctx)
+}
+
+// databases goes through what both sides have, part by part of the agent's list.
+func (l *look) databases(ctx context.Context) error {
+	for after, more := id.DatabaseID(""), true; more; {
+		from := after
+		if from == "" {
+			from = command.InventoryFromStart
+		}
+		part, err := ask(ctx, l, command.AskInventory{After: from})
+		if err != nil {
+			return err
+		}
+		last := id.DatabaseID("")
+		if more = part.More && len(part.Databases) > 0; more {
+			last = part.Databases[len(part.Databases)-1].DatabaseID
+		}
+		if err := l.compare(ctx, after, last, part.Databases); err != nil {
+			return err
+		}
+		after = last
+	}
+	return nil
+}
+
+// compare compares the databases in a range of IDs.
+func (l *look) compare(ctx context.Context, after, last id.DatabaseID, list []command.InventoryDatabase) error {
+	has := map[id.DatabaseID]*command.InventoryDatabase{}
+	for i := range list {
+		has[list[i].DatabaseID] = &list[i]
+	}
+	records, err := ports.Read(ctx, l.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Storage().Between(ctx, l.server.ID, after, last)
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		want, err := ports.Read(ctx, l.plane.Store, func(ctx context.Context, tx ports.Tx) (*doctor.Database, error) {
+			return l.wanted(ctx, tx, r)
+		})
+		if err != nil {
+			return err
+		}
+		l.busy[r.Name] = want.Busy
+		l.found = append(l.found, doctor.ExamineDatabase(want, has[r.ID])...)
+		delete(has, r.ID)
+	}
+	for _, d := range list {
+		if has[d.DatabaseID] != nil {
+			l.found = append(l.found, doctor.ExamineDatabase(nil, &d)...)
+		}
+	}
+	return nil
+}
+
+// wanted reads what the metadata say of a database, and of its files. What an operation or a change is under way on is read no
+// further.
+func (l *look) wanted(ctx context.Context, tx ports.Tx, r database.Record) (*doctor.Database, error) {
+	want := &doctor.Database{Record: r, Wanted: settings.Desired(r)}
+	of := doctor.FilesOf{Name: r.Name}
+	var err error
+	want.Busy, err = busy(ctx, tx, r.ID)
+	of.Busy = want.Busy
+	if err == nil && !want.Busy {
+		err = errors.Join(readLogins(ctx, tx, want), readNetworks(ctx, tx, want))
+		if err == nil {
+			of.Backups, err = tx.Backups().List(ctx, r.ID, ports.Page{})
+		}
+		if err == nil {
+			of.Names, err = tx.Backups().Names(ctx, r.ID)
+		}
+	}
+	l.files.Databases[r.ID] = of
+	return want, err
+}
+
+// busy reports whether an operation is open that is about a database, or that uses it, or a change of one of its logins.
+func busy(ctx context.Context, tx ports.Tx, db id.DatabaseID) (bool, error) {
+	_, err := tx.Operations().Open(ctx, db)
+	if errors.Is(err, ports.ErrNoRow) {
+		_, err = tx.RoleChanges().Pending(ctx, db)
+	}
+	if errors.Is(err, ports.ErrNoRow) {
+		uses, err := tx.Uses().Of(ctx, db)
+		return len(uses) > 0, err
+	}
+	return err == nil, err
+}
+
+func readLogins(ctx context.Context, tx ports.Tx, want *doctor.Database) error {
+	logins, err := tx.Logins().List(ctx, want.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range logins {
+		want.Logins = append(want.Logins, doctor.Login{
+			Login: l.Login, Username: l.Username, Verifier: l.Verifier, Generation: l.Generation,
+		})
+	}
+	want.Roles, err = tx.Roles().List(ctx, want.ID)
+	return err
+}
+
+func readNetworks(ctx context.Context, tx ports.Tx, want *doctor.Database) error {
+	entries, err := tx.Allowlist().List(ctx, want.ID)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		n, err := netip.ParsePrefix(e.CIDR)
+		if err != nil {
+			return err
+		}
+		want.Networks = append(want.Networks, n)
+	}
+	return nil
+}
+
+// strays looks at what is beside the databases.
+func (l *look) strays(ctx context.Context) error {
+	has, err := ask(ctx, l, command.AskStrays{})
+	if err != nil {
+		return err
+	}
+	of, err := ports.Read(ctx, l.plane.Store, func(ctx context.Context, tx ports.Tx) (map[id.OperationID]doctor.Operation, error) {
+		return operations(ctx, tx, has)
+	})
+	if err != nil {
+		return err
+	}
+	l.found = append(l.found, doctor.ExamineStrays(has, of, l.busy)...)
+	return nil
+}
+
+// operations are those with a record that an agent has named.
+func operations(ctx context.Context, tx ports.Tx, has command.Strays) (map[id.OperationID]doctor.Operation, error) {
+	of := map[id.OperationID]doctor.Operation{}
+	for _, op := range doctor.Named(has) {
+		o, err := tx.Operations().Get(ctx, op)
+		switch {
+		case errors.Is(err, ports.ErrNoRow):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		of[op] = doctor.Operation{Known: true, Open: !o.Status.Final(), Epoch: o.Epoch}
+	}
+	return of, nil
+}
+
+// listFiles compares the files, all at once: those of one backup may stand in two parts of the list.
+func (l *look) listFiles(ctx context.Context) error {
+	var all []command.StoredFile
+	for after, more := "", true; more; {
+		part, err := ask(ctx, l, command.AskFiles{After: after})
+		if err != nil {
+			return err
+		}
+		all = append(all, part.Files...)
+		if more = part.More && len(part.Files) > 0; more {
+			after = part.Files[len(part.Files)-1].Path
+		}
+	}
+	err := l.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		l.files.Uploads, err = uploadsOf(ctx, tx, all)
+		return err
+	})
+	if err == nil {
+		l.found = append(l.found, doctor.ExamineFiles(l.files, all)...)
+	}
+	return err
+}
+
+// uploadsOf are the records of the uploads that have a file.
+func uploadsOf(ctx context.Context, tx ports.Tx, files []command.StoredFile) (map[id.UploadID]upload.Upload, error) {
+	known := map[id.UploadID]upload.Upload{}
+	for _, f := range files {
+		db, of, isUpload := doctor.ParseUpload(f.Path)
+		if !isUpload {
+			continue
+		}
+		u, err := tx.Uploads().Get(ctx, db, of)
+		switch {
+		case errors.Is(err, ports.ErrNoRow):
+		case err != nil:
+			return nil, err
+		default:
+			known[of] = u
+		}
+	}
+	return known, nil
+}

@@ -1,0 +1,169 @@
+package checkups
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// errStays says that a repair was done, and the difference is still there.
+var errStays = errors.New("it was done, and changed nothing")
+
+// repair does what can be done about findings, and looks again. A finding is repaired when no look shows it any more. One repair
+// is often for several findings, and is done once.
+func (c *Checkups) repair(ctx context.Context, s server.Server, o Options, list []Diagnosis) error {
+	type work struct {
+		repair doctor.Repair
+		db     id.DatabaseID
+		of     string
+	}
+	outcomes := map[work]error{}
+	workOf := func(f doctor.Finding) work {
+		w := work{f.Repair(), f.DatabaseID, string(f.OperationID) + string(f.Upload) + string(f.Filename)}
+		if w.repair == doctor.RenderPooler {
+			return work{repair: w.repair}
+		}
+		return w
+	}
+	for _, d := range list {
+		w := workOf(d.Finding)
+		if _, done := outcomes[w]; done || w.repair == doctor.Nothing {
+			continue
+		}
+		outcomes[w] = c.mend(ctx, s, d.Finding)
+		c.plane.Log(ctx, "doctor.repair", d.DatabaseID, outcomes[w])
+	}
+	if len(outcomes) == 0 {
+		return nil
+	}
+	left, err := c.lasting(ctx, s, o.pauses())
+	for i, d := range list {
+		w := workOf(d.Finding)
+		switch outcome, done := outcomes[w]; {
+		case !done:
+		case outcome != nil:
+			list[i].Failed = outcome
+		case slices.ContainsFunc(left, d.Same):
+			list[i].Failed = errStays
+		default:
+			list[i].Repaired = err == nil
+		}
+	}
+	return err
+}
+
+// mend does one repair, by the commands and questions that the service has anyway, and writes it down.
+func (c *Checkups) mend(ctx context.Context, s server.Server, f doctor.Finding) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	agent, err := c.plane.Fleet.Agent(s)
+	if err != nil {
+		return err
+	}
+	if err := c.write(ctx, s, f); err != nil {
+		return err
+	}
+	switch f.Repair() {
+	case doctor.SetAccess:
+		return c.setAccess(ctx, agent, f.DatabaseID)
+	case doctor.SendSettings:
+		return c.plane.Resend(ctx, f.DatabaseID, command.Configure{}.About().Kind)
+	case doctor.SendAllowlist:
+		return c.plane.Resend(ctx, f.DatabaseID, command.SetAllowlist{}.About().Kind)
+	case doctor.RenderPooler:
+		return c.render(ctx, s)
+	case doctor.TellAccount:
+		return c.tellAccount(ctx, agent, f.DatabaseID)
+	case doctor.CloseOperation:
+		return ports.Close(ctx, agent, ports.Fence{OperationID: f.OperationID, Epoch: f.Epoch})
+	case doctor.DropUpload:
+		_, err = ports.Ask(ctx, agent, command.DropUpload{DatabaseID: f.DatabaseID, UploadID: f.Upload})
+	case doctor.RemoveFile:
+		_, err = ports.Ask(ctx, agent, command.DeleteBackup{DatabaseID: f.DatabaseID, Filename: f.Filename})
+	case doctor.Nothing:
+	}
+	return err
+}
+
+// write adds what is about to be done to the activity log, before it is done. What is about a database without a record is the
+// installation's.
+func (c *Checkups) write(ctx context.Context, s server.Server, f doctor.Finding) error {
+	return c.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		var record database.Record
+		if f.DatabaseID != "" {
+			locked, err := tx.Databases().Lock(ctx, f.DatabaseID)
+			if err != nil && !errors.Is(err, ports.ErrNoRow) {
+				return err
+			}
+			record = locked
+		}
+		return c.plane.Audit(ctx, tx, record, audit.Operator, audit.DoctorRepaired, audit.Details{
+			"serverId": string(s.ID), "code": string(f.Code), "about": f.Subject, "repair": string(f.Repair()),
+		})
+	})
+}
+
+// setAccess opens or closes a database as its status says, under a generation of its own. It ends nobody's connection. Whatever
+// is asked for meanwhile comes under a higher one, and wins.
+func (c *Checkups) setAccess(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
+	var want command.SetAccess
+	err := c.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+		switch under, err := busy(ctx, tx, db); {
+		case err != nil:
+			return err
+		case under:
+			return errBusy
+		}
+		open, settled := doctor.Open(stored.Status)
+		if !settled {
+			return errBusy
+		}
+		stored.AccessGeneration++
+		want = command.SetAccess{DatabaseID: db, Open: open, Generation: stored.AccessGeneration}
+		return tx.Databases().Save(ctx, stored)
+	})
+	if err != nil {
+		return err
+	}
+	fence := ports.Fence{OperationID: plane.NewID[id.OperationID](c.plane.Entropy), Epoch: 1}
+	return ports.Tell(ctx, agent, fence, want)
+}
+
+var errBusy = fault.New(fault.DatabaseStateConflict, "work on the database has begun since it was looked at")
+
+// render has the agent write the pooler's files: it does that with every allowlist that it is sent.
+func (c *Checkups) render(ctx context.Context, s server.Server) error {
+	records, err := ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Storage().Between(ctx, s.ID, "", "")
+	})
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(records, func(r database.Record) bool { _, settled := doctor.Open(r.Status); return settled })
+	if i < 0 {
+		return errors.New("the server has no database whose allowlist could be sent")
+	}
+	return c.plane.Resend(ctx, records[i].ID, command.SetAllowlist{}.About().Kind)
+}
+
+func (c *Checkups) tellAccount(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
+	owner := database.Ownership{DatabaseID: db}
+	err := c.plane.UpdateDatabase(ctx, db, func(_ context.Context, _ ports.Tx, stored database.Record) error {
+		owner.AccountID = stored.AccountID
+		return nil
+	})
+	if err == nil {
+		_, err = ports.Ask(ctx, agent, command.SetAccounts{Databases: []database.Ownership{owner}})
+	}
+	return err
+}
