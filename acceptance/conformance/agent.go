@@ -46,6 +46,7 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 	cases := maps.Clone(roleCases)
 	maps.Copy(cases, settingsCases)
 	maps.Copy(cases, extensionCases)
+	maps.Copy(cases, inventoryCases)
 	maps.Copy(cases, deletionCases)
 	maps.Copy(cases, map[string]func(t *testing.T, s AgentStand){
 		"connections": connectionsAreKnown,

@@ -42,6 +42,13 @@ func (w *world) quiet(t testing.TB) {
 // one less.
 func (w *world) settled(t testing.TB) {
 	t.Helper()
+	w.asRecorded(t)
+	w.wantHealthy(t)
+}
+
+// asRecorded is settled without the doctor's look.
+func (w *world) asRecorded(t testing.TB) {
+	t.Helper()
 	w.quiet(t)
 	w.swept(t)
 	known := w.databases(t)
@@ -53,6 +60,16 @@ func (w *world) settled(t testing.TB) {
 	w.checkFiles(t)
 	w.checkRecords(t)
 	w.checkChanges(t)
+}
+
+// wantHealthy asks the doctor, who finds nothing.
+func (w *world) wantHealthy(t testing.TB) {
+	t.Helper()
+	found, err := w.Doctor(soon(t))
+	noError(t, err)
+	for _, d := range found {
+		t.Errorf("doctor: %s: %s", d.Code, d.Finding)
+	}
 }
 
 // databaseRow is a database as the metadata have it, with the additional roles that stand on its server.

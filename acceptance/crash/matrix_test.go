@@ -86,7 +86,7 @@ func (k killing) run(t *testing.T, w *world) {
 	if f, ok := k.flow.(repeated); ok && k.in != inBatch {
 		f.repeat(t, w)
 	}
-	w.settled(t)
+	w.asRecorded(t)
 	k.flow.check(t, w, api)
 	w.settled(t)
 	if api != w.api {

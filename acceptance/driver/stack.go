@@ -56,7 +56,8 @@ func StackFiles() (metadataURL, keyringFile string) {
 	return theStack.real.MetadataURL(), theStack.real.KeyringFile()
 }
 
-// StopStack ends the world of real processes, if there is one. The error says what did not stop, or which log holds a secret.
+// StopStack ends the world of real processes, if there is one. The error says what the doctor has found in it, what did not stop,
+// or which log holds a secret.
 func StopStack() error {
 	r := theStack.real
 	if r == nil {
@@ -64,9 +65,26 @@ func StopStack() error {
 	}
 	var err error
 	if r.Stack != nil {
-		err = errors.Join(r.Stop(), r.secrets.inLogs(r.dir))
+		err = errors.Join(r.healthy(), r.Stop(), r.secrets.inLogs(r.dir))
 	}
 	return errors.Join(err, os.RemoveAll(r.dir))
+}
+
+// healthy asks the doctor, once the service has come up.
+func (r *realService) healthy() error {
+	if len(r.batch) < batchHosts {
+		return nil
+	}
+	ctx, cancel := soon()
+	defer cancel()
+	found, err := r.Doctor(ctx)
+	for _, d := range found {
+		if d.Notice {
+			continue
+		}
+		err = errors.Join(err, fmt.Errorf("the doctor finds %s: %s", d.Code, d.Finding))
+	}
+	return err
 }
 
 // waitTime bounds a start and a stop of any part.
