@@ -104,6 +104,14 @@ func inventoryManaged(t *testing.T, s AgentStand) {
 			t.Errorf("the pooler differs: %+v", d)
 		}
 	}
+
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Isolate{DatabaseID: want.ID}))
+	want.Status = database.Deleted
+	wantListedAs(t, s, want)
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Purge{DatabaseID: want.ID}))
+	if has := inventoryOf(t, s, want.ID); has != nil {
+		t.Errorf("what is purged is listed as %+v", has)
+	}
 }
 
 func inventorySingleLogin(t *testing.T, s AgentStand) {

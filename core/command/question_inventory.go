@@ -38,11 +38,13 @@ type InventoryDatabase struct {
 	MadeBy        id.OperationID     `json:"madeBy"`
 	AccountID     id.AccountID       `json:"accountId,omitempty"` // empty until it is told
 	Made          bool               `json:"made"`                // it has its name
-	Open          bool               `json:"open"`                // as the last SetAccess wants it
-	Closed        bool               `json:"closed"`              // Configure keeps customers out
-	Networks      []netip.Prefix     `json:"networks,omitempty"`
-	Timeouts      *Timeouts          `json:"timeouts,omitempty"`
-	ReadOnly      bool               `json:"readOnly"`
+	// Isolated is the name that it stands under while it is out of service; empty: it is in service.
+	Isolated string         `json:"isolated,omitempty"`
+	Open     bool           `json:"open"`   // as the last SetAccess wants it
+	Closed   bool           `json:"closed"` // Configure keeps customers out
+	Networks []netip.Prefix `json:"networks,omitempty"`
+	Timeouts *Timeouts      `json:"timeouts,omitempty"`
+	ReadOnly bool           `json:"readOnly"`
 	// Standing is what PostgreSQL has under the OID that the ledger knows; nil: nothing.
 	Standing *StandingDatabase `json:"standing,omitempty"`
 	Roles    []InventoryRole   `json:"roles"`

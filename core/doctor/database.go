@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -26,6 +27,8 @@ type Database struct {
 	Wanted command.Configure
 	// Busy says that an operation is open that is about it, or a change of one of its logins: nothing is said of it then.
 	Busy bool
+	// MayLack says that the server need not have it: it was never whole, and is deleted.
+	MayLack bool
 }
 
 // Login is one that came with the database. Its verifier is what PostgreSQL should have stored.
@@ -39,6 +42,7 @@ type Login struct {
 type presence struct {
 	settled bool // a database can have it without an open operation
 	open    bool // customers may log in
+	out     bool // it is out of service, under another name
 }
 
 var presences = map[database.Status]presence{
@@ -47,11 +51,15 @@ var presences = map[database.Status]presence{
 	database.Stopped:  {settled: true},
 	database.Deleting: {},
 	database.Error:    {},
+	database.Deleted:  {settled: true, out: true},
+	database.Purging:  {},
 }
 
-// Open reports whether customers may log in to a database of a status, where it has that status without an open operation.
-func Open(s database.Status) (open, settled bool) {
-	return presences[s].open, presences[s].settled
+// Open reports whether customers may log in to a database of a status, and whether it is one of a database in service that no
+// operation is open of.
+func Open(s database.Status) (open, serves bool) {
+	p := presences[s]
+	return p.open, p.settled && !p.out
 }
 
 // look collects the findings about one database.
@@ -85,6 +93,7 @@ func ExamineDatabase(want *Database, has *command.InventoryDatabase) []Finding {
 	switch {
 	case !p.settled:
 		l.say(StatusStuck, want.Name, "", string(want.Status))
+	case (has == nil || !has.Made) && want.MayLack:
 	case has == nil || !has.Made:
 		l.say(DatabaseMissing, want.Name, "", "")
 	default:
@@ -103,10 +112,13 @@ func (l *look) database(p presence) {
 	if has.AccountID != "" {
 		l.differ(AccountDiffers, want.Name, string(want.AccountID), string(has.AccountID))
 	}
+	l.differ(ServiceDiffers, want.Name, service(p.out), service(has.Isolated != ""))
 	l.differ(AccessDiffers, want.Name, openness(p.open), openness(has.Open))
-	l.differ(AllowlistDiffers, want.Name, networks(want.Networks), networks(has.Networks))
-	l.differ(SettingsDiffer, want.Name, settings(want.Wanted.Timeouts, want.Wanted.ReadOnly, want.Wanted.Closed),
-		settings(has.Timeouts, has.ReadOnly, has.Closed))
+	if !p.out { // what was changed last is sent when it is back
+		l.differ(AllowlistDiffers, want.Name, networks(want.Networks), networks(has.Networks))
+		l.differ(SettingsDiffer, want.Name, settings(want.Wanted.Timeouts, want.Wanted.ReadOnly, want.Wanted.Closed),
+			settings(has.Timeouts, has.ReadOnly, has.Closed))
+	}
 	l.standing()
 }
 
@@ -120,12 +132,10 @@ func (l *look) standing() {
 		l.say(DatabaseGone, name, "", "")
 		return
 	}
-	l.differ(DatabaseRenamed, "in PostgreSQL "+name, name, has.Name)
+	l.differ(DatabaseRenamed, "in PostgreSQL "+name, cmp.Or(l.has.Isolated, name), has.Name)
 	l.differ(DatabaseOwner, name, database.RoleNames(l.want.ID, name).Holder, has.Owner)
 	l.differ(LimitDiffers, name, strconv.Itoa(databaseLimit(l.has.ConnectionCap)), strconv.Itoa(has.ConnectionLimit))
-	if !has.AllowConnections {
-		l.say(Unconnectable, name, "", "")
-	}
+	l.differ(ConnectionsDiffer, name, openness(l.has.Isolated == ""), openness(has.AllowConnections))
 	l.differ(PublicRights, name, "", strings.Join(has.PublicRights, ", "))
 	l.differ(OwnerRights, name, strings.Join(ownerRights, ", "), strings.Join(has.LoginRights, ", "))
 	// What an administrator has set of what the service does not set is left alone.
@@ -141,6 +151,13 @@ func databaseLimit(connections int) int {
 		return -1
 	}
 	return connections + database.SpareConnections
+}
+
+func service(out bool) string {
+	if out {
+		return "out of service"
+	}
+	return "in service"
 }
 
 func openness(open bool) string {

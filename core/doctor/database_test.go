@@ -104,6 +104,18 @@ func standing() []command.InventoryRole {
 	}
 }
 
+// isolate is what a deletion leaves.
+func isolate(w *Database, h *command.InventoryDatabase) {
+	w.Status, h.Open, h.Isolated = database.Deleted, false, "deleted_1"
+	h.Standing.Name, h.Standing.AllowConnections = "deleted_1", false
+	for i := range h.Roles {
+		h.Roles[i].Standing.MayLogIn = false
+		if h.Roles[i].Gate != "" {
+			h.Roles[i].Gate = command.GateClosed
+		}
+	}
+}
+
 // change is damage to one side; find is a role of the agent's by its name.
 type change func(want *Database, has *command.InventoryDatabase, find func(name string) *command.InventoryRole)
 
@@ -139,7 +151,7 @@ var damages = []struct {
 	}, []Code{LimitDiffers}},
 	{"no connections", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		h.Standing.AllowConnections = false
-	}, []Code{Unconnectable}},
+	}, []Code{ConnectionsDiffer}},
 	{"rights of everybody", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		h.Standing.PublicRights = []string{"connect", "temporary"}
 	}, []Code{PublicRights}},
@@ -207,6 +219,21 @@ var damages = []struct {
 	{"a stopped database that is open", func(w *Database, _ *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		w.Status = database.Stopped
 	}, []Code{AccessDiffers, GateDiffers, LoginDiffers}},
+	{"a deleted database", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		w.Networks = nil // a change that was not sent yet
+		isolate(w, h)
+	}, nil},
+	{"a deleted database that can be connected to", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		isolate(w, h)
+		h.Standing.AllowConnections = true
+	}, []Code{ConnectionsDiffer}},
+	{"a database out of service", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		isolate(w, h)
+		w.Status = database.Stopped
+	}, []Code{ServiceDiffers}},
+	{"a deleted database that was never whole", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		w.Status, w.MayLack, h.Made = database.Deleted, true, false
+	}, nil},
 	{"a database closed for its size", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		w.Wanted.Closed, h.Closed = true, true
 		for i := range h.Roles {

@@ -37,23 +37,24 @@ const (
 	AgentTooOld       Code = "agent_too_old"
 	ListCut           Code = "list_cut"
 
-	StatusStuck      Code = "status_stuck"
-	DatabaseMissing  Code = "database_missing"
-	DatabaseUnknown  Code = "database_unknown"
-	DatabaseGone     Code = "database_gone"
-	DatabaseRenamed  Code = "database_renamed"
-	DatabaseOwner    Code = "database_owner"
-	RoleModelDiffers Code = "role_model_differs"
-	CapDiffers       Code = "cap_differs"
-	LimitDiffers     Code = "limit_differs"
-	Unconnectable    Code = "unconnectable"
-	PublicRights     Code = "public_rights"
-	OwnerRights      Code = "owner_rights"
-	AccountDiffers   Code = "account_differs"
-	AccessDiffers    Code = "access_differs"
-	AllowlistDiffers Code = "allowlist_differs"
-	SettingsDiffer   Code = "settings_differ"
-	SettingDiffers   Code = "setting_differs"
+	StatusStuck       Code = "status_stuck"
+	DatabaseMissing   Code = "database_missing"
+	DatabaseUnknown   Code = "database_unknown"
+	DatabaseGone      Code = "database_gone"
+	DatabaseRenamed   Code = "database_renamed"
+	DatabaseOwner     Code = "database_owner"
+	RoleModelDiffers  Code = "role_model_differs"
+	CapDiffers        Code = "cap_differs"
+	LimitDiffers      Code = "limit_differs"
+	ServiceDiffers    Code = "service_differs"
+	ConnectionsDiffer Code = "connections_differ"
+	PublicRights      Code = "public_rights"
+	OwnerRights       Code = "owner_rights"
+	AccountDiffers    Code = "account_differs"
+	AccessDiffers     Code = "access_differs"
+	AllowlistDiffers  Code = "allowlist_differs"
+	SettingsDiffer    Code = "settings_differ"
+	SettingDiffers    Code = "setting_differs"
 
 	RoleMissing          Code = "role_missing"
 	RoleGone             Code = "role_gone"
@@ -109,7 +110,8 @@ var Kinds = []Kind{
 	{RoleModelDiffers, "the ledger has another role model", Nothing},
 	{CapDiffers, "the ledger has another connection cap", Nothing},
 	{LimitDiffers, "PostgreSQL's connection limit of the database is another", Nothing},
-	{Unconnectable, "PostgreSQL allows no connection to the database", Nothing},
+	{ServiceDiffers, "the agent has the database in service or out of it, otherwise than its status says", Nothing},
+	{ConnectionsDiffer, "PostgreSQL says otherwise whether it allows connections to the database", Nothing},
 	{PublicRights, "everybody has rights on the database", Nothing},
 	{OwnerRights, "the owner login has other rights on the database than it was given", Nothing},
 	{AccountDiffers, "the agent takes the database for another account's", TellAccount},

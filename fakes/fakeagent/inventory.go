@@ -35,12 +35,17 @@ func (d *databaseState) inventory() command.InventoryDatabase {
 	if d.cap > 0 {
 		limit = d.cap + database.SpareConnections
 	}
+	stands, isolated := d.name, ""
+	if d.isolated {
+		stands = isolatedName(d.id)
+		isolated = stands
+	}
 	found := command.InventoryDatabase{
 		DatabaseID: d.id, Name: d.name, RoleModel: d.model, ConnectionCap: d.cap, MadeBy: d.madeBy, AccountID: d.account,
-		Made: true, Open: d.open, Closed: d.settings.Closed, Networks: slices.Clone(d.networks), Timeouts: d.settings.Timeouts,
+		Made: true, Isolated: isolated, Open: d.open, Closed: d.settings.Closed, Networks: slices.Clone(d.networks), Timeouts: d.settings.Timeouts,
 		ReadOnly: d.settings.ReadOnly,
 		Standing: &command.StandingDatabase{
-			Name: d.name, Owner: names.Holder, ConnectionLimit: limit, AllowConnections: true,
+			Name: stands, Owner: names.Holder, ConnectionLimit: limit, AllowConnections: !d.isolated,
 			LoginRights: []string{"connect", "create", "temporary"}, Settings: storedSettings(d.settings),
 		},
 	}
@@ -149,7 +154,7 @@ func (s *Server) strays() (found command.Strays) {
 			continue
 		}
 		found.Copies = append(found.Copies, command.InventoryCopy{
-			Name: "restore_" + id.Compact(op), Purpose: "restore", OperationID: op, DatabaseID: r.upload.database, Wanted: true,
+			Name: "restore_" + id.Compact(op), Purpose: "restore", OperationID: op, DatabaseID: r.database, Wanted: true,
 		})
 	}
 	for op, j := range s.jobs {

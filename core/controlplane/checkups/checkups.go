@@ -6,11 +6,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -138,12 +138,15 @@ func ask[R any](ctx context.Context, l *look, q command.Asking[R]) (answer R, er
 func (c *Checkups) Patients(ctx context.Context) (list []server.Server, err error) {
 	return ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) (list []server.Server, err error) {
 		all, err := tx.Servers().List(ctx)
-		if err != nil {
-			return nil, err
-		}
-		used, err := tx.Storage().Servers(ctx)
 		for _, s := range all {
-			if s.Enabled || slices.ContainsFunc(used, func(u server.Server) bool { return u.ID == s.ID }) {
+			if err != nil {
+				return nil, err
+			}
+			var has []database.Record // deleted ones, too
+			if !s.Enabled {
+				has, err = tx.Storage().Between(ctx, s.ID, "", "")
+			}
+			if s.Enabled || len(has) > 0 {
 				list = append(list, s)
 			}
 		}

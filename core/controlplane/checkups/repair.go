@@ -124,8 +124,8 @@ func (c *Checkups) setAccess(ctx context.Context, agent ports.Agent, db id.Datab
 		case under:
 			return errBusy
 		}
-		open, settled := doctor.Open(stored.Status)
-		if !settled {
+		open, serves := doctor.Open(stored.Status)
+		if !serves {
 			return errBusy
 		}
 		stored.AccessGeneration++
@@ -149,7 +149,7 @@ func (c *Checkups) render(ctx context.Context, s server.Server) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(records, func(r database.Record) bool { _, settled := doctor.Open(r.Status); return settled })
+	i := slices.IndexFunc(records, func(r database.Record) bool { _, serves := doctor.Open(r.Status); return serves })
 	if i < 0 {
 		return errors.New("the server has no database whose allowlist could be sent")
 	}
