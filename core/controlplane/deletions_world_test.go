@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,16 @@ func (w *world) purged(cp *controlplane.ControlPlane) {
 	w.work(cp)
 }
 
+// isolated counts the databases that are out of service.
+func (w *world) isolated() (n int) {
+	for _, name := range w.server.Databases() {
+		if strings.HasPrefix(name, "deleted_") {
+			n++
+		}
+	}
+	return n
+}
+
 // inStore changes what is stored.
 func (w *world) inStore(change func(ctx context.Context, tx ports.Tx) error) {
 	w.t.Helper()
@@ -131,10 +142,11 @@ func (w *world) wantLive(files int) {
 	w.t.Helper()
 	equal(w.t, "log-ins", w.logsIn(w.latest), true)
 	equal(w.t, "table", w.server.HasTable("shop", "kept"), true)
-	equal(w.t, "isolated", w.server.Isolated(), 0)
+	equal(w.t, "isolated", w.isolated(), 0)
 	equal(w.t, "files", w.server.Files(), files)
 	equal(w.t, "tombstones", len(w.tombstones()), 0)
 	equal(w.t, "backups", len(w.backups(w.reached(w.source()))), files)
+	w.wantFindings()
 	must(w.Backups.Start(w.ctx, w.reached(w.source())))(w.t)
 }
 
@@ -143,7 +155,8 @@ func (w *world) wantDeleted() deletion.Shown {
 	w.t.Helper()
 	equal(w.t, "databases", w.databases(), 0)
 	equal(w.t, "log-ins", w.logsIn(w.latest), false)
-	equal(w.t, "isolated", w.server.Isolated(), 1)
+	equal(w.t, "isolated", w.isolated(), 1)
+	w.wantFindings()
 	s := w.tombstone()
 	equal(w.t, "recovery status", s.Status, rule.Recoverable)
 	equal(w.t, "downloadable", s.Downloadable, true)
@@ -162,6 +175,7 @@ func (w *world) wantPurged() {
 	equal(w.t, "tombstones", len(w.tombstones()), 0)
 	equal(w.t, "databases of the server", len(w.server.Databases()), 0)
 	equal(w.t, "files", w.server.Files(), 0)
+	w.wantFindings()
 	made, err := w.Databases.Create(w.ctx, w.caller, request("shop"))
 	ok(w.t, err)
 	equal(w.t, "log-ins of another of the name", w.server.CanLogIn(customer, "shop", made.Username, made.Password), true)

@@ -223,7 +223,7 @@ var damages = []struct {
 		w.Networks = nil // a change that was not sent yet
 		isolate(w, h)
 	}, nil},
-	{"a deleted database that can be connected to", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+	{"a deleted database that is open", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		isolate(w, h)
 		h.Standing.AllowConnections = true
 	}, []Code{ConnectionsDiffer}},
@@ -231,7 +231,7 @@ var damages = []struct {
 		isolate(w, h)
 		w.Status = database.Stopped
 	}, []Code{ServiceDiffers}},
-	{"a deleted database that was never whole", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+	{"a deleted one that was never whole", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		w.Status, w.MayLack, h.Made = database.Deleted, true, false
 	}, nil},
 	{"a database closed for its size", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {

@@ -42,8 +42,8 @@ func (d *databaseState) inventory() command.InventoryDatabase {
 	}
 	found := command.InventoryDatabase{
 		DatabaseID: d.id, Name: d.name, RoleModel: d.model, ConnectionCap: d.cap, MadeBy: d.madeBy, AccountID: d.account,
-		Made: true, Isolated: isolated, Open: d.open, Closed: d.settings.Closed, Networks: slices.Clone(d.networks), Timeouts: d.settings.Timeouts,
-		ReadOnly: d.settings.ReadOnly,
+		Made: true, Isolated: isolated, Open: d.open, Closed: d.settings.Closed, Networks: slices.Clone(d.networks),
+		Timeouts: d.settings.Timeouts, ReadOnly: d.settings.ReadOnly,
 		Standing: &command.StandingDatabase{
 			Name: stands, Owner: names.Holder, ConnectionLimit: limit, AllowConnections: !d.isolated,
 			LoginRights: []string{"connect", "create", "temporary"}, Settings: storedSettings(d.settings),

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -98,6 +99,11 @@ func (l *look) wanted(ctx context.Context, tx ports.Tx, r database.Record) (*doc
 	var err error
 	want.Busy, err = busy(ctx, tx, r.ID)
 	of.Busy = want.Busy
+	if err == nil && r.Status == database.Deleted {
+		var scene deletion.Scene
+		scene, err = tx.Deletions().Get(ctx, r.ID)
+		want.MayLack = scene.Tombstone.StatusBefore == database.Error
+	}
 	if err == nil && !want.Busy {
 		err = errors.Join(readLogins(ctx, tx, want), readNetworks(ctx, tx, want))
 		if err == nil {
