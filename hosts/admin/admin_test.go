@@ -349,6 +349,11 @@ func TestDoctorOfAServerThatIsAway(t *testing.T) {
 	if err == nil || len(list) != 1 || list[0]["code"] != "server_unreachable" || list[0]["serverId"] != made["serverId"] {
 		t.Errorf("%v, %s", err, out)
 	}
+	bare := c
+	bare.keyring = ""
+	if out, err := bare.run("doctor", "--patience=1ms"); err == nil || !strings.Contains(out, "needs the key ring") {
+		t.Errorf("without the key ring: %v, %s", err, out)
+	}
 	if _, err := c.run("server", "disable", "--server", fmt.Sprint(made["serverId"])); err != nil {
 		t.Error(err)
 	}

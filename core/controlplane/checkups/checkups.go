@@ -98,9 +98,13 @@ func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.D
 
 // look compares once.
 func (c *Checkups) look(ctx context.Context, s server.Server) ([]doctor.Finding, error) {
-	l := &look{plane: c.plane, server: s, busy: map[string]bool{}}
+	agent, err := c.plane.Fleet.Agent(s)
+	if err != nil { // as where its secret cannot be read
+		return []doctor.Finding{{Code: doctor.ServerUnreachable, Subject: s.Name, Has: err.Error()}}, nil
+	}
+	l := &look{plane: c.plane, server: s, agent: agent, busy: map[string]bool{}}
 	l.files.Databases = map[id.DatabaseID]doctor.FilesOf{}
-	err := l.all(ctx)
+	err = l.all(ctx)
 	var silent *silence
 	switch {
 	case errors.As(err, &silent) && command.RefusedFor(err, command.ReasonNoRoute):
@@ -124,11 +128,7 @@ const askTime = 30 * time.Second
 func ask[R any](ctx context.Context, l *look, q command.Asking[R]) (answer R, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	agent, err := l.plane.Fleet.Agent(l.server)
-	if err == nil {
-		answer, err = ports.Ask(ctx, agent, q)
-	}
-	if err != nil {
+	if answer, err = ports.Ask(ctx, l.agent, q); err != nil {
 		return answer, &silence{err}
 	}
 	return answer, nil

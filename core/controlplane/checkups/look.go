@@ -21,6 +21,7 @@ import (
 type look struct {
 	plane  *plane.Plane
 	server server.Server
+	agent  ports.Agent
 
 	busy  map[string]bool // names of databases that work is under way on
 	files doctor.Files
