@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
@@ -80,8 +81,8 @@ func (o Options) pauses() []time.Duration {
 // lasting looks until nothing differs or no pause is left.
 func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.Duration) ([]doctor.Finding, error) {
 	found, err := c.look(ctx, s)
-	for _, pause := range pauses {
-		if err != nil || len(found) == 0 {
+	for i, pause := range pauses {
+		if err != nil || len(found) == 0 || i > 0 && !slices.ContainsFunc(found, differs) {
 			return found, err
 		}
 		select {
@@ -95,6 +96,9 @@ func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.D
 	}
 	return found, err
 }
+
+// differs reports whether a finding is more than a notice, for which nobody waits.
+func differs(f doctor.Finding) bool { return !f.Code.Notice() }
 
 // look compares once.
 func (c *Checkups) look(ctx context.Context, s server.Server) ([]doctor.Finding, error) {
