@@ -104,7 +104,8 @@ func differs(f doctor.Finding) bool { return !f.Code.Notice() }
 func (c *Checkups) look(ctx context.Context, s server.Server) ([]doctor.Finding, error) {
 	agent, err := c.plane.Fleet.Agent(s)
 	if err != nil { // as where its secret cannot be read
-		return []doctor.Finding{{Code: doctor.ServerUnreachable, Subject: s.Name, Has: err.Error()}}, nil
+		away := doctor.Finding{Code: doctor.ServerUnreachable, Subject: s.Name, Has: err.Error()}
+		return []doctor.Finding{away}, nil //nolint:nilerr // it is the finding
 	}
 	l := &look{plane: c.plane, server: s, agent: agent, busy: map[string]bool{}}
 	l.files.Databases = map[id.DatabaseID]doctor.FilesOf{}
