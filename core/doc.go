@@ -24,6 +24,7 @@
 //	event         the catalogue of operation events and their payload
 //	lease         a dispatcher's right to make the next attempt
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule
+//	citoken       which tokens of CI systems may be exchanged for preview CI keys
 //	mail          invitation mails: their machine, lease, schedule, bounds and text
 //	audit         the activity log
 //	health        healthy or degraded

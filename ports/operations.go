@@ -67,6 +67,8 @@ type Audit interface {
 	List(ctx context.Context, db id.DatabaseID, p Page) ([]audit.Entry, error)
 	// OfInstallation returns the entries about no account and no database, newest first.
 	OfInstallation(ctx context.Context, p Page) ([]audit.Entry, error)
+	// OfAccount returns the entries about an account and no database, newest first.
+	OfAccount(ctx context.Context, a id.AccountID, p Page) ([]audit.Entry, error)
 }
 
 // Outbox keeps events until they are delivered. An event is added in the transaction that makes its operation final.

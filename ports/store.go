@@ -27,6 +27,8 @@ type Tx interface {
 	Members() Members
 	Invitations() Invitations
 	Keys() Keys
+	Namespaces() Namespaces
+	Trusts() Trusts
 	Databases() Databases
 	Logins() Logins
 	Roles() Roles

@@ -20,6 +20,7 @@ func Admissions(t *testing.T, m Metadata) {
 		{"a bucket decides as the core does", bucketIsTheCores},
 		{"buckets of keys and classes are apart", bucketsAreApart},
 		{"nobody drains the bucket of a key that he does not know", bucketIsGuarded},
+		{"an expired key lets nobody in, and its bucket is not touched", expiredKeyIsShut},
 		{"50 parallel requests take exactly what is there", parallelTakesAreExact},
 		{"a clock that was moved back shuts no bucket for long", clockMovedBack},
 		{"the last use of a key only grows", lastUseGrows},
@@ -141,10 +142,10 @@ func bucketIsGuarded(w *world) {
 	guessed.Hash = make([]byte, 32)
 	for range 10 {
 		a := w.admit(guessed, epoch)
-		if a.Key.Accepts([32]byte(guessed.Hash)) {
+		if a.Key.Accepts([32]byte(guessed.Hash), epoch) {
 			w.Error("a guessed secret is accepted")
 		}
-		if a = w.admit(revoked, epoch); a.Key.Accepts([32]byte(revoked.Hash)) {
+		if a = w.admit(revoked, epoch); a.Key.Accepts([32]byte(revoked.Hash), epoch) {
 			w.Error("a revoked key is accepted")
 		}
 	}
@@ -152,6 +153,21 @@ func bucketIsGuarded(w *world) {
 	revoked.RevokedAt = nil
 	w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, revoked))
 	w.equal("what is left of the revoked key's", w.admit(revoked, epoch).Decision.Remaining, 5)
+}
+
+func expiredKeyIsShut(w *world) {
+	k := w.addCIKey(w.addNamespace("main"), 0)
+	for what, now := range map[string]time.Time{"at its end": *k.ExpiresAt, "after it": k.ExpiresAt.Add(time.Hour)} {
+		if a := w.admit(k, now); a.Key.Accepts([32]byte(k.Hash), now) || a.Decision.Allowed {
+			w.Errorf("%s it is accepted: %+v", what, a.Decision)
+		}
+		if a := w.reserve(k, now); a.Key.Accepts([32]byte(k.Hash), now) || a.Decision.Allowed {
+			w.Errorf("%s it reserves: %+v", what, a.Decision)
+		}
+	}
+	just := k.ExpiresAt.Add(-time.Microsecond)
+	w.equal("what is left just before its end", w.admit(k, just).Decision.Remaining, 5)
+	w.equal("what is left of the window", w.reserve(k, just).Decision.Remaining, 5)
 }
 
 func parallelTakesAreExact(w *world) {

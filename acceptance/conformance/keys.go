@@ -84,9 +84,11 @@ func namespaceBindsKeys(w *world) {
 	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, n))
 	w.equal("the namespace", read(w, ports.Tx.Keys, ports.Keys.Namespace, n.ID), n)
 	_, c := account.NewKey(account.CIKey, randomBase62())
+	until := minutes(60)
 	k := account.Key{
 		ID: c.ID, Kind: account.CIKey, AccountID: w.account.ID, UserID: w.user.ID, NamespaceID: n.ID, Label: "ci",
-		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch,
+		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch, ExpiresAt: &until, TrustID: newID[id.TrustID](),
+		Issuer: "https://ci.example.org", Subject: "repo:acme/shop:pull_request",
 	}
 	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
 	w.equal("the CI key", getKey(w, k.ID), k)

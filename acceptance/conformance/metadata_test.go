@@ -35,6 +35,7 @@ func TestAccounts(t *testing.T)       { eachStore(t, conformance.Accounts) }
 func TestMembers(t *testing.T)        { eachStore(t, conformance.Members) }
 func TestInvitations(t *testing.T)    { eachStore(t, conformance.Invitations) }
 func TestKeys(t *testing.T)           { eachStore(t, conformance.Keys) }
+func TestNamespaces(t *testing.T)     { eachStore(t, conformance.Namespaces) }
 func TestDatabases(t *testing.T)      { eachStore(t, conformance.Databases) }
 func TestVisibility(t *testing.T)     { eachStore(t, conformance.Visibility) }
 func TestLogins(t *testing.T)         { eachStore(t, conformance.Logins) }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
@@ -115,6 +116,9 @@ func viewCannotWrite(w *world) {
 		"Add invitation":  writing(ports.Tx.Invitations, ports.Invitations.Add, w.invitation(r.ID, "x@example.com")),
 		"Save invitation": writing(ports.Tx.Invitations, ports.Invitations.Save, w.invitation(r.ID, "x@example.com")),
 		"Forget":          writing2(ports.Tx.Invitations, ports.Invitations.Forget, epoch, 1),
+		"Spend":           reading(ports.Tx.Trusts, ports.Trusts.Spend, spent(1, epoch)),
+		"Add trust":       writing(ports.Tx.Trusts, ports.Trusts.Add, citoken.Trust{}),
+		"Remove trust":    writing2(ports.Tx.Trusts, ports.Trusts.Remove, newID[id.TrustID](), epoch),
 		"Add database":    writing(ports.Tx.Databases, ports.Databases.Add, w.record("x-1")),
 		"Lock":            reading(ports.Tx.Databases, ports.Databases.Lock, r.ID),
 		"Save":            writing(ports.Tx.Databases, ports.Databases.Save, r),

@@ -74,7 +74,7 @@ func windowIsGuarded(w *world) {
 	guessed := k
 	guessed.Hash = make([]byte, 32)
 	for range 10 {
-		if a := w.reserve(guessed, epoch); a.Key.Accepts([32]byte(guessed.Hash)) || a.Decision.Allowed {
+		if a := w.reserve(guessed, epoch); a.Key.Accepts([32]byte(guessed.Hash), epoch) || a.Decision.Allowed {
 			w.Error("a guessed secret is accepted")
 		}
 	}

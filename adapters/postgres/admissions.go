@@ -22,11 +22,15 @@ var (
 		FROM api_keys t JOIN accounts a ON a.id = t.account_id
 		WHERE t.id = `
 
+	// usableAt2 is the rest of account.Key.Accepts, at the time $2, in microseconds.
+	usableAt2 = `k.revoked_at IS NULL AND (k.expires_at IS NULL OR
+		k.expires_at > timestamptz 'epoch' + $2::bigint * interval '1 microsecond')`
+
 	find = written(found + `$1`)
-	// The bucket is touched only where the presented hash is the stored one and the key is not revoked.
+	// The bucket is touched only where the presented hash is the stored one and the key is neither revoked nor expired.
 	findAndLease = written(`
 		WITH k AS (` + found + `$8),
-		leased AS (` + leaseWhere(`SELECT FROM k WHERE k.hash = $9 AND k.revoked_at IS NULL`) + `)
+		leased AS (` + leaseWhere(`SELECT FROM k WHERE k.hash = $9 AND `+usableAt2) + `)
 		SELECT k.*, coalesce(leased.tat, 0) AS tat, coalesce(leased.lower, 0) AS lower, coalesce(leased.upper, 0) AS upper
 		FROM k LEFT JOIN leased ON true`)
 	take        = written(leaseWhere(`SELECT`))

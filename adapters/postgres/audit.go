@@ -32,6 +32,10 @@ var (
 				OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
 )
 
+var auditOfAccount = define(auditTable.read().
+	Where("t.account_id = ? AND t.database_id IS NULL AND (t.at, t.id) < (?, ?)").
+	OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
+
 type auditEntries struct{ session }
 
 func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
@@ -50,6 +54,11 @@ func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) 
 
 func (a auditEntries) OfInstallation(ctx context.Context, p ports.Page) ([]audit.Entry, error) {
 	rows, err := pageOf[auditRow](ctx, a.session, auditOfInstallation, backward, p)
+	return entriesOf(rows, err)
+}
+
+func (a auditEntries) OfAccount(ctx context.Context, of id.AccountID, p ports.Page) ([]audit.Entry, error) {
+	rows, err := pageOf[auditRow](ctx, a.session, auditOfAccount, backward, p, of)
 	return entriesOf(rows, err)
 }
 

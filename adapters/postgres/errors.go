@@ -15,6 +15,7 @@ import (
 	"github.com/lib/pq/pqerror"
 
 	"github.com/pgherd/pgherd/core/certificate"
+	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/ports"
@@ -26,6 +27,7 @@ var broken = map[string]func() error{
 	"users_email_any_case":           func() error { return fault.Invalid("email", "is in use") },
 	"accounts_owner_unique":          func() error { return fault.Invalid("owner", "owns an account already") },
 	"ci_namespaces_name_unique":      func() error { return fault.Invalid("name", "is in use") },
+	"ci_trusts_unique":               citoken.ErrTrusted,
 	"servers_name_unique":            func() error { return fault.Invalid("name", "is in use") },
 	"databases_name_unique":          database.ErrNameTaken,
 	"operations_one_open":            errOperationOpen,

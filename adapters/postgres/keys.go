@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	keyTable       = tableOf[account.Key]("api_keys").withOptional("namespace_id")
+	keyTable       = tableOf[account.Key]("api_keys").withOptional("namespace_id", "trust_id")
 	namespaceTable = tableOf[account.Namespace]("ci_namespaces")
 )
 

@@ -71,6 +71,8 @@ func (s session) Accounts() ports.Accounts             { return accounts{s} }
 func (s session) Members() ports.Members               { return members{s} }
 func (s session) Invitations() ports.Invitations       { return invitations{s} }
 func (s session) Keys() ports.Keys                     { return keys{s} }
+func (s session) Namespaces() ports.Namespaces         { return namespaces{s} }
+func (s session) Trusts() ports.Trusts                 { return trusts{s} }
 func (s session) Databases() ports.Databases           { return databases{s} }
 func (s session) Logins() ports.Logins                 { return logins{s} }
 func (s session) Roles() ports.Roles                   { return roles{s} }

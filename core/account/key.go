@@ -39,7 +39,7 @@ const (
 // Scope says what a key reaches. It never changes (spec, "Versioning").
 type Scope string
 
-// The scopes.
+// The scopes. A CI key reaches none of the account's databases as such: it is stored as one of selected databases, without any.
 const (
 	FullAccount       Scope = "full"
 	SelectedDatabases Scope = "selected"
@@ -58,6 +58,11 @@ type Key struct {
 	CreatedAt   time.Time      `db:"created_at"`
 	LastUsedAt  *time.Time     `db:"last_used_at"`
 	RevokedAt   *time.Time     `db:"revoked_at"`
+	ExpiresAt   *time.Time     `db:"expires_at"` // nil: never
+	// CI keys that were exchanged for a token: by what trust, and whose the token was.
+	TrustID id.TrustID `db:"trust_id"`
+	Issuer  string     `db:"issuer"`
+	Subject string     `db:"subject"`
 }
 
 // Namespace binds preview CI keys to one account and keeps the previews of different pipelines apart.
@@ -66,16 +71,23 @@ type Namespace struct {
 	AccountID id.AccountID   `db:"account_id"`
 	Name      string         `db:"name"`
 	CreatedAt time.Time      `db:"created_at"`
+	RevokedAt *time.Time     `db:"revoked_at"`
 }
 
 // Prefix is the part of the key that may be shown.
 func (k Key) Prefix() string { return prefixOf(k.Kind) + "_" + string(k.ID) }
 
-// Accepts compares the presented key with the stored hash in constant time. A revoked key accepts nothing.
-func (k Key) Accepts(hash [32]byte) bool {
+// Accepts compares the presented key with the stored hash in constant time. A revoked or expired key accepts nothing.
+func (k Key) Accepts(hash [32]byte, now time.Time) bool {
 	same := subtle.ConstantTimeCompare(k.Hash, hash[:]) == 1
-	return same && k.RevokedAt == nil
+	return same && k.RevokedAt == nil && !k.Expired(now)
 }
+
+// Expired reports whether the time of a key is over.
+func (k Key) Expired(now time.Time) bool { return k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) }
+
+// Exchanged reports whether a token was exchanged for the key.
+func (k Key) Exchanged() bool { return k.TrustID != "" }
 
 // Credential is a presented key that is well formed.
 type Credential struct {
@@ -104,7 +116,7 @@ func ParseKey(text string) (Credential, error) {
 	return Credential{Kind: kind, ID: id.KeyID(rest[:keyIDLength]), Hash: sha256.Sum256([]byte(text))}, nil
 }
 
-// ErrUnauthorized is the one answer to a missing, malformed, unknown, replaced or revoked key.
+// ErrUnauthorized is the one answer to a missing, malformed, unknown, replaced, revoked or expired key.
 func ErrUnauthorized() error { return fault.New(fault.Unauthorized, "a valid API key is required") }
 
 // ValidateLabel checks the label of a key: 1-64 characters, no control characters.

@@ -128,6 +128,7 @@ func TestAccepts(t *testing.T) {
 	_, c := NewKey(AccountKey, sample)
 	_, other := NewKey(AccountKey, strings.Repeat("x", KeyCharacters))
 	now := time.Unix(0, 0)
+	later, before := now.Add(1), now.Add(-1)
 	cases := map[string]struct {
 		key  Key
 		hash [32]byte
@@ -136,12 +137,15 @@ func TestAccepts(t *testing.T) {
 		"its own":       {Key{Hash: c.Hash[:]}, c.Hash, true},
 		"another's":     {Key{Hash: c.Hash[:]}, other.Hash, false},
 		"revoked":       {Key{Hash: c.Hash[:], RevokedAt: &now}, c.Hash, false},
+		"ends later":    {Key{Hash: c.Hash[:], ExpiresAt: &later}, c.Hash, true},
+		"ends now":      {Key{Hash: c.Hash[:], ExpiresAt: &now}, c.Hash, false},
+		"has ended":     {Key{Hash: c.Hash[:], ExpiresAt: &before}, c.Hash, false},
 		"no hash":       {Key{}, c.Hash, false},
 		"half the hash": {Key{Hash: c.Hash[:16]}, c.Hash, false},
 		"zero hash":     {Key{}, [32]byte{}, false},
 	}
 	for name, v := range cases {
-		if got := v.key.Accepts(v.hash); got != v.want {
+		if got := v.key.Accepts(v.hash, now); got != v.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -26,6 +26,7 @@ type (
 	AuditID          string
 	CertificateKeyID string
 	UploadID         string
+	TrustID          string
 )
 
 // KeyID is the visible part of an API key: 8 base62 characters.

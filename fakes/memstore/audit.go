@@ -31,6 +31,10 @@ func (a auditEntries) OfInstallation(ctx context.Context, p ports.Page) ([]audit
 	return a.having(ctx, p, func(e audit.Entry) bool { return e.DatabaseID == "" && e.AccountID == "" })
 }
 
+func (a auditEntries) OfAccount(ctx context.Context, of id.AccountID, p ports.Page) ([]audit.Entry, error) {
+	return a.having(ctx, p, func(e audit.Entry) bool { return e.DatabaseID == "" && e.AccountID == of })
+}
+
 func (a auditEntries) having(ctx context.Context, p ports.Page, match func(audit.Entry) bool) ([]audit.Entry, error) {
 	return read(ctx, a.session, func(s *state) ([]audit.Entry, error) {
 		list := s.audit.having(match, nil)

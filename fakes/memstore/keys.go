@@ -54,11 +54,13 @@ func (k keys) Get(ctx context.Context, key id.KeyID) (account.Key, error) {
 
 func (k keys) List(ctx context.Context, of id.AccountID) ([]account.Key, error) {
 	return read(ctx, k.session, func(s *state) ([]account.Key, error) {
-		list := s.keys.having(func(key account.Key) bool { return key.AccountID == of }, func(a, b account.Key) int {
-			return -byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
-		})
+		list := s.keys.having(func(key account.Key) bool { return key.AccountID == of }, newestKey)
 		return each(list, k.store.withLastUse), nil
 	})
+}
+
+func newestKey(a, b account.Key) int {
+	return -byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
 }
 
 func (k keys) Replace(ctx context.Context, old id.KeyID, key account.Key) error {

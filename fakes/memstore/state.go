@@ -1,10 +1,13 @@
 package memstore
 
 import (
+	"time"
+
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/certificate"
+	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/extension"
@@ -28,6 +31,8 @@ type state struct {
 	accounts         rows[id.AccountID, account.Account]
 	namespaces       rows[id.NamespaceID, account.Namespace]
 	keys             rows[id.KeyID, account.Key]
+	trusts           rows[id.TrustID, citoken.Trust]
+	spentTokens      rows[string, time.Time] // until when they are remembered
 	bindings         rows[binding, binding]
 	servers          rows[id.ServerID, server.Server]
 	databases        rows[id.DatabaseID, database.Record]

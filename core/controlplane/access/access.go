@@ -116,7 +116,7 @@ func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	if err != nil && !unknown {
 		return Admission{}, err
 	}
-	if unknown || found.Key.Kind != credential.Kind || !found.Key.Accepts(credential.Hash) {
+	if unknown || found.Key.Kind != credential.Kind || !found.Key.Accepts(credential.Hash, now) {
 		a.recent.forget(credential.Hash)
 		return a.turnAway(ctx, k.Client)
 	}

@@ -43,7 +43,7 @@ func (a *Access) lease(
 	found, grant, err := a.plane.Admissions.Lease(ctx, ports.LeaseRequest{
 		Credential: c, Class: class, Limit: limit, Ask: t.Ask, Now: now,
 	})
-	if err == nil && found.Key.Accepts(c.Hash) {
+	if err == nil && found.Key.Accepts(c.Hash, now) {
 		var leased ratelimit.Lease
 		leased, d = ratelimit.Begin(limit, grant, now)
 		got = &leased
