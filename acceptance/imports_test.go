@@ -48,6 +48,8 @@ var rooms = []room{
 	{"adapters/mailer/...", wiringOrSQL},
 	{"adapters/passwords/...", effects},
 	{"adapters/webhooksender/...", wiringOrSQL},
+	{"adapters/oidc/...", wiringOrSQL},
+	{"adapters/guarded/...", wiringOrSQL},
 	{"hosts/dev/...", nil},
 	{"hosts/pgherd/...", nil}, // It holds the dev host as one of its subcommands.
 	{"hosts/...", fakes},

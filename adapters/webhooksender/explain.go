@@ -11,6 +11,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/pgherd/pgherd/adapters/guarded"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/webhook"
 )
@@ -92,7 +93,7 @@ func timedOut(err error) bool {
 
 func explainConnecting(err error) string {
 	switch {
-	case errors.Is(err, errNotAllowed):
+	case errors.Is(err, guarded.ErrNotAllowed):
 		return "the host's address is not public"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"

@@ -1,7 +1,6 @@
 package webhooksender
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/webhook"
 )
 
 // victim is a listener on loopback that nobody may reach.
@@ -58,35 +56,6 @@ func TestARebindingNameGetsNoConnection(t *testing.T) {
 		if n := reached.Load(); n != 0 {
 			t.Errorf("%v: %d connections", private, n)
 		}
-	}
-}
-
-// The guard stands at the socket itself: even an address that no check has seen is not dialled.
-func TestTheGuardAtTheSocket(t *testing.T) {
-	s := newSender(t, Options{})
-	for _, host := range []string{"127.0.0.1", "localhost", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"} {
-		port, reached := victim(t, "127.0.0.1:0")
-		conn, err := s.dial(t.Context(), net.JoinHostPort(host, port))
-		if !errors.Is(err, errNotAllowed) || reached.Load() != 0 {
-			t.Errorf("%s: %v, %v, %d connections", host, conn, err, reached.Load())
-		}
-	}
-	for _, address := range []string{"", "x", "10.0.0.1:80", "[fe80::1%eth0]:80", "169.254.169.254:80", "name:80", "8.8.8.8"} {
-		if err := s.guard("tcp", address, nil); !errors.Is(err, errNotAllowed) {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
-	for _, address := range []string{"8.8.8.8:443", "[2606:4700::1111]:443"} {
-		check.NoError(t, s.guard("tcp", address, nil), address)
-	}
-}
-
-func TestAddressesOfTheOperatorAreNotDialled(t *testing.T) {
-	own := netip.MustParsePrefix("127.0.0.0/8")
-	s := newSender(t, Options{Policy: webhook.Policy{AllowPrivate: true, Refused: []netip.Prefix{own}}})
-	port, reached := victim(t, "127.0.0.1:0")
-	if conn, err := s.dial(t.Context(), "127.0.0.1:"+port); !errors.Is(err, errNotAllowed) || reached.Load() != 0 {
-		t.Errorf("%v, %v", conn, err)
 	}
 }
 

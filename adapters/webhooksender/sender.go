@@ -9,9 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/guarded"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -22,49 +22,36 @@ const (
 	linger    = 1 * time.Second // for reading it
 )
 
-// Resolver looks host names up; *net.Resolver is one.
-type Resolver interface {
-	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
-}
-
 // Options of a sender. All hosts but the development host use the zero value.
 type Options struct {
 	Policy   webhook.Policy
-	ExtraCA  []byte        // PEM certificates trusted beside the system's; development only
-	Resolver Resolver      // nil: the system's
-	Timeout  time.Duration // of one attempt in total; 0: webhook.Timeout
+	ExtraCA  []byte           // PEM certificates trusted beside the system's; development only
+	Resolver guarded.Resolver // nil: the system's
+	Timeout  time.Duration    // of one attempt in total; 0: webhook.Timeout
 }
 
 // Sender implements ports.WebhookSender. It is safe for concurrent use and keeps nothing between attempts.
 type Sender struct {
-	policy   webhook.Policy
-	roots    *x509.CertPool
-	resolver Resolver
-	timeout  time.Duration
+	policy  webhook.Policy
+	dialer  guarded.Dialer
+	roots   *x509.CertPool
+	timeout time.Duration
 }
 
 var _ ports.WebhookSender = (*Sender)(nil)
 
 // New makes a sender. It fails if ExtraCA contains no certificate or the system's certificates cannot be read.
 func New(o Options) (*Sender, error) {
-	s := &Sender{policy: o.Policy, resolver: o.Resolver, timeout: o.Timeout}
-	if s.resolver == nil {
-		s.resolver = net.DefaultResolver
+	roots, err := guarded.Roots(o.ExtraCA)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sender{
+		policy: o.Policy, dialer: guarded.Dialer{Policy: o.Policy, Resolver: o.Resolver}, roots: roots, timeout: o.Timeout,
 	}
 	if s.timeout == 0 {
 		s.timeout = webhook.Timeout
 	}
-	if len(o.ExtraCA) == 0 {
-		return s, nil
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, fmt.Errorf("the system's certificates: %w", err)
-	}
-	if !roots.AppendCertsFromPEM(o.ExtraCA) {
-		return nil, errors.New("the extra CA for webhooks holds no PEM certificate")
-	}
-	s.roots = roots
 	return s, nil
 }
 

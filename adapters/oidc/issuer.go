@@ -1,0 +1,112 @@
+package oidc
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/pgherd/pgherd/core/citoken"
+)
+
+// issuer is what is known of an issuer.
+type issuer struct {
+	url       string
+	transport http.RoundTripper
+	now       func() time.Time
+
+	mu      sync.Mutex
+	inside  int
+	set     oidc.KeySet // nil before its configuration was read
+	until   time.Time   // when to read that again
+	next    time.Time   // when to try again after it could not be read
+	reading chan struct{}
+}
+
+// enter takes one of the places of those who look at the issuer's tokens.
+func (i *issuer) enter() (leave func(), err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.inside >= maxWaiting {
+		return nil, citoken.NotAsked
+	}
+	i.inside++
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.inside--
+	}, nil
+}
+
+// keys returns the issuer's keys. Of many who ask at the same time, the first has the configuration read, and the others wait for
+// that: nobody waits for a second attempt.
+func (i *issuer) keys(ctx context.Context) (oidc.KeySet, error) {
+	set, reading := i.known()
+	if reading == nil {
+		return found(set)
+	}
+	select {
+	case <-reading:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	set, _ = i.known()
+	return found(set)
+}
+
+func found(set oidc.KeySet) (oidc.KeySet, error) {
+	if set == nil {
+		return nil, citoken.NotAsked
+	}
+	return set, nil
+}
+
+// known returns the keys, nil where there are none to be had, or what to wait for.
+func (i *issuer) known() (set oidc.KeySet, reading <-chan struct{}) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.now()
+	switch {
+	case i.set != nil && within(now, i.until, keysKept):
+		return i.set, nil
+	case i.reading == nil && within(now, i.next, pause):
+		return nil, nil
+	case i.reading == nil:
+		i.reading = make(chan struct{})
+		go i.read()
+	}
+	return nil, i.reading
+}
+
+// read reads the configuration. It outlives the request that began it, as others wait too; its own time is bounded.
+func (i *issuer) read() {
+	set, err := i.discover()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.now()
+	if err == nil {
+		i.set, i.until = set, now.Add(keysKept)
+	} else {
+		i.set, i.next = nil, now.Add(pause)
+	}
+	close(i.reading)
+	i.reading = nil
+}
+
+// discover reads the configuration. The keys are read when a token needs them.
+func (i *issuer) discover() (oidc.KeySet, error) {
+	ctx := oidc.ClientContext(context.Background(), &http.Client{Transport: i.transport})
+	provider, err := oidc.NewProvider(ctx, i.url) // which checks that the document is this issuer's
+	if err != nil {
+		return nil, err
+	}
+	var says struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&says); err != nil {
+		return nil, err
+	}
+	return newKeySet(says.Keys, i.transport, i.now), nil
+}

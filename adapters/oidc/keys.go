@@ -1,0 +1,83 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// keySet are the keys of an issuer, which are asked for where a token has one that is not known.
+type keySet struct {
+	remote *oidc.RemoteKeySet
+	pace   *paced
+}
+
+func newKeySet(url string, by http.RoundTripper, now func() time.Time) *keySet {
+	pace := &paced{RoundTripper: by, now: now}
+	ctx := oidc.ClientContext(context.Background(), &http.Client{Transport: pace})
+	return &keySet{oidc.NewRemoteKeySet(ctx, url), pace}
+}
+
+// joined is how long a caller of the library may get the result of a request that has just ended. One that was not sent says
+// nothing where one may be sent by now.
+const joined = time.Millisecond
+
+// VerifySignature implements oidc.KeySet.
+func (k *keySet) VerifySignature(ctx context.Context, token string) (payload []byte, err error) {
+	for range 3 {
+		payload, err = k.remote.VerifySignature(ctx, token)
+		if !errors.Is(err, errAskedLately) || !k.pace.due() {
+			break
+		}
+		time.Sleep(joined)
+	}
+	return payload, err
+}
+
+// errAskedLately means that an issuer was asked for its keys a moment ago.
+var errAskedLately = errors.New("the issuer was asked for its keys lately")
+
+// paced lets a request pass now and then: whoever presents tokens with made-up keys must not make us ask for each.
+type paced struct {
+	http.RoundTripper
+	now func() time.Time
+
+	mu   sync.Mutex
+	next time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *paced) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !p.pass() {
+		return nil, errAskedLately
+	}
+	return p.RoundTripper.RoundTrip(r)
+}
+
+func (p *paced) pass() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if within(now, p.next, pause) {
+		return false
+	}
+	p.next = now.Add(pause)
+	return true
+}
+
+// due reports whether a request would pass.
+func (p *paced) due() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !within(p.now(), p.next, pause)
+}
+
+// within reports whether a time is yet to come, and not farther than it was set: clocks are moved back.
+func within(now, until time.Time, atMost time.Duration) bool {
+	left := until.Sub(now)
+	return left > 0 && left <= atMost
+}
