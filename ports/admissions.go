@@ -20,9 +20,9 @@ type Admissions interface {
 	// Find returns ErrNoRow for an unknown key ID. It writes nothing. The caller decides with Key.Accepts.
 	Find(ctx context.Context, key id.KeyID) (Admission, error)
 	// Lease is Find, and leases from the key's bucket, in one step. The bucket is touched only where the presented hash equals the
-	// stored one and the key is neither revoked nor expired, so that nobody can drain the bucket of a key whose secret they do not know; otherwise
-	// the grant means nothing. After an error nobody knows whether the rest went back and something was leased: the caller forgets
-	// both.
+	// stored one and the key is neither revoked nor expired, so that nobody can drain the bucket of a key whose secret they do not
+	// know; otherwise the grant means nothing. After an error nobody knows whether the rest went back and something was leased: the
+	// caller forgets both.
 	Lease(ctx context.Context, r LeaseRequest) (Admission, ratelimit.Grant, error)
 	// Reserve is Find, and takes one request of an exact class out of the key's window, in one step. All hosts share the window. It
 	// is touched only as the bucket is by Lease; otherwise the decision means nothing.

@@ -37,8 +37,8 @@ type Trusts interface {
 	// Spend records that a token is exchanged; false where that was recorded before. Of several transactions that spend one token at
 	// the same time, the others wait for the first.
 	Spend(ctx context.Context, s citoken.Spent) (bool, error)
-	// Sweep forgets up to limit tokens, and removes up to limit exchanged keys, whose time was over before, and returns how many they
-	// were together.
+	// Sweep forgets up to limit tokens, and removes up to limit exchanged keys, whose time was over before, and returns how many
+	// they were together.
 	Sweep(ctx context.Context, tokens, keys time.Time, limit int) (int, error)
 }
 

@@ -74,6 +74,12 @@ const (
 	PreviewReleased    Action = "preview.released" // asked to be deleted while another operation was open
 	PreviewExpired     Action = "preview.expired"  // its lease has ended, and the service deletes it
 
+	NamespaceRevoked Action = "ci_namespace.revoked"
+	CIKeyRevoked     Action = "ci_key.revoked"
+	CIKeyExchanged   Action = "ci_key.exchanged" // for a token
+	CITrustAdded     Action = "ci_trust.added"
+	CITrustRemoved   Action = "ci_trust.removed"
+
 	CertificateKeyCreated Action = "certificate_key.created"
 	CertificateKeyRotated Action = "certificate_key.rotated"
 
@@ -82,7 +88,9 @@ const (
 
 // Actor is who acted, or on whose behalf the service did.
 type Actor struct {
-	Name string `db:"actor"` // "key:pgh_ABCDEFGH", "user:" and an ID, "operator" or "system"
+	// "key:pgh_ABCDEFGH", "user:" and an ID, "operator" or "system". A CI key that a token was exchanged for has " for ", the
+	// token's subject, " of " and its issuer after it.
+	Name string `db:"actor"`
 	// UserID is the person, for a key the one who holds it: a key that is replaced gets another prefix, so its name does not lead to
 	// the person for long. Empty: the operator, the service itself, or somebody on a host of a version that stored no persons.
 	UserID id.UserID `db:"user_id"`
@@ -96,6 +104,11 @@ var (
 
 // ByKey is a person with a key, which is named by its visible prefix.
 func ByKey(prefix string, person id.UserID) Actor { return Actor{"key:" + prefix, person} }
+
+// ByToken is ByKey for a key that the token of an issuer was exchanged for.
+func ByToken(prefix, issuer, subject string, person id.UserID) Actor {
+	return Actor{"key:" + prefix + " for " + subject + " of " + issuer, person}
+}
 
 // ByUser is a person who acted without a key.
 func ByUser(person id.UserID) Actor { return Actor{"user:" + string(person), person} }

@@ -30,7 +30,8 @@ func ParsePattern(text string) (Pattern, error) {
 	case !visible(text, maxSubject):
 		return "", fault.Invalid("subject", "must have 1-%d characters, all of them printable ASCII", maxSubject)
 	case first >= 0 && ended(text[:first]) < 2:
-		return "", fault.Invalid("subject", `must name whose it is before the first *: two names at least, each ended by : or /, as "repo:acme/"`)
+		return "", fault.Invalid("subject",
+			`must name whose it is before the first *: two names at least, each ended by : or /, as "repo:acme/"`)
 	case all && !strings.HasSuffix(body, ":"), strings.Contains(body, rest):
 		return "", fault.Invalid("subject", "must have ** only at its end, after a colon")
 	case strings.Count(body, "*") > maxStars:

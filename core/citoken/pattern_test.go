@@ -18,7 +18,8 @@ func TestPatterns(t *testing.T) {
 		},
 		"repo:acme/*:pull_request": {
 			"repo:acme/shop:pull_request repo:acme/a/b:pull_request",
-			"repo:acme/:pull_request repo:acme2/shop:pull_request repo:acme/shop:environment:x:pull_request repo:evil/acme/shop:pull_request",
+			"repo:acme/:pull_request repo:acme2/shop:pull_request repo:acme/shop:environment:x:pull_request " +
+				"repo:evil/acme/shop:pull_request",
 		},
 		"repo:acme/shop:ref:refs/heads/*": {
 			"repo:acme/shop:ref:refs/heads/main repo:acme/shop:ref:refs/heads/feature/x",

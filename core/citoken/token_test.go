@@ -125,7 +125,9 @@ func TestTrustsAreChecked(t *testing.T) {
 			}
 		}
 	}
-	for _, one := range []string{issuer, issuer + "/", "https://ci.example.org:8443/a/b", "https://127.0.0.1:1234", "https://localhost"} {
+	for _, one := range []string{
+		issuer, issuer + "/", "https://ci.example.org:8443/a/b", "https://127.0.0.1:1234", "https://localhost",
+	} {
 		if trust, err := NewTrust(one, audience, pattern); err != nil || trust.Issuer != one {
 			t.Errorf("%s: %+v, %v", one, trust, err)
 		}

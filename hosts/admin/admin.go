@@ -27,7 +27,7 @@ type metadata struct {
 func Command() *cobra.Command {
 	m := &metadata{}
 	cmd := group("admin", "manage accounts, keys, servers and switches in the metadata database",
-		m.account(), m.user(), m.key(), m.namespace(), m.ciKey(), m.server(), m.feature(), m.maintenance(),
+		m.account(), m.user(), m.key(), m.namespace(), m.ciKey(), m.ciTrust(), m.server(), m.feature(), m.maintenance(),
 		m.enroll(), m.unenroll(), m.database(), m.member(), m.extensions(), m.operation(), m.change(), m.audit(),
 		m.secrets(), m.certificateKey(), m.doctor())
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

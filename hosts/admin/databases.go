@@ -88,14 +88,26 @@ func operationRow(o operation.Operation) row {
 }
 
 func (m *metadata) audit() *cobra.Command {
-	return group("audit", "the activity log", m.auditInstallation(),
+	return group("audit", "the activity log", m.auditInstallation(), m.auditAccount(),
 		m.ofDatabase("list", "list the activity of a database, newest first",
 			func(ctx context.Context, o *operator.Operator, db id.DatabaseID, p ports.Page) (output, error) {
 				found, err := o.Audit(ctx, db, p)
-				return tableOf(found, func(by plane.By[audit.Entry]) row {
-					return append(auditRow(by.What), personRow(by.Person)...)
-				}), err
+				return tableOf(found, auditedBy), err
 			}))
+}
+
+func auditedBy(by plane.By[audit.Entry]) row {
+	return append(auditRow(by.What), personRow(by.Person)...)
+}
+
+func (m *metadata) auditAccount() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{Use: "account", Short: "list what was done to an account and to none of its databases, newest first"}
+	cmd.Flags().IntVar(&limit, "limit", 0, "most entries to list; 0 lists all")
+	return onID(m, cmd, "account", func(ctx context.Context, o *operator.Operator, a id.AccountID) (output, error) {
+		found, err := o.AccountAudit(ctx, a, ports.Page{Limit: limit})
+		return tableOf(found, auditedBy), err
+	})
 }
 
 func (m *metadata) auditInstallation() *cobra.Command {

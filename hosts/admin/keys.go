@@ -13,7 +13,7 @@ import (
 )
 
 func (m *metadata) key() *cobra.Command {
-	return group("key", "API keys; only create and replace print the secret",
+	return group("key", "API keys of accounts; only create and replace print the secret",
 		m.keyCreate(), m.keyReplace(), m.keyRevoke(), m.keyList())
 }
 
@@ -72,7 +72,7 @@ func (m *metadata) keyReplace() *cobra.Command {
 }
 
 func (m *metadata) keyRevoke() *cobra.Command {
-	return m.onKey("revoke", "revoke a key, at once and for good",
+	return m.onKey("revoke", "revoke a key of an account, at once and for good",
 		func(ctx context.Context, o *operator.Operator, k id.KeyID) (output, error) {
 			return row{{"keyId", k}, {"status", "revoked"}}, o.RevokeKey(ctx, k)
 		})
@@ -94,7 +94,7 @@ func (m *metadata) onKey(
 }
 
 func (m *metadata) keyList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "list the keys of an account"}
+	cmd := &cobra.Command{Use: "list", Short: "list the keys of an account, its CI keys too, the newest first"}
 	return onID(m, cmd, "account", func(ctx context.Context, o *operator.Operator, a id.AccountID) (output, error) {
 		keys, err := o.Keys(ctx, a)
 		return tableOf(keys, keyRow), err
@@ -103,29 +103,28 @@ func (m *metadata) keyList() *cobra.Command {
 
 func keyRow(by plane.By[account.Key]) row {
 	k := by.What
-	shown := row{
-		{"keyId", k.ID}, {"prefix", k.Prefix()}, {"label", k.Label}, {"scope", k.Scope},
-		{"createdAt", stamp(&k.CreatedAt)}, {"lastUsedAt", stamp(k.LastUsedAt)}, {"revokedAt", stamp(k.RevokedAt)},
-	}
+	shown := append(row{
+		{"keyId", k.ID}, {"prefix", k.Prefix()}, {"kind", k.Kind}, {"label", k.Label},
+	}, reachRow(k)...)
+	shown = append(shown, row{
+		{"createdAt", stamp(&k.CreatedAt)}, {"lastUsedAt", stamp(k.LastUsedAt)}, {"expiresAt", stamp(k.ExpiresAt)},
+		{"revokedAt", stamp(k.RevokedAt)}, {"issuer", some(k.Issuer)}, {"subject", some(k.Subject)},
+	}...)
 	return append(shown, personRow(by.Person)...)
 }
 
-func (m *metadata) namespace() *cobra.Command {
-	var name string
-	cmd := &cobra.Command{Use: "create", Short: "make a namespace for the previews of one pipeline"}
-	cmd.Flags().StringVar(&name, "name", "", "name, unique in the account")
-	return group("ci-namespace", "namespaces of preview CI keys", onID(m, required(cmd, "name"), "account",
-		func(ctx context.Context, o *operator.Operator, a id.AccountID) (output, error) {
-			n, err := o.CreateNamespace(ctx, a, name)
-			return row{{"namespaceId", n.ID}, {"name", n.Name}}, err
-		}))
+// reachRow is what a key reaches: a CI key has no scope, but its namespace.
+func reachRow(k account.Key) row {
+	if k.Kind == account.CIKey {
+		return row{{"scope", nil}, {"namespaceId", k.NamespaceID}}
+	}
+	return row{{"scope", k.Scope}, {"namespaceId", nil}}
 }
 
-func (m *metadata) ciKey() *cobra.Command {
-	cmd := &cobra.Command{Use: "create", Short: "make a preview CI key and print it; it cannot be shown again"}
-	return group("ci-key", "preview CI keys", onID(m, cmd, "namespace",
-		func(ctx context.Context, o *operator.Operator, n id.NamespaceID) (output, error) {
-			key, text, err := o.CreateCIKey(ctx, n)
-			return secretKey(key, text), err
-		}))
+// some is a text, or nil where it is empty.
+func some(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }

@@ -70,15 +70,27 @@ type Caller struct {
 func (c Caller) Known() bool { return c.Key.ID != "" }
 
 // Actor is the caller's name in the activity log.
-func (c Caller) Actor() audit.Actor { return audit.ByKey(c.Key.Prefix(), c.Key.UserID) }
+func (c Caller) Actor() audit.Actor { return ActorOf(c.Key) }
+
+// ActorOf is who acts with a key: the person who holds it. For a key that was exchanged, it says for whose token.
+func ActorOf(k account.Key) audit.Actor {
+	if k.Exchanged() {
+		return audit.ByToken(k.Prefix(), k.Issuer, k.Subject, k.UserID)
+	}
+	return audit.ByKey(k.Prefix(), k.UserID)
+}
 
 // Origin is the caller as the origin of an operation.
 func (c Caller) Origin() work.Origin { return work.Origin{Actor: c.Actor(), RequestID: c.RequestID} }
 
-// Viewer is the caller as the store is asked what it may see.
+// Viewer is the caller as the store is asked what it may see. A CI key sees the previews of its namespace, and no other database.
 func (c Caller) Viewer() ports.Viewer {
+	scope := c.Key.Scope
+	if c.Key.Kind == account.CIKey {
+		scope = account.SelectedDatabases
+	}
 	return ports.Viewer{
-		AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: c.Key.Scope, NamespaceID: c.Key.NamespaceID,
+		AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: scope, NamespaceID: c.Key.NamespaceID,
 	}
 }
 

@@ -76,11 +76,12 @@ func (o *Operator) newKey(c account.Credential, a account.Account, label string,
 	}
 }
 
-// ReplaceKey gives a key a new text; the old one stops working at once, label and scope stay.
+// ReplaceKey gives a key of an account a new text; the old one stops working at once, label and scope stay. VALIDATION_ERROR on
+// "key" where there is none, or it is revoked, or a CI key.
 func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID) (key account.Key, text string, err error) {
 	random := o.plane.Entropy.Base62(account.KeyCharacters)
 	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := o.usableKey(ctx, tx, old)
+		stored, err := o.usableKey(ctx, tx, account.AccountKey, old)
 		if err != nil {
 			return err
 		}
@@ -96,10 +97,10 @@ func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID) (key account.Ke
 	return key, text, nil
 }
 
-// RevokeKey revokes a key at once and permanently.
+// RevokeKey revokes a key of an account at once and permanently. VALIDATION_ERROR as for ReplaceKey.
 func (o *Operator) RevokeKey(ctx context.Context, key id.KeyID) error {
 	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := o.usableKey(ctx, tx, key)
+		stored, err := o.usableKey(ctx, tx, account.AccountKey, key)
 		if err != nil {
 			return err
 		}
@@ -109,64 +110,39 @@ func (o *Operator) RevokeKey(ctx context.Context, key id.KeyID) error {
 	})
 }
 
-func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, key id.KeyID) (account.Key, error) {
+// commandOf is the command that is about keys of a kind.
+var commandOf = map[account.KeyKind]string{account.AccountKey: "key", account.CIKey: "ci-key"}
+
+// usableKey is a key of a kind that still works.
+func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
 	stored, err := tx.Keys().Get(ctx, key)
-	if err == nil && stored.RevokedAt != nil {
-		err = fault.Invalid("key", "is revoked")
+	switch {
+	case err != nil:
+		return stored, plane.NotFound(err, fault.Invalid("key", "does not exist"))
+	case stored.Kind != kind:
+		return stored, fault.Invalid("key", "%s is a key of pgherd admin %s", stored.Prefix(), commandOf[stored.Kind])
+	case stored.RevokedAt != nil:
+		return stored, fault.Invalid("key", "is revoked")
+	case stored.Expired(o.plane.Clock.Now()):
+		return stored, fault.Invalid("key", "has expired")
 	}
-	return stored, plane.NotFound(err, fault.Invalid("key", "does not exist"))
+	return stored, nil
 }
 
-// Keys lists the keys of an account with those who hold them, newest first, without their hashes.
+// Keys lists the keys of an account, CI keys too, with those who hold them, newest first, without their hashes.
 func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]plane.By[account.Key], error) {
 	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[account.Key], error) {
 		list, err := tx.Keys().List(ctx, a)
 		if err != nil {
 			return nil, err
 		}
-		for i := range list {
-			list[i].Hash = nil
-		}
-		return plane.WithPersons(ctx, tx, list, func(k account.Key) id.UserID { return k.UserID })
+		return holders(ctx, tx, list)
 	})
 }
 
-// CreateNamespace makes a namespace for the previews of one pipeline.
-func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name string) (account.Namespace, error) {
-	name, err := account.ValidateName(name)
-	if err != nil {
-		return account.Namespace{}, err
+func holders(ctx context.Context, tx ports.Tx, keys []account.Key) ([]plane.By[account.Key], error) {
+	for i := range keys {
+		keys[i].Hash = nil
 	}
-	n := account.Namespace{
-		ID: plane.NewID[id.NamespaceID](o.plane.Entropy), AccountID: a, Name: name, CreatedAt: o.plane.Clock.Now(),
-	}
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if _, err := tx.Accounts().Get(ctx, a); err != nil {
-			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
-		}
-		return tx.Keys().AddNamespace(ctx, n)
-	})
-	return n, err
-}
-
-// CreateCIKey makes a preview CI key of a namespace and returns its text, which cannot be retrieved later.
-func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (key account.Key, text string, err error) {
-	text, credential := account.NewKey(account.CIKey, o.plane.Entropy.Base62(account.KeyCharacters))
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		n, err := tx.Keys().Namespace(ctx, namespace)
-		if err != nil {
-			return plane.NotFound(err, fault.Invalid("namespace", "does not exist"))
-		}
-		a, err := tx.Accounts().Get(ctx, n.AccountID)
-		if err != nil {
-			return err
-		}
-		key = o.newKey(credential, a, n.Name, account.FullAccount)
-		key.NamespaceID = n.ID
-		return tx.Keys().Add(ctx, key, nil)
-	})
-	if err != nil {
-		return account.Key{}, "", err
-	}
-	return key, text, nil
+	return plane.WithPersons(ctx, tx, keys, func(k account.Key) id.UserID { return k.UserID })
 }

@@ -163,6 +163,20 @@ func (o *Operator) InstallationAudit(ctx context.Context, p ports.Page) ([]audit
 	})
 }
 
+// AccountAudit lists what was done to an account and to none of its databases, newest first. VALIDATION_ERROR on "account".
+func (o *Operator) AccountAudit(ctx context.Context, a id.AccountID, p ports.Page) ([]plane.By[audit.Entry], error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[audit.Entry], error) {
+		if _, err := tx.Accounts().Get(ctx, a); err != nil {
+			return nil, plane.NotFound(err, fault.Invalid("account", "does not exist"))
+		}
+		list, err := tx.Audit().OfAccount(ctx, a, p)
+		if err != nil {
+			return nil, err
+		}
+		return plane.WithPersons(ctx, tx, list, func(e audit.Entry) id.UserID { return e.UserID })
+	})
+}
+
 // Operations lists the public operations of any database, newest first.
 func (o *Operator) Operations(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
 	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]operation.Operation, error) {

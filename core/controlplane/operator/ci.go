@@ -1,0 +1,135 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// CreateNamespace makes a namespace for the previews of one pipeline. VALIDATION_ERROR on "account" or "name"; the name of a
+// revoked one stays taken.
+func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name string) (account.Namespace, error) {
+	name, err := account.ValidateName(name)
+	if err != nil {
+		return account.Namespace{}, err
+	}
+	n := account.Namespace{
+		ID: plane.NewID[id.NamespaceID](o.plane.Entropy), AccountID: a, Name: name, CreatedAt: o.plane.Clock.Now(),
+	}
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if _, err := tx.Accounts().Get(ctx, a); err != nil {
+			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
+		}
+		return tx.Keys().AddNamespace(ctx, n)
+	})
+	return n, err
+}
+
+// Namespaces lists the namespaces of an account, revoked ones too, oldest first. VALIDATION_ERROR on "account".
+func (o *Operator) Namespaces(ctx context.Context, a id.AccountID) ([]account.Namespace, error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]account.Namespace, error) {
+		if _, err := tx.Accounts().Get(ctx, a); err != nil {
+			return nil, plane.NotFound(err, fault.Invalid("account", "does not exist"))
+		}
+		return tx.Namespaces().List(ctx, a)
+	})
+}
+
+// RevokeNamespace ends all keys and trusts of a namespace at once and permanently; none can be made of it again. Its previews
+// stay as they are. VALIDATION_ERROR on "namespace" where there is none, or it is revoked.
+func (o *Operator) RevokeNamespace(ctx context.Context, namespace id.NamespaceID) error {
+	return o.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
+		now := o.plane.Clock.Now()
+		n.RevokedAt = &now
+		if err := tx.Namespaces().Revoke(ctx, n); err != nil {
+			return err
+		}
+		return o.auditCI(ctx, tx, n, audit.NamespaceRevoked, audit.Details{})
+	})
+}
+
+// updateNamespace runs fn in a transaction that has locked a namespace which is not revoked.
+func (o *Operator) updateNamespace(
+	ctx context.Context, namespace id.NamespaceID, fn func(context.Context, ports.Tx, account.Namespace) error,
+) error {
+	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		n, err := tx.Namespaces().Lock(ctx, namespace)
+		if err == nil && n.RevokedAt != nil {
+			err = fault.Invalid("namespace", "is revoked")
+		}
+		if err != nil {
+			return plane.NotFound(err, errNoNamespace())
+		}
+		return fn(ctx, tx, n)
+	})
+}
+
+func errNoNamespace() error { return fault.Invalid("namespace", "does not exist") }
+
+// auditCI adds an entry about a namespace to the log of its account.
+func (o *Operator) auditCI(
+	ctx context.Context, tx ports.Tx, n account.Namespace, what audit.Action, details audit.Details,
+) error {
+	details["namespaceId"], details["namespace"] = string(n.ID), n.Name
+	return o.plane.Audit(ctx, tx, database.Record{AccountID: n.AccountID}, audit.Operator, what, details)
+}
+
+// CreateCIKey makes a CI key of a namespace and returns its text, which cannot be retrieved later. VALIDATION_ERROR on
+// "namespace" where there is none, or it is revoked.
+func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (key account.Key, text string, err error) {
+	text, credential := account.NewKey(account.CIKey, o.plane.Entropy.Base62(account.KeyCharacters))
+	err = o.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
+		a, err := tx.Accounts().Get(ctx, n.AccountID)
+		if err != nil {
+			return err
+		}
+		key = o.newKey(credential, a, n.Name, account.SelectedDatabases)
+		key.NamespaceID = n.ID
+		return tx.Keys().Add(ctx, key, nil)
+	})
+	if err != nil {
+		return account.Key{}, "", err
+	}
+	return key, text, nil
+}
+
+// CIKeys lists the keys of a namespace, newest first, without their hashes. VALIDATION_ERROR on "namespace".
+func (o *Operator) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]plane.By[account.Key], error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[account.Key], error) {
+		if _, err := tx.Keys().Namespace(ctx, namespace); err != nil {
+			return nil, plane.NotFound(err, errNoNamespace())
+		}
+		list, err := tx.Namespaces().Keys(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		return holders(ctx, tx, list)
+	})
+}
+
+// RevokeCIKey revokes a CI key at once and permanently. VALIDATION_ERROR on "key" where there is none, or it works no more, or is
+// a key of an account.
+func (o *Operator) RevokeCIKey(ctx context.Context, key id.KeyID) error {
+	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := o.usableKey(ctx, tx, account.CIKey, key)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Keys().Namespace(ctx, stored.NamespaceID)
+		if err != nil {
+			return err
+		}
+		now := o.plane.Clock.Now()
+		stored.RevokedAt = &now
+		if err := tx.Keys().Revoke(ctx, stored); err != nil {
+			return err
+		}
+		return o.auditCI(ctx, tx, n, audit.CIKeyRevoked, audit.Details{"key": stored.Prefix()})
+	})
+}
