@@ -22,6 +22,7 @@ type JournalEvent struct {
 	WebhookID   id.WebhookID
 	DeliveryID  id.DeliveryID
 	MailID      id.MailID
+	NamespaceID id.NamespaceID
 	Kind        string
 	RequestID   string
 	Epoch       int64

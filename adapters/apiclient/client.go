@@ -50,6 +50,7 @@ type Client struct {
 
 	QueryTimeouts QueryTimeouts
 	Certificates  Certificates
+	CITokens      CITokens
 
 	base      string
 	authorize func(http.Header) // a function, so that no dump of the client shows the key
@@ -91,7 +92,8 @@ func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups, c.Deleted = Databases{c}, Allowlist{c}, Backups{c}, Deleted{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
 	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
-	c.Extensions, c.Certificates, c.Restores, c.Previews = Extensions{c}, Certificates{c}, Restores{c}, Previews{c}
+	c.Extensions, c.Certificates, c.Restores = Extensions{c}, Certificates{c}, Restores{c}
+	c.Previews, c.CITokens = Previews{c}, CITokens{c}
 }
 
 func checkURL(text string) (base string, err error) {

@@ -32,6 +32,7 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 			previewRoutes{uc.Previews}.routes(),
 		},
 		{Tag{"Extensions", "PostgreSQL extensions of a database"}, extensionRoutes{uc.Extensions}.routes()},
+		{Tag{"CI tokens", "Keys for pipelines that store none"}, tokenRoutes{uc.CITokens}.routes()},
 		{Tag{"Operations", "Asynchronous work and its progress"}, operationRoutes{uc.Operations}.routes()},
 		{Tag{"Activity", "What was done to a database, and by whom"}, activityRoutes{uc.Activity}.routes()},
 		{Tag{"Members", "People who may use a database beside its owner, and invitations"}, memberRoutes{uc.Members}.routes()},

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
+	"github.com/pgherd/pgherd/core/controlplane/citokens"
 	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
@@ -69,6 +70,7 @@ type ControlPlane struct {
 	Previews      *previews.Previews
 	Uploads       *uploads.Uploads
 	Deletion      *deletion.Deletion
+	CITokens      *citokens.Tokens
 	Operations    *operations.Operations
 	Activity      *operations.Activity
 	Webhooks      *webhooks.Webhooks
@@ -117,6 +119,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Previews:      short,
 		Uploads:       uploads.New(shared, restoring.FromUpload),
 		Deletion:      deleting,
+		CITokens:      citokens.New(shared),
 		Operations:    operations.New(shared),
 		Activity:      operations.NewActivity(shared),
 		Webhooks:      webhooks.New(shared),

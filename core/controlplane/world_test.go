@@ -27,6 +27,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/fakeissuer"
 	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/mailbox"
@@ -44,6 +45,7 @@ type world struct {
 	fleet   *fakeagent.Fleet
 	inbox   *inbox.Inbox
 	mailbox *mailbox.Mailbox
+	issuers *fakeissuer.Issuers
 	clock   *fakeclock.Clock
 	ports   controlplane.Ports
 	machine server.Server
@@ -70,9 +72,10 @@ func configured(t *testing.T, c controlplane.Config) *world {
 	t.Helper()
 	w := &world{t: t, ctx: t.Context(), store: memstore.NewRerunning(), clock: fakeclock.New()}
 	w.fleet, w.inbox, w.mailbox = fakeagent.New(w.clock), inbox.New(webhook.Policy{}), mailbox.New()
+	w.issuers = fakeissuer.New()
 	w.ports = controlplane.Ports{
 		Store: w.store, Admissions: w.store, Fleet: w.fleet, Clock: w.clock, Entropy: fakeentropy.New(), Secrets: fakebox.New(),
-		Sender: w.inbox, Mailer: w.mailbox, Passwords: fakepasswords.Hasher{},
+		Sender: w.inbox, Mailer: w.mailbox, Passwords: fakepasswords.Hasher{}, Tokens: w.issuers,
 	}
 	w.ControlPlane = w.process(c)
 	w.machine = must(w.Operator.AddServer(w.ctx, operator.NewServer{

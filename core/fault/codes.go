@@ -75,7 +75,7 @@ var Table = []Entry{
 	{InvalidJSON, 400, "the body is not valid JSON"},
 	{InvalidBackupFilename, 400, "the file name is not that of a backup"},
 	{InvalidWebhookEndpoint, 400, "URL breaks a URL rule, databaseId is not owned, too many endpoints are enabled, or the endpoint is disabled"},
-	{Unauthorized, 401, "missing or invalid key"},
+	{Unauthorized, 401, "missing or invalid key, or a CI token that is refused"},
 	{KeyScopeDenied, 403, "the key is valid, but its kind or scope does not allow this route"},
 	{PlanAPIAccessRequired, 403, "the account is not on a Pro or Business plan"},
 	{PlanLimit, 403, "the plan does not allow API access or more databases"},

@@ -20,6 +20,7 @@ const (
 	Reservation  Class = "reservation"  // managed restores, retries included
 	Unauthorized Class = "unauthorized" // per client address, not per key
 	Accept       Class = "accept"       // acceptances of invitations, per client address
+	Exchange     Class = "exchange"     // tokens of CI systems for keys, per client address
 	Publish      Class = "publish"      // what anybody may read, per client address
 	Invite       Class = "invite"       // addresses that an account adds to databases, or sends an invitation again
 )
@@ -40,6 +41,7 @@ func Defaults() map[Class]Limit {
 		Reservation:  {6, time.Hour},
 		Unauthorized: {30, time.Minute},
 		Accept:       {20, time.Minute},
+		Exchange:     {60, time.Minute},
 		Publish:      {60, time.Minute},
 		Invite:       {100, time.Hour},
 	}

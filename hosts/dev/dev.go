@@ -35,8 +35,10 @@ func Command() *cobra.Command {
 	f.IntVar(&s.PoolerPort, "pooler-port", 6432, "port that applications connect to")
 	f.IntVar(&s.PostgresPort, "postgres-port", 5433, "port of PostgreSQL itself")
 	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error; the log is the file log in the state folder")
-	f.BoolVar(&s.AllowPrivateWebhooks, "allow-private-webhooks", false, "let webhooks reach receivers on this machine and network")
-	f.StringVar(&s.WebhookCAFile, "webhook-ca-file", "", "CA, in PEM, that receivers' certificates may have beside the system's")
+	f.BoolVar(&s.AllowPrivateWebhooks, "allow-private-webhooks", false,
+		"let webhooks reach receivers, and CI tokens have issuers, on this machine and network")
+	f.StringVar(&s.WebhookCAFile, "webhook-ca-file", "",
+		"CA, in PEM, that certificates of receivers and issuers may have beside the system's")
 	return cmd
 }
 

@@ -11,8 +11,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal, Sender, Mailer and Passwords may be nil (without a Sender, webhooks are refused;
-// without a Mailer, invitations are; without Passwords, nobody new can accept one); all others are required.
+// Ports are what the use cases need. Journal, Sender, Mailer, Passwords and Tokens may be nil (without a Sender, webhooks are
+// refused; without a Mailer, invitations are; without Passwords, nobody new can accept one; without Tokens, no token of a CI
+// system is exchanged); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -24,6 +25,7 @@ type Ports struct {
 	Sender     ports.WebhookSender
 	Mailer     ports.Mailer
 	Passwords  ports.Passwords
+	Tokens     ports.TokenVerifier
 }
 
 // Config holds an installation's choices. The zero value of a field means its default.

@@ -43,6 +43,9 @@ func New(p Ports, c Config) (*Plane, error) {
 	if p.Mailer == nil {
 		p.Mailer = ports.NoMail{}
 	}
+	if p.Tokens == nil {
+		p.Tokens = ports.NoTokens{}
+	}
 	made := &Plane{Ports: p, Config: withDefaults(c, p.Entropy)}
 	if err := deletion.CheckWindow(made.RecoveryWindow); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/oidc"
 	"github.com/pgherd/pgherd/adapters/passwords"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
@@ -36,7 +37,8 @@ type Settings struct {
 	UnverifiedPlans []string
 	// RecoveryWindow is how long a deleted database can be recovered; 0 for the use cases' own default.
 	RecoveryWindow time.Duration
-	// Webhooks is for the development host to change; every other host sends to public addresses only.
+	// Webhooks is for the development host to change; every other host sends to public addresses only. Where webhooks may go,
+	// issuers of CI tokens may be asked.
 	Webhooks webhooksender.Options
 	Mail     Mail
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
@@ -141,6 +143,12 @@ func newControlPlane(
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := oidc.New(oidc.Options{
+		Policy: s.Webhooks.Policy, ExtraCA: s.Webhooks.ExtraCA, Resolver: s.Webhooks.Resolver, Clock: clock,
+	})
+	if err != nil {
+		return nil, err
+	}
 	mails, page, err := s.Mail.open()
 	if err != nil {
 		return nil, err
@@ -156,6 +164,7 @@ func newControlPlane(
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box,
 		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
+		Tokens: tokens,
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
 		RecoveryWindow: s.RecoveryWindow, InvitationPage: page, Crash: CrashHook(),

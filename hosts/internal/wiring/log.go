@@ -57,12 +57,12 @@ func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
 	if e.Took > 0 {
 		j.rounds.WithLabelValues(e.Kind).Observe(e.Took.Seconds())
 	}
-	fields := make([]zap.Field, 0, 9)
+	fields := make([]zap.Field, 0, 10)
 	for _, f := range []struct{ name, value string }{
 		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"serverId", string(e.ServerID)},
 		{"roleId", string(e.RoleID)}, {"kind", e.Kind},
 		{"webhookId", string(e.WebhookID)}, {"deliveryId", string(e.DeliveryID)}, {"mailId", string(e.MailID)},
-		{"requestId", e.RequestID},
+		{"namespaceId", string(e.NamespaceID)}, {"requestId", e.RequestID},
 	} {
 		if f.value != "" {
 			fields = append(fields, zap.String(f.name, f.value))

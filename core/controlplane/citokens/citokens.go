@@ -1,0 +1,172 @@
+// Package citokens exchanges OIDC tokens of CI systems for preview CI keys that live for an hour, so that a pipeline needs no
+// stored key.
+package citokens
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/citoken"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Tokens exchanges tokens.
+type Tokens struct{ plane *plane.Plane }
+
+// New makes the use case, and registers what forgets tokens and keys that are over.
+func New(p *plane.Plane) *Tokens {
+	t := &Tokens{plane: p}
+	rounds.Register(p.Rounds, rounds.Task{Name: "ended CI tokens", Every: time.Minute, Do: t.sweep})
+	return t
+}
+
+// Presented is what a pipeline presents.
+type Presented struct {
+	NamespaceID string
+	Token       string
+	RequestID   string
+}
+
+// Exchanged is the key that it gets. Text cannot be retrieved later.
+type Exchanged struct {
+	Key  account.Key // without its hash
+	Text string
+}
+
+// Exchange makes a key of a namespace for a token that the namespace trusts. A token works once.
+//
+// VALIDATION_ERROR on "namespaceId" or "token". UNAUTHORIZED, the same whatever the cause, for a token that is refused, also
+// where there is no such namespace; the journal has the cause, and nothing of the token. RATE_LIMITED: the namespace has as many
+// such keys as may work at a time; the token is not spent then.
+func (t *Tokens) Exchange(ctx context.Context, p Presented) (Exchanged, error) {
+	namespace, err := id.Parse[id.NamespaceID](p.NamespaceID)
+	if err != nil {
+		return Exchanged{}, fault.Invalid("namespaceId", "must be a lowercase UUID")
+	}
+	if err := citoken.CheckText(p.Token); err != nil {
+		return Exchanged{}, err
+	}
+	made, err := t.exchange(ctx, namespace, p.Token)
+	var why citoken.Refusal
+	if errors.As(err, &why) {
+		t.plane.Journal.Log(ctx, ports.JournalEvent{
+			What: "ci_token.refused", NamespaceID: namespace, RequestID: p.RequestID, Err: why,
+		})
+		return Exchanged{}, citoken.ErrRefused()
+	}
+	return made, err
+}
+
+func (t *Tokens) exchange(ctx context.Context, namespace id.NamespaceID, token string) (Exchanged, error) {
+	trusts, err := ports.Read(ctx, t.plane.Store, func(ctx context.Context, tx ports.Tx) ([]citoken.Trust, error) {
+		return tx.Trusts().List(ctx, namespace)
+	})
+	switch {
+	case err != nil:
+		return Exchanged{}, err
+	case len(trusts) == 0:
+		return Exchanged{}, citoken.NoNamespace
+	}
+	claims, err := t.plane.Tokens.Verify(ctx, token, citoken.Issuers(trusts))
+	if err != nil {
+		return Exchanged{}, err
+	}
+	// Most of what is refused is refused here, and never locks the namespace.
+	if _, err := citoken.Decide(trusts, claims, t.plane.Clock.Now()); err != nil {
+		return Exchanged{}, err
+	}
+	return t.make(ctx, namespace, claims)
+}
+
+// make decides again in the transaction that makes the key: meanwhile the trust may have gone, and the token may be spent.
+func (t *Tokens) make(ctx context.Context, namespace id.NamespaceID, claims citoken.Claims) (made Exchanged, err error) {
+	text, credential := account.NewKey(account.CIKey, t.plane.Entropy.Base62(account.KeyCharacters))
+	err = t.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		n, trust, err := t.decide(ctx, tx, namespace, claims)
+		if err != nil {
+			return err
+		}
+		owner, err := tx.Accounts().Get(ctx, n.AccountID)
+		if err != nil {
+			return err
+		}
+		now := t.plane.Clock.Now()
+		end := now.Add(citoken.KeyLife)
+		key := account.Key{
+			ID: credential.ID, Kind: account.CIKey, AccountID: owner.ID, UserID: owner.OwnerID, NamespaceID: n.ID, Label: n.Name,
+			Scope: account.SelectedDatabases, Hash: credential.Hash[:], CreatedAt: now, ExpiresAt: &end,
+			TrustID: trust.ID, Issuer: claims.Issuer, Subject: claims.Subject,
+		}
+		if err := tx.Keys().Add(ctx, key, nil); err != nil {
+			return err
+		}
+		made = Exchanged{Key: key, Text: text}
+		made.Key.Hash = nil
+		return t.plane.Audit(ctx, tx, database.Record{AccountID: owner.ID}, access.ActorOf(key), audit.CIKeyExchanged,
+			audit.Details{
+				"namespaceId": string(n.ID), "namespace": n.Name, "trustId": string(trust.ID),
+				"issuer": claims.Issuer, "subject": claims.Subject,
+			})
+	})
+	if err != nil {
+		return Exchanged{}, err
+	}
+	return made, nil
+}
+
+// decide locks the namespace, and spends the token.
+func (t *Tokens) decide(
+	ctx context.Context, tx ports.Tx, namespace id.NamespaceID, claims citoken.Claims,
+) (n account.Namespace, trust citoken.Trust, err error) {
+	n, err = tx.Namespaces().Lock(ctx, namespace)
+	if err == nil && n.RevokedAt != nil {
+		err = citoken.NoNamespace
+	}
+	if err != nil {
+		return n, trust, plane.NotFound(err, citoken.NoNamespace)
+	}
+	trusts, err := tx.Trusts().List(ctx, namespace)
+	if err != nil {
+		return n, trust, err
+	}
+	now := t.plane.Clock.Now()
+	if trust, err = citoken.Decide(trusts, claims, now); err != nil {
+		return n, trust, err
+	}
+	fresh, err := tx.Trusts().Spend(ctx, claims.Spent())
+	if err == nil && !fresh {
+		err = citoken.AlreadySpent
+	}
+	if err != nil {
+		return n, trust, err
+	}
+	live, err := tx.Namespaces().Live(ctx, namespace, now)
+	if err == nil {
+		err = live.Admit(now)
+	}
+	return n, trust, err
+}
+
+// sweep forgets in pieces, so that no transaction is a long one.
+func (t *Tokens) sweep(ctx context.Context) error {
+	for {
+		var done int
+		err := t.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+			now := t.plane.Clock.Now()
+			done, err = tx.Trusts().Sweep(ctx, now, now.Add(-citoken.KeptFor), plane.RoundBatch)
+			return err
+		})
+		if err != nil || done < plane.RoundBatch {
+			return err
+		}
+	}
+}

@@ -1,0 +1,393 @@
+package controlplane_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/citoken"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/citokens"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	ciIssuer   = "https://ci.example.org"
+	ciAudience = "https://pgherd.example.org"
+	ciSubject  = "repo:acme/shop:ref:refs/heads/main"
+)
+
+// trusting is a world with a namespace that trusts a pipeline.
+type trusting struct {
+	*world
+	namespace account.Namespace
+	trust     citoken.Trust
+	tokens    int
+}
+
+func newTrusting(t *testing.T) *trusting {
+	w := &trusting{world: newWorld(t)}
+	w.namespace = must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "pipeline"))(t)
+	w.trust = must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+		NamespaceID: w.namespace.ID, Issuer: ciIssuer, Audience: ciAudience, Subject: "repo:acme/shop:**",
+	}))(t)
+	w.clock.Advance(time.Second) // what is logged from now on is newer
+	return w
+}
+
+// claims are those of a good token, each time another one.
+func (w *trusting) claims(change ...func(*citoken.Claims)) citoken.Claims {
+	w.tokens++
+	now := w.clock.Now()
+	c := citoken.Claims{
+		Issuer: ciIssuer, Subject: ciSubject, Audience: []string{ciAudience}, ExpiresAt: now.Add(10 * time.Minute), IssuedAt: now,
+		ID: fmt.Sprint(w.tokens),
+	}
+	for _, by := range change {
+		by(&c)
+	}
+	return c
+}
+
+func (w *trusting) token(change ...func(*citoken.Claims)) string {
+	return w.issuers.Token(w.claims(change...))
+}
+
+func (w *trusting) exchange(n id.NamespaceID, token string) (citokens.Exchanged, error) {
+	return w.CITokens.Exchange(w.ctx, citokens.Presented{NamespaceID: string(n), Token: token, RequestID: "request"})
+}
+
+func (w *trusting) exchanged() citokens.Exchanged {
+	w.t.Helper()
+	return must(w.exchange(w.namespace.ID, w.token()))(w.t)
+}
+
+// sameRefusal fails the test unless an error is the one that every refused token gets.
+func sameRefusal(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil || err.Error() != citoken.ErrRefused().Error() || !fault.Has(err, fault.Unauthorized) {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+func TestATokenIsExchangedForAKeyOfAnHour(t *testing.T) {
+	w := newTrusting(t)
+	made := w.exchanged()
+	c := w.admit(made.Text)
+	if c.Key.Kind != account.CIKey || c.Key.NamespaceID != w.namespace.ID || c.Key.UserID != w.account.OwnerID ||
+		c.Key.TrustID != w.trust.ID || c.Account.ID != w.account.ID {
+		t.Errorf("%+v", c.Key)
+	}
+	equal(t, "the end", *made.Key.ExpiresAt, w.clock.Now().Add(time.Hour))
+	equal(t, "the actor", c.Actor().Name, "key:"+made.Key.Prefix()+" for "+ciSubject+" of "+ciIssuer)
+	equal(t, "the person", c.Actor().UserID, w.account.OwnerID)
+	refused(t, c.RequireFullAccount(), fault.KeyScopeDenied)
+	db := w.made("shop").Record.ID
+	refused(t, errOf(w.Access.Reach(w.ctx, c, db, account.See)), fault.DatabaseNotFound)
+
+	w.clock.Advance(time.Hour - time.Microsecond)
+	w.admit(made.Text)
+	w.clock.Advance(time.Microsecond)
+	if _, err := w.Access.Admit(w.ctx, attempt(made.Text)); err == nil || err.Error() != account.ErrUnauthorized().Error() {
+		t.Errorf("after an hour: %v", err)
+	}
+	refused(t, w.Operator.RevokeCIKey(w.ctx, made.Key.ID), fault.ValidationError)
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "keys after an hour", len(must(w.Operator.CIKeys(w.ctx, w.namespace.ID))(t)), 1)
+	w.clock.Advance(citoken.KeptFor + time.Microsecond)
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "keys after a day", len(must(w.Operator.CIKeys(w.ctx, w.namespace.ID))(t)), 0)
+}
+
+// An address that has tried too many wrong keys lets in only those that were valid lately: an expired one is not.
+func TestAnExpiredKeyIsNotRememberedAsValid(t *testing.T) {
+	w := newTrusting(t)
+	made := w.exchanged()
+	w.admit(made.Text)
+	w.clock.Advance(time.Hour)
+	wrong := attempt("wrong")
+	for range 30 {
+		refused(t, errOf(w.Access.Admit(w.ctx, wrong)), fault.Unauthorized)
+	}
+	refused(t, errOf(w.Access.Admit(w.ctx, attempt(made.Text))), fault.RateLimited)
+	other := attempt(made.Text)
+	other.Client = netip.MustParseAddr("198.51.100.9")
+	refused(t, errOf(w.Access.Admit(w.ctx, other)), fault.Unauthorized)
+}
+
+func TestTheLogNamesThePipeline(t *testing.T) {
+	w := newTrusting(t)
+	made := w.exchanged()
+	log := must(w.Operator.AccountAudit(w.ctx, w.account.ID, ports.Page{}))(t)
+	if len(log) != 2 || log[0].What.Action != audit.CIKeyExchanged || log[1].What.Action != audit.CITrustAdded {
+		t.Fatalf("%+v", log)
+	}
+	e := log[0].What
+	if e.Details["issuer"] != ciIssuer || e.Details["subject"] != ciSubject || e.Details["trustId"] != string(w.trust.ID) ||
+		!strings.HasPrefix(e.Actor.Name, "key:"+made.Key.Prefix()+" for ") || log[0].Person.ID != w.account.OwnerID {
+		t.Errorf("%+v", e)
+	}
+	equal(t, "who added the trust", log[1].What.Actor, audit.Operator)
+	_, err := w.Operator.AccountAudit(w.ctx, "none", ports.Page{})
+	refused(t, err, fault.ValidationError)
+}
+
+func TestEveryRefusedTokenGetsTheSameAnswer(t *testing.T) {
+	w := newTrusting(t)
+	revoked := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "revoked"))(t)
+	must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+		NamespaceID: revoked.ID, Issuer: ciIssuer, Audience: ciAudience, Subject: ciSubject,
+	}))(t)
+	ok(t, w.Operator.RevokeNamespace(w.ctx, revoked.ID))
+	untrusting := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "untrusting"))(t)
+	const nowhere id.NamespaceID = "00000000-0000-4000-8000-000000000000"
+	own, good := w.namespace.ID, w.token()
+	now := w.clock.Now()
+	for what, c := range map[string]struct {
+		namespace id.NamespaceID
+		token     string
+	}{
+		"no such namespace":       {nowhere, good},
+		"a revoked namespace":     {revoked.ID, good},
+		"one without trusts":      {untrusting.ID, good},
+		"no token":                {own, "x"},
+		"a longest token":         {own, strings.Repeat("x", citoken.MaxToken)},
+		"another's signature":     {own, good + "A"},
+		"another issuer":          {own, w.token(func(c *citoken.Claims) { c.Issuer = "https://evil.example.org" })},
+		"another audience":        {own, w.token(func(c *citoken.Claims) { c.Audience = []string{"x"} })},
+		"several audiences":       {own, w.token(func(c *citoken.Claims) { c.Audience = []string{ciAudience, "x"} })},
+		"another subject":         {own, w.token(func(c *citoken.Claims) { c.Subject = "repo:evil/shop:pull_request" })},
+		"an expired token":        {own, w.token(func(c *citoken.Claims) { c.ExpiresAt = now })},
+		"one that is valid later": {own, w.token(func(c *citoken.Claims) { c.NotBefore = now.Add(time.Hour) })},
+		"one that is valid long":  {own, w.token(func(c *citoken.Claims) { c.ExpiresAt = now.Add(25 * time.Hour) })},
+	} {
+		sameRefusal(t, what, errOf(w.exchange(c.namespace, c.token)))
+	}
+	must(w.exchange(own, good))(t)
+	sameRefusal(t, "a token again", errOf(w.exchange(own, good)))
+	w.issuers.Stop(ciIssuer)
+	sameRefusal(t, "an issuer that is down", errOf(w.exchange(own, w.token())))
+	bare := *w.world
+	bare.ports.Tokens = nil
+	cp := bare.process(quick())
+	_, err := cp.CITokens.Exchange(w.ctx, citokens.Presented{NamespaceID: string(own), Token: w.token()})
+	sameRefusal(t, "an installation that takes no tokens", err)
+}
+
+func TestMalformedExchanges(t *testing.T) {
+	w := newTrusting(t)
+	for field, p := range map[string]citokens.Presented{
+		"namespaceId": {NamespaceID: strings.ToUpper(string(w.namespace.ID)), Token: w.token()},
+		"token":       {NamespaceID: string(w.namespace.ID), Token: strings.Repeat("x", citoken.MaxToken+1)},
+	} {
+		_, err := w.CITokens.Exchange(w.ctx, p)
+		var refusal *fault.Error
+		if !errors.As(err, &refusal) || refusal.Code != fault.ValidationError || refusal.Details[0].Field != field ||
+			strings.Contains(refusal.Message, "xxx") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// journal keeps what it is told.
+type journal struct {
+	mu     sync.Mutex
+	events []ports.JournalEvent
+}
+
+func (j *journal) Log(_ context.Context, e ports.JournalEvent) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, e)
+}
+
+func TestTheJournalSaysWhyAndQuotesNothing(t *testing.T) {
+	w := newTrusting(t)
+	told := &journal{}
+	w.ports.Journal = told
+	w.ControlPlane = w.process(quick())
+	sameRefusal(t, "another subject", errOf(w.exchange(w.namespace.ID, w.token(func(c *citoken.Claims) {
+		c.Subject = "repo:evil/shop:pull_request"
+	}))))
+	if len(told.events) != 1 {
+		t.Fatalf("%+v", told.events)
+	}
+	e := told.events[0]
+	if e.What != "ci_token.refused" || e.NamespaceID != w.namespace.ID || e.RequestID != "request" ||
+		!errors.Is(e.Err, citoken.NotMatched) || strings.Contains(fmt.Sprintf("%+v", e), "evil") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestATokenWorksOnce(t *testing.T) {
+	w := newTrusting(t)
+	token := w.token()
+	hosts := []*world{w.world, {ControlPlane: w.process(quick())}}
+	var won atomic.Int64
+	var all sync.WaitGroup
+	for n := range 50 {
+		all.Go(func() {
+			_, err := hosts[n%2].CITokens.Exchange(w.ctx, citokens.Presented{NamespaceID: string(w.namespace.ID), Token: token})
+			if err == nil {
+				won.Add(1)
+				return
+			}
+			sameRefusal(t, "a token again", err)
+		})
+	}
+	all.Wait()
+	equal(t, "keys", won.Load(), int64(1))
+	equal(t, "keys of the namespace", len(must(w.Operator.CIKeys(w.ctx, w.namespace.ID))(t)), 1)
+	// In another namespace it is as spent; and it is remembered until nothing takes it any more.
+	other := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "other"))(t)
+	must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+		NamespaceID: other.ID, Issuer: ciIssuer, Audience: ciAudience, Subject: ciSubject,
+	}))(t)
+	sameRefusal(t, "in another namespace", errOf(w.exchange(other.ID, token)))
+	for range 10 {
+		w.clock.Advance(59 * time.Second)
+		ok(t, w.Rounds.Once(w.ctx))
+		sameRefusal(t, "a token again, later", errOf(w.exchange(w.namespace.ID, token)))
+	}
+}
+
+func TestARevokedNamespaceIsOver(t *testing.T) {
+	w := newTrusting(t)
+	_, stored, err := w.Operator.CreateCIKey(w.ctx, w.namespace.ID)
+	ok(t, err)
+	made, token := w.exchanged(), w.token()
+	w.admit(stored)
+	w.admit(made.Text)
+	ok(t, w.Operator.RevokeNamespace(w.ctx, w.namespace.ID))
+	for _, key := range []string{stored, made.Text} {
+		if _, err := w.Access.Admit(w.ctx, attempt(key)); err == nil || err.Error() != account.ErrUnauthorized().Error() {
+			t.Errorf("a key of a revoked namespace: %v", err)
+		}
+	}
+	sameRefusal(t, "a token", errOf(w.exchange(w.namespace.ID, token)))
+	_, _, err = w.Operator.CreateCIKey(w.ctx, w.namespace.ID)
+	refused(t, err, fault.ValidationError)
+	refused(t, errOf(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+		NamespaceID: w.namespace.ID, Issuer: ciIssuer, Audience: "x", Subject: ciSubject,
+	})), fault.ValidationError)
+	refused(t, w.Operator.RevokeNamespace(w.ctx, w.namespace.ID), fault.ValidationError)
+	refused(t, w.Operator.RevokeNamespace(w.ctx, "none"), fault.ValidationError)
+	refused(t, errOf(w.Operator.CreateNamespace(w.ctx, w.account.ID, "pipeline")), fault.ValidationError)
+	listed := must(w.Operator.Namespaces(w.ctx, w.account.ID))(t)
+	if len(listed) != 1 || listed[0].RevokedAt == nil {
+		t.Errorf("%+v", listed)
+	}
+	equal(t, "trusts", len(must(w.Operator.Trusts(w.ctx, w.namespace.ID))(t)), 0)
+	log := must(w.Operator.AccountAudit(w.ctx, w.account.ID, ports.Page{Limit: 1}))(t)
+	equal(t, "the log", log[0].What.Action, audit.NamespaceRevoked)
+}
+
+func TestARemovedTrustEndsItsKeys(t *testing.T) {
+	w := newTrusting(t)
+	made, token := w.exchanged(), w.token()
+	other := must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+		NamespaceID: w.namespace.ID, Issuer: ciIssuer, Audience: "another", Subject: ciSubject,
+	}))(t)
+	kept := must(w.exchange(w.namespace.ID, w.token(func(c *citoken.Claims) { c.Audience = []string{"another"} })))(t)
+	ok(t, w.Operator.RemoveTrust(w.ctx, w.trust.ID))
+	refused(t, errOf(w.Access.Admit(w.ctx, attempt(made.Text))), fault.Unauthorized)
+	sameRefusal(t, "a token of the removed trust", errOf(w.exchange(w.namespace.ID, token)))
+	w.admit(kept.Text)
+	refused(t, w.Operator.RemoveTrust(w.ctx, w.trust.ID), fault.ValidationError)
+	left := must(w.Operator.Trusts(w.ctx, w.namespace.ID))(t)
+	if len(left) != 1 || left[0] != other {
+		t.Errorf("%+v", left)
+	}
+	log := must(w.Operator.AccountAudit(w.ctx, w.account.ID, ports.Page{Limit: 1}))(t)
+	if log[0].What.Action != audit.CITrustRemoved || log[0].What.Details["subject"] != "repo:acme/shop:**" {
+		t.Errorf("%+v", log[0].What)
+	}
+}
+
+func TestExchangedKeysAreBounded(t *testing.T) {
+	w := newTrusting(t)
+	for range citoken.MaxLive {
+		w.exchanged()
+		w.clock.Advance(time.Second)
+	}
+	token := w.token()
+	var full *fault.Error
+	if err := errOf(w.exchange(w.namespace.ID, token)); !errors.As(err, &full) || full.Code != fault.RateLimited {
+		t.Fatal(err)
+	}
+	equal(t, "when there is room", full.RetryAfter, time.Hour-citoken.MaxLive*time.Second)
+	other := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "other"))(t)
+	must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+		NamespaceID: other.ID, Issuer: ciIssuer, Audience: ciAudience, Subject: ciSubject,
+	}))(t)
+	must(w.exchange(other.ID, w.token()))(t)
+	w.clock.Advance(time.Hour - citoken.MaxLive*time.Second)
+	sameRefusal(t, "a token that has expired meanwhile", errOf(w.exchange(w.namespace.ID, token)))
+	w.exchanged()
+}
+
+func TestTrustsAreBounded(t *testing.T) {
+	w := newTrusting(t)
+	add := func(audience string) error {
+		return errOf(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+			NamespaceID: w.namespace.ID, Issuer: ciIssuer, Audience: audience, Subject: ciSubject,
+		}))
+	}
+	for n := range citoken.MaxTrusts - 1 {
+		ok(t, add(fmt.Sprint(n)))
+	}
+	refused(t, add("one more"), fault.ValidationError)
+	ok(t, w.Operator.RemoveTrust(w.ctx, w.trust.ID))
+	refused(t, add("0"), fault.ValidationError) // the same again
+	ok(t, add("one more"))
+}
+
+// Commands about one kind of keys do nothing to the other.
+func TestKindsOfKeysDoNotMix(t *testing.T) {
+	w := newTrusting(t)
+	ci, text, err := w.Operator.CreateCIKey(w.ctx, w.namespace.ID)
+	ok(t, err)
+	refused(t, w.Operator.RevokeKey(w.ctx, ci.ID), fault.ValidationError)
+	_, _, err = w.Operator.ReplaceKey(w.ctx, ci.ID)
+	refused(t, err, fault.ValidationError)
+	refused(t, w.Operator.RevokeCIKey(w.ctx, w.caller.Key.ID), fault.ValidationError)
+	w.admit(text)
+	w.admit(w.key)
+	ok(t, w.Operator.RevokeCIKey(w.ctx, ci.ID))
+	refused(t, errOf(w.Access.Admit(w.ctx, attempt(text))), fault.Unauthorized)
+	refused(t, w.Operator.RevokeCIKey(w.ctx, ci.ID), fault.ValidationError)
+	refused(t, w.Operator.RevokeCIKey(w.ctx, "none"), fault.ValidationError)
+	for _, err := range []error{
+		errOf(w.Operator.CIKeys(w.ctx, "none")), errOf(w.Operator.Trusts(w.ctx, "none")), errOf(w.Operator.Namespaces(w.ctx, "none")),
+		w.Operator.RemoveTrust(w.ctx, "none"),
+	} {
+		refused(t, err, fault.ValidationError)
+	}
+	log := must(w.Operator.AccountAudit(w.ctx, w.account.ID, ports.Page{Limit: 1}))(t)
+	if log[0].What.Action != audit.CIKeyRevoked || log[0].What.Details["key"] != ci.Prefix() {
+		t.Errorf("%+v", log[0].What)
+	}
+}
+
+// A key of a host of the version before says that it reaches the whole account: it still does not.
+func TestCIKeysSeeNoDatabases(t *testing.T) {
+	w := newTrusting(t)
+	db := w.made("shop").Record.ID
+	c := w.caller
+	c.Key.Kind, c.Key.NamespaceID = account.CIKey, w.namespace.ID
+	refused(t, errOf(w.Access.Reach(w.ctx, c, db, account.See)), fault.DatabaseNotFound)
+	if _, err := w.Access.Reach(w.ctx, access.Caller{Key: w.caller.Key, Account: w.account}, db, account.See); err != nil {
+		t.Error(err)
+	}
+}
