@@ -39,6 +39,8 @@ var matrix = []row{
 		spec.MovesTime: "its processes go by the machine's clock, which no test moves",
 		spec.HasReceivers: "it sends to public addresses only, as in production, and no test has a receiver at one; package webhooks " +
 			"has real receivers and the development host",
+		spec.HasPipelines: "it asks issuers at public addresses only, as in production, and no test has an issuer at one; package " +
+			"webhooks has a real one and the development host",
 	}},
 }
 

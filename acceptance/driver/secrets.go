@@ -25,7 +25,7 @@ type remembering struct {
 }
 
 // told is a member that is a secret. None needs an escape in JSON.
-var told = regexp.MustCompile(`"(?:password|secret)":"([^"]+)"`)
+var told = regexp.MustCompile(`"(?:password|secret|apiKey)":"([^"]+)"`)
 
 // shortest is the length from which a text is no coincidence.
 const shortest = 16

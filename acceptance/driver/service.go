@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
+	"github.com/pgherd/pgherd/fakes/fakeissuer"
 	"github.com/pgherd/pgherd/fakes/fakepasswords"
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/mailbox"
@@ -49,6 +50,7 @@ type service struct {
 	agent   *fakeagent.Server
 	inbox   *inbox.Inbox
 	mailbox *mailbox.Mailbox
+	issuers *fakeissuer.Issuers
 	entropy *fakeentropy.Entropy
 }
 
@@ -56,10 +58,11 @@ func newService(t testing.TB) *service {
 	t.Helper()
 	store := memstore.NewRerunning()
 	s := &service{store: store, clock: fakeclock.New(), entropy: fakeentropy.New(), inbox: inbox.New(webhook.Policy{})}
-	s.fleet, s.mailbox = fakeagent.New(s.clock), mailbox.New()
+	s.fleet, s.mailbox, s.issuers = fakeagent.New(s.clock), mailbox.New(), fakeissuer.New()
 	ports := controlplane.Ports{
 		Store: store, Admissions: store, Fleet: s.fleet, Clock: s.clock, Entropy: s.entropy, Secrets: fakebox.New(),
 		Sender: s.inbox, Mailer: s.mailbox, Passwords: fakepasswords.Hasher{},
+		Tokens: s.issuers,
 	}
 	page, err := mail.ParseLink(spec.InvitationPage)
 	if err != nil {
@@ -112,6 +115,7 @@ func (s *service) world() spec.World {
 		HoldBackup: s.holdBackup, Spoil: s.spoil, Predate: s.predate,
 		OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
 		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox), Restores: true,
+		Pipelines: fakePipelines{s.issuers},
 	}
 }
 

@@ -28,6 +28,7 @@ func Scenarios() []Scenario {
 		of("restore", restoring), of("restore", reserving), of("restore", restoringPlain),
 		of("clone", cloning), of("clone", refusingClones), of("deletion", deleting),
 		of("upload", uploading), of("preview", previewing), of("preview", endingPreviews),
+		of("ci", keepingCIKeys), of("ci-token", exchanging),
 		of("extension", extending), of("extension", extendingAlone),
 		of("role-create", addingRoles), of("role-repeat", repeatingRoles), of("role-name", namingRoles),
 		of("role-limit", limitingRoles), of("role-access", usingRoles), of("role-connect", grantingConnect),

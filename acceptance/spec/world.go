@@ -49,6 +49,8 @@ type World struct {
 	Outages Outages
 	// Receivers get the webhooks of finished operations. Every URL of a public host name has one.
 	Receivers *inbox.Inbox
+	// Pipelines make tokens of a CI system.
+	Pipelines Pipelines
 	// Restores says that the agent restores databases in place.
 	Restores bool
 }
@@ -79,18 +81,20 @@ const (
 	HasOutages   Ability = "has outages"   // Outages
 	HasReceivers Ability = "has receivers" // Receivers
 	Restoring    Ability = "restores"      // Restores
+	HasPipelines Ability = "has pipelines" // Pipelines
 )
 
 // Abilities returns the optional abilities that the world has.
 func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
 		MovesTime: w.Clock != nil, RunsRealSQL: w.SQL != nil, HasOutages: w.Outages != nil, HasReceivers: w.Receivers != nil,
-		Restoring: w.Restores,
+		Restoring: w.Restores, HasPipelines: w.Pipelines != nil,
 	}
 }
 
 // Operator is who runs the service.
 type Operator interface {
+	CIOperator
 	NewAccount(plan string) (Account, error)
 	// SetCredentialValidity changes how long a password of an additional role is good.
 	SetCredentialValidity(a Account, d time.Duration) error

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/oidcissuer"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
@@ -37,10 +38,15 @@ func TestOtherHostsRefuseWhatIsForDevelopment(t *testing.T) {
 	}
 }
 
-// Without its permission, a host sends to no private address: not to a new endpoint, and not to one that was made before.
+// Without its permission, a host sends to no private address: not to a new endpoint, and not to one that was made before. Nor
+// does it ask an issuer of CI tokens at one.
 func TestPrivateAddressesAreRefusedAtEveryAttempt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	issuer := oidcissuer.Start()
+	t.Cleanup(issuer.Stop)
+	w := newWorld(t, issuer.CA)
+	ci := newPipeline(t, w, issuer)
+	ci.works(t)
 	d := w.createDatabase(t, "private")
 	const path = "/ok/private"
 	e := w.register(t, path, "")
@@ -57,4 +63,6 @@ func TestPrivateAddressesAreRefusedAtEveryAttempt(t *testing.T) {
 	if n := len(w.receiver.At(path)); n != 0 {
 		t.Errorf("%d requests at a private address", n)
 	}
+	ci.isRefused(t)
+	ci.isUnsaid(t, w.log)
 }

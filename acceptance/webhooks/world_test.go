@@ -43,23 +43,29 @@ func must[T any](result T, err error) func(testing.TB) T { return check.Must(res
 type world struct {
 	*stack.Dev
 	receiver *webhooks.Receiver
+	log      string
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld makes a world; the host trusts further authorities, too.
+func newWorld(t *testing.T, authorities ...[]byte) *world {
 	t.Helper()
 	dir := stacktest.Dir(t)
 	r := must(webhooks.Listen(filepath.Join(dir, "receiver")))(t)
 	t.Cleanup(func() { noError(t, r.Close()) })
+	trusted := bytes.Join(append(authorities, must(os.ReadFile(r.CAFile))(t)), nil)
+	noError(t, os.WriteFile(filepath.Join(dir, "ca.pem"), trusted, 0o644))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	d, err := stack.StartDev(ctx, stack.DevOptions{
-		Dir: dir, Binary: stacktest.Binary(t, program), Flags: []string{"--allow-private-webhooks", "--webhook-ca-file=" + r.CAFile},
+		Dir: dir, Binary: stacktest.Binary(t, program), Flags: []string{
+			"--allow-private-webhooks", "--webhook-ca-file=" + filepath.Join(dir, "ca.pem"),
+		},
 	})
 	noError(t, err)
-	w := &world{Dev: d, receiver: r}
+	w := &world{Dev: d, receiver: r, log: filepath.Join(dir, "dev", "log")}
 	t.Cleanup(func() {
 		if t.Failed() {
-			w.showLog(t, filepath.Join(dir, "dev", "log"))
+			w.showLog(t, w.log)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
