@@ -24,6 +24,8 @@ type Previews interface {
 	Lock(ctx context.Context, db id.DatabaseID) (preview.Preview, error)
 	// Save writes every field that can change. PREVIEW_CONFLICT: the ref has another preview that is not deleted.
 	Save(ctx context.Context, p preview.Preview) error
+	// Over reports whether there is a lease that Lapse would end.
+	Over(ctx context.Context, now time.Time) (bool, error)
 	// Lapse records the end of up to limit leases whose time is over, and returns how many there were.
 	Lapse(ctx context.Context, now time.Time, limit int) (int, error)
 	// Due lists expired previews that can be deleted now: of each account on each server the one that has waited longest. Those

@@ -29,9 +29,7 @@ func Namespaces(t *testing.T, m Metadata) {
 
 func (w *world) addNamespace(name string) account.Namespace {
 	w.Helper()
-	n := account.Namespace{ID: newID[id.NamespaceID](), AccountID: w.account.ID, Name: name, CreatedAt: epoch}
-	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, n))
-	return n
+	return w.namespaceOf(w.account, name)
 }
 
 func (w *world) addTrust(n account.Namespace, minute int) citoken.Trust {

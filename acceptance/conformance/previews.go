@@ -26,22 +26,11 @@ func Previews(t *testing.T, m Metadata) {
 	})
 }
 
-func (w *world) addNamespace(of account.Account, name string) account.Namespace {
+func (w *world) namespaceOf(of account.Account, name string) account.Namespace {
 	w.Helper()
 	n := account.Namespace{ID: newID[id.NamespaceID](), AccountID: of.ID, Name: name, CreatedAt: epoch}
 	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, n))
 	return n
-}
-
-func (w *world) addCIKey(n account.Namespace) account.Key {
-	w.Helper()
-	_, c := account.NewKey(account.CIKey, randomBase62())
-	k := account.Key{
-		ID: c.ID, Kind: account.CIKey, AccountID: n.AccountID, UserID: w.user.ID, NamespaceID: n.ID, Label: "ci",
-		Scope: account.FullAccount, Hash: c.Hash[:], CreatedAt: epoch,
-	}
-	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
-	return k
 }
 
 func (w *world) previewOf(db id.DatabaseID, n account.Namespace, ref string, use int) preview.Preview {
@@ -74,7 +63,7 @@ func (w *world) save(p preview.Preview) {
 }
 
 func previewComesBack(w *world) {
-	n := w.addNamespace(w.account, "web")
+	n := w.addNamespace("web")
 	plain := w.addDatabase("shop")
 	r, p := w.addPreview("one", n, "main", 7)
 	w.equal("the preview", lockPreview(w, r.ID), p)
@@ -108,7 +97,7 @@ func previewComesBack(w *world) {
 }
 
 func refHasOne(w *world) {
-	n, other := w.addNamespace(w.account, "web"), w.addNamespace(w.account, "app")
+	n, other := w.addNamespace("web"), w.addNamespace("app")
 	ofRef := func(ns account.Namespace, ref string) (live id.DatabaseID, used int) {
 		w.Helper()
 		w.view(func(ctx context.Context, tx ports.Tx) error {
@@ -154,11 +143,11 @@ func refHasOne(w *world) {
 
 func namespaceReaches(w *world) {
 	_, theirs := w.addAccount("bob@example.com")
-	n, other, foreign := w.addNamespace(w.account, "web"), w.addNamespace(w.account, "app"), w.addNamespace(theirs, "web")
+	n, other, foreign := w.addNamespace("web"), w.addNamespace("app"), w.namespaceOf(theirs, "web")
 	plain := w.addDatabase("shop")
 	r, p := w.addPreview("one", n, "main", 1)
 	sibling, _ := w.addPreview("two", other, "main", 1)
-	key := w.addCIKey(n)
+	key := w.addCIKey(n, 0, stored)
 	w.equal("the preview", read2(w, ports.Tx.Previews, ports.Previews.Reach, key.ID, r.ID), p)
 	viewer := func(k account.Key) ports.Viewer {
 		return ports.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope, NamespaceID: k.NamespaceID}
@@ -179,8 +168,8 @@ func namespaceReaches(w *world) {
 		"of a sibling":           {key.ID, sibling.ID},
 		"of a plain database":    {key.ID, plain.ID},
 		"of nothing":             {key.ID, newID[id.DatabaseID]()},
-		"for a sibling":          {w.addCIKey(other).ID, r.ID},
-		"for a stranger":         {w.addCIKey(foreign).ID, r.ID},
+		"for a sibling":          {w.addCIKey(other, 0, stored).ID, r.ID},
+		"for a stranger":         {w.addCIKey(foreign, 0, stored).ID, r.ID},
 		"for a full-account key": {full.ID, r.ID},
 		"for an unknown key":     {"00000000", r.ID},
 	} {
@@ -194,9 +183,10 @@ func namespaceReaches(w *world) {
 }
 
 func leasesLapse(w *world) {
-	n := w.addNamespace(w.account, "web")
+	n := w.addNamespace("web")
 	lapse := func(minute, limit, want int) {
 		w.Helper()
+		w.equal("whether any is over", read(w, ports.Tx.Previews, ports.Previews.Over, minutes(minute)), want > 0)
 		w.update(func(ctx context.Context, tx ports.Tx) error {
 			got, err := tx.Previews().Lapse(ctx, minutes(minute), limit)
 			w.equal("how many leases end", got, want)
@@ -218,7 +208,7 @@ func leasesLapse(w *world) {
 
 func previewsAreDue(w *world) {
 	_, theirs := w.addAccount("bob@example.com")
-	n, foreign := w.addNamespace(w.account, "web"), w.addNamespace(theirs, "web")
+	n, foreign := w.addNamespace("web"), w.namespaceOf(theirs, "web")
 	expired := func(minute int) func(*preview.Preview) {
 		return func(p *preview.Preview) {
 			at := minutes(minute)
@@ -264,7 +254,7 @@ func previewsAreDue(w *world) {
 }
 
 func previewGoes(w *world) {
-	n := w.addNamespace(w.account, "web")
+	n := w.addNamespace("web")
 	r, _ := w.addPreview("one", n, "main", 1)
 	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 	w.addPreview("one", n, "main", 1)

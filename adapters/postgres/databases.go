@@ -35,15 +35,18 @@ func readDatabases() sq.SelectBuilder {
 		LeftJoin("previews p ON p.database_id = t.id")
 }
 
-// inView is what a viewer sees; its arguments are the user, then account, scope, key and namespace. A preview CI key sees the
-// previews of its namespace, and a full-account key its account's databases. A selected-database key sees the databases that it is bound to, if they belong to its account or its user is a
-// member, and while they are not being deleted. A key that is revoked or gone sees nothing; a viewer without a key needs none.
+// inView is what a viewer sees; its arguments are the user, then account, scope, key, namespace and whether deleted databases
+// are seen. A preview CI key sees the previews of its namespace, and a full-account key its account's databases. A
+// selected-database key sees the databases that it is bound to, if they belong to its account or its user is a member, and while
+// they are not being deleted. A key that is revoked or gone sees nothing; a viewer without a key needs none.
 func inView(q sq.SelectBuilder) sq.SelectBuilder {
 	return q.LeftJoin("memberships m ON m.database_id = t.id AND m.user_id = ?::uuid").
-		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key, ?::uuid AS namespace) v").
-		Where(`CASE WHEN v.namespace IS NOT NULL THEN t.account_id = v.account AND p.namespace_id = v.namespace
-			WHEN v.scope = 'full' THEN t.account_id = v.account
-			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting'
+		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key, ?::uuid AS namespace, " +
+			"?::boolean AS deleted) v").
+		Where(`CASE WHEN v.namespace IS NOT NULL THEN
+				t.account_id = v.account AND p.namespace_id = v.namespace AND NOT t.` + gone + `
+			WHEN v.scope = 'full' THEN t.account_id = v.account AND (v.deleted OR NOT t.` + gone + `)
+			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting' AND NOT t.` + gone + `
 				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`).
 		Where("(v.key = '' OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.key AND k.revoked_at IS NULL))")
 }
@@ -57,7 +60,7 @@ func viewerArguments(v ports.Viewer) []any {
 	if v.NamespaceID != "" {
 		namespace = v.NamespaceID
 	}
-	return []any{user, v.AccountID, v.Scope, v.KeyID, namespace}
+	return []any{user, v.AccountID, v.Scope, v.KeyID, namespace, v.Deleted}
 }
 
 var (
@@ -67,7 +70,8 @@ var (
 	visibleDatabases = define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
 				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 	lockDatabase   = define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
-	countDatabases = written("SELECT count(*) FROM databases WHERE account_id = $1")
+	countDatabases = written(`SELECT count(*) FROM databases d WHERE account_id = $1 AND (NOT d.` + gone + `
+		OR EXISTS (SELECT FROM operations o WHERE o.database_id = d.id AND o.kind = 'recover' AND o.` + open + `))`)
 	saveDatabase   = define(databaseTable.update(databaseChanges, "id = ?"))
 	removeDatabase = written(`
 		WITH forgotten AS (DELETE FROM idempotency_keys WHERE resource_id = $1::text)
@@ -118,8 +122,8 @@ func (d databases) Save(ctx context.Context, r database.Record) error {
 	return d.mustChange(ctx, ports.ErrNoRow, saveDatabase, append(valuesOf(r, databaseChanges), r.ID)...)
 }
 
-// Remove also deletes logins, roles and their changes, allowlist, memberships, key bindings and enrolments; audit entries and
-// operations stay.
+// Remove also deletes logins, roles and their changes, allowlist, memberships, key bindings, enrolments and the tombstone; audit
+// entries and operations stay.
 func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 	return d.mustChange(ctx, ports.ErrNoRow, removeDatabase, db)
 }

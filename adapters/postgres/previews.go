@@ -15,7 +15,8 @@ var previewTable = tableOf[preview.Preview]("previews", "schedule", "recovery_de
 var previewChanges = []string{"lease_status", "lease_generation", "expires_at", "end_at", "failures", "ending_since"}
 
 // previewRow is a preview with what is known of it by its database.
-var previewRow = previewTable.row("t") + ", d.schedule, NULL::timestamptz AS recovery_deadline"
+var previewRow = previewTable.row("t") + ", d.schedule, CASE WHEN d." + gone + ` THEN
+	(SELECT purge_after FROM tombstones s WHERE s.database_id = t.database_id) END AS recovery_deadline`
 
 var (
 	addPreview  = define(previewTable.insert())
@@ -28,6 +29,7 @@ var (
 	lockPreview = written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
 		WHERE t.database_id = $1 FOR NO KEY UPDATE OF t`)
 	savePreview = define(previewTable.update(previewChanges, "database_id = ?"))
+	leasesOver  = written("SELECT EXISTS (SELECT FROM previews WHERE lease_status = 'active' AND expires_at <= $1)")
 	lapseLeases = written(`
 		UPDATE previews SET lease_status = 'expired', end_at = expires_at
 		WHERE database_id IN (
@@ -73,6 +75,10 @@ func (p previews) Lock(ctx context.Context, db id.DatabaseID) (preview.Preview, 
 
 func (p previews) Save(ctx context.Context, row preview.Preview) error {
 	return p.mustChange(ctx, ports.ErrNoRow, savePreview, append(valuesOf(row, previewChanges), row.DatabaseID)...)
+}
+
+func (p previews) Over(ctx context.Context, now time.Time) (bool, error) {
+	return one[bool](ctx, p.session, leasesOver, now)
 }
 
 func (p previews) Lapse(ctx context.Context, now time.Time, limit int) (int, error) {

@@ -13,16 +13,17 @@ import (
 )
 
 var (
-	serversInUse = define(serverTable.read().Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id)").
-			OrderBy("t.name"))
-	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[])").OrderBy("t.id"))
+	serversInUse = define(serverTable.read().
+			Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND NOT d." + gone + ")").OrderBy("t.name"))
+	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[]) AND NOT t." + gone).OrderBy("t.id"))
 	databasesBetween   = define(readDatabases().Where("t.server_id = ? AND t.id > ?::uuid AND t.id <= ?::uuid").OrderBy("t.id"))
-	databasesOfAccount = written("SELECT id FROM databases WHERE account_id = $1 ORDER BY id")
+	databasesOfAccount = written("SELECT id FROM databases d WHERE account_id = $1 AND NOT d." + gone + " ORDER BY id")
 	backupBytes        = written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups
-		WHERE database_id = $1 AND deleting_at IS NULL AND trigger <> 'deletion'`)
+		WHERE database_id = $1 AND deleting_at IS NULL
+		AND (trigger <> 'deletion' OR expires_at IS NOT NULL)`)
 	storageTotals = written(`SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes,
 		count(*) FILTER (WHERE storage_status = 'full') AS full,
-		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases`)
+		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases d WHERE NOT d.` + gone)
 )
 
 type storage struct{ session }

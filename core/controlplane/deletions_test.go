@@ -149,7 +149,10 @@ func TestOthersTakePartInDeletions(t *testing.T) {
 	w.recovered(w.source())
 	w.deleted(w.source())
 	w.purged(w.ControlPlane)
-	want := []deletion.Outcome{deletion.Kept, deletion.Deleted, deletion.Recovered, deletion.Deleted, deletion.Purged}
+	want := []deletion.Outcome{
+		deletion.Deleting, deletion.Kept, deletion.Deleting, deletion.Deleted, deletion.Recovering, deletion.Recovered,
+		deletion.Deleting, deletion.Deleted, deletion.Purged,
+	}
 	if len(seen) != len(want) {
 		t.Fatalf("they heard %v", seen)
 	}

@@ -163,7 +163,7 @@ func TestOnlyTheNamespaceReachesAPreview(t *testing.T) {
 	refused(t, errOf(w.Databases.Create(w.ctx, ci, request("mine"))), fault.KeyScopeDenied)
 
 	reached := must(w.Previews.Reach(w.ctx, ci, one))(t)
-	ok(t, w.Operator.RevokeKey(w.ctx, ci.Key.ID))
+	ok(t, w.Operator.RevokeCIKey(w.ctx, ci.Key.ID))
 	refused(t, errOf(w.Previews.Extend(w.ctx, reached, 1)), fault.PreviewNotFound)
 }
 

@@ -121,16 +121,8 @@ func TestLeases(t *testing.T) {
 				next, err = p.Release(at)
 			case End:
 				next, _, err = p.End(at, rapid.Bool().Draw(t, "by the service"))
-			case EndFailed:
-				next, err = p.Kept(at)
-			case Ended:
-				next, err = p.Deleted()
-			case Recover:
-				next, err = p.Recovering()
-			case RecoverFailed:
-				next, err = p.NotRecovered()
-			case Recovered:
-				next, err = p.Recovered(at)
+			default:
+				next, err = p.Follow(event, at)
 			}
 			if err != nil {
 				continue

@@ -56,9 +56,6 @@ type databaseState struct {
 	sessions  map[*Session]bool
 	// extensions are those that are installed.
 	extensions map[extension.Name]installed
-
-	isolated  bool
-	changedBy id.OperationID // the last that isolated it or took that back
 }
 
 func newServer(clock ports.Clock) *Server {

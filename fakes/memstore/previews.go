@@ -18,7 +18,10 @@ type previews struct{ session }
 // preview adds what is known of a preview by its database.
 func (s *state) preview(row preview.Preview) preview.Preview {
 	r, _ := s.databases.get(row.DatabaseID)
-	row.Schedule = r.Schedule
+	row.Schedule, row.RecoveryDeadline = r.Schedule, nil
+	if tomb, ok := s.tombstones.get(r.ID); ok && r.Status.Gone() {
+		row.RecoveryDeadline = &tomb.PurgeAfter
+	}
 	return row
 }
 
@@ -101,10 +104,17 @@ func (p previews) Save(ctx context.Context, row preview.Preview) error {
 	})
 }
 
+func isOver(now time.Time) func(preview.Preview) bool {
+	return func(row preview.Preview) bool { return row.Lease == preview.Active && !now.Before(row.ExpiresAt) }
+}
+
+func (p previews) Over(ctx context.Context, now time.Time) (bool, error) {
+	return read(ctx, p.session, func(s *state) (bool, error) { return s.previews.any(isOver(now)), nil })
+}
+
 func (p previews) Lapse(ctx context.Context, now time.Time, limit int) (int, error) {
 	return write(ctx, p.session, func(s *state) (int, error) {
-		over := func(row preview.Preview) bool { return row.Lease == preview.Active && !now.Before(row.ExpiresAt) }
-		list := first(s.previews.having(over, func(a, b preview.Preview) int {
+		list := first(s.previews.having(isOver(now), func(a, b preview.Preview) int {
 			return byTime(a.ExpiresAt, string(a.DatabaseID), b.ExpiresAt, string(b.DatabaseID))
 		}), limit)
 		for _, row := range list {

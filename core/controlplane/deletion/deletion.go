@@ -41,12 +41,15 @@ func New(p *plane.Plane, o Open, w Withdraw) *Deletion {
 // Outcome is what has become of a database.
 type Outcome string
 
-// The outcomes.
+// The outcomes, and what they are outcomes of.
 const (
-	Deleted   Outcome = "deleted"   // a tombstone is left
-	Kept      Outcome = "kept"      // its deletion has failed or was canceled: it is as it was
-	Recovered Outcome = "recovered" // it is as it was before its deletion
-	Purged    Outcome = "purged"    // nothing is left; its record goes with the transaction
+	Deleting     Outcome = "deleting"      // its deletion is queued
+	Deleted      Outcome = "deleted"       // a tombstone is left
+	Kept         Outcome = "kept"          // its deletion has failed or was canceled: it is as it was
+	Recovering   Outcome = "recovering"    // its recovery is queued
+	Recovered    Outcome = "recovered"     // it is as it was before its deletion
+	NotRecovered Outcome = "not recovered" // its recovery has failed or was canceled: it is deleted as before
+	Purged       Outcome = "purged"        // nothing is left; its record goes with the transaction
 )
 
 // Other is another capability with databases of its own kind. Each function gets any database, in a transaction that has locked
@@ -57,7 +60,7 @@ type Other struct {
 	Admits func(ctx context.Context, tx ports.Tx, locked database.Record, on database.Event) error
 	// Gate is the gate before the recovery of one of its databases; empty for every other. Nothing is locked.
 	Gate func(ctx context.Context, tx ports.Tx, r database.Record) (rollout.Gate, error)
-	// Followed notes in the transaction that concludes it what has become of a database. The record is as it is saved there.
+	// Followed notes, in the transaction that makes it so, what becomes of a database. The record is as it is saved there.
 	Followed func(ctx context.Context, tx ports.Tx, locked database.Record, o Outcome) error
 }
 

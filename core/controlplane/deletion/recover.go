@@ -108,6 +108,9 @@ func (d *Deletion) beginRecovery(
 	if err := tx.Deletions().SetRecovery(ctx, s.Database.ID, o.ID); err != nil {
 		return o, err
 	}
+	if err := d.followed(ctx, tx, s.Database, Recovering); err != nil {
+		return o, err
+	}
 	return o, d.plane.Audit(ctx, tx, s.Database, o.Actor, audit.RecoverRequested, audit.Details{"operationId": string(o.ID)})
 }
 

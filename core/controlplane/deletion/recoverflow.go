@@ -19,8 +19,8 @@ import (
 
 func (d *Deletion) registerRecover() {
 	work.Register(d.plane.Work, work.Kind[deletion.RecoveryInput]{
-		Spec:    operation.Spec{Kind: deletion.KindRecover, Public: true, Right: account.Own},
-		Step:    d.stepRecover,
+		Spec: operation.Spec{Kind: deletion.KindRecover, Public: true, Right: account.Own},
+		Step: d.stepRecover, Withdraw: d.notRecovered,
 		Calls:   []string{"rejoin", "close"},
 		Commits: []string{string(deletion.RecoveryFailing), "succeeded", "failed"},
 	})
@@ -109,11 +109,23 @@ func (t recovering) end(ctx context.Context, cause *fault.Error) (work.Next, err
 	return t.Finish(ctx, work.Ending{
 		On: operation.Fail, Cause: cause, DatabaseName: t.record.Name,
 		Also: func(ctx context.Context, tx ports.Tx) error {
+			if err := t.d.notRecovered(ctx, tx, t.of); err != nil {
+				return err
+			}
 			return t.d.plane.Audit(ctx, tx, t.record, t.of.Actor, audit.RecoverFailed, audit.Details{
 				"operationId": string(t.of.ID), "code": string(cause.Code),
 			})
 		},
 	})
+}
+
+// notRecovered tells the others of a recovery that has failed, or that was canceled before it began.
+func (d *Deletion) notRecovered(ctx context.Context, tx ports.Tx, o operation.Operation) error {
+	locked, err := tx.Databases().Lock(ctx, o.DatabaseID)
+	if err != nil {
+		return err
+	}
+	return d.followed(ctx, tx, locked, NotRecovered)
 }
 
 // conclude makes the operation final, and the database what it was before its deletion. What of its access snapshot is gone by

@@ -109,6 +109,9 @@ func (d *Deletion) begin(
 	if err := tx.Operations().Add(ctx, o); err != nil {
 		return o, err
 	}
+	if err := d.followed(ctx, tx, locked, Deleting); err != nil {
+		return o, err
+	}
 	details["operationId"], details["name"] = string(o.ID), locked.Name
 	return o, d.plane.Audit(ctx, tx, locked, by.Actor, audit.DeleteRequested, details)
 }

@@ -19,15 +19,21 @@ import (
 // Previews are the use cases of preview CI keys (spec, section "Preview databases (CI)"). Each key reaches the previews of its
 // namespace alone.
 type Previews struct {
-	plane *plane.Plane
-	make  Make
+	plane    *plane.Plane
+	make     Make
+	deleting Deleting
+	turns    turns
 }
 
 // Make makes a database, or waits for what an earlier request has begun to make.
 type Make func(ctx context.Context, c access.Caller, m drafts.Making) (made drafts.Made, fresh bool, err error)
 
-// New makes the use cases.
-func New(p *plane.Plane, m Make) *Previews { return &Previews{plane: p, make: m} }
+// New makes the use cases, and registers their periodic task.
+func New(p *plane.Plane, m Make, d Deleting) *Previews {
+	made := &Previews{plane: p, make: m, deleting: d, turns: turns{last: map[turn]int64{}}}
+	made.registerRounds()
+	return made
+}
 
 // Reached is a preview that a key's namespace has, as it was when Reach found it.
 type Reached struct {

@@ -1,0 +1,10 @@
+package fakeagent
+
+import "github.com/pgherd/pgherd/core/id"
+
+// Lose drops a database behind the platform's back, with its logins. Its files stay.
+func (s *Server) Lose(db id.DatabaseID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.databases, db)
+}
