@@ -258,6 +258,10 @@ func recoveringCounts(w *world) {
 	other, _ := w.addDeleted("other", 0)
 	count := func() int { return read(w, ports.Tx.Databases, ports.Databases.Count, w.account.ID) }
 	w.equal("with two deleted", count(), 1)
+	_, theirs := w.addAccount("bob@example.com")
+	for of, deleted := range map[id.AccountID]int{w.account.ID: 2, theirs.ID: 0} {
+		w.equal("the deleted ones", read(w, ports.Tx.Deletions, ports.Deletions.Count, of), deleted)
+	}
 	o := w.addWork(r.ID, func(o *operation.Operation) { o.Kind = deletion.KindRecover })
 	w.addWork(other.ID, func(o *operation.Operation) { o.Kind = deletion.KindPurge })
 	w.equal("while one is recovered", count(), 2)

@@ -143,6 +143,18 @@ func TestOverridesHaveBounds(t *testing.T) {
 	}
 }
 
+func TestAdmitBeside(t *testing.T) {
+	for _, c := range []struct {
+		databases, deleted int
+		admits             bool
+	}{{1, 0, true}, {1, 4, true}, {1, 5, false}, {100, 499, true}, {100, 500, false}, {0, 0, false}} {
+		err := Account{Plan: Free, Overrides: Overrides{MaxDatabases: &c.databases}}.AdmitBeside(c.deleted)
+		if (err == nil) != c.admits || err != nil && !fault.Has(err, fault.PlanLimit) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 func TestAdmitDatabaseIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bound, existing := rapid.IntRange(0, 200).Draw(t, "bound"), rapid.IntRange(0, 200).Draw(t, "existing")

@@ -1,10 +1,12 @@
 package controlplane_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -13,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -196,7 +199,7 @@ func TestADeletionThatFails(t *testing.T) {
 			"the database server could not make the deletion backup"},
 		"not isolated": {refuses("Isolate", command.ReasonFailed), fault.AgentError, ""},
 		"never alone": {func(w *world) { w.server.StayBusy(restore.MostSwitches) }, fault.AgentError,
-			"the database server could not take the database out of service: a prepared transaction is in the way"},
+			"the database server could not take the database out of service: sessions of the database cannot be ended"},
 		"an older agent": {func(w *world) { w.server.SetLacking("backup.run.forDeletion") }, fault.AgentRouteUnavailable, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -367,4 +370,21 @@ func TestNothingIsPurgedEarly(t *testing.T) {
 	w.clock.Jump(25 * time.Hour)
 	w.work(w.ControlPlane)
 	w.wantPurged()
+}
+
+// Deleted databases count against no quota, but who deletes and makes databases over and over cannot fill a server with them.
+func TestDeletedDatabasesOfAnAccountAreBounded(t *testing.T) {
+	w := newDeletionWorld(t)
+	one := 1
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &one }))(t)
+	for n := range account.DeletedPerDatabase {
+		w.deleted(w.source())
+		if n+1 < account.DeletedPerDatabase {
+			w.made(fmt.Sprintf("shop-%d", n))
+			ok(t, w.Operator.Enroll(w.ctx, w.source(), rollout.All))
+		}
+	}
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("one-more"))), fault.PlanLimit)
+	w.purged(w.ControlPlane)
+	w.made("one-more")
 }

@@ -101,6 +101,13 @@ func (d deletions) List(ctx context.Context, of id.AccountID, p ports.Page) ([]d
 	})
 }
 
+// Count implements ports.Deletions.
+func (d deletions) Count(ctx context.Context, of id.AccountID) (int, error) {
+	return read(ctx, d.session, func(s *state) (int, error) {
+		return s.count(func(r database.Record) bool { return r.AccountID == of && r.Status.Gone() }), nil
+	})
+}
+
 // Due implements ports.Deletions.
 func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error) {
 	return read(ctx, d.session, func(s *state) ([]deletion.Tombstone, error) {

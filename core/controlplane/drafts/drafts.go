@@ -96,6 +96,13 @@ func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	if err := owner.AdmitDatabase(existing); err != nil {
 		return err
 	}
+	deleted, err := tx.Deletions().Count(ctx, owner.ID)
+	if err != nil {
+		return err
+	}
+	if err := owner.AdmitBeside(deleted); err != nil {
+		return err
+	}
 	s, err := tx.Servers().Pick(ctx, ports.Placement{
 		Now: d.Record.CreatedAt, Connections: d.Record.ReservedConnections(), Only: on,
 	})
