@@ -25,7 +25,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test crash lint acceptance stack pooler-next openapi bench round-trips regression-database \
-	abuse interruptions record-statements fuzz generate verify toolchain schemas clean-dev
+	abuse interruptions previews record-statements fuzz generate verify toolchain schemas clean-dev
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ regression-database: toolchain ## the same with what PostgreSQL's regression tes
 
 interruptions: toolchain ## end 10,000 sessions that are in no transaction, and count the transactions that this interrupts
 	PGHERD_ROUNDS=10000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run EndedSessionsInterrupt ./agent
+
+previews: toolchain ## make a hundred previews on the dev host, and let them end and be purged: nothing is left of them
+	PGHERD_PREVIEWS=100 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run README ./hosts/dev
 
 abuse: toolchain ## measure a bystander beside each thing that one customer can hold
 	$(GO) test -count=1 -v -timeout 1h ./acceptance/abuse -figures

@@ -185,6 +185,7 @@ func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 	if strings.TrimSpace(out) != "1000" {
 		t.Errorf("the database has %q rows after a restart", out)
 	}
+	d.previewsComeAndGo()
 }
 
 func TestAPortInUseIsOneClearLineAndNothingStarts(t *testing.T) {
