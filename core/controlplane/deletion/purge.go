@@ -118,7 +118,11 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	}
 	if len(files) == 0 {
-		const next = string(deletion.Removing)
+		cell, err := deletion.Purge.Decide(deletion.Erasing, deletion.Erased)
+		if err != nil {
+			return work.Next{}, err
+		}
+		next := string(cell.Next)
 		return work.Again(0), t.Save(ctx, next, func(o *operation.Operation) { o.Stage = next }, nil)
 	}
 	files = files[:min(len(files), filesAtOnce)]

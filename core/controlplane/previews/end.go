@@ -3,6 +3,7 @@ package previews
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -81,6 +82,9 @@ type turns struct {
 	n    int64
 }
 
+// mostTurns bounds memory: beyond it, who waits begins anew, by how long.
+const mostTurns = 10_000
+
 type turn struct {
 	server  id.ServerID
 	account id.AccountID
@@ -95,6 +99,9 @@ func (t *turns) choose(due []ports.DuePreview) []ports.DuePreview {
 		return cmp.Or(cmp.Compare(a.ServerID, b.ServerID), cmp.Compare(t.last[of(a)], t.last[of(b)]), a.EndAt.Compare(*b.EndAt))
 	})
 	chosen := slices.CompactFunc(slices.Clone(due), func(a, b ports.DuePreview) bool { return a.ServerID == b.ServerID })
+	if len(t.last) > mostTurns {
+		clear(t.last)
+	}
 	for _, d := range chosen {
 		t.n++
 		t.last[of(d)] = t.n
@@ -111,6 +118,7 @@ func (p *Previews) endLeases(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var failed error
 	for _, one := range p.turns.choose(due) {
 		begun := false
 		err := p.plane.UpdateDatabase(ctx, one.DatabaseID, func(
@@ -122,9 +130,9 @@ func (p *Previews) endLeases(ctx context.Context) error {
 		if err == nil && begun {
 			p.deleting.Begun()
 		}
-		_ = p.plane.UnlessSettled(ctx, "preview.not_ended", one.DatabaseID, err) // the others go on
+		failed = errors.Join(failed, p.plane.UnlessSettled(ctx, "preview.not_ended", one.DatabaseID, err)) // the others go on
 	}
-	return nil
+	return failed
 }
 
 func (p *Previews) lapse(ctx context.Context, now time.Time) (due []ports.DuePreview, err error) {

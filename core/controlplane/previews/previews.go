@@ -3,6 +3,7 @@ package previews
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
@@ -79,12 +80,10 @@ func (p *Previews) Extend(ctx context.Context, r Reached, ttlHours int) (preview
 		}
 		s.preview = extended
 		return p.plane.Audit(ctx, tx, s.record, r.Caller().Actor(), audit.PreviewExtended, audit.Details{
-			"expiresAt": extended.ExpiresAt.UTC().Format(timeFormat),
+			"expiresAt": extended.ExpiresAt.UTC().Format(time.RFC3339),
 		})
 	})
 }
-
-const timeFormat = "2006-01-02T15:04:05Z"
 
 // SetSchedule says whether the service makes daily backups of a preview. PREVIEW_CONFLICT: it is being deleted, or is deleted.
 func (p *Previews) SetSchedule(ctx context.Context, r Reached, schedule database.Schedule) (preview.Preview, error) {
