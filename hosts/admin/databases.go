@@ -18,7 +18,7 @@ import (
 )
 
 func (m *metadata) enroll() *cobra.Command {
-	return m.enrolment("enroll", "allow a database to use a limited-rollout route", (*operator.Operator).Enroll)
+	return m.enrolment("enroll", "allow a database to use a limited-rollout route, whose feature must be enabled, too", (*operator.Operator).Enroll)
 }
 
 func (m *metadata) unenroll() *cobra.Command {
@@ -49,8 +49,8 @@ func (m *metadata) deleteUnverified() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete-unverified",
 		Short: "delete a database without a deletion backup, so that it cannot be recovered",
-		Long: "Delete a database whose deletion backup cannot be made or verified. It is taken out of service at once, nobody can\n" +
-			"recover it, and what it holds is gone when its time of recovery is over.",
+		Long: "Delete a database whose deletion backup cannot be made or verified. It is taken out of service as soon as\n" +
+			"its server can, nobody can recover it, and what it holds is gone when its time of recovery is over.",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log has it")
 	return onID(m, required(cmd, "reason"), "database",

@@ -29,7 +29,7 @@ func (m *metadata) doctor() *cobra.Command {
 	f.BoolVar(&how.Deep, "deep", false, "also read every backup file, and compare it with its checksum")
 	f.DurationVar(&how.Patience, "patience", checkups.DefaultPatience, "how long what differs is looked at again")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		left := 0
+		left, unread := 0, error(nil)
 		err := m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 			servers, err := o.Patients(ctx)
 			if only != "" {
@@ -42,7 +42,8 @@ func (m *metadata) doctor() *cobra.Command {
 			for _, s := range servers {
 				found, err := o.Examine(ctx, s, how)
 				if err != nil {
-					return nil, fmt.Errorf("server %s: %w", s.Name, err)
+					unread = errors.Join(unread, fmt.Errorf("server %s: %w", s.Name, err))
+					continue
 				}
 				for _, d := range found {
 					if rows = append(rows, diagnosisRow(s, d)); !d.Repaired && !d.Code.Notice() {
@@ -53,9 +54,9 @@ func (m *metadata) doctor() *cobra.Command {
 			return rows, nil
 		})
 		if err == nil && left > 0 {
-			return errDiffers(left)
+			err = errDiffers(left)
 		}
-		return err
+		return errors.Join(err, unread)
 	}
 	return cmd
 }
