@@ -34,7 +34,7 @@ open/20[01])
 	printf '%s\n' "$url"
 	;;
 close/20[01])
-	answer=$(call DELETE "/previews/$(printf '%s' "$answer" | jq --raw-output .data.databaseId)")
+	answer=$(call DELETE "/previews/$(printf '%s' "$answer" | jq --raw-output ".data.databaseId // empty")")
 	case $answer in *202) ;; *) fail "$answer" ;; esac
 	;;
 close/409) ;; # its lease has ended, or it is being deleted
