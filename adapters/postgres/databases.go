@@ -44,7 +44,7 @@ func inView(q sq.SelectBuilder) sq.SelectBuilder {
 		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key, ?::uuid AS namespace, " +
 			"?::boolean AS deleted) v").
 		Where(`CASE WHEN v.namespace IS NOT NULL THEN
-				t.account_id = v.account AND p.namespace_id = v.namespace AND NOT t.` + gone + `
+				t.account_id = v.account AND p.namespace_id = v.namespace AND (v.deleted OR NOT t.` + gone + `)
 			WHEN v.scope = 'full' THEN t.account_id = v.account AND (v.deleted OR NOT t.` + gone + `)
 			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting' AND NOT t.` + gone + `
 				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`).

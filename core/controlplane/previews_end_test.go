@@ -137,6 +137,13 @@ func TestTheGateOfAPreviewsRecovery(t *testing.T) {
 	w.recovered(w.one())
 }
 
+func TestTheDeletionBackupOfAPreviewIsDownloaded(t *testing.T) {
+	w := newPreviewWorld(t)
+	w.ended()
+	equal(t, "downloadable", w.tombstone().Downloadable, true)
+	ok(t, w.downloads(w.one()))
+}
+
 func TestALeaseEndsByItsTime(t *testing.T) {
 	w := newPreviewWorld(t)
 	w.clock.Advance(24*time.Hour - time.Second)

@@ -47,7 +47,7 @@ var Rules = []Rule{
 	{Gate: RestoreUpload, Feature: "restore", Enrolment: "restore-upload"},
 	{Gate: Clone, Feature: "clone", Enrolment: "clone"},
 	{Gate: Delete, Feature: "delete", Enrolment: "delete"},
-	{Gate: DeletedDatabases, Feature: "deleted-recovery"},
+	{Gate: DeletedDatabases, Feature: "deleted-recovery", Previews: true},
 	{Gate: Recover, Feature: "deleted-recovery", Enrolment: "recover"},
 	{Gate: RecoverPreview, Feature: "preview-recovery", Enrolment: "recover", Previews: true},
 	{Gate: LegacyRoles, Feature: "legacy-roles", Enrolment: "legacy-roles", Activated: true, Previews: true},

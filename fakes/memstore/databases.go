@@ -63,7 +63,7 @@ func (s *state) standing(v ports.Viewer, r database.Record) (standing account.St
 	}
 	if v.NamespaceID != "" {
 		of, _ := s.previews.get(r.ID)
-		return standing, owned && of.NamespaceID == v.NamespaceID && !r.Status.Gone()
+		return standing, owned && of.NamespaceID == v.NamespaceID && (v.Deleted || !r.Status.Gone())
 	}
 	if v.Scope == account.FullAccount {
 		return standing, owned && admitsDeleted(v, r)
