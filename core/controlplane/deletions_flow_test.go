@@ -258,6 +258,15 @@ func TestDeletingWhatTheServerHasLost(t *testing.T) {
 	w.wantPurged()
 }
 
+// One that PostgreSQL alone has lost has nothing to be isolated, and an operator can delete it all the same.
+func TestAnOperatorDeletesWhatPostgreSQLHasLost(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.failing("Isolate", 0, command.Refuse(command.ReasonNotFound, "as the test wants it"))
+	must(w.Operator.DeleteUnverified(w.ctx, w.source(), "somebody", "it is lost"))(t)
+	w.work(w.ControlPlane)
+	equal(t, "recovery status", w.tombstone().Status, rule.Unavailable)
+}
+
 func TestCancelingADeletion(t *testing.T) {
 	for _, stage := range []rule.Stage{rule.Queued, rule.BackingUp} {
 		t.Run(string(stage), func(t *testing.T) {

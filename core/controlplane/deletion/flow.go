@@ -178,6 +178,8 @@ func (t turn) isolate(ctx context.Context) (work.Next, error) {
 	switch {
 	case err == nil:
 		return t.conclude(ctx)
+	case command.RefusedFor(err, command.ReasonNotFound) && t.Input.Filename == "": // PostgreSQL has lost it: nothing is to be kept
+		return t.conclude(ctx)
 	case tooOld(err):
 		return t.fail(ctx, errTooOld(err))
 	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches, plane.RefusedForGood(err):
