@@ -259,8 +259,15 @@ func recoveringCounts(w *world) {
 	count := func() int { return read(w, ports.Tx.Databases, ports.Databases.Count, w.account.ID) }
 	w.equal("with two deleted", count(), 1)
 	_, theirs := w.addAccount("bob@example.com")
-	for of, deleted := range map[id.AccountID]int{w.account.ID: 2, theirs.ID: 0} {
-		w.equal("the deleted ones", read(w, ports.Tx.Deletions, ports.Deletions.Count, of), deleted)
+	p, _ := w.addPreview("preview", w.addNamespace("ci"), "main", 1)
+	p.Status = database.Deleted
+	w.update(writing(ports.Tx.Databases, ports.Databases.Save, p))
+	for _, c := range []struct {
+		of       id.AccountID
+		previews bool
+		want     int
+	}{{w.account.ID, false, 2}, {w.account.ID, true, 1}, {theirs.ID, false, 0}, {theirs.ID, true, 0}} {
+		w.equal("the deleted ones", read2(w, ports.Tx.Deletions, ports.Deletions.Count, c.of, c.previews), c.want)
 	}
 	o := w.addWork(r.ID, func(o *operation.Operation) { o.Kind = deletion.KindRecover })
 	w.addWork(other.ID, func(o *operation.Operation) { o.Kind = deletion.KindPurge })

@@ -38,7 +38,8 @@ var (
 	listTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d."+gone).
 			Where("d.account_id = ? AND (t.deleted_at, t.database_id) < (?, ?)").
 			OrderBy("t.deleted_at DESC", "t.database_id DESC").Suffix("LIMIT ?"))
-	countGone     = written("SELECT count(*) FROM databases WHERE account_id = $1 AND " + gone)
+	countGone = written(`SELECT count(*) FROM databases d WHERE account_id = $1 AND ` + gone + `
+		AND $2 = EXISTS (SELECT FROM previews p WHERE p.database_id = d.id)`)
 	dueTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d.status = 'deleted'").
 			Where("t.purge_after <= ?").
 			Where("NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND o."+open+")").
@@ -149,8 +150,8 @@ func (d deletions) scenes(ctx context.Context, of []deletion.Tombstone) (list []
 	return list, nil
 }
 
-func (d deletions) Count(ctx context.Context, of id.AccountID) (int, error) {
-	return one[int](ctx, d.session, countGone, of)
+func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (int, error) {
+	return one[int](ctx, d.session, countGone, of, previews)
 }
 
 func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error) {

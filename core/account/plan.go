@@ -155,8 +155,9 @@ func (a Account) AdmitDatabase(existing int) error {
 	return nil
 }
 
-// DeletedPerDatabase is how many deleted databases an account may have for each database of its quota and still make another one.
-// They count against no quota, and take their places on servers until they are purged.
+// DeletedPerDatabase is how many deleted databases an account may have for each database of its quota and still make another one;
+// deleted previews count apart, for other previews. They count against no quota, and take their places on servers until they are
+// purged.
 const DeletedPerDatabase = 5
 
 // AdmitBeside returns PLAN_LIMIT if the account has so many deleted databases that it may make no other one.

@@ -102,9 +102,12 @@ func (d deletions) List(ctx context.Context, of id.AccountID, p ports.Page) ([]d
 }
 
 // Count implements ports.Deletions.
-func (d deletions) Count(ctx context.Context, of id.AccountID) (int, error) {
+func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (int, error) {
 	return read(ctx, d.session, func(s *state) (int, error) {
-		return s.count(func(r database.Record) bool { return r.AccountID == of && r.Status.Gone() }), nil
+		return s.count(func(r database.Record) bool {
+			_, is := s.previews.get(r.ID)
+			return r.AccountID == of && r.Status.Gone() && is == previews
+		}), nil
 	})
 }
 

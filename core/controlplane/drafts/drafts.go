@@ -96,7 +96,7 @@ func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	if err := owner.AdmitDatabase(existing); err != nil {
 		return err
 	}
-	deleted, err := tx.Deletions().Count(ctx, owner.ID)
+	deleted, err := tx.Deletions().Count(ctx, owner.ID, d.Record.IsPreview())
 	if err != nil {
 		return err
 	}

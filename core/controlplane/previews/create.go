@@ -42,6 +42,7 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 	o.Made, o.Fresh, err = p.make(ctx, c, drafts.Making{
 		Record: database.Record{
 			DisplayName: preview.DisplayName(r.Ref), RoleModel: database.Managed, Schedule: r.Choices.ScheduledBackup,
+			NamespaceID: namespace,
 		},
 		Claim: func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (known id.DatabaseID, err error) {
 			known, use, err = p.claim(ctx, tx, c, r)
