@@ -18,7 +18,8 @@ import (
 )
 
 func (m *metadata) enroll() *cobra.Command {
-	return m.enrolment("enroll", "allow a database to use a limited-rollout route, whose feature must be enabled, too", (*operator.Operator).Enroll)
+	return m.enrolment("enroll", "allow a database to use a limited-rollout route, whose feature must be enabled, too",
+		(*operator.Operator).Enroll)
 }
 
 func (m *metadata) unenroll() *cobra.Command {

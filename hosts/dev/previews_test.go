@@ -11,9 +11,14 @@ const comeAndGo = `set -a; . .pgherd/dev/env; set +a
 	post() { curl -fsS -X POST -H "Authorization: Bearer $PGHERD_CI_KEY" -H 'Content-Type: application/json' "$@"; }
 	later() { post "$PGHERD_OPS_URL/dev/clock" -d "{\"advanceSeconds\": $1}" >/dev/null; }
 	known() { psql "$PGHERD_METADATA_URL" -Atc "SELECT count(*) FROM $1"; }
-	until_known() { for _ in $(seq 6000); do [ "$(known "$1")" = "$2" ] && return; sleep 0.1; done; echo "not in time: $1" >&2; return 1; }
+	until_known() {
+		for _ in $(seq 6000); do [ "$(known "$1")" = "$2" ] && return; sleep 0.1; done
+		echo "not in time: $1" >&2; return 1
+	}
 	"$PGHERD" admin account set --account "$PGHERD_ACCOUNT_ID" --max-databases 1000 >/dev/null
-	for n in $(seq "$COUNT"); do post "$PGHERD_BASE_URL/api/v1/previews" -d "{\"ref\": \"pull/$n\", \"ttlHours\": 1}" >/dev/null; done
+	for n in $(seq "$COUNT"); do
+		post "$PGHERD_BASE_URL/api/v1/previews" -d "{\"ref\": \"pull/$n\", \"ttlHours\": 1}" >/dev/null
+	done
 	began=$SECONDS
 	later 3600; until_known "previews WHERE lease_status = 'deleted'" "$COUNT"
 	ended=$SECONDS
@@ -24,8 +29,8 @@ const comeAndGo = `set -a; . .pgherd/dev/env; set +a
 		UNION SELECT rolname FROM pg_roles WHERE rolname ~ '^preview-'"
 	"$PGHERD" admin doctor --deep --json`
 
-// Previews end by themselves, are purged when their time is over and not before, and nothing of them is left. PGHERD_PREVIEWS says
-// how many, by default few.
+// Previews end by themselves, are purged when their time is over and not before, and nothing of them is left. PGHERD_PREVIEWS
+// says how many, by default few.
 func (d *developer) previewsComeAndGo() {
 	d.t.Helper()
 	count := cmp.Or(os.Getenv("PGHERD_PREVIEWS"), "3")
