@@ -171,5 +171,7 @@ func TestKeysOfARealIssuerChange(t *testing.T) {
 	in.issuer.Stop()
 	in.takes("while the issuer is down", in.issuer.Token(in.claims(nil)))
 	in.clock.Advance(keysKept)
+	in.takes("while it is down, with keys that it was to be asked for again", in.issuer.Token(in.claims(nil)))
+	in.clock.Advance(keysOutlive)
 	in.refuses("after its keys have become old", in.issuer.Token(in.claims(nil)))
 }

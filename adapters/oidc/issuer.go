@@ -19,7 +19,7 @@ type issuer struct {
 
 	mu      sync.Mutex
 	inside  int
-	set     oidc.KeySet // nil before its configuration was read
+	set     oidc.KeySet // the last that was read; nil before
 	until   time.Time   // when to read that again
 	next    time.Time   // when to try again after it could not be read
 	reading chan struct{}
@@ -72,12 +72,20 @@ func (i *issuer) known() (set oidc.KeySet, reading <-chan struct{}) {
 	case i.set != nil && within(now, i.until, keysKept):
 		return i.set, nil
 	case i.reading == nil && within(now, i.next, pause):
-		return nil, nil
+		return i.outlived(now), nil
 	case i.reading == nil:
 		i.reading = make(chan struct{})
 		go i.read()
 	}
 	return nil, i.reading
+}
+
+// outlived returns the keys that were read last, where the issuer has not answered since for no longer than keysOutlive.
+func (i *issuer) outlived(now time.Time) oidc.KeySet {
+	if i.set != nil && within(now, i.until.Add(keysOutlive), keysKept+keysOutlive) {
+		return i.set
+	}
+	return nil
 }
 
 // read reads the configuration. It outlives the request that began it, as others wait too; its own time is bounded.
@@ -89,7 +97,7 @@ func (i *issuer) read() {
 	if err == nil {
 		i.set, i.until = set, now.Add(keysKept)
 	} else {
-		i.set, i.next = nil, now.Add(pause)
+		i.next = now.Add(pause)
 	}
 	close(i.reading)
 	i.reading = nil

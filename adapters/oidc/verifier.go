@@ -31,6 +31,8 @@ var algorithms = []string{
 const (
 	// keysKept is how long keys are used before they are asked for again: so long, one that an issuer has withdrawn still counts.
 	keysKept = 15 * time.Minute
+	// keysOutlive is how long they are used beyond that, where the issuer does not answer.
+	keysOutlive = 45 * time.Minute
 	// pause is how long an issuer is not asked again. A new key is found within it.
 	pause = 10 * time.Second
 	// timeout bounds one request to an issuer.
