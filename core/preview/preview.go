@@ -172,11 +172,11 @@ func earlier(a, b time.Time) time.Time {
 // The pauses between two attempts to delete a preview whose lease has ended.
 const (
 	firstPause = 30 * time.Second
-	mostPause  = time.Hour
+	mostPause  = 24 * time.Hour
 	// BusyPause is how long the service waits where something else than an operation keeps it from beginning.
 	BusyPause = 30 * time.Second
 	// LongEnd is how long a deletion holds up the next one on its server that the service is to begin.
-	LongEnd = 15 * time.Minute
+	LongEnd = 5 * time.Minute
 )
 
 // Pause is how long the service waits after so many failures.

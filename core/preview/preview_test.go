@@ -146,7 +146,8 @@ func TestLeases(t *testing.T) {
 
 func TestPauses(t *testing.T) {
 	for failures, want := range map[int]time.Duration{
-		1: 30 * time.Second, 2: time.Minute, 7: 32 * time.Minute, 8: time.Hour, 100: time.Hour, 1 << 40: time.Hour,
+		1: 30 * time.Second, 2: time.Minute, 7: 32 * time.Minute, 12: 1024 * time.Minute, 13: 24 * time.Hour, 100: 24 * time.Hour,
+		1 << 40: 24 * time.Hour,
 	} {
 		if got := Pause(failures); got != want {
 			t.Errorf("%d: %s", failures, got)
