@@ -24,6 +24,9 @@ type Deletions interface {
 	Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error)
 	// SetRecovery stores which operation is to recover the database; ErrNoRow where it has no tombstone.
 	SetRecovery(ctx context.Context, db id.DatabaseID, op id.OperationID) error
+	// Recovered sets PurgeAfter to deletion.Never, so that Due does not look at databases that were recovered; ErrNoRow where the
+	// database has no tombstone.
+	Recovered(ctx context.Context, db id.DatabaseID) error
 	// Skipped returns what of the access snapshot is not in force any more, in the order of the IDs.
 	Skipped(ctx context.Context, db id.DatabaseID) (deletion.Skipped, error)
 }

@@ -192,6 +192,9 @@ func purgesBecomeDue(w *world) {
 	w.equal("at the instant", due(61, 10), []deletion.Tombstone{tfirst})
 	w.equal("later", due(62, 10), []deletion.Tombstone{tfirst, tsecond})
 	w.equal("at most one", due(62, 1), []deletion.Tombstone{tfirst})
+	w.update(writing(ports.Tx.Deletions, ports.Deletions.Recovered, tfirst.DatabaseID))
+	w.equal("one that was recovered", due(62, 10), []deletion.Tombstone{tsecond})
+	w.equal("its time", read(w, ports.Tx.Deletions, ports.Deletions.Get, tfirst.DatabaseID).Tombstone.PurgeAfter, deletion.Never)
 	if second.ID != tsecond.DatabaseID {
 		w.Error("a tombstone of another database")
 	}

@@ -32,7 +32,8 @@ var (
 			keys = (SELECT count(*) FROM tombstone_keys k WHERE k.database_id = t.database_id),
 			allowlist = (SELECT count(*) FROM allowlist_entries e WHERE e.database_id = t.database_id)
 		WHERE t.database_id = $1 RETURNING ` + tombstoneTable.row("t"))
-	setRecovery = define(tombstoneTable.update([]string{"recovery_id"}, "database_id = ?"))
+	setRecovered = define(tombstoneTable.update([]string{"purge_after"}, "database_id = ?"))
+	setRecovery  = define(tombstoneTable.update([]string{"recovery_id"}, "database_id = ?"))
 
 	getTombstone   = define(tombstoneTable.read().Where("t.database_id = ?"))
 	listTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d."+gone).
@@ -160,6 +161,10 @@ func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletio
 
 func (d deletions) SetRecovery(ctx context.Context, db id.DatabaseID, op id.OperationID) error {
 	return d.mustChange(ctx, ports.ErrNoRow, setRecovery, op, db)
+}
+
+func (d deletions) Recovered(ctx context.Context, db id.DatabaseID) error {
+	return d.mustChange(ctx, ports.ErrNoRow, setRecovered, deletion.Never, db)
 }
 
 func (d deletions) Skipped(ctx context.Context, db id.DatabaseID) (s deletion.Skipped, err error) {

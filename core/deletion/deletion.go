@@ -88,6 +88,9 @@ func (s Scene) expired(now time.Time) bool {
 	return s.Database.Status == database.Purging || s.Tombstone.Due(now)
 }
 
+// Never is PurgeAfter of a recovered database.
+var Never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
 // Due reports whether the database may be purged.
 func (t Tombstone) Due(now time.Time) bool { return !now.Before(t.PurgeAfter) }
 

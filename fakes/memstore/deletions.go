@@ -126,12 +126,21 @@ func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletio
 
 // SetRecovery implements ports.Deletions.
 func (d deletions) SetRecovery(ctx context.Context, db id.DatabaseID, op id.OperationID) error {
+	return d.change(ctx, db, func(t *deletion.Tombstone) { t.RecoveryID = op })
+}
+
+// Recovered implements ports.Deletions.
+func (d deletions) Recovered(ctx context.Context, db id.DatabaseID) error {
+	return d.change(ctx, db, func(t *deletion.Tombstone) { t.PurgeAfter = deletion.Never })
+}
+
+func (d deletions) change(ctx context.Context, db id.DatabaseID, how func(*deletion.Tombstone)) error {
 	return d.write(ctx, func(s *state) error {
 		t, ok := s.tombstones.get(db)
 		if !ok {
 			return ports.ErrNoRow
 		}
-		t.RecoveryID = op
+		how(&t)
 		s.tombstones.put(s.txid, db, t)
 		return nil
 	})

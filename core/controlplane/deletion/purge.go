@@ -20,7 +20,7 @@ func (d *Deletion) registerPurge() {
 	work.Register(d.plane.Work, work.Kind[work.None]{
 		Spec:    operation.Spec{Kind: deletion.KindPurge},
 		Step:    d.stepPurge,
-		Calls:   []string{"erase", "purge"},
+		Calls:   []string{"isolate", "erase", "purge"},
 		Commits: []string{"erased", string(deletion.Removing), "succeeded"},
 	})
 	rounds.Register(d.plane.Rounds, rounds.Task{Name: "purges", Every: plane.RoundEvery, Do: d.beginPurges})
@@ -104,8 +104,25 @@ func (d *Deletion) stepPurge(ctx context.Context, job *work.Job[work.None]) (nex
 // filesAtOnce bounds one step.
 const filesAtOnce = 20
 
+// isolate makes sure that the database is out of service before anything of it is erased: its server may have been restored to a
+// time at which it was in service. Where the agent refuses that for good, nothing is erased, and an operator has to look.
+func (t purging) isolate(ctx context.Context) error {
+	err := t.Call(ctx, "isolate", func(ctx context.Context, f ports.Fence) error {
+		return ports.Tell(ctx, t.agent, f, command.Isolate{DatabaseID: t.record.ID})
+	})
+	if command.RefusedFor(err, command.ReasonNotFound) {
+		return nil // there is nothing to be isolated
+	}
+	return err
+}
+
 // erase removes files of backups with their records, the records of files that are gone included.
 func (t purging) erase(ctx context.Context) (work.Next, error) {
+	if t.of.Stage == operation.StageQueued {
+		if err := t.isolate(ctx); err != nil {
+			return work.Next{}, err
+		}
+	}
 	t.Progress(string(deletion.Erasing), 0)
 	files, err := ports.Read(ctx, t.d.plane.Store, func(ctx context.Context, tx ports.Tx) (list []command.DeleteBackup, err error) {
 		names, err := tx.Backups().Names(ctx, t.record.ID)

@@ -154,6 +154,9 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 			if err := t.release(ctx, tx, locked); err != nil {
 				return err
 			}
+			if err := tx.Deletions().Recovered(ctx, locked.ID); err != nil {
+				return err
+			}
 			if err := t.d.save(ctx, tx, locked, Recovered, t.revive); err != nil {
 				return err
 			}
