@@ -1,8 +1,6 @@
 package clone
 
 import (
-	"slices"
-
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/operation"
@@ -33,16 +31,7 @@ var Stages = []Stage{
 }
 
 // Of is the stage of a clone operation. While it is Loading, the operation shows one of restore.Parts.
-func Of(o operation.Operation) Stage {
-	stage := Stage(o.Stage)
-	if o.Status.Final() {
-		stage = Stage(o.Status)
-	}
-	if slices.Contains(Stages, stage) {
-		return stage
-	}
-	return Loading
-}
+func Of(o operation.Operation) Stage { return operation.StageOf(o, Stages, Loading) }
 
 // Event is what happens to a clone.
 type Event string

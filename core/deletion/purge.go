@@ -1,8 +1,6 @@
 package deletion
 
 import (
-	"slices"
-
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/operation"
@@ -23,15 +21,7 @@ const (
 var PurgeStages = []PurgeStage{PurgeQueued, Erasing, Removing, Purged}
 
 // PurgeOf is the stage of an operation that purges a database.
-func PurgeOf(o operation.Operation) PurgeStage {
-	if o.Status.Final() {
-		return PurgeStage(o.Status)
-	}
-	if stage := PurgeStage(o.Stage); slices.Contains(PurgeStages, stage) {
-		return stage
-	}
-	return Erasing
-}
+func PurgeOf(o operation.Operation) PurgeStage { return operation.StageOf(o, PurgeStages, Erasing) }
 
 // PurgeEvent is what happens to a purge.
 type PurgeEvent string

@@ -1,8 +1,6 @@
 package deletion
 
 import (
-	"slices"
-
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/operation"
@@ -35,14 +33,7 @@ var RecoveryStages = []RecoveryStage{
 
 // RecoveryOf is the stage of an operation that recovers a database.
 func RecoveryOf(o operation.Operation) RecoveryStage {
-	stage := RecoveryStage(o.Stage)
-	if o.Status.Final() {
-		stage = RecoveryStage(o.Status)
-	}
-	if slices.Contains(RecoveryStages, stage) {
-		return stage
-	}
-	return Rejoining
+	return operation.StageOf(o, RecoveryStages, Rejoining)
 }
 
 // RecoveryEvent is what happens to a recovery.

@@ -1,8 +1,6 @@
 package deletion
 
 import (
-	"slices"
-
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/operation"
@@ -28,16 +26,7 @@ const (
 var Stages = []Stage{Queued, Closing, BackingUp, Isolating, Failing, Canceling, Succeeded, Failed, Canceled}
 
 // Of is the stage of an operation that deletes a database. While it is BackingUp, the operation shows what the agent is at.
-func Of(o operation.Operation) Stage {
-	stage := Stage(o.Stage)
-	if o.Status.Final() {
-		stage = Stage(o.Status)
-	}
-	if slices.Contains(Stages, stage) {
-		return stage
-	}
-	return BackingUp
-}
+func Of(o operation.Operation) Stage { return operation.StageOf(o, Stages, BackingUp) }
 
 // Event is what happens to a deletion.
 type Event string

@@ -48,9 +48,3 @@ func (o Operation) Failure() *Failure {
 	}
 	return &Failure{Code: o.ErrorCode, Message: o.ErrorText}
 }
-
-// Stages that every kind has; the others belong to their flows.
-const (
-	StageQueued   = "queued"
-	StageFinished = "finished"
-)

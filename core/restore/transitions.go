@@ -44,16 +44,7 @@ func Shown(part string) string {
 }
 
 // Of is the stage of a restore operation.
-func Of(o operation.Operation) Stage {
-	stage := Stage(o.Stage)
-	if o.Status.Final() {
-		stage = Stage(o.Status)
-	}
-	if slices.Contains(Stages, stage) {
-		return stage
-	}
-	return Loading
-}
+func Of(o operation.Operation) Stage { return operation.StageOf(o, Stages, Loading) }
 
 // Event is what happens to a restore.
 type Event string

@@ -95,10 +95,8 @@ func (t *turn) enter(
 	}
 	s := cell.Next
 	err = t.Save(ctx, string(s), func(o *operation.Operation) {
-		o.Stage, o.Input, o.ErrorCode, o.ErrorText = string(s), operation.Encode(t.Input), "", ""
-		if cause != nil {
-			o.ErrorCode, o.ErrorText = cause.Code, cause.Message
-		}
+		o.Enter(string(s), cause)
+		o.Input = operation.Encode(t.Input)
 	}, also)
 	if err == nil {
 		t.stage = s

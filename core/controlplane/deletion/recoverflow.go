@@ -58,12 +58,7 @@ func (t *recovering) enter(ctx context.Context, on deletion.RecoveryEvent, cause
 	if err != nil {
 		return err
 	}
-	err = t.Save(ctx, string(cell.Next), func(o *operation.Operation) {
-		o.Stage, o.ErrorCode, o.ErrorText = string(cell.Next), "", ""
-		if cause != nil {
-			o.ErrorCode, o.ErrorText = cause.Code, cause.Message
-		}
-	}, nil)
+	err = t.Save(ctx, string(cell.Next), func(o *operation.Operation) { o.Enter(string(cell.Next), cause) }, nil)
 	if err == nil {
 		t.stage = cell.Next
 	}

@@ -62,9 +62,7 @@ func (l *Lease) BeginFailing(
 	ctx context.Context, stage string, cause *fault.Error, also func(context.Context, ports.Tx) error,
 ) error {
 	l.cause = cause
-	return l.Save(ctx, stage, func(o *operation.Operation) {
-		o.Stage, o.ErrorCode, o.ErrorText = stage, cause.Code, cause.Message
-	}, also)
+	return l.Save(ctx, stage, func(o *operation.Operation) { o.Enter(stage, cause) }, also)
 }
 
 // Failure is what BeginFailing or Finish has committed; nil if there is nothing.
