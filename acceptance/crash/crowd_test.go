@@ -37,7 +37,7 @@ func TestOneKeyMakesOneDatabase(t *testing.T) {
 	}
 	crowd.Wait()
 	for _, a := range answers {
-		if a != answers[0] {
+		if !same(a, answers[0]) {
 			t.Fatalf("one was told %+v, another %+v", answers[0], a)
 		}
 	}
