@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/upload"
@@ -118,17 +119,13 @@ func (l *look) wanted(ctx context.Context, tx ports.Tx, r database.Record) (*doc
 	return want, err
 }
 
-// busy reports whether an operation is open that is about a database, or that uses it, or a change of one of its logins.
+// busy reports whether anything is done to a database, or with it.
 func busy(ctx context.Context, tx ports.Tx, db id.DatabaseID) (bool, error) {
-	_, err := tx.Operations().Open(ctx, db)
-	if errors.Is(err, ports.ErrNoRow) {
-		_, err = tx.RoleChanges().Pending(ctx, db)
+	err := plane.Idle(ctx, tx, db)
+	if fault.Has(err, fault.DatabaseStateConflict) {
+		return true, nil
 	}
-	if errors.Is(err, ports.ErrNoRow) {
-		uses, err := tx.Uses().Of(ctx, db)
-		return len(uses) > 0, err
-	}
-	return err == nil, err
+	return false, err
 }
 
 func readLogins(ctx context.Context, tx ports.Tx, want *doctor.Database) error {

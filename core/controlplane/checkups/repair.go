@@ -157,13 +157,13 @@ func (c *Checkups) render(ctx context.Context, s server.Server) error {
 }
 
 func (c *Checkups) tellAccount(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
-	owner := database.Ownership{DatabaseID: db}
+	var record database.Record
 	err := c.plane.UpdateDatabase(ctx, db, func(_ context.Context, _ ports.Tx, stored database.Record) error {
-		owner.AccountID = stored.AccountID
+		record = stored
 		return nil
 	})
 	if err == nil {
-		_, err = ports.Ask(ctx, agent, command.SetAccounts{Databases: []database.Ownership{owner}})
+		err = plane.TellAccount(ctx, agent, record)
 	}
 	return err
 }

@@ -2,10 +2,12 @@ package databases
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -51,7 +53,7 @@ func (d *Databases) reserveLifecycle(
 		if len(cell.Effects) == 0 {
 			return d.noneUnderWay(ctx, tx, record.ID)
 		}
-		if err := noChange(ctx, tx, record.ID); err != nil {
+		if err := plane.NoLoginChange(ctx, tx, record.ID); err != nil {
 			return err
 		}
 		record.AccessGeneration++
@@ -79,18 +81,6 @@ func (d *Databases) noneUnderWay(ctx context.Context, tx ports.Tx, db id.Databas
 	return err
 }
 
-// noChange returns DATABASE_STATE_CONFLICT while a change of a login is unfinished: it needs the database as it is.
-func noChange(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
-	c, err := tx.RoleChanges().Pending(ctx, db)
-	switch {
-	case errors.Is(err, ports.ErrNoRow):
-		return nil
-	case err == nil:
-		err = fault.New(fault.DatabaseStateConflict, "a change of a login of the database is unfinished: operation %s", c.ID)
-	}
-	return err
-}
-
 func lifecycleError(err error) error {
 	if fault.CodeOf(err) != fault.InternalError {
 		return err
@@ -114,7 +104,12 @@ func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next,
 	if cause := j.Failure(); cause != nil {
 		return d.undoLifecycle(ctx, j, agent, action, cause)
 	}
-	err = d.setAccess(ctx, j, agent, record.ID)
+	err = plane.SendAccess(ctx, j.Lease, agent, command.SetAccess{
+		DatabaseID: record.ID, Generation: j.Input.Generation, Open: action != database.Stop, Disconnect: action != database.Start,
+	}, func(generation int64) json.RawMessage {
+		j.Input.Generation = generation
+		return operation.Encode(j.Input)
+	})
 	switch {
 	case err == nil:
 		return d.lifecycleDone(ctx, j, record, action)

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -31,21 +30,9 @@ func (d *Databases) undoLifecycle(
 	ctx context.Context, j *lifecycle, agent ports.Agent, action database.Event, cause *fault.Error,
 ) (work.Next, error) {
 	was := statusBefore(action)
-	// Each attempt has a generation of its own: the server takes it as newer than the failed action, whatever it stored of that.
-	record, err := d.moveAccess(ctx, j, nil, func(stored int64) int64 { return stored + 1 })
-	if err != nil {
-		return work.Next{}, err
-	}
-	err = j.Call(ctx, "undo", func(ctx context.Context, f ports.Fence) error {
-		return ports.Tell(ctx, agent, f, command.SetAccess{
-			DatabaseID: record.ID, Generation: record.AccessGeneration, Open: was == database.Active,
-		})
-	})
+	record, err := plane.UndoAccess(ctx, j.Lease, agent, was == database.Active)
 	switch {
-	case command.RefusedFor(err, command.ReasonClosed): // by this kind, which had undone the action before
-	case plane.Overtaken(err):
-		return work.Next{}, errors.Join(err, d.surpassAccess(ctx, j, err))
-	case plane.RefusedForGood(err):
+	case plane.RefusedForGood(err) && !plane.Overtaken(err):
 		j.Log("lifecycle.not_undone", err)
 		return work.Next{}, errors.Join(err, d.loseAccess(ctx, j, record, cause))
 	case err != nil:

@@ -3,6 +3,7 @@ package deletion
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
@@ -96,7 +97,12 @@ func (t turn) next(ctx context.Context, on deletion.Event) (work.Next, error) {
 // shut has the agent let nobody in any more, and end all sessions.
 func (t turn) shut(ctx context.Context) (work.Next, error) {
 	t.Progress(string(deletion.Closing), 0)
-	err := t.setAccess(ctx)
+	err := plane.SendAccess(ctx, t.Lease, t.agent, command.SetAccess{
+		DatabaseID: t.record.ID, Generation: t.Input.Generation, Disconnect: true,
+	}, func(generation int64) json.RawMessage {
+		t.Input.Generation = generation
+		return operation.Encode(t.Input)
+	})
 	switch {
 	case command.RefusedFor(err, command.ReasonNotFound) && t.Input.From == database.Error:
 		t.Input.Filename, t.Input.Made = "", nil

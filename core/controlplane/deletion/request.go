@@ -2,12 +2,12 @@ package deletion
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -94,7 +94,7 @@ func (d *Deletion) begin(
 	input := deletion.Input{From: locked.Status, Filename: file}
 	cell, err := locked.Status.Decide(database.Delete)
 	if err == nil {
-		err = calm(ctx, tx, locked.ID)
+		err = plane.Idle(ctx, tx, locked.ID)
 	}
 	if err != nil {
 		return o, err
@@ -114,25 +114,4 @@ func (d *Deletion) begin(
 	}
 	details["operationId"], details["name"] = string(o.ID), locked.Name
 	return o, d.plane.Audit(ctx, tx, locked, by.Actor, audit.DeleteRequested, details)
-}
-
-// calm returns DATABASE_STATE_CONFLICT while anything is done to the database or with it.
-func calm(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
-	switch open, err := tx.Operations().Open(ctx, db); {
-	case err == nil:
-		return fault.New(fault.DatabaseStateConflict, "another operation of the database is open: %s", open.ID)
-	case !errors.Is(err, ports.ErrNoRow):
-		return err
-	}
-	switch change, err := tx.RoleChanges().Pending(ctx, db); {
-	case err == nil:
-		return fault.New(fault.DatabaseStateConflict, "a change of a login of the database is unfinished: operation %s", change.ID)
-	case !errors.Is(err, ports.ErrNoRow):
-		return err
-	}
-	uses, err := tx.Uses().Of(ctx, db)
-	if err == nil && len(uses) > 0 {
-		err = fault.New(fault.DatabaseStateConflict, "operation %s uses the database or one of its backups", uses[0].OperationID)
-	}
-	return err
 }

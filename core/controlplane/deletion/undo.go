@@ -15,39 +15,6 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// setAccess closes the database, once more where it has to move past the agent's generations.
-func (t *turn) setAccess(ctx context.Context) error {
-	send := func(ctx context.Context, f ports.Fence) error {
-		return ports.Tell(ctx, t.agent, f, command.SetAccess{
-			DatabaseID: t.record.ID, Generation: t.Input.Generation, Disconnect: true,
-		})
-	}
-	refusal := t.Call(ctx, "access", send)
-	if !plane.Overtaken(refusal) {
-		return refusal
-	}
-	t.Log("operation.overtaken", refusal)
-	t.Input.Generation = plane.Surpassing(t.Input.Generation, refusal)
-	_, err := t.moveAccess(ctx, func(stored int64) int64 { return max(stored, t.Input.Generation) })
-	if err != nil {
-		return err
-	}
-	return t.Call(ctx, "access", send)
-}
-
-// moveAccess saves the database with the generation of access that next makes of the stored one, and the operation's input.
-func (t turn) moveAccess(ctx context.Context, next func(stored int64) int64) (record database.Record, err error) {
-	err = t.Save(ctx, "generation", func(o *operation.Operation) { o.Input = operation.Encode(t.Input) },
-		func(ctx context.Context, tx ports.Tx) (err error) {
-			if record, err = tx.Databases().Lock(ctx, t.record.ID); err != nil {
-				return err
-			}
-			record.AccessGeneration = next(record.AccessGeneration)
-			return tx.Databases().Save(ctx, record)
-		})
-	return record, err
-}
-
 // fail commits what the deletion fails with, and takes it back. Nothing was isolated.
 func (t turn) fail(ctx context.Context, cause *fault.Error) (work.Next, error) {
 	if err := t.enter(ctx, deletion.Refused, cause); err != nil {
@@ -96,25 +63,10 @@ func (t turn) reopen(ctx context.Context, e work.Ending) (work.Next, error) {
 	return t.kept(ctx, e, was)
 }
 
-// restoreAccess opens or closes the database as it was. Each attempt has a generation of its own: the server takes it as newer
-// than what closed the database, whatever it stored of that.
+// restoreAccess opens or closes the database as it was.
 func (t turn) restoreAccess(ctx context.Context) error {
-	record, err := t.moveAccess(ctx, func(stored int64) int64 { return stored + 1 })
-	if err != nil {
-		return err
-	}
-	err = t.Call(ctx, "undo", func(ctx context.Context, f ports.Fence) error {
-		return ports.Tell(ctx, t.agent, f, command.SetAccess{
-			DatabaseID: record.ID, Generation: record.AccessGeneration, Open: t.Input.From == database.Active,
-		})
-	})
-	switch {
-	case command.RefusedFor(err, command.ReasonClosed): // by this kind, which had opened it before
-		return nil
-	case plane.Overtaken(err):
-		_, moved := t.moveAccess(ctx, func(stored int64) int64 { return plane.Surpassing(stored, err) })
-		return errors.Join(err, moved)
-	case plane.RefusedForGood(err) && !command.RefusedFor(err, command.ReasonNotFound):
+	record, err := plane.UndoAccess(ctx, t.Lease, t.agent, t.Input.From == database.Active)
+	if plane.RefusedForGood(err) && !plane.Overtaken(err) && !command.RefusedFor(err, command.ReasonNotFound) {
 		t.Log("deletion.not_undone", err)
 		return errors.Join(err, t.loseAccess(ctx, record))
 	}
