@@ -18,6 +18,13 @@ var tombstoneTable = tableOf[deletion.Tombstone]("tombstones").withOptional("rec
 // gone is what a record says whose database is deleted.
 const gone = "status IN ('deleted', 'purging')"
 
+// What the access snapshot of a tombstone t holds.
+const (
+	snapshotMembers = `(SELECT count(*) FROM tombstone_members m WHERE m.database_id = t.database_id)`
+	snapshotKeys    = `(SELECT count(*) FROM tombstone_keys k WHERE k.database_id = t.database_id)`
+	snapshotEntries = `(SELECT count(*) FROM allowlist_entries e WHERE e.database_id = t.database_id)`
+)
+
 var (
 	dropTombstone = written("DELETE FROM tombstones WHERE database_id = $1")
 	addTombstone  = define(tombstoneTable.insert())
@@ -27,10 +34,8 @@ var (
 	keepKeys = written(`INSERT INTO tombstone_keys (database_id, key_id)
 		SELECT b.database_id, b.key_id FROM key_databases b JOIN api_keys k ON k.id = b.key_id
 		WHERE b.database_id = $1 AND k.revoked_at IS NULL`)
-	countSnapshot = written(`UPDATE tombstones t SET
-			members = (SELECT count(*) FROM tombstone_members m WHERE m.database_id = t.database_id),
-			keys = (SELECT count(*) FROM tombstone_keys k WHERE k.database_id = t.database_id),
-			allowlist = (SELECT count(*) FROM allowlist_entries e WHERE e.database_id = t.database_id)
+	countSnapshot = written(`UPDATE tombstones t SET members = ` + snapshotMembers + `, keys = ` + snapshotKeys + `,
+			allowlist = ` + snapshotEntries + `
 		WHERE t.database_id = $1 RETURNING ` + tombstoneTable.row("t"))
 	setRecovered = define(tombstoneTable.update([]string{"purge_after"}, "database_id = ?"))
 	setRecovery  = define(tombstoneTable.update([]string{"recovery_id"}, "database_id = ?"))
@@ -50,10 +55,8 @@ var (
 	tombstoneBackups = define(backupTable.read().
 				Join("tombstones d ON d.database_id = t.database_id AND d.filename = t.filename").
 				Where("d.database_id = ANY(?::uuid[]) AND t.deleting_at IS NULL"))
-	tombstoneAccess = written(`SELECT t.database_id,
-			(SELECT count(*) FROM tombstone_members m WHERE m.database_id = t.database_id) AS members,
-			(SELECT count(*) FROM tombstone_keys k WHERE k.database_id = t.database_id) AS keys,
-			(SELECT count(*) FROM allowlist_entries e WHERE e.database_id = t.database_id) AS allowlist
+	tombstoneAccess = written(`SELECT t.database_id, ` + snapshotMembers + ` AS members, ` + snapshotKeys + ` AS keys,
+			` + snapshotEntries + ` AS allowlist
 		FROM tombstones t WHERE t.database_id = ANY($1::uuid[])`)
 
 	skippedMembers = written(`SELECT t.user_id FROM tombstone_members t

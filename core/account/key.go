@@ -103,6 +103,20 @@ func NewKey(kind KeyKind, random string) (text string, c Credential) {
 	return text, Credential{Kind: kind, ID: id.KeyID(random[:keyIDLength]), Hash: sha256.Sum256([]byte(text))}
 }
 
+// Key is the record of a new key of an account, which its owner has.
+func (c Credential) Key(of Account, label string, s Scope, now time.Time) Key {
+	return Key{
+		ID: c.ID, Kind: c.Kind, AccountID: of.ID, UserID: of.OwnerID, Label: label, Scope: s, Hash: c.Hash[:], CreatedAt: now,
+	}
+}
+
+// CIKey is the record of a new CI key of the namespace, whose account is owner.
+func (n Namespace) CIKey(c Credential, owner Account, now time.Time) Key {
+	k := c.Key(owner, n.Name, SelectedDatabases, now)
+	k.NamespaceID = n.ID
+	return k
+}
+
 // ParseKey checks shape and checksum. Every refusal is the same UNAUTHORIZED.
 func ParseKey(text string) (Credential, error) {
 	kind, rest, ok := cutKind(text)

@@ -48,11 +48,7 @@ func (w *world) deletes(cp *controlplane.ControlPlane, db id.DatabaseID) (operat
 // deleted deletes a database.
 func (w *world) deleted(db id.DatabaseID) operation.Operation {
 	w.t.Helper()
-	o := must(w.deletes(w.ControlPlane, db))(w.t)
-	w.work(w.ControlPlane)
-	o = w.operation(o.ID)
-	equal(w.t, "deletion", o.Status, operation.Succeeded)
-	return o
+	return w.succeeds(must(w.deletes(w.ControlPlane, db))(w.t))
 }
 
 // recovers asks for the recovery of a database.
@@ -68,10 +64,15 @@ func (w *world) recovers(cp *controlplane.ControlPlane, db id.DatabaseID) (opera
 // recovered recovers a database.
 func (w *world) recovered(db id.DatabaseID) operation.Operation {
 	w.t.Helper()
-	o := must(w.recovers(w.ControlPlane, db))(w.t)
+	return w.succeeds(must(w.recovers(w.ControlPlane, db))(w.t))
+}
+
+// succeeds works until an operation has succeeded.
+func (w *world) succeeds(o operation.Operation) operation.Operation {
+	w.t.Helper()
 	w.work(w.ControlPlane)
 	o = w.operation(o.ID)
-	equal(w.t, "recovery", o.Status, operation.Succeeded)
+	equal(w.t, string(o.Kind), o.Status, operation.Succeeded)
 	return o
 }
 

@@ -37,7 +37,7 @@ const (
 	Cancel    Event = "cancel"    // a user asks
 	Shut      Event = "shut"      // customers are out; a backup is to be made
 	ShutBare  Event = "shut_bare" // the same; it is deleted without a backup
-	Missing   Event = "missing"   // the server has no such database, which was in error
+	Missing   Event = "missing"   // the server has no such database, which was in error or is deleted without a backup
 	BackedUp  Event = "backed_up" // there is a verified file
 	Refused   Event = "refused"   // by the agent for good, or there is no verified file
 	Busy      Event = "busy"      // the agent could not have the database alone, and has isolated nothing
@@ -84,9 +84,9 @@ var Transitions = machine.Table[Stage, Event]{
 		Reopened: never, Completed: never,
 	},
 	Isolating: {
-		Advance: to(Isolating), Cancel: conflict, Shut: never, ShutBare: never, Missing: never, BackedUp: never,
-		Refused: to(Failing, ReopenFirst), Busy: to(Isolating), Isolated: to(Succeeded, KeepTomb, EmitEvent),
-		Reopened: never, Completed: never,
+		Advance: to(Isolating), Cancel: conflict, Shut: never, ShutBare: never,
+		Missing: to(Succeeded, KeepTomb, EmitEvent), BackedUp: never, Refused: to(Failing, ReopenFirst), Busy: to(Isolating),
+		Isolated: to(Succeeded, KeepTomb, EmitEvent), Reopened: never, Completed: never,
 	},
 	Failing: {
 		Advance: to(Failing), Cancel: conflict, Shut: never, ShutBare: never, Missing: never, BackedUp: never,

@@ -101,11 +101,8 @@ func (t *Tokens) make(ctx context.Context, namespace id.NamespaceID, claims cito
 		}
 		now := t.plane.Clock.Now()
 		end := now.Add(citoken.KeyLife)
-		key := account.Key{
-			ID: credential.ID, Kind: account.CIKey, AccountID: owner.ID, UserID: owner.OwnerID, NamespaceID: n.ID, Label: n.Name,
-			Scope: account.SelectedDatabases, Hash: credential.Hash[:], CreatedAt: now, ExpiresAt: &end,
-			TrustID: trust.ID, Issuer: claims.Issuer, Subject: claims.Subject,
-		}
+		key := n.CIKey(credential, owner, now)
+		key.ExpiresAt, key.TrustID, key.Issuer, key.Subject = &end, trust.ID, claims.Issuer, claims.Subject
 		if err := tx.Keys().Add(ctx, key, nil); err != nil {
 			return err
 		}

@@ -127,6 +127,7 @@ func (d *Deletion) notRecovered(ctx context.Context, tx ports.Tx, o operation.Op
 // then is reported; what goes at the same moment has gone afterwards.
 func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 	var result deletion.RecoveryResult
+	var file backup.Filename
 	err := t.d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s, err := tx.Deletions().Get(ctx, t.record.ID)
 		if err != nil {
@@ -134,6 +135,9 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 		}
 		skipped, err := tx.Deletions().Skipped(ctx, t.record.ID)
 		result = deletion.Recovered(s.Tombstone, skipped)
+		if s.Backup != nil {
+			file = s.Backup.Filename
+		}
 		return err
 	})
 	if err != nil {
@@ -146,7 +150,7 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 			if err != nil {
 				return err
 			}
-			if err := t.release(ctx, tx, locked); err != nil {
+			if err := t.release(ctx, tx, locked, file); err != nil {
 				return err
 			}
 			if err := tx.Deletions().Recovered(ctx, locked.ID); err != nil {
@@ -172,16 +176,15 @@ func (t recovering) revive(r *database.Record) (err error) {
 	return err
 }
 
-// release makes the deletion backup one like any other, with a retention from now on.
-func (t recovering) release(ctx context.Context, tx ports.Tx, locked database.Record) error {
-	s, err := tx.Deletions().Get(ctx, locked.ID)
-	if err != nil || s.Backup == nil {
-		return err
+// release makes the deletion backup, where there is one, a backup like any other, with a retention from now on.
+func (t recovering) release(ctx context.Context, tx ports.Tx, locked database.Record, file backup.Filename) error {
+	if file == "" {
+		return nil
 	}
 	owner, err := tx.Accounts().Get(ctx, locked.AccountID)
 	if err != nil {
 		return err
 	}
 	until := t.d.plane.Clock.Now().AddDate(0, 0, owner.Quotas().BackupDays)
-	return tx.Backups().SetExpiry(ctx, locked.ID, s.Backup.Filename, until)
+	return tx.Backups().SetExpiry(ctx, locked.ID, file, until)
 }

@@ -89,8 +89,7 @@ func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (k
 		if err != nil {
 			return err
 		}
-		key = o.newKey(credential, a, n.Name, account.SelectedDatabases)
-		key.NamespaceID = n.ID
+		key = n.CIKey(credential, a, o.plane.Clock.Now())
 		return tx.Keys().Add(ctx, key, nil)
 	})
 	if err != nil {

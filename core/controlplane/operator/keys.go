@@ -39,7 +39,7 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 		if err != nil {
 			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
 		}
-		key = o.newKey(credential, a, label, n.Scope)
+		key = credential.Key(a, label, n.Scope, o.plane.Clock.Now())
 		return addKey(ctx, tx, key, n.Databases)
 	})
 	if err != nil {
@@ -67,13 +67,6 @@ func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.Data
 		}
 	}
 	return nil
-}
-
-func (o *Operator) newKey(c account.Credential, a account.Account, label string, s account.Scope) account.Key {
-	return account.Key{
-		ID: c.ID, Kind: c.Kind, AccountID: a.ID, UserID: a.OwnerID, Label: label, Scope: s, Hash: c.Hash[:],
-		CreatedAt: o.plane.Clock.Now(),
-	}
 }
 
 // ReplaceKey gives a key of an account a new text; the old one stops working at once, label and scope stay. VALIDATION_ERROR on
