@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -91,4 +92,12 @@ func (m *metadata) show(cmd *cobra.Command, o output) error {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	o.print(w)
 	return w.Flush()
+}
+
+// stamp writes a time as the API does; nil for none.
+func stamp(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
