@@ -93,6 +93,38 @@ func TestAnIssuerThatIsDownIsNotAskedForAWhile(t *testing.T) {
 	asked(t, i, 2, 1)
 }
 
+// Where the configuration is answered and the keys are not, those of before count on.
+func TestKeysOutliveAnIssuerThatKeepsThemBack(t *testing.T) {
+	i, clock := start(t), fakeclock.New()
+	v := local(t, clock, i.CA)
+	token := i.Token(map[string]any{"iss": i.URL})
+	accepts(t, v, token, i.URL)
+	i.Says(func(document map[string]any) { document["jwks_uri"] = i.URL + "/gone" })
+	for range 3 {
+		clock.Advance(keysKept)
+		accepts(t, v, token, i.URL)
+		accepts(t, v, token, i.URL)
+	}
+	i.Says(nil)
+	i.Rotate(jose.ES256) // the former key is withdrawn
+	clock.Advance(keysKept)
+	accepts(t, v, i.Token(map[string]any{"iss": i.URL}), i.URL)
+	refuses(t, v, token, citoken.NotSigned, i.URL)
+}
+
+func TestKeysDoNotOutliveForEver(t *testing.T) {
+	i, clock := start(t), fakeclock.New()
+	v := local(t, clock, i.CA)
+	token := i.Token(map[string]any{"iss": i.URL})
+	accepts(t, v, token, i.URL)
+	i.Says(func(document map[string]any) { document["jwks_uri"] = i.URL + "/gone" })
+	clock.Advance(keysKept)
+	accepts(t, v, token, i.URL)
+	clock.Advance(keysKept + keysOutlive)
+	refuses(t, v, token, citoken.NotAsked, i.URL)
+	refuses(t, v, token, citoken.NotAsked, i.URL)
+}
+
 // brief is how long an issuer has that does not answer in time.
 const brief = 300 * time.Millisecond
 

@@ -19,9 +19,9 @@ type issuer struct {
 
 	mu      sync.Mutex
 	inside  int
-	set     oidc.KeySet // the last that was read; nil before
-	until   time.Time   // when to read that again
-	next    time.Time   // when to try again after it could not be read
+	set     *keySet   // of the configuration that was read last; nil before
+	until   time.Time // when to read that again
+	next    time.Time // when to try again after it could not be read
 	reading chan struct{}
 }
 
@@ -42,7 +42,7 @@ func (i *issuer) enter() (leave func(), err error) {
 
 // keys returns the issuer's keys. Of many who ask at the same time, the first has the configuration read, and the others wait for
 // that: nobody waits for a second attempt.
-func (i *issuer) keys(ctx context.Context) (oidc.KeySet, error) {
+func (i *issuer) keys(ctx context.Context) (*keySet, error) {
 	set, reading := i.known()
 	if reading == nil {
 		return found(set)
@@ -56,7 +56,7 @@ func (i *issuer) keys(ctx context.Context) (oidc.KeySet, error) {
 	return found(set)
 }
 
-func found(set oidc.KeySet) (oidc.KeySet, error) {
+func found(set *keySet) (*keySet, error) {
 	if set == nil {
 		return nil, citoken.NotAsked
 	}
@@ -64,7 +64,7 @@ func found(set oidc.KeySet) (oidc.KeySet, error) {
 }
 
 // known returns the keys, nil where there are none to be had, or what to wait for.
-func (i *issuer) known() (set oidc.KeySet, reading <-chan struct{}) {
+func (i *issuer) known() (set *keySet, reading <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	now := i.now()
@@ -81,7 +81,7 @@ func (i *issuer) known() (set oidc.KeySet, reading <-chan struct{}) {
 }
 
 // outlived returns the keys that were read last, where the issuer has not answered since for no longer than keysOutlive.
-func (i *issuer) outlived(now time.Time) oidc.KeySet {
+func (i *issuer) outlived(now time.Time) *keySet {
 	if i.set != nil && within(now, i.until.Add(keysOutlive), keysKept+keysOutlive) {
 		return i.set
 	}
@@ -90,12 +90,13 @@ func (i *issuer) outlived(now time.Time) oidc.KeySet {
 
 // read reads the configuration. It outlives the request that began it, as others wait too; its own time is bounded.
 func (i *issuer) read() {
-	set, err := i.discover()
+	url, err := i.discover()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	now := i.now()
 	if err == nil {
-		i.set, i.until = set, now.Add(keysKept)
+		i.set = newKeySet(url, i.transport, i.now, i.set, now.Add(keysOutlive))
+		i.until = now.Add(keysKept)
 	} else {
 		i.next = now.Add(pause)
 	}
@@ -103,18 +104,16 @@ func (i *issuer) read() {
 	i.reading = nil
 }
 
-// discover reads the configuration. The keys are read when a token needs them.
-func (i *issuer) discover() (oidc.KeySet, error) {
+// discover reads in the configuration where the keys are. They are read when a token needs them.
+func (i *issuer) discover() (url string, err error) {
 	ctx := oidc.ClientContext(context.Background(), &http.Client{Transport: i.transport})
 	provider, err := oidc.NewProvider(ctx, i.url) // which checks that the document is this issuer's
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	var says struct {
 		Keys string `json:"jwks_uri"`
 	}
-	if err := provider.Claims(&says); err != nil {
-		return nil, err
-	}
-	return newKeySet(says.Keys, i.transport, i.now), nil
+	err = provider.Claims(&says)
+	return says.Keys, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -14,12 +15,21 @@ import (
 type keySet struct {
 	remote *oidc.RemoteKeySet
 	pace   *paced
+
+	former *keySet // the last before whose keys were read; nil where there is none
+	until  time.Time
 }
 
-func newKeySet(url string, by http.RoundTripper, now func() time.Time) *keySet {
+// newKeySet makes a set of keys that nobody has asked for yet. As long as they cannot be had, those of the former count, until a
+// time.
+func newKeySet(url string, by http.RoundTripper, now func() time.Time, former *keySet, until time.Time) *keySet {
 	pace := &paced{RoundTripper: by, now: now}
 	ctx := oidc.ClientContext(context.Background(), &http.Client{Transport: pace})
-	return &keySet{oidc.NewRemoteKeySet(ctx, url), pace}
+	k := &keySet{remote: oidc.NewRemoteKeySet(ctx, url), pace: pace, former: former, until: until}
+	if former != nil && !former.pace.answered.Load() {
+		k.former, k.until = former.former, former.until
+	}
+	return k
 }
 
 // joined is how long a caller of the library may get the result of a request that has just ended. One that was not sent says
@@ -27,7 +37,18 @@ func newKeySet(url string, by http.RoundTripper, now func() time.Time) *keySet {
 const joined = time.Millisecond
 
 // VerifySignature implements oidc.KeySet.
-func (k *keySet) VerifySignature(ctx context.Context, token string) (payload []byte, err error) {
+func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	payload, err := k.verify(ctx, token)
+	if err == nil || k.pace.answered.Load() {
+		return payload, err
+	}
+	if k.former != nil && within(k.pace.now(), k.until, keysOutlive) {
+		return k.former.VerifySignature(ctx, token)
+	}
+	return nil, errNotAnswered
+}
+
+func (k *keySet) verify(ctx context.Context, token string) (payload []byte, err error) {
 	for range 3 {
 		payload, err = k.remote.VerifySignature(ctx, token)
 		if !errors.Is(err, errAskedLately) || !k.pace.due() {
@@ -46,6 +67,8 @@ type paced struct {
 	http.RoundTripper
 	now func() time.Time
 
+	answered atomic.Bool // once
+
 	mu   sync.Mutex
 	next time.Time
 }
@@ -55,7 +78,11 @@ func (p *paced) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !p.pass() {
 		return nil, errAskedLately
 	}
-	return p.RoundTripper.RoundTrip(r)
+	res, err := p.RoundTripper.RoundTrip(r)
+	if err == nil {
+		p.answered.Store(true)
+	}
+	return res, err
 }
 
 func (p *paced) pass() bool {
