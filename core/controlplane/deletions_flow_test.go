@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -267,6 +268,24 @@ func TestAnOperatorDeletesWhatPostgreSQLHasLost(t *testing.T) {
 	equal(t, "recovery status", w.tombstone().Status, rule.Unavailable)
 }
 
+// PostgreSQL alone has lost it, and the agent's records still have it: the first deletion finds that out, and leaves the record to
+// say so; the next has nothing to keep.
+func TestDeletingWhatPostgreSQLAloneHasLost(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "Backup" || c.Method == "Isolate" {
+			f.Before = command.Refuse(command.ReasonNotFound, "as the test wants it")
+		}
+		return f
+	})
+	o := must(w.deletes(w.ControlPlane, w.source()))(t)
+	w.work(w.ControlPlane)
+	equal(t, "operation", w.operation(o.ID).Status, operation.Failed)
+	equal(t, "status", w.status(w.source()), database.Error)
+	w.deleted(w.source())
+	equal(t, "recovery status", w.tombstone().Status, rule.Unavailable)
+}
+
 func TestCancelingADeletion(t *testing.T) {
 	for _, stage := range []rule.Stage{rule.Queued, rule.BackingUp} {
 		t.Run(string(stage), func(t *testing.T) {
@@ -355,7 +374,6 @@ func TestDeletingOnADeadServer(t *testing.T) {
 	w.wantPurged()
 }
 
-// The clock jumps around the end of the time of recovery: nothing is purged before it.
 // A server that was restored to a time before the deletion has the database in service: it is isolated before anything is erased.
 // Where that is refused, nothing is.
 func TestAPurgeErasesNothingOfADatabaseInService(t *testing.T) {
@@ -377,6 +395,21 @@ func TestAPurgeErasesNothingOfADatabaseInService(t *testing.T) {
 	w.wantPurged()
 }
 
+// Its record would say for ever that it is being purged.
+func TestAQueuedPurgeIsNotCanceled(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.deleted(w.source())
+	w.clock.Advance(rule.DefaultWindow)
+	w.rounds(w.ControlPlane)
+	purge := must(ports.Read(w.ctx, w.store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Open(ctx, w.source())
+	}))(t)
+	refused(t, errOf(w.Operator.CancelOperation(w.ctx, purge.ID)), fault.DatabaseStateConflict)
+	w.work(w.ControlPlane)
+	w.wantPurged()
+}
+
+// The clock jumps around the end of the time of recovery: nothing is purged before it.
 func TestNothingIsPurgedEarly(t *testing.T) {
 	w := newDeletionWorld(t)
 	w.deleted(w.source())

@@ -79,6 +79,30 @@ func TestARefusedUndoing(t *testing.T) {
 	}
 }
 
+// A server that has no such database has nothing to undo: the record says so, and nothing is left open. Its owner can stop it once
+// it is there again, or delete it.
+func TestAnActionOnWhatTheServerHasLost(t *testing.T) {
+	for _, action := range []database.Event{database.Stop, database.Restart, database.Start} {
+		w := newWorld(t)
+		c := w.made("shop")
+		if action == database.Start {
+			must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t)
+		}
+		w.refusing("SetAccess", command.ReasonNotFound)
+		for range 2 {
+			refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), action)), fault.AgentError)
+			equal(t, string(action)+": status", w.status(c.Record.ID), database.Error)
+			action = database.Stop
+		}
+		equal(t, "losses in the log", count(w.activity(c.Record.ID), audit.AccessLost), 1)
+		w.server.OnCall(nil)
+		must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t)
+		equal(t, "status, there again", w.status(c.Record.ID), database.Stopped)
+		must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Start))(t)
+		equal(t, "logs in", w.logsIn(c), true)
+	}
+}
+
 // A server that has been told a newer generation refuses to undo an older one: the next attempt moves past it.
 func TestUndoingPassesANewerGeneration(t *testing.T) {
 	w := newWorld(t)

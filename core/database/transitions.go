@@ -105,7 +105,7 @@ var Transitions = machine.Table[Status, Event]{
 	},
 	Error: {
 		Created: conflict, CreateFailed: to(Error), FoundWhole: to(Active),
-		Start: conflict, Stop: conflict, Restart: conflict, AccessLost: to(Error),
+		Start: conflict, Stop: to(Stopped, CloseAccess, Disconnect), Restart: conflict, AccessLost: to(Error),
 		Delete:         to(Deleting),
 		ReopenAsActive: to(Active), ReopenAsStopped: to(Stopped), ReopenAsError: conflict,
 		Backup: conflict, Configure: conflict, Restore: conflict,

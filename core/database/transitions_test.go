@@ -26,7 +26,8 @@ var moves = map[Status]map[Event]Status{
 		ReopenAsActive: Active, ReopenAsStopped: Stopped, ReopenAsError: Error, Recover: Deleted, Purge: Purging,
 	},
 	Error: {
-		CreateFailed: Error, FoundWhole: Active, AccessLost: Error, Delete: Deleting, ReopenAsActive: Active, ReopenAsStopped: Stopped,
+		CreateFailed: Error, Stop: Stopped, FoundWhole: Active, AccessLost: Error, Delete: Deleting, ReopenAsActive: Active,
+		ReopenAsStopped: Stopped,
 	},
 }
 

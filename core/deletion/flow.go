@@ -15,7 +15,8 @@ type Input struct {
 	// Filename is that of the deletion backup; none where it is deleted without one.
 	Filename backup.Filename `json:"filename,omitempty"`
 	Made     *Made           `json:"made,omitempty"` // once there is a backup
-	Missing  bool            `json:"missing,omitempty"`
+	// Missing means that the server has no such database any more, so that there is nothing to open again.
+	Missing bool `json:"missing,omitempty"`
 }
 
 // Made is a backup as the server has made and verified it.

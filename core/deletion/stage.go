@@ -79,9 +79,9 @@ var Transitions = machine.Table[Stage, Event]{
 		Refused: to(Failing, ReopenFirst), Busy: never, Isolated: never, Reopened: never, Completed: never,
 	},
 	BackingUp: {
-		Advance: to(BackingUp), Cancel: to(Canceling, ReopenFirst), Shut: never, ShutBare: never, Missing: never,
-		BackedUp: to(Isolating, CommitIntent), Refused: to(Failing, ReopenFirst), Busy: never, Isolated: never,
-		Reopened: never, Completed: never,
+		Advance: to(BackingUp), Cancel: to(Canceling, ReopenFirst), Shut: never, ShutBare: never,
+		Missing: to(Isolating, CommitIntent), BackedUp: to(Isolating, CommitIntent), Refused: to(Failing, ReopenFirst),
+		Busy: never, Isolated: never, Reopened: never, Completed: never,
 	},
 	Isolating: {
 		Advance: to(Isolating), Cancel: conflict, Shut: never, ShutBare: never,

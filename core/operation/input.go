@@ -23,9 +23,11 @@ type BackupResult struct {
 	VerifiedAt     *time.Time `json:"verifiedAt"`
 }
 
-// LifecycleInput is the input of a lifecycle operation; Generation is the database's access generation that it produces.
+// LifecycleInput is the input of a lifecycle operation; Generation is the database's access generation that it produces. From is
+// the status in which it began; none where an earlier version has stored it.
 type LifecycleInput struct {
 	Action     string `json:"action"`
+	From       string `json:"from,omitempty"`
 	Generation int64  `json:"generation"`
 }
 

@@ -60,7 +60,9 @@ func (d *Databases) reserveLifecycle(
 		if err := tx.Databases().Save(ctx, record); err != nil {
 			return err
 		}
-		input := operation.LifecycleInput{Action: string(action), Generation: record.AccessGeneration}
+		input := operation.LifecycleInput{
+			Action: string(action), From: string(record.Status), Generation: record.AccessGeneration,
+		}
 		o := d.plane.Work.Own(record, KindLifecycle, operation.Encode(input), r.Caller().Origin())
 		own = &o
 		return tx.Operations().Add(ctx, o)
@@ -102,7 +104,7 @@ func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next,
 	}
 	action := database.Event(j.Input.Action)
 	if cause := j.Failure(); cause != nil {
-		return d.undoLifecycle(ctx, j, agent, action, cause)
+		return d.undoLifecycle(ctx, j, agent, record.Name, cause)
 	}
 	err = plane.SendAccess(ctx, j.Lease, agent, command.SetAccess{
 		DatabaseID: record.ID, Generation: j.Input.Generation, Open: action != database.Stop, Disconnect: action != database.Start,
@@ -119,7 +121,7 @@ func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next,
 			Cause: fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was changed"),
 		})
 	case !plane.Overtaken(err) && plane.RefusedForGood(err):
-		return d.failLifecycle(ctx, j, agent, action, fault.Wrap(err, fault.AgentError,
+		return d.failLifecycle(ctx, j, agent, record.Name, fault.Wrap(err, fault.AgentError,
 			"the database server could not %s the database", action))
 	default:
 		return work.Next{}, err

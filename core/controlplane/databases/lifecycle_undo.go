@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -15,46 +16,67 @@ import (
 
 // failLifecycle records that an action failed. The server may have carried out a part of it: closed the gates, ended sessions.
 func (d *Databases) failLifecycle(
-	ctx context.Context, j *lifecycle, agent ports.Agent, action database.Event, cause *fault.Error,
+	ctx context.Context, j *lifecycle, agent ports.Agent, name string, cause *fault.Error,
 ) (work.Next, error) {
 	if err := j.BeginFailing(ctx, "undoing", cause, nil); err != nil {
 		return work.Next{}, err
 	}
-	return d.undoLifecycle(ctx, j, agent, action, cause)
+	return d.undoLifecycle(ctx, j, agent, name, cause)
 }
 
 // undoLifecycle has the server open or close the database as it was before the action, and only then makes the operation
 // failed: gates and record agree again. If the server refuses that for good too, the record says so, and the operation stays
-// open and is tried again: the cause may be mended on the server.
+// open and is tried again: the cause may be mended on the server. A server that has no such database has nothing to open: the
+// record says that too, and its owner can delete it, or stop it once it is there again.
 func (d *Databases) undoLifecycle(
-	ctx context.Context, j *lifecycle, agent ports.Agent, action database.Event, cause *fault.Error,
+	ctx context.Context, j *lifecycle, agent ports.Agent, name string, cause *fault.Error,
 ) (work.Next, error) {
-	was := statusBefore(action)
-	record, err := plane.UndoAccess(ctx, j.Lease, agent, was == database.Active)
-	switch {
-	case plane.RefusedForGood(err) && !plane.Overtaken(err):
-		j.Log("lifecycle.not_undone", err)
-		return work.Next{}, errors.Join(err, d.loseAccess(ctx, j, record, cause))
-	case err != nil:
-		return work.Next{}, err
+	was := statusBefore(j.Input)
+	if was != database.Error { // of such a one nobody knew who gets in
+		record, err := plane.UndoAccess(ctx, j.Lease, agent, was == database.Active)
+		switch {
+		case command.RefusedFor(err, command.ReasonNotFound):
+			was = database.Error
+		case plane.RefusedForGood(err) && !plane.Overtaken(err):
+			j.Log("lifecycle.not_undone", err)
+			return work.Next{}, errors.Join(err, d.loseAccess(ctx, j, record, cause))
+		case err != nil:
+			return work.Next{}, err
+		}
 	}
 	if err := j.Close(ctx, agent); err != nil {
 		return work.Next{}, err
 	}
+	return d.lifecycleFailed(ctx, j, name, was, cause)
+}
+
+// lifecycleFailed makes the operation final, and the database what it was.
+func (d *Databases) lifecycleFailed(
+	ctx context.Context, j *lifecycle, name string, was database.Status, cause *fault.Error,
+) (work.Next, error) {
 	o := j.Operation()
 	return j.Finish(ctx, work.Ending{
-		On: operation.Fail, DatabaseName: record.Name, Cause: cause, Also: func(ctx context.Context, tx ports.Tx) error {
-			if record.Status != database.Error {
-				return nil
+		On: operation.Fail, DatabaseName: name, Cause: cause, Also: func(ctx context.Context, tx ports.Tx) error {
+			stored, err := tx.Databases().Lock(ctx, o.DatabaseID)
+			switch {
+			case err != nil || stored.Status == was:
+				return err
+			case was == database.Error:
+				return d.move(ctx, tx, o, database.AccessLost, audit.AccessLost, audit.Details{"reason": cause.Message})
+			case stored.Status == database.Error:
+				return d.move(ctx, tx, o, reopened[was], audit.AccessRestored, audit.Details{"status": string(was)})
 			}
-			return d.move(ctx, tx, o, reopened[was], audit.AccessRestored, audit.Details{"status": string(was)})
+			return nil
 		},
 	})
 }
 
-// statusBefore is the status in which an action with an effect begins, and in which it leaves the database if it fails.
-func statusBefore(action database.Event) database.Status {
-	if action == database.Start {
+// statusBefore is the status in which an action with an effect began, and in which it leaves the database if it fails.
+func statusBefore(i operation.LifecycleInput) database.Status {
+	switch {
+	case i.From != "":
+		return database.Status(i.From)
+	case i.Action == string(database.Start):
 		return database.Stopped
 	}
 	return database.Active

@@ -130,7 +130,15 @@ func (t turn) backUp(ctx context.Context) (work.Next, error) {
 		})
 		return err
 	})
+	gone := command.RefusedFor(err, command.ReasonNotFound) ||
+		err == nil && report.State == command.BackupFailed && report.Reason == command.ReasonNotFound
 	switch {
+	case gone && t.Input.From == database.Error:
+		t.Input.Filename = ""
+		return t.next(ctx, deletion.Missing)
+	case gone:
+		t.Input.Missing = true
+		return t.fail(ctx, fault.New(fault.AgentError, "the database server has no such database any more"))
 	case tooOld(err):
 		return t.fail(ctx, errTooOld(err))
 	case plane.RefusedForGood(err):

@@ -18,12 +18,18 @@ import (
 
 func (d *Deletion) registerPurge() {
 	work.Register(d.plane.Work, work.Kind[work.None]{
-		Spec:    operation.Spec{Kind: deletion.KindPurge},
-		Step:    d.stepPurge,
-		Calls:   []string{"isolate", "erase", "purge"},
-		Commits: []string{"erased", string(deletion.Removing), "succeeded"},
+		Spec:     operation.Spec{Kind: deletion.KindPurge},
+		Step:     d.stepPurge,
+		Withdraw: notWithdrawn,
+		Calls:    []string{"isolate", "erase", "purge"},
+		Commits:  []string{"erased", string(deletion.Removing), "succeeded"},
 	})
 	rounds.Register(d.plane.Rounds, rounds.Task{Name: "purges", Every: plane.RoundEvery, Do: d.beginPurges})
+}
+
+// notWithdrawn keeps a purge in the queue: nobody gets back what is being purged, and its record would stay so for ever.
+func notWithdrawn(context.Context, ports.Tx, operation.Operation) error {
+	return fault.New(fault.DatabaseStateConflict, "a purge cannot be canceled")
 }
 
 // beginPurges queues the purges of the databases whose time is over. It asks no server: the queue is fair between accounts and

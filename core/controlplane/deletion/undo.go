@@ -42,6 +42,9 @@ func (t turn) failed(cause *fault.Error) work.Ending {
 // server. A server that has no such database any more has nothing to open.
 func (t turn) reopen(ctx context.Context, e work.Ending) (work.Next, error) {
 	was := t.Input.From
+	if t.Input.Missing {
+		was = database.Error
+	}
 	if was != database.Error { // of such a one nobody knew who gets in
 		err := t.restoreAccess(ctx)
 		switch {
