@@ -38,5 +38,6 @@ close/20[01])
 	case $answer in *202) ;; *) fail "$answer" ;; esac
 	;;
 close/409) ;; # its lease has ended, or it is being deleted
+close/403) case $answer in *PLAN_LIMIT*) ;; *) fail "$answer" ;; esac ;; # the ref has none, or it would have been found
 *) fail "$answer" ;;
 esac

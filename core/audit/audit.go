@@ -74,7 +74,9 @@ const (
 	PreviewReleased    Action = "preview.released" // asked to be deleted while another operation was open
 	PreviewExpired     Action = "preview.expired"  // its lease has ended, and the service deletes it
 
+	NamespaceCreated Action = "ci_namespace.created"
 	NamespaceRevoked Action = "ci_namespace.revoked"
+	CIKeyCreated     Action = "ci_key.created"
 	CIKeyRevoked     Action = "ci_key.revoked"
 	CIKeyExchanged   Action = "ci_key.exchanged" // for a token
 	CITrustAdded     Action = "ci_trust.added"

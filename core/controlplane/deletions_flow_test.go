@@ -268,8 +268,8 @@ func TestAnOperatorDeletesWhatPostgreSQLHasLost(t *testing.T) {
 	equal(t, "recovery status", w.tombstone().Status, rule.Unavailable)
 }
 
-// PostgreSQL alone has lost it, and the agent's records still have it: the first deletion finds that out, and leaves the record to
-// say so; the next has nothing to keep.
+// PostgreSQL alone has lost it, and the agent's records still have it: the first deletion finds that out, and the record says so
+// then; the next has nothing to keep.
 func TestDeletingWhatPostgreSQLAloneHasLost(t *testing.T) {
 	w := newDeletionWorld(t)
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {

@@ -79,8 +79,8 @@ func TestARefusedUndoing(t *testing.T) {
 	}
 }
 
-// A server that has no such database has nothing to undo: the record says so, and nothing is left open. Its owner can stop it once
-// it is there again, or delete it.
+// A server that has no such database has nothing to undo: the record says so, and nothing is left open. Its owner can stop it
+// once it is there again, or delete it.
 func TestAnActionOnWhatTheServerHasLost(t *testing.T) {
 	for _, action := range []database.Event{database.Stop, database.Restart, database.Start} {
 		w := newWorld(t)

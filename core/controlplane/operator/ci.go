@@ -26,7 +26,10 @@ func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name str
 		if _, err := tx.Accounts().Get(ctx, a); err != nil {
 			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
 		}
-		return tx.Keys().AddNamespace(ctx, n)
+		if err := tx.Keys().AddNamespace(ctx, n); err != nil {
+			return err
+		}
+		return o.auditCI(ctx, tx, n, audit.NamespaceCreated, audit.Details{})
 	})
 	return n, err
 }
@@ -90,7 +93,10 @@ func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (k
 			return err
 		}
 		key = n.CIKey(credential, a, o.plane.Clock.Now())
-		return tx.Keys().Add(ctx, key, nil)
+		if err := tx.Keys().Add(ctx, key, nil); err != nil {
+			return err
+		}
+		return o.auditCI(ctx, tx, n, audit.CIKeyCreated, audit.Details{"key": key.Prefix()})
 	})
 	if err != nil {
 		return account.Key{}, "", err

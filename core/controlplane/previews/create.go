@@ -3,9 +3,11 @@ package previews
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/drafts"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/ports"
@@ -53,10 +55,16 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 			return tx.Previews().Add(ctx, preview.New(record.ID, namespace, r.Ref, use, r.Choices, record.CreatedAt))
 		},
 	})
-	if err != nil {
+	switch {
+	case fault.Has(err, fault.DatabaseStateConflict): // it was deleted since the ref was looked up
+		return Opened{}, fault.Wrap(err, fault.PreviewConflict, "the preview of the ref was deleted meanwhile; ask again")
+	case err != nil:
 		return Opened{}, err
 	}
 	found, err := p.Reach(ctx, c, o.Made.Record.ID)
+	if fault.Has(err, fault.PreviewNotFound) { // it is the namespace's: the key was revoked meanwhile
+		err = account.ErrUnauthorized()
+	}
 	o.Preview = found.preview.At(p.plane.Clock.Now())
 	return o, err
 }
@@ -81,6 +89,9 @@ func (p *Previews) claim(
 ) (known id.DatabaseID, use int, err error) {
 	if _, err := tx.Accounts().LockForQuota(ctx, c.Account.ID); err != nil {
 		return "", 0, err
+	}
+	if c.Key.Expired(p.plane.Clock.Now()) {
+		return "", 0, account.ErrUnauthorized()
 	}
 	live, used, err := tx.Previews().OfRef(ctx, c.Key.NamespaceID, r.Ref)
 	if err != nil || live == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
@@ -118,6 +119,9 @@ func (p *Previews) update(
 	err = p.plane.UpdateDatabase(ctx, r.preview.DatabaseID, func(
 		ctx context.Context, tx ports.Tx, locked database.Record,
 	) error {
+		if r.Caller().Key.Expired(p.plane.Clock.Now()) {
+			return account.ErrUnauthorized()
+		}
 		if _, err := tx.Previews().Reach(ctx, r.Caller().Key.ID, locked.ID); err != nil {
 			return err
 		}
