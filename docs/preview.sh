@@ -7,10 +7,15 @@
 # PGHERD_BASE_URL is the service's, PGHERD_CI_KEY the preview CI key.
 set -eu
 
-# The key goes to curl by its standard input: a command line can be read by other processes.
+# Where there are several attempts, only the last one's answer stays in the file. Nobody else can read it: it has a password.
+answer=$(mktemp)
+trap 'rm -f "$answer"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# The key goes to curl by its standard input: a command line can be read by other processes. It prints the status of the answer.
 call() {
 	printf 'header = "Authorization: Bearer %s"\n' "$PGHERD_CI_KEY" |
-		curl --config - --silent --show-error --retry 5 --max-time 120 --write-out '\n%{http_code}' \
+		curl --config - --silent --show-error --retry 5 --max-time 120 --output "$answer" --write-out '%{http_code}' \
 			--header 'Content-Type: application/json' --request "$1" "$PGHERD_BASE_URL/api/v1$2" ${3:+--data "$3"}
 }
 
@@ -22,22 +27,19 @@ fail() {
 case "$#/${1:-}" in 2/open | 2/close) ;; *) fail "usage: preview.sh open|close REF" ;; esac
 case $2 in *[!A-Za-z0-9._/-]*) fail "a ref of this script has letters, digits and . _ / - only" ;; esac
 # Every request for a ref must choose the same: this script always chooses the service's defaults.
-answer=$(call POST /previews "{\"ref\":\"$2\"}")
-status=${answer##*
-}
-answer=$(printf '%s' "$answer" | sed '$d')
+status=$(call POST /previews "{\"ref\":\"$2\"}")
 
 case $1/$status in
 open/20[01])
-	url=$(printf '%s' "$answer" | jq --raw-output '.connection.connectionString // empty')
+	url=$(jq --raw-output '.connection.connectionString // empty' "$answer")
 	[ -n "$url" ] || fail "the password of the preview was changed"
 	printf '%s\n' "$url"
 	;;
 close/20[01])
-	answer=$(call DELETE "/previews/$(printf '%s' "$answer" | jq --raw-output ".data.databaseId // empty")")
-	case $answer in *202) ;; *) fail "$answer" ;; esac
+	status=$(call DELETE "/previews/$(jq --raw-output '.data.databaseId // empty' "$answer")")
+	[ "$status" = 202 ] || fail "$status $(cat "$answer")"
 	;;
 close/409) ;; # its lease has ended, or it is being deleted
-close/403) case $answer in *PLAN_LIMIT*) ;; *) fail "$answer" ;; esac ;; # the ref has none, or it would have been found
-*) fail "$answer" ;;
+close/403) grep -q PLAN_LIMIT "$answer" || fail "$status $(cat "$answer")" ;; # the ref has none, or it would have been found
+*) fail "$status $(cat "$answer")" ;;
 esac
