@@ -115,7 +115,7 @@ func (s *service) world() spec.World {
 		HoldBackup: s.holdBackup, Spoil: s.spoil, Predate: s.predate,
 		OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
 		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox), Restores: true,
-		Pipelines: fakePipelines{s.issuers},
+		Pipelines: fakePipelines{s.issuers}, OldAgent: s.agent.SetOldAgent,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -100,6 +101,18 @@ var deleting = []Scenario{
 				s.That(a.is("DELETION_BACKUP_NOT_AVAILABLE") && bytes.Equal(a.Body, live.Body), "%d %s", a.Status, a.Body)
 			}
 			s.That(len(ada.ListsBackups(made.ID)) == 1 && ada.ListsBackups(made.ID)[0].ExpiresAt != nil, "it is no backup like others")
+		}},
+	{Name: "a deletion backup that the agent is too old to hand out stays what it is", Needs: []Ability{Restoring, AgesAgents},
+		Play: func(s *Stage) {
+			ada, made := s.Deletable()
+			s.OK(s.Connects(made.Login()).Write("kept"))
+			ada.Drops(made)
+			before := ada.seesTombstones()
+			s.OldAgent(true)
+			s.Refused(refusal(ada.DownloadDeletionBackup(made.ID)), "AGENT_ROUTE_UNAVAILABLE")
+			s.That(reflect.DeepEqual(ada.seesTombstones(), before), "it is %+v; it was %+v", ada.seesTombstones(), before)
+			s.OldAgent(false)
+			s.holds(must(ada.DownloadDeletionBackup(made.ID))(s), "kept")
 		}},
 	{Name: "a deletion that is canceled, or whose backup cannot be verified, leaves the database open",
 		Needs: []Ability{Restoring}, Play: func(s *Stage) {

@@ -51,6 +51,8 @@ type World struct {
 	Receivers *inbox.Inbox
 	// Pipelines make tokens of a CI system.
 	Pipelines Pipelines
+	// OldAgent has the agent on the only database server be one that knows no files of backups, or again the one that it was.
+	OldAgent func(on bool)
 	// Restores says that the agent restores databases in place.
 	Restores bool
 }
@@ -82,13 +84,14 @@ const (
 	HasReceivers Ability = "has receivers" // Receivers
 	Restoring    Ability = "restores"      // Restores
 	HasPipelines Ability = "has pipelines" // Pipelines
+	AgesAgents   Ability = "ages agents"   // OldAgent
 )
 
 // Abilities returns the optional abilities that the world has.
 func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
 		MovesTime: w.Clock != nil, RunsRealSQL: w.SQL != nil, HasOutages: w.Outages != nil, HasReceivers: w.Receivers != nil,
-		Restoring: w.Restores, HasPipelines: w.Pipelines != nil,
+		Restoring: w.Restores, HasPipelines: w.Pipelines != nil, AgesAgents: w.OldAgent != nil,
 	}
 }
 
