@@ -127,6 +127,11 @@ func snapshotIsKept(w *world) {
 		return err
 	})
 	w.equal("without its allowlist", scene(w, r.ID).Found, deletion.Access{Members: 2, Keys: 2})
+	w.LoseMembers(w.T, r.ID)
+	w.equal("without its members", scene(w, r.ID).Found, deletion.Access{Keys: 2})
+	w.LoseKeys(w.T, r.ID)
+	w.equal("without its keys", scene(w, r.ID).Found, deletion.Access{})
+	w.equal("what the tombstone says", scene(w, r.ID).Tombstone, t)
 }
 
 func replacedKeyStays(w *world) {

@@ -30,6 +30,8 @@ type Host struct {
 	Dispatchers ports.Notifier
 	// Events reads the whole outbox, oldest first, which no port does.
 	Events func(t *testing.T) []ports.OutboxEvent
+	// LoseMembers and LoseKeys drop what the access snapshot of a deleted database says of these, which no port does either.
+	LoseMembers, LoseKeys func(t *testing.T, of id.DatabaseID)
 }
 
 // epoch is when the worlds of these suites begin. PostgreSQL keeps microseconds.

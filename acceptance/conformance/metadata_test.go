@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/conformance"
 	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/memstore"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
@@ -71,7 +72,9 @@ func inMemory(open func() *memstore.Store) conformance.Metadata {
 		return func(*testing.T) conformance.Host {
 			return conformance.Host{
 				Store: s, Admissions: s, Notifier: s, Dispatchers: s.Dispatchers(),
-				Events: func(*testing.T) []ports.OutboxEvent { return s.Events() },
+				Events:      func(*testing.T) []ports.OutboxEvent { return s.Events() },
+				LoseMembers: func(_ *testing.T, of id.DatabaseID) { s.LoseMembers(of) },
+				LoseKeys:    func(_ *testing.T, of id.DatabaseID) { s.LoseKeys(of) },
 			}
 		}
 	}
@@ -123,7 +126,16 @@ func openPostgres(t *testing.T, url string) conformance.Host {
 	})
 	return conformance.Host{
 		Store: store, Admissions: store, Notifier: notifier, Dispatchers: notifier.Dispatchers(),
-		Events: func(t *testing.T) []ports.OutboxEvent { return storedEvents(t, url) },
+		Events:      func(t *testing.T) []ports.OutboxEvent { return storedEvents(t, url) },
+		LoseMembers: loses(url, "tombstone_members"), LoseKeys: loses(url, "tombstone_keys"),
+	}
+}
+
+// loses empties a table of what belongs to a database.
+func loses(url, table string) func(*testing.T, id.DatabaseID) {
+	return func(t *testing.T, of id.DatabaseID) {
+		t.Helper()
+		clustertest.Exec(t, url, "DELETE FROM "+table+" WHERE database_id = '"+string(of)+"'")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -29,8 +30,16 @@ func TestWhatMakesADeletedDatabaseUnavailable(t *testing.T) {
 			CreatedAt: w.clock.Now(),
 		}
 	}
+	type broken func(w *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error
+	backupAs := func(change func(b *backup.Backup)) broken {
+		return func(_ *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
+			other := *s.Backup
+			change(&other)
+			return errors.Join(tx.Backups().Remove(ctx, other.DatabaseID, other.Filename), tx.Backups().Add(ctx, other))
+		}
+	}
 	for name, c := range map[string]struct {
-		breaks       func(w *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error
+		breaks       broken
 		downloadable bool
 	}{
 		"the backup is gone": {func(_ *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
@@ -48,6 +57,10 @@ func TestWhatMakesADeletedDatabaseUnavailable(t *testing.T) {
 			_, err := tx.Deletions().Add(ctx, s.Tombstone)
 			return err
 		}, false},
+		"the backup has another checksum": {backupAs(func(b *backup.Backup) {
+			b.ChecksumSHA256 = sumOfNothing
+		}), false},
+		"the backup is not verified": {backupAs(func(b *backup.Backup) { b.VerifiedAt = nil }), false},
 		"the allowlist has changed": {func(w *world, _ deletion.Shown, ctx context.Context, tx ports.Tx) error {
 			return tx.Allowlist().Add(ctx, entry(w))
 		}, true},
@@ -57,12 +70,41 @@ func TestWhatMakesADeletedDatabaseUnavailable(t *testing.T) {
 			w.deleted(w.source())
 			s := w.wantDeleted()
 			w.inStore(func(ctx context.Context, tx ports.Tx) error { return c.breaks(w, s, ctx, tx) })
-			equal(t, "recovery status", w.tombstone().Status, rule.Unavailable)
-			refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.DatabaseStateConflict)
-			if err := w.downloads(w.source()); (err == nil) != c.downloadable {
-				t.Errorf("the download: %v", err)
-			}
+			w.wantUnavailable(c.downloadable)
 		})
+	}
+}
+
+// What is lost of the access snapshot itself makes a deleted database unavailable, too: nobody gets less access than there was
+// without being told.
+func TestALostAccessSnapshotMakesADeletedDatabaseUnavailable(t *testing.T) {
+	for name, lose := range map[string]func(w *world){
+		"the members": func(w *world) { w.store.LoseMembers(w.source()) },
+		"the keys":    func(w *world) { w.store.LoseKeys(w.source()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeletionWorld(t)
+			s := shared{world: w, db: w.reached(w.source())}
+			s.newAccount("bob@example.org", account.Pro)
+			s.adds("bob@example.org", account.Viewer)
+			s.keyOf(s.account.ID)
+			s.deleted(s.source())
+			equal(t, "snapshot", s.wantDeleted().Found, rule.Access{Members: 1, Keys: 1})
+			lose(w)
+			w.wantUnavailable(true)
+		})
+	}
+}
+
+// wantUnavailable expects that the deleted database cannot be recovered.
+func (w *world) wantUnavailable(downloadable bool) {
+	w.t.Helper()
+	s := w.tombstone()
+	equal(w.t, "recovery status", s.Status, rule.Unavailable)
+	equal(w.t, "downloadable", s.Downloadable, downloadable)
+	refused(w.t, errOf(w.recovers(w.ControlPlane, w.source())), fault.DatabaseStateConflict)
+	if err := w.downloads(w.source()); (err == nil) != downloadable {
+		w.t.Errorf("the download: %v", err)
 	}
 }
 
@@ -228,7 +270,9 @@ func (m *model) step(r *rapid.T) {
 		}).Draw(r, "jump"))
 	case 6:
 		if !m.end.IsZero() {
-			near := rapid.SampledFrom([]time.Duration{-25 * time.Hour, -time.Hour, -1000, 0, time.Hour}).Draw(r, "near the end")
+			near := rapid.SampledFrom([]time.Duration{
+				-25 * time.Hour, -time.Hour, -time.Microsecond, 0, time.Hour, 25 * time.Hour,
+			}).Draw(r, "near the end")
 			m.clock.Jump(m.end.Add(near).Sub(m.clock.Now()))
 		}
 	}

@@ -57,6 +57,20 @@ func (s *state) found(db id.DatabaseID) (a deletion.Access) {
 	return a
 }
 
+// LoseMembers drops who was a member of a deleted database, which nothing in the service does.
+func (s *Store) LoseMembers(of id.DatabaseID) {
+	s.damage(func(now *state) {
+		now.tombstoneMembers.remove(now.txid, func(k, _ membershipKey) bool { return k.database == of })
+	})
+}
+
+// LoseKeys does the same to the keys.
+func (s *Store) LoseKeys(of id.DatabaseID) {
+	s.damage(func(now *state) {
+		now.tombstoneKeys.remove(now.txid, func(b, _ binding) bool { return b.database == of })
+	})
+}
+
 // sceneOf is what is known of a tombstone's database.
 func (s *state) sceneOf(t deletion.Tombstone) deletion.Scene {
 	r, _ := s.databases.get(t.DatabaseID)

@@ -90,6 +90,15 @@ func (s *Store) Backup() (restore func()) {
 	}
 }
 
+// damage changes what is stored behind the back of all transactions.
+func (s *Store) damage(how func(now *state)) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	now := s.committed.Load().begin()
+	how(now)
+	s.committed.Store(now)
+}
+
 // Events returns what is in the outbox, oldest first.
 func (s *Store) Events() []ports.OutboxEvent {
 	every := func(ports.OutboxEvent) bool { return true }
