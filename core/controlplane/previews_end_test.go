@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/drafts"
+	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/database"
 	rule "github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
@@ -19,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // previewWorld is a world with a pipeline and the preview of its main.
@@ -299,16 +302,72 @@ func TestPreviewsAreClosedToTheRoutesOfDatabases(t *testing.T) {
 		"a clone of a file": errOf(w.Clones.Start(w.ctx, through(rollout.Clone), clone.Request{
 			Name: "copy", DisplayName: "A copy", Filename: file,
 		})),
-		"a deletion":        errOf(w.Deletion.Delete(w.ctx, through(rollout.Delete))),
-		"a restore":         errOf(w.Restores.Start(w.ctx, through(rollout.Restore), file)),
-		"a managed restore": errOf(w.Restores.Reserve(w.ctx, w.reached(w.one()), restore.Request{Filename: file, Key: "k"})),
-		"an upload":         errOf(w.Uploads.Announce(w.ctx, through(rollout.RestoreUpload), 1, sumOfNothing)),
+		"a deletion":          errOf(w.Deletion.Delete(w.ctx, through(rollout.Delete))),
+		"a restore":           errOf(w.Restores.Start(w.ctx, through(rollout.Restore), file)),
+		"a managed restore":   errOf(w.Restores.Reserve(w.ctx, w.reached(w.one()), restore.Request{Filename: file, Key: "k"})),
+		"an upload":           errOf(w.Uploads.Announce(w.ctx, through(rollout.RestoreUpload), 1, sumOfNothing)),
+		"a part of an upload": errOf(w.Uploads.Send(w.ctx, through(rollout.RestoreUpload), id.UploadID(w.one()), uploads.Content{})),
+		"its restore":         errOf(w.Uploads.Complete(w.ctx, through(rollout.RestoreUpload), id.UploadID(w.one()))),
 	} {
 		if !fault.Has(err, fault.PreviewConflict) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	equal(t, "its lease", w.lease(w.one()), preview.Active)
+}
+
+// mortalStore is that of a process which dies before its n-th transaction.
+type mortalStore struct {
+	ports.Store
+	left *int
+}
+
+// Update implements ports.Store.
+func (s mortalStore) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	if *s.left--; *s.left < 0 {
+		panic(crash{"a transaction"})
+	}
+	return s.Store.Update(ctx, fn)
+}
+
+// The end of a lease and the beginning of the deletion are transactions of their own. Whoever dies between any two leaves a
+// preview that works and whose lease has ended, or one whose deletion is queued; another process goes on, and deletes it once.
+func TestDyingBetweenTheTransactionsThatEndALease(t *testing.T) {
+	between := 0
+	for n, died := 0, true; died; n++ {
+		w, left := newPreviewWorld(t), n
+		w.clock.Advance(24 * time.Hour)
+		p := w.ports
+		p.Store = mortalStore{w.store, &left}
+		died = dies(func() {
+			cp := must(controlplane.New(p, quick()))(t)
+			w.rounds(cp)
+			w.rounds(cp)
+		})
+		queued := w.deletions()
+		equal(t, "its lease", w.lease(w.one()) == preview.Deleting, queued == 1)
+		equal(t, "its database", w.status(w.one()) == database.Deleting, queued == 1)
+		equal(t, "log-ins", w.logsIn(w.main), true)
+		if over := must(w.over())(t); !over && queued == 0 {
+			between++ // the lease has ended, and nobody has begun the deletion
+		}
+		w.rounds(w.ControlPlane)
+		w.rounds(w.ControlPlane)
+		w.work(w.ControlPlane)
+		equal(t, "its lease", w.lease(w.one()), preview.Deleted)
+		equal(t, "deletions", w.deletions(), 1)
+		equal(t, "its end is logged", count(w.activity(w.one()), audit.PreviewExpired), 1)
+	}
+	if between == 0 {
+		t.Error("nobody died between the end of the lease and the deletion")
+	}
+}
+
+// over reports whether there are leases whose time is over and that have not ended.
+func (w *previewWorld) over() (bool, error) {
+	return ports.Read(w.ctx, w.store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+		return tx.Previews().Over(ctx, w.clock.Now())
+	})
 }
 
 const sumOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
