@@ -3,7 +3,9 @@ package controlplane_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -284,6 +286,26 @@ func TestDeletingWhatPostgreSQLAloneHasLost(t *testing.T) {
 	equal(t, "status", w.status(w.source()), database.Error)
 	w.deleted(w.source())
 	equal(t, "recovery status", w.tombstone().Status, rule.Unavailable)
+}
+
+// The log says who deletes a database without a backup, and why; without a reason nobody does.
+func TestADeletionWithoutABackupIsInTheLog(t *testing.T) {
+	w := newDeletionWorld(t)
+	for _, none := range []string{"", " ", strings.Repeat("x", 301), "a\nb"} {
+		refused(t, errOf(w.Operator.DeleteUnverified(w.ctx, w.source(), "somebody", none)), fault.ValidationError)
+	}
+	equal(t, "in the log", count(w.activity(w.source()), audit.DeleteRequested), 0)
+	w.clock.Advance(time.Second) // the log is read by its time
+	o := must(w.Operator.DeleteUnverified(w.ctx, w.source(), "somebody", "it is lost"))(t)
+	newest := w.log(w.source())[0]
+	equal(t, "what was done", newest.Action, audit.DeleteRequested)
+	equal(t, "the actor", newest.Actor, audit.Operator)
+	want := audit.Details{
+		"operator": "somebody", "reason": "it is lost", "backup": "none", "operationId": string(o.ID), "name": "shop",
+	}
+	if !maps.Equal(newest.Details, want) {
+		t.Errorf("the details are %v, want %v", newest.Details, want)
+	}
 }
 
 func TestCancelingADeletion(t *testing.T) {
