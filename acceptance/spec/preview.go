@@ -130,13 +130,15 @@ var previewing = []Scenario{
 var notForPreviews = []string{
 	"DELETE /databases/{id}", "POST /databases/{id}/clone", "POST /databases/{id}/managed-restores",
 	"POST /databases/{id}/backups/{filename}", "POST /databases/{id}/backups/restore-upload/init",
+	"PUT /databases/{id}/backups/restore-upload/{uploadId}", "POST /databases/{id}/backups/restore-upload/complete",
 }
 
 var validForPreviews = map[string]string{
-	"POST /databases/{id}/clone":                       `{"name":"a-copy-of-it","displayName":"A copy"}`,
-	"POST /databases/{id}/managed-restores":            `{"backupFilename":"20260101_000000.sql.gz"}`,
-	"POST /databases/{id}/backups/{filename}":          `{"confirmDisconnect":true}`,
-	"POST /databases/{id}/backups/restore-upload/init": `{"sizeBytes":1,"checksumSha256":"` + sumOfNothing + `"}`,
+	"POST /databases/{id}/clone":                           `{"name":"a-copy-of-it","displayName":"A copy"}`,
+	"POST /databases/{id}/managed-restores":                `{"backupFilename":"20260101_000000.sql.gz"}`,
+	"POST /databases/{id}/backups/{filename}":              `{"confirmDisconnect":true}`,
+	"POST /databases/{id}/backups/restore-upload/init":     `{"sizeBytes":1,"checksumSha256":"` + sumOfNothing + `"}`,
+	"POST /databases/{id}/backups/restore-upload/complete": `{"uploadId":"` + nobodysID + `","confirmDisconnect":true}`,
 }
 
 const sumOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
