@@ -48,6 +48,7 @@ func TestBystander(t *testing.T) {
 		})
 		b.round(t, one) // whatever the abuse left behind
 	}
+	stacktest.WantHealthy(t, w)
 	if *figures {
 		fmt.Print(results)
 		results.check(t)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -92,6 +93,13 @@ func (b *bench) withBatch(ctx context.Context) error {
 	_, err := b.stack.StartBatch(ctx, "")
 	b.batch = err == nil
 	return err
+}
+
+// healthy asks the doctor, who finds nothing. What parts have dropped by hand goes out of PgBouncer's files with the next change
+// that the agent makes there.
+func (b *bench) healthy(ctx context.Context) error {
+	_, err := b.client.Databases.Create(ctx, wire.CreateDatabase{Name: "the-last-one", DisplayName: "The last one"})
+	return errors.Join(err, stack.Healthy(ctx, b.stack))
 }
 
 func (b *bench) stop() error {

@@ -89,6 +89,9 @@ func measure(ctx context.Context, only string, runs int, scale float64) (err err
 		b.table = append(b.table, section{p, rows, load()})
 	}
 	fmt.Print(b.table)
+	if err := b.healthy(ctx); err != nil {
+		return err
+	}
 	if missed {
 		return errMissed
 	}

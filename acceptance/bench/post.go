@@ -73,6 +73,9 @@ func (p *post) close(ctx context.Context) (err error) {
 		err = p.db.Close()
 	}
 	if p.host != nil && p.host.Process != nil {
+		if p.host.Running() {
+			err = errors.Join(err, stack.Healthy(context.WithoutCancel(ctx), p.host))
+		}
 		err = errors.Join(err, p.host.Stop(context.WithoutCancel(ctx)))
 	}
 	return errors.Join(err, p.receiver.Close())

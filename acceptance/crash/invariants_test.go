@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -43,7 +44,7 @@ func (w *world) quiet(t testing.TB) {
 func (w *world) settled(t testing.TB) {
 	t.Helper()
 	w.asRecorded(t)
-	w.wantHealthy(t)
+	stacktest.WantHealthy(t, w)
 }
 
 // asRecorded is settled without the doctor's look.
@@ -60,16 +61,6 @@ func (w *world) asRecorded(t testing.TB) {
 	w.checkFiles(t)
 	w.checkRecords(t)
 	w.checkChanges(t)
-}
-
-// wantHealthy asks the doctor, who finds nothing.
-func (w *world) wantHealthy(t testing.TB) {
-	t.Helper()
-	found, err := w.Doctor(soon(t))
-	noError(t, err)
-	for _, d := range found {
-		t.Errorf("doctor: %s: %s", d.Code, d.Finding)
-	}
 }
 
 // databaseRow is a database as the metadata have it, with the additional roles that stand on its server.

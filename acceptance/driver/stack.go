@@ -77,14 +77,7 @@ func (r *realService) healthy() error {
 	}
 	ctx, cancel := soon()
 	defer cancel()
-	found, err := r.Doctor(ctx)
-	for _, d := range found {
-		if d.Notice {
-			continue
-		}
-		err = errors.Join(err, fmt.Errorf("the doctor finds %s: %s", d.Code, d.Finding))
-	}
-	return err
+	return stack.Healthy(ctx, r)
 }
 
 // waitTime bounds a start and a stop of any part.

@@ -102,6 +102,15 @@ func (d *Dev) start(ctx context.Context, env []string) (err error) {
 	})
 }
 
+// OperatorEnvironment is that of the operator's commands.
+func (d *Dev) OperatorEnvironment() []string {
+	env := []string{"PATH=" + os.Getenv("PATH")}
+	for _, name := range []string{"PGHERD_METADATA_URL", "PGHERD_KEYRING_FILE"} {
+		env = append(env, name+"="+d.Facts[name])
+	}
+	return env
+}
+
 // readFacts reads lines of NAME=value.
 func readFacts(name string) (map[string]string, error) {
 	file, err := os.Open(name)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -85,31 +84,4 @@ func (s *Stack) SetQuota(ctx context.Context, a Account, databases int) error {
 func (s *Stack) QualifyExtensions(ctx context.Context) error {
 	_, err := s.command(ctx, "admin", "extensions", "qualify", "--server", s.serverID)
 	return err
-}
-
-// Difference is a line of the doctor's.
-type Difference struct {
-	Code       string `json:"code"`
-	Notice     bool   `json:"notice"` // of something that customers may do
-	DatabaseID string `json:"databaseId"`
-	Finding    string `json:"finding"`
-	Repair     string `json:"repair"`
-	Outcome    string `json:"outcome"`
-}
-
-// Doctor compares the stack's server with the metadata, and returns what differs.
-func (s *Stack) Doctor(ctx context.Context, flags ...string) (found []Difference, err error) {
-	args := append([]string{"admin", "--json", "doctor", "--server", s.serverID}, flags...)
-	cmd := exec.CommandContext(ctx, s.options.Binary, args...)
-	var said, failed bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = s.environment(), &said, &failed
-	ended := cmd.Run()
-	if err := json.Unmarshal(said.Bytes(), &found); err != nil {
-		return nil, fmt.Errorf("pgherd admin doctor: %w: %w: %s", ended, err, bytes.TrimSpace(failed.Bytes()))
-	}
-	left := slices.ContainsFunc(found, func(d Difference) bool { return d.Outcome != "repaired" && !d.Notice })
-	if left != (ended != nil) {
-		return found, fmt.Errorf("pgherd admin doctor found %d differences, and ended with %w", len(found), ended)
-	}
-	return found, nil
 }

@@ -64,6 +64,9 @@ func newWorld(t *testing.T, authorities ...[]byte) *world {
 	noError(t, err)
 	w := &world{Dev: d, receiver: r, log: filepath.Join(dir, "dev", "log")}
 	t.Cleanup(func() {
+		if w.Running() {
+			stacktest.WantHealthy(t, w)
+		}
 		if t.Failed() {
 			w.showLog(t, w.log)
 		}

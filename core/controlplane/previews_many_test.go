@@ -113,4 +113,5 @@ func TestManyLeasesEndAtOnce(t *testing.T) {
 	for _, db := range all {
 		equal(t, "deletions", count(w.activity(db), audit.DeleteRequested), 1)
 	}
+	w.wantFindings()
 }
