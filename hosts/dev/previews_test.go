@@ -22,8 +22,11 @@ const comeAndGo = `set -a; . .pgherd/dev/env; set +a
 	began=$SECONDS
 	later 3600; until_known "previews WHERE lease_status = 'deleted'" "$COUNT"
 	ended=$SECONDS
-	later $((7 * 24 * 3600 - 60)); sleep 3; until_known 'tombstones' "$COUNT" # none too early
-	later 61; until_known previews 0; until_known tombstones 0
+	remain() { # none is purged, nor begun to be, after two rounds
+		sleep 4; [ "$(known "databases WHERE status = 'deleted'")" = "$COUNT" ] || { echo "purged too early" >&2; return 1; }
+	}
+	later $((7 * 24 * 3600 - 25 * 3600)); later $((24 * 3600)); later $((3600 - 60)); remain # the last minute
+	later $((25 * 3600)); until_known previews 0; until_known tombstones 0
 	echo "$COUNT previews ended in $((ended - began)) s, and were purged in $((SECONDS - ended)) s" >&2
 	psql "$PGHERD_SERVER_URL" -Atc "SELECT datname FROM pg_database WHERE datname ~ '^(deleted_|preview-)'
 		UNION SELECT rolname FROM pg_roles WHERE rolname ~ '^preview-'"
