@@ -16,6 +16,7 @@ import (
 	_ "github.com/lib/pq" // the driver "postgres"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
 )
 
 // plainHandler is the argument that makes this program the baseline of part (b).
@@ -83,7 +84,7 @@ type plain struct {
 }
 
 func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var record wire.Database
+	var record looked
 	for i := range p.statements {
 		if err := p.look(r.Context(), i, &record); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -94,13 +95,21 @@ func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	record.Database, record.Username = record.Name, record.Name
+	record.Database.Database, record.Username = record.Name, record.Name
+	record.Storage.QuotaBytes = account.DatabaseBytes(record.plan, record.bytes)
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(record) // a client that has left is no fault
+	_ = json.NewEncoder(w).Encode(record.Database) // a client that has left is no fault
+}
+
+// looked is a record, with what its quota follows from.
+type looked struct {
+	wire.Database
+	plan  account.Plan
+	bytes *int64
 }
 
 // look runs one statement, and takes of the last one's row what the record needs.
-func (p *plain) look(ctx context.Context, i int, record *wire.Database) error {
+func (p *plain) look(ctx context.Context, i int, record *looked) error {
 	rows, err := p.statements[i].QueryContext(ctx, p.task.Lookups[i].arguments()...)
 	if err != nil {
 		return err
@@ -124,7 +133,7 @@ func (p *plain) look(ctx context.Context, i int, record *wire.Database) error {
 }
 
 // field is where a column of the database's row goes.
-func field(r *wire.Database, column string) any {
+func field(r *looked, column string) any {
 	switch column {
 	case "id":
 		return &r.ID
@@ -144,6 +153,12 @@ func field(r *wire.Database, column string) any {
 		return &r.CreatedAt
 	case "environment":
 		return &r.Environment
+	case "storage_status":
+		return &r.Storage.Status
+	case "account_plan":
+		return &r.plan
+	case "account_database_bytes":
+		return &r.bytes
 	default:
 		return new(sql.RawBytes)
 	}
