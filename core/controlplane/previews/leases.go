@@ -1,0 +1,94 @@
+package previews
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// leasesEvery is how often leases are ended. Of one server the service begins one deletion at a time, so what has ended at once
+// is deleted one by one, and a round only looks whether the last one is over.
+const leasesEvery = time.Second
+
+// lapsedAtOnce bounds how many leases a round ends; that is one statement.
+const lapsedAtOnce = 1000
+
+func (p *Previews) registerRounds() {
+	rounds.Register(p.plane.Rounds, rounds.Task{Name: "preview leases", Every: leasesEvery, Do: p.endLeases})
+}
+
+// endLeases ends the leases whose time is over, and begins to delete previews whose leases have ended: on each server one, once
+// the last one that the service has begun to delete is done. So the backups that this takes are made one after the other, beside
+// the work of customers, however many leases end at the same time. One that takes longer than preview.LongEnd holds up no others.
+func (p *Previews) endLeases(ctx context.Context) error {
+	now := p.plane.Clock.Now()
+	due, err := p.lapse(ctx, now)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, one := range p.turns.choose(due) {
+		begun := false
+		err := p.plane.UpdateDatabase(ctx, one.DatabaseID, func(
+			ctx context.Context, tx ports.Tx, locked database.Record,
+		) (err error) {
+			begun, err = p.endOne(ctx, tx, locked)
+			return err
+		})
+		if err == nil && begun {
+			p.deleting.Begun()
+		}
+		failed = errors.Join(failed, p.plane.UnlessSettled(ctx, "preview.not_ended", one.DatabaseID, err)) // the others go on
+	}
+	return failed
+}
+
+func (p *Previews) lapse(ctx context.Context, now time.Time) (due []ports.DuePreview, err error) {
+	over, err := ports.Read(ctx, p.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+		if due, err = tx.Previews().Due(ctx, now, now.Add(-preview.LongEnd)); err != nil {
+			return false, err
+		}
+		return tx.Previews().Over(ctx, now)
+	})
+	if err != nil || !over {
+		return due, err
+	}
+	// Nothing is written while no lease ends. What ends now is due in the next round.
+	return due, p.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Previews().Lapse(ctx, now, lapsedAtOnce)
+		return err
+	})
+}
+
+// endOne begins to delete an expired preview. Where something else is done to the database, it is tried again after a pause.
+func (p *Previews) endOne(ctx context.Context, tx ports.Tx, locked database.Record) (begun bool, err error) {
+	s, err := lock(ctx, tx, locked)
+	if err != nil {
+		return false, err
+	}
+	now := p.plane.Clock.Now()
+	if s.preview.Lease != preview.Expired || s.preview.EndAt.After(now) {
+		return false, plane.ErrSettled
+	}
+	begun, err = p.end(ctx, tx, &s, work.Origin{Actor: audit.System}, true)
+	switch {
+	case fault.Has(err, fault.DatabaseStateConflict):
+		later := now.Add(preview.BusyPause)
+		s.preview.EndAt, err = &later, nil
+	case err == nil && begun:
+		err = p.plane.Audit(ctx, tx, locked, audit.System, audit.PreviewExpired, audit.Details{})
+	}
+	if err != nil {
+		return false, err
+	}
+	return begun, tx.Previews().Save(ctx, s.preview)
+}
