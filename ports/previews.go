@@ -32,6 +32,8 @@ type Previews interface {
 	// with an open operation are left out, and so are all on a server where the deletion of one has begun after the given time and
 	// is not over, if the service has begun it.
 	Due(ctx context.Context, now, since time.Time) ([]DuePreview, error)
+	// Ending lists the deletions that the service has begun because leases had ended, and that are not over.
+	Ending(ctx context.Context) ([]EndingPreview, error)
 }
 
 // DuePreview is a preview that is to be deleted, with its server and account.
@@ -39,4 +41,12 @@ type DuePreview struct {
 	preview.Preview
 	ServerID  id.ServerID  `db:"server_id"`
 	AccountID id.AccountID `db:"account_id"`
+}
+
+// EndingPreview is a preview that the service has begun to delete.
+type EndingPreview struct {
+	DatabaseID id.DatabaseID `db:"database_id"`
+	ServerID   id.ServerID   `db:"server_id"`
+	AccountID  id.AccountID  `db:"account_id"`
+	Since      time.Time     `db:"ending_since"`
 }

@@ -17,6 +17,9 @@ type Servers interface {
 	// Get returns a server; ErrNoRow when there is none.
 	Get(ctx context.Context, server id.ServerID) (server.Server, error)
 	List(ctx context.Context) ([]server.Server, error)
+	// Lock locks a server until the transaction ends, also against Pick; ErrNoRow when there is none. Whoever locks databases or
+	// accounts, too, has done that before.
+	Lock(ctx context.Context, server id.ServerID) error
 	// Pick returns the server for a new database: of the enabled ones that have room for it, one that is not avoided comes first,
 	// then the one with room for the most databases; ErrNoRow when none has room. Until the transaction ends, other picks wait, so
 	// that the room is not given away twice. It is an error outside of an Update.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ func Previews(t *testing.T, m Metadata) {
 		{"a key reaches the previews of its namespace", namespaceReaches},
 		{"leases end when their time is over", leasesLapse},
 		{"expired previews are due, one of each account on a server", previewsAreDue},
+		{"who has locked the server sees what others have begun to delete", oneEndsAtATime},
 		{"a preview goes with its database", previewGoes},
 	})
 }
@@ -248,9 +250,55 @@ func previewsAreDue(w *world) {
 	w.save(ending)
 	due(9, minutes(4))
 	due(9, minutes(5), early)
+	w.equal("what is being deleted", w.ending(), []ports.EndingPreview{
+		{DatabaseID: bobs.ID, ServerID: w.server.ID, AccountID: foreign.AccountID, Since: at},
+	})
 	ending.EndingSince = nil
 	w.save(ending)
 	due(9, minutes(4), early)
+	w.equal("what the service is deleting", len(w.ending()), 0)
+}
+
+func (w *world) ending() (list []ports.EndingPreview) {
+	w.Helper()
+	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
+		list, err = tx.Previews().Ending(ctx)
+		return err
+	})
+	return list
+}
+
+// Many hosts begin to delete a preview each, at the same moment. Who has locked the server sees what the others have begun.
+func oneEndsAtATime(w *world) {
+	const many = 6
+	n := w.addNamespace("web")
+	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	rows := make([]preview.Preview, many)
+	for i := range rows {
+		_, rows[i] = w.addPreview(fmt.Sprint("p", i), n, fmt.Sprint("p", i), 1)
+	}
+	since := minutes(5)
+	together(w.T, many, func(i int) {
+		err := hosts[i%len(hosts)].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+			if _, err := tx.Databases().Lock(ctx, rows[i].DatabaseID); err != nil {
+				return err
+			}
+			if err := tx.Servers().Lock(ctx, w.server.ID); err != nil {
+				return err
+			}
+			if ending, err := tx.Previews().Ending(ctx); err != nil || len(ending) > 0 {
+				return err
+			}
+			time.Sleep(20 * time.Millisecond) // the others wait for as long as it takes
+			p := rows[i]
+			p.Lease, p.EndingSince = preview.Deleting, &since
+			return tx.Previews().Save(ctx, p)
+		})
+		if err != nil {
+			w.Error(err)
+		}
+	})
+	w.equal("how many are being deleted", len(w.ending()), 1)
 }
 
 func previewGoes(w *world) {

@@ -51,7 +51,9 @@ func serverComesBack(w *world) {
 	w.update(writing(ports.Tx.Servers, ports.Servers.Save, second))
 	read(second, w.server)
 	w.missing("an unknown server", reading(ports.Tx.Servers, ports.Servers.Get, newID[id.ServerID]()))
+	w.update(writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
 	second.ID = newID[id.ServerID]()
+	w.refused("locking an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
 	w.refused("saving an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Save, second))
 }
 

@@ -43,6 +43,8 @@ var (
 			AND NOT EXISTS (SELECT FROM previews b JOIN databases e ON e.id = b.database_id
 				WHERE b.ending_since > $2 AND e.server_id = d.server_id)
 		ORDER BY d.server_id, d.account_id, t.end_at, t.database_id`)
+	endingPreviews = written(`SELECT t.database_id, d.server_id, d.account_id, t.ending_since
+		FROM previews t JOIN databases d ON d.id = t.database_id WHERE t.ending_since IS NOT NULL`)
 )
 
 type previews struct{ session }
@@ -88,6 +90,10 @@ func (p previews) Lapse(ctx context.Context, now time.Time, limit int) (int, err
 
 func (p previews) Due(ctx context.Context, now, since time.Time) ([]ports.DuePreview, error) {
 	return all[ports.DuePreview](ctx, p.session, duePreviews, now, since)
+}
+
+func (p previews) Ending(ctx context.Context) ([]ports.EndingPreview, error) {
+	return all[ports.EndingPreview](ctx, p.session, endingPreviews)
 }
 
 func errRefTaken() error { return fault.New(fault.PreviewConflict, "the ref has another preview") }

@@ -22,6 +22,7 @@ var (
 var (
 	addServer      = define(serverTable.insert())
 	getServer      = define(serverTable.read().Where("t.id = ?"))
+	lockServer     = written("SELECT FROM servers WHERE id = $1 FOR NO KEY UPDATE")
 	listServers    = define(serverTable.read().OrderBy("t.name"))
 	saveServer     = define(serverTable.update(serverChanges, "id = ?"))
 	serverAccounts = written(`SELECT id, account_id FROM databases
@@ -59,6 +60,10 @@ func (s servers) Get(ctx context.Context, of id.ServerID) (server.Server, error)
 
 func (s servers) List(ctx context.Context) ([]server.Server, error) {
 	return all[server.Server](ctx, s.session, listServers)
+}
+
+func (s servers) Lock(ctx context.Context, of id.ServerID) error {
+	return s.mustChange(ctx, ports.ErrNoRow, lockServer, of)
 }
 
 func (s servers) Pick(ctx context.Context, p ports.Placement) (server.Server, error) {

@@ -126,6 +126,20 @@ func (p previews) Lapse(ctx context.Context, now time.Time, limit int) (int, err
 	})
 }
 
+func (p previews) Ending(ctx context.Context) ([]ports.EndingPreview, error) {
+	return read(ctx, p.session, func(s *state) (list []ports.EndingPreview, err error) {
+		for _, row := range s.previews.byKey {
+			if row.EndingSince != nil {
+				of, _ := s.databases.get(row.DatabaseID)
+				list = append(list, ports.EndingPreview{
+					DatabaseID: of.ID, ServerID: of.ServerID, AccountID: of.AccountID, Since: *row.EndingSince,
+				})
+			}
+		}
+		return list, nil
+	})
+}
+
 func (p previews) Due(ctx context.Context, now, since time.Time) ([]ports.DuePreview, error) {
 	return read(ctx, p.session, func(s *state) (list []ports.DuePreview, err error) {
 		busy := map[id.ServerID]bool{}

@@ -41,6 +41,13 @@ func (v servers) List(ctx context.Context) ([]server.Server, error) {
 	})
 }
 
+func (v servers) Lock(ctx context.Context, of id.ServerID) error {
+	return v.write(ctx, func(s *state) error {
+		_, err := found(s.servers.get(of))
+		return err
+	})
+}
+
 func (v servers) Pick(ctx context.Context, p ports.Placement) (server.Server, error) {
 	return write(ctx, v.session, func(s *state) (server.Server, error) {
 		free := func(row server.Server) int {

@@ -3,6 +3,7 @@ package previews
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -11,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -31,12 +33,12 @@ func (p *Previews) registerRounds() {
 // the work of customers, however many leases end at the same time. One that takes longer than preview.LongEnd holds up no others.
 func (p *Previews) endLeases(ctx context.Context) error {
 	now := p.plane.Clock.Now()
-	due, err := p.lapse(ctx, now)
+	due, ending, err := p.lapse(ctx, now)
 	if err != nil {
 		return err
 	}
 	var failed error
-	for _, one := range p.turns.choose(due) {
+	for _, one := range p.shares.choose(now, ending, due) {
 		begun := false
 		err := p.plane.UpdateDatabase(ctx, one.DatabaseID, func(
 			ctx context.Context, tx ports.Tx, locked database.Record,
@@ -52,18 +54,24 @@ func (p *Previews) endLeases(ctx context.Context) error {
 	return failed
 }
 
-func (p *Previews) lapse(ctx context.Context, now time.Time) (due []ports.DuePreview, err error) {
-	over, err := ports.Read(ctx, p.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+// lapse records which leases have ended, and lists what is due and what is being deleted.
+func (p *Previews) lapse(
+	ctx context.Context, now time.Time,
+) (due []ports.DuePreview, ending []ports.EndingPreview, err error) {
+	over, err := ports.Read(ctx, p.plane.Store, func(ctx context.Context, tx ports.Tx) (over bool, err error) {
 		if due, err = tx.Previews().Due(ctx, now, now.Add(-preview.LongEnd)); err != nil {
+			return false, err
+		}
+		if ending, err = tx.Previews().Ending(ctx); err != nil {
 			return false, err
 		}
 		return tx.Previews().Over(ctx, now)
 	})
 	if err != nil || !over {
-		return due, err
+		return due, ending, err
 	}
 	// Nothing is written while no lease ends. What ends now is due in the next round.
-	return due, p.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return due, ending, p.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Previews().Lapse(ctx, now, lapsedAtOnce)
 		return err
 	})
@@ -79,6 +87,9 @@ func (p *Previews) endOne(ctx context.Context, tx ports.Tx, locked database.Reco
 	if s.preview.Lease != preview.Expired || s.preview.EndAt.After(now) {
 		return false, plane.ErrSettled
 	}
+	if err := p.isFree(ctx, tx, locked.ServerID, now); err != nil {
+		return false, err
+	}
 	begun, err = p.end(ctx, tx, &s, work.Origin{Actor: audit.System}, true)
 	switch {
 	case fault.Has(err, fault.DatabaseStateConflict):
@@ -91,4 +102,22 @@ func (p *Previews) endOne(ctx context.Context, tx ports.Tx, locked database.Reco
 		return false, err
 	}
 	return begun, tx.Previews().Save(ctx, s.preview)
+}
+
+// isFree returns ErrSettled where the service has begun to delete another preview of a server, which holds up the others. Until
+// the transaction ends, no other one is begun there.
+func (p *Previews) isFree(ctx context.Context, tx ports.Tx, on id.ServerID, now time.Time) error {
+	if err := tx.Servers().Lock(ctx, on); err != nil {
+		return err
+	}
+	ending, err := tx.Previews().Ending(ctx)
+	if slices.ContainsFunc(ending, func(e ports.EndingPreview) bool { return e.ServerID == on && holdsUp(e, now) }) {
+		err = plane.ErrSettled
+	}
+	return err
+}
+
+// holdsUp reports whether a deletion holds up the next one on its server.
+func holdsUp(e ports.EndingPreview, now time.Time) bool {
+	return e.Since.After(now.Add(-preview.LongEnd))
 }

@@ -24,7 +24,7 @@ type Previews struct {
 	plane    *plane.Plane
 	make     Make
 	deleting Deleting
-	turns    turns
+	shares   shares
 }
 
 // Make makes a database, or waits for what an earlier request has begun to make.
@@ -32,7 +32,7 @@ type Make func(ctx context.Context, c access.Caller, m drafts.Making) (made draf
 
 // New makes the use cases, and registers their periodic task.
 func New(p *plane.Plane, m Make, d Deleting) *Previews {
-	made := &Previews{plane: p, make: m, deleting: d, turns: turns{last: map[turn]int64{}}}
+	made := &Previews{plane: p, make: m, deleting: d, shares: shares{used: map[share]time.Duration{}}}
 	made.registerRounds()
 	return made
 }
