@@ -32,6 +32,7 @@ var parts = []part{
 	{"d", "memory during downloads", measureDownload},
 	{"e", "5,000 databases in the pooler", measurePooler},
 	{"e2", "2,000 logins that were in the pooler", measureGone},
+	{"e3", "1,000 databases that go from the pooler", measureEnds},
 	{"r1", "create an additional role", measureRoleCreate},
 	{"r2", "rotate its password", measureRotate},
 	{"r3", "rotate beside the clients of other logins", measureBystanders},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -18,16 +19,38 @@ const (
 )
 
 // measureGone has databases come and go in a PgBouncer, as previews do: what their logins leave behind when they are gone, in
-// memory and in the time of a change. Nobody has logged in.
-func measureGone(ctx context.Context, b *bench) ([]row, error) {
+// memory and in the time of a change. Nobody has logged in. The logins of a preview have no limits, additional roles have.
+func measureGone(ctx context.Context, b *bench) (rows []row, err error) {
 	settings, owner, err := b.poolerSettings()
 	if err != nil {
 		return nil, err
 	}
 	p := pooler.New(settings, owner)
 	defer p.Close()
+	for what, limit := range []int{0, 5} {
+		kind := []string{"without limits", "with limits"}[what]
+		before, after, err := b.comeAndGo(ctx, p, settings, limit)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{
+			measure: fmt.Sprintf("memory of PgBouncer, %d logins %s gone, against never there", goneLogins, kind),
+			ours:    amount(after.memory).String(), baseline: amount(before.memory).String(), met: true,
+		}, row{
+			measure: "  of that for one", ours: kibibytes((after.memory - before.memory) / goneLogins), met: true,
+		}, row{
+			measure: "  a change of one database, likewise", ours: span(after.change).String(), baseline: span(before.change).String(),
+			met: true,
+		})
+	}
+	return rows, nil
+}
+
+// comeAndGo has databases come and go whose logins have a limit.
+func (b *bench) comeAndGo(
+	ctx context.Context, p *pooler.Pooler, settings pooler.Settings, limit int,
+) (before, after leftover, err error) {
 	none := pooler.State{Settings: settings}
-	var before, after leftover
 	err = b.withPooler(ctx, p, none, func(running *cluster.Pooler) (err error) {
 		if before, err = b.leftBy(ctx, p, running, settings); err != nil {
 			return err
@@ -36,7 +59,10 @@ func measureGone(ctx context.Context, b *bench) ([]row, error) {
 		for first := 0; first < len(all); first += goneAtATime {
 			some := pooler.State{Settings: settings}
 			for _, e := range all[first : first+goneAtATime] {
-				e.Logins = e.Logins[:loginsOfGone]
+				e.Logins = slices.Clone(e.Logins[:loginsOfGone])
+				for i := range e.Logins {
+					e.Logins[i].MaxConnections = limit
+				}
 				some.Entries = append(some.Entries, e)
 			}
 			if err := p.Apply(ctx, some); err != nil {
@@ -46,22 +72,7 @@ func measureGone(ctx context.Context, b *bench) ([]row, error) {
 		after, err = b.leftBy(ctx, p, running, settings)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return []row{
-		{
-			measure: fmt.Sprintf("memory of PgBouncer, %d logins gone, against never there", goneLogins),
-			ours:    amount(after.memory).String(), baseline: amount(before.memory).String(), met: true,
-		},
-		{
-			measure: "  of that for one", ours: kibibytes((after.memory - before.memory) / goneLogins), met: true,
-		},
-		{
-			measure: "a change of one database, likewise", ours: span(after.change).String(), baseline: span(before.change).String(),
-			met: true,
-		},
-	}, nil
+	return before, after, err
 }
 
 // leftover is what a PgBouncer with one database needs.

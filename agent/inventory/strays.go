@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -72,6 +73,10 @@ func (l *Lister) Strays(ctx context.Context, _ command.AskStrays) (command.Stray
 }
 
 func (l *Lister) poolerDifferences(ctx context.Context) ([]command.PoolerDifference, error) {
+	// What PgBouncer has not been told yet is no difference. If it cannot be told, that shows.
+	soon, cancel := context.WithTimeout(ctx, pooler.SoonTime)
+	_ = l.pooler.SyncCollected(soon, l.wanted)
+	cancel()
 	s, err := l.wanted(ctx)
 	if err != nil {
 		return nil, err

@@ -19,8 +19,7 @@ type Pooler struct {
 	mu      sync.Mutex
 	waiting *round // takes callers until it starts
 	running bool
-	soon    *time.Timer // of SyncSoon, until a round has begun
-	latest  time.Time   // when it must have begun
+	soon    collection // of SyncSoon; the next round takes it
 	closed  bool
 	desired *applied // what PgBouncer should use, once a state has been written
 }
@@ -66,27 +65,34 @@ func (p *Pooler) Sync(ctx context.Context, read Read) error {
 	return wait(ctx, p.join(read, true))
 }
 
-// SyncSoon collects changes until none has come for QuietTime, but no longer than SoonTime. PgBouncer is one thread: while it
-// reads the files of thousands of databases, it serves nobody.
-const (
-	QuietTime = 500 * time.Millisecond
-	SoonTime  = 5 * time.Second
-)
-
 // SyncSoon is Sync for changes that nobody needs to wait for, as when a database is gone: PgBouncer uses the desired state within
-// SoonTime. Changes that come one soon after the other, and a Sync meanwhile, are one reload. One that fails is tried again.
-func (p *Pooler) SyncSoon(read Read) { p.syncAfter(QuietTime, read) }
-
-func (p *Pooler) syncAfter(pause time.Duration, read Read) {
+// SoonTime, or LateTime at most where its files are very long. Changes that come one soon after the other, and a Sync meanwhile,
+// are one reload. One that fails is tried again.
+func (p *Pooler) SyncSoon(read Read) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.closed:
-	case p.soon == nil:
-		p.latest = time.Now().Add(SoonTime)
-		p.soon = time.AfterFunc(pause, func() { p.join(read, true) })
-	default:
-		p.soon.Reset(min(pause, time.Until(p.latest)))
+	if !p.closed {
+		p.soon.add(func() { p.join(read, true) })
+	}
+}
+
+// SyncCollected returns once PgBouncer was seen to use what SyncSoon has collected, if it has collected anything.
+func (p *Pooler) SyncCollected(ctx context.Context, read Read) error {
+	p.mu.Lock()
+	collected := p.soon.timer != nil
+	p.mu.Unlock()
+	if !collected {
+		return nil
+	}
+	return p.Sync(ctx, read)
+}
+
+// again has what was collected for a reload that has failed wait for the next one.
+func (p *Pooler) again(read Read) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.soon.addAfter(SoonTime, func() { p.join(read, true) })
 	}
 }
 
@@ -94,19 +100,9 @@ func (p *Pooler) syncAfter(pause time.Duration, read Read) {
 func (p *Pooler) Close() {
 	p.mu.Lock()
 	p.closed = true
-	p.takeSoon()
+	p.soon.take()
 	p.mu.Unlock()
 	p.Console.Close()
-}
-
-// takeSoon reports whether changes were collected, which the caller's round includes. The caller has the lock.
-func (p *Pooler) takeSoon() bool {
-	if p.soon == nil {
-		return false
-	}
-	p.soon.Stop()
-	p.soon = nil
-	return true
 }
 
 func wait(ctx context.Context, r *round) error {
@@ -147,10 +143,10 @@ func (p *Pooler) rounds() {
 			p.mu.Unlock()
 			return
 		}
-		soon := p.takeSoon()
+		soon := p.soon.take()
 		p.mu.Unlock()
 		if r.err = p.round(r.read); r.err != nil && soon {
-			p.syncAfter(SoonTime, r.read)
+			p.again(r.read)
 		}
 		close(r.done)
 	}
@@ -199,7 +195,7 @@ func (p *Pooler) write(s State) (applied, error) {
 		return applied{}, err
 	}
 	p.mu.Lock()
-	p.desired = &next
+	p.desired, p.soon.lines = &next, s.lines()
 	p.mu.Unlock()
 	return next, nil
 }

@@ -170,6 +170,8 @@ func TestSyncSoonCollectsChanges(t *testing.T) {
 				t.Errorf("%s: %d reads, want %d", what, got, want)
 			}
 		}
+		check.NoError(t, p.SyncCollected(t.Context(), read))
+		step("the doctor comes, and nothing is collected", 0, 0)
 		for range 150 { // which takes longer than SoonTime
 			p.SyncSoon(read)
 			time.Sleep(SoonTime / 101)
@@ -181,9 +183,13 @@ func TestSyncSoonCollectsChanges(t *testing.T) {
 		answers.Store(true)
 		_ = p.Sync(t.Context(), read)
 		step("and one that is done", 0, 4)
+		answers.Store(false)
+		p.SyncSoon(read)
+		_ = p.SyncCollected(t.Context(), read)
+		step("the doctor comes before PgBouncer has heard", 0, 5)
 		p.SyncSoon(read)
 		p.Close()
-		step("the agent has ended", time.Hour, 4)
+		step("the agent has ended", time.Hour, 5)
 	})
 }
 

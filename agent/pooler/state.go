@@ -121,3 +121,12 @@ func (s Settings) String() string {
 
 // GoString is String.
 func (s Settings) GoString() string { return s.String() }
+
+// lines is about how many lines PgBouncer reads: two for each database, and one for each login.
+func (s State) lines() int {
+	n := 0
+	for _, e := range s.Entries {
+		n += 2 + len(e.Logins)
+	}
+	return n
+}

@@ -34,8 +34,7 @@ type Options struct {
 	Patience time.Duration
 }
 
-// DefaultPatience is longer than an agent takes to let PgBouncer know of what is gone. What is under way changes meanwhile, and
-// is no finding.
+// DefaultPatience is longer than most of what is under way takes. It changes meanwhile, and is no finding.
 const DefaultPatience = 13 * time.Second
 
 // Diagnosis is a finding on a server, and what was done about it.
