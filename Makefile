@@ -81,7 +81,8 @@ regression-database: toolchain ## the same with what PostgreSQL's regression tes
 interruptions: toolchain ## end 10,000 sessions that are in no transaction, and count the transactions that this interrupts
 	PGHERD_ROUNDS=10000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run EndedSessionsInterrupt ./agent
 
-previews: toolchain ## make a hundred previews on the dev host, and let them end and be purged: nothing is left of them
+previews: toolchain ## let a thousand leases end on fakes, and a hundred on the dev host until they are purged: nothing is left of them
+	PGHERD_PREVIEWS=1000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run ManyLeases ./core/controlplane
 	PGHERD_PREVIEWS=100 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run README ./hosts/dev
 
 abuse: toolchain ## measure a bystander beside each thing that one customer can hold

@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -65,7 +66,9 @@ func (w *world) standing(c access.Caller) (left, deleting int) {
 // the first; and all are deleted in the end, each once.
 func TestManyLeasesEndAtOnce(t *testing.T) {
 	many, few := 200, 3
-	if os.Getenv("PGHERD_CRASHES") == "sampled" {
+	if n, err := strconv.Atoi(os.Getenv("PGHERD_PREVIEWS")); err == nil {
+		many = n
+	} else if os.Getenv("PGHERD_CRASHES") == "sampled" {
 		many = 60
 	}
 	w := newWorld(t)
