@@ -105,9 +105,10 @@ func (s *Store) Return(ctx context.Context, rests []ports.Rest, now time.Time) e
 		buckets, periods = append(buckets, bucketOf(r.Key, r.Class)), append(periods, r.Limit.Period.Microseconds())
 		from, to = append(from, lower), append(to, upper)
 	}
-	_, err := (*s.current.Load())[returnRests.number].ExecContext(ctx,
-		pq.Array(buckets), pq.Array(periods), pq.Array(from), pq.Array(to), now.UnixMicro())
-	return translate(ctx, err)
+	return translate(ctx, s.outside(ctx, returnRests, func(stmt *sqlx.Stmt) error {
+		_, err := stmt.ExecContext(ctx, pq.Array(buckets), pq.Array(periods), pq.Array(from), pq.Array(to), now.UnixMicro())
+		return err
+	}))
 }
 
 // Take implements ports.Admissions.

@@ -27,6 +27,9 @@ type Config struct {
 	IdleInTransaction time.Duration
 	// LockTimeout ends a wait for a lock, where the URL names no "lock_timeout"; by default nothing but StatementTimeout does.
 	LockTimeout time.Duration
+	// Brief is for a process that runs a few statements and ends: each is prepared when it runs, rather than all when the Store is
+	// opened.
+	Brief bool
 }
 
 // maxLifetime and maxIdleTime close connections, so that they move to a new primary in time.
@@ -101,8 +104,8 @@ func (c Config) pool() (*sqlx.DB, error) {
 	return db, nil
 }
 
-// Open connects, checks that the schema is the one that this program knows, and prepares every statement. The errors are
-// ErrURL, ErrSchemaOlder, ErrSchemaNewer, or those of the connection.
+// Open connects, checks that the schema is the one that this program knows, and prepares every statement unless Brief says
+// otherwise. The errors are ErrURL, ErrSchemaOlder, ErrSchemaNewer, or those of the connection.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	db, err := c.withDefaults().pool()
 	if err != nil {
@@ -110,7 +113,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{db: db}
 	err = checkSchema(ctx, db)
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.Brief:
+		s.current.Store(&prepared{})
+	default:
 		err = s.prepare(ctx, nil)
 	}
 	if err != nil {

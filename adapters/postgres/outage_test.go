@@ -186,6 +186,24 @@ func TestAlteredTable(t *testing.T) {
 	}
 }
 
+// TestBrief runs what is not prepared yet in a transaction that has the only connection, and outside of one.
+func TestBrief(t *testing.T) {
+	c := postgres.Config{URL: migrated(t).URL, MaxConnections: 1, Brief: true}
+	store := check.Must(postgres.Open(t.Context(), c))(t)
+	defer func() { check.NoError(t, store.Close()) }()
+	user := account.User{ID: "11111111-1111-4111-8111-111111111111", Email: "a@example.com", Name: "A"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	check.NoError(t, store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Accounts().AddUser(ctx, user) }))
+	check.NoError(t, store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Accounts().User(ctx, user.ID)
+		if got.Email != user.Email {
+			t.Errorf("the user is %+v", got)
+		}
+		return err
+	}))
+}
+
 // TestDeadlockRunsAgain locks two accounts in opposite orders: PostgreSQL ends one transaction, which runs again.
 func TestDeadlockRunsAgain(t *testing.T) {
 	store := open(t, migrated(t))

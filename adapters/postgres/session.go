@@ -22,11 +22,30 @@ func (s session) run(ctx context.Context, st *statement, fn func(*sqlx.Stmt) err
 		translated = translateDelete
 	}
 	if s.tx != nil {
-		return translated(ctx, fn(s.tx.StmtxContext(ctx, (*s.set)[st.number])))
+		if stmt := s.set.of(st); stmt != nil {
+			return translated(ctx, fn(s.tx.StmtxContext(ctx, stmt)))
+		}
+		return translated(ctx, once(ctx, s.tx, st, fn))
 	}
-	return s.store.again(ctx, func() error {
-		return translated(ctx, fn((*s.store.current.Load())[st.number]))
-	})
+	return s.store.again(ctx, func() error { return translated(ctx, s.store.outside(ctx, st, fn)) })
+}
+
+// outside calls fn with the statement, in no transaction.
+func (s *Store) outside(ctx context.Context, st *statement, fn func(*sqlx.Stmt) error) error {
+	if stmt := s.current.Load().of(st); stmt != nil {
+		return fn(stmt)
+	}
+	return once(ctx, s.db, st, fn)
+}
+
+// once prepares a statement for this time only, where the Store is opened with Config.Brief.
+func once(ctx context.Context, on sqlx.PreparerContext, st *statement, fn func(*sqlx.Stmt) error) error {
+	stmt, err := sqlx.PreparexContext(ctx, on, st.text())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stmt.Close() }() // what it leaves ends with the connection
+	return fn(stmt)
 }
 
 // one reads one row; ErrNoRow when there is none.

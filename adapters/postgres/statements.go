@@ -10,8 +10,8 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// statement is an SQL text that is built once. Every Store prepares all of them when it is opened: later, preparing might wait
-// for a connection that a transaction holds.
+// statement is an SQL text that is built once. A Store prepares all of them when it is opened: later, preparing might wait for a
+// connection that a transaction holds. One for a brief use prepares each where it runs, on the transaction's own connection.
 type statement struct {
 	number int
 	text   func() string
@@ -22,8 +22,15 @@ func (s *statement) deletes() bool { return strings.Contains(s.text(), "DELETE F
 
 var statements []*statement
 
-// prepared holds the prepared statements of a Store by number.
+// prepared holds the prepared statements of a Store by number; none where it is for a brief use.
 type prepared []*sqlx.Stmt
+
+func (p *prepared) of(s *statement) *sqlx.Stmt {
+	if len(*p) == 0 {
+		return nil
+	}
+	return (*p)[s.number]
+}
 
 var dollar = sq.StatementBuilder.PlaceholderFormat(sq.Dollar)
 

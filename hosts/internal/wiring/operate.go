@@ -18,7 +18,7 @@ func Operate(
 	ctx context.Context, url string, open func() (ports.SecretBox, error), clock *system.Clock,
 	do func(context.Context, *operator.Operator) error,
 ) (err error) {
-	store, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConnections: 2})
+	store, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConnections: 2, Brief: true})
 	if err != nil {
 		return fmt.Errorf("the metadata database cannot be used: %w", err)
 	}
