@@ -26,11 +26,12 @@ func Must[T any](value T, err error) func(testing.TB) T {
 // patience is far above what anything takes that a test waits for, on a machine that has much else to do.
 const patience = 30 * time.Second
 
-// Eventually waits until something holds. What is said where it does not hold in time.
+// Eventually waits until something holds. What is said where it does not hold in time. The longer that takes, as on a busy
+// machine, the more seldom it looks: a look takes time, too.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
+	for began := time.Now(); !holds(); time.Sleep(min(max(10*time.Millisecond, time.Since(began)/10), 100*time.Millisecond)) {
+		if time.Since(began) > patience {
 			t.Fatal(what)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -259,22 +260,19 @@ func (c late) run(t *testing.T, s *sleeper) {
 	rotation, err := s.rotateLogin(t, s.host, database.ReadonlyLogin, newName("first"))
 	isDone(t, rotation.Status, err) // a command, so that a connection is open that carries another
 	s.line.gate.Lock()
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		if err := c.request(t, s, s.host); codeOf(err) != c.told || c.told == "" && err != nil {
-			t.Errorf("who asked the sleeper was told %v", err)
-		}
-	}()
+	told := make(chan error, 1)
+	go func() { told <- c.request(t, s, s.host) }()
 	eventually(t, "the command is on its way", func() (bool, string) { return s.line.waiting.Load() > 0, "nothing came" })
-	noError(t, s.host.Freeze())
+	w.sleeps(t, s.host.Process)
 	s.routed(t, w.AgentURL())
 	c.meanwhile(t, s)
 	w.settled(t)
 	before, heard := w.allOfLogins(t), w.commands(t)
 	noError(t, s.host.Thaw())
 	s.line.gate.Unlock()
-	<-told
+	if err := <-told; codeOf(err) != c.told || c.told == "" && err != nil {
+		t.Errorf("who asked the sleeper was told %v", err)
+	}
 	if now := w.commands(t); now != heard+1 {
 		t.Errorf("the agent has heard %d commands after the sleep", now-heard)
 	}
@@ -289,6 +287,24 @@ func (c late) run(t *testing.T, s *sleeper) {
 		w.getsIn(t, s.current)
 		s.isStale(t)
 	}
+}
+
+// sleeps halts a host between two transactions: the locks of one would hold up the others, whose requests then fail.
+func (w *world) sleeps(t *testing.T, host *stack.Process) {
+	t.Helper()
+	const open = `SELECT pid FROM pg_stat_activity
+		WHERE datname = current_database() AND xact_start IS NOT NULL AND pid <> pg_backend_pid()`
+	eventually(t, "the host sleeps", func() (bool, string) {
+		noError(t, host.Freeze())
+		for range 10 { // the others' transactions end
+			if host.Frozen() && len(column(t, w.meta, open)) == 0 {
+				return true, ""
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		noError(t, host.Thaw())
+		return false, "it is in a transaction"
+	})
 }
 
 // routed makes the control plane reach the agent at a URL from now on.

@@ -76,7 +76,7 @@ func (d *Dev) Restart(ctx context.Context, crashAt string) (err error) {
 			break
 		}
 		// The PostgreSQL of one that was killed dies a moment after it, and a connection may have taken a port meanwhile.
-		time.Sleep(pollPause)
+		time.Sleep(Pause(0))
 	}
 	if err != nil {
 		return err

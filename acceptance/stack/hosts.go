@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -19,8 +20,11 @@ import (
 // crashVariable arms a crash point, in a program built with the tag CrashPoints.
 const crashVariable = "PGHERD_CRASH_AT"
 
-// pollPause is between two looks of whoever waits for a process to be ready.
-const pollPause = 20 * time.Millisecond
+// Pause is between two looks of somebody who has waited so long: a look costs those who are looked at, too, and most on a busy
+// machine, where the waits are long.
+func Pause(waited time.Duration) time.Duration {
+	return min(max(20*time.Millisecond, waited/10), 100*time.Millisecond)
+}
 
 // Host is an API or batch host.
 type Host struct {
@@ -196,9 +200,7 @@ func (s *Stack) launchProgram(name, program string, env []string, args ...string
 
 // await asks again and again until there is no error, and gives up when the process or the context ends.
 func (p *Process) await(ctx context.Context, ready func() error) error {
-	tick := time.NewTicker(pollPause)
-	defer tick.Stop()
-	for {
+	for began := time.Now(); ; {
 		err := ready()
 		if err == nil {
 			return nil
@@ -208,7 +210,7 @@ func (p *Process) await(ctx context.Context, ready func() error) error {
 			return fmt.Errorf("%s ended before it was ready:\n%s", p.Name, p.tail())
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not ready: %w\n%s", p.Name, err, p.tail())
-		case <-tick.C:
+		case <-time.After(Pause(time.Since(began))):
 		}
 	}
 }
@@ -225,9 +227,9 @@ func get(ctx context.Context, client *http.Client, url, bearer string, want int)
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body) // so that the connection is used again
 	if response.StatusCode != want {
-		return fmt.Errorf("GET %s: %s", url, response.Status)
+		err = fmt.Errorf("GET %s: %s", url, response.Status)
 	}
-	return nil
+	return errors.Join(err, response.Body.Close())
 }

@@ -113,12 +113,12 @@ func Soon(t testing.TB) context.Context {
 // Eventually looks again and again until the condition holds; why says what is missing.
 func Eventually(t testing.TB, what string, condition func() (ok bool, why string)) {
 	t.Helper()
-	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
+	for began := time.Now(); ; time.Sleep(stack.Pause(time.Since(began))) {
 		ok, why := condition()
 		if ok {
 			return
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > Patience {
 			t.Fatalf("%s: not within %s: %s", what, Patience, why)
 		}
 	}
