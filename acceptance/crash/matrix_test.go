@@ -89,29 +89,29 @@ func (k killing) run(t *testing.T, w *world) {
 	w.asRecorded(t)
 	k.flow.check(t, w, api)
 	w.settled(t)
-	if api != w.api {
-		noError(t, api.Stop(soon(t)))
-	}
 }
 
-// killAPI kills a host of the case's own, which runs beside the others, and starts it again.
+// killAPI kills a host that runs beside the others, and starts it again.
 func (k killing) killAPI(t *testing.T, w *world) *stack.Host {
 	t.Helper()
-	host := must(w.StartAPI(soon(t), k.points[0]))(t)
-	k.flow.act(t, w, host)
-	dies(t, host.Process, k.points[0])
-	noError(t, host.Restart(soon(t), ""))
-	return host
+	if w.victim == nil {
+		w.victim = must(w.StartAPI(soon(t), ""))(t)
+	}
+	noError(t, w.Arm(w.victim.Process, k.points[0]))
+	k.flow.act(t, w, w.victim)
+	dies(t, w.victim.Process, k.points[0])
+	noError(t, w.victim.Restart(soon(t), ""))
+	return w.victim
 }
 
 func (k killing) killBatch(t *testing.T, w *world) {
 	t.Helper()
-	noError(t, w.batch.Stop(soon(t)))
 	if f, ok := k.flow.(leaving); ok {
+		noError(t, w.batch.Stop(soon(t)))
 		f.leave(t, w)
 		noError(t, w.batch.Relaunch(k.points[0]))
 	} else {
-		noError(t, w.batch.Restart(soon(t), k.points[0]))
+		noError(t, w.Arm(w.batch.Process, k.points[0]))
 		k.flow.act(t, w, w.api)
 	}
 	dies(t, w.batch.Process, k.points[0])
@@ -121,16 +121,14 @@ func (k killing) killBatch(t *testing.T, w *world) {
 
 func (k killing) killAgent(t *testing.T, w *world) {
 	t.Helper()
-	noError(t, w.agent.Stop(soon(t)))
-	for i, point := range k.points {
-		if more, ok := k.flow.(interrupted); ok && i > 0 {
+	noError(t, w.Arm(w.agent, k.points[0]))
+	k.flow.act(t, w, w.api)
+	dies(t, w.agent, k.points[0])
+	for _, point := range k.points[1:] {
+		if more, ok := k.flow.(interrupted); ok {
 			more.between(t, w)
 		}
 		w.agent = must(w.LaunchAgent(point))(t)
-		if i == 0 {
-			noError(t, w.AwaitAgent(soon(t), w.agent))
-			k.flow.act(t, w, w.api)
-		}
 		dies(t, w.agent, point)
 	}
 	w.restartAgent(t)
@@ -138,9 +136,7 @@ func (k killing) killAgent(t *testing.T, w *world) {
 
 func (k killing) killServer(t *testing.T, w *world) {
 	t.Helper()
-	noError(t, w.agent.Stop(soon(t)))
-	w.agent = must(w.LaunchAgent(crash.Stop + k.points[0]))(t)
-	noError(t, w.AwaitAgent(soon(t), w.agent))
+	noError(t, w.Arm(w.agent, crash.Stop+k.points[0]))
 	k.flow.act(t, w, w.api)
 	eventually(t, "the agent stands at "+k.points[0], func() (bool, string) {
 		return w.agent.Frozen(), "it goes on"

@@ -21,6 +21,7 @@ import (
 type world struct {
 	*stack.Stack
 	api, batch *stack.Host
+	victim     *stack.Host // another API host, once a case has killed one
 	agent      *stack.Process
 
 	meta, server, maintenance, console *sql.DB // as their administrators

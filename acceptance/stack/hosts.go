@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -17,8 +18,12 @@ import (
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
-// crashVariable arms a crash point, in a program built with the tag CrashPoints.
-const crashVariable = "PGHERD_CRASH_AT"
+// crashVariable arms a crash point, in a program built with the tag CrashPoints, and armVariable names a file that does while
+// the program runs.
+const (
+	crashVariable = "PGHERD_CRASH_AT"
+	armVariable   = "PGHERD_CRASH_FILE"
+)
 
 // Pause is between two looks of somebody who has waited so long: a look costs those who are looked at, too, and most on a busy
 // machine, where the waits are long.
@@ -179,8 +184,22 @@ func (s *Stack) agentClient() (*http.Client, error) {
 	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}, nil
 }
 
+// Arm arms a crash point of a process that runs. One that is started in its place has none.
+func (s *Stack) Arm(p *Process, crashAt string) error {
+	whole := s.path(p.Name + ".arm")
+	if err := os.WriteFile(whole, []byte(crashAt), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(whole, s.armFile(p.Name))
+}
+
+func (s *Stack) armFile(name string) string { return s.path(name + ".armed") }
+
 func (s *Stack) launch(name, crashAt string, args ...string) (*Process, error) {
-	env := s.environment()
+	if err := os.Remove(s.armFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	env := append(s.environment(), armVariable+"="+s.armFile(name))
 	if crashAt != "" {
 		env = append(env, crashVariable+"="+crashAt)
 	}

@@ -9,9 +9,11 @@ import (
 	"time"
 )
 
-// Env names the environment variable that ArmFromEnv reads: a point, or Stop and a point.
+// Env names the environment variable that ArmFromEnv reads: a point, or Stop and a point. File names that of a file which says
+// the same while the process runs, from when it is there.
 const (
 	Env  = "PGHERD_CRASH_AT"
+	File = "PGHERD_CRASH_FILE"
 	Stop = "stop:"
 )
 
@@ -127,20 +129,36 @@ var (
 	StartLocked = point("agent.start.locked") // this agent has the lock
 )
 
-var armed atomic.Value // a string; nil: no point
+// armed is nil where no point ever will be.
+var armed atomic.Pointer[arming]
+
+type arming struct{ point, file string }
 
 // ArmFromEnv arms the point that the environment names. Only test programs and the dev host call it, before anything runs.
-func ArmFromEnv() { armed.Store(os.Getenv(Env)) }
+func ArmFromEnv() { armed.Store(&arming{os.Getenv(Env), os.Getenv(File)}) }
+
+func (a *arming) at() string {
+	if a.point != "" || a.file == "" {
+		return a.point
+	}
+	text, _ := os.ReadFile(a.file) // mostly it is not there
+	return string(text)
+}
 
 // Point kills the process with SIGKILL if this point is armed for that, or the first time stops it until SIGCONT.
 func Point(name string) {
-	switch at, _ := armed.Load().(string); at {
+	a := armed.Load()
+	if a == nil {
+		return
+	}
+	switch a.at() {
 	case "":
 	case name:
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way; go no step further
 	case Stop + name:
-		armed.Store("")
+		armed.Store(&arming{file: a.file})
+		_ = os.Remove(a.file) // where there is one
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		time.Sleep(250 * time.Millisecond) // the signal is on its way, on a busy machine for long
 	}
