@@ -49,7 +49,7 @@ func (s *stack) child(t testing.TB, point string) *child {
 	c := s.launch(t, point)
 	select {
 	case <-c.ready:
-	case <-time.After(30 * time.Second):
+	case <-time.After(check.Patience):
 		t.Fatal("the agent is not in charge")
 	}
 	return c
@@ -74,7 +74,7 @@ func (c *child) died(t testing.TB) {
 	t.Helper()
 	select {
 	case <-c.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(check.Patience):
 		t.Fatal("the agent lives: the point was not hit")
 	}
 	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)

@@ -154,7 +154,7 @@ func TestTheSessionOfAChangeHasTheOwnersRights(t *testing.T) {
 func TestALockInTheWayOfAnExtension(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
-	s.config.ExtensionLockWait, s.config.ExtensionPatience, s.config.Jobs = 200*time.Millisecond, 1500*time.Millisecond, 1
+	s.config.ExtensionLockWait, s.config.ExtensionPatience, s.config.Jobs = time.Second, 1500*time.Millisecond, 1
 	ctx, stop := context.WithCancel(t.Context())
 	_, _, ended := s.started(t, ctx)
 	defer func() { stop(); <-ended }()

@@ -131,7 +131,7 @@ func (s *stack) started(t testing.TB, ctx context.Context) (*agent.Agent, *obser
 	case <-a.Started():
 	case err := <-ended:
 		t.Fatal("the agent ended: ", err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(check.Patience):
 		t.Fatal("the agent is not in charge")
 	}
 	return a, log, ended

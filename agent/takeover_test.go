@@ -50,7 +50,7 @@ func TestFrozenPredecessorIsShutOut(t *testing.T) {
 	old.thaw(t)
 	select {
 	case <-old.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(check.Patience):
 		t.Fatal("the predecessor lives on")
 	}
 	if code := old.cmd.ProcessState.ExitCode(); code != supersededStatus {

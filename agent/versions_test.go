@@ -33,7 +33,7 @@ func ends(t testing.TB, ended <-chan error) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(check.Patience):
 		t.Fatal("the agent goes on")
 		return nil
 	}

@@ -23,15 +23,16 @@ func Must[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// patience is far above what anything takes that a test waits for, on a machine that has much else to do.
-const patience = 30 * time.Second
+// Patience is far above what anything takes that a test waits for, on a machine that has much else to do. Only a test that fails
+// waits for so long.
+const Patience = 2 * time.Minute
 
 // Eventually waits until something holds. What is said where it does not hold in time. The longer that takes, as on a busy
 // machine, the more seldom it looks: a look takes time, too.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for began := time.Now(); !holds(); time.Sleep(min(max(10*time.Millisecond, time.Since(began)/10), 100*time.Millisecond)) {
-		if time.Since(began) > patience {
+		if time.Since(began) > Patience {
 			t.Fatal(what)
 		}
 	}

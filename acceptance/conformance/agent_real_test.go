@@ -100,7 +100,7 @@ func runAgent(t *testing.T, c agent.Config) string {
 	})
 	select {
 	case <-a.Started():
-	case <-time.After(time.Minute):
+	case <-time.After(check.Patience):
 		t.Fatal("the agent does not take charge")
 	}
 	p, err := cluster.RunPooler(context.Background(), cluster.PoolerOptions{

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/agentclient"
@@ -89,7 +88,7 @@ func agentOf(t *testing.T, s server.Server) ports.Agent {
 // brief ends a test that would otherwise hang.
 func brief(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), check.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -136,7 +136,7 @@ func TestNotifierOutlivesARestart(t *testing.T) {
 	defer stop()
 	announced := func() {
 		t.Helper()
-		deadline := time.After(15 * time.Second)
+		deadline := time.After(check.Patience)
 		for {
 			clustertest.Exec(t, pg.URL("postgres"), "SELECT pg_notify('pgherd_operations', '')")
 			select {
@@ -152,7 +152,7 @@ func TestNotifierOutlivesARestart(t *testing.T) {
 	check.NoError(t, errors.Join(pg.Stop(t.Context(), cluster.Fast), pg.Start(t.Context())))
 	select {
 	case <-wake:
-	case <-time.After(15 * time.Second):
+	case <-time.After(check.Patience):
 		t.Fatal("nobody was woken after the reconnect")
 	}
 	announced()

@@ -35,7 +35,7 @@ func TestCrashOfPgBouncerIsRecovered(t *testing.T) {
 		if err != nil {
 			t.Errorf("after the restart: %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(check.Patience):
 		t.Fatal("the return of PgBouncer was not noticed")
 	}
 	if got := limitOf(t, s, "shop_rt"); got != 5 {

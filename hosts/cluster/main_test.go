@@ -44,7 +44,7 @@ func ends(t *testing.T, done <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(check.Patience):
 		t.Fatalf("%s has not ended", what)
 	}
 }

@@ -122,7 +122,7 @@ func (d *developer) stop() {
 		if err != nil {
 			d.t.Fatalf("one Ctrl-C should end it cleanly: %v\n%s", err, d.out)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(check.Patience):
 		d.t.Fatalf("one Ctrl-C did not end it\n%s", d.out)
 	}
 }

@@ -100,7 +100,7 @@ func showLogs(t testing.TB, dir string) {
 }
 
 // Patience bounds every single wait: it is long for a busy machine, and only a failing test waits for its end.
-const Patience = time.Minute
+const Patience = check.Patience
 
 // Soon is a context for one wait.
 func Soon(t testing.TB) context.Context {
