@@ -2,9 +2,7 @@ package conformance_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -81,30 +79,26 @@ func inMemory(open func() *memstore.Store) conformance.Metadata {
 }
 
 // template is an empty migrated database, from which each world's is copied.
-var template = struct {
-	once  sync.Once
-	count atomic.Int64
-}{}
+var template sync.Once
 
 const templateName = "conformance_template"
 
 func inPostgres(t *testing.T) func(*testing.T) conformance.Host {
 	pg := clustertest.Postgres(t)
-	template.once.Do(func() {
+	template.Do(func() {
 		clustertest.Exec(t, pg.URL("postgres"), "CREATE DATABASE "+templateName)
 		if err := postgres.Migrate(t.Context(), pg.URL(templateName)); err != nil {
 			t.Fatal(err)
 		}
 	})
-	name := fmt.Sprintf("world_%d", template.count.Add(1))
-	clustertest.Exec(t, pg.URL("postgres"), "CREATE DATABASE "+name+" TEMPLATE "+templateName)
-	t.Cleanup(func() { clustertest.Exec(t, pg.URL("postgres"), "DROP DATABASE "+name+" WITH (FORCE)") })
-	return func(t *testing.T) conformance.Host { return openPostgres(t, pg.URL(name)) }
+	db := clustertest.Copy(t, templateName)
+	return func(t *testing.T) conformance.Host { return openPostgres(t, db.URL) }
 }
 
 func openPostgres(t *testing.T, url string) conformance.Host {
 	t.Helper()
-	config := postgres.Config{URL: url, MaxConnections: 8}
+	// A world runs some of the statements a few times; recorded are all.
+	config := postgres.Config{URL: url, MaxConnections: 8, Brief: recordFile == ""}
 	if recordFile != "" {
 		config.URL = recorded.through(t, url)
 	}

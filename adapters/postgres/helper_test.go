@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"database/sql"
+	"sync"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -9,12 +10,26 @@ import (
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
+// template is an empty database with the schema, from which each test's is copied.
+var template struct {
+	sync.Once
+	stands bool
+}
+
 // migrated is an empty database with the schema.
 func migrated(t testing.TB) clustertest.Database {
 	t.Helper()
-	db := clustertest.NewDatabase(t)
-	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
-	return db
+	const name = "migrated"
+	template.Do(func() {
+		pg := clustertest.Postgres(t)
+		clustertest.Exec(t, pg.URL("postgres"), "CREATE DATABASE "+name)
+		check.NoError(t, postgres.Migrate(t.Context(), pg.URL(name)))
+		template.stands = true
+	})
+	if !template.stands {
+		t.Fatal("there is no schema; see the first test")
+	}
+	return clustertest.Copy(t, name)
 }
 
 func open(t testing.TB, db clustertest.Database) *postgres.Store {
