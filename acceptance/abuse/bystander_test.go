@@ -34,7 +34,7 @@ type often map[string]int
 
 var (
 	one  = often{queries: 2, logins: 1, reads: 1, creations: 1, downloads: 1, backups: 1, rotations: 1, stops: 1}
-	few  = often{queries: 100, logins: 3, reads: 100, creations: 2, downloads: 2, backups: 2, rotations: 2, stops: 2}
+	few  = often{queries: 50, logins: 3, reads: 50, creations: 2, downloads: 2, backups: 1, rotations: 2, stops: 2}
 	many = often{queries: 1000, logins: 10, reads: 1000, creations: 10, downloads: 10, backups: 10, rotations: 10, stops: 10}
 )
 
