@@ -11,7 +11,8 @@ HISTORIES := -run 'Linearizable|OneKey' ./acceptance/linear
 # One case of a crash at each point, or of all around a kind's commits, two of the schemas, and made-up dumps for half a minute.
 # (With -short, property tests would be shorter too.)
 SAMPLED := PGHERD_CRASHES=sampled PGHERD_ROUND_TRIPS=sampled PGHERD_FUZZ=30s
-TEST_TIMEOUT ?= 15m
+# Of a package, of which the longest take ten minutes on two cores: a slow or busy machine has the time, too.
+TEST_TIMEOUT ?= 25m
 # Tests mostly wait for processes: more packages are tested at a time than there are cores. Vet is part of "make lint".
 PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # Where the tests keep their files; the Go tool's own stay where they are.
