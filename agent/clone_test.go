@@ -170,6 +170,7 @@ const ofLogin = `CREATE TABLE inner_one.its_own (id int); GRANT SELECT ON inner_
 
 // The clone is the source, with the clone's names for the roles; and the source is as it was.
 func TestAClone(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
 		t.Run(string(model), func(t *testing.T) {
@@ -229,6 +230,7 @@ func (c cloning) stateOf(t testing.TB, w wanted) string {
 // Who is no role of the clone gets nothing in it: neither the source's additional roles, nor another account's, nor PostgreSQL's
 // own, nor the clone's under the names that they have in the source. What was theirs is the owner's.
 func TestACloneHasNoOtherRoles(t *testing.T) {
+	t.Parallel()
 	s, source := databaseStack(t)
 	first, second := s.opened(t, source.additional(1, role.Custom)), s.opened(t, source.additional(2, role.ReadWrite))
 	stranger := s.made(t, database.SingleLogin)
@@ -277,6 +279,7 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 
 // Text that mentions a role stays as it is, wherever it stands.
 func TestACloneKeepsTexts(t *testing.T) {
+	t.Parallel()
 	s, source := databaseStack(t)
 	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q;
 		CREATE TABLE %[1]q.%[2]q (%[1]q text DEFAULT 'OWNER TO %[1]s');

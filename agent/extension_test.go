@@ -114,6 +114,7 @@ func (s *stack) noChangeLogins(t testing.TB) {
 }
 
 func TestExtensionsAreInstalledAsTheOwner(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	list := s.extensions(t, w)
@@ -146,6 +147,7 @@ func TestExtensionsAreInstalledAsTheOwner(t *testing.T) {
 // Nobody has these versions from this service, but a database that was restored from elsewhere may. pgcrypto 1.3 differs from 1.2
 // in markings only.
 func TestExtensionsAreUpgraded(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	w := s.made(t, database.Managed)
 	owner := s.owner(t, w)

@@ -153,6 +153,7 @@ const furnishing = `
 
 // What comes back is what the backup had. What belongs to the database as a whole is what it was in the moment of the switch.
 func TestWhatARestoreBringsBack(t *testing.T) {
+	t.Parallel()
 	s, w := databaseStack(t)
 	first, second := s.opened(t, w.additional(1, role.Custom)), s.opened(t, w.additional(2, role.ReadWrite))
 	owner := s.owner(t, w)

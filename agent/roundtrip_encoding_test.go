@@ -26,6 +26,7 @@ const latin = `
 // The agent makes databases in UTF8 with the server's collation, and customers make none. One that an administrator has moved
 // into another encoding and collation comes back in those.
 func TestRoundTripInAnotherEncoding(t *testing.T) {
+	t.Parallel()
 	s, w := databaseStack(t)
 	s.moveToLatin1(t, w)
 	s.asOwner(t, w, latin)

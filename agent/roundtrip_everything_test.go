@@ -12,6 +12,7 @@ import (
 
 // Nobody but a superuser can dump a large object from which its owner has taken the right to read it.
 func TestBackupOfAnUnreadableLargeObject(t *testing.T) {
+	t.Parallel()
 	s, w := databaseStack(t)
 	s.asOwner(t, w, `SELECT lo_from_bytea(4712, 'x'); REVOKE SELECT ON LARGE OBJECT 4712 FROM CURRENT_USER`)
 	report := s.backedUp(t, w.backup(newUUID(), backupName, false))
@@ -25,6 +26,7 @@ func TestBackupOfAnUnreadableLargeObject(t *testing.T) {
 // What logins of a customer can make, with owners and privileges of several, in three scripts. The roles of the first two, which
 // are also those of other tests, are called otherwise there.
 func TestRoundTripOfEverything(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		"artifact/testdata/rich.sql", "artifact/sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql",
 	} {

@@ -37,6 +37,7 @@ const pgbench = `
 	END $$`
 
 func TestRoundTripOfPgbench(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	w := s.made(t, database.SingleLogin)
 	s.asOwner(t, w, pgbench)

@@ -25,6 +25,7 @@ var schemas = []struct {
 }
 
 func TestRoundTripsOfSchemas(t *testing.T) {
+	t.Parallel()
 	s := realStack(t)
 	folder := check.Must(toolchain.Folder(toolchain.Schemas))(t)
 	fill := string(check.Must(os.ReadFile("testdata/roundtrip/fill.sql"))(t))
