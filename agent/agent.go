@@ -102,7 +102,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Opening("application/json", a.openManifest),
 			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),
 			server.Receiving(a.backuper.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
-			server.Answering(a.executor.Extensions),
+			server.Answering(a.executor.Extensions), server.Answering(a.executor.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
 		},
 		Health: &health.Collector{

@@ -293,7 +293,8 @@ func TestDoctorDocument(t *testing.T) {
 		"not over; what differs is looked at again for `--patience`, and only what every look shows is a finding. What\n" +
 		"customers may do themselves with what is theirs is no difference. `--repair` does what the last column says, writes\n" +
 		"it into the activity log, and looks again. What could lose data is never repaired. `--deep` also reads every backup\n" +
-		"file. Not looked at is what stands inside databases: schemas, tables, and rights on them.\n\n" +
+		"file, and looks into every database, one after another: at the owner of the schema `public`, and at the rights that\n" +
+		"the groups were given there and on what the owner makes later. Who has what on a table that stands is not looked at.\n\n" +
 		"| code | finding | repair |\n| - | - | - |\n")
 	for _, k := range doctor.Kinds {
 		repair := string(k.Repair)

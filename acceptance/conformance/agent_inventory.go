@@ -46,6 +46,17 @@ func wantListedAs(t *testing.T, s AgentStand, want *doctor.Database) {
 	for _, f := range doctor.ExamineDatabase(want, inventoryOf(t, s, want.ID)) {
 		t.Errorf("%s: %s", f.Code, f)
 	}
+	has, err := ports.Ask(bounded(t), s.Agent, command.AskRights{DatabaseID: want.ID})
+	if want.Status == database.Deleted {
+		if !command.RefusedFor(err, command.ReasonNotFound) {
+			t.Errorf("what is inside a deleted database: %+v, %v", has, err)
+		}
+		return
+	}
+	noError(t, err)
+	for _, f := range doctor.ExamineRights(want, has) {
+		t.Errorf("%s: %s", f.Code, f)
+	}
 }
 
 func listedAs(spec command.EnsureDatabase) *doctor.Database {

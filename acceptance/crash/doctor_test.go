@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/id"
@@ -45,6 +47,25 @@ func TestTheDoctorFindsDamage(t *testing.T) {
 		}
 		w.settled(t)
 	}
+	w.lookedInto(t, made)
+}
+
+// lookedInto is what the doctor says of a look inside: what a customer has done is a notice, and what no customer can do is a
+// difference. Neither is repaired.
+func (w *world) lookedInto(t *testing.T, made wire.CreatedDatabase) {
+	t.Helper()
+	w.wantDifferences(t, nil, nil, "--deep")
+	n, never := database.RoleNames(made.ID, made.Name), false
+	owner := w.customer(t, made.ConnectionString)
+	must(owner.ExecContext(t.Context(), fmt.Sprintf("REVOKE USAGE ON SCHEMA public FROM %q", n.WriteGroup)))(t)
+	w.wantDifferences(t, []doctor.Code{doctor.GroupRights}, &never, "--deep", "--repair")
+	w.wantDifferences(t, nil, nil)
+	inside := stacktest.Open(t, w.Server.URL(made.Name))
+	must(inside.ExecContext(t.Context(), "ALTER SCHEMA public OWNER TO pg_database_owner"))(t)
+	w.wantDifferences(t, []doctor.Code{doctor.GroupRights, doctor.SchemaOwner}, &never, "--deep", "--repair")
+	must(inside.ExecContext(t.Context(), fmt.Sprintf("ALTER SCHEMA public OWNER TO %q; GRANT USAGE ON SCHEMA public TO %q",
+		n.Owner, n.WriteGroup)))(t)
+	w.wantDifferences(t, nil, nil, "--deep")
 }
 
 // wantDifferences has the doctor find these, no more and no less. Where that is asked for, all are repaired, or none is.

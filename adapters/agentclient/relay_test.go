@@ -45,6 +45,7 @@ func relay(behind ports.Agent) http.Handler {
 	answering[command.AskInventory](mux, behind)
 	answering[command.AskStrays](mux, behind)
 	answering[command.AskFiles](mux, behind)
+	answering[command.AskRights](mux, behind)
 	answering[command.InspectLogin](mux, behind)
 	answering[command.SetAccounts](mux, behind)
 	answering[command.RoomForBackup](mux, behind)

@@ -119,6 +119,45 @@ func TestTheDoctorReadsFiles(t *testing.T) {
 	w.wantFindings(doctor.FileMissing)
 }
 
+// Inside a database a customer's own doing is a notice. The doctor leaves work alone there too, and goes on where one database
+// cannot be looked into.
+func TestTheDoctorLooksInside(t *testing.T) {
+	w, db := treated(t)
+	second := w.made("second").Record
+	deep := func(want ...doctor.Code) {
+		t.Helper()
+		var codes []doctor.Code
+		for _, d := range w.examined(checkups.Options{Deep: true, Repair: true}) {
+			if codes = append(codes, d.Code); d.Repaired || d.Failed != nil {
+				t.Errorf("%s is repaired: %v", d, d.Failed)
+			}
+		}
+		slices.Sort(codes)
+		if !slices.Equal(slices.Compact(codes), want) {
+			t.Errorf("found %v, want %v", codes, want)
+		}
+	}
+	deep()
+	w.server.SetRights(db.ID, command.Rights{Unread: "somebody's lock is in the way"})
+	w.server.SetRights(second.ID, command.Rights{PublicOwner: "postgres"})
+	w.wantFindings()
+	deep(doctor.GroupRights, doctor.RightsUnread, doctor.SchemaOwner)
+	w.server.SetRights(db.ID, command.Rights{})
+	must(w.Backups.Start(w.ctx, w.reached(db.ID)))(t)
+	deep(doctor.GroupRights, doctor.SchemaOwner) // of the second alone
+	w.work(w.ControlPlane)
+	deep(doctor.GroupRights, doctor.SchemaGiven, doctor.SchemaOwner)
+
+	w.refusing("AskRights", command.ReasonFailed)
+	deep(doctor.RightsUnread)
+	w.refusing("AskRights", command.ReasonNotFound)
+	deep()
+	w.refusing("AskRights", command.ReasonNoRoute)
+	deep(doctor.AgentTooOld)
+	w.refusing("AskRights", command.ReasonUnavailable)
+	deep(doctor.ServerUnreachable)
+}
+
 // What an operation or a change is under way on is left alone, whatever it looks like meanwhile.
 func TestTheDoctorLeavesWorkAlone(t *testing.T) {
 	w, db := treated(t)

@@ -309,7 +309,7 @@ func TestEveryKindHasItsCase(t *testing.T) {
 			seen[c] = true
 		}
 	}
-	for _, c := range slices.Concat(strayCodes(), fileCodes()) {
+	for _, c := range slices.Concat(strayCodes(), fileCodes(), rightsCodes()) {
 		seen[c] = true
 	}
 	known := map[Code]bool{}

@@ -1,5 +1,7 @@
 package doctor
 
+import "slices"
+
 // Code names a kind of finding.
 type Code string
 
@@ -72,6 +74,11 @@ const (
 	MembershipUnexpected Code = "membership_unexpected"
 	MemberUnexpected     Code = "member_unexpected"
 
+	RightsUnread Code = "rights_unread"
+	SchemaOwner  Code = "schema_owner"
+	SchemaGiven  Code = "schema_given"
+	GroupRights  Code = "group_rights"
+
 	PoolerDown  Code = "pooler_down"
 	PoolerFiles Code = "pooler_files"
 	PoolerLive  Code = "pooler_live"
@@ -93,7 +100,9 @@ const (
 )
 
 // Notice reports whether customers may do that themselves, as far as is known: it is told, and is no difference.
-func (c Code) Notice() bool { return c == PasswordDiffers }
+func (c Code) Notice() bool {
+	return slices.Contains([]Code{PasswordDiffers, RightsUnread, SchemaGiven, GroupRights}, c)
+}
 
 // Kinds lists every kind in the order of the docs. No other finding is made.
 var Kinds = []Kind{
@@ -135,6 +144,11 @@ var Kinds = []Kind{
 	{MembershipMissing, "the role is not a member as it should be", Nothing},
 	{MembershipUnexpected, "the role is a member of a role that it should not be in", Nothing},
 	{MemberUnexpected, "the role has a member that it should not have", Nothing},
+
+	{RightsUnread, "nobody could look into the database now", Nothing},
+	{SchemaOwner, "the schema belongs to a role that no customer can give it to", Nothing},
+	{SchemaGiven, "the schema is gone, or is another login's", Nothing},
+	{GroupRights, "the group lacks what it was given when the database was made", Nothing},
 
 	{PoolerDown, "PgBouncer does not answer", Nothing},
 	{PoolerFiles, "PgBouncer's files say otherwise", RenderPooler},

@@ -194,6 +194,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return s.strays(), nil
 	case command.AskFiles:
 		return s.fileList(q), nil
+	case command.AskRights:
+		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Rights, error) { return d.rightsInside(), nil })
 	case command.InspectLogin:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.LoginState, error) {
 			return command.LoginState{Condition: d.condition(q.Username, q.Verifier)}, nil

@@ -96,6 +96,15 @@ func (s *Server) SetOpen(db id.DatabaseID, open bool) {
 	}
 }
 
+// SetRights makes these what stands inside a database, whatever the service gives.
+func (s *Server) SetRights(db id.DatabaseID, inside command.Rights) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.databases[db]; d != nil {
+		d.inside = &inside
+	}
+}
+
 // Calls returns how many calls of a method have come.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()

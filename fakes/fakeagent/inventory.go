@@ -66,6 +66,30 @@ func (d *databaseState) inventory() command.InventoryDatabase {
 	return found
 }
 
+// rightsInside are those that a database is made with: the fake has no owner who could change them.
+func (d *databaseState) rightsInside() command.Rights {
+	if d.inside != nil {
+		return *d.inside
+	}
+	names := database.RoleNames(d.id, d.name)
+	has := command.Rights{PublicOwner: names.Owner, PublicOwnerLogin: true}
+	if d.model == database.SingleLogin {
+		return has
+	}
+	give := func(group string, on command.RightsOn, privileges ...string) {
+		has.Groups = append(has.Groups, command.GroupRight{Role: group, On: on, Privileges: privileges})
+	}
+	for _, on := range []command.RightsOn{command.OnPublic, command.OnLaterSchemas} {
+		give(names.ReadGroup, on, "usage")
+		give(names.WriteGroup, on, "usage")
+	}
+	give(names.ReadGroup, command.OnLaterTables, "select")
+	give(names.WriteGroup, command.OnLaterTables, "delete", "insert", "select", "update")
+	give(names.ReadGroup, command.OnLaterSequences, "select")
+	give(names.WriteGroup, command.OnLaterSequences, "select", "usage")
+	return has
+}
+
 func storedSettings(c command.Configure) map[string]string {
 	stored := map[string]string{}
 	if t := c.Timeouts; t != nil {

@@ -53,6 +53,7 @@ type databaseState struct {
 	overrides []command.RoleOverride // customers' own settings of single roles
 	contents  string                 // SQL text
 	size      int64                  // as set; 0: that of contents
+	inside    *command.Rights        // as set; nil: those that it was made with
 	sessions  map[*Session]bool
 	// extensions are those that are installed.
 	extensions map[extension.Name]installed

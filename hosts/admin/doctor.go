@@ -26,7 +26,7 @@ func (m *metadata) doctor() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&only, "server", "", "server ID; by default all servers that are enabled or have databases")
 	f.BoolVar(&how.Repair, "repair", false, "do what each line says")
-	f.BoolVar(&how.Deep, "deep", false, "also read every backup file, and compare it with its checksum")
+	f.BoolVar(&how.Deep, "deep", false, "also look into every database, and compare every backup file with its checksum")
 	f.DurationVar(&how.Patience, "patience", checkups.DefaultPatience, "how long what differs is looked at again")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		left, unread := 0, error(nil)

@@ -26,7 +26,7 @@ func New(p *plane.Plane) *Checkups { return &Checkups{plane: p} }
 
 // Options say how to look.
 type Options struct {
-	// Deep reads every backup file and compares it with its checksum.
+	// Deep also looks into every database, and reads every backup file and compares it with its checksum.
 	Deep bool
 	// Repair does what can be done about each finding.
 	Repair bool
@@ -54,11 +54,15 @@ func (c *Checkups) Examine(ctx context.Context, s server.Server, o Options) ([]D
 		return nil, err
 	}
 	if o.Deep {
+		inside, err := c.insideAll(ctx, s)
+		if err != nil {
+			return nil, err
+		}
 		damaged, err := c.sums(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, damaged...)
+		found = slices.Concat(found, inside, damaged)
 	}
 	doctor.Sort(found)
 	list := make([]Diagnosis, 0, len(found))
