@@ -285,8 +285,9 @@ func recoveringCounts(w *world) {
 }
 
 func deletedKeepsBackups(w *world) {
-	r, _ := w.addDeleted("shop", 0)
+	r := w.addDatabase("shop", func(r *database.Record) { r.Status = database.Deleted })
 	expired := w.addBackup(r.ID, minutes(1), func(b *backup.Backup) { b.ExpiresAt = new(minutes(5)) })
+	w.bury(r.ID, 1)
 	marked := w.addBackup(r.ID, minutes(2))
 	bound := w.addBackup(r.ID, minutes(3), func(b *backup.Backup) { b.Trigger = backup.Deletion })
 	w.update(func(ctx context.Context, tx ports.Tx) error {
@@ -312,6 +313,7 @@ func deletedKeepsBackups(w *world) {
 	w.wantBackups("the released one", r.ID, bound, expired)
 	w.refused("a retention of what is to go", ports.ErrNoRow, release(marked.Filename))
 	r.Status = database.Active
+	w.update(writing(ports.Tx.Deletions, ports.Deletions.Recovered, r.ID))
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
 	w.equal("doomed of a recovered database", doomed(), []backup.Filename{expired.Filename, marked.Filename, bound.Filename})
 }

@@ -30,7 +30,7 @@ var (
 	setExpiry     = define(backupTable.update([]string{"expires_at"}, "database_id = ? AND filename = ? AND deleting_at IS NULL"))
 	removeBackup  = written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
 	doomedBackups = define(backupTable.read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
-			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ? AND NOT d."+gone+")").
+			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ? AND NOT t.held AND NOT d."+gone+")").
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?"))
 )
 

@@ -27,6 +27,7 @@ const (
 
 var (
 	dropTombstone = written("DELETE FROM tombstones WHERE database_id = $1")
+	holdBackups   = written("UPDATE backups SET held = $2 WHERE database_id = $1 AND expires_at IS NOT NULL")
 	addTombstone  = define(tombstoneTable.insert())
 	// The number of each is that of its rows: what the snapshot says of itself is what was stored.
 	keepMembers = written(`INSERT INTO tombstone_members (database_id, user_id)
@@ -76,6 +77,9 @@ func (d deletions) Add(ctx context.Context, t deletion.Tombstone) (deletion.Tomb
 		return t, err
 	}
 	if err := d.write(ctx, addTombstone, tombstoneTable.values(t)...); err != nil {
+		return t, err
+	}
+	if err := d.write(ctx, holdBackups, t.DatabaseID, true); err != nil {
 		return t, err
 	}
 	for _, keep := range []*statement{keepMembers, keepKeys} {
@@ -167,6 +171,9 @@ func (d deletions) SetRecovery(ctx context.Context, db id.DatabaseID, op id.Oper
 }
 
 func (d deletions) Recovered(ctx context.Context, db id.DatabaseID) error {
+	if err := d.write(ctx, holdBackups, db, false); err != nil {
+		return err
+	}
 	return d.mustChange(ctx, ports.ErrNoRow, setRecovered, deletion.Never, db)
 }
 

@@ -29,7 +29,9 @@ var (
 	lockPreview = written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
 		WHERE t.database_id = $1 FOR NO KEY UPDATE OF t`)
 	savePreview = define(previewTable.update(previewChanges, "database_id = ?"))
-	leasesOver  = written("SELECT EXISTS (SELECT FROM previews WHERE lease_status = 'active' AND expires_at <= $1)")
+	// The first to end is the first in the index; of one that is only looked for, PostgreSQL may read all.
+	leasesOver = written(`
+		SELECT coalesce((SELECT min(expires_at) FROM previews WHERE lease_status = 'active') <= $1, false)`)
 	lapseLeases = written(`
 		UPDATE previews SET lease_status = 'expired', end_at = expires_at
 		WHERE database_id IN (

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// idleAt is when nothing is due in the database of manyDatabases.
+var idleAt = time.Date(2030, 1, 15, 0, 0, 0, 0, time.UTC)
+
+// manyDatabases are 10,000 on two servers, of a hundred accounts: 2,000 are previews whose leases last, and 2,000 are deleted,
+// half of which were previews. All have backups, scheduled ones too, and the operations that they came of.
+func manyDatabases(t testing.TB) clustertest.Database {
+	t.Helper()
+	db := clustertest.NewDatabase(t)
+	check.NoError(t, Migrate(t.Context(), db.URL))
+	const at = "timestamptz '2030-01-15 00:00Z'"
+	clustertest.Exec(t, db.URL,
+		`CREATE FUNCTION pg_temp.made(kind text, n int) RETURNS uuid IMMUTABLE LANGUAGE sql AS 'SELECT md5(kind || n)::uuid'`,
+		`INSERT INTO users SELECT pg_temp.made('user', n), n || '@example.com', 'A', 'epoch' FROM generate_series(0, 99) n`,
+		`INSERT INTO accounts (id, owner_id, plan, created_at)
+			SELECT pg_temp.made('account', n), pg_temp.made('user', n), 'business', 'epoch' FROM generate_series(0, 99) n`,
+		`INSERT INTO servers SELECT pg_temp.made('server', n), 's' || n, 'u', '', '', 'h', 1, 100000, true, 'epoch'
+			FROM generate_series(0, 1) n`,
+		`INSERT INTO ci_namespaces (id, account_id, name, created_at)
+			SELECT pg_temp.made('namespace', n), pg_temp.made('account', n), 'main', 'epoch' FROM generate_series(0, 99) n`,
+		fmt.Sprintf(`INSERT INTO databases (id, account_id, server_id, name, display_name, role_model, environment, schedule, status,
+				created_at, connection_cap, size_bytes, next_backup_at, access_generation, allowlist_generation, allowlist_applied)
+			SELECT pg_temp.made('database', n), pg_temp.made('account', n %% 100), pg_temp.made('server', n %% 2), 'n' || n, 'd',
+				'managed', '', 'daily', CASE WHEN n < 8000 THEN 'active' ELSE 'deleted' END, 'epoch', 0, 0,
+				%[1]s + CASE WHEN n < 8000 THEN '1h' ELSE '-3 days' END::interval, 0, 0, 0
+			FROM generate_series(0, 9999) n`, at),
+		fmt.Sprintf(`INSERT INTO previews (database_id, namespace_id, ref, use, ttl_hours, scheduled_backup, lease_status,
+				lease_generation, expires_at, failures)
+			SELECT pg_temp.made('database', n), pg_temp.made('namespace', n %% 100), 'pull/' || n, 1, 24, 'none',
+				CASE WHEN n < 8000 THEN 'active' ELSE 'deleted' END, 1,
+				%[1]s + CASE WHEN n < 8000 THEN '1h' ELSE '-3 days' END::interval, 0
+			FROM generate_series(6000, 8999) n`, at),
+		fmt.Sprintf(`INSERT INTO tombstones SELECT pg_temp.made('database', n), pg_temp.made('deletion', n), NULL, 'active',
+				%[1]s - '3 days'::interval, %[1]s + '4 days'::interval, '20300112_000000.sql.gz', 'sum', 0, 0, 0
+			FROM generate_series(8000, 9999) n`, at),
+		fmt.Sprintf(`INSERT INTO backups (database_id, filename, operation_id, trigger, format, size_bytes, checksum_sha256, created_at,
+				expires_at, role_manifest)
+			SELECT pg_temp.made('database', n), '2030011' || b || '_000000.sql.gz',
+				pg_temp.made('backup of ' || b, n), CASE WHEN b = 2 THEN 'deletion' ELSE 'scheduled' END, 'sql.gz', 1, 'sum',
+				%[1]s - '10 days'::interval, CASE WHEN b < 2 THEN %[1]s + CASE WHEN n < 8000 THEN '1h' ELSE '-1h' END::interval END, true
+			FROM generate_series(0, 9999) n, generate_series(0, 2) b WHERE b < 2 OR n >= 8000`, at),
+		`INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress, input, result, error_code,
+				error_text, actor, request_id, created_at, finished_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
+			SELECT operation_id, d.account_id, d.id, d.server_id, 'backup', 'succeeded', 'done', 100, 'null', 'null', '', '', 'x', 'r',
+				'epoch', 'epoch', false, '', 0, 1, 'epoch' FROM backups b JOIN databases d ON d.id = b.database_id`,
+		fmt.Sprintf(`INSERT INTO api_keys (id, kind, account_id, user_id, namespace_id, trust_id, label, scope, hash, created_at,
+				expires_at)
+			SELECT lpad(n::text, 8, '0'), 'ci', pg_temp.made('account', n %% 100), pg_temp.made('user', n %% 100),
+				pg_temp.made('namespace', n %% 100), pg_temp.made('trust', n), 'l', 'selected', sha256(n::text::bytea), 'epoch',
+				%[1]s + '1h'::interval FROM generate_series(0, 1999) n`, at),
+		fmt.Sprintf(`INSERT INTO ci_spent_tokens SELECT sha256(n::text::bytea), %[1]s + '1h'::interval
+			FROM generate_series(0, 1999) n`, at),
+		"UPDATE backups SET held = true WHERE database_id IN (SELECT database_id FROM tombstones)", // as Deletions.Add does
+		"VACUUM ANALYZE")
+	return db
+}
+
+// idleRounds are the statements of rounds that look for what is due, with their arguments when nothing is.
+var idleRounds = map[string]struct {
+	statement *statement
+	args      []any
+}{
+	"leases that are over":   {leasesOver, []any{idleAt}},
+	"previews to be deleted": {duePreviews, []any{idleAt, idleAt.Add(-time.Hour)}},
+	"purges":                 {dueTombstones, []any{idleAt, 100}},
+	"spent CI tokens":        {sweepTokens, []any{idleAt, 100}},
+	"ended CI keys":          {sweepKeys, []any{idleAt, 100}},
+	"daily backups":          {dueDatabases[ports.DueBackup], []any{idleAt, 100}},
+	"allowlists":             {dueDatabases[ports.DueAllowlist], []any{idleAt, 100}},
+	"settings":               {dueDatabases[ports.DueSettings], []any{idleAt, 100}},
+	"expired backups":        {doomedBackups, []any{idleAt, 100}},
+	"uploads":                {doomedUploads, []any{idleAt, 100}},
+	"changes of logins":      {dueRoleChanges, []any{idleAt, 100}},
+}
+
+// explained is the plan of a statement that was executed.
+type explained struct {
+	Plan struct {
+		Hit  int `json:"Shared Hit Blocks"`
+		Read int `json:"Shared Read Blocks"`
+	}
+	Execution float64 `json:"Execution Time"`
+}
+
+// mostIdle is how many pages a round may look at that finds nothing to do: the few of an index's way down, and no more with ten
+// times as many databases.
+const mostIdle = 32
+
+// A round that finds nothing to do looks at next to nothing, however PostgreSQL plans: with what it is asked for, or without, as
+// it may after a few executions.
+func TestIdleRoundsLookAtLittle(t *testing.T) {
+	pool := manyDatabases(t).Open(t)
+	conn := check.Must(pool.Conn(t.Context()))(t)
+	defer conn.Close()
+	for what, r := range idleRounds {
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			check.Must(conn.ExecContext(t.Context(), "SET plan_cache_mode = "+mode))(t)
+			tx := check.Must(conn.BeginTx(t.Context(), nil))(t)
+			var text string
+			query := tx.QueryRowContext(context.Background(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+r.statement.text(), r.args...)
+			check.NoError(t, query.Scan(&text))
+			check.NoError(t, tx.Rollback())
+			var plan []explained
+			check.NoError(t, json.Unmarshal([]byte(text), &plan))
+			pages := plan[0].Plan.Hit + plan[0].Plan.Read
+			t.Logf("%s, %s: %d pages, %.3f ms", what, mode, pages, plan[0].Execution)
+			if pages > mostIdle {
+				t.Errorf("%s looks at %d pages with %s: %s", what, pages, mode, text)
+			}
+		}
+	}
+}
