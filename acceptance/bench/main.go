@@ -29,6 +29,7 @@ var parts = []part{
 	{"c3", "restore a backup", measureRestore},
 	{"c4", "close a database for a restore", measureSwitch},
 	{"c5", "clone a database", measureClone},
+	{"c6", "delete a database, and recover it", measureDeletion},
 	{"d", "memory during downloads", measureDownload},
 	{"e", "5,000 databases in the pooler", measurePooler},
 	{"e2", "2,000 logins that were in the pooler", measureGone},
