@@ -21,9 +21,13 @@ type Servers interface {
 	// accounts, too, has done that before.
 	Lock(ctx context.Context, server id.ServerID) error
 	// Pick returns the server for a new database: of the enabled ones that have room for it, one that is not avoided comes first,
-	// then the one with room for the most databases; ErrNoRow when none has room. Until the transaction ends, other picks wait, so
-	// that the room is not given away twice. It is an error outside of an Update.
+	// then the one with room for the most databases; ErrNoRow when none has room. A deleted database takes a place, and
+	// connections only while it is recovered. Until the transaction ends, other picks wait, so that the room is not given away
+	// twice. It is an error outside of an Update.
 	Pick(ctx context.Context, p Placement) (server.Server, error)
+	// Fits reports whether so many connections of a server are not taken by its databases that are in service or being recovered;
+	// it waits as Pick does, and is an error outside of an Update. An unknown server is ErrNoRow.
+	Fits(ctx context.Context, server id.ServerID, connections int) (bool, error)
 	// Move puts a database on another server, where no server has heard of it yet; ErrNoRow when there is no such database. The
 	// name is checked there: VALIDATION_ERROR on "name". Writers must hold the database's lock (Databases.Lock).
 	Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error

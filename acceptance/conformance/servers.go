@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -23,6 +25,8 @@ func Servers(t *testing.T, m Metadata) {
 		{"databases with their accounts", accountsOfServer},
 		{"connections are counted", connectionsAreCounted},
 		{"the last place goes to one", lastPlaceGoesToOne},
+		{"a deleted database takes a place", deletedTakesAPlace},
+		{"the last connections go to a recovery or a new database", lastConnectionsGoToOne},
 		{"one that is avoided is picked last", avoidedIsLast},
 		{"the only one that may is picked or none", onlyOneIsPicked},
 		{"a database moves where its name is free", elsewhereIsAnother},
@@ -195,6 +199,101 @@ func lastPlaceGoesToOne(w *world) {
 		w.equal("refused by "+what, full.Load(), int32(7))
 		w.saveServer(only, func(s *server.Server) { s.Enabled = false })
 	}
+}
+
+// fits asks whether so many connections of a server are free, outside of the transaction that would take them.
+func (w *world) fits(what string, of id.ServerID, connections int, want bool) {
+	w.Helper()
+	w.equal(what, readLocked(w, ports.Tx.Servers, func(s ports.Servers, ctx context.Context, of id.ServerID) (bool, error) {
+		return s.Fits(ctx, of, connections)
+	}, of), want)
+}
+
+func deletedTakesAPlace(w *world) {
+	capped := func(status database.Status) func(*database.Record) {
+		return func(r *database.Record) { r.ConnectionCap, r.Status = 35, status }
+	}
+	w.saveServer(w.server, func(s *server.Server) { s.Connections, s.Capacity = 100, 5 })
+	needing := func(n int) func(*ports.Placement) { return func(p *ports.Placement) { p.Connections = n } }
+	free := func(what string, n int) {
+		w.Helper()
+		w.picks(what+": as many as are free", "first", needing(n))
+		w.picks(what+": one more", "", needing(n+1))
+		w.fits(what+": as many as are free, for a recovery", w.server.ID, n, true)
+		w.fits(what+": one more, for a recovery", w.server.ID, n+1, false)
+	}
+	w.addDatabase("live", capped(database.Stopped))
+	r := w.addDatabase("shop", capped(database.Deleted))
+	w.addDatabase("purged", capped(database.Purging))
+	free("beside deleted ones", 60)
+	o := w.addWork(r.ID, func(o *operation.Operation) { o.Kind = deletion.KindRecover })
+	free("while one is recovered", 20)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(o, operation.Failed)))
+	free("when that has failed", 60)
+	w.addDatabase("fails", capped(database.Deleting))
+	free("beside one whose deletion may fail", 20)
+	w.addDatabase("last", capped(database.Deleted))
+	w.picks("with a place for none", "", needing(1))
+	w.fits("for a recovery, which has its place", w.server.ID, 20, true)
+	w.saveServer(w.server, func(s *server.Server) { s.Connections, s.Enabled = 100, false })
+	w.fits("on a server that takes no new ones", w.server.ID, 20, true)
+	w.fits("on a server that takes no new ones, one too many", w.server.ID, 21, false)
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = 0 })
+	w.fits("with none counted", w.server.ID, 1000, true)
+	w.refused("connections of an unknown server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Servers().Fits(ctx, newID[id.ServerID](), 1)
+		return err
+	})
+}
+
+// lastConnectionsGoToOne has recoveries and creations of two hosts take the connections that are left, which suffice for one.
+func lastConnectionsGoToOne(w *world) {
+	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	needed := w.record("").ReservedConnections()
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = 2*needed - 1 })
+	var taken, full atomic.Int32
+	var deleted [4]database.Record
+	for i := range deleted {
+		deleted[i] = w.addDatabase("deleted-"+numbered(i), func(r *database.Record) { r.Status = database.Deleted })
+	}
+	together(w.T, 2*len(deleted), func(i int) {
+		err := hosts[i%len(hosts)].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+			if i%4 < 2 {
+				return w.recoverOn(ctx, tx, deleted[i/4*2+i%2])
+			}
+			s, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: needed})
+			if err != nil {
+				return err
+			}
+			r := w.record(numbered(i))
+			r.ServerID = s.ID
+			return tx.Databases().Add(ctx, r)
+		})
+		switch {
+		case err == nil:
+			taken.Add(1)
+		case sameError(err, ports.ErrNoRow):
+			full.Add(1)
+		default:
+			w.Error(err)
+		}
+	})
+	w.equal("taken", taken.Load(), int32(1))
+	w.equal("refused", full.Load(), int32(7))
+}
+
+// recoverOn stores a recovery where its server has the connections, else it is ErrNoRow.
+func (w *world) recoverOn(ctx context.Context, tx ports.Tx, r database.Record) error {
+	fits, err := tx.Servers().Fits(ctx, r.ServerID, r.ReservedConnections())
+	if err == nil && !fits {
+		err = ports.ErrNoRow
+	}
+	if err != nil {
+		return err
+	}
+	o := w.work(r.ID)
+	o.Kind = deletion.KindRecover
+	return tx.Operations().Add(ctx, o)
 }
 
 func avoidedIsLast(w *world) {

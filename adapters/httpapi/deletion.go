@@ -45,7 +45,7 @@ func (x deletionRoutes) routes() []Route {
 			Method: http.MethodPost, Path: one + "/recover", Class: ratelimit.Write, Key: FullAccount,
 			Target: Recoverable, Action: account.Own, Gate: rollout.Recover, Handle: x.recover,
 			Answers:  documented(http.StatusAccepted, wire.OperationWithMessage{}),
-			Refusals: []fault.Code{fault.PlanLimit, fault.DatabaseStateConflict, fault.PreviewConflict},
+			Refusals: []fault.Code{fault.PlanLimit, fault.DatabaseStateConflict, fault.PreviewConflict, fault.AgentError},
 		},
 	}
 }

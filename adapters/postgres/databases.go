@@ -70,8 +70,7 @@ var (
 	visibleDatabases = define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
 				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 	lockDatabase   = define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
-	countDatabases = written(`SELECT count(*) FROM databases d WHERE account_id = $1 AND (NOT d.` + gone + `
-		OR EXISTS (SELECT FROM operations o WHERE o.database_id = d.id AND o.kind = 'recover' AND o.` + open + `))`)
+	countDatabases = written("SELECT count(*) FROM databases d WHERE account_id = $1 AND " + inService)
 	saveDatabase   = define(databaseTable.update(databaseChanges, "id = ?"))
 	removeDatabase = written(`
 		WITH forgotten AS (DELETE FROM idempotency_keys WHERE resource_id = $1::text)

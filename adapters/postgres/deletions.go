@@ -25,6 +25,10 @@ const (
 	snapshotEntries = `(SELECT count(*) FROM allowlist_entries e WHERE e.database_id = t.database_id)`
 )
 
+// inService is true of a database d that is not deleted, or is being recovered.
+const inService = "(NOT d." + gone + ` OR EXISTS (
+	SELECT FROM operations o WHERE o.database_id = d.id AND o.kind = 'recover' AND o.` + open + "))"
+
 var (
 	dropTombstone = written("DELETE FROM tombstones WHERE database_id = $1")
 	holdBackups   = written("UPDATE backups SET held = $2 WHERE database_id = $1 AND expires_at IS NOT NULL")

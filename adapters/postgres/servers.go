@@ -36,8 +36,7 @@ var (
 	pickServer  = written(fmt.Sprintf(`SELECT %s FROM servers t
 		CROSS JOIN (SELECT $1::timestamptz AS now, $2::bigint AS connections, $3::text AS leaving, $4::text AS name,
 			$5::text AS only) p
-		CROSS JOIN LATERAL (SELECT count(*) AS databases,
-			coalesce(sum(coalesce(nullif(d.connection_cap, 0), %d) + %d), 0) AS connections
+		CROSS JOIN LATERAL (SELECT count(*) AS databases, %s AS connections
 			FROM databases d WHERE d.server_id = t.id) sold
 		CROSS JOIN LATERAL (SELECT coalesce(t.avoided_until > p.now, false) AS avoided) a
 		WHERE t.enabled AND t.capacity > sold.databases AND (p.only = '' OR t.id::text = p.only)
@@ -45,8 +44,15 @@ var (
 			AND (p.leaving = '' OR t.id::text <> p.leaving AND NOT a.avoided
 				AND NOT EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND d.name = p.name))
 		ORDER BY a.avoided, t.capacity - sold.databases DESC, t.name LIMIT 1`,
-		serverTable.row("t"), database.UncappedConnections, database.SpareConnections))
+		serverTable.row("t"), soldConnections))
+	fitsServer = written(`SELECT t.connections = 0 OR t.connections >= $2::bigint +
+			(SELECT ` + soldConnections + ` FROM databases d WHERE d.server_id = t.id)
+		FROM servers t WHERE t.id = $1`)
 )
+
+// soldConnections sums what databases d can take: of each that is in service, database.Record.ReservedConnections.
+var soldConnections = fmt.Sprintf("coalesce(sum(coalesce(nullif(d.connection_cap, 0), %d) + %d) FILTER (WHERE %s), 0)",
+	database.UncappedConnections, database.SpareConnections, inService)
 
 type servers struct{ session }
 
@@ -71,6 +77,13 @@ func (s servers) Pick(ctx context.Context, p ports.Placement) (server.Server, er
 		return server.Server{}, err
 	}
 	return one[server.Server](ctx, s.session, pickServer, p.Now, p.Connections, p.Leaving, p.Name, p.Only)
+}
+
+func (s servers) Fits(ctx context.Context, of id.ServerID, connections int) (bool, error) {
+	if err := s.Lock(ctx, of); err != nil {
+		return false, err
+	}
+	return one[bool](ctx, s.session, fitsServer, of, connections)
 }
 
 func (s servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {

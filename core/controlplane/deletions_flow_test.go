@@ -2,14 +2,12 @@ package controlplane_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -18,7 +16,6 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
-	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -455,21 +452,4 @@ func TestNothingIsPurgedEarly(t *testing.T) {
 	w.clock.Jump(25 * time.Hour)
 	w.work(w.ControlPlane)
 	w.wantPurged()
-}
-
-// Deleted databases count against no quota, but who deletes and makes databases over and over cannot fill a server with them.
-func TestDeletedDatabasesOfAnAccountAreBounded(t *testing.T) {
-	w := newDeletionWorld(t)
-	one := 1
-	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &one }))(t)
-	for n := range account.DeletedPerDatabase {
-		w.deleted(w.source())
-		if n+1 < account.DeletedPerDatabase {
-			w.made(fmt.Sprintf("shop-%d", n))
-			ok(t, w.Operator.Enroll(w.ctx, w.source(), rollout.All))
-		}
-	}
-	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("one-more"))), fault.PlanLimit)
-	w.purged(w.ControlPlane)
-	w.made("one-more")
 }

@@ -121,7 +121,7 @@ var Table = []Entry{
 		"attempts without a valid key"},
 	{HeaderTooLarge, 431, "the request header is larger than the API limit"},
 	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, query timeouts, extensions, backup start, delete or download, " +
-		"role setup or reveal)"},
+		"role setup or reveal), or no database server has room (create, recover)"},
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},

@@ -113,11 +113,14 @@ func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record,
 
 func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {
 	return read(ctx, d.session, func(s *state) (int, error) {
-		return s.count(func(r database.Record) bool {
-			recovering := func(o operation.Operation) bool { return isOpenOn(r.ID)(o) && o.Kind == deletion.KindRecover }
-			return r.AccountID == of && (!r.Status.Gone() || s.operations.any(recovering))
-		}), nil
+		return s.count(func(r database.Record) bool { return r.AccountID == of && s.inService(r) }), nil
 	})
+}
+
+// inService reports whether a database is not deleted, or is being recovered.
+func (s *state) inService(r database.Record) bool {
+	recovering := func(o operation.Operation) bool { return isOpenOn(r.ID)(o) && o.Kind == deletion.KindRecover }
+	return !r.Status.Gone() || s.operations.any(recovering)
 }
 
 func (s *state) count(match func(database.Record) bool) int {

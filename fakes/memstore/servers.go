@@ -72,16 +72,26 @@ func (v servers) Pick(ctx context.Context, p ports.Placement) (server.Server, er
 
 // admits is what the placement demands of a server beside its capacity.
 func (s *state) admits(row server.Server, p ports.Placement) bool {
-	sold, named := 0, false
+	named := s.databases.any(func(r database.Record) bool { return r.ServerID == row.ID && r.Name == p.Name })
+	return row.Enabled && s.fits(row, p.Connections) && (p.Only == "" || row.ID == p.Only) &&
+		(p.Leaving == "" || row.ID != p.Leaving && !row.Avoided(p.Now) && !named)
+}
+
+// fits reports whether a server has so many connections beside those of its databases in service.
+func (s *state) fits(row server.Server, connections int) bool {
 	for _, r := range s.databases.byKey {
-		if r.ServerID == row.ID {
-			sold += r.ReservedConnections()
-			named = named || r.Name == p.Name
+		if r.ServerID == row.ID && s.inService(r) {
+			connections += r.ReservedConnections()
 		}
 	}
-	fits := row.Connections == 0 || sold+p.Connections <= row.Connections
-	return row.Enabled && fits && (p.Only == "" || row.ID == p.Only) &&
-		(p.Leaving == "" || row.ID != p.Leaving && !row.Avoided(p.Now) && !named)
+	return row.Connections == 0 || connections <= row.Connections
+}
+
+func (v servers) Fits(ctx context.Context, of id.ServerID, connections int) (bool, error) {
+	return write(ctx, v.session, func(s *state) (bool, error) {
+		row, err := found(s.servers.get(of))
+		return err == nil && s.fits(row, connections), err
+	})
 }
 
 func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {

@@ -49,7 +49,8 @@ func (d *Deletion) Reach(
 // for each deletion, and another one only where it has failed or was canceled.
 //
 // KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner. DATABASE_STATE_CONFLICT: see Scene.AdmitsRecovery.
-// PREVIEW_CONFLICT: its ref has another preview. PLAN_LIMIT: the account may have no more databases.
+// PREVIEW_CONFLICT: its ref has another preview. PLAN_LIMIT: the account may have no more databases. AGENT_ERROR: its server has
+// not enough connections free. Nothing has changed then, and it can be asked again.
 func (d *Deletion) Recover(ctx context.Context, r Recoverable) (o operation.Operation, err error) {
 	if err := r.Caller().RequireFullAccount(); err != nil {
 		return o, err
@@ -114,7 +115,8 @@ func (d *Deletion) beginRecovery(
 	return o, d.plane.Audit(ctx, tx, s.Database, o.Actor, audit.RecoverRequested, audit.Details{"operationId": string(o.ID)})
 }
 
-// room decides whether the account may have one more database. Its lock keeps two recoveries from taking the last place: one that
+// room decides whether the account may have one more database, and whether the server has connections for it, which others may
+// have got since it was deleted. The locks keep two recoveries, or one and a creation, from taking the last ones: a recovery that
 // is open counts.
 func (d *Deletion) room(ctx context.Context, tx ports.Tx, r database.Record) error {
 	owner, err := tx.Accounts().LockForQuota(ctx, r.AccountID)
@@ -125,7 +127,15 @@ func (d *Deletion) room(ctx context.Context, tx ports.Tx, r database.Record) err
 	if err != nil {
 		return err
 	}
-	return owner.AdmitDatabase(existing)
+	if err := owner.AdmitDatabase(existing); err != nil {
+		return err
+	}
+	fits, err := tx.Servers().Fits(ctx, r.ServerID, r.ReservedConnections())
+	if err == nil && !fits {
+		err = fault.New(fault.AgentError,
+			"the server of the database has not enough connections free; the database is deleted as before")
+	}
+	return err
 }
 
 // errNotRecovered is what a recovery fails with that the agent refuses.

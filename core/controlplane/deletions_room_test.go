@@ -1,0 +1,56 @@
+package controlplane_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/core/server"
+)
+
+// A deleted database leaves its connections to others. It gets some back with its recovery, which nobody has half.
+func TestRecoveringWhereConnectionsAreTaken(t *testing.T) {
+	w := newDeletionWorld(t)
+	needed := w.latest.Record.ReservedConnections()
+	connect := func(n int) {
+		must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Connections = n }))(t)
+	}
+	connect(needed)
+	shop := w.source()
+	w.deleted(shop)
+	other := w.made("other").Record.ID
+	before := w.tombstone().Tombstone
+	refused(t, errOf(w.recovers(w.ControlPlane, shop)), fault.AgentError)
+	equal(t, "the tombstone", w.tombstone().Tombstone, before)
+	equal(t, "open work", must(w.Work.RunNext(w.ctx))(t), false)
+	connect(2 * needed)
+	o := must(w.recovers(w.ControlPlane, shop))(t)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("beside-a-recovery"))), fault.AgentError)
+	w.work(w.ControlPlane)
+	equal(t, "recovery", w.operation(o.ID).Status, operation.Succeeded)
+	equal(t, "databases", w.databases(), 2)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("beside-two"))), fault.AgentError)
+	ok(t, w.Operator.Enroll(w.ctx, other, rollout.All))
+	w.deleted(other)
+	w.made("instead")
+}
+
+// Deleted databases count against no quota, but who deletes and makes databases over and over cannot fill a server with them.
+func TestDeletedDatabasesOfAnAccountAreBounded(t *testing.T) {
+	w := newDeletionWorld(t)
+	one := 1
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &one }))(t)
+	for n := range account.DeletedPerDatabase {
+		w.deleted(w.source())
+		if n+1 < account.DeletedPerDatabase {
+			w.made(fmt.Sprintf("shop-%d", n))
+			ok(t, w.Operator.Enroll(w.ctx, w.source(), rollout.All))
+		}
+	}
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("one-more"))), fault.PlanLimit)
+	w.purged(w.ControlPlane)
+	w.made("one-more")
+}
