@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -18,8 +19,8 @@ type Deletions interface {
 	Get(ctx context.Context, db id.DatabaseID) (deletion.Scene, error)
 	// List returns the deleted databases of an account, the one deleted last first.
 	List(ctx context.Context, account id.AccountID, p Page) ([]deletion.Scene, error)
-	// Count returns how many databases of an account are deleted and not purged: previews, or all others.
-	Count(ctx context.Context, account id.AccountID, previews bool) (int, error)
+	// Count returns what databases of an account are deleted and not purged: previews, or all others.
+	Count(ctx context.Context, of id.AccountID, previews bool) (account.Deleted, error)
 	// Due lists up to limit deleted databases whose time is over and of which no operation is open, the earliest first.
 	Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error)
 	// SetRecovery stores which operation is to recover the database; ErrNoRow where it has no tombstone.

@@ -268,13 +268,18 @@ func recoveringCounts(w *world) {
 	w.equal("with two deleted", count(), 1)
 	_, theirs := w.addAccount("bob@example.com")
 	p, _ := w.addPreview("preview", w.addNamespace("ci"), "main", 1)
-	p.Status = database.Deleted
+	p.Status, p.SizeBytes = database.Deleted, 7
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, p))
+	b := w.addBackup(r.ID, minutes(1), func(b *backup.Backup) { b.Trigger = backup.Deletion }).SizeBytes +
+		w.addBackup(r.ID, minutes(2)).SizeBytes
 	for _, c := range []struct {
 		of       id.AccountID
 		previews bool
-		want     int
-	}{{w.account.ID, false, 2}, {w.account.ID, true, 1}, {theirs.ID, false, 0}, {theirs.ID, true, 0}} {
+		want     account.Deleted
+	}{
+		{w.account.ID, false, account.Deleted{Databases: 2, Bytes: b}},
+		{w.account.ID, true, account.Deleted{Databases: 1, Bytes: 7}}, {of: theirs.ID}, {of: theirs.ID, previews: true},
+	} {
 		w.equal("the deleted ones", read2(w, ports.Tx.Deletions, ports.Deletions.Count, c.of, c.previews), c.want)
 	}
 	o := w.addWork(r.ID, func(o *operation.Operation) { o.Kind = deletion.KindRecover })

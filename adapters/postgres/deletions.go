@@ -6,6 +6,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -49,7 +50,9 @@ var (
 	listTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d."+gone).
 			Where("d.account_id = ? AND (t.deleted_at, t.database_id) < (?, ?)").
 			OrderBy("t.deleted_at DESC", "t.database_id DESC").Suffix("LIMIT ?"))
-	countGone = written(`SELECT count(*) FROM databases d WHERE account_id = $1 AND ` + gone + `
+	countGone = written(`SELECT count(*) AS databases, coalesce(sum(d.size_bytes + (
+			SELECT coalesce(sum(b.size_bytes), 0) FROM backups b WHERE b.database_id = d.id)), 0)::bigint AS bytes
+		FROM databases d WHERE account_id = $1 AND ` + gone + `
 		AND $2 = EXISTS (SELECT FROM previews p WHERE p.database_id = d.id)`)
 	dueTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d.status = 'deleted'").
 			Where("t.purge_after <= ?").
@@ -162,8 +165,8 @@ func (d deletions) scenes(ctx context.Context, of []deletion.Tombstone) (list []
 	return list, nil
 }
 
-func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (int, error) {
-	return one[int](ctx, d.session, countGone, of, previews)
+func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (account.Deleted, error) {
+	return one[account.Deleted](ctx, d.session, countGone, of, previews)
 }
 
 func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error) {

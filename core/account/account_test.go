@@ -146,9 +146,19 @@ func TestOverridesHaveBounds(t *testing.T) {
 func TestAdmitBeside(t *testing.T) {
 	for _, c := range []struct {
 		databases, deleted int
+		bytes              int64
 		admits             bool
-	}{{1, 0, true}, {1, 4, true}, {1, 5, false}, {100, 499, true}, {100, 500, false}, {0, 0, false}} {
-		err := Account{Plan: Free, Overrides: Overrides{MaxDatabases: &c.databases}}.AdmitBeside(c.deleted)
+	}{
+		{1, 0, 0, true}, {1, 104, 0, true}, {1, 105, 0, false}, {100, 599, 0, true}, {100, 600, 0, false},
+		{1, 1, 25*gib - 1, true}, {1, 1, 25 * gib, false}, {10, 1, 250*gib - 1, true}, {10, 1, 250 * gib, false},
+		{mostDatabases, 1, 1 << 62, true}, {0, 0, 0, false},
+	} {
+		o := Overrides{MaxDatabases: &c.databases}
+		if c.databases == mostDatabases {
+			most := int64(mostBytes)
+			o.DatabaseBytes, o.BackupBytes = &most, &most
+		}
+		err := Account{Plan: Free, Overrides: o}.AdmitBeside(Deleted{c.deleted, c.bytes})
 		if (err == nil) != c.admits || err != nil && !fault.Has(err, fault.PlanLimit) {
 			t.Errorf("%+v: %v", c, err)
 		}

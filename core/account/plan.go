@@ -155,15 +155,32 @@ func (a Account) AdmitDatabase(existing int) error {
 	return nil
 }
 
-// DeletedPerDatabase is how many deleted databases an account may have for each database of its quota and still make another one;
-// deleted previews count apart, for other previews. They count against no quota, and take their places on servers until they are
-// purged.
-const DeletedPerDatabase = 5
+// Deleted is what an account has of deleted databases that are not purged yet: previews, or all others.
+type Deleted struct {
+	Databases int   `db:"databases"`
+	Bytes     int64 `db:"bytes"` // as they were last measured, with the files of their backups
+}
+
+// Deleted databases count against no quota, and take places and bytes of servers until they are purged. So an account that has
+// more of them than these makes no other database: DeletedInAny and DeletedPerDatabase for each database of its quota, or
+// DeletedPerDatabase times the bytes of its quotas. A hundred suffice for pipelines that make and delete ten previews a day, with
+// the default window of seven days. No deletion is refused because of them.
+const (
+	DeletedInAny       = 100
+	DeletedPerDatabase = 5
+)
 
 // AdmitBeside returns PLAN_LIMIT if the account has so many deleted databases that it may make no other one.
-func (a Account) AdmitBeside(deleted int) error {
-	if most := a.Quotas().Databases * DeletedPerDatabase; deleted >= most {
-		return fault.New(fault.PlanLimit, "the plan allows no other database while %d deleted ones are not purged yet", deleted)
+func (a Account) AdmitBeside(d Deleted) error {
+	q := a.Quotas()
+	if most := DeletedInAny + DeletedPerDatabase*q.Databases; d.Databases >= most {
+		return fault.New(fault.PlanLimit, "the plan allows no other database while %d deleted ones are not purged yet", d.Databases)
+	}
+	// In floating point, as an operator's exceptions can have a product beyond 64 bits.
+	most := DeletedPerDatabase * float64(q.Databases) * (float64(q.DatabaseBytes) + float64(q.BackupBytes))
+	if float64(d.Bytes) >= most {
+		return fault.New(fault.PlanLimit, "the plan allows no other database while deleted ones that take %d bytes are not purged yet",
+			d.Bytes)
 	}
 	return nil
 }

@@ -1,14 +1,19 @@
 package controlplane_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // A deleted database leaves its connections to others. It gets some back with its recovery, which nobody has half.
@@ -39,18 +44,35 @@ func TestRecoveringWhereConnectionsAreTaken(t *testing.T) {
 }
 
 // Deleted databases count against no quota, but who deletes and makes databases over and over cannot fill a server with them.
+// Nothing keeps anybody from deleting.
 func TestDeletedDatabasesOfAnAccountAreBounded(t *testing.T) {
-	w := newDeletionWorld(t)
-	one := 1
-	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &one }))(t)
-	for n := range account.DeletedPerDatabase {
-		w.deleted(w.source())
-		if n+1 < account.DeletedPerDatabase {
-			w.made(fmt.Sprintf("shop-%d", n))
-			ok(t, w.Operator.Enroll(w.ctx, w.source(), rollout.All))
-		}
+	for name, c := range map[string]struct {
+		more  int // deleted databases
+		bytes int64
+	}{
+		"by number": {more: account.DeletedInAny + account.DeletedPerDatabase - 1},
+		"by bytes":  {bytes: 1 << 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeletionWorld(t)
+			one := 1
+			must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &one }))(t)
+			w.inStore(func(ctx context.Context, tx ports.Tx) error {
+				r, err := tx.Databases().Lock(ctx, w.source())
+				r.SizeBytes = c.bytes
+				return errors.Join(err, tx.Databases().Save(ctx, r))
+			})
+			for n := range c.more {
+				w.inStore(func(ctx context.Context, tx ports.Tx) error {
+					r := w.latest.Record
+					r.ID, r.Name, r.Status = id.FromBytes[id.DatabaseID](w.ports.Entropy.UUID()), fmt.Sprintf("gone-%d", n), database.Deleted
+					return tx.Databases().Add(ctx, r)
+				})
+			}
+			w.deleted(w.source())
+			refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("one-more"))), fault.PlanLimit)
+			w.purged(w.ControlPlane)
+			w.made("one-more")
+		})
 	}
-	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("one-more"))), fault.PlanLimit)
-	w.purged(w.ControlPlane)
-	w.made("one-more")
 }

@@ -116,12 +116,22 @@ func (d deletions) List(ctx context.Context, of id.AccountID, p ports.Page) ([]d
 }
 
 // Count implements ports.Deletions.
-func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (int, error) {
-	return read(ctx, d.session, func(s *state) (int, error) {
-		return s.count(func(r database.Record) bool {
+func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (account.Deleted, error) {
+	return read(ctx, d.session, func(s *state) (sum account.Deleted, _ error) {
+		counts := func(r database.Record) bool {
 			_, is := s.previews.get(r.ID)
 			return r.AccountID == of && r.Status.Gone() && is == previews
-		}), nil
+		}
+		for _, r := range s.records(counts, byID) {
+			sum.Databases++
+			sum.Bytes += r.SizeBytes
+			for _, b := range s.backups.byKey {
+				if b.DatabaseID == r.ID {
+					sum.Bytes += b.SizeBytes
+				}
+			}
+		}
+		return sum, nil
 	})
 }
 
