@@ -284,7 +284,7 @@ func TestGoldenErrors(t *testing.T) {
 	golden(t, "errors.md", b.String())
 }
 
-func TestDoctorDocument(t *testing.T) {
+func TestGoldenDoctor(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# What the doctor finds\n\n" +
 		"Generated from `core/doctor`; do not edit. `pgherd admin doctor` compares what each server has with the metadata,\n" +

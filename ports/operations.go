@@ -23,6 +23,8 @@ type Operations interface {
 	Lock(ctx context.Context, op id.OperationID) (operation.Operation, error)
 	// Open returns the open operation of a database; ErrNoRow when none is open.
 	Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error)
+	// Refused counts the open operations of a kind that have an error: their servers refuse them.
+	Refused(ctx context.Context, kind operation.Kind) (int, error)
 	// List returns the operations of a database that are of the given kinds, newest first.
 	List(ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p Page) ([]operation.Operation, error)
 	// ClaimNext takes a claimable operation, as operation.Claimed leaves it; ErrNoRow when it finds none. It is fair: of the

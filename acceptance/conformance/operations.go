@@ -18,6 +18,7 @@ func Operations(t *testing.T, m Metadata) {
 		{"an operation comes back as it was stored", operationComesBack},
 		{"one operation of a database is open", oneIsOpen},
 		{"a list has the kinds that are asked for, in pages", operationPages},
+		{"refused ones are counted by kind", refusedAreCounted},
 		{"a cancellation is recorded", cancellationIsRecorded},
 		{"a cancellation outlives the worker's next write", cancellationOutlivesSave},
 	})
@@ -88,6 +89,33 @@ func ended(o operation.Operation, s operation.Status) operation.Operation {
 	at := minutes(30)
 	o.Status, o.FinishedAt = s, &at
 	return o
+}
+
+func refusedAreCounted(w *world) {
+	counted := func(what string, want int) {
+		w.Helper()
+		w.equal(what, read(w, ports.Tx.Operations, ports.Operations.Refused, "purge"), want)
+	}
+	var all []operation.Operation
+	for i, kind := range []operation.Kind{"purge", "purge", "purge", "delete"} {
+		all = append(all, w.addWork(w.addDatabase(numbered(i)).ID, func(o *operation.Operation) { o.Kind = kind }))
+	}
+	counted("without errors", 0)
+	save := func(o operation.Operation) {
+		w.Helper()
+		w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
+	}
+	for _, o := range append(all[:2:2], all[3]) {
+		o.Enter(o.Stage, fault.New(fault.AgentError, "in service"))
+		save(o)
+	}
+	counted("two, and one of another kind", 2)
+	save(all[0])
+	counted("when one goes on", 1)
+	failed := ended(all[1], operation.Failed)
+	failed.ErrorCode = fault.AgentError
+	save(failed)
+	counted("when the other has ended", 0)
 }
 
 func operationPages(w *world) {

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
 
@@ -178,6 +179,35 @@ func (f *purgeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	}
 }
 
+// refusedPurge is refused by the agent, until an administrator has given the database the name back that it has there.
+type refusedPurge struct{ purgeFlow }
+
+func (f *refusedPurge) act(t *testing.T, w *world, api *stack.Host) {
+	as, other := "deleted_"+id.Compact(f.db.ID), "renamed_"+id.Compact(f.db.ID)
+	must(w.server.ExecContext(soon(t), "ALTER DATABASE "+as+" RENAME TO "+other))(t)
+	f.purgeFlow.act(t, w, api)
+	mended := make(chan error, 1)
+	t.Cleanup(func() { noError(t, <-mended) })
+	ctx, done := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	go func() {
+		defer done()
+		mended <- f.mend(ctx, w, other, as)
+	}()
+}
+
+// mend does so once the operation says why it does not go on.
+func (f *refusedPurge) mend(ctx context.Context, w *world, from, to string) error {
+	for code := ""; code == ""; {
+		err := w.meta.QueryRowContext(ctx, "SELECT error_code FROM operations WHERE database_id = $1 AND kind = 'purge'",
+			f.db.ID).Scan(&code)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := w.server.ExecContext(ctx, "ALTER DATABASE "+from+" RENAME TO "+to)
+	return err
+}
+
 // stuckDeletion is refused by the agent, and cannot be taken back until an administrator has removed the obstacle.
 type stuckDeletion struct{ deletionFlow }
 
@@ -219,6 +249,7 @@ func deleting() (cases []killing) {
 	done, failed, canceled := to(operation.Succeeded), to(operation.Failed), to(operation.Canceled)
 	back, refusal := func() flow { return &recoveryFlow{} }, func() flow { return &recoveryFlow{refused: true} }
 	purge, stuck := func() flow { return &purgeFlow{} }, func() flow { return &stuckDeletion{} }
+	hindered := func() flow { return &refusedPurge{} }
 	cases = append(cases, kill(inAPI, "delete", done(), work.Reserved(deletion.KindDelete)),
 		kill(inAPI, "recover", back(), work.Reserved(deletion.KindRecover)),
 		kill(inBatch, "purge", purge(), work.Reserved(deletion.KindPurge)))
@@ -233,6 +264,7 @@ func deleting() (cases []killing) {
 	add(deletion.KindRecover, "recover", back, "rejoin", "succeeded")
 	add(deletion.KindRecover, "recover in vain", refusal, "failing", "close", "failed")
 	add(deletion.KindPurge, "purge", purge, "isolate", "erase", "erased", "removing", "purge", "succeeded")
+	add(deletion.KindPurge, "purge that is refused", hindered, "refused")
 	return cases
 }
 

@@ -32,9 +32,10 @@ var (
 	openOperation  = define(operationTable.read().Where("t.database_id = ? AND t." + open))
 	listOperations = define(operationTable.read().Where("t.database_id = ? AND t.kind = ANY(?)").
 			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?"))
-	saveOperation = define(operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
-			Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)).
-			Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)))
+	refusedOperations = written("SELECT count(*) FROM operations WHERE kind = $1 AND error_code <> '' AND " + open)
+	saveOperation     = define(operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
+				Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)).
+				Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)))
 	cancelOperation = written(`
 		UPDATE operations SET cancel_requested = cancel_requested OR $2,
 			status = CASE status WHEN 'queued' THEN $3 ELSE status END,
@@ -70,6 +71,10 @@ func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Oper
 
 func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error) {
 	return plain(one[operation.Operation](ctx, o.session, openOperation, db))
+}
+
+func (o operations) Refused(ctx context.Context, kind operation.Kind) (int, error) {
+	return one[int](ctx, o.session, refusedOperations, kind)
 }
 
 func (o operations) List(

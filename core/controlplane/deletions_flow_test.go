@@ -393,41 +393,6 @@ func TestDeletingOnADeadServer(t *testing.T) {
 	w.wantPurged()
 }
 
-// A server that was restored to a time before the deletion has the database in service: it is isolated before anything is erased.
-// Where that is refused, nothing is.
-func TestAPurgeErasesNothingOfADatabaseInService(t *testing.T) {
-	w := newDeletionWorld(t)
-	w.deleted(w.source())
-	w.inEveryCall("Isolate", func() fakeagent.Fault {
-		return fakeagent.Fault{Before: command.Refuse(command.ReasonFailed, "as the test wants it")}
-	})
-	files := w.server.Files()
-	w.clock.Advance(rule.DefaultWindow)
-	w.rounds(w.ControlPlane)
-	for range 3 {
-		w.runOnce()
-		w.clock.Advance(time.Minute)
-	}
-	equal(t, "files", w.server.Files(), files)
-	w.server.OnCall(nil)
-	w.work(w.ControlPlane)
-	w.wantPurged()
-}
-
-// Its record would say for ever that it is being purged.
-func TestAQueuedPurgeIsNotCanceled(t *testing.T) {
-	w := newDeletionWorld(t)
-	w.deleted(w.source())
-	w.clock.Advance(rule.DefaultWindow)
-	w.rounds(w.ControlPlane)
-	purge := must(ports.Read(w.ctx, w.store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
-		return tx.Operations().Open(ctx, w.source())
-	}))(t)
-	refused(t, errOf(w.Operator.CancelOperation(w.ctx, purge.ID)), fault.DatabaseStateConflict)
-	w.work(w.ControlPlane)
-	w.wantPurged()
-}
-
 // The clock jumps around the end of the time of recovery: nothing is purged before it.
 func TestNothingIsPurgedEarly(t *testing.T) {
 	w := newDeletionWorld(t)

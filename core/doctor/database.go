@@ -27,6 +27,8 @@ type Database struct {
 	Wanted command.Configure
 	// Busy says that an operation is open that is about it, or a change of one of its logins: nothing is said of it then.
 	Busy bool
+	// Refused is why the server refuses to purge it; empty where it does not. Nobody but an operator can mend that.
+	Refused string
 	// MayLack says that the server need not have it: it was never whole, and is deleted.
 	MayLack bool
 }
@@ -85,10 +87,13 @@ func ExamineDatabase(want *Database, has *command.InventoryDatabase) []Finding {
 	if want == nil {
 		return []Finding{{Code: DatabaseUnknown, DatabaseID: has.DatabaseID, Subject: has.Name}}
 	}
-	if want.Busy {
-		return nil
-	}
 	l := &look{want: want, has: has}
+	if want.Refused != "" {
+		l.say(PurgeRefused, want.Name, "", want.Refused)
+	}
+	if want.Busy {
+		return l.found
+	}
 	p := presences[want.Status]
 	switch {
 	case !p.settled:

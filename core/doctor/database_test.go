@@ -131,6 +131,9 @@ var damages = []struct {
 	{"a passing status", func(w *Database, _ *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		w.Status = database.Deleting
 	}, []Code{StatusStuck}},
+	{"a purge that is refused", func(w *Database, _ *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		w.Status, w.Busy, w.Refused = database.Purging, true, "it is in service"
+	}, []Code{PurgeRefused}},
 	{"never made", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		h.Made = false
 	}, []Code{DatabaseMissing}},

@@ -40,6 +40,7 @@ const (
 	ListCut           Code = "list_cut"
 
 	StatusStuck       Code = "status_stuck"
+	PurgeRefused      Code = "purge_refused"
 	DatabaseMissing   Code = "database_missing"
 	DatabaseUnknown   Code = "database_unknown"
 	DatabaseGone      Code = "database_gone"
@@ -111,6 +112,7 @@ var Kinds = []Kind{
 	{ListCut, "the server has more than the agent lists at once: look again when this is mended", Nothing},
 
 	{StatusStuck, "the database has a passing status, and no operation is open", Nothing},
+	{PurgeRefused, "the purge of the database waits until what its server says is mended, and then goes on by itself", Nothing},
 	{DatabaseMissing, "the agent's ledger does not have the database", Nothing},
 	{DatabaseUnknown, "the agent's ledger has a database without a record", Nothing},
 	{DatabaseGone, "PostgreSQL has no database of the OID that the ledger knows", Nothing},

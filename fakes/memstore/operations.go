@@ -72,6 +72,17 @@ func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Opera
 	})
 }
 
+func (o operations) Refused(ctx context.Context, kind operation.Kind) (int, error) {
+	return read(ctx, o.session, func(s *state) (n int, _ error) {
+		for _, op := range s.operations.byKey {
+			if op.Kind == kind && !op.Status.Final() && op.ErrorCode != "" {
+				n++
+			}
+		}
+		return n, nil
+	})
+}
+
 func (o operations) List(
 	ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p ports.Page,
 ) ([]operation.Operation, error) {

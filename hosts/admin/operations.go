@@ -35,7 +35,7 @@ func (m *metadata) deleteUnverified() *cobra.Command {
 }
 
 func (m *metadata) operationList() *cobra.Command {
-	return m.ofDatabase("list", "list the operations of a database, newest first",
+	return m.ofDatabase("list", "list the operations of a database, newest first, including kinds that the API does not list",
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID, p ports.Page) (output, error) {
 			found, err := o.Operations(ctx, db, p)
 			return tableOf(found, operationRow), err

@@ -106,6 +106,9 @@ func (l *look) wanted(ctx context.Context, tx ports.Tx, r database.Record) (*doc
 		scene, err = tx.Deletions().Get(ctx, r.ID)
 		want.MayLack = scene.Tombstone.StatusBefore == database.Error
 	}
+	if err == nil && r.Status == database.Purging && want.Busy {
+		want.Refused, err = refusal(ctx, tx, r.ID)
+	}
 	if err == nil && !want.Busy {
 		err = errors.Join(readLogins(ctx, tx, want), readNetworks(ctx, tx, want))
 		if err == nil {
@@ -117,6 +120,15 @@ func (l *look) wanted(ctx context.Context, tx ports.Tx, r database.Record) (*doc
 	}
 	l.files.Databases[r.ID] = of
 	return want, err
+}
+
+// refusal is why the server refuses the open operation of a database, as far as it does.
+func refusal(ctx context.Context, tx ports.Tx, db id.DatabaseID) (string, error) {
+	o, err := tx.Operations().Open(ctx, db)
+	if errors.Is(err, ports.ErrNoRow) {
+		return "", nil
+	}
+	return o.ErrorText, err
 }
 
 // busy reports whether anything is done to a database, or with it.

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -20,15 +21,15 @@ func (d *Deletion) registerPurge() {
 	work.Register(d.plane.Work, work.Kind[work.None]{
 		Spec:     operation.Spec{Kind: deletion.KindPurge},
 		Step:     d.stepPurge,
-		Withdraw: notWithdrawn,
+		Withdraw: purgesOn,
 		Calls:    []string{"isolate", "erase", "purge"},
-		Commits:  []string{"erased", string(deletion.Removing), "succeeded"},
+		Commits:  []string{"refused", "erased", string(deletion.Removing), "succeeded"},
 	})
 	rounds.Register(d.plane.Rounds, rounds.Task{Name: "purges", Every: plane.RoundEvery, Do: d.beginPurges})
 }
 
-// notWithdrawn keeps a purge in the queue: nobody gets back what is being purged, and its record would stay so for ever.
-func notWithdrawn(context.Context, ports.Tx, operation.Operation) error {
+// purgesOn refuses to cancel a purge that nobody has begun: nothing else can be done to the database any more.
+func purgesOn(context.Context, ports.Tx, operation.Operation) error {
 	return fault.New(fault.DatabaseStateConflict, "a purge cannot be canceled")
 }
 
@@ -94,6 +95,14 @@ func (d *Deletion) stepPurge(ctx context.Context, job *work.Job[work.None]) (nex
 	if t.record, t.agent, err = d.plane.Site(ctx, t.of); err != nil {
 		return next, err
 	}
+	next, err = t.advance(ctx)
+	if t.refused(err) {
+		err = errors.Join(err, t.noteRefusal(ctx, err))
+	}
+	return next, err
+}
+
+func (t purging) advance(ctx context.Context) (next work.Next, err error) {
 	cell, err := deletion.Purge.Decide(deletion.PurgeOf(t.of), deletion.PurgeAdvance)
 	if err != nil {
 		return next, err
@@ -107,11 +116,28 @@ func (d *Deletion) stepPurge(ctx context.Context, job *work.Job[work.None]) (nex
 	return next, fault.New(fault.InternalError, "a purge has no step to %s", cell.Next)
 }
 
+// refused reports whether an operator has to mend something before the purge goes on: the agent refuses it for good, or somebody
+// has been in its way for so long that nobody can be expected to leave.
+func (t purging) refused(err error) bool {
+	return plane.RefusedForGood(err) || command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches
+}
+
+// noteRefusal records in the operation, once, why its server refuses the purge. It stays where it is and is tried again, until
+// the cause is mended on the server: a purge has no other end than its own, and others do not wait for it.
+func (t purging) noteRefusal(ctx context.Context, err error) error {
+	t.Log("purge.refused", err)
+	cause := fault.Wrap(err, fault.AgentError, "the database server refuses to purge the database: %s", plane.WhyRefused(err))
+	if now := t.Failure(); now != nil && now.Message == cause.Message {
+		return nil
+	}
+	return t.Save(ctx, "refused", func(o *operation.Operation) { o.Enter(o.Stage, cause) }, nil)
+}
+
 // filesAtOnce bounds one step.
 const filesAtOnce = 20
 
 // isolate makes sure that the database is out of service before anything of it is erased: its server may have been restored to a
-// time at which it was in service. Where the agent refuses that for good, nothing is erased, and an operator has to look.
+// time at which it was in service. Where the agent refuses that, nothing is erased.
 func (t purging) isolate(ctx context.Context) error {
 	err := t.Call(ctx, "isolate", func(ctx context.Context, f ports.Fence) error {
 		return ports.Tell(ctx, t.agent, f, command.Isolate{DatabaseID: t.record.ID})
@@ -146,7 +172,7 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 			return work.Next{}, err
 		}
 		next := string(cell.Next)
-		return work.Again(0), t.Save(ctx, next, func(o *operation.Operation) { o.Stage = next }, nil)
+		return work.Again(0), t.Save(ctx, next, func(o *operation.Operation) { o.Enter(next, nil) }, nil)
 	}
 	files = files[:min(len(files), filesAtOnce)]
 	for _, f := range files {
@@ -158,7 +184,8 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 			return work.Next{}, err
 		}
 	}
-	return work.Again(0), t.Save(ctx, "erased", nil, func(ctx context.Context, tx ports.Tx) error {
+	goesOn := func(o *operation.Operation) { o.Enter(o.Stage, nil) }
+	return work.Again(0), t.Save(ctx, "erased", goesOn, func(ctx context.Context, tx ports.Tx) error {
 		for _, f := range files {
 			if err := tx.Backups().Remove(ctx, t.record.ID, f.Filename); err != nil {
 				return err

@@ -177,10 +177,10 @@ func (o *Operator) AccountAudit(ctx context.Context, a id.AccountID, p ports.Pag
 	})
 }
 
-// Operations lists the public operations of any database, newest first.
+// Operations lists the operations of any database, newest first, including internal kinds.
 func (o *Operator) Operations(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
 	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]operation.Operation, error) {
-		return tx.Operations().List(ctx, db, o.plane.Work.Public(), p)
+		return tx.Operations().List(ctx, db, o.plane.Work.Names(), p)
 	})
 }
 

@@ -73,3 +73,12 @@ func Surpassing(stored int64, refusal error) int64 {
 	}
 	return max(stored, g.Applied, g.Admitted) + 1
 }
+
+// WhyRefused is the agent's own message, or the error where it has not refused: for the operator.
+func WhyRefused(err error) string {
+	var r *command.Refusal
+	if errors.As(err, &r) && r.Message != "" {
+		return r.Message
+	}
+	return err.Error()
+}

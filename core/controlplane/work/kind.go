@@ -89,6 +89,11 @@ func (e *Engine) Spec(k operation.Kind) operation.Spec {
 	return operation.Spec{Kind: k}
 }
 
+// Names are those of all kinds, in the order of registration.
+func (e *Engine) Names() []operation.Kind {
+	return e.having(func(operation.Spec) bool { return true })
+}
+
 // Public are the kinds that the API shows.
 func (e *Engine) Public() []operation.Kind {
 	return e.having(func(s operation.Spec) bool { return s.Public })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -20,7 +21,7 @@ type stored struct {
 }
 
 // MeasureStore adds to the metrics of a host what webhooks have yet to deliver, which mails wait, how many changes of logins are
-// stuck, and what databases take.
+// stuck and purges refused, and what databases take.
 func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error {
 	backlog := []*prometheus.Desc{
 		prometheus.NewDesc("pgherd_webhooks_undelivered", "Events and deliveries that wait to be delivered.", nil, nil),
@@ -29,6 +30,8 @@ func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error 
 	}
 	stuck := []*prometheus.Desc{prometheus.NewDesc("pgherd_role_changes_stuck",
 		"Pending changes of logins that their server refuses for good: each blocks its database until an operator acts.", nil, nil)}
+	refused := []*prometheus.Desc{prometheus.NewDesc("pgherd_purges_refused",
+		"Deleted databases that their server refuses to purge: each keeps its bytes until an operator acts.", nil, nil)}
 	over := []*prometheus.Desc{
 		prometheus.NewDesc("pgherd_databases_bytes", "Size of all databases together, as last measured.", nil, nil),
 		prometheus.NewDesc("pgherd_databases_full", "Databases that are read-only by default, for the quota of their bytes.", nil, nil),
@@ -60,6 +63,10 @@ func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error 
 		}}),
 		r.Register(stored{store, stuck, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
 			n, err := tx.RoleChanges().Stuck(ctx)
+			return []float64{float64(n)}, err
+		}}),
+		r.Register(stored{store, refused, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
+			n, err := tx.Operations().Refused(ctx, deletion.KindPurge)
 			return []float64{float64(n)}, err
 		}}),
 	)

@@ -52,6 +52,14 @@ func TestWhatIsStoredIsCounted(t *testing.T) {
 		"UPDATE role_changes SET refusal = 'refused' FROM databases d WHERE d.id = database_id AND d.name = 'x'")
 	counted(t, r, "pgherd_role_changes_stuck", 1)
 
+	counted(t, r, "pgherd_purges_refused", 0)
+	clustertest.Exec(t, db.URL, `INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress,
+		input, result, error_code, error_text, actor, request_id, created_at, cancel_requested,
+		lease_owner, lease_epoch, attempts, not_before)
+		SELECT gen_random_uuid(), account_id, id, server_id, 'purge', 'running', 'removing', 0, '{}', 'null', 'AGENT_ERROR',
+			'in service', 'system', '', 'epoch', false, '', 1, 1, 'epoch' FROM databases WHERE name = 'x'`)
+	counted(t, r, "pgherd_purges_refused", 1)
+
 	counted(t, r, "pgherd_databases_full", 0)
 	clustertest.Exec(t, db.URL, `UPDATE databases SET size_bytes = 1::bigint << 40,
 		storage_status = CASE name WHEN 'x' THEN 'full' ELSE 'closed' END`)

@@ -1,0 +1,138 @@
+package controlplane_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane"
+	rule "github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// A server that was restored to a time before the deletion has the database in service: it is isolated before anything is erased.
+// Where that is refused, nothing is.
+func TestAPurgeErasesNothingOfADatabaseInService(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.deleted(w.source())
+	w.inEveryCall("Isolate", func() fakeagent.Fault {
+		return fakeagent.Fault{Before: command.Refuse(command.ReasonFailed, "as the test wants it")}
+	})
+	files := w.server.Files()
+	w.clock.Advance(rule.DefaultWindow)
+	w.rounds(w.ControlPlane)
+	for range 3 {
+		w.runOnce()
+		w.clock.Advance(time.Minute)
+	}
+	equal(t, "files", w.server.Files(), files)
+	w.server.OnCall(nil)
+	w.work(w.ControlPlane)
+	w.wantPurged()
+}
+
+// refusedPurges counts the purges that wait for an operator.
+func (w *world) refusedPurges() int {
+	w.t.Helper()
+	return must(ports.Read(w.ctx, w.store, func(ctx context.Context, tx ports.Tx) (int, error) {
+		return tx.Operations().Refused(ctx, rule.KindPurge)
+	}))(w.t)
+}
+
+// A purge that is refused, at whatever step, tells operators why, holds up no other one, and goes on when that is mended.
+func TestARefusedPurge(t *testing.T) {
+	for _, at := range []string{"Isolate", "DeleteBackup", "Purge"} {
+		t.Run(at, func(t *testing.T) {
+			w := newDeletionWorld(t)
+			shop := w.source()
+			w.deleted(shop)
+			other := w.made("other").Record.ID
+			ok(t, w.Operator.Enroll(w.ctx, other, rollout.All))
+			w.deleted(other)
+			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+				if c.Method == at && c.Database == shop {
+					f.Before = command.Refuse(command.ReasonFailed, "as the test wants it")
+				}
+				return f
+			})
+			w.clock.Advance(rule.DefaultWindow)
+			w.rounds(w.ControlPlane)
+			for range 5 {
+				w.runOnce()
+				w.clock.Advance(time.Minute)
+				w.rounds(w.ControlPlane)
+			}
+			equal(t, "deleted database that is left", w.tombstone().Database.ID, shop)
+			o := must(w.Operator.Operations(w.ctx, shop, ports.Page{}))(t)[0]
+			equal(t, "operation", o.Status, operation.Running)
+			equal(t, "error", o.ErrorCode, fault.AgentError)
+			equal(t, "reason", strings.HasSuffix(o.ErrorText, ": as the test wants it"), true)
+			equal(t, "refused", w.refusedPurges(), 1)
+			w.wantFindings(doctor.PurgeRefused)
+			w.server.OnCall(nil)
+			w.work(w.ControlPlane)
+			equal(t, "refused when it is mended", w.refusedPurges(), 0)
+			w.wantPurged()
+		})
+	}
+}
+
+// An operator who cancels a purge before anybody has begun it would leave a database that nothing can be done to.
+func TestAPurgeCannotBeCanceled(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.deleted(w.source())
+	w.clock.Advance(rule.DefaultWindow)
+	w.rounds(w.ControlPlane)
+	purge := must(w.Operator.Operations(w.ctx, w.source(), ports.Page{}))(t)[0]
+	equal(t, "status", purge.Status, operation.Queued)
+	refused(t, errOf(w.Operator.CancelOperation(w.ctx, purge.ID)), fault.DatabaseStateConflict)
+	w.work(w.ControlPlane)
+	w.wantPurged()
+}
+
+// Who is in the way of a purge is waited for, and only named when that takes long.
+func TestAPurgeThatSomebodyIsInTheWayOf(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.deleted(w.source())
+	w.refusing("Purge", command.ReasonBusy)
+	w.clock.Advance(rule.DefaultWindow)
+	w.rounds(w.ControlPlane)
+	for n := range restore.MostSwitches {
+		w.runOnce()
+		w.clock.Advance(time.Minute)
+		if n < restore.MostSwitches-1 {
+			equal(t, "refused", w.refusedPurges(), 0)
+		}
+	}
+	equal(t, "refused at last", w.refusedPurges(), 1)
+	w.server.OnCall(nil)
+	w.work(w.ControlPlane)
+	w.wantPurged()
+}
+
+// Killed at any point, a refused purge says why, and goes on.
+func TestARefusedPurgeSurvivesEveryCrash(t *testing.T) {
+	killed(t, rule.KindPurge, func(w *world) {
+		w.deletable()
+		w.deleted(w.source())
+		refusals := 3
+		w.inEveryCall("Purge", func() (f fakeagent.Fault) {
+			if refusals--; refusals >= 0 {
+				f.Before = command.Refuse(command.ReasonFailed, "as the test wants it")
+			}
+			return f
+		})
+	}, func(w *world, cp *controlplane.ControlPlane) {
+		w.purged(cp)
+	}, func(w *world) {
+		w.wantPurged()
+	})
+}
